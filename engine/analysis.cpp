@@ -1,0 +1,45 @@
+#include "analysis.hpp"
+
+#include <algorithm>
+
+namespace gh {
+
+Analysis::Analysis(Trace trace_, Classes classes_, const Selection& selection)
+    : trace(std::move(trace_)), classes(std::move(classes_)), names(trace, classes), devices(find_steps(trace, classes, names, selection)),
+      account(make_account(trace, classes, names, devices)) {}
+
+std::int64_t Analysis::step_count() const {
+  std::int64_t n = 0;
+  for (const DeviceSteps& d : devices) n += static_cast<std::int64_t>(d.steps.size());
+  return n;
+}
+
+bool Analysis::has_steps() const {
+  return std::any_of(devices.begin(), devices.end(), [](const DeviceSteps& d) { return d.source != StepSource::none; });
+}
+
+std::vector<Ns> Analysis::step_lengths() const {
+  std::vector<Ns> lengths;
+  for (const DeviceSteps& d : devices)
+    for (const Step& s : d.steps) lengths.push_back(s.span.length());
+  return lengths;
+}
+
+Span Analysis::hull() const {
+  Span hull{0, 0};
+  bool any = false;
+  for (const DeviceSteps& d : devices)
+    for (const Step& s : d.steps) {
+      const Ns from = std::min(s.host_start, s.span.start);
+      hull = any ? Span{std::min(hull.start, from), std::max(hull.end, s.span.end)} : Span{from, s.span.end};
+      any = true;
+    }
+  return hull;
+}
+
+const std::string& Analysis::kernel_class(Row op) const {
+  static const std::string none;
+  return trace.ops.kind[op] == OpKind::kernel ? classes.kernel_classes()[names.kernel[trace.ops.name[op]]] : none;
+}
+
+}  // namespace gh

@@ -1,0 +1,31 @@
+// A trace together with all that has been found out about it before any rule: classes of names, steps, the account.
+#pragma once
+#include <memory>
+
+#include "account.hpp"
+#include "classes.hpp"
+#include "steps.hpp"
+#include "trace.hpp"
+
+namespace gh {
+
+struct Analysis {
+  Trace trace;
+  Classes classes;
+  NameClasses names;
+  std::vector<DeviceSteps> devices;  ///< those that did any work and were selected; none in a report without GPU work
+  Account account;                   ///< account.devices is parallel to `devices`
+
+  Analysis(Trace trace, Classes classes, const Selection& selection);
+
+  Ns total_ns() const { return account.total_ns(); }  ///< of all steps on all devices
+  std::int64_t step_count() const;                    ///< over all devices
+  bool has_steps() const;                             ///< false where a whole window stands in for them
+  std::vector<Ns> step_lengths() const;               ///< of all devices
+  /// From the first device's first step to the last one's end; what the host did is looked at within.
+  Span hull() const;
+  /// The kernel class of an operation, or "" of copies, memsets and graphs.
+  const std::string& kernel_class(Row op) const;
+};
+
+}  // namespace gh

@@ -1,0 +1,47 @@
+// gh-advise.toml: what a team sets once. Every key is checked; a misspelt one is an error with file, line and column.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules.hpp"
+
+namespace toml { inline namespace v3 { class table; } }
+
+namespace gh {
+
+/// The configuration as read. Keys: rules, select, ignore, fail_on, [rule.ID] (severity and the rule's options), [[kernel_class]],
+/// [[gpu]] and [ranges] (step, loader), the last three as in schemas/.
+class Config {
+ public:
+  Config();                                                  ///< nothing set
+  explicit Config(const std::filesystem::path& path);        ///< throws Error with file:line:column
+  ~Config();
+  Config(Config&&) noexcept;
+  Config& operator=(Config&&) noexcept;
+
+  std::vector<std::filesystem::path> rule_directories;       ///< relative ones are from the file's folder
+  std::vector<std::string> select, ignore;
+  std::optional<Severity> fail_on;
+
+  /// Settings of rules, checked against the rules there are. Throws Error for an unknown rule or option, or a value of the wrong type.
+  std::map<std::string, RuleSettings> rule_settings(const std::vector<Rule>& rules) const;
+  /// Adds the team's kernel classes, GPUs and range patterns.
+  void extend(Classes& classes) const;
+
+  /// gh-advise.toml in this folder or the nearest above; nothing where there is none.
+  static std::optional<std::filesystem::path> find(const std::filesystem::path& from);
+
+ private:
+  std::string shown_path_;
+  std::unique_ptr<toml::table> table_;
+};
+
+/// The rules that `select` names by id or category (all when it is empty) and `ignore` does not. Throws Error with a suggestion for a
+/// name that no rule and no category has.
+std::vector<Rule> chosen(std::vector<Rule> rules, const std::vector<std::string>& select, const std::vector<std::string>& ignore);
+
+}  // namespace gh

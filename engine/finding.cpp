@@ -1,0 +1,31 @@
+#include "finding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace gh {
+
+const char* name_of(Severity s) { return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note"; }
+
+Severity parse_severity(const std::string& name, const std::string& where) {
+  const std::vector<std::string> names{"note", "warning", "error"};
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) throw Error(fmt::format("{}: '{}' is none of note, warning, error{}", where, printable(name), did_you_mean(name, names)));
+  return static_cast<Severity>(it - names.begin());
+}
+
+std::string fingerprint(const Finding& finding) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: stable across machines and versions, which std::hash is not
+  for (const char c : finding.rule + '\n' + finding.subject) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+void rank(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(!a.voids, -a.recoverable_fraction, a.rule, a.subject, a.message) < std::tuple(!b.voids, -b.recoverable_fraction, b.rule, b.subject, b.message);
+  });
+}
+
+}  // namespace gh

@@ -1,0 +1,66 @@
+// What rules find and a report says.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis.hpp"
+#include "facts.hpp"
+
+namespace gh {
+
+enum class Severity : std::uint8_t { note, warning, error };
+const char* name_of(Severity);
+/// note, warning or error; throws Error that starts with `where` otherwise.
+Severity parse_severity(const std::string& name, const std::string& where);
+
+/// A stretch of the trace that proves a finding. Fields that do not apply are -1 or "".
+struct Evidence {
+  Span span;
+  std::int64_t device = -1;  ///< ordinal
+  std::int64_t stream = -1;
+  std::string thread;        ///< "python3 (447)"
+  std::string name;          ///< of the kernel, call, range or pause
+  std::string note;          ///< what happened in it
+};
+
+struct Metric {
+  std::string name;
+  double value = 0;
+  Unit unit = Unit::count;
+  std::optional<double> threshold;
+};
+
+struct Finding {
+  std::string rule, category, title;
+  Severity severity = Severity::note;
+  std::string message;               ///< one sentence or two, with the figures
+  std::string subject;               ///< what it is about, without times or addresses: part of the fingerprint
+  Ns recoverable_ns = 0;             ///< of the mean step: at most this
+  double recoverable_fraction = 0;   ///< of the step, 0 to 1
+  std::string confidence = "high";   ///< high, medium, low
+  std::vector<std::string> advice;   ///< the first is what to do first
+  std::vector<Metric> metrics;
+  std::vector<Evidence> evidence;    ///< the worst first
+  std::string fingerprint;           ///< the same when the same program is recorded again
+  bool voids = false;                ///< it puts the report itself in doubt, and so comes first
+};
+
+struct NotChecked { std::string rule, reason, record_with; };
+struct Failed { std::string rule, error; };
+
+/// The outcome of all rules on one report.
+struct Report {
+  std::vector<Finding> findings;      ///< the best fix first
+  std::vector<std::string> clean;     ///< rules that looked and found nothing
+  std::vector<NotChecked> not_checked;
+  std::vector<Failed> failed;
+};
+
+/// Sixteen hexadecimal digits of what does not change from one recording to the next: rule and subject.
+std::string fingerprint(const Finding& finding);
+
+/// The order of findings: what puts the report in doubt, then by what is recoverable, then by rule and subject, so that it is total.
+void rank(std::vector<Finding>& findings);
+
+}  // namespace gh

@@ -1,0 +1,890 @@
+#include "lua_api.hpp"
+
+#include <fmt/format.h>
+#include <lua.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "lua_sandbox.hpp"
+#include "text.hpp"
+
+namespace gh {
+namespace {
+
+constexpr const char* selection_type = "gh.selection";
+constexpr const char* trace_type = "gh.trace";
+constexpr const char* context_key = "gh.context";
+
+enum class Kind { ops, calls, ranges, os_calls, gpu_faults, idle, chains };
+
+// A run of operations on one stream, from `chains`.
+struct Chain { Span span; Row first; };
+
+struct Rows {
+  Kind kind = Kind::ops;
+  std::vector<Row> rows;                               // of the trace; for idle and chains, of the lists below
+  std::shared_ptr<const std::vector<Chain>> chains;    // of Kind::chains
+};
+
+// Selections that a rule may hold at one time, in rows. Lua's collector does not see this memory, so it is counted here.
+constexpr std::size_t most_held_rows = 100'000'000;
+
+struct Context {
+  const Analysis& a;
+  const Facts& facts;
+  struct IdleRef { std::size_t device, index; };
+  std::vector<IdleRef> idle;
+  std::vector<std::size_t> device_slot;  // by device of the trace: position in Analysis::devices, or npos
+  Span hull;
+  std::size_t held_rows = 0;
+
+  explicit Context(const ApiHost& host) : a(host.analysis), facts(host.facts), device_slot(a.trace.devices.size(), std::string::npos), hull(a.hull()) {
+    for (std::size_t d = 0; d < a.devices.size(); ++d) {
+      device_slot[a.devices[d].device] = d;
+      for (std::size_t i = 0; i < a.account.devices[d].idle.size(); ++i) idle.push_back({d, i});
+    }
+  }
+  const Idle& idle_of(Row r) const { return a.account.devices[idle[r].device].idle[idle[r].index]; }
+};
+
+Context& context(lua_State* lua) {
+  lua_getfield(lua, LUA_REGISTRYINDEX, context_key);
+  auto* c = static_cast<Context*>(lua_touserdata(lua, -1));
+  lua_pop(lua, 1);
+  return *c;
+}
+
+Rows& selection(lua_State* lua, int index) { return *static_cast<Rows*>(luaL_checkudata(lua, index, selection_type)); }
+
+void push(lua_State* lua, Rows&& rows) {
+  lua_charge(lua, static_cast<std::int64_t>(rows.rows.size() / 4));
+  Context& c = context(lua);
+  if (c.held_rows + rows.rows.size() > most_held_rows) lua_gc(lua, LUA_GCCOLLECT);  // what the rule has let go of is counted until then
+  if (c.held_rows + rows.rows.size() > most_held_rows) throw Error("the rule holds too many selections at one time");
+  c.held_rows += rows.rows.size();
+  void* memory = lua_newuserdatauv(lua, sizeof(Rows), 0);
+  new (memory) Rows(std::move(rows));
+  luaL_setmetatable(lua, selection_type);
+}
+
+void push(lua_State* lua, std::string_view text) { lua_pushlstring(lua, text.data(), text.size()); }
+void push(lua_State* lua, double number) {
+  if (number == std::floor(number) && std::abs(number) < 9e15) lua_pushinteger(lua, static_cast<lua_Integer>(number));
+  else lua_pushnumber(lua, number);
+}
+
+// --- Rows of any kind seen alike ---------------------------------------------------------------------------------------------
+
+Span span_of(const Context& c, const Rows& s, Row r) {
+  const Trace& t = c.a.trace;
+  switch (s.kind) {
+    case Kind::ops: return t.span_of(r);
+    case Kind::calls: return {t.calls.start[r], t.calls.end[r]};
+    case Kind::ranges: return {t.ranges.start[r], t.ranges.end[r]};
+    case Kind::os_calls: return {t.os_calls.start[r], t.os_calls.end[r]};
+    case Kind::gpu_faults: return {t.gpu_faults.start[r], t.gpu_faults.end[r]};
+    case Kind::idle: return c.idle_of(r).span;
+    case Kind::chains: return (*s.chains)[r].span;
+  }
+  return {};
+}
+
+// The position of the row's device in Analysis::devices; npos for what the host does.
+std::size_t slot_of(const Context& c, const Rows& s, Row r) {
+  switch (s.kind) {
+    case Kind::ops: return c.device_slot[c.a.trace.device_of(r)];
+    case Kind::gpu_faults: return c.device_slot[c.a.trace.gpu_faults.device[r]];
+    case Kind::idle: return c.idle[r].device;
+    case Kind::chains: return c.device_slot[c.a.trace.device_of((*s.chains)[r].first)];
+    default: return std::string::npos;
+  }
+}
+
+std::uint16_t thread_of(const Context& c, const Rows& s, Row r) {
+  switch (s.kind) {
+    case Kind::calls: return c.a.trace.calls.thread[r];
+    case Kind::ranges: return c.a.trace.ranges.thread[r];
+    case Kind::os_calls: return c.a.trace.os_calls.thread[r];
+    case Kind::idle: return c.idle_of(r).thread;
+    default: return no_index;
+  }
+}
+
+const std::string& name_of_row(const Context& c, const Rows& s, Row r) {
+  static const std::string none;
+  const Trace& t = c.a.trace;
+  switch (s.kind) {
+    case Kind::ops: return t.names[t.ops.name[r]];
+    case Kind::calls: return t.names[t.calls.name[r]];
+    case Kind::ranges: return t.names[t.ranges.name[r]];
+    case Kind::os_calls: return t.names[t.os_calls.name[r]];
+    default: return none;
+  }
+}
+
+std::string thread_text(const Context& c, std::uint16_t thread) {
+  if (thread == no_index) return "";
+  const Thread& t = c.a.trace.threads[thread];
+  return t.name.empty() ? fmt::format("thread {}", t.tid) : fmt::format("{} ({})", t.name, t.tid);
+}
+
+// A field of a row as text, or "" where the kind has none.
+std::string text_field(const Context& c, const Rows& s, Row r, std::string_view field) {
+  const Trace& t = c.a.trace;
+  if (field == "name") return name_of_row(c, s, r);
+  if (field == "thread") return thread_text(c, thread_of(c, s, r));
+  if (s.kind == Kind::ops) {
+    if (field == "kind") return name_of(t.ops.kind[r]);
+    if (field == "class") return c.a.kernel_class(r);
+    if (field == "direction") return name_of(t.ops.copy[r]);
+    if (field == "from") return name_of(t.ops.source[r]);
+    if (field == "to") return name_of(t.ops.target[r]);
+    if (field == "cause") return name_of(t.ops.cause[r]);
+  }
+  if (s.kind == Kind::calls && field == "class") return name_of(c.a.names.call[t.calls.name[r]]);
+  if (s.kind == Kind::idle && field == "cause") return name_of(c.idle_of(r).cause);
+  return "";
+}
+
+std::optional<double> number_field(const Context& c, const Rows& s, Row r, std::string_view field) {
+  const Span span = span_of(c, s, r);
+  if (field == "start_ns") return static_cast<double>(span.start);
+  if (field == "end_ns") return static_cast<double>(span.end);
+  if (field == "duration_ns") return static_cast<double>(span.length());
+  const Trace& t = c.a.trace;
+  if (s.kind == Kind::ops) {
+    if (field == "bytes") return static_cast<double>(t.ops.bytes[r]);
+    if (field == "blocks") return t.ops.blocks[r];
+    if (field == "threads") return t.ops.threads[r];
+    if (field == "stream") return static_cast<double>(t.streams[t.ops.stream[r]].id);
+  }
+  if (s.kind == Kind::gpu_faults && field == "count") return static_cast<double>(t.gpu_faults.count[r]);
+  if (const std::size_t slot = slot_of(c, s, r); field == "device" && slot != std::string::npos) return t.devices[c.a.devices[slot].device].ordinal;
+  return std::nullopt;
+}
+
+const std::vector<std::string>& fields() {
+  static const std::vector<std::string> all{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "start_ns", "end_ns", "duration_ns", "bytes", "blocks", "threads", "stream", "device", "count"};
+  return all;
+}
+
+std::string checked_field(lua_State* lua, int index) {
+  std::string field = luaL_checkstring(lua, index);
+  if (std::find(fields().begin(), fields().end(), field) == fields().end()) throw Error(fmt::format("there is no field '{}'{}", printable(field), did_you_mean(field, fields())));
+  return field;
+}
+
+// --- Filters -----------------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> strings_at(lua_State* lua, int index, const std::string& key) {
+  std::vector<std::string> out;
+  if (lua_type(lua, index) == LUA_TSTRING) return {lua_tostring(lua, index)};
+  if (!lua_istable(lua, index)) throw Error(fmt::format("filter '{}' takes a string or a list of strings", key));
+  for (lua_Integer i = 1; lua_rawgeti(lua, index, i) != LUA_TNIL; ++i) {
+    if (lua_type(lua, -1) != LUA_TSTRING) throw Error(fmt::format("filter '{}' takes a string or a list of strings", key));
+    out.emplace_back(lua_tostring(lua, -1));
+    lua_pop(lua, 1);
+  }
+  lua_pop(lua, 1);
+  return out;
+}
+
+using Test = std::function<bool(const Context&, const Rows&, Row)>;
+
+// Text that few distinct values have, matched against globs once for each: names by id, else by the text.
+Test text_test(const std::string& field, std::vector<std::string> globs) {
+  auto known = std::make_shared<std::map<std::string, bool>>();
+  auto by_name = std::make_shared<std::vector<std::int8_t>>();
+  const auto any = [globs](const std::string& text) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); }); };
+  return [=](const Context& c, const Rows& s, Row r) {
+    const bool by_id = s.kind == Kind::ops && (field == "name" || field == "class") && c.a.trace.ops.kind[r] == OpKind::kernel;
+    if (by_id) {
+      by_name->resize(c.a.trace.names.size(), -1);
+      std::int8_t& answer = (*by_name)[c.a.trace.ops.name[r]];
+      if (answer < 0) answer = any(text_field(c, s, r, field));
+      return answer == 1;
+    }
+    const std::string text = text_field(c, s, r, field);
+    const auto [it, added] = known->try_emplace(text, false);
+    if (added) it->second = any(text);
+    return it->second;
+  };
+}
+
+std::vector<Test> parse_filter(lua_State* lua, int index) {
+  std::vector<Test> tests;
+  if (lua_isnoneornil(lua, index)) return tests;
+  luaL_checktype(lua, index, LUA_TTABLE);
+  static const std::vector<std::string> keys{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "memory", "device", "min_ns", "max_ns", "min_bytes", "max_bytes", "min_blocks", "loader", "inferred", "migrating", "after", "before", "inside"};
+  for (lua_pushnil(lua); lua_next(lua, index); lua_pop(lua, 1)) {
+    if (lua_type(lua, -2) != LUA_TSTRING) throw Error("a filter is a table of names and values: { class = \"gemm_*\" }");
+    const std::string key = lua_tostring(lua, -2);
+    const int value = lua_gettop(lua);
+    const auto number = [&] { return luaL_checknumber(lua, value); };
+    if (key == "min_ns") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return static_cast<double>(span_of(c, s, r).length()) >= n; });
+    else if (key == "max_ns") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return static_cast<double>(span_of(c, s, r).length()) <= n; });
+    else if (key == "min_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "bytes").value_or(0) >= n; });
+    else if (key == "max_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "bytes").value_or(0) <= n; });
+    else if (key == "min_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "blocks").value_or(0) >= n; });
+    else if (key == "device") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "device").value_or(-1) == n; });
+    else if (key == "loader") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::ranges && (c.a.names.loader[c.a.trace.ranges.name[r]] != 0) == want; });
+    else if (key == "inferred") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::idle && c.idle_of(r).inferred == want; });
+    else if (key == "migrating") {
+      const Trace& t = context(lua).a.trace;
+      std::vector<Span> moved;  // of addresses, not of time
+      for (Row r = 0; r < t.ops.size(); ++r)
+        if (t.ops.address[r] != 0) moved.push_back({t.ops.address[r], t.ops.address[r] + t.ops.bytes[r]});
+      auto set = std::make_shared<const Spans>(united(std::move(moved)));
+      tests.push_back([set, want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) {
+        const std::int64_t at = s.kind == Kind::gpu_faults ? c.a.trace.gpu_faults.address[r] : 0;
+        return (overlap(*set, Span{at, at + 1}) > 0) == want;
+      });
+    } else if (key == "memory") {
+      const Test from = text_test("from", strings_at(lua, value, key)), to = text_test("to", strings_at(lua, value, key));
+      tests.push_back([from, to](const Context& c, const Rows& s, Row r) { return from(c, s, r) || to(c, s, r); });
+    } else if (key == "after" || key == "before") {
+      const Rows& ops = selection(lua, value);
+      if (ops.kind != Kind::ops) throw Error(fmt::format("filter '{}' takes a selection of operations", key));
+      auto wanted = std::make_shared<std::vector<Row>>(ops.rows);
+      std::sort(wanted->begin(), wanted->end());
+      tests.push_back([wanted, before = key == "before"](const Context& c, const Rows& s, Row r) {
+        if (s.kind != Kind::idle) return false;
+        const Row op = before ? c.idle_of(r).next : c.idle_of(r).previous;
+        return std::binary_search(wanted->begin(), wanted->end(), op);
+      });
+    } else if (key == "inside") {
+      const Rows& other = selection(lua, value);
+      std::vector<Span> spans;
+      for (const Row r : other.rows) spans.push_back(span_of(context(lua), other, r));
+      auto set = std::make_shared<const Spans>(united(std::move(spans)));
+      tests.push_back([set](const Context& c, const Rows& s, Row r) { return overlap(*set, span_of(c, s, r)) == span_of(c, s, r).length(); });
+    } else if (std::find(keys.begin(), keys.end(), key) != keys.end()) tests.push_back(text_test(key, strings_at(lua, value, key)));
+    else throw Error(fmt::format("there is no filter '{}'{}", printable(key), did_you_mean(key, keys)));
+  }
+  return tests;
+}
+
+Rows filtered(const Context& c, const Rows& all, const std::vector<Test>& tests) {
+  Rows out{all.kind, {}, all.chains};
+  for (const Row r : all.rows)
+    if (std::all_of(tests.begin(), tests.end(), [&](const Test& t) { return t(c, all, r); })) out.rows.push_back(r);
+  return out;
+}
+
+// --- Sets of time ------------------------------------------------------------------------------------------------------------
+
+// The time of a selection within the steps: one set for each device, or for the host as a whole.
+std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s) {
+  std::map<std::size_t, std::vector<Span>> raw;
+  for (const Row r : s.rows) raw[slot_of(c, s, r)].push_back(span_of(c, s, r));
+  std::map<std::size_t, Spans> sets;
+  for (auto& [slot, spans] : raw) sets[slot] = intersection(united(std::move(spans)), slot == std::string::npos ? Spans{c.hull} : c.a.account.devices[slot].window);
+  return sets;
+}
+
+const Spans& set_for(const std::map<std::size_t, Spans>& sets, std::size_t slot) {
+  static const Spans none;
+  if (const auto it = sets.find(slot); it != sets.end()) return it->second;
+  // What the host does concerns every device.
+  if (const auto it = sets.find(std::string::npos); it != sets.end()) return it->second;
+  return none;
+}
+
+// --- Evidence ----------------------------------------------------------------------------------------------------------------
+
+// What the launching thread did while the GPU idled: the range it was in, and the OS calls that took longest.
+std::string host_note(const Context& c, const Idle& idle) {
+  if (idle.thread == no_index) return "";
+  const Trace& t = c.a.trace;
+  std::string note;
+  Row innermost = no_row;
+  const auto upto = std::upper_bound(t.ranges.start.begin(), t.ranges.start.end(), idle.span.start) - t.ranges.start.begin();
+  std::size_t looked = 0;
+  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked)
+    if (t.ranges.thread[r] == idle.thread && t.ranges.end[r] >= idle.span.end) { innermost = r; break; }
+  if (innermost != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[innermost]], 60));
+  std::map<std::string, std::pair<Ns, int>> os;
+  for (auto r = static_cast<Row>(std::lower_bound(t.os_calls.start.begin(), t.os_calls.start.end(), idle.span.start) - t.os_calls.start.begin());
+       r < t.os_calls.size() && t.os_calls.start[r] < idle.span.end; ++r)
+    if (t.os_calls.thread[r] == idle.thread) {
+      auto& [ns, n] = os[t.names[t.os_calls.name[r]]];
+      ns += std::min(t.os_calls.end[r], idle.span.end) - t.os_calls.start[r], ++n;
+    }
+  const auto longest = std::max_element(os.begin(), os.end(), [](const auto& x, const auto& y) { return x.second.first < y.second.first; });
+  if (longest != os.end())
+    note += fmt::format("{}{} {} call{} took {} of it", note.empty() ? "" : ", ", longest->second.second, longest->first, longest->second.second == 1 ? "" : "s", duration(longest->second.first));
+  return note;
+}
+
+Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& note) {
+  const Trace& t = c.a.trace;
+  Evidence e;
+  e.span = span_of(c, s, r);
+  if (const std::size_t slot = slot_of(c, s, r); slot != std::string::npos) e.device = t.devices[c.a.devices[slot].device].ordinal;
+  const Row op = s.kind == Kind::ops ? r : s.kind == Kind::chains ? (*s.chains)[r].first : no_row;
+  if (op != no_row) e.stream = t.streams[t.ops.stream[op]].id;
+  e.thread = thread_text(c, thread_of(c, s, r));
+  e.name = name_of_row(c, s, r);
+  if (s.kind == Kind::idle) e.name = fmt::format("idle: {}", name_of(c.idle_of(r).cause)), e.note = host_note(c, c.idle_of(r));
+  if (s.kind == Kind::gpu_faults) e.name = "GPU page faults", e.note = fmt::format("{} fault{}", t.gpu_faults.count[r], t.gpu_faults.count[r] == 1 ? "" : "s");
+  if (s.kind == Kind::chains) e.name = shortened(t.names[t.ops.name[op]], 120);
+  if (s.kind == Kind::ops && t.ops.kind[r] != OpKind::kernel) {
+    e.name = t.ops.kind[r] == OpKind::copy ? fmt::format("copy {}", name_of(t.ops.copy[r])) : t.ops.kind[r] == OpKind::set ? "memset" : "graph";
+    if (t.ops.kind[r] == OpKind::copy) {
+      const double seconds = static_cast<double>(e.span.length()) / 1e9;
+      e.note = bytes_text(static_cast<double>(t.ops.bytes[r]));
+      if (seconds > 0) e.note += fmt::format(" at {:.1f} GB/s", static_cast<double>(t.ops.bytes[r]) / seconds / 1e9);
+      const MemoryKind host_end = t.ops.copy[r] == CopyKind::h2d ? t.ops.source[r] : t.ops.target[r];
+      if (host_end == MemoryKind::pageable || host_end == MemoryKind::pinned) e.note += fmt::format(", {} host memory", name_of(host_end));
+      if (t.ops.cause[r] != MigrationCause::none) e.note += fmt::format(", by {}", name_of(t.ops.cause[r]));
+    }
+  }
+  if (!note.empty()) e.note += (e.note.empty() ? "" : "; ") + note;
+  return e;
+}
+
+// --- trace: ------------------------------------------------------------------------------------------------------------------
+
+int trace_fact(lua_State* lua) {
+  const FactValue& v = context(lua).facts.value(luaL_checkstring(lua, 2));
+  if (const auto* number = std::get_if<double>(&v)) push(lua, *number);
+  else if (const auto* text = std::get_if<std::string>(&v)) push(lua, *text);
+  else {
+    lua_pushnil(lua);
+    push(lua, std::get<Unknown>(v).reason);
+    return 2;
+  }
+  return 1;
+}
+
+int trace_available(lua_State* lua) {
+  const Context& c = context(lua);
+  const std::string wanted = luaL_checkstring(lua, 2);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Source::count); ++i) {
+    names.emplace_back(name_of(static_cast<Source>(i)));
+    if (names.back() != wanted) continue;
+    const Availability& have = c.a.trace.sources[i];
+    lua_pushboolean(lua, have.known());
+    push(lua, have.reason);
+    push(lua, have.record_with);
+    return 3;
+  }
+  throw Error(fmt::format("there is no source '{}'{}", printable(wanted), did_you_mean(wanted, names)));
+}
+
+int select(lua_State* lua, Rows all) {
+  const Context& c = context(lua);
+  lua_charge(lua, static_cast<std::int64_t>(all.rows.size() / 4));
+  push(lua, filtered(c, all, parse_filter(lua, 2)));
+  return 1;
+}
+
+int trace_ops(lua_State* lua) {
+  const Context& c = context(lua);
+  Rows all{Kind::ops, {}, {}};
+  for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
+    const Spans& window = c.a.account.devices[d].window;
+    for (const Row op : c.a.devices[d].ops)
+      if (!window.empty() && c.a.trace.ops.start[op] < window.back().end && c.a.trace.ops.end[op] > window.front().start && (window.size() == 1 || overlap(window, c.a.trace.span_of(op)) > 0))
+        all.rows.push_back(op);
+  }
+  return select(lua, std::move(all));
+}
+
+template <class Events>
+int select_host(lua_State* lua, Kind kind, const Events& events) {
+  const Context& c = context(lua);
+  std::set<std::uint16_t> processes;
+  for (const DeviceSteps& d : c.a.devices) processes.insert(d.process);
+  Rows all{kind, {}, {}};
+  for (Row r = 0; r < events.size(); ++r)
+    if (events.start[r] < c.hull.end && events.end[r] > c.hull.start && processes.contains(c.a.trace.threads[events.thread[r]].process)) all.rows.push_back(r);
+  return select(lua, std::move(all));
+}
+
+int trace_calls(lua_State* lua) { return select_host(lua, Kind::calls, context(lua).a.trace.calls); }
+int trace_ranges(lua_State* lua) { return select_host(lua, Kind::ranges, context(lua).a.trace.ranges); }
+int trace_os_calls(lua_State* lua) { return select_host(lua, Kind::os_calls, context(lua).a.trace.os_calls); }
+
+int trace_gpu_faults(lua_State* lua) {
+  const Context& c = context(lua);
+  Rows all{Kind::gpu_faults, {}, {}};
+  const GpuFaults& f = c.a.trace.gpu_faults;
+  for (Row r = 0; r < f.size(); ++r)
+    if (const std::size_t slot = c.device_slot[f.device[r]]; slot != std::string::npos && overlap(c.a.account.devices[slot].window, Span{f.start[r], f.end[r]}) > 0) all.rows.push_back(r);
+  return select(lua, std::move(all));
+}
+
+int trace_idle(lua_State* lua) {
+  const Context& c = context(lua);
+  Rows all{Kind::idle, {}, {}};
+  for (Row r = 0; r < c.idle.size(); ++r) all.rows.push_back(r);
+  return select(lua, std::move(all));
+}
+
+int trace_threads(lua_State* lua) {
+  const Context& c = context(lua);
+  const std::string glob = luaL_checkstring(lua, 2);
+  std::set<std::uint16_t> processes;
+  for (const DeviceSteps& d : c.a.devices) processes.insert(d.process);
+  lua_Integer n = 0;
+  for (const Thread& t : c.a.trace.threads) n += processes.contains(t.process) && glob_match(glob, t.name);
+  lua_pushinteger(lua, n);
+  return 1;
+}
+
+int trace_diagnostics(lua_State* lua) {
+  const Context& c = context(lua);
+  const std::string glob = luaL_checkstring(lua, 2);
+  const auto least = static_cast<int>(luaL_optinteger(lua, 3, 2));
+  lua_newtable(lua);
+  lua_Integer n = 0;
+  for (const Diagnostic& d : c.a.trace.diagnostics)
+    if (d.severity >= least && glob_match(glob, d.text)) {
+      push(lua, shortened(d.text, 300));
+      lua_rawseti(lua, -2, ++n);
+    }
+  return 1;
+}
+
+int trace_problems(lua_State* lua) {
+  lua_newtable(lua);
+  lua_Integer n = 0;
+  for (const std::string& p : context(lua).a.trace.problems) {
+    push(lua, p);
+    lua_rawseti(lua, -2, ++n);
+  }
+  return 1;
+}
+
+// The table of named arguments at index 2.
+lua_Number option(lua_State* lua, const char* key, lua_Number otherwise) {
+  if (!lua_istable(lua, 2)) return otherwise;
+  lua_getfield(lua, 2, key);
+  const lua_Number n = luaL_optnumber(lua, -1, otherwise);
+  lua_pop(lua, 1);
+  return n;
+}
+
+int trace_round_trips(lua_State* lua) {
+  const Context& c = context(lua);
+  const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
+  Rows out{Kind::ops, {}, {}};
+  lua_Integer pairs = 0;
+  for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
+    const Spans& window = c.a.account.devices[d].window;
+    std::map<std::int64_t, std::vector<Row>> away;  // on the host, by size
+    for (const Row op : c.a.devices[d].ops) {
+      const Ops& ops = c.a.trace.ops;
+      if (ops.kind[op] != OpKind::copy || ops.bytes[op] < least || overlap(window, c.a.trace.span_of(op)) == 0) continue;
+      if (ops.copy[op] == CopyKind::d2h) away[ops.bytes[op]].push_back(op);
+      if (ops.copy[op] != CopyKind::h2d) continue;
+      auto& candidates = away[ops.bytes[op]];
+      if (candidates.empty() || ops.end[candidates.back()] > ops.start[op]) continue;
+      out.rows.push_back(candidates.back()), out.rows.push_back(op);
+      candidates.pop_back();
+      ++pairs;
+    }
+  }
+  std::sort(out.rows.begin(), out.rows.end());
+  lua_pushinteger(lua, pairs);
+  push(lua, std::move(out));
+  lua_insert(lua, -2);
+  return 2;
+}
+
+int trace_streamed_uploads(lua_State* lua) {
+  const Context& c = context(lua);
+  const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
+  const auto per_step = static_cast<std::size_t>(option(lua, "min_per_step", 4));
+  Rows out{Kind::ops, {}, {}};
+  for (const DeviceSteps& device : c.a.devices) {
+    const Ops& ops = c.a.trace.ops;
+    std::size_t at = 0;
+    for (const Step& step : device.steps) {
+      std::vector<Row> uploads;
+      std::size_t bursts = 0;     // uploads with no kernel between them: the tensors of one layer, or of one batch
+      bool computed = true;       // since the last upload
+      while (at < device.ops.size() && ops.start[device.ops[at]] < step.span.start) ++at;
+      for (; at < device.ops.size() && ops.start[device.ops[at]] < step.span.end; ++at) {
+        const Row op = device.ops[at];
+        if (ops.kind[op] == OpKind::kernel) computed = true;
+        if (ops.copy[op] != CopyKind::h2d || ops.bytes[op] < least) continue;
+        bursts += computed, computed = false;
+        uploads.push_back(op);
+      }
+      if (bursts >= per_step) out.rows.insert(out.rows.end(), uploads.begin(), uploads.end());
+    }
+  }
+  std::sort(out.rows.begin(), out.rows.end());
+  push(lua, std::move(out));
+  return 1;
+}
+
+// The named selection in the table of arguments, or nothing.
+const Rows* option_rows(lua_State* lua, int table, const char* key) {
+  lua_getfield(lua, table, key);
+  const Rows* rows = lua_isnil(lua, -1) ? nullptr : &selection(lua, -1);
+  lua_pop(lua, 1);  // the table keeps it alive
+  if (rows && rows->kind != Kind::ops) throw Error(fmt::format("chains: '{}' takes a selection of operations", key));
+  return rows;
+}
+
+int trace_chains(lua_State* lua) {
+  const Context& c = context(lua);
+  luaL_checktype(lua, 2, LUA_TTABLE);
+  const Rows* centre = option_rows(lua, 2, "centre");
+  const Rows* edge = option_rows(lua, 2, "edge");
+  const Rows* through = option_rows(lua, 2, "through");
+  if (!centre || !edge || !through) throw Error("chains needs 'centre', 'edge' and 'through'");
+  const auto most = static_cast<std::size_t>(option(lua, "most", 14));
+  const auto edges_a_side = static_cast<std::size_t>(option(lua, "edges", 1));
+  const Trace& t = c.a.trace;
+  enum : std::uint8_t { is_centre = 1, is_edge = 2, is_through = 4, is_used = 8 };
+  std::vector<std::uint8_t> marks(t.ops.size());
+  for (const Row r : centre->rows) marks[r] |= is_centre;
+  for (const Row r : edge->rows) marks[r] |= is_edge;
+  for (const Row r : through->rows) marks[r] |= is_through;
+  std::vector<std::vector<std::uint8_t>> required;  // each chain needs one of each
+  lua_getfield(lua, 2, "with");
+  if (lua_istable(lua, -1))
+    for (lua_Integer i = 1; lua_rawgeti(lua, -1, i) != LUA_TNIL; ++i) {
+      required.emplace_back(t.ops.size());
+      for (const Row r : selection(lua, -1).rows) required.back()[r] = 1;
+      lua_pop(lua, 1);
+    }
+  lua_settop(lua, 2);
+
+  std::map<std::uint32_t, std::vector<Row>> streams;
+  for (const DeviceSteps& d : c.a.devices)
+    for (const Row op : d.ops) streams[t.ops.stream[op]].push_back(op);
+  lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
+
+  auto found = std::make_shared<std::vector<Chain>>();
+  Rows inner{Kind::ops, {}, {}}, edges{Kind::ops, {}, {}}, chains{Kind::chains, {}, {}};
+  for (const auto& [stream, ops] : streams)
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (!(marks[ops[i]] & is_centre) || (marks[ops[i]] & is_used)) continue;
+      const auto walk = [&](std::ptrdiff_t step, std::vector<Row>& passed, std::vector<Row>& met) {
+        std::size_t walked = 0;
+        for (auto j = static_cast<std::ptrdiff_t>(i) + step; j >= 0 && j < static_cast<std::ptrdiff_t>(ops.size()) && walked <= most; j += step, ++walked) {
+          const Row op = ops[static_cast<std::size_t>(j)];
+          if (marks[op] & is_edge) {
+            met.push_back(op);
+            if (met.size() == edges_a_side) break;
+          } else if (!met.empty()) break;           // edges of one side stand next to each other
+          else if (marks[op] & (is_through | is_centre)) passed.push_back(op);
+          else { met.clear(); break; }              // something that does not belong there
+        }
+        return !met.empty();
+      };
+      std::vector<Row> before, after, edges_before, edges_after;
+      if (!walk(-1, before, edges_before) || !walk(1, after, edges_after)) continue;
+      std::vector<Row> all(before.rbegin(), before.rend());
+      all.push_back(ops[i]);
+      all.insert(all.end(), after.begin(), after.end());
+      const bool complete = std::all_of(required.begin(), required.end(), [&](const auto& r) { return std::any_of(all.begin(), all.end(), [&](Row op) { return r[op]; }); });
+      if (!complete) continue;
+      for (const Row op : all) marks[op] |= is_used;
+      chains.rows.push_back(static_cast<Row>(found->size()));
+      found->push_back({{t.ops.start[all.front()], t.ops.end[all.back()]}, ops[i]});
+      inner.rows.insert(inner.rows.end(), all.begin(), all.end());
+      edges.rows.insert(edges.rows.end(), edges_before.begin(), edges_before.end());
+      edges.rows.insert(edges.rows.end(), edges_after.begin(), edges_after.end());
+    }
+  const auto unique = [](std::vector<Row>& rows) {
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  };
+  unique(inner.rows), unique(edges.rows);
+  chains.chains = found;
+  push(lua, std::move(chains)), push(lua, std::move(inner)), push(lua, std::move(edges));
+  return 3;
+}
+
+// --- selection: --------------------------------------------------------------------------------------------------------------
+
+int selection_where(lua_State* lua) {
+  const Rows& s = selection(lua, 1);
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4));
+  push(lua, filtered(context(lua), s, parse_filter(lua, 2)));
+  return 1;
+}
+
+int selection_count(lua_State* lua) {
+  lua_pushinteger(lua, static_cast<lua_Integer>(selection(lua, 1).rows.size()));
+  return 1;
+}
+
+int selection_sum(lua_State* lua) {
+  const Context& c = context(lua);
+  const Rows& s = selection(lua, 1);
+  const std::string field = checked_field(lua, 2);
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4));
+  double sum = 0;
+  for (const Row r : s.rows) {
+    const std::optional<double> v = number_field(c, s, r, field);
+    if (!v) throw Error(fmt::format("'{}' cannot be summed here", field));
+    sum += *v;
+  }
+  push(lua, sum);
+  return 1;
+}
+
+int selection_union_ns(lua_State* lua) {
+  const Rows& s = selection(lua, 1);
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
+  double sum = 0;
+  for (const auto& [slot, set] : time_of(context(lua), s)) sum += static_cast<double>(total(set));
+  push(lua, sum);
+  return 1;
+}
+
+int combined(lua_State* lua, bool common) {
+  const Context& c = context(lua);
+  const Rows &a = selection(lua, 1), &b = selection(lua, 2);
+  lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
+  const auto sets = time_of(c, a), others = time_of(c, b);
+  double sum = 0;
+  for (const auto& [slot, set] : sets) {
+    const Ns both = overlap(set, set_for(others, slot));
+    sum += static_cast<double>(common ? both : total(set) - both);
+  }
+  push(lua, sum);
+  return 1;
+}
+int selection_overlap_ns(lua_State* lua) { return combined(lua, true); }
+int selection_exposed_ns(lua_State* lua) { return combined(lua, false); }
+
+int merged(lua_State* lua, bool keep) {
+  const Rows &a = selection(lua, 1), &b = selection(lua, 2);
+  if (a.kind != b.kind || a.chains != b.chains) throw Error("these selections are of different kinds");
+  std::vector<Row> x = a.rows, y = b.rows;
+  std::sort(x.begin(), x.end()), std::sort(y.begin(), y.end());
+  Rows out{a.kind, {}, a.chains};
+  if (keep) std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(out.rows));
+  else std::set_difference(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(out.rows));
+  push(lua, std::move(out));
+  return 1;
+}
+int selection_plus(lua_State* lua) { return merged(lua, true); }
+int selection_minus(lua_State* lua) { return merged(lua, false); }
+
+int selection_group(lua_State* lua) {
+  const Context& c = context(lua);
+  const Rows& s = selection(lua, 1);
+  const std::string field = checked_field(lua, 2);
+  const auto most = static_cast<std::size_t>(std::clamp<lua_Integer>(luaL_optinteger(lua, 3, 20), 0, 1000));
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
+  struct Group { Ns ns = 0; std::vector<Row> rows; };
+  std::map<std::string, Group> groups;
+  for (const Row r : s.rows) {
+    std::string key = text_field(c, s, r, field);
+    if (key.empty())
+      if (const auto n = number_field(c, s, r, field)) key = fmt::format("{:.0f}", *n);
+    Group& g = groups[key];
+    g.ns += span_of(c, s, r).length(), g.rows.push_back(r);
+  }
+  std::vector<std::pair<const std::string*, Group*>> order;
+  for (auto& [key, group] : groups) order.emplace_back(&key, &group);
+  std::stable_sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.second->ns > y.second->ns; });
+  lua_newtable(lua);
+  for (std::size_t i = 0; i < order.size() && i < most; ++i) {
+    lua_newtable(lua);
+    push(lua, *order[i].first), lua_setfield(lua, -2, "key");
+    push(lua, static_cast<double>(order[i].second->rows.size())), lua_setfield(lua, -2, "count");
+    push(lua, static_cast<double>(order[i].second->ns)), lua_setfield(lua, -2, "sum_ns");
+    push(lua, Rows{s.kind, std::move(order[i].second->rows), s.chains}), lua_setfield(lua, -2, "rows");
+    lua_rawseti(lua, -2, static_cast<lua_Integer>(i + 1));
+  }
+  return 1;
+}
+
+// The rows with the largest value of a field, ties by time, so that the order is total.
+std::vector<Row> largest(const Context& c, const Rows& s, std::size_t n, const std::string& field) {
+  std::vector<std::pair<double, Row>> order;
+  for (const Row r : s.rows) order.emplace_back(-number_field(c, s, r, field).value_or(0), r);
+  n = std::min(n, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end());
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < n; ++i) rows.push_back(order[i].second);
+  return rows;
+}
+
+int selection_top(lua_State* lua) {
+  const Context& c = context(lua);
+  const Rows& s = selection(lua, 1);
+  const auto n = static_cast<std::size_t>(std::clamp<lua_Integer>(luaL_checkinteger(lua, 2), 0, 1000));
+  const std::string field = lua_isnoneornil(lua, 3) ? "duration_ns" : checked_field(lua, 3);
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
+  lua_newtable(lua);
+  lua_Integer i = 0;
+  for (const Row r : largest(c, s, n, field)) {
+    lua_newtable(lua);
+    for (const std::string& f : fields()) {
+      if (const auto number = number_field(c, s, r, f)) push(lua, *number), lua_setfield(lua, -2, f.c_str());
+      else if (const std::string text = text_field(c, s, r, f); !text.empty()) push(lua, text), lua_setfield(lua, -2, f.c_str());
+    }
+    lua_rawseti(lua, -2, ++i);
+  }
+  return 1;
+}
+
+int selection_median(lua_State* lua) {
+  const Context& c = context(lua);
+  const Rows& s = selection(lua, 1);
+  const std::string field = checked_field(lua, 2);
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
+  if (s.rows.empty()) { lua_pushnil(lua); return 1; }
+  std::vector<Ns> values;
+  for (const Row r : s.rows) values.push_back(static_cast<Ns>(number_field(c, s, r, field).value_or(0)));
+  push(lua, static_cast<double>(median(std::move(values))));
+  return 1;
+}
+
+int selection_evidence(lua_State* lua) {
+  const Context& c = context(lua);
+  const Rows& s = selection(lua, 1);
+  lua_Integer most = 5;
+  std::string note;
+  if (lua_istable(lua, 2)) {
+    lua_getfield(lua, 2, "most"), most = luaL_optinteger(lua, -1, 5);
+    lua_getfield(lua, 2, "note"), note = luaL_optstring(lua, -1, "");
+    lua_settop(lua, 2);
+  }
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
+  lua_newtable(lua);
+  lua_Integer i = 0;
+  for (const Row r : largest(c, s, static_cast<std::size_t>(std::clamp<lua_Integer>(most, 0, 100)), "duration_ns")) {
+    const Evidence e = evidence_of(c, s, r, note);
+    lua_newtable(lua);
+    const auto number = [&](const char* key, std::int64_t v) { lua_pushinteger(lua, v), lua_setfield(lua, -2, key); };
+    const auto text = [&](const char* key, const std::string& v) { push(lua, v), lua_setfield(lua, -2, key); };
+    number("start_ns", e.span.start), number("end_ns", e.span.end), number("device", e.device), number("stream", e.stream);
+    text("thread", e.thread), text("name", e.name), text("note", e.note);
+    lua_rawseti(lua, -2, ++i);
+  }
+  return 1;
+}
+
+// --- The table ---------------------------------------------------------------------------------------------------------------
+
+struct Entry { ApiEntry doc; lua_CFunction function; };
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all{
+      {{"trace:fact", "(name) -> value | nil, reason", "The value of a fact (`gh-advise facts` lists them): a number in its unit, or text; nil and the reason where it is unknown."}, lua_verb<trace_fact>},
+      {{"trace:available", "(source) -> known, reason, record_with", "Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes) was recorded, why not, and the `nsys profile` options that record it."}, lua_verb<trace_available>},
+      {{"trace:ops", "(filter?) -> selection", "GPU operations that overlap the analysed steps. Fields: kind (kernel, copy, set, graph), class (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), from and to (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, threads, stream, device."}, lua_verb<trace_ops>},
+      {{"trace:calls", "(filter?) -> selection", "CUDA calls of the host during the steps, of the processes that launched them. Fields: name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, event, other), thread."}, lua_verb<trace_calls>},
+      {{"trace:ranges", "(filter?) -> selection", "NVTX ranges that overlap the steps. Fields: name, thread. `loader = true` keeps those of the data loader."}, lua_verb<trace_ranges>},
+      {{"trace:os_calls", "(filter?) -> selection", "OS-runtime calls during the steps. Fields: name, thread."}, lua_verb<trace_os_calls>},
+      {{"trace:gpu_faults", "(filter?) -> selection", "Page faults of the GPU on unified memory. Fields: count, device. `migrating = true` keeps those on pages that also migrate."}, lua_verb<trace_gpu_faults>},
+      {{"trace:idle", "(filter?) -> selection", "Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, dependency, unknown). `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names."}, lua_verb<trace_idle>},
+      {{"trace:threads", "(glob) -> count", "How many threads of the training processes have a name like this."}, lua_verb<trace_threads>},
+      {{"trace:diagnostics", "(glob, least_severity = 2) -> list of texts", "Messages of the profiler about its own recording."}, lua_verb<trace_diagnostics>},
+      {{"trace:problems", "() -> list of texts", "What had to be left out on reading the report."}, lua_verb<trace_problems>},
+      {{"trace:round_trips", "({ min_bytes = 1 MiB }?) -> selection, pairs", "Copies to the host of which the same number of bytes came back later, and those that brought them back."}, lua_verb<trace_round_trips>},
+      {{"trace:streamed_uploads", "({ min_bytes = 1 MiB, min_per_step = 4 }?) -> selection", "Copies from the host that come bit by bit within a step, in at least so many bursts with kernels between them: weights fetched layer by layer. A batch is one burst."}, lua_verb<trace_streamed_uploads>},
+      {{"trace:chains", "({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges", "Runs of operations on one stream around each operation of `centre`, over operations of `through` only, up to one of `edge` on either side within `most`. `with` lists selections of which each run has to hold one. Returns the runs, all operations in them, and the edges."}, lua_verb<trace_chains>},
+      {{"selection:where", "(filter) -> selection", "The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, thread take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks a number; loader, inferred a truth value; after, before, inside a selection."}, lua_verb<selection_where>},
+      {{"selection:count", "() -> number", "How many rows there are."}, lua_verb<selection_count>},
+      {{"selection:sum", "(field) -> number", "The sum of a field over the rows. Durations that overlap count twice: see union_ns."}, lua_verb<selection_sum>},
+      {{"selection:median", "(field) -> number | nil", "The median of a field; nil of no rows."}, lua_verb<selection_median>},
+      {{"selection:union_ns", "() -> ns", "The time covered by at least one row, within the steps, summed over devices."}, lua_verb<selection_union_ns>},
+      {{"selection:overlap_ns", "(other) -> ns", "The time covered by rows of both, on the same device (the host concerns all)."}, lua_verb<selection_overlap_ns>},
+      {{"selection:exposed_ns", "(other) -> ns", "The time covered by these rows and by none of the other's."}, lua_verb<selection_exposed_ns>},
+      {{"selection:plus", "(other) -> selection", "The rows of either."}, lua_verb<selection_plus>},
+      {{"selection:minus", "(other) -> selection", "The rows that the other has not."}, lua_verb<selection_minus>},
+      {{"selection:group", "(field, most = 20) -> list of { key, count, sum_ns, rows }", "Rows by the value of a field, the group with the longest summed time first."}, lua_verb<selection_group>},
+      {{"selection:top", "(n, field = \"duration_ns\") -> list of rows", "The n rows with the largest value, each as a table of its fields."}, lua_verb<selection_top>},
+      {{"selection:evidence", "({ most = 5, note = \"\" }?) -> list", "The longest rows as evidence for a finding, the worst first."}, lua_verb<selection_evidence>},
+  };
+  return all;
+}
+
+int collect_selection(lua_State* lua) {
+  auto* rows = static_cast<Rows*>(lua_touserdata(lua, 1));
+  context(lua).held_rows -= rows->rows.size();
+  rows->~Rows();
+  return 0;
+}
+int collect_context(lua_State* lua) {
+  static_cast<Context*>(lua_touserdata(lua, 1))->~Context();
+  return 0;
+}
+
+void make_type(lua_State* lua, const char* type, const char* prefix, lua_CFunction collect) {
+  luaL_newmetatable(lua, type);
+  lua_newtable(lua);
+  for (const Entry& e : entries())
+    if (std::string_view(e.doc.name).starts_with(prefix)) lua_pushcfunction(lua, e.function), lua_setfield(lua, -2, e.doc.name + std::char_traits<char>::length(prefix));
+  lua_setfield(lua, -2, "__index");
+  if (collect) lua_pushcfunction(lua, collect), lua_setfield(lua, -2, "__gc");
+  lua_pushboolean(lua, 0), lua_setfield(lua, -2, "__metatable");
+  lua_pop(lua, 1);
+}
+
+}  // namespace
+
+const std::vector<ApiEntry>& api_entries() {
+  static const std::vector<ApiEntry> docs = [] {
+    std::vector<ApiEntry> list;
+    for (const Entry& e : entries()) list.push_back(e.doc);
+    return list;
+  }();
+  return docs;
+}
+
+void push_trace(lua_State* lua, const ApiHost& host) {
+  make_type(lua, selection_type, "selection:", collect_selection);
+  make_type(lua, trace_type, "trace:", nullptr);
+  void* memory = lua_newuserdatauv(lua, sizeof(Context), 0);
+  new (memory) Context(host);
+  lua_newtable(lua);
+  lua_pushcfunction(lua, collect_context), lua_setfield(lua, -2, "__gc");
+  lua_setmetatable(lua, -2);
+  lua_setfield(lua, LUA_REGISTRYINDEX, context_key);
+  lua_newuserdatauv(lua, 0, 0);
+  luaL_setmetatable(lua, trace_type);
+}
+
+std::vector<Evidence> to_evidence(lua_State* lua, int index) {
+  std::vector<Evidence> list;
+  if (lua_isnil(lua, index)) return list;
+  if (!lua_istable(lua, index)) throw Error("'evidence' has to be a list, as selection:evidence returns it");
+  const int top = lua_gettop(lua);
+  for (lua_Integer i = 1; i <= 100 && lua_rawgeti(lua, index, i) == LUA_TTABLE; ++i) {
+    const auto number = [&](const char* key) {
+      lua_pushstring(lua, key), lua_rawget(lua, -2);
+      int is_number = 0;
+      const lua_Integer v = lua_tointegerx(lua, -1, &is_number);
+      lua_pop(lua, 1);
+      return is_number ? static_cast<std::int64_t>(v) : std::int64_t{-1};
+    };
+    const auto text = [&](const char* key) {
+      lua_pushstring(lua, key), lua_rawget(lua, -2);
+      std::size_t n = 0;
+      const char* s = lua_type(lua, -1) == LUA_TSTRING ? lua_tolstring(lua, -1, &n) : nullptr;
+      std::string v = s ? printable(std::string_view(s, n)) : "";
+      lua_pop(lua, 1);
+      return v;
+    };
+    Evidence e;
+    e.span = {number("start_ns"), number("end_ns")};
+    if (e.span.end < e.span.start) throw Error("evidence has to end after it starts");
+    e.device = number("device"), e.stream = number("stream");
+    e.thread = text("thread"), e.name = text("name"), e.note = text("note");
+    list.push_back(std::move(e));
+    lua_settop(lua, top);
+  }
+  lua_settop(lua, top);
+  return list;
+}
+
+}  // namespace gh

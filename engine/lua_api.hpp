@@ -1,0 +1,34 @@
+// What a rule can ask of a trace, from Lua: facts, and selections of events with verbs that run in C++. A rule never sees rows in
+// bulk. Every entry is documented here in one table, from which documentation and editor stubs are made.
+#pragma once
+#include <vector>
+
+#include "analysis.hpp"
+#include "facts.hpp"
+#include "finding.hpp"
+
+struct lua_State;
+
+namespace gh {
+
+/// One function of the rule API.
+struct ApiEntry {
+  const char* name;       ///< "trace:ops" or "selection:where"
+  const char* signature;  ///< "(filter?) -> selection"
+  const char* doc;
+};
+const std::vector<ApiEntry>& api_entries();
+
+/// What a rule's functions work on; it has to outlive the Lua state.
+struct ApiHost {
+  const Analysis& analysis;
+  const Facts& facts;
+};
+
+/// Pushes the object that rules call `trace`. The state must be a LuaSandbox's.
+void push_trace(lua_State* lua, const ApiHost& host);
+
+/// Evidence that rule code put into a table with `selection:evidence`, at `index` of the stack.
+std::vector<Evidence> to_evidence(lua_State* lua, int index);
+
+}  // namespace gh

@@ -1,0 +1,802 @@
+#include "read_nsys.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "embedded.hpp"
+#include "sqlite.hpp"
+#include "text.hpp"
+
+namespace gh {
+namespace {
+
+// Times beyond this (73 years in nanoseconds) are damage. Times since 1970, as `nsys export --ts-normalize` writes them, are not, and
+// twice the length of a report does not overflow.
+constexpr Ns absurd_ns = Ns{1} << 61;
+// The global id of a thread is that of its process plus the thread's own 24 bits.
+constexpr std::int64_t process_mask = ~std::int64_t{0xFFFFFF};
+
+const toml::table& schema() {
+  static const toml::table parsed = toml::parse(embedded_file("schemas/nsys.toml"), std::string_view("schemas/nsys.toml"));
+  return parsed;
+}
+
+std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
+  std::vector<std::string> out;
+  if (const toml::array* list = node.as_array())
+    for (const toml::node& item : *list) out.push_back(item.value_or(std::string()));
+  return out;
+}
+
+// Numbers from the file (ids of strings, threads, streams), numbered in order of first sight. Rows repeat the last one mostly.
+template <class Key>
+class Numbering {
+ public:
+  std::uint32_t operator()(const Key& key) {
+    if (!keys_.empty() && keys_[last_] == key) return last_;
+    const auto [it, added] = index_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
+    if (added) keys_.push_back(key);
+    return last_ = it->second;
+  }
+  const std::vector<Key>& keys() const { return keys_; }
+
+ private:
+  std::map<Key, std::uint32_t> index_;
+  std::vector<Key> keys_;
+  std::uint32_t last_ = 0;
+};
+
+struct StreamKey {
+  std::int64_t process, device, stream;
+  auto operator<=>(const StreamKey&) const = default;
+};
+
+// A name as the file has it: the id of a string, or the text itself.
+struct FileName {
+  std::int64_t id = -1;
+  std::string text;
+  auto operator<=>(const FileName&) const = default;
+};
+
+// One kind of event in one table, as schemas/nsys.toml describes it: a statement whose column i is our column i.
+class TableReader {
+ public:
+  // `wanted` are our names of the columns, in the order in which `integer(i)` and `text(i)` will ask for them.
+  TableReader(const Database& db, std::string kind, std::string table, const std::vector<std::string>& wanted, std::vector<std::string>& problems)
+      : problems_(problems), table_(std::move(table)) {
+    const auto description = schema()["table"][kind];
+    const std::vector<std::string> present = db.columns(table_);
+    const auto exists = [&](const std::string& c) { return std::find(present.begin(), present.end(), c) != present.end(); };
+    const std::vector<std::string> required = strings(description["required"]);
+    std::string sql;
+    for (const std::string& name : wanted) {
+      const std::vector<std::string> candidates = strings(description["columns"][name]);
+      const auto found = std::find_if(candidates.begin(), candidates.end(), exists);
+      if (found == candidates.end() && std::find(required.begin(), required.end(), name) != required.end()) {
+        problems_.push_back(fmt::format("table {} has no column '{}': it was not read", table_, fmt::join(candidates, "' or '")));
+        return;
+      }
+      sql += (sql.empty() ? "SELECT " : ", ") + (found == candidates.end() ? "NULL" : '"' + *found + '"');
+      required_.push_back(std::find(required.begin(), required.end(), name) != required.end());
+    }
+    query_.emplace(db, sql + " FROM \"" + table_ + '"');
+  }
+
+  ~TableReader() {
+    if (malformed_) problems_.push_back(fmt::format("{} row{} of table {} made no sense (wrong type, or an end before its start) and {} left out", malformed_,
+                                                    malformed_ == 1 ? "" : "s", table_, malformed_ == 1 ? "was" : "were"));
+  }
+
+  // The next row; false after the last.
+  bool next() { return query_ && query_->step(); }
+
+  std::int64_t integer(int column) {
+    if (query_->is_integer(column)) return query_->integer(column);
+    if (!query_->is_null(column) || required_[static_cast<std::size_t>(column)]) sound_ = false;
+    return 0;
+  }
+  double real(int column) {
+    if (query_->is_text(column) || query_->is_null(column)) sound_ = false;
+    return query_->real(column);
+  }
+  FileName name(int column) {
+    if (query_->is_null(column)) return {};
+    return query_->is_text(column) ? FileName{-1, std::string(query_->text(column))} : FileName{integer(column), {}};
+  }
+  bool is_null(int column) const { return query_->is_null(column); }
+  std::string_view text(int column) const { return query_->text(column); }
+
+  // Whether the values asked for since the last row were what they should be. Counts the row where not.
+  bool sound(Ns start, Ns end) {
+    const bool good = sound_ && start <= end && start > -absurd_ns && end < absurd_ns;
+    sound_ = true;
+    malformed_ += !good;
+    return good;
+  }
+
+ private:
+  std::vector<std::string>& problems_;
+  std::string table_;
+  std::optional<Query> query_;
+  std::vector<bool> required_;
+  bool sound_ = true;
+  std::int64_t malformed_ = 0;
+};
+
+// What one table reads into, with the numbers of the file still to be translated (`translate`).
+struct Part {
+  Ops ops;
+  Calls calls;
+  Ranges ranges;
+  OsCalls os_calls;
+  Syncs syncs;
+  GpuFaults gpu_faults;
+  CpuFaults cpu_faults;
+  MemoryUse memory_use;
+  Samples samples;
+  std::vector<Span> overhead;
+  Numbering<FileName> names;
+  Numbering<std::int64_t> threads;
+  bool bare_threads = false;  // these are ids within a process that the table does not name
+  Numbering<StreamKey> streams;
+  std::vector<std::string> problems;
+};
+
+std::uint32_t small(std::int64_t v) { return v > 0 && v < std::int64_t{0xFFFFFFFF} ? static_cast<std::uint32_t>(v) : 0; }
+
+std::uint32_t product(std::int64_t x, std::int64_t y, std::int64_t z) {
+  return small(static_cast<std::int64_t>(std::clamp(static_cast<double>(x) * static_cast<double>(std::max<std::int64_t>(y, 1)) * static_cast<double>(std::max<std::int64_t>(z, 1)), 0.0, 4e9)));
+}
+
+CopyKind copy_kind(std::int64_t k) {
+  switch (k) {
+    case 1: case 3: return CopyKind::h2d;   // 3 to 7: to, from and between arrays
+    case 2: case 4: return CopyKind::d2h;
+    case 5: case 6: case 7: case 8: return CopyKind::d2d;
+    case 9: return CopyKind::h2h;
+    case 10: return CopyKind::p2p;
+    case 11: return CopyKind::um_h2d;
+    case 12: return CopyKind::um_d2h;
+    case 13: return CopyKind::um_d2d;
+    default: return CopyKind::other;
+  }
+}
+
+MemoryKind memory_kind(std::int64_t k) {
+  static constexpr MemoryKind kinds[] = {MemoryKind::pageable, MemoryKind::pinned, MemoryKind::device, MemoryKind::array,
+                                         MemoryKind::managed,  MemoryKind::device, MemoryKind::managed};
+  return k >= 0 && k < 7 ? kinds[k] : MemoryKind::unknown;
+}
+
+MigrationCause migration_cause(std::int64_t c) { return c >= 1 && c <= 5 ? static_cast<MigrationCause>(c) : MigrationCause::none; }
+
+void read_ops(const Database& db, const std::string& kind, const std::string& table, Part& part) {
+  enum { start, end, device, stream, process, correlation, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, bytes, copy, source, target, cause, address, graph_node };
+  TableReader rows(db, kind, table, {"start", "end", "device", "stream", "process", "correlation", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+                                     "bytes", "kind", "source", "target", "cause", "address", "graph_node"}, part.problems);
+  const bool is_kernel = kind == "kernel", is_copy = kind == "copy";
+  const OpKind op_kind = is_kernel ? OpKind::kernel : is_copy ? OpKind::copy : kind == "set" ? OpKind::set : OpKind::graph;
+  Ops& ops = part.ops;
+  while (rows.next()) {
+    const Ns s = rows.integer(start), e = rows.integer(end);
+    const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), rows.integer(stream)};
+    const std::uint32_t corr = small(rows.integer(correlation));
+    FileName file_name;
+    std::uint32_t blocks = 0, threads = 0;
+    CopyKind copied = CopyKind::none;
+    MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
+    std::int64_t size = 0, where = 0;
+    MigrationCause why = MigrationCause::none;
+    if (is_kernel) {
+      file_name = rows.name(name);
+      blocks = product(rows.integer(grid_x), rows.integer(grid_y), rows.integer(grid_z));
+      threads = product(rows.integer(block_x), rows.integer(block_y), rows.integer(block_z));
+    } else if (op_kind != OpKind::graph) {
+      size = std::clamp<std::int64_t>(rows.integer(bytes), 0, std::int64_t{1} << 50);
+      to = rows.is_null(target) ? MemoryKind::unknown : memory_kind(rows.integer(target));
+      if (is_copy) {
+        copied = copy_kind(rows.integer(copy));
+        from = rows.is_null(source) ? MemoryKind::unknown : memory_kind(rows.integer(source));
+        why = migration_cause(rows.integer(cause));
+        if (is_unified(copied)) where = rows.integer(address);
+      }
+    }
+    const bool in_graph = op_kind != OpKind::graph && !rows.is_null(graph_node) && rows.integer(graph_node) != 0;
+    if (!rows.sound(s, e)) continue;
+    ops.start.push_back(s), ops.end.push_back(e), ops.bytes.push_back(size), ops.correlation.push_back(corr);
+    // Migrations belong to no stream: one of their own keeps them out of any stream's order.
+    ops.stream.push_back(part.streams(is_unified(copied) ? StreamKey{key.process, key.device, -1} : key));
+    ops.name.push_back(part.names(file_name));
+    ops.blocks.push_back(blocks), ops.threads.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(threads, 65535)));
+    ops.kind.push_back(op_kind), ops.copy.push_back(copied), ops.source.push_back(from), ops.target.push_back(to), ops.cause.push_back(why), ops.address.push_back(where);
+    ops.in_graph.push_back(in_graph);
+  }
+}
+
+// Calls, ranges and OS-runtime calls: a stretch of a thread's time with a name.
+template <class Events>
+void read_host(const Database& db, const std::string& kind, const std::string& table, Part& part, Events& events) {
+  enum { start, end, thread, name, name_text, name_id, type, correlation, thread_id };
+  TableReader rows(db, kind, table, {"start", "end", "thread", "name", "name_text", "name_id", "type", "correlation", "thread_id"}, part.problems);
+  constexpr bool are_ranges = std::is_same_v<Events, Ranges>, are_calls = std::is_same_v<Events, Calls>;
+  part.bare_threads = kind == "file_access";
+  while (rows.next()) {
+    if constexpr (are_ranges) {
+      const std::int64_t t = rows.integer(type);  // NULL in some old exports: then every row with an end is a range
+      if (t != 59 && t != 60 && !(rows.is_null(type) && !rows.is_null(end))) { rows.sound(0, 0); continue; }
+    }
+    const Ns s = rows.integer(start);
+    const bool open = are_ranges && rows.is_null(end);
+    const Ns e = open ? std::max<Ns>(s, 0) : rows.integer(end);
+    FileName file_name = rows.name(are_ranges ? (rows.is_null(name_text) ? name_id : name_text) : name);
+    if (kind == "file_access") file_name.text = "file access";
+    const std::int64_t tid = rows.integer(part.bare_threads ? thread_id : thread);
+    std::uint32_t corr = 0;
+    if constexpr (are_calls) corr = small(rows.integer(correlation));
+    if (!rows.sound(s, e)) continue;
+    events.start.push_back(s), events.end.push_back(open ? open_end : e), events.name.push_back(part.names(file_name));
+    events.thread.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(part.threads(tid), no_index - 1)));
+    if constexpr (are_calls) events.correlation.push_back(corr);
+  }
+}
+
+void read_syncs(const Database& db, const std::string& table, Part& part) {
+  enum { start, end, device, stream, process, correlation };
+  TableReader rows(db, "sync", table, {"start", "end", "device", "stream", "process", "correlation"}, part.problems);
+  while (rows.next()) {
+    const Ns s = rows.integer(start), e = rows.integer(end);
+    const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), rows.integer(stream)};
+    const std::uint32_t corr = small(rows.integer(correlation));
+    if (!rows.sound(s, e)) continue;
+    part.syncs.start.push_back(s), part.syncs.end.push_back(e), part.syncs.correlation.push_back(corr), part.syncs.stream.push_back(part.streams(key));
+  }
+}
+
+void read_gpu_faults(const Database& db, const std::string& table, Part& part) {
+  enum { start, end, device, process, address, count };
+  TableReader rows(db, "gpu_fault", table, {"start", "end", "device", "process", "address", "count"}, part.problems);
+  while (rows.next()) {
+    const Ns s = rows.integer(start), e = rows.integer(end);
+    const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), -1};
+    const std::int64_t where = rows.integer(address), faults = rows.integer(count);
+    if (!rows.sound(s, e)) continue;
+    GpuFaults& f = part.gpu_faults;
+    f.start.push_back(s), f.end.push_back(e), f.address.push_back(where), f.count.push_back(faults);
+    f.device.push_back(static_cast<std::uint16_t>(part.streams(key)));
+  }
+}
+
+void read_cpu_faults(const Database& db, const std::string& table, Part& part) {
+  enum { start, address, function };
+  TableReader rows(db, "cpu_fault", table, {"start", "address", "function"}, part.problems);
+  while (rows.next()) {
+    const Ns s = rows.integer(start);
+    const std::int64_t where = rows.integer(address);
+    const FileName name = rows.name(function);
+    if (!rows.sound(s, s)) continue;
+    part.cpu_faults.start.push_back(s), part.cpu_faults.address.push_back(where), part.cpu_faults.function.push_back(part.names(name));
+  }
+}
+
+void read_memory_use(const Database& db, const std::string& table, Part& part) {
+  enum { start, device, process, bytes, kind, operation };
+  TableReader rows(db, "memory_use", table, {"start", "device", "process", "bytes", "kind", "operation"}, part.problems);
+  while (rows.next()) {
+    const Ns s = rows.integer(start);
+    const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), -1};
+    const std::int64_t size = std::clamp<std::int64_t>(rows.integer(bytes), 0, std::int64_t{1} << 50), freed = rows.integer(operation), where = rows.integer(kind);
+    if (!rows.sound(s, s)) continue;
+    MemoryUse& m = part.memory_use;
+    m.start.push_back(s), m.bytes.push_back(freed == 1 ? -size : size), m.kind.push_back(memory_kind(where));
+    m.device.push_back(static_cast<std::uint16_t>(part.streams(key)));
+  }
+}
+
+void read_overhead(const Database& db, const std::string& table, Part& part) {
+  TableReader rows(db, "overhead", table, {"start", "end"}, part.problems);
+  while (rows.next()) {
+    const Ns s = rows.integer(0), e = rows.integer(1);
+    if (rows.sound(s, e)) part.overhead.push_back({s, e});
+  }
+}
+
+// The GPUs of the report by id, and which of them a process means by a CUDA ordinal.
+struct Gpus {
+  std::map<std::int64_t, Device> by_id;
+  std::map<std::int64_t, std::int64_t> id_by_ordinal;                          // where processes agree
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> id_by_process; // (pid, ordinal)
+
+  explicit Gpus(const Database& db, std::vector<std::string>& problems) {
+    enum { id, ordinal, name, sm_count, memory_bytes, memory_bytes_per_s, clock_hz, compute_major, compute_minor, clock_khz, memory_kilobytes_per_s };
+    for (const char* kind : {"gpu", "gpu_before_2022"})
+      for (const std::string& table : strings(schema()["table"][kind]["tables"])) {
+        if (!db.has_table(table)) continue;
+        TableReader rows(db, kind, table, {"id", "ordinal", "name", "sm_count", "memory_bytes", "memory_bytes_per_s", "clock_hz", "compute_major", "compute_minor", "clock_khz",
+                                           "memory_kilobytes_per_s"}, problems);
+        while (rows.next()) {
+          if (rows.integer(sm_count) == 0) { rows.sound(0, 0); continue; }  // not a CUDA GPU, or a row that says nothing of it
+          Device& d = by_id[rows.integer(id)];
+          d.name = printable(rows.text(name));
+          d.sm_count = static_cast<int>(rows.integer(sm_count));
+          d.memory_bytes = rows.integer(memory_bytes);
+          d.memory_bytes_per_s = static_cast<double>(rows.integer(memory_bytes_per_s)) + 1e3 * static_cast<double>(rows.integer(memory_kilobytes_per_s));
+          d.clock_hz = static_cast<double>(rows.integer(clock_hz)) + 1e3 * static_cast<double>(rows.integer(clock_khz));
+          d.compute_major = static_cast<int>(rows.integer(compute_major)), d.compute_minor = static_cast<int>(rows.integer(compute_minor));
+          id_by_ordinal[rows.is_null(ordinal) ? rows.integer(id) : rows.integer(ordinal)] = rows.integer(id);
+          rows.sound(0, 0);
+        }
+      }
+    for (const std::string& table : strings(schema()["table"]["cuda_device"]["tables"])) {
+      if (!db.has_table(table)) continue;
+      TableReader rows(db, "cuda_device", table, {"gpu", "ordinal", "pid"}, problems);
+      while (rows.next()) {
+        const std::int64_t gpu = rows.integer(0), ordinal_ = rows.integer(1), pid = rows.integer(2);
+        if (rows.sound(0, 0)) id_by_process[{pid, ordinal_}] = gpu;
+      }
+    }
+  }
+
+  std::int64_t id_of(std::int64_t pid, std::int64_t ordinal) const {
+    if (const auto it = id_by_process.find({pid, ordinal}); it != id_by_process.end()) return it->second;
+    if (const auto it = id_by_ordinal.find(ordinal); it != id_by_ordinal.end()) return it->second;
+    return ordinal;
+  }
+
+  std::int64_t ordinal_of(std::int64_t id) const {
+    const auto it = std::find_if(id_by_ordinal.begin(), id_by_ordinal.end(), [&](const auto& pair) { return pair.second == id; });
+    return it == id_by_ordinal.end() ? id : it->first;
+  }
+};
+
+std::int64_t pid_of(std::int64_t global) { return (global >> 24) & 0xFFFFFF; }
+
+// Turns the numbers of the file in all parts into rows of the trace's own tables.
+class Translator {
+ public:
+  Translator(const Database& db, Trace& trace) : db_(db), trace_(trace), gpus_(db, trace.problems) {
+    if (db.has_table("StringIds")) string_.emplace(db, "SELECT value FROM StringIds WHERE id = ?1");
+  }
+
+  // Keys are translated in their own order and not in that of the rows, which means nothing: so our numbers do not depend on it.
+
+  std::vector<NameId> names(const std::vector<FileName>& keys, bool are_calls) {
+    std::vector<std::string> texts;
+    for (const FileName& key : keys) texts.push_back(are_calls ? unversioned(text_of(key)) : text_of(key));
+    std::vector<NameId> ids(keys.size());
+    for (const std::size_t i : in_order(texts)) ids[i] = trace_.names.intern(texts[i]);
+    return ids;
+  }
+
+  std::uint16_t process(std::int64_t global) {
+    const auto [it, added] = processes_.try_emplace(global, static_cast<std::uint16_t>(trace_.processes.size()));
+    if (added) {
+      if (trace_.processes.size() >= no_index) throw Error(fmt::format("{}: holds more processes than a job has", trace_.path));
+      trace_.processes.push_back({pid_of(global), process_name(global)});
+    }
+    return it->second;
+  }
+
+  std::vector<std::uint16_t> threads(const std::vector<std::int64_t>& keys, bool bare) {
+    std::vector<std::uint16_t> ids(keys.size());
+    for (const std::size_t i : in_order(keys)) {
+      const std::int64_t key = bare ? global_of(keys[i]) : keys[i];
+      const auto [it, added] = threads_.try_emplace(key, static_cast<std::uint16_t>(trace_.threads.size()));
+      if (added) {
+        if (trace_.threads.size() >= no_index) throw Error(fmt::format("{}: holds more threads than a job has", trace_.path));
+        trace_.threads.push_back({process(key & process_mask), key & 0xFFFFFF, thread_name(key)});
+      }
+      ids[i] = it->second;
+    }
+    return ids;
+  }
+
+  std::uint16_t device(const StreamKey& key) { return device(gpus_.id_of(pid_of(key.process), key.device), key.device); }
+
+  // By the GPU's id in the report, and an ordinal that a process knows it by.
+  std::uint16_t device(std::int64_t id, std::int64_t ordinal) {
+    const auto [it, added] = devices_.try_emplace(id, static_cast<std::uint16_t>(trace_.devices.size()));
+    if (added) {
+      if (trace_.devices.size() >= no_index) throw Error(fmt::format("{}: holds more GPUs than a job has", trace_.path));
+      const auto known = gpus_.by_id.find(id);
+      trace_.devices.push_back(known == gpus_.by_id.end() ? Device{} : known->second);
+      trace_.devices.back().ordinal = static_cast<int>(ordinal);
+      ordinals_[static_cast<int>(ordinal)].insert(id);
+    }
+    return it->second;
+  }
+
+  std::vector<std::uint32_t> streams(const std::vector<StreamKey>& keys) {
+    std::vector<std::uint32_t> ids(keys.size());
+    for (const std::size_t i : in_order(keys)) {
+      const StreamKey& key = keys[i];
+      const auto [it, added] = streams_.try_emplace(key, static_cast<std::uint32_t>(trace_.streams.size()));
+      if (added) {
+        const std::uint16_t d = device(key), p = process(key.process);  // in this order: both may add
+        trace_.streams.push_back({d, p, key.stream});
+      }
+      ids[i] = it->second;
+    }
+    return ids;
+  }
+
+  // Where every rank calls its own GPU device 0, ordinals tell nothing: the GPU's id in the report does.
+  void name_devices() {
+    const bool ambiguous = std::any_of(ordinals_.begin(), ordinals_.end(), [](const auto& o) { return o.second.size() > 1; });
+    if (ambiguous)
+      for (const auto& [id, index] : devices_) trace_.devices[index].ordinal = static_cast<int>(id);
+  }
+
+  std::string text_of(const FileName& key) {
+    if (key.id < 0) return key.text;
+    const std::string unnamed = fmt::format("[string {}]", key.id);
+    if (!string_) return unnamed;
+    string_->reset();
+    string_->bind(1, key.id);
+    if (!string_->step()) return unnamed;
+    const std::string_view text = string_->text(0);
+    // Names hold no NULs; the profiled program's environment does, and a damaged id must not bring it to light.
+    return text.find('\0') == text.npos ? std::string(text) : unnamed;
+  }
+
+  const Gpus& gpus() const { return gpus_; }
+
+ private:
+  template <class Key>
+  static std::vector<std::size_t> in_order(const std::vector<Key>& keys) {
+    std::vector<std::size_t> order(keys.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+    return order;
+  }
+
+  // cudaLaunchKernel_v7000, cuMemcpyHtoDAsync_v2, cudaMemcpyAsync_ptsz: the suffix is the ABI's, not the function's.
+  static std::string unversioned(std::string name) {
+    for (const std::string_view suffix : {"_ptsz", "_ptds"})
+      if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+    const std::size_t at = name.rfind("_v");
+    if (at != std::string::npos && at + 2 < name.size() && name.find_first_not_of("0123456789", at + 2) == std::string::npos) name.resize(at);
+    for (const std::string_view suffix : {"_ptsz", "_ptds"})
+      if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+    return name;
+  }
+
+  // Names of threads and processes. Old and new exports write the first by id of a string, the second as text.
+  std::string thread_name(std::int64_t global) {
+    if (!thread_names_) {
+      thread_names_.emplace();
+      for (const std::string& table : strings(schema()["table"]["thread_name"]["tables"])) {
+        if (!db_.has_table(table)) continue;
+        TableReader rows(db_, "thread_name", table, {"thread", "name"}, trace_.problems);
+        while (rows.next()) {
+          const FileName name = rows.name(1);
+          const std::int64_t thread = rows.integer(0);
+          if (rows.sound(0, 0)) thread_names_->try_emplace(thread, name);
+        }
+      }
+    }
+    const auto it = thread_names_->find(global);
+    return it == thread_names_->end() ? "" : printable(text_of(it->second));
+  }
+
+  std::string process_name(std::int64_t global) {
+    if (!process_names_) {
+      process_names_.emplace();
+      for (const std::string& table : strings(schema()["table"]["process_name"]["tables"])) {
+        if (!db_.has_table(table)) continue;
+        TableReader rows(db_, "process_name", table, {"process", "name"}, trace_.problems);
+        while (rows.next()) {
+          const std::int64_t process = rows.integer(0);
+          // A process may have rewritten its name to hold its arguments: the program alone is of interest.
+          const std::string_view name = rows.text(1).substr(0, rows.text(1).find(' '));
+          if (rows.sound(0, 0)) process_names_->try_emplace(process, printable(name.substr(name.rfind('/') + 1)));
+        }
+      }
+    }
+    const auto it = process_names_->find(global);
+    return it == process_names_->end() ? "" : it->second;
+  }
+
+  // The global id of a thread of which a table gives the bare id only: the process is the one of a thread seen with that id.
+  std::int64_t global_of(std::int64_t tid) const {
+    for (const auto& [global, index] : threads_)
+      if ((global & 0xFFFFFF) == tid) return global;
+    return tid;
+  }
+
+  const Database& db_;
+  Trace& trace_;
+  Gpus gpus_;
+  std::optional<Query> string_;
+  std::map<std::int64_t, std::uint16_t> processes_, threads_, devices_;
+  std::map<StreamKey, std::uint32_t> streams_;
+  std::map<int, std::set<std::int64_t>> ordinals_;
+  std::optional<std::map<std::int64_t, FileName>> thread_names_;
+  std::optional<std::map<std::int64_t, std::string>> process_names_;
+};
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  if (to.empty()) to.swap(from);
+  else to.insert(to.end(), from.begin(), from.end());
+  std::vector<T>().swap(from);
+}
+
+template <class T, class Id>
+void renumber(std::vector<T>& column, const std::vector<Id>& ids) {
+  for (T& v : column) v = static_cast<T>(ids[v]);
+}
+
+void merge(Part& part, Translator& translator, Trace& trace) {
+  const std::vector<NameId> names = translator.names(part.names.keys(), part.calls.size() > 0);
+  const std::vector<std::uint16_t> threads = translator.threads(part.threads.keys(), part.bare_threads);
+  const std::vector<std::uint32_t> streams = translator.streams(part.streams.keys());
+  std::vector<std::uint16_t> devices;
+  for (const std::uint32_t s : streams) devices.push_back(trace.streams[s].device);
+
+  Ops& o = part.ops;
+  renumber(o.name, names), renumber(o.stream, streams);
+  append(trace.ops.start, o.start), append(trace.ops.end, o.end), append(trace.ops.bytes, o.bytes), append(trace.ops.stream, o.stream), append(trace.ops.name, o.name);
+  append(trace.ops.correlation, o.correlation), append(trace.ops.blocks, o.blocks), append(trace.ops.threads, o.threads), append(trace.ops.kind, o.kind);
+  append(trace.ops.copy, o.copy), append(trace.ops.source, o.source), append(trace.ops.target, o.target), append(trace.ops.cause, o.cause), append(trace.ops.address, o.address), append(trace.ops.in_graph, o.in_graph);
+
+  const auto host = [&](auto& to, auto& from) {
+    renumber(from.name, names), renumber(from.thread, threads);
+    append(to.start, from.start), append(to.end, from.end), append(to.name, from.name), append(to.thread, from.thread);
+  };
+  append(trace.calls.correlation, part.calls.correlation);
+  host(trace.calls, part.calls), host(trace.ranges, part.ranges), host(trace.os_calls, part.os_calls);
+
+  renumber(part.syncs.stream, streams);
+  append(trace.syncs.start, part.syncs.start), append(trace.syncs.end, part.syncs.end);
+  append(trace.syncs.correlation, part.syncs.correlation), append(trace.syncs.stream, part.syncs.stream);
+
+  renumber(part.gpu_faults.device, devices);
+  append(trace.gpu_faults.start, part.gpu_faults.start), append(trace.gpu_faults.end, part.gpu_faults.end), append(trace.gpu_faults.address, part.gpu_faults.address);
+  append(trace.gpu_faults.count, part.gpu_faults.count), append(trace.gpu_faults.device, part.gpu_faults.device);
+
+  renumber(part.cpu_faults.function, names);
+  append(trace.cpu_faults.start, part.cpu_faults.start), append(trace.cpu_faults.address, part.cpu_faults.address), append(trace.cpu_faults.function, part.cpu_faults.function);
+
+  renumber(part.memory_use.device, devices);
+  append(trace.memory_use.start, part.memory_use.start), append(trace.memory_use.bytes, part.memory_use.bytes);
+  append(trace.memory_use.device, part.memory_use.device), append(trace.memory_use.kind, part.memory_use.kind);
+
+  append(trace.profiler_overhead, part.overhead);
+  trace.problems.insert(trace.problems.end(), part.problems.begin(), part.problems.end());
+}
+
+// Samples name their GPU and metric by numbers of their own, so they are read when the rest is known. One of a metric without a name
+// says nothing.
+void read_samples(const Database& db, Translator& translator, Trace& trace) {
+  std::map<std::pair<std::int64_t, std::int64_t>, NameId> metrics;
+  for (const std::string& table : strings(schema()["table"]["metric_name"]["tables"])) {
+    if (!db.has_table(table)) continue;
+    TableReader rows(db, "metric_name", table, {"gpu", "metric", "name"}, trace.problems);
+    while (rows.next()) {
+      const std::pair key(rows.integer(0), rows.integer(1));
+      if (rows.sound(0, 0)) metrics[key] = trace.names.intern(rows.text(2));
+    }
+  }
+  std::map<std::int64_t, std::uint16_t> devices;
+  std::int64_t unnamed = 0;
+  for (const std::string& table : strings(schema()["table"]["sample"]["tables"])) {
+    if (!db.has_table(table)) continue;
+    TableReader rows(db, "sample", table, {"start", "gpu", "metric", "value"}, trace.problems);
+    while (rows.next()) {
+      const Ns start = rows.integer(0);
+      const std::int64_t gpu = rows.integer(1), metric = rows.integer(2);
+      const double value = rows.real(3);
+      if (!rows.sound(start, start)) continue;
+      const auto name = metrics.find({gpu, metric});
+      if (name == metrics.end()) { ++unnamed; continue; }
+      const std::int64_t id = gpu & 0xFF;  // the GPU's id in the report, not a CUDA ordinal
+      if (!devices.contains(gpu)) devices[gpu] = translator.device(id, translator.gpus().ordinal_of(id));
+      Samples& s = trace.samples;
+      s.start.push_back(start), s.metric.push_back(name->second), s.value.push_back(value), s.device.push_back(devices[gpu]);
+    }
+  }
+  if (unnamed) trace.problems.push_back(fmt::format("{} GPU metric sample{} of metrics that the report does not name {} left out", unnamed, unnamed == 1 ? "" : "s", unnamed == 1 ? "was" : "were"));
+}
+
+// Returns whether the whole report was exported, and not only some tables of it.
+bool read_version(const Database& db, Trace& trace) {
+  trace.format = "Nsight Systems SQLite export";
+  bool whole = true;
+  for (const std::string& table : strings(schema()["table"]["version"]["tables"])) {
+    if (!db.has_table(table)) continue;
+    TableReader rows(db, "version", table, {"name", "value"}, trace.problems);
+    while (rows.next()) {
+      if (rows.text(0) == "EXPORT_SCHEMA_VERSION") trace.schema = printable(rows.text(1));
+      if (rows.text(0) == "EXPORT_PRODUCT_VERSION") trace.producer = "Nsight Systems " + printable(rows.text(1));
+      if (rows.text(0) == "EXPORT_PARAM_TABLES_TO_EXPORT") whole = rows.text(1).empty();
+    }
+  }
+  if (trace.producer.empty()) trace.producer = "Nsight Systems (version not recorded)";
+  if (trace.schema.empty()) trace.schema = "unknown";
+  return whole;
+}
+
+// Settles what was recorded. `whole` is of read_version; of tables of the kinds in `damaged` something could not be read.
+void read_availability(const Database& db, const bool whole, const std::set<std::string>& damaged, Trace& trace) {
+  const auto matches = [](const std::vector<std::string>& globs, std::string_view text) {
+    return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); });
+  };
+  std::vector<std::string> capture;
+  for (const std::string& table : strings(schema()["table"]["capture"]["tables"])) {
+    if (!db.has_table(table)) continue;
+    TableReader rows(db, "capture", table, {"name", "value"}, trace.problems);
+    while (rows.next())  // not the whole table: the profiled program's environment stands in it too
+      if (matches({"CAPTURE_EVENT_TYPE", "*COLLECT_*", "GPU_METRICS_OPTIONS:*"}, rows.text(0))) capture.push_back(fmt::format("{}={}", rows.text(0), rows.text(1)));
+  }
+  std::vector<std::tuple<Ns, int, std::string>> diagnostics;  // in order of time
+  for (const std::string& table : strings(schema()["table"]["diagnostic"]["tables"])) {
+    if (!db.has_table(table)) continue;
+    TableReader rows(db, "diagnostic", table, {"time", "severity", "text"}, trace.problems);
+    while (rows.next()) {
+      const Ns time = rows.integer(0);
+      const auto severity = static_cast<int>(rows.integer(1));
+      if (rows.sound(0, 0)) diagnostics.emplace_back(time, severity, printable(rows.text(2)));
+    }
+  }
+  std::sort(diagnostics.begin(), diagnostics.end());
+  for (auto& [time, severity, text] : diagnostics) trace.diagnostics.push_back({severity, std::move(text)});
+
+  const auto count = [&](Source s) -> std::size_t {
+    const auto ops = [&](auto wanted) {
+      std::size_t n = 0;
+      for (Row r = 0; r < trace.ops.size(); ++r) n += wanted(r);
+      return n;
+    };
+    switch (s) {
+      case Source::kernels: return ops([&](Row r) { return trace.ops.kind[r] == OpKind::kernel || trace.ops.kind[r] == OpKind::graph; });
+      case Source::copies: return ops([&](Row r) { return trace.ops.kind[r] == OpKind::copy && !is_unified(trace.ops.copy[r]); });
+      case Source::unified_copies: return ops([&](Row r) { return is_unified(trace.ops.copy[r]); });
+      case Source::calls: return trace.calls.size();
+      case Source::ranges: return trace.ranges.size();
+      case Source::os_calls: return trace.os_calls.size();
+      case Source::gpu_faults: return trace.gpu_faults.size();
+      case Source::cpu_faults: return trace.cpu_faults.size();
+      case Source::memory_use: return trace.memory_use.size();
+      case Source::samples: return trace.samples.size();
+      default: return 0;
+    }
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Source::count); ++i) {
+    const auto source = static_cast<Source>(i);
+    const auto description = schema()["source"][name_of(source)];
+    Availability& a = trace.sources[i];
+    a.record_with = description["record_with"].value_or(std::string());
+    if (count(source) > 0) { a.state = Collected::yes; continue; }
+    const std::vector<std::string> kinds = strings(description["kinds"]), collected_if = strings(description["collected_if"]), lost_if = strings(description["lost_if"]);
+    // What the profiler says of a tracer, it says of one process: rows prove that the tracer worked in another.
+    const bool tracer_worked = description["tracer"].value_or(std::string()) == "cuda" && (trace.ops.size() > 0 || trace.calls.size() > 0);
+    const std::vector<std::string> blind_if = tracer_worked ? std::vector<std::string>() : strings(description["blind_if"]);
+    const auto blind = std::find_if(trace.diagnostics.begin(), trace.diagnostics.end(), [&](const Diagnostic& d) { return d.severity > 1 && matches(blind_if, d.text); });
+    const bool asked_for = std::any_of(capture.begin(), capture.end(), [&](const std::string& c) { return matches(collected_if, c); });
+    const bool unreadable = std::any_of(kinds.begin(), kinds.end(), [&](const std::string& k) { return damaged.contains(k); });
+    const bool left_out = !whole && std::none_of(kinds.begin(), kinds.end(), [&](const std::string& k) {
+      const std::vector<std::string> tables = strings(schema()["table"][k]["tables"]);
+      return std::any_of(tables.begin(), tables.end(), [&](const std::string& t) { return db.has_table(t); });
+    });
+    const auto lost = lost_if.empty() ? trace.calls.name.end() : std::find_if(trace.calls.name.begin(), trace.calls.name.end(), [&](NameId n) { return matches(lost_if, trace.names[n]); });
+    if (blind != trace.diagnostics.end()) a = {Collected::not_collected, fmt::format("the profiler says: {}", shortened(blind->text, 160)), a.record_with};
+    else if (unreadable) a = {Collected::unknown, "their table could not be read", a.record_with};
+    else if (left_out) a = {Collected::unknown, "the export was limited to other tables; export the report again without --tables", a.record_with};
+    else if (lost != trace.calls.name.end()) a = {Collected::not_collected, fmt::format("{} was called, but nothing of it was recorded on the GPU", trace.names[*lost]), a.record_with};
+    else if (capture.empty()) a = {Collected::unknown, "the report holds none, and this version of the export does not say whether they were recorded", a.record_with};
+    else if (asked_for) a = {Collected::nothing_happened, "recorded, and none occurred", a.record_with};
+    else a = {Collected::not_collected, "the recording was made without them", a.record_with};
+  }
+
+  // Graphs traced whole hide their kernels; with none of them every kernel shows.
+  const bool whole_graphs = std::find(trace.ops.kind.begin(), trace.ops.kind.end(), OpKind::graph) != trace.ops.kind.end();
+  Availability& nodes = trace.availability(Source::graph_nodes);
+  if (whole_graphs) nodes = {Collected::not_collected, "CUDA graphs were traced as a whole, so the kernels inside them do not show", nodes.record_with};
+  else nodes = {trace.availability(Source::kernels).known() ? Collected::yes : Collected::unknown, trace.availability(Source::kernels).reason, nodes.record_with};
+}
+
+void check_file(const std::filesystem::path& path, const std::string& shown) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  const fs::file_status status = fs::status(path, ec);
+  if (!fs::exists(status)) throw Error(fmt::format("{}: no such file; check the path", shown));
+  if (fs::is_directory(status)) throw Error(fmt::format("{}: is a directory; name the report in it", shown));
+  if (!fs::is_regular_file(status)) throw Error(fmt::format("{}: is not a regular file; give a report exported with `nsys export --type sqlite`", shown));
+  std::ifstream file(path, std::ios::binary);
+  char head[100] = {};
+  file.read(head, sizeof head);
+  const auto got = static_cast<std::size_t>(file.gcount());
+  if (!file.is_open() || file.bad()) throw Error(fmt::format("{}: cannot be read; check its permissions", shown));
+  if (got == 0) throw Error(fmt::format("{}: is empty; export the report again with `nsys export --type sqlite`", shown));
+  if (std::string_view(head, got).substr(0, 16) != std::string_view("SQLite format 3\0", 16)) {
+    const std::string extension = path.extension().string();
+    if (extension == ".nsys-rep" || extension == ".qdrep" || extension == ".qdstrm")
+      throw Error(fmt::format("{}: is not exported yet; run `nsys export --type sqlite {}` and give the .sqlite file", shown, shown));
+    throw Error(fmt::format("{}: is not an SQLite database; give a report exported with `nsys export --type sqlite`", shown));
+  }
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(head[i]); };
+  const std::uint64_t page = byte(16) << 8 | byte(17), size = page == 1 ? 65536 : page, pages = std::uint64_t{byte(28)} << 24 | byte(29) << 16 | byte(30) << 8 | byte(31);
+  if (got < 100 || fs::file_size(path, ec) < pages * size)
+    throw Error(fmt::format("{}: is cut off ({} of {} bytes); copy or export it again", shown, fs::file_size(path, ec), got < 100 ? "at least 512" : std::to_string(pages * size)));
+}
+
+}  // namespace
+
+Trace read_nsys(const std::filesystem::path& path) {
+  Trace trace;
+  trace.path = printable(path.string());
+  check_file(path, trace.path);
+  const Database db(path);
+  const std::vector<std::string> signature = strings(schema()["report"]["signature"]);
+  if (std::none_of(signature.begin(), signature.end(), [&](const std::string& t) { return db.has_table(t); }))
+    throw Error(fmt::format("{}: is an SQLite database, but not an export of Nsight Systems; give a report exported with `nsys export --type sqlite`", trace.path));
+  const bool whole = read_version(db, trace);
+
+  // The largest tables first, so that two readers finish together.
+  struct Task { std::string kind, table; Part part; };
+  std::vector<Task> tasks;
+  for (const char* kind : {"call", "kernel", "range", "os_call", "memory_use", "copy", "set", "graph", "sync", "gpu_fault", "cpu_fault", "overhead", "file_access"})
+    for (const std::string& table : strings(schema()["table"][kind]["tables"]))
+      if (db.has_table(table)) tasks.push_back({kind, table, {}});
+  std::atomic<std::size_t> next_task = 0;
+  std::exception_ptr failure;
+  std::atomic<bool> failed = false;
+  const auto work = [&](const Database& mine) {
+    try {
+      for (std::size_t i; (i = next_task++) < tasks.size() && !failed;) {
+        auto& [kind, table, part] = tasks[i];
+        if (kind == "call") read_host(mine, kind, table, part, part.calls);
+        else if (kind == "range") read_host(mine, kind, table, part, part.ranges);
+        else if (kind == "os_call" || kind == "file_access") read_host(mine, kind, table, part, part.os_calls);
+        else if (kind == "sync") read_syncs(mine, table, part);
+        else if (kind == "gpu_fault") read_gpu_faults(mine, table, part);
+        else if (kind == "cpu_fault") read_cpu_faults(mine, table, part);
+        else if (kind == "memory_use") read_memory_use(mine, table, part);
+        else if (kind == "overhead") read_overhead(mine, table, part);
+        else read_ops(mine, kind, table, part);
+      }
+    } catch (...) {
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+  {
+    std::jthread helper([&] {
+      try {
+        const Database mine(path);
+        work(mine);
+      } catch (...) {
+        if (!failed.exchange(true)) failure = std::current_exception();
+      }
+    });
+    work(db);
+  }
+  if (failure) std::rethrow_exception(failure);
+
+  Translator translator(db, trace);
+  std::set<std::string> damaged;
+  for (Task& task : tasks) {
+    if (!task.part.problems.empty()) damaged.insert(task.kind);
+    merge(task.part, translator, trace);
+  }
+  const std::size_t problems = trace.problems.size();
+  read_samples(db, translator, trace);
+  if (trace.problems.size() > problems) damaged.insert("sample");
+  translator.name_devices();
+  read_availability(db, whole, damaged, trace);
+  trace.seal();
+  return trace;
+}
+
+}  // namespace gh

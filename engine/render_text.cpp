@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "render.hpp"
+#include "text.hpp"
+
+namespace gh {
+namespace {
+
+class Paint {
+ public:
+  explicit Paint(const TextStyle& style) : on_(style.colour) {}
+  std::string bold(const std::string& s) const { return wrap("1", s); }
+  std::string faint(const std::string& s) const { return wrap("2", s); }
+  std::string severity(Severity s, const std::string& text) const { return wrap(s == Severity::error ? "1;31" : s == Severity::warning ? "1;33" : "1;36", text); }
+  std::string good(const std::string& s) const { return wrap("32", s); }
+
+ private:
+  std::string wrap(const char* code, const std::string& s) const { return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, s) : s; }
+  bool on_;
+};
+
+std::string padded(const std::string& s, std::size_t width) { return s + std::string(width > display_width(s) ? width - display_width(s) : 0, ' '); }
+
+// Words in lines of at most `width`, every line but the first indented.
+std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string out, line;
+  const std::size_t room = std::max<std::size_t>(width > indent ? width - indent : 0, 20);
+  for (std::size_t i = 0; i <= text.size();) {
+    const std::size_t next = std::min(text.find(' ', i), text.size());
+    const std::string word = text.substr(i, next - i);
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > room) out += line + '\n' + std::string(indent, ' '), line.clear();
+    line += (line.empty() ? "" : " ") + word;
+    i = next + 1;
+  }
+  return out + line;
+}
+
+// "compute.gemm_half" -> "compute: gemm half"
+std::string cause_label(const std::string& cause) {
+  static const std::map<std::string, std::string> special{{"um_stall", "unified-memory stall"}, {"communication_exposed", "exposed communication"}, {"copy_exposed", "exposed copy"},
+                                                          {"compute.gemm_half", "compute: GEMM, half precision"}, {"compute.gemm_cuda_core", "compute: GEMM on CUDA cores"},
+                                                          {"compute.gemm_tf32", "compute: GEMM, TF32"}, {"compute.gemm_fp8", "compute: GEMM, FP8"}, {"compute.gemm_int8", "compute: GEMM, INT8"},
+                                                          {"compute.gemm_unknown", "compute: GEMM, tier unknown"}, {"compute.attention_fused", "compute: fused attention"},
+                                                          {"compute.softmax_loss", "compute: loss"}, {"compute.graph", "compute: whole CUDA graphs"}, {"compute.device_copy", "compute: copies on the device"},
+                                                          {"compute.gemv", "compute: GEMV"}};
+  if (const auto it = special.find(cause); it != special.end()) return it->second;
+  std::string label = cause;
+  std::replace(label.begin(), label.end(), '_', ' ');
+  const std::size_t dot = label.find('.');
+  return dot == std::string::npos ? label : label.substr(0, dot) + ": " + label.substr(dot + 1);
+}
+
+std::string bar(double fraction, std::size_t width, bool unicode) {
+  if (!unicode) return std::string(static_cast<std::size_t>(std::lround(fraction * static_cast<double>(width))), '#');
+  static constexpr const char* eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto n = static_cast<std::size_t>(std::lround(fraction * static_cast<double>(width) * 8));
+  std::string s;
+  for (std::size_t i = 0; i < n / 8; ++i) s += "█";
+  return s + eighths[n % 8];
+}
+
+std::string seconds(Ns ns) { return fmt::format("{:.4f} s", static_cast<double>(ns) / 1e9); }
+
+std::string plural(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+std::string heading(const Analysis& a, const TextStyle& style, const Paint& paint) {
+  std::string out = paint.bold(shortened(a.trace.path, style.width)) + '\n';
+  out += wrapped(fmt::format("{}, schema {}", a.trace.producer, a.trace.schema), style.width, 0) + '\n';
+  for (const DeviceSteps& d : a.devices) {
+    const Device& device = a.trace.devices[d.device];
+    std::vector<Ns> lengths;
+    for (const Step& s : d.steps) lengths.push_back(s.span.length());
+    std::string line = fmt::format("device {}: {}, ", device.ordinal, device.name.empty() ? "GPU not named in the report" : device.name);
+    if (d.source == StepSource::none) line += fmt::format("{} ({} of it)", d.described, duration(lengths.front()));
+    else line += fmt::format("{} of {} (median), from {}", plural(static_cast<std::int64_t>(d.steps.size()), d.source == StepSource::selected_range ? "stretch" : "step"), duration(median(lengths)), d.described);
+    if (d.left_out > 0) line += fmt::format("; {} of start-up left out", plural(d.left_out, "step"));
+    out += wrapped(line, style.width, 2) + '\n';
+  }
+  return out;
+}
+
+std::string account_table(const Analysis& a, const TextStyle& style, const Paint& paint) {
+  const Ns all = a.total_ns();
+  if (all == 0) return "";
+  const std::int64_t steps = a.step_count();
+  struct Line { std::string label; Ns ns; bool idle; };
+  std::vector<Line> lines;
+  Ns small = 0;
+  std::size_t small_count = 0;
+  for (const std::string& cause : a.account.causes) {
+    const Ns ns = a.account.total_ns(cause);
+    // Less than half a percent is a line of its own only where nothing else would be left.
+    if (ns * 200 >= all) lines.push_back({cause_label(cause), ns, cause.starts_with("idle.")});
+    else if (ns > 0) small += ns, ++small_count;
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& x, const Line& y) { return x.ns > y.ns; });
+  if (small_count > 0) lines.push_back({fmt::format("{} more, below 0.5 % each", small_count), small, false});
+  std::size_t label_width = 20;
+  for (const Line& l : lines) label_width = std::max(label_width, display_width(l.label));
+  const std::size_t room = style.width > label_width + 26 ? std::min<std::size_t>(style.width - label_width - 26, 50) : 0;
+  const char* what = a.has_steps() ? (a.devices.size() > 1 ? "Where a step goes (mean over devices)" : "Where a step goes (mean)") : "Where the time goes";
+  std::string out = paint.bold(what) + '\n';
+  const auto row = [&](const Line& l) {
+    const double fraction = static_cast<double>(l.ns) / static_cast<double>(all);
+    return fmt::format("  {} {:>10} {:>6}  {}", padded(l.label, label_width), duration(static_cast<Ns>(std::llround(static_cast<double>(l.ns) / static_cast<double>(steps)))), percent(fraction),
+                       bar(fraction, room, style.unicode));
+  };
+  for (const Line& l : lines) out += row(l) + '\n';
+  Ns busy = 0;
+  for (const DeviceAccount& d : a.account.devices) busy += total(d.busy);
+  out += fmt::format("  {} {:>10} {:>6}  GPU busy {}\n", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %", percent(static_cast<double>(busy) / static_cast<double>(all)));
+  return out;
+}
+
+std::string evidence_line(const Evidence& e, const TextStyle& style, std::size_t indent) {
+  std::string line = fmt::format("at {} for {}", seconds(e.span.start), duration(e.span.length()));
+  if (e.device >= 0) line += fmt::format(", device {}", e.device);
+  if (e.stream >= 0) line += fmt::format(", stream {}", e.stream);
+  if (!e.thread.empty()) line += fmt::format(", {}", e.thread);
+  if (!e.name.empty()) line += fmt::format(": {}", shortened(e.name, 80));
+  if (!e.note.empty()) line += fmt::format(" ({})", e.note);
+  return wrapped(line, style.width, indent);
+}
+
+std::string finding_text(std::size_t number, const Finding& f, const Analysis& a, const TextStyle& style, const Paint& paint) {
+  constexpr std::size_t indent = 13;
+  const auto field = [&](const char* name, const std::string& text) { return fmt::format("   {}{}\n", paint.faint(padded(name, indent - 3)), text); };
+  const Ns step = a.step_count() > 0 ? a.total_ns() / a.step_count() : 0;
+  std::string worth;
+  if (f.recoverable_ns > 0) worth = fmt::format("worth at most {} of {} ({})", duration(f.recoverable_ns), a.has_steps() ? "each " + duration(step) + " step" : duration(step), percent(f.recoverable_fraction));
+  std::string out = wrapped(fmt::format("{}. {}: {}{}", number, name_of(f.severity), f.title, worth.empty() ? "" : ", " + worth), style.width, 3) + '\n';
+  const std::string tag = fmt::format("{}. {}", number, name_of(f.severity));
+  out = paint.severity(f.severity, tag) + out.substr(tag.size());
+  out += field("why", wrapped(f.message + (f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence)), style.width, indent));
+  for (std::size_t i = 0; i < f.evidence.size(); ++i) out += field(i == 0 ? "evidence" : "", evidence_line(f.evidence[i], style, indent));
+  for (std::size_t i = 0; i < f.advice.size(); ++i) out += field(i == 0 ? "fix" : "", (f.advice.size() > 1 ? "- " : "") + wrapped(f.advice[i], style.width, indent + (f.advice.size() > 1 ? 2 : 0)));
+  out += field("more", fmt::format("gh-advise explain {}", f.rule));
+  return out;
+}
+
+}  // namespace
+
+std::string render_text(const Analysis& a, const Report& report, const TextStyle& style) {
+  const Paint paint(style);
+  std::string out = heading(a, style, paint) + '\n';
+  if (const std::string account = account_table(a, style, paint); !account.empty()) out += account + '\n';
+
+  std::size_t number = 0;
+  for (const Finding& f : report.findings) out += finding_text(++number, f, a, style, paint) + '\n';
+  const bool loud = std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& f) { return f.severity != Severity::note; });
+  if (!loud && !report.clean.empty()) out += wrapped(paint.good("Nothing of weight was found by the rules that could look."), style.width, 0) + '\n';
+  if (!report.clean.empty()) out += wrapped(fmt::format("Checked and clean: {}.", fmt::join(report.clean, ", ")), style.width, 2) + '\n';
+  for (std::size_t i = 0; i < report.not_checked.size();) {  // rules that lack the same thing are named together
+    const NotChecked& n = report.not_checked[i];
+    std::string ids = n.rule;
+    while (++i < report.not_checked.size() && report.not_checked[i].reason == n.reason && report.not_checked[i].record_with == n.record_with) ids += ", " + report.not_checked[i].rule;
+    out += wrapped(fmt::format("Not checked: {}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1), n.record_with.empty() ? "" : fmt::format(" Record with: nsys profile {}", n.record_with)), style.width, 2) + '\n';
+  }
+  for (const Failed& f : report.failed) out += wrapped(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error), style.width, 2) + '\n';
+  return out;
+}
+
+std::string render_facts_text(const Analysis& a, const Facts& facts, const TextStyle& style) {
+  const Paint paint(style);
+  std::string out = heading(a, style, paint) + '\n';
+  std::size_t name_width = 0;
+  for (const Fact& f : facts.all()) name_width = std::max(name_width, f.name.size());
+  for (const Fact& f : facts.all()) {
+    const FactValue& value = facts.value(f.name);
+    // Causes that took no time would fill two thirds of the list.
+    if (f.name.starts_with("account.") && std::holds_alternative<double>(value) && std::get<double>(value) == 0) continue;
+    out += fmt::format("{}  {}\n", padded(f.name, name_width), wrapped(paint.bold(shown(value, f.unit)), style.width, name_width + 2));
+    out += fmt::format("{}  {}\n", std::string(name_width, ' '), paint.faint(wrapped(f.doc, style.width, name_width + 2)));
+  }
+  return out;
+}
+
+std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& style) {
+  const Paint paint(style);
+  std::size_t id_width = 4, category_width = 8;
+  for (const Rule& r : rules) id_width = std::max(id_width, r.id.size()), category_width = std::max(category_width, r.category.size());
+  std::string out = paint.faint(padded("RULE", id_width) + "  " + padded("CATEGORY", category_width) + "  FINDS") + '\n';
+  for (const Rule& r : rules)
+    out += paint.bold(padded(r.id, id_width)) + "  " + padded(r.category, category_width) + "  " + wrapped(r.title, style.width, id_width + category_width + 4) + '\n';
+  return out;
+}
+
+std::string render_explanation(const Rule& rule, const TextStyle& style) {
+  const Paint paint(style);
+  std::string out = paint.bold(rule.id) + ": " + rule.title + '\n';
+  out += fmt::format("category {}, since {}, from {}\n", rule.category, rule.since, rule.path);
+  const auto part = [&](const char* title, const std::string& text) { out += fmt::format("\n{}\n  {}\n", paint.bold(title), wrapped(printable(text), style.width, 2)); };
+  part("What it does", rule.what);
+  part("Why it matters", rule.why);
+  part("How to fix it", rule.fix);
+  part("When it is wrong", rule.wrong);
+  part("Severity", fmt::format("An error from 20 % of the step that can be won back, a warning from {}, a note below.", percent(rule.warning_at)));
+  if (!rule.needs.empty()) {
+    std::string needs;
+    for (const Source s : rule.needs) needs += (needs.empty() ? "" : ", ") + std::string(name_of(s));
+    part("Needs", needs);
+  }
+  if (!rule.options.empty()) {
+    out += fmt::format("\n{}\n", paint.bold(fmt::format("Options, in gh-advise.toml under [rule.{}]", rule.id)));
+    for (const auto& [name, option] : rule.options) {
+      const std::string value = std::holds_alternative<double>(option.value) ? fmt::format("{}", std::get<double>(option.value))
+                                : std::holds_alternative<bool>(option.value) ? fmt::format("{}", std::get<bool>(option.value))
+                                                                             : fmt::format("\"{}\"", std::get<std::string>(option.value));
+      out += fmt::format("  {} = {}  ({})\n    {}\n", name, value, option.unit, wrapped(printable(option.doc), style.width, 4));
+    }
+  }
+  return out;
+}
+
+}  // namespace gh

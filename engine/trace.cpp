@@ -1,0 +1,150 @@
+#include "trace.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <tuple>
+
+#include "text.hpp"
+
+namespace gh {
+namespace {
+
+// One name an enumerator, in its order.
+template <std::size_t N, class E>
+const char* pick(const std::array<const char*, N>& table, E value) { return table[static_cast<std::size_t>(value)]; }
+
+template <class T>
+void reorder(std::vector<T>& column, const std::vector<Row>& order) {
+  if (column.empty()) return;
+  std::vector<T> sorted(column.size());
+  for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = column[order[i]];
+  column.swap(sorted);
+}
+
+// Sorts the columns of one kind of event together. `before(a, b)` compares rows.
+template <class Before, class... Columns>
+void sort_rows(std::size_t rows, Before before, Columns&... columns) {
+  bool sorted = true;
+  for (Row i = 1; i < rows && sorted; ++i) sorted = !before(i, i - 1);
+  if (sorted) return;
+  std::vector<Row> order(rows);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), before);
+  (reorder(columns, order), ...);
+}
+
+// Finds calls by process and correlation. Correlations are dense within a process, as a rule: then an array serves.
+class CallIndex {
+ public:
+  explicit CallIndex(const Trace& trace) : by_process_(trace.processes.size()) {
+    const Calls& calls = trace.calls;
+    const auto process_of = [&](Row row) { return trace.threads[calls.thread[row]].process; };
+    std::vector<std::size_t> counts(by_process_.size());
+    for (Row row = 0; row < calls.size(); ++row) {
+      if (calls.correlation[row] == 0) continue;
+      Part& part = by_process_[process_of(row)];
+      ++counts[process_of(row)];
+      part.least = std::min(part.least, calls.correlation[row]);
+      part.most = std::max(part.most, calls.correlation[row]);
+    }
+    for (std::size_t p = 0; p < by_process_.size(); ++p) {
+      const std::size_t width = counts[p] ? by_process_[p].most - by_process_[p].least + std::size_t{1} : 0;
+      if (width > 0 && width <= 8 * counts[p] + 1024) by_process_[p].dense.assign(width, no_row);
+    }
+    for (Row row = 0; row < calls.size(); ++row) {  // in order of start: of calls with the same correlation the outermost stays
+      if (calls.correlation[row] == 0) continue;
+      Part& part = by_process_[process_of(row)];
+      if (part.dense.empty()) part.sparse.emplace(calls.correlation[row], row);
+      else if (Row& slot = part.dense[calls.correlation[row] - part.least]; slot == no_row) slot = row;
+    }
+  }
+
+  Row find(std::uint16_t process, std::uint32_t correlation) const {
+    if (correlation == 0) return no_row;
+    const Part& part = by_process_[process];
+    if (correlation < part.least || correlation > part.most) return no_row;
+    if (!part.dense.empty()) return part.dense[correlation - part.least];
+    const auto it = part.sparse.find(correlation);
+    return it == part.sparse.end() ? no_row : it->second;
+  }
+
+ private:
+  struct Part {
+    std::uint32_t least = std::numeric_limits<std::uint32_t>::max(), most = 0;
+    std::vector<Row> dense;
+    std::unordered_map<std::uint32_t, Row> sparse;
+  };
+  std::vector<Part> by_process_;
+};
+
+// Earlier first, then the longer one, so that what encloses comes before what it encloses; then by `columns`.
+template <class Events, class... Columns>
+auto earlier(const Events& e, const Columns&... columns) {
+  return [&](Row a, Row b) {
+    if (e.start[a] != e.start[b]) return e.start[a] < e.start[b];
+    if (e.end[a] != e.end[b]) return e.end[a] > e.end[b];
+    return std::tie(columns[a]...) < std::tie(columns[b]...);
+  };
+}
+
+// The same for points in time.
+template <class... Columns>
+auto earlier_point(const Columns&... columns) {
+  return [&](Row a, Row b) { return std::tie(columns[a]...) < std::tie(columns[b]...); };
+}
+
+}  // namespace
+
+NameId Names::intern(std::string_view text) {
+  // Kernel names of some templates run to kilobytes, never to this; a longer one is damage or malice.
+  static constexpr std::size_t longest = 1 << 14;
+  std::string clean = printable(text.substr(0, longest));
+  const auto [it, added] = ids_.emplace(std::move(clean), static_cast<NameId>(texts_.size()));
+  if (added) texts_.push_back(&it->first);
+  return it->second;
+}
+
+const char* name_of(OpKind k) { return pick(std::array{"kernel", "copy", "set", "graph"}, k); }
+const char* name_of(CopyKind k) { return pick(std::array{"", "h2d", "d2h", "d2d", "h2h", "p2p", "um_h2d", "um_d2h", "um_d2d", "other"}, k); }
+const char* name_of(MemoryKind k) { return pick(std::array{"pageable", "pinned", "device", "array", "managed", "unknown"}, k); }
+const char* name_of(MigrationCause c) { return pick(std::array{"", "prefetch", "fault", "speculative", "eviction", "access_counter"}, c); }
+const char* name_of(Source s) {
+  return pick(std::array{"kernels", "copies", "unified_copies", "calls", "ranges", "os_calls", "gpu_faults", "cpu_faults", "memory_use", "samples", "graph_nodes"}, s);
+}
+
+void Trace::seal() {
+  sort_rows(calls.size(), earlier(calls, calls.thread, calls.correlation, calls.name), calls.start, calls.end, calls.name, calls.correlation, calls.thread);
+  sort_rows(ranges.size(), earlier(ranges, ranges.thread, ranges.name), ranges.start, ranges.end, ranges.name, ranges.thread);
+  sort_rows(os_calls.size(), earlier(os_calls, os_calls.thread, os_calls.name), os_calls.start, os_calls.end, os_calls.name, os_calls.thread);
+  sort_rows(syncs.size(), earlier(syncs, syncs.stream, syncs.correlation), syncs.start, syncs.end, syncs.correlation, syncs.stream);
+  sort_rows(gpu_faults.size(), earlier(gpu_faults, gpu_faults.device, gpu_faults.address, gpu_faults.count), gpu_faults.start, gpu_faults.end, gpu_faults.address, gpu_faults.count, gpu_faults.device);
+  sort_rows(cpu_faults.size(), earlier_point(cpu_faults.start, cpu_faults.address, cpu_faults.function), cpu_faults.start, cpu_faults.address, cpu_faults.function);
+  sort_rows(memory_use.size(), earlier_point(memory_use.start, memory_use.device, memory_use.kind, memory_use.bytes), memory_use.start, memory_use.bytes, memory_use.device, memory_use.kind);
+  sort_rows(samples.size(), earlier_point(samples.start, samples.device, samples.metric, samples.value), samples.start, samples.metric, samples.value, samples.device);
+  sort_rows(ops.size(), earlier(ops, ops.stream, ops.correlation, ops.kind, ops.copy, ops.name, ops.address, ops.bytes, ops.cause), ops.start, ops.end, ops.bytes, ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind,
+            ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
+
+  const CallIndex index(*this);
+  ops.call.resize(ops.size());
+  for (Row row = 0; row < ops.size(); ++row) ops.call[row] = index.find(process_of(row), ops.correlation[row]);
+  syncs.call.resize(syncs.size());
+  for (Row row = 0; row < syncs.size(); ++row) syncs.call[row] = index.find(streams[syncs.stream[row]].process, syncs.correlation[row]);
+
+  capture_start = std::numeric_limits<Ns>::max(), capture_end = std::numeric_limits<Ns>::min();
+  const auto extend = [this](const auto& events) {
+    if (events.size() == 0) return;
+    capture_start = std::min(capture_start, events.start.front());
+    capture_end = std::max(capture_end, *std::max_element(events.end.begin(), events.end.end()));
+  };
+  extend(ops), extend(calls), extend(os_calls);
+  for (Row row = 0; row < ranges.size(); ++row) {
+    capture_start = std::min(capture_start, ranges.start[row]);
+    capture_end = std::max(capture_end, ranges.end[row] == open_end ? ranges.start[row] : ranges.end[row]);
+  }
+  for (Ns& end : ranges.end)
+    if (end == open_end) end = capture_end;
+  if (capture_start > capture_end) capture_start = capture_end = 0;
+}
+
+}  // namespace gh

@@ -1,0 +1,65 @@
+return {
+  id = "capture-quality",
+  category = "capture",
+  title = "What this recording can and cannot show",
+  since = "0.1",
+  needs = {},
+  options = {
+    overhead_share = { default = 0.05, unit = "fraction", doc = "Time that the profiler took itself, of the steps, from which it is mentioned." },
+    least_steps = { default = 3, unit = "count", doc = "Fewer steps say little of how steps usually go." },
+  },
+  messages = {
+    nothing = "The report holds no GPU work, so nothing about the GPU could be judged. Of kernels: {reason}",
+    damaged = "Some of the report could not be read: {problem}",
+    dropped = "The profiler says that it lost events: \"{text}\"",
+    unlaunched = "{share:fraction} of the GPU operations have no CUDA call that launched them, so why the GPU was idle is only partly known.",
+    no_steps = "No training steps were found, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
+    few_steps = "Only {count} steps were recorded: what is usual and what is not cannot be told apart.",
+    overhead = "The profiler itself took {share:fraction} of the steps; times of short calls and gaps are too long by that.",
+  },
+  doc = {
+    what = "Looks at the recording itself: whether there is GPU work, whether events were lost, how many steps there are, and what the profiler's own work cost.",
+    why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so by itself; this tells what concerns them all.",
+    fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
+    wrong = "A program that does not train has no steps; the note can be ignored then. Many of the profiler's warnings are harmless (\"might have been\", symbols of cuDNN) and are not repeated here.",
+  },
+  evaluate = function(trace, options)
+    local findings = {}
+    local how = "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi"
+    local function say(subject, message, data, advice, severity, metrics)
+      findings[#findings + 1] = { subject = subject, message = message, data = data, severity = severity or "note", voids = severity == "error", advice = { advice }, metrics = metrics }
+    end
+    for _, problem in ipairs(trace:problems()) do
+      say("reading", "damaged", { problem = problem }, "Export the report again: nsys export --type sqlite.", "warning")
+    end
+    if trace:fact "device.count" == 0 then
+      local _, reason = trace:available "kernels"
+      say("GPU work", "nothing", { reason = reason }, "Record the training process itself, after it has begun to use the GPU: " .. how .. ".", "error")
+      return findings
+    end
+    for _, glob in ipairs { "*dropped*", "*events were lost*", "*lost events*", "*buffer*overflow*", "*buffers*full*" } do
+      local texts = trace:diagnostics(glob)
+      if texts[1] then
+        say("lost events", "dropped", { text = texts[1] }, "Record a shorter stretch (a few steps), or fewer sources at once.", "warning")
+        break
+      end
+    end
+    local launched, without = trace:ops { kind = { "kernel", "graph" } }:count(), trace:fact "capture.unlaunched_fraction"
+    if launched > 0 and without and without > 0.2 then
+      say("launches", "unlaunched", { share = without }, "Record from before the launches on: " .. how .. ".")
+    end
+    local steps = trace:fact "steps.count" / trace:fact "device.count"
+    if trace:fact "steps.found" == 0 then
+      say("steps", "no_steps", { window = trace:fact "steps.total_ns" / trace:fact "device.count" },
+        "Put an NVTX range around each step (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.")
+    elseif steps < options.least_steps then
+      say("steps", "few_steps", { count = math.floor(steps) }, "Record five to ten steps after warm-up.", nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
+    end
+    local overhead = trace:fact "capture.profiler_overhead_fraction"
+    if overhead and overhead >= options.overhead_share then
+      say("overhead", "overhead", { share = overhead }, "Trace less at once (leave out osrt or NVTX of every operator) to confirm times.", nil,
+        { { name = "profiler overhead", value = overhead, unit = "fraction", threshold = options.overhead_share } })
+    end
+    return findings
+  end,
+}

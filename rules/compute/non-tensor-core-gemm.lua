@@ -1,0 +1,67 @@
+return {
+  id = "non-tensor-core-gemm",
+  category = "compute",
+  title = "Matrix multiplications run on CUDA cores",
+  since = "0.1",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time of CUDA-core GEMMs and convolutions, of the step, from which they count. Healthy BF16 training has none." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
+  },
+  messages = {
+    cores = "{count} GEMMs or convolutions a step run on CUDA cores: {time:ns} of each {step:ns} step ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.",
+    unknown = "{count} GEMMs or convolutions a step run on CUDA cores: {time:ns} of each {step:ns} step ({share:fraction}), {of_gemms:fraction} of all GEMM time.",
+  },
+  doc = {
+    what = "Adds up the kernels that multiply matrices or convolve without tensor cores (by name, schemas/kernels.toml), on a GPU that has them.",
+    why = "Tensor cores do most of what a training GPU can do: on an H100 or H200 an FP32 GEMM gains a factor of six by TF32 and of fifteen by BF16. Utilization looks the same either way.",
+    fix = "TF32 needs one line and no change to the model: torch.set_float32_matmul_precision('high') and torch.backends.cudnn.allow_tf32 = True (JAX: jax_default_matmul_precision='tensorfloat32'). Autocast to BF16 gains as much again. Look for single modules that stayed in FP32: LoRA adapters, a loss head, a norm that casts up.",
+    wrong = "FP32 may be deliberate (a solver, a loss of precision that was measured). The gain is estimated from peak rates: a GEMM with one very short side is bound by memory and gains less.",
+  },
+  evaluate = function(trace, options)
+    local tensor_cores = trace:fact "device.tensor_cores"
+    if tensor_cores == nil then return nil, "the report does not tell which GPU ran, so whether it has tensor cores is unknown", "" end
+    if tensor_cores == 0 then return nil, "this GPU has no tensor cores", "" end
+    local gemms = trace:ops { class = "gemm_*" }
+    if gemms:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
+    local slow = trace:ops { class = "gemm_cuda_core" }
+    local time = slow:union_ns()
+    local share = time / trace:fact "steps.total_ns"
+    if share < options.note_share then return {} end
+
+    local steps = trace:fact "steps.count"
+    local capability = trace:fact "device.compute_capability" or 8
+    -- On GeForce TF32 runs hardly faster than FP32 does: there the gain is in half precision.
+    local tf32, half_speedup = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
+    local to_tf32 = tf32 ~= nil and tf32 >= 1.5
+    local speedup = to_tf32 and tf32 or half_speedup
+    local convolutions = slow:where { name = { "*conv*", "*dgrad*", "*wgrad*", "*fprop*", "*winograd*", "*cudnn*" } }
+    local advice = {}
+    if capability >= 8 then
+      if to_tf32 and slow:count() > convolutions:count() then
+        advice[#advice + 1] = "Allow TF32 for FP32 matrices: torch.set_float32_matmul_precision(\"high\") (or torch.backends.cuda.matmul.allow_tf32 = True)."
+      end
+      if to_tf32 and convolutions:count() > 0 then
+        advice[#advice + 1] = "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default; somebody turned it off)."
+      end
+      advice[#advice + 1] = (to_tf32 and "Better still, train" or "Train") .. " in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16), bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo."
+    else
+      advice[#advice + 1] = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores know no TF32 and no BF16."
+    end
+    local half = trace:ops { class = { "gemm_half", "gemm_fp8" } }:union_ns()
+    if half > time then
+      advice[#advice + 1] = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast."
+    end
+    return { {
+      subject = "FP32 GEMMs",
+      message = speedup and "cores" or "unknown",
+      data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:union_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
+      recoverable_ns = speedup and time * math.max(0, 1 - 1 / speedup) or time,
+      at_most = share < options.share and "note" or nil,
+      confidence = speedup and "high" or "medium",
+      metrics = { { name = "CUDA-core GEMMs", value = share, unit = "fraction", threshold = options.share } },
+      evidence = slow:evidence { most = 5 },
+      advice = advice,
+    } }
+  end,
+}

@@ -1,0 +1,70 @@
+-- OS calls in which a thread waits for another thread or process.
+local waiting = { "poll", "ppoll", "select", "epoll_wait*", "sem_wait", "sem_timedwait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_timedwait",
+  "pthread_cond_clockwait", "futex*", "recv*", "pthread_join" }
+
+return {
+  id = "data-loader-starvation",
+  category = "input",
+  title = "The GPU waits for the data loader",
+  since = "0.1",
+  needs = { "kernels", "calls" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Idle time in which the loader kept the GPU waiting, of the step, from which it counts. The PyTorch profiler's advisor used 5 %, XProf warns at 5 % and 20 %." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note; below it is noise." },
+  },
+  messages = {
+    main = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}) because the training thread itself loads the next batch.",
+    workers = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}) because the training thread waits for its loader workers.",
+    fetch = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}) while the training thread fetches its next batch.",
+    pause = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader, or, where no range names the loader, pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",
+    why = "The GPU can only compute on a batch that is there. Time lost here is lost whatever the kernels do, and is usually won back by a setting. Loading that happens while the GPU is busy costs nothing and is not counted.",
+    fix = "In PyTorch give the DataLoader enough workers: num_workers at least the time that one batch takes to load divided by the step without the wait, with persistent_workers=True, prefetch_factor=4 and pin_memory=True. Tokenize or decode ahead of training if that is still not enough. In NeMo set model.data.num_workers, in Megatron --num-workers, in Lightning num_workers of the DataModule's loaders, in the Hugging Face Trainer dataloader_num_workers.",
+    wrong = "Without ranges the pause between two steps may be something else that the training thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. Record with NVTX ranges (torch.autograd.profiler.emit_nvtx, or a range named 'dataloader') to be sure.",
+  },
+  evaluate = function(trace, options)
+    if trace:fact "steps.found" == 0 and not trace:fact "loader.range_ns_per_step" then
+      return nil, "no steps were found and no range names the data loader, so a pause cannot be told from the program's own",
+        "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")"
+    end
+    local waits = trace:idle { cause = "input" }
+    local idle = waits:union_ns()
+    local share = idle / trace:fact "steps.total_ns"
+    if share < options.note_share then return {} end
+
+    local step = trace:fact "step.mean_ns"
+    local idle_a_step = idle / trace:fact "steps.count"
+    local threads = waits:group("thread")
+    local waited = trace:os_calls { thread = threads[1].key, name = waiting }:overlap_ns(waits)
+    local workers = waited > idle / 2 or trace:threads "pt_data_*" > 0 or trace:ranges { name = "*_MultiProcessingDataLoaderIter*" }:count() > 0
+    local inferred = waits:where { inferred = true }:union_ns() > idle / 2
+
+    local advice = {}
+    if share < options.share then
+      advice[1] = "Little to gain: prefetching to the device (a side stream, or the next batch's .to(device, non_blocking=True) before this step's backward) would hide it."
+    elseif workers then
+      local factor = step / math.max(step - idle_a_step, 1)
+      advice[1] = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise num_workers by about that factor (up to the cores that the process may use) and set prefetch_factor=4, persistent_workers=True.", factor)
+      advice[2] = "Where more workers do not help, make a batch cheaper: tokenize or decode before training, store the result in larger files, move augmentation to the GPU."
+    else
+      local load = trace:fact "loader.range_ns_per_step" or idle_a_step
+      local count = math.ceil(math.max(load, idle_a_step) / math.max(step - idle_a_step, 1))
+      advice[1] = string.format("Load in worker processes: DataLoader(num_workers=%d) covers the %.0f ms that a batch takes here; add persistent_workers=True, prefetch_factor=4 and pin_memory=True with .to(device, non_blocking=True).", math.max(2, count), math.max(load, idle_a_step) / 1e6)
+      advice[2] = "NeMo: model.data.num_workers. Megatron: --num-workers. Hugging Face Trainer: dataloader_num_workers. Lightning: num_workers of the DataModule's loaders."
+      advice[3] = "Tokenize or decode before training, so that a batch is only read."
+    end
+    return { {
+      subject = "data loader",
+      message = inferred and "pause" or share < options.share and "fetch" or workers and "workers" or "main",
+      data = { idle = idle_a_step, step = step, share = share },
+      recoverable_ns = idle,
+      at_most = share < options.share and "note" or nil,
+      confidence = inferred and "medium" or "high",
+      metrics = { { name = "idle while loading", value = share, unit = "fraction", threshold = options.share } },
+      evidence = waits:evidence { most = 5 },
+      advice = advice,
+    } }
+  end,
+}

@@ -1,0 +1,83 @@
+return {
+  id = "offload-sync-gap",
+  category = "memory",
+  title = "Offloading to host memory leaves the GPU waiting for copies",
+  since = "0.1",
+  needs = { "kernels", "copies" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time in which offload copies run with no kernel beside them, and idle time around them, of the step, from which it counts. Recorded: 86 % when every activation is offloaded, none in a healthy run." },
+    min_bytes = { default = 1048576, unit = "bytes", doc = "Smaller copies are inputs and metrics, not offloaded tensors." },
+    pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in a step is a result, not an offload." },
+  },
+  messages = {
+    trips = "{bytes:bytes} a step go to host memory and come back ({pairs} round trips at {rate:bytes/s}); {exposed:ns} of each {step:ns} step ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
+    stream = "Weights are fetched from host memory bit by bit ({bytes:bytes} a step in {copies} copies at {rate:bytes/s}); {exposed:ns} of each {step:ns} step ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
+  },
+  doc = {
+    what = "Finds tensors that leave the device and come back (copies to the host of which as many bytes return later), and weights that are fetched layer by layer, and measures the time in which these copies run with no kernel beside them, plus the idle time right before and after them.",
+    why = "A link to the host carries a fiftieth of what device memory does: offloading pays only while copies hide behind kernels. Once the GPU waits for them, the step takes as long as the link does.",
+    fix = "Do not offload what fits: compare the peak of device memory plus the offloaded bytes with the device's memory. Otherwise recompute instead (activation checkpointing), offload less, use pinned buffers, and put copies on their own stream with a prefetch of one or two layers: torch.autograd.graph.save_on_cpu copies on the compute stream and waits; FSDP's CPUOffload, DeepSpeed's offload_optimizer with pin_memory and overlap_comm, Megatron's --cpu-offloading-num-layers and Transformer Engine's get_cpu_offload_context copy beside the kernels.",
+    wrong = "Programs that send data through the GPU and fetch equally large results look alike; a device that runs no matrix multiplications is therefore left out. On Grace Hopper the link (NVLink-C2C) is seven times as fast as PCIe 5, and offloading may be right even where some of it shows.",
+  },
+  evaluate = function(trace, options)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local compute = trace:ops { kind = { "kernel", "graph" } }
+    if trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() == 0 then
+      return nil, "no matrix multiplication ran, so there is no model whose tensors could be offloaded", ""
+    end
+
+    local trips, pairs_found = trace:round_trips { min_bytes = options.min_bytes }
+    local streamed = trace:streamed_uploads { min_bytes = options.min_bytes }:minus(trips)
+    if pairs_found < options.pairs_per_step * steps then trips, pairs_found = trips:minus(trips), 0 end
+    local copies = trips:plus(streamed)
+    if copies:count() == 0 then return {} end
+
+    -- Idle time next to such a copy: waiting until it is done, or until the next may start.
+    local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "dependency", "launch", "unknown" } }
+    local exposed_copies = copies:exposed_ns(compute)
+    local exposed = exposed_copies + gaps:union_ns()
+    local share = exposed / total
+    if share < options.share then return {} end
+
+    local bytes = copies:sum "bytes"
+    local rate = bytes / (copies:sum "duration_ns" / 1e9)
+    local link = trace:fact "device.link_bytes_per_s"
+    local round = trips:count() > 0
+    local offloaded = round and trips:where { direction = "d2h" }:sum "bytes" / steps or 0
+    local advice = {}
+    local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+    if round and peak and memory and peak + offloaded < 0.9 * memory then
+      advice[#advice + 1] = string.format("Stop offloading: it fits. The peak of %.1f GiB plus the %.1f GiB offloaded in a step stay below the %.0f GiB of the device.", peak / 2 ^ 30, offloaded / 2 ^ 30, memory / 2 ^ 30)
+    elseif peak and memory then
+      advice[#advice + 1] = string.format("Offload less: %.1f of %.0f GiB of device memory are used at the peak; or recompute activations instead (gradient checkpointing).", peak / 2 ^ 30, memory / 2 ^ 30)
+    else
+      advice[#advice + 1] = "See whether it fits without offloading (record with --cuda-memory-usage=true for the peak of device memory); otherwise recompute activations instead (gradient checkpointing)."
+    end
+    local pageable = copies:where { memory = "pageable" }
+    if pageable:count() > copies:count() / 2 then
+      advice[#advice + 1] = string.format("The host buffers are pageable: %.1f GB/s%s. Pin them (save_on_cpu(pin_memory=True), offload_optimizer.pin_memory).", rate / 1e9,
+        link and string.format(", where pinned ones reach about %.0f GB/s on this GPU", link / 1e9) or "")
+    end
+    advice[#advice + 1] = "Put the copies on a stream of their own and fetch one or two layers ahead (Transformer Engine get_cpu_offload_context, Megatron --cpu-offloading-num-layers, FSDP CPUOffload with prefetch); save_on_cpu copies on the compute stream."
+    if link then
+      advice[#advice + 1] = string.format("Even fully hidden, the link sets a bound of %.0f ms a step for these bytes (%.1f GiB at %.0f GB/s%s).", bytes / steps / link * 1e3, bytes / steps / 2 ^ 30, link / 1e9,
+        round and "; the two directions can overlap" or "")
+    end
+    if trace:fact "device.coherent" == 1 then
+      advice[#advice + 1] = "This GPU shares memory with its CPU over NVLink-C2C: kernels can read host memory in place; offload what is read once and leave it there instead of copying it back."
+    end
+    return { {
+      subject = round and "offloaded tensors" or "streamed weights",
+      message = round and "trips" or "stream",
+      data = { bytes = bytes / steps, pairs = math.floor(pairs_found / steps + 0.5), copies = math.floor(copies:count() / steps + 0.5), rate = rate, exposed = exposed / steps, step = trace:fact "step.mean_ns", share = share },
+      recoverable_ns = exposed,
+      metrics = {
+        { name = "exposed copies and waits", value = share, unit = "fraction", threshold = options.share },
+        { name = "copies hidden by kernels", value = 1 - exposed_copies / copies:union_ns(), unit = "fraction" },
+        { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },
+      },
+      evidence = copies:evidence { most = 4 },
+      advice = advice,
+    } }
+  end,
+}

@@ -1,0 +1,73 @@
+return {
+  id = "um-migration-storm",
+  category = "memory",
+  title = "Unified memory moves pages to and fro",
+  since = "0.1",
+  needs = { "kernels", "unified_copies" },
+  options = {
+    memory_share = { default = 0.05, unit = "fraction", doc = "Migrations' share of the time of all GPU memory operations from which they count. NVIDIA's Grace Hopper talk: 1.1 % with LoRA was harmless, 9.8 % with full fine-tuning was not." },
+    step_share = { default = 0.01, unit = "fraction", doc = "And their share of the step: where there are few memory operations at all, a large share of them is little." },
+    thrash_share = { default = 0.25, unit = "fraction", doc = "Share of migrated bytes in blocks that moved at least three times and both ways, from which the message says thrashing." },
+  },
+  messages = {
+    storm = "{count} migrations move {bytes:bytes} a step; they, and the page faults that cause them, take {time:ns} of each {step:ns} step ({share:fraction}).{thrash}",
+  },
+  doc = {
+    what = "Measures the migrations of unified memory (by page fault, speculative prefetch, eviction or access counter; not those that the program asked for with a prefetch), together with the GPU page faults on the pages that move.",
+    why = "A kernel that touches a page on the wrong side stops until the page has been moved, a few dozen kilobytes at a time. Where host and device take turns, the same pages travel in every step.",
+    fix = "Keep the host off the pages that the GPU works on (log norms on the device, update parameters there), or give each side its copy. Where the turn is intended, move in bulk: cudaMemPrefetchAsync before the kernel and before the host's turn, and cudaMemAdvise with a preferred location and accessed-by. What fits into device memory belongs into plain device memory: drop the managed allocator.",
+    wrong = "A first pass over data that is then used for long is a cost of start-up: where no steps were found, the finding is about the whole window. On Grace Hopper system-allocated memory migrates without any rows in the report: no finding is then no proof.",
+  },
+  evaluate = function(trace, options)
+    local all = trace:ops { direction = "um_*" }
+    local moves = all:where { cause = { "fault", "speculative", "eviction", "access_counter", "" } }
+    if moves:count() == 0 then return {} end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local memory = trace:ops { kind = { "copy", "set" } }:sum "duration_ns"
+    local memory_share = moves:sum "duration_ns" / memory
+    local move_ns = moves:union_ns()
+    if memory_share < options.memory_share or move_ns / total < options.step_share then return {} end
+
+    local time = move_ns
+    local advice = {}
+    if trace:available "gpu_faults" then
+      time = time + trace:gpu_faults { migrating = true }:exposed_ns(moves)
+    else
+      advice[#advice + 1] = "The faults themselves were not recorded, so this is the copies' time alone: record with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true."
+    end
+    local share = time / total
+    local thrashed = trace:fact "um.thrashed_fraction"
+    local thrash = thrashed and thrashed >= options.thrash_share
+    local down = moves:where { direction = "um_d2h" }:sum "bytes"
+    if down > 0 then
+      table.insert(advice, 1, string.format("Keep the host off these pages: %.0f MiB a step go back to it. Do on the GPU what the host does with them, or copy what it needs once.", down / steps / 2 ^ 20))
+    end
+    advice[#advice + 1] = "Move in bulk before it is needed: cudaMemPrefetchAsync to the device before the kernels and to the host before its turn; cudaMemAdvise (preferred location, accessed-by) for pages that both only read."
+    local peak, capacity = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+    if peak and capacity and peak < 0.9 * capacity then
+      advice[#advice + 1] = string.format("It fits: %.1f of %.0f GiB are in use. Plain device memory (PyTorch's own caching allocator instead of a managed one) never migrates.", peak / 2 ^ 30, capacity / 2 ^ 30)
+    else
+      advice[#advice + 1] = "If it fits into device memory, use plain allocations (PyTorch's own caching allocator instead of a managed one): they never migrate."
+    end
+    if trace:fact "device.coherent" == 1 then
+      advice[#advice + 1] = "On Grace Hopper memory from malloc can be read by the GPU in place over NVLink-C2C; such pages migrate by access counters without rows in a report."
+    end
+    local causes = {}
+    for _, group in ipairs(moves:group "cause") do
+      causes[#causes + 1] = string.format("%s %d", group.key == "" and "unknown cause" or group.key, group.count)
+    end
+    return { {
+      subject = "unified memory",
+      message = "storm",
+      data = { count = math.floor(moves:count() / steps + 0.5), bytes = moves:sum "bytes" / steps, time = time / steps, step = trace:fact "step.mean_ns", share = share,
+        thrash = thrash and string.format(" %.0f %% of the bytes thrash: the same blocks move three times or more, both ways.", thrashed * 100) or "" },
+      recoverable_ns = time,
+      metrics = {
+        { name = "share of GPU memory operations", value = memory_share, unit = "fraction", threshold = options.memory_share },
+        { name = "migrations and their faults", value = share, unit = "fraction", threshold = options.step_share },
+      },
+      evidence = moves:evidence { most = 5, note = "migrations by cause: " .. table.concat(causes, ", ") },
+      advice = advice,
+    } }
+  end,
+}
