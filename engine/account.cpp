@@ -3,27 +3,71 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <unordered_set>
 
 namespace gh {
 namespace {
 
 constexpr std::array idle_names{"input", "sync", "launch", "allocation", "compilation", "dependency", "unknown"};
 
+// Smaller copies from the device are losses and metrics, larger ones tensors on which the host goes on working.
+constexpr std::int64_t offload_bytes = 1 << 20;
+
 // Host time between two calls up to which the thread counts as launching back to back. An eager framework takes 5 to 50 us from
 // one launch to the next, seldom 300; a pause of a millisecond is something else.
 constexpr Ns back_to_back_ns = 1'000'000;
 
-// The part of a set that lies in each step.
-std::vector<Ns> by_step(const Spans& set, const std::vector<Step>& steps) {
-  std::vector<Ns> ns(steps.size());
-  std::size_t i = 0;
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    while (i < set.size() && set[i].end <= steps[k].span.start) ++i;
-    for (std::size_t j = i; j < set.size() && set[j].start < steps[k].span.end; ++j)
-      ns[k] += std::min(set[j].end, steps[k].span.end) - std::max(set[j].start, steps[k].span.start);
+// Adds stretches of time to the steps that they lie in. Stretches come in order, and so do steps.
+class StepSums {
+ public:
+  StepSums(const std::vector<Step>& steps, std::vector<std::vector<Ns>>& sums) : steps_(steps), sums_(sums) {}
+  void add(Span s, std::size_t cause) {
+    while (at_ < steps_.size() && steps_[at_].span.end <= s.start) ++at_;
+    for (std::size_t k = at_; k < steps_.size() && steps_[k].span.start < s.end; ++k)
+      sums_[k][cause] += std::min(s.end, steps_[k].span.end) - std::max(s.start, steps_[k].span.start);
   }
-  return ns;
-}
+
+ private:
+  const std::vector<Step>& steps_;
+  std::vector<std::vector<Ns>>& sums_;
+  std::size_t at_ = 0;
+};
+
+// Which of several causes at work at one time claims it: the one with the lowest rank whose latest end has not passed.
+class Sweep {
+ public:
+  // `claim(span, rank)` is called with every stretch of time in order, rank `idle` where nothing was at work.
+  static constexpr std::size_t idle = std::numeric_limits<std::size_t>::max();
+
+  explicit Sweep(Ns start) : now_(start) {}
+
+  template <class Claim>
+  void begin(Span s, std::size_t rank, Claim claim) {
+    advance(s.start, claim);
+    if (s.end <= now_) return;
+    const auto it = std::find_if(active_.begin(), active_.end(), [&](const Active& a) { return a.rank >= rank; });
+    if (it != active_.end() && it->rank == rank) it->end = std::max(it->end, s.end);
+    else active_.insert(it, {rank, s.end});
+  }
+
+  template <class Claim>
+  void advance(Ns to, Claim claim) {
+    while (now_ < to) {
+      while (!active_.empty() && active_.front().end <= now_) active_.erase(active_.begin());
+      const Ns until = active_.empty() ? to : std::min(to, active_.front().end);
+      claim(Span{now_, until}, active_.empty() ? idle : active_.front().rank);
+      now_ = until;
+    }
+  }
+
+ private:
+  struct Active { std::size_t rank; Ns end; };
+  std::vector<Active> active_;  // by rank; seldom more than two
+  Ns now_;
+};
+
+// What is sent to the device after a pause of the host: nothing, data, or (of a size) what had come down from it before.
+enum class Uploads { nothing, data, what_came_down };
 
 // What the host threads of a process did, ready to be asked about any stretch of time.
 class Host {
@@ -49,7 +93,7 @@ class Host {
   CallClass call_class(Row call) const { return names_.call[trace_.calls.name[call]]; }
 
   // Splits a pause of the GPU, which ended with an operation that `launch` launched, by what the launching thread did.
-  void explain(const Span gap, const Row launch, const std::vector<Step>& steps, const bool next_is_upload, std::vector<Idle>& out, const Idle& like) const {
+  void explain(const Span gap, const Row launch, const std::vector<Step>& steps, const Uploads next, std::vector<Idle>& out, const Idle& like) const {
     const std::uint16_t thread = trace_.calls.thread[launch];
     const Thread& t = threads_[thread];
     const Ns launched = std::clamp(trace_.calls.end[launch], gap.start, gap.end);
@@ -82,7 +126,7 @@ class Host {
         at = to;
         continue;
       }
-      between_calls({at, to_call}, thread, synced, steps, next_is_upload, add);
+      between_calls({at, to_call}, thread, synced, steps, next, add);
       at = to_call;
     }
     add({launched, gap.end}, IdleCause::launch);  // launched, and on its way to the GPU
@@ -114,7 +158,7 @@ class Host {
 
   // Host time outside CUDA calls while the GPU idles.
   template <class Add>
-  void between_calls(Span piece, std::uint16_t thread, Ns synced, const std::vector<Step>& steps, bool next_is_upload, Add& add) const {
+  void between_calls(Span piece, std::uint16_t thread, Ns synced, const std::vector<Step>& steps, Uploads next, Add& add) const {
     // Other threads of the process may have launched meanwhile, as backward does: only time in which none did is a pause.
     const std::uint16_t process = trace_.threads[thread].process;
     Ns at = piece.start;
@@ -126,7 +170,7 @@ class Host {
         at = cost;
       }
       if (until - at <= back_to_back_ns) add({at, until}, IdleCause::launch);
-      else if (fetches_input({at, until}, thread, process, steps, next_is_upload)) add({at, until}, IdleCause::input, true);
+      else if (fetches_input({at, until}, thread, process, steps, next)) add({at, until}, IdleCause::input, true);
       else add({at, until}, IdleCause::unknown);
       at = until;
     };
@@ -142,25 +186,27 @@ class Host {
     pause(piece.end);
   }
 
-  // Without loader ranges: a long pause between the last launch of a step and the first of the next, in which the thread read files
-  // or waited for other threads or processes, or after which the first thing sent is data.
-  bool fetches_input(Span pause, std::uint16_t thread, std::uint16_t process, const std::vector<Step>& steps, bool next_is_upload) const {
-    if (process_ranges_[process]) return false;  // ranges tell when input is fetched: this was not
+  // Without loader ranges: a long pause between the last launch of a step and the first of the next, after which data goes up, or in
+  // which the thread read files or waited for other threads or processes. One in which it wrote more than it read (a log, a
+  // checkpoint), or worked on what it had fetched from the device, is something else.
+  bool fetches_input(Span pause, std::uint16_t thread, std::uint16_t process, const std::vector<Step>& steps, Uploads next) const {
+    if (process_ranges_[process] || next == Uploads::what_came_down) return false;  // with ranges, they tell when input is fetched
     const auto step = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.host_start < pause.start - back_to_back_ns; });
     const bool between_steps = step != steps.end() && step->host_start <= pause.end + back_to_back_ns;
     if (!between_steps) return false;
-    if (next_is_upload) return true;
     const Thread& t = threads_[thread];
     Ns waited = 0;
+    int reads = 0, writes = 0;
     auto w = std::partition_point(t.os_calls.begin(), t.os_calls.end(), [&](Row c) { return trace_.os_calls.start[c] < pause.start; });
-    bool read_files = false;
+    const auto any_of = [](const std::string& name, std::initializer_list<const char*> starts) { return std::any_of(starts.begin(), starts.end(), [&](const char* s) { return name.starts_with(s); }); };
     for (; w != t.os_calls.end() && trace_.os_calls.start[*w] < pause.end; ++w) {
       const std::string& name = trace_.names[trace_.os_calls.name[*w]];
-      for (const char* wait : {"poll", "sem_timedwait", "sem_wait", "pthread_cond_timedwait", "pthread_cond_wait", "recv", "futex", "select", "epoll_wait"})
-        if (name.starts_with(wait)) waited += trace_.os_calls.end[*w] - trace_.os_calls.start[*w];
-      read_files = read_files || name.starts_with("read") || name.starts_with("open") || name.starts_with("pread") || name == "file access";
+      if (any_of(name, {"poll", "sem_", "pthread_cond_timedwait", "pthread_cond_wait", "recv", "futex", "select", "epoll_wait"})) waited += trace_.os_calls.end[*w] - trace_.os_calls.start[*w];
+      reads += any_of(name, {"read", "pread", "open", "fread", "file access"});
+      writes += any_of(name, {"write", "pwrite", "fwrite", "fsync", "send"});
     }
-    return read_files || 2 * waited >= pause.length();
+    if (writes > reads) return false;
+    return next == Uploads::data || reads > 0 || 2 * waited >= pause.length();
   }
 
   const Trace& trace_;
@@ -194,17 +240,25 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
   const std::vector<std::string>& kernel_classes = classes.kernel_classes();
   const std::size_t n = kernel_classes.size();
   const auto collective = static_cast<std::size_t>(std::find(kernel_classes.begin(), kernel_classes.end(), "collective") - kernel_classes.begin());
-  // Layers in order of precedence: the stall, kernels by class (collectives aside), graphs, device copies, collectives, link copies.
+  // In order of precedence: the stall, kernels by class (collectives aside), graphs, device copies, collectives, link copies.
   Account account;
   account.causes.push_back("um_stall");
-  for (const std::string& c : kernel_classes) account.causes.push_back(c == "collective" ? "communication_exposed" : "compute." + c);
-  account.causes.insert(account.causes.end(), {"compute.graph", "compute.device_copy", "copy_exposed"});
-  const std::size_t graph = n + 1, device_copy = n + 2, link_copy = n + 3, first_idle = n + 4;
+  for (const std::string& c : kernel_classes)
+    if (c != "collective") account.causes.push_back("compute." + c);
+  const std::size_t graph = n, device_copy = n + 1, exposed_collective = n + 2, link_copy = n + 3, first_idle = n + 4;
+  account.causes.insert(account.causes.end(), {"compute.graph", "compute.device_copy", "communication_exposed", "copy_exposed"});
   for (const char* c : idle_names) account.causes.push_back(std::string("idle.") + c);
-  std::vector<std::size_t> order{0};
-  for (std::size_t c = 0; c < n; ++c)
-    if (c != collective) order.push_back(c + 1);
-  order.insert(order.end(), {graph, device_copy, collective + 1, link_copy});
+  const auto cause_of = [&](Row op) {
+    switch (trace.ops.kind[op]) {
+      case OpKind::kernel: {
+        const std::size_t c = names.kernel[trace.ops.name[op]];
+        return c == collective ? exposed_collective : c < collective ? c + 1 : c;
+      }
+      case OpKind::graph: return graph;
+      case OpKind::set: return device_copy;
+      default: return is_unified(trace.ops.copy[op]) ? std::size_t{0} : crosses_link(trace.ops.copy[op]) ? link_copy : device_copy;
+    }
+  };
 
   const Host host(trace, names);
   for (const DeviceSteps& device : devices) {
@@ -214,32 +268,33 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
     d.window = united(std::move(all));
     d.step_ns.assign(device.steps.size(), std::vector<Ns>(account.causes.size()));
     if (d.window.empty()) continue;
-    const Span hull{d.window.front().start, d.window.back().end};
 
-    std::vector<std::vector<Span>> layers(account.causes.size());
-    for (Row f = 0; f < trace.gpu_faults.size(); ++f)
-      if (trace.gpu_faults.device[f] == device.device) layers[0].push_back({trace.gpu_faults.start[f], trace.gpu_faults.end[f]});
+    StepSums sums(device.steps, d.step_ns);
+    std::vector<Span> pauses;
+    const auto claim = [&](Span s, std::size_t cause) {
+      if (cause != Sweep::idle) sums.add(s, cause);
+      else if (!pauses.empty() && pauses.back().end == s.start) pauses.back().end = s.end;
+      else pauses.push_back(s);
+    };
+    Sweep sweep(d.window.front().start);
+    Row fault = 0;
+    const auto faults_until = [&](Ns time) {
+      for (; fault < trace.gpu_faults.size() && trace.gpu_faults.start[fault] <= time; ++fault)
+        if (trace.gpu_faults.device[fault] == device.device) sweep.begin({trace.gpu_faults.start[fault], trace.gpu_faults.end[fault]}, 0, claim);
+    };
     for (const Row op : device.ops) {
-      if (trace.ops.end[op] <= hull.start || trace.ops.start[op] >= hull.end) continue;
-      std::size_t layer = 0;
-      switch (trace.ops.kind[op]) {
-        case OpKind::kernel: layer = names.kernel[trace.ops.name[op]] + std::size_t{1}; break;
-        case OpKind::graph: layer = graph; break;
-        case OpKind::set: layer = device_copy; break;
-        case OpKind::copy: layer = is_unified(trace.ops.copy[op]) ? 0 : crosses_link(trace.ops.copy[op]) ? link_copy : device_copy; break;
-      }
-      layers[layer].push_back(trace.span_of(op));
+      if (trace.ops.start[op] >= d.window.back().end) break;
+      faults_until(trace.ops.start[op]);
+      sweep.begin(trace.span_of(op), cause_of(op), claim);
     }
-    Spans rest = d.window;
-    for (const std::size_t layer : order) {
-      if (layers[layer].empty()) continue;
-      const Spans set = united(std::move(layers[layer]));
-      const Spans claimed = intersection(rest, set);
-      const std::vector<Ns> ns = by_step(claimed, device.steps);
-      for (std::size_t k = 0; k < ns.size(); ++k) d.step_ns[k][layer] += ns[k];
-      rest = difference(rest, set);
-    }
+    faults_until(d.window.back().end);
+    sweep.advance(d.window.back().end, claim);
+    const Spans rest = d.window.size() == 1 ? std::move(pauses) : intersection(pauses, d.window);
     d.busy = difference(d.window, rest);
+
+    std::unordered_set<std::int64_t> came_down;  // sizes of what was fetched from the device: offloaded tensors rather than results
+    for (const Row op : device.ops)
+      if (trace.ops.copy[op] == CopyKind::d2h && trace.ops.bytes[op] >= offload_bytes) came_down.insert(trace.ops.bytes[op]);
 
     // Every pause lies between two operations of the device; the later one's launch tells what the host did.
     std::size_t next = 0;
@@ -261,15 +316,12 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
         d.idle.push_back(idle);
         continue;
       }
-      const bool upload = trace.ops.copy[idle.next] == CopyKind::h2d;
-      host.explain(gap, launch, device.steps, upload, d.idle, idle);
+      const bool upload = trace.ops.copy[idle.next] == CopyKind::h2d, large_before = idle.previous != no_row && trace.ops.copy[idle.previous] == CopyKind::d2h && trace.ops.bytes[idle.previous] >= offload_bytes;
+      const Uploads next_data = large_before || (upload && came_down.contains(trace.ops.bytes[idle.next])) ? Uploads::what_came_down : upload ? Uploads::data : Uploads::nothing;
+      host.explain(gap, launch, device.steps, next_data, d.idle, idle);
     }
-    std::array<std::vector<Span>, idle_names.size()> causes;
-    for (const Idle& idle : d.idle) causes[static_cast<std::size_t>(idle.cause)].push_back(idle.span);
-    for (std::size_t c = 0; c < causes.size(); ++c) {
-      const std::vector<Ns> ns = by_step(united(std::move(causes[c])), device.steps);
-      for (std::size_t k = 0; k < ns.size(); ++k) d.step_ns[k][first_idle + c] += ns[k];
-    }
+    StepSums idle_sums(device.steps, d.step_ns);
+    for (const Idle& idle : d.idle) idle_sums.add(idle.span, first_idle + static_cast<std::size_t>(idle.cause));
   }
   return account;
 }

@@ -45,6 +45,13 @@ void check_tables(const toml::table& table, std::string_view key, const std::str
     if (!entry) throw Error(fmt::format("{}: write [[{}]] for each", at(path, item), key));
     check_keys(*entry, path, known);
     if (!(*entry)[required] || !(*entry)["match"]) throw Error(fmt::format("{}: [[{}]] needs '{}' and 'match'", at(path, item), key, required));
+    // Classes become names of causes and facts.
+    if (const auto name = (*entry)["class"].value<std::string>(); name && (name->empty() || name->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos))
+      throw Error(fmt::format("{}: a class is named with lower-case letters, digits and '_', not '{}'", at(path, *(*entry)["class"].node()), printable(*name)));
+    // A pattern that is no string would be taken for an empty one, which is found in every name.
+    const toml::node& match = *(*entry)["match"].node();
+    if (!match.is_string() && !match.is_array()) throw Error(fmt::format("{}: 'match' has to be a regular expression or a list of them", at(path, match)));
+    strings(*entry, "match", path), strings(*entry, "except", path);
   }
 }
 
@@ -74,7 +81,7 @@ Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.s
                 {"half_tflops", floating_point}, {"fp8_tflops", floating_point}, {"memory_gb", floating_point}, {"memory_gb_per_s", floating_point}, {"host_link", string},
                 {"host_link_gb_per_s", floating_point}, {"coherent", boolean}, {"tensor_cores", boolean}},
                "name");
-  if (const toml::table* ranges = (*table_)["ranges"].as_table()) check_keys(*ranges, shown_path_, {{"step", array}, {"loader", array}});
+  if (const toml::table* ranges = (*table_)["ranges"].as_table()) check_keys(*ranges, shown_path_, {{"step", array}, {"loader", array}}), strings(*ranges, "step", shown_path_), strings(*ranges, "loader", shown_path_);
 }
 
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {

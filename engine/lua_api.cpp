@@ -132,51 +132,85 @@ std::string thread_text(const Context& c, std::uint16_t thread) {
   return t.name.empty() ? fmt::format("thread {}", t.tid) : fmt::format("{} ({})", t.name, t.tid);
 }
 
-// A field of a row as text, or "" where the kind has none.
-std::string text_field(const Context& c, const Rows& s, Row r, std::string_view field) {
-  const Trace& t = c.a.trace;
-  if (field == "name") return name_of_row(c, s, r);
-  if (field == "thread") return thread_text(c, thread_of(c, s, r));
-  if (s.kind == Kind::ops) {
-    if (field == "kind") return name_of(t.ops.kind[r]);
-    if (field == "class") return c.a.kernel_class(r);
-    if (field == "direction") return name_of(t.ops.copy[r]);
-    if (field == "from") return name_of(t.ops.source[r]);
-    if (field == "to") return name_of(t.ops.target[r]);
-    if (field == "cause") return name_of(t.ops.cause[r]);
-  }
-  if (s.kind == Kind::calls && field == "class") return name_of(c.a.names.call[t.calls.name[r]]);
-  if (s.kind == Kind::idle && field == "cause") return name_of(c.idle_of(r).cause);
-  return "";
-}
+enum class Field { name, class_, kind, direction, from, to, cause, thread, start_ns, end_ns, duration_ns, bytes, blocks, threads, stream, device, count };
 
-std::optional<double> number_field(const Context& c, const Rows& s, Row r, std::string_view field) {
-  const Span span = span_of(c, s, r);
-  if (field == "start_ns") return static_cast<double>(span.start);
-  if (field == "end_ns") return static_cast<double>(span.end);
-  if (field == "duration_ns") return static_cast<double>(span.length());
-  const Trace& t = c.a.trace;
-  if (s.kind == Kind::ops) {
-    if (field == "bytes") return static_cast<double>(t.ops.bytes[r]);
-    if (field == "blocks") return t.ops.blocks[r];
-    if (field == "threads") return t.ops.threads[r];
-    if (field == "stream") return static_cast<double>(t.streams[t.ops.stream[r]].id);
-  }
-  if (s.kind == Kind::gpu_faults && field == "count") return static_cast<double>(t.gpu_faults.count[r]);
-  if (const std::size_t slot = slot_of(c, s, r); field == "device" && slot != std::string::npos) return t.devices[c.a.devices[slot].device].ordinal;
-  return std::nullopt;
-}
-
-const std::vector<std::string>& fields() {
+const std::vector<std::string>& field_names() {
   static const std::vector<std::string> all{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "start_ns", "end_ns", "duration_ns", "bytes", "blocks", "threads", "stream", "device", "count"};
   return all;
 }
 
-std::string checked_field(lua_State* lua, int index) {
-  std::string field = luaL_checkstring(lua, index);
-  if (std::find(fields().begin(), fields().end(), field) == fields().end()) throw Error(fmt::format("there is no field '{}'{}", printable(field), did_you_mean(field, fields())));
-  return field;
+Field field_named(const std::string& name) {
+  const auto it = std::find(field_names().begin(), field_names().end(), name);
+  if (it == field_names().end()) throw Error(fmt::format("there is no field '{}'{}", printable(name), did_you_mean(name, field_names())));
+  return static_cast<Field>(it - field_names().begin());
 }
+
+constexpr std::uint32_t no_text = std::numeric_limits<std::uint32_t>::max();
+
+// A small number that stands for the text of a row's field: rows with the same number have the same text. no_text where there is none.
+std::uint32_t text_key(const Context& c, const Rows& s, Row r, Field field) {
+  const Trace& t = c.a.trace;
+  if (field == Field::thread) return thread_of(c, s, r) == no_index ? no_text : thread_of(c, s, r);
+  switch (s.kind) {
+    case Kind::ops: {
+      const bool kernel = t.ops.kind[r] == OpKind::kernel;
+      switch (field) {
+        case Field::name: return t.ops.name[r];
+        case Field::class_: return kernel ? c.a.names.kernel[t.ops.name[r]] : no_text;
+        case Field::kind: return static_cast<std::uint32_t>(t.ops.kind[r]);
+        case Field::direction: return static_cast<std::uint32_t>(t.ops.copy[r]);
+        case Field::from: return kernel ? no_text : static_cast<std::uint32_t>(t.ops.source[r]);
+        case Field::to: return kernel ? no_text : static_cast<std::uint32_t>(t.ops.target[r]);
+        case Field::cause: return static_cast<std::uint32_t>(t.ops.cause[r]);
+        default: return no_text;
+      }
+    }
+    case Kind::calls: return field == Field::name ? t.calls.name[r] : field == Field::class_ ? static_cast<std::uint32_t>(c.a.names.call[t.calls.name[r]]) : no_text;
+    case Kind::ranges: return field == Field::name ? t.ranges.name[r] : no_text;
+    case Kind::os_calls: return field == Field::name ? t.os_calls.name[r] : no_text;
+    case Kind::idle: return field == Field::cause ? static_cast<std::uint32_t>(c.idle_of(r).cause) : no_text;
+    default: return no_text;
+  }
+}
+
+// The text that such a number stands for.
+std::string key_text(const Context& c, Kind kind, Field field, std::uint32_t key) {
+  if (key == no_text) return "";
+  switch (field) {
+    case Field::name: return c.a.trace.names[key];
+    case Field::thread: return thread_text(c, static_cast<std::uint16_t>(key));
+    case Field::class_: return kind == Kind::ops ? c.a.classes.kernel_classes()[key] : name_of(static_cast<CallClass>(key));
+    case Field::kind: return name_of(static_cast<OpKind>(key));
+    case Field::direction: return name_of(static_cast<CopyKind>(key));
+    case Field::from: case Field::to: return name_of(static_cast<MemoryKind>(key));
+    case Field::cause: return kind == Kind::idle ? name_of(static_cast<IdleCause>(key)) : name_of(static_cast<MigrationCause>(key));
+    default: return "";
+  }
+}
+
+std::string text_field(const Context& c, const Rows& s, Row r, Field field) { return key_text(c, s.kind, field, text_key(c, s, r, field)); }
+
+std::optional<double> number_field(const Context& c, const Rows& s, Row r, Field field) {
+  const Trace& t = c.a.trace;
+  const bool op = s.kind == Kind::ops;
+  switch (field) {
+    case Field::start_ns: return static_cast<double>(span_of(c, s, r).start);
+    case Field::end_ns: return static_cast<double>(span_of(c, s, r).end);
+    case Field::duration_ns: return static_cast<double>(span_of(c, s, r).length());
+    case Field::bytes: return op ? std::optional<double>(static_cast<double>(t.ops.bytes[r])) : std::nullopt;
+    case Field::blocks: return op ? std::optional<double>(t.ops.blocks[r]) : std::nullopt;
+    case Field::threads: return op ? std::optional<double>(t.ops.threads[r]) : std::nullopt;
+    case Field::stream: return op ? std::optional<double>(static_cast<double>(t.streams[t.ops.stream[r]].id)) : std::nullopt;
+    case Field::count: return s.kind == Kind::gpu_faults ? std::optional<double>(static_cast<double>(t.gpu_faults.count[r])) : std::nullopt;
+    case Field::device: {
+      const std::size_t slot = slot_of(c, s, r);
+      return slot == std::string::npos ? std::nullopt : std::optional<double>(t.devices[c.a.devices[slot].device].ordinal);
+    }
+    default: return std::nullopt;
+  }
+}
+
+Field checked_field(lua_State* lua, int index) { return field_named(luaL_checkstring(lua, index)); }
 
 // --- Filters -----------------------------------------------------------------------------------------------------------------
 
@@ -195,23 +229,19 @@ std::vector<std::string> strings_at(lua_State* lua, int index, const std::string
 
 using Test = std::function<bool(const Context&, const Rows&, Row)>;
 
-// Text that few distinct values have, matched against globs once for each: names by id, else by the text.
-Test text_test(const std::string& field, std::vector<std::string> globs) {
-  auto known = std::make_shared<std::map<std::string, bool>>();
-  auto by_name = std::make_shared<std::vector<std::int8_t>>();
-  const auto any = [globs](const std::string& text) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); }); };
-  return [=](const Context& c, const Rows& s, Row r) {
-    const bool by_id = s.kind == Kind::ops && (field == "name" || field == "class") && c.a.trace.ops.kind[r] == OpKind::kernel;
-    if (by_id) {
-      by_name->resize(c.a.trace.names.size(), -1);
-      std::int8_t& answer = (*by_name)[c.a.trace.ops.name[r]];
-      if (answer < 0) answer = any(text_field(c, s, r, field));
-      return answer == 1;
+// Globs are tried once for each distinct text, not for each row.
+Test text_test(Field field, const std::vector<std::string>& globs) {
+  auto answers = std::make_shared<std::vector<std::int8_t>>();  // by text_key, no_text first
+  return [field, globs, answers](const Context& c, const Rows& s, Row r) {
+    const std::uint32_t key = text_key(c, s, r, field);
+    const std::size_t at = key == no_text ? 0 : key + std::size_t{1};
+    if (at >= answers->size()) answers->resize(at + 1, -1);
+    std::int8_t& answer = (*answers)[at];
+    if (answer < 0) {
+      const std::string text = key_text(c, s.kind, field, key);
+      answer = std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); });
     }
-    const std::string text = text_field(c, s, r, field);
-    const auto [it, added] = known->try_emplace(text, false);
-    if (added) it->second = any(text);
-    return it->second;
+    return answer == 1;
   };
 }
 
@@ -227,10 +257,10 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
     const auto number = [&] { return luaL_checknumber(lua, value); };
     if (key == "min_ns") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return static_cast<double>(span_of(c, s, r).length()) >= n; });
     else if (key == "max_ns") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return static_cast<double>(span_of(c, s, r).length()) <= n; });
-    else if (key == "min_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "bytes").value_or(0) >= n; });
-    else if (key == "max_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "bytes").value_or(0) <= n; });
-    else if (key == "min_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "blocks").value_or(0) >= n; });
-    else if (key == "device") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, "device").value_or(-1) == n; });
+    else if (key == "min_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::bytes).value_or(0) >= n; });
+    else if (key == "max_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::bytes).value_or(0) <= n; });
+    else if (key == "min_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) >= n; });
+    else if (key == "device") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
     else if (key == "loader") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::ranges && (c.a.names.loader[c.a.trace.ranges.name[r]] != 0) == want; });
     else if (key == "inferred") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::idle && c.idle_of(r).inferred == want; });
     else if (key == "migrating") {
@@ -244,7 +274,7 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
         return (overlap(*set, Span{at, at + 1}) > 0) == want;
       });
     } else if (key == "memory") {
-      const Test from = text_test("from", strings_at(lua, value, key)), to = text_test("to", strings_at(lua, value, key));
+      const Test from = text_test(Field::from, strings_at(lua, value, key)), to = text_test(Field::to, strings_at(lua, value, key));
       tests.push_back([from, to](const Context& c, const Rows& s, Row r) { return from(c, s, r) || to(c, s, r); });
     } else if (key == "after" || key == "before") {
       const Rows& ops = selection(lua, value);
@@ -262,7 +292,7 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
       for (const Row r : other.rows) spans.push_back(span_of(context(lua), other, r));
       auto set = std::make_shared<const Spans>(united(std::move(spans)));
       tests.push_back([set](const Context& c, const Rows& s, Row r) { return overlap(*set, span_of(c, s, r)) == span_of(c, s, r).length(); });
-    } else if (std::find(keys.begin(), keys.end(), key) != keys.end()) tests.push_back(text_test(key, strings_at(lua, value, key)));
+    } else if (std::find(keys.begin(), keys.end(), key) != keys.end()) tests.push_back(text_test(field_named(key), strings_at(lua, value, key)));
     else throw Error(fmt::format("there is no filter '{}'{}", printable(key), did_you_mean(key, keys)));
   }
   return tests;
@@ -280,9 +310,14 @@ Rows filtered(const Context& c, const Rows& all, const std::vector<Test>& tests)
 // The time of a selection within the steps: one set for each device, or for the host as a whole.
 std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s) {
   std::map<std::size_t, std::vector<Span>> raw;
-  for (const Row r : s.rows) raw[slot_of(c, s, r)].push_back(span_of(c, s, r));
+  std::size_t slot = std::string::npos;
+  std::vector<Span>* spans = nullptr;  // of `slot`: rows of one device follow each other, as a rule
+  for (const Row r : s.rows) {
+    if (const std::size_t next = slot_of(c, s, r); !spans || next != slot) slot = next, spans = &raw[slot];
+    spans->push_back(span_of(c, s, r));
+  }
   std::map<std::size_t, Spans> sets;
-  for (auto& [slot, spans] : raw) sets[slot] = intersection(united(std::move(spans)), slot == std::string::npos ? Spans{c.hull} : c.a.account.devices[slot].window);
+  for (auto& [device, all] : raw) sets[device] = intersection(united(std::move(all)), device == std::string::npos ? Spans{c.hull} : c.a.account.devices[device].window);
   return sets;
 }
 
@@ -377,23 +412,29 @@ int trace_available(lua_State* lua) {
   throw Error(fmt::format("there is no source '{}'{}", printable(wanted), did_you_mean(wanted, names)));
 }
 
-int select(lua_State* lua, Rows all) {
+// Gathers the rows that pass the filter at index 2 of the stack. `each` calls back with every row there is.
+template <class Each>
+int select(lua_State* lua, Kind kind, std::size_t rows, Each each) {
   const Context& c = context(lua);
-  lua_charge(lua, static_cast<std::int64_t>(all.rows.size() / 4));
-  push(lua, filtered(c, all, parse_filter(lua, 2)));
+  lua_charge(lua, static_cast<std::int64_t>(rows / 4));
+  const std::vector<Test> tests = parse_filter(lua, 2);
+  Rows out{kind, {}, {}};
+  each([&](Row r) {
+    if (std::all_of(tests.begin(), tests.end(), [&](const Test& t) { return t(c, out, r); })) out.rows.push_back(r);
+  });
+  push(lua, std::move(out));
   return 1;
 }
 
 int trace_ops(lua_State* lua) {
   const Context& c = context(lua);
-  Rows all{Kind::ops, {}, {}};
-  for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
-    const Spans& window = c.a.account.devices[d].window;
-    for (const Row op : c.a.devices[d].ops)
-      if (!window.empty() && c.a.trace.ops.start[op] < window.back().end && c.a.trace.ops.end[op] > window.front().start && (window.size() == 1 || overlap(window, c.a.trace.span_of(op)) > 0))
-        all.rows.push_back(op);
-  }
-  return select(lua, std::move(all));
+  return select(lua, Kind::ops, c.a.trace.ops.size(), [&](auto take) {
+    for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
+      const Spans& window = c.a.account.devices[d].window;
+      for (const Row op : c.a.devices[d].ops)
+        if (!window.empty() && c.a.trace.ops.start[op] < window.back().end && c.a.trace.ops.end[op] > window.front().start && (window.size() == 1 || overlap(window, c.a.trace.span_of(op)) > 0)) take(op);
+    }
+  });
 }
 
 template <class Events>
@@ -401,10 +442,10 @@ int select_host(lua_State* lua, Kind kind, const Events& events) {
   const Context& c = context(lua);
   std::set<std::uint16_t> processes;
   for (const DeviceSteps& d : c.a.devices) processes.insert(d.process);
-  Rows all{kind, {}, {}};
-  for (Row r = 0; r < events.size(); ++r)
-    if (events.start[r] < c.hull.end && events.end[r] > c.hull.start && processes.contains(c.a.trace.threads[events.thread[r]].process)) all.rows.push_back(r);
-  return select(lua, std::move(all));
+  return select(lua, kind, events.size(), [&](auto take) {
+    for (Row r = 0; r < events.size(); ++r)
+      if (events.start[r] < c.hull.end && events.end[r] > c.hull.start && processes.contains(c.a.trace.threads[events.thread[r]].process)) take(r);
+  });
 }
 
 int trace_calls(lua_State* lua) { return select_host(lua, Kind::calls, context(lua).a.trace.calls); }
@@ -413,18 +454,18 @@ int trace_os_calls(lua_State* lua) { return select_host(lua, Kind::os_calls, con
 
 int trace_gpu_faults(lua_State* lua) {
   const Context& c = context(lua);
-  Rows all{Kind::gpu_faults, {}, {}};
   const GpuFaults& f = c.a.trace.gpu_faults;
-  for (Row r = 0; r < f.size(); ++r)
-    if (const std::size_t slot = c.device_slot[f.device[r]]; slot != std::string::npos && overlap(c.a.account.devices[slot].window, Span{f.start[r], f.end[r]}) > 0) all.rows.push_back(r);
-  return select(lua, std::move(all));
+  return select(lua, Kind::gpu_faults, f.size(), [&](auto take) {
+    for (Row r = 0; r < f.size(); ++r)
+      if (const std::size_t slot = c.device_slot[f.device[r]]; slot != std::string::npos && overlap(c.a.account.devices[slot].window, Span{f.start[r], f.end[r]}) > 0) take(r);
+  });
 }
 
 int trace_idle(lua_State* lua) {
   const Context& c = context(lua);
-  Rows all{Kind::idle, {}, {}};
-  for (Row r = 0; r < c.idle.size(); ++r) all.rows.push_back(r);
-  return select(lua, std::move(all));
+  return select(lua, Kind::idle, c.idle.size(), [&](auto take) {
+    for (Row r = 0; r < c.idle.size(); ++r) take(r);
+  });
 }
 
 int trace_threads(lua_State* lua) {
@@ -624,12 +665,12 @@ int selection_count(lua_State* lua) {
 int selection_sum(lua_State* lua) {
   const Context& c = context(lua);
   const Rows& s = selection(lua, 1);
-  const std::string field = checked_field(lua, 2);
+  const Field field = checked_field(lua, 2);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4));
   double sum = 0;
   for (const Row r : s.rows) {
     const std::optional<double> v = number_field(c, s, r, field);
-    if (!v) throw Error(fmt::format("'{}' cannot be summed here", field));
+    if (!v) throw Error(fmt::format("'{}' cannot be summed here", field_names()[static_cast<std::size_t>(field)]));
     sum += *v;
   }
   push(lua, sum);
@@ -652,6 +693,15 @@ int combined(lua_State* lua, bool common) {
   const auto sets = time_of(c, a), others = time_of(c, b);
   double sum = 0;
   for (const auto& [slot, set] : sets) {
+    if (slot == std::string::npos && !others.contains(slot)) {  // the host against devices: with each of them, or beside none
+      std::vector<Span> all;
+      for (const auto& [device, other] : others) {
+        if (common) sum += static_cast<double>(overlap(set, other));
+        all.insert(all.end(), other.begin(), other.end());
+      }
+      if (!common) sum += static_cast<double>(total(difference(set, united(std::move(all)))));
+      continue;
+    }
     const Ns both = overlap(set, set_for(others, slot));
     sum += static_cast<double>(common ? both : total(set) - both);
   }
@@ -678,18 +728,17 @@ int selection_minus(lua_State* lua) { return merged(lua, false); }
 int selection_group(lua_State* lua) {
   const Context& c = context(lua);
   const Rows& s = selection(lua, 1);
-  const std::string field = checked_field(lua, 2);
+  const Field field = checked_field(lua, 2);
   const auto most = static_cast<std::size_t>(std::clamp<lua_Integer>(luaL_optinteger(lua, 3, 20), 0, 1000));
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
   struct Group { Ns ns = 0; std::vector<Row> rows; };
-  std::map<std::string, Group> groups;
+  std::map<std::pair<std::uint32_t, double>, Group> by_key;
   for (const Row r : s.rows) {
-    std::string key = text_field(c, s, r, field);
-    if (key.empty())
-      if (const auto n = number_field(c, s, r, field)) key = fmt::format("{:.0f}", *n);
-    Group& g = groups[key];
+    Group& g = by_key[{text_key(c, s, r, field), number_field(c, s, r, field).value_or(0)}];
     g.ns += span_of(c, s, r).length(), g.rows.push_back(r);
   }
+  std::map<std::string, Group> groups;
+  for (auto& [key, group] : by_key) groups[key.first != no_text ? key_text(c, s.kind, field, key.first) : fmt::format("{:.0f}", key.second)] = std::move(group);
   std::vector<std::pair<const std::string*, Group*>> order;
   for (auto& [key, group] : groups) order.emplace_back(&key, &group);
   std::stable_sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.second->ns > y.second->ns; });
@@ -706,7 +755,7 @@ int selection_group(lua_State* lua) {
 }
 
 // The rows with the largest value of a field, ties by time, so that the order is total.
-std::vector<Row> largest(const Context& c, const Rows& s, std::size_t n, const std::string& field) {
+std::vector<Row> largest(const Context& c, const Rows& s, std::size_t n, Field field) {
   std::vector<std::pair<double, Row>> order;
   for (const Row r : s.rows) order.emplace_back(-number_field(c, s, r, field).value_or(0), r);
   n = std::min(n, order.size());
@@ -720,15 +769,16 @@ int selection_top(lua_State* lua) {
   const Context& c = context(lua);
   const Rows& s = selection(lua, 1);
   const auto n = static_cast<std::size_t>(std::clamp<lua_Integer>(luaL_checkinteger(lua, 2), 0, 1000));
-  const std::string field = lua_isnoneornil(lua, 3) ? "duration_ns" : checked_field(lua, 3);
+  const Field field = lua_isnoneornil(lua, 3) ? Field::duration_ns : checked_field(lua, 3);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
   lua_newtable(lua);
   lua_Integer i = 0;
   for (const Row r : largest(c, s, n, field)) {
     lua_newtable(lua);
-    for (const std::string& f : fields()) {
-      if (const auto number = number_field(c, s, r, f)) push(lua, *number), lua_setfield(lua, -2, f.c_str());
-      else if (const std::string text = text_field(c, s, r, f); !text.empty()) push(lua, text), lua_setfield(lua, -2, f.c_str());
+    for (const std::string& name : field_names()) {
+      const Field f = field_named(name);
+      if (const auto number = number_field(c, s, r, f)) push(lua, *number), lua_setfield(lua, -2, name.c_str());
+      else if (const std::string text = text_field(c, s, r, f); !text.empty()) push(lua, text), lua_setfield(lua, -2, name.c_str());
     }
     lua_rawseti(lua, -2, ++i);
   }
@@ -738,7 +788,7 @@ int selection_top(lua_State* lua) {
 int selection_median(lua_State* lua) {
   const Context& c = context(lua);
   const Rows& s = selection(lua, 1);
-  const std::string field = checked_field(lua, 2);
+  const Field field = checked_field(lua, 2);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
   if (s.rows.empty()) { lua_pushnil(lua); return 1; }
   std::vector<Ns> values;
@@ -760,7 +810,7 @@ int selection_evidence(lua_State* lua) {
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
   lua_newtable(lua);
   lua_Integer i = 0;
-  for (const Row r : largest(c, s, static_cast<std::size_t>(std::clamp<lua_Integer>(most, 0, 100)), "duration_ns")) {
+  for (const Row r : largest(c, s, static_cast<std::size_t>(std::clamp<lua_Integer>(most, 0, 100)), Field::duration_ns)) {
     const Evidence e = evidence_of(c, s, r, note);
     lua_newtable(lua);
     const auto number = [&](const char* key, std::int64_t v) { lua_pushinteger(lua, v), lua_setfield(lua, -2, key); };

@@ -85,15 +85,18 @@ void write(const std::string& text, const std::string& file) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
     return;
   }
-  const std::filesystem::path part = file + ".part";
+  // What is no file (/dev/null, a pipe) is written as it is: it cannot be put in place whole. A link stays a link.
+  namespace fs = std::filesystem;
+  std::error_code ec, ignored;
+  const fs::path target = fs::weakly_canonical(file, ignored);
+  const bool direct = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
+  const fs::path part = direct ? target : fs::path(target.string() + ".part");
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
-  std::error_code ec;
-  if (out) std::filesystem::rename(part, file, ec);
+  if (out && !direct) fs::rename(part, target, ec);
   if (!out || ec) {
-    std::error_code ignored;
-    std::filesystem::remove(part, ignored);
+    if (!direct) fs::remove(part, ignored);
     throw Error(fmt::format("--output {}: cannot be written{}", printable(file), ec ? ": " + ec.message() : "; check the folder and the space left"));
   }
 }
@@ -301,7 +304,7 @@ int run(int argc, char** argv) {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     const auto subcommands = app.get_subcommands();
-    write(subcommands.empty() ? app.help() : subcommands.front()->help(), "");
+    write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), "");
     return done;
   } catch (const CLI::CallForVersion&) {
     write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", "");
@@ -312,7 +315,9 @@ int run(int argc, char** argv) {
     for (const std::string& extra : app.remaining(true))
       if (extra.starts_with("-")) {
         const std::string name = extra.substr(0, extra.find('='));
-        throw Error(fmt::format("{} has no option '{}'{}; see `gh-advise {}--help`", command.get_name(), printable(name), did_you_mean(name, option_names(command)), subcommands.empty() ? "" : command.get_name() + " "));
+        std::vector<std::string> known = option_names(command);
+        if (!has_command) known.push_back("--version");
+        throw Error(fmt::format("{} has no option '{}'{}; see `gh-advise {}--help`", command.get_name(), printable(name), did_you_mean(name, known), subcommands.empty() ? "" : command.get_name() + " "));
       }
     std::string what = printable(e.what());
     if (subcommands.empty()) what = "name a report, or a command";

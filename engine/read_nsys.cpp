@@ -94,6 +94,15 @@ class TableReader {
     query_.emplace(db, sql + " FROM \"" + table_ + '"');
   }
 
+  // How many rows there will be at most, so that columns can be made large enough at once: growing would need twice the memory.
+  // The largest row id tells without reading; a file cannot hold more rows than it has bytes for.
+  std::size_t expected_rows(const Database& db) const {
+    if (!query_) return 0;
+    Query most(db, "SELECT max(rowid) FROM \"" + table_ + '"');
+    const std::int64_t rows = most.step() ? most.integer(0) : 0;
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 0, db.size_bytes() / 16));
+  }
+
   ~TableReader() {
     if (malformed_) problems_.push_back(fmt::format("{} row{} of table {} made no sense (wrong type, or an end before its start) and {} left out", malformed_,
                                                     malformed_ == 1 ? "" : "s", table_, malformed_ == 1 ? "was" : "were"));
@@ -135,6 +144,31 @@ class TableReader {
   std::int64_t malformed_ = 0;
 };
 
+// Names numbered in order of first sight. Ids of strings are small, as a rule, and come in every row: an array finds them.
+class NameNumbering {
+ public:
+  std::uint32_t operator()(const FileName& name) {
+    if (name.id < 0 || name.id >= dense_limit) return others_number(name);
+    const auto id = static_cast<std::size_t>(name.id);
+    if (id >= dense_.size()) dense_.resize(std::max(id + 1, 2 * dense_.size()), unseen);
+    if (dense_[id] == unseen) dense_[id] = static_cast<std::uint32_t>(keys_.size()), keys_.push_back(name);
+    return dense_[id];
+  }
+  const std::vector<FileName>& keys() const { return keys_; }
+
+ private:
+  static constexpr std::int64_t dense_limit = 1 << 22;
+  static constexpr std::uint32_t unseen = no_row;
+  std::uint32_t others_number(const FileName& name) {
+    const auto [it, added] = others_.try_emplace(name, static_cast<std::uint32_t>(keys_.size()));
+    if (added) keys_.push_back(name);
+    return it->second;
+  }
+  std::vector<FileName> keys_;
+  std::vector<std::uint32_t> dense_;
+  std::map<FileName, std::uint32_t> others_;
+};
+
 // What one table reads into, with the numbers of the file still to be translated (`translate`).
 struct Part {
   Ops ops;
@@ -147,7 +181,7 @@ struct Part {
   MemoryUse memory_use;
   Samples samples;
   std::vector<Span> overhead;
-  Numbering<FileName> names;
+  NameNumbering names;
   Numbering<std::int64_t> threads;
   bool bare_threads = false;  // these are ids within a process that the table does not name
   Numbering<StreamKey> streams;
@@ -182,6 +216,9 @@ MemoryKind memory_kind(std::int64_t k) {
 
 MigrationCause migration_cause(std::int64_t c) { return c >= 1 && c <= 5 ? static_cast<MigrationCause>(c) : MigrationCause::none; }
 
+template <class... Columns>
+void reserve(std::size_t rows, Columns&... columns) { (columns.reserve(rows), ...); }
+
 void read_ops(const Database& db, const std::string& kind, const std::string& table, Part& part) {
   enum { start, end, device, stream, process, correlation, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, bytes, copy, source, target, cause, address, graph_node };
   TableReader rows(db, kind, table, {"start", "end", "device", "stream", "process", "correlation", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
@@ -189,6 +226,7 @@ void read_ops(const Database& db, const std::string& kind, const std::string& ta
   const bool is_kernel = kind == "kernel", is_copy = kind == "copy";
   const OpKind op_kind = is_kernel ? OpKind::kernel : is_copy ? OpKind::copy : kind == "set" ? OpKind::set : OpKind::graph;
   Ops& ops = part.ops;
+  reserve(rows.expected_rows(db), ops.start, ops.end, ops.bytes, ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
   while (rows.next()) {
     const Ns s = rows.integer(start), e = rows.integer(end);
     const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), rows.integer(stream)};
@@ -231,6 +269,8 @@ void read_host(const Database& db, const std::string& kind, const std::string& t
   enum { start, end, thread, name, name_text, name_id, type, correlation, thread_id };
   TableReader rows(db, kind, table, {"start", "end", "thread", "name", "name_text", "name_id", "type", "correlation", "thread_id"}, part.problems);
   constexpr bool are_ranges = std::is_same_v<Events, Ranges>, are_calls = std::is_same_v<Events, Calls>;
+  reserve(rows.expected_rows(db), events.start, events.end, events.name, events.thread);
+  if constexpr (are_calls) reserve(rows.expected_rows(db), events.correlation);
   part.bare_threads = kind == "file_access";
   while (rows.next()) {
     if constexpr (are_ranges) {
@@ -529,7 +569,7 @@ class Translator {
 template <class T>
 void append(std::vector<T>& to, std::vector<T>& from) {
   if (to.empty()) to.swap(from);
-  else to.insert(to.end(), from.begin(), from.end());
+  else to.reserve(to.size() + from.size()), to.insert(to.end(), from.begin(), from.end());
   std::vector<T>().swap(from);
 }
 

@@ -41,6 +41,13 @@ const char* source_name(StepSource s) {
   }
 }
 
+// The length of all steps: what the account has to add up to.
+Ns window_ns(const DeviceSteps& d) {
+  Ns ns = 0;
+  for (const Step& s : d.steps) ns += s.span.length();
+  return ns;
+}
+
 Json steps_json(const DeviceSteps& d) {
   std::vector<Ns> lengths;
   for (const Step& s : d.steps) lengths.push_back(s.span.length());
@@ -62,12 +69,14 @@ Json finding_json(const Finding& f) {
 std::string render_json(const Analysis& a, const Report& report) {
   Json devices = Json::array();
   std::vector<const DeviceAccount*> accounts;
+  Ns window = 0;
   for (std::size_t i = 0; i < a.devices.size(); ++i) {
+    window += window_ns(a.devices[i]);
     const Device& d = a.trace.devices[a.devices[i].device];
     accounts.push_back(&a.account.devices[i]);
     devices.push_back({{"ordinal", d.ordinal}, {"name", or_null(d.name)}, {"sm_count", d.sm_count > 0 ? Json(d.sm_count) : Json(nullptr)},
                        {"compute_capability", d.compute_major > 0 ? Json(std::to_string(d.compute_major) + "." + std::to_string(d.compute_minor)) : Json(nullptr)},
-                       {"memory_bytes", d.memory_bytes > 0 ? Json(d.memory_bytes) : Json(nullptr)}, {"steps", steps_json(a.devices[i])}, {"account", account_json(a.account, {accounts.back()})}});
+                       {"memory_bytes", d.memory_bytes > 0 ? Json(d.memory_bytes) : Json(nullptr)}, {"window_ns", window_ns(a.devices[i])}, {"steps", steps_json(a.devices[i])}, {"account", account_json(a.account, {accounts.back()})}});
   }
   Json steps = {{"count", a.step_count()}, {"median_ns", median(a.step_lengths())}, {"source", a.devices.empty() ? "none" : source_name(a.devices.front().source)},
                 {"described", a.devices.empty() ? "no GPU work" : a.devices.front().described}, {"found", a.has_steps()}};
@@ -75,7 +84,7 @@ std::string render_json(const Analysis& a, const Report& report) {
   for (const Finding& f : report.findings) findings.push_back(finding_json(f));
   for (const NotChecked& n : report.not_checked) not_checked.push_back({{"rule", n.rule}, {"reason", n.reason}, {"record_with", or_null(n.record_with)}});
   for (const Failed& f : report.failed) failed.push_back({{"rule", f.rule}, {"error", f.error}});
-  const Json json = {{"schema_version", 1}, {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION}, {"report", report_head(a)}, {"devices", devices}, {"window_ns", a.total_ns()}, {"steps", steps},
+  const Json json = {{"schema_version", 1}, {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION}, {"report", report_head(a)}, {"devices", devices}, {"window_ns", window}, {"steps", steps},
                      {"account", account_json(a.account, accounts)}, {"findings", findings}, {"clean", report.clean}, {"not_checked", not_checked}, {"failed", failed}, {"problems", a.trace.problems}};
   return json.dump(2) + '\n';
 }

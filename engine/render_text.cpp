@@ -25,12 +25,22 @@ class Paint {
 
 std::string padded(const std::string& s, std::size_t width) { return s + std::string(width > display_width(s) ? width - display_width(s) : 0, ' '); }
 
+// Whether the space at `i` stands between a number and its unit, which are read together.
+bool before_unit(const std::string& text, std::size_t i) {
+  if (i == 0 || text[i - 1] < '0' || text[i - 1] > '9') return false;
+  const std::string word = text.substr(i + 1, std::min(text.find_first_of(" ,;:.)", i + 1), text.size()) - i - 1);
+  for (const char* unit : {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "GB/s", "TFLOP/s"})
+    if (word == unit) return true;
+  return false;
+}
+
 // Words in lines of at most `width`, every line but the first indented.
 std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
   std::string out, line;
   const std::size_t room = std::max<std::size_t>(width > indent ? width - indent : 0, 20);
   for (std::size_t i = 0; i <= text.size();) {
-    const std::size_t next = std::min(text.find(' ', i), text.size());
+    std::size_t next = std::min(text.find(' ', i), text.size());
+    while (next < text.size() && before_unit(text, next)) next = std::min(text.find(' ', next + 1), text.size());
     const std::string word = text.substr(i, next - i);
     if (!line.empty() && display_width(line) + 1 + display_width(word) > room) out += line + '\n' + std::string(indent, ' '), line.clear();
     line += (line.empty() ? "" : " ") + word;
@@ -106,22 +116,26 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
   std::string out = paint.bold(what) + '\n';
   const auto row = [&](const Line& l) {
     const double fraction = static_cast<double>(l.ns) / static_cast<double>(all);
-    return fmt::format("  {} {:>10} {:>6}  {}", padded(l.label, label_width), duration(static_cast<Ns>(std::llround(static_cast<double>(l.ns) / static_cast<double>(steps)))), percent(fraction),
-                       bar(fraction, room, style.unicode));
+    const std::string drawn = bar(fraction, room, style.unicode);
+    return fmt::format("  {} {:>10} {:>6}{}{}", padded(l.label, label_width), duration(static_cast<Ns>(std::llround(static_cast<double>(l.ns) / static_cast<double>(steps)))), percent(fraction),
+                       drawn.empty() ? "" : "  ", drawn);
   };
   for (const Line& l : lines) out += row(l) + '\n';
   Ns busy = 0;
   for (const DeviceAccount& d : a.account.devices) busy += total(d.busy);
-  out += fmt::format("  {} {:>10} {:>6}  GPU busy {}\n", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %", percent(static_cast<double>(busy) / static_cast<double>(all)));
+  const std::string sum = fmt::format("  {} {:>10} {:>6}", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %"), of_it = "GPU busy " + percent(static_cast<double>(busy) / static_cast<double>(all));
+  out += sum + (sum.size() + 2 + of_it.size() <= style.width ? "  " : "\n  ") + of_it + '\n';
   return out;
 }
 
-std::string evidence_line(const Evidence& e, const TextStyle& style, std::size_t indent) {
+// `above` is the line before, if any: what it says of name and note is not said again.
+std::string evidence_line(const Evidence& e, const Evidence* above, const TextStyle& style, std::size_t indent) {
   std::string line = fmt::format("at {} for {}", seconds(e.span.start), duration(e.span.length()));
   if (e.device >= 0) line += fmt::format(", device {}", e.device);
   if (e.stream >= 0) line += fmt::format(", stream {}", e.stream);
   if (!e.thread.empty()) line += fmt::format(", {}", e.thread);
-  if (!e.name.empty()) line += fmt::format(": {}", shortened(e.name, 80));
+  if (above && above->name == e.name && above->note == e.note && !(e.name + e.note).empty()) return wrapped(line + ": likewise", style.width, indent);
+  if (!e.name.empty()) line += fmt::format(": {}", shortened(e.name, std::min<std::size_t>(80, style.width - indent)));
   if (!e.note.empty()) line += fmt::format(" ({})", e.note);
   return wrapped(line, style.width, indent);
 }
@@ -136,7 +150,7 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
   const std::string tag = fmt::format("{}. {}", number, name_of(f.severity));
   out = paint.severity(f.severity, tag) + out.substr(tag.size());
   out += field("why", wrapped(f.message + (f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence)), style.width, indent));
-  for (std::size_t i = 0; i < f.evidence.size(); ++i) out += field(i == 0 ? "evidence" : "", evidence_line(f.evidence[i], style, indent));
+  for (std::size_t i = 0; i < f.evidence.size(); ++i) out += field(i == 0 ? "evidence" : "", evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style, indent));
   for (std::size_t i = 0; i < f.advice.size(); ++i) out += field(i == 0 ? "fix" : "", (f.advice.size() > 1 ? "- " : "") + wrapped(f.advice[i], style.width, indent + (f.advice.size() > 1 ? 2 : 0)));
   out += field("more", fmt::format("gh-advise explain {}", f.rule));
   return out;
@@ -173,8 +187,10 @@ std::string render_facts_text(const Analysis& a, const Facts& facts, const TextS
     const FactValue& value = facts.value(f.name);
     // Causes that took no time would fill two thirds of the list.
     if (f.name.starts_with("account.") && std::holds_alternative<double>(value) && std::get<double>(value) == 0) continue;
-    out += fmt::format("{}  {}\n", padded(f.name, name_width), wrapped(paint.bold(shown(value, f.unit)), style.width, name_width + 2));
-    out += fmt::format("{}  {}\n", std::string(name_width, ' '), paint.faint(wrapped(f.doc, style.width, name_width + 2)));
+    const bool beside = style.width >= name_width + 42;  // a narrow terminal gets values and documentation below the names
+    const std::size_t indent = beside ? name_width + 2 : 4;
+    out += beside ? padded(f.name, indent) : f.name + "\n    ";
+    out += paint.bold(wrapped(shown(value, f.unit), style.width, indent)) + '\n' + std::string(indent, ' ') + paint.faint(wrapped(f.doc, style.width, indent)) + '\n';
   }
   return out;
 }

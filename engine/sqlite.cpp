@@ -47,10 +47,11 @@ Database::Database(const std::filesystem::path& path) : shown_path_(printable(pa
   constexpr int instructions = 10'000;  // between two calls of the handler
   std::error_code ec;
   const std::uintmax_t size = std::filesystem::file_size(path, ec);
-  whole_budget_ = 100 + static_cast<std::int64_t>(ec ? 0 : size) / instructions * 16;
+  size_bytes_ = ec ? 0 : static_cast<std::int64_t>(size);
+  whole_budget_ = 100 + size_bytes_ / instructions * 16;
   renew_budget();
   sqlite3_progress_handler(db_, instructions, [](void* budget) -> int { return --*static_cast<std::int64_t*>(budget) < 0; }, &budget_);
-  sqlite3_exec(db_, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=1099511627776", nullptr, nullptr, nullptr);
+  sqlite3_exec(db_, "PRAGMA cell_size_check=ON", nullptr, nullptr, nullptr);
 }
 
 Database::~Database() { sqlite3_close(db_); }

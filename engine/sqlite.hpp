@@ -25,6 +25,7 @@ class Database {
   bool has_table(std::string_view table) const;
   std::vector<std::string> columns(std::string_view table) const;
   sqlite3* handle() const { return db_; }
+  std::int64_t size_bytes() const { return size_bytes_; }
   const std::string& shown_path() const { return shown_path_; }
 
  private:
@@ -33,6 +34,7 @@ class Database {
 
   sqlite3* db_ = nullptr;
   std::string shown_path_;
+  std::int64_t size_bytes_ = 0;
   std::int64_t whole_budget_ = 0;     // of a statement, in calls of the progress handler
   mutable std::int64_t budget_ = 0;
 };

@@ -37,7 +37,7 @@ return {
       say("GPU work", "nothing", { reason = reason }, "Record the training process itself, after it has begun to use the GPU: " .. how .. ".", "error")
       return findings
     end
-    for _, glob in ipairs { "*dropped*", "*events were lost*", "*lost events*", "*buffer*overflow*", "*buffers*full*" } do
+    for _, glob in ipairs { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" } do
       local texts = trace:diagnostics(glob)
       if texts[1] then
         say("lost events", "dropped", { text = texts[1] }, "Record a shorter stretch (a few steps), or fewer sources at once.", "warning")

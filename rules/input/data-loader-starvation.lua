@@ -39,6 +39,9 @@ return {
     local threads = waits:group("thread")
     local waited = trace:os_calls { thread = threads[1].key, name = waiting }:overlap_ns(waits)
     local workers = waited > idle / 2 or trace:threads "pt_data_*" > 0 or trace:ranges { name = "*_MultiProcessingDataLoaderIter*" }:count() > 0
+    if trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() == 0 then
+      return nil, "no matrix multiplication ran, so there is no model that input could be loaded for", ""
+    end
     local inferred = waits:where { inferred = true }:union_ns() > idle / 2
 
     local advice = {}
