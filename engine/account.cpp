@@ -191,10 +191,13 @@ class Host {
   // checkpoint), or worked on what it had fetched from the device, is something else.
   bool fetches_input(Span pause, std::uint16_t thread, std::uint16_t process, const std::vector<Step>& steps, Uploads next) const {
     if (process_ranges_[process] || next == Uploads::what_came_down) return false;  // with ranges, they tell when input is fetched
+    // The host may have run ahead: its pause began with its last call, when the GPU still worked.
+    const Thread& t = threads_[thread];
+    const auto last = std::partition_point(t.calls.begin(), t.calls.end(), [&](Row c) { return trace_.calls.end[c] <= pause.start; });
+    if (last != t.calls.begin()) pause.start = trace_.calls.end[*std::prev(last)];
     const auto step = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.host_start < pause.start - back_to_back_ns; });
     const bool between_steps = step != steps.end() && step->host_start <= pause.end + back_to_back_ns;
     if (!between_steps) return false;
-    const Thread& t = threads_[thread];
     Ns waited = 0;
     int reads = 0, writes = 0;
     auto w = std::partition_point(t.os_calls.begin(), t.os_calls.end(), [&](Row c) { return trace_.os_calls.start[c] < pause.start; });

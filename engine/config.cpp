@@ -64,6 +64,8 @@ Config& Config::operator=(Config&&) noexcept = default;
 
 Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.string())) {
   using enum toml::node_type;
+  // A directory can be opened and then reads as nothing, which would be taken for a configuration without settings.
+  if (std::error_code ec; std::filesystem::is_directory(path, ec)) throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", shown_path_));
   try {
     table_ = std::make_unique<toml::table>(toml::parse_file(path.string()));
   } catch (const toml::parse_error& e) {

@@ -253,8 +253,8 @@ void read_ops(const Database& db, const std::string& kind, const std::string& ta
     }
     const bool in_graph = op_kind != OpKind::graph && !rows.is_null(graph_node) && rows.integer(graph_node) != 0;
     if (!rows.sound(s, e)) continue;
-    ops.start.push_back(s), ops.end.push_back(e), ops.bytes.push_back(size), ops.correlation.push_back(corr);
-    // Migrations belong to no stream: one of their own keeps them out of any stream's order.
+    ops.start.push_back(s), ops.end.push_back(e), ops.bytes.push_back(size), ops.correlation.push_back(is_unified(copied) ? 0 : corr);
+    // Migrations belong to no stream and to no call: a stream of their own keeps them out of any other's order.
     ops.stream.push_back(part.streams(is_unified(copied) ? StreamKey{key.process, key.device, -1} : key));
     ops.name.push_back(part.names(file_name));
     ops.blocks.push_back(blocks), ops.threads.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(threads, 65535)));

@@ -75,7 +75,7 @@ std::string bar(double fraction, std::size_t width, bool unicode) {
 
 std::string seconds(Ns ns) { return fmt::format("{:.4f} s", static_cast<double>(ns) / 1e9); }
 
-std::string plural(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+std::string plural(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : std::string_view(noun).ends_with("ch") ? "es" : "s"); }
 
 std::string heading(const Analysis& a, const TextStyle& style, const Paint& paint) {
   std::string out = paint.bold(shortened(a.trace.path, style.width)) + '\n';

@@ -96,10 +96,11 @@ std::string percent(double fraction) {
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  word = word.substr(0, 64);
   const std::string* best = nullptr;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& c : candidates) {
-    const std::size_t d = distance(word.substr(0, 64), std::string_view(c).substr(0, 64));
+    const std::size_t d = distance(word, std::string_view(c).substr(0, 64));
     if (d < least && d < std::max(word.size(), c.size())) least = d, best = &c;
   }
   return best ? fmt::format(" (did you mean '{}'?)", *best) : "";

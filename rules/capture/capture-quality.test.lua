@@ -1,0 +1,26 @@
+-- Six ranges of a step, that is five steps.
+local function steps(more)
+  local trace = { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step #" } }, ops = { { 20, 950, kernel = "nvjet_tst_gemm" } } }
+  for key, value in pairs(more) do trace[key] = value end
+  return trace
+end
+
+return {
+  { name = "voids a report without GPU work", trace = { ranges = { { 0, 900, "step 1" } } }, expect = { { severity = "error", subject = "GPU work", message = "The report holds no GPU work*" } } },
+  { name = "and says why", trace = { not_collected = { "kernels" } }, expect = { { severity = "error", subject = "GPU work", message = "*the recording was made without them" } } },
+  { name = "tells of lost events", trace = steps { diagnostics = { "1234 events were lost: the buffer was full" } }, expect = { { severity = "warning", subject = "lost events", message = "*\"1234 events were lost*" } } },
+  { name = "tells of dropped events, once", trace = steps { diagnostics = { "CUPTI: 77 records have been dropped", "CUPTI: 78 records have been dropped" } }, expect = { { severity = "warning", subject = "lost events" } } },
+  { name = "tells of dropped events however they are spelt", trace = steps { diagnostics = { "Dropped 77 records" } }, expect = { { severity = "warning", subject = "lost events" } } },
+  { name = "says how few steps there are", trace = steps { repeats = { times = 3, every = 1000 } }, expect = { { severity = "note", subject = "steps", message = "Only 2 steps*" } } },
+  { name = "asks for as many as the team wants", trace = steps {}, options = { least_steps = 10 }, expect = { { severity = "note", subject = "steps", message = "Only 5 steps*" } } },
+  { name = "says that there are no steps", trace = steps { ranges = {} }, expect = { { severity = "note", subject = "steps", message = "No training steps were found*" } } },
+  { name = "says that launches are missing", trace = steps { ops = { { 20, 500, kernel = "nvjet_tst_gemm", launched = false }, { 500, 950, kernel = "nvjet_tst_gemm" } } }, expect = { { severity = "note", subject = "launches", message = "50 % of*" } } },
+  { name = "says what the profiler took", fixture = "compile-graphs", options = { overhead_share = 0.001 }, expect = { { severity = "note", subject = "overhead", message = "The profiler itself took 0.5 %*" } } },
+
+  { name = "is silent about a good recording", trace = steps {}, expect = "clean" },
+  { name = "is silent about harmless warnings", trace = steps { diagnostics = { "Not all CUDA events might have been collected.", "Symbols of libcudnn could not be resolved." } }, expect = "clean" },
+  { name = "is silent about migrations, which nobody launches", trace = steps { ops = { { 20, 950, kernel = "nvjet_tst_gemm" }, { 100, 200, copy = "um_h2d", bytes = 4096, cause = "fault", address = 4096 } } }, expect = "clean" },
+  { name = "good: fifteen harmless warnings", fixture = "good", expect = "clean" },
+  { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
+  { name = "ddp: two devices of five steps each", fixture = "ddp", expect = "clean" },
+}

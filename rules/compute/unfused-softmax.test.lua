@@ -1,0 +1,74 @@
+-- Six steps of 10 ms of kernels back to back, 500 us each unless given as { name, us }.
+local gemm = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
+local scale = "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> > >(int)"
+local cast = "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)>(int)"
+local dropout = "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<c10::BFloat16, float, unsigned int, 1, 8, bool>(int)"
+local softmax = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*, float const*, int, int, int, bool const*, int, bool)"
+local backward = "void (anonymous namespace)::softmax_warp_backward<float, float, float, 10, false, false>(float*, float const*, float const*, int, int, int, bool const*)"
+local loss = "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float, float, float, at::native::(anonymous namespace)::LogSoftMaxForwardEpilogue>(float*)"
+local maximum = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MaxOps<float>, unsigned int, float, 4, 4> >(float)"
+local sum = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float> >, unsigned int, float, 4, 4> >(float)"
+local subtract = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int, float)"
+local exponential = "void at::native::vectorized_elementwise_kernel<4, at::native::exp_kernel_cuda(at::TensorIteratorBase&), std::array<char*, 2ul> >(int)"
+local divide = "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, float, float, at::native::binary_internal::DivFunctor<float> > >(int)"
+local topk = "void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>(float)"
+local norm = "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, false>(int, float)"
+
+local function steps(kernels, more)
+  local ops, at = {}, 20
+  for _, k in ipairs(kernels) do
+    local name, us = type(k) == "table" and k[1] or k, type(k) == "table" and k[2] or 500
+    ops[#ops + 1] = { at, at + us, kernel = name }
+    at = at + us
+  end
+  if at < 10000 then ops[#ops + 1] = { at, 10000, kernel = norm } end
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9995, "step #" } }, ops = ops }
+  for key, value in pairs(more or {}) do trace[key] = value end
+  return trace
+end
+local forward = { gemm, scale, softmax, cast, gemm }
+local found = "Attention is written out 1 times a step*1.50 ms of each 10.0 ms step (15 %)*"
+
+return {
+  -- 1.5 ms between the products, and of the products' own two times 0.5 ms half is to be won: 20 %.
+  { name = "fires on softmax between two products", trace = steps(forward), expect = { { severity = "error", subject = "attention", confidence = "high", message = found, worth = { 0.198, 0.202 } } } },
+  { name = "fires with dropout and a mask", trace = steps { gemm, scale, subtract, softmax, dropout, cast, gemm }, expect = { { severity = "error", message = "*1 times*(25 %)*", worth = { 0.29, 0.31 } } } },
+  { name = "fires on the backward pass, which has two products on either side", trace = steps { gemm, gemm, dropout, backward, scale, gemm, gemm }, expect = { { severity = "error", message = "*1 times*(15 %)*", worth = { 0.24, 0.26 } } } },
+  { name = "fires on softmax by hand", trace = steps { gemm, scale, maximum, subtract, exponential, sum, divide, cast, gemm }, expect = { { severity = "error", message = "*1 times*(35 %)*" } } },
+  { name = "fires on Megatron's fused softmax, which is not fused attention", trace = steps {
+      gemm, "void (anonymous namespace)::scaled_upper_triang_masked_softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 11>(c10::BFloat16*)", gemm }, expect = { { severity = "warning", message = "*(5.0 %)*" } } },
+  { name = "fires on FP32 products too", trace = steps { "ampere_sgemm_128x64_tn", scale, softmax, "ampere_sgemm_128x64_nn" }, expect = { { severity = "warning" } } },
+  { name = "fires across a copy within the device", trace = steps({}, { ops = {
+      { 20, 1000, kernel = gemm }, { 1000, 1500, copy = "d2d", bytes = 1e6 }, { 1500, 2000, kernel = softmax }, { 2000, 2500, set = true }, { 2500, 3000, kernel = gemm }, { 3000, 10000, kernel = norm } } }), expect = { { message = found } } },
+  { name = "is not misled by what other streams do meanwhile", trace = steps({}, { ops = {
+      { 20, 1000, kernel = gemm }, { 1000, 1500, kernel = scale }, { 1200, 1400, kernel = norm, stream = 8 }, { 1500, 2000, kernel = softmax }, { 2000, 2500, kernel = cast }, { 2400, 2450, kernel = topk, stream = 8 },
+      { 2500, 3000, kernel = gemm }, { 3000, 10000, kernel = norm } } }), expect = { { message = found } } },
+  { name = "counts two attentions", trace = steps { gemm, scale, softmax, gemm, norm, gemm, scale, softmax, gemm }, expect = { { severity = "error", message = "*2 times*(20 %)*" } } },
+
+  { name = "notes 3 %", trace = steps { { gemm, 100 }, { scale, 100 }, { softmax, 200 }, { gemm, 100 } }, expect = { { severity = "note" } } },
+  { name = "is a note below the team's own threshold", trace = steps(forward), options = { share = 0.2 }, expect = { { severity = "note" } } },
+  { name = "is silent about 1 %", trace = steps { { gemm, 100 }, { softmax, 100 }, { gemm, 100 } }, expect = "clean" },
+
+  { name = "is silent about the loss", trace = steps { gemm, cast, loss, scale, gemm }, expect = "clean" },
+  { name = "is silent about a router's softmax with its choice behind it", trace = steps { gemm, softmax, topk, scale, gemm }, expect = "clean" },
+  { name = "is silent about a router's own kernel", trace = steps { gemm, "void vllm::moe::topkGatingSoftmax<8, 64, 4, 16, int>(float const*, bool const*, float*, int, int*, int*, int, int, int)", gemm }, expect = "clean" },
+  { name = "is silent about a softmax after the last product", trace = steps { gemm, scale, softmax, cast, norm }, expect = "clean" },
+  { name = "is silent where a norm stands between", trace = steps { gemm, scale, softmax, norm, gemm }, expect = "clean" },
+  { name = "is silent where the next product is far away", trace = steps({ { gemm, 100 }, softmax, { scale, 100 }, { scale, 100 }, { scale, 100 }, { gemm, 100 } }), options = { most = 2 }, expect = "clean" },
+  { name = "is silent about products on another stream", trace = steps({}, { ops = {
+      { 20, 1000, kernel = gemm }, { 1000, 1500, kernel = softmax, stream = 8 }, { 1500, 3000, kernel = gemm }, { 3000, 10000, kernel = norm } } }), expect = "clean" },
+  { name = "is silent about an exponential without maximum and sum", trace = steps { gemm, scale, exponential, divide, gemm }, expect = "clean" },
+  { name = "is silent about fused attention", trace = steps { gemm, "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t> >(pytorch_flash::Flash_fwd_params)", gemm }, expect = "clean" },
+  { name = "is silent about activations between products", trace = steps { gemm, scale, cast, gemm }, expect = "clean" },
+
+  { name = "needs products", trace = steps { softmax, scale }, expect = "not checked" },
+  { name = "needs what graphs hold", trace = steps({}, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = gemm } } }), expect = "not checked" },
+  { name = "needs kernels", trace = steps(forward, { not_collected = { "kernels" } }), expect = "not checked" },
+
+  { name = "eager", fixture = "eager", expect = { { severity = "error", subject = "attention", message = "Attention is written out 12 times a step*(39 %)*", worth = { 0.39, 0.46 } } } },
+  { name = "eager-autogradnvtx: ranges change nothing", fixture = "eager-autogradnvtx", expect = { { severity = "error", message = "*12 times a step*(39 %)*", worth = { 0.39, 0.46 } } } },
+  { name = "gpumetrics: nor do samples", fixture = "gpumetrics", expect = { { severity = "error", message = "*12 times a step*" } } },
+  { name = "good: fused", fixture = "good", expect = "clean" },
+  { name = "compile: its loss is no attention", fixture = "compile", expect = "clean" },
+  { name = "compile-graphs: the kernels do not show", fixture = "compile-graphs", expect = "not checked" },
+}
