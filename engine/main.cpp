@@ -205,7 +205,7 @@ int list_facts(const Options& o) {
 int list_rules(const Options& o) {
   const Setup setup(o);
   const std::vector<Rule> rules = setup.rules(o);
-  write(o.format == "json" ? render_rules_json(rules) : render_rules_text(rules, style_of(isatty(STDOUT_FILENO))), o.output);
+  write(o.format == "json" ? render_rules_json(rules) : render_rules_text(rules, style_of(o.output.empty() && isatty(STDOUT_FILENO))), o.output);
   return done;
 }
 

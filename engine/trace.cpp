@@ -78,21 +78,53 @@ class CallIndex {
   std::vector<Part> by_process_;
 };
 
+// Reading numbers names, threads and streams as they come, in whatever order that is. What happened at the same time is put in order
+// by what it is, so that the order of rows in the file means nothing.
+template <class Less>
+std::vector<std::uint32_t> ranks(std::size_t n, Less less) {
+  std::vector<std::uint32_t> order(n), rank(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), less);
+  for (std::uint32_t i = 0; i < n; ++i) rank[order[i]] = i;
+  return rank;
+}
+
+// A column of such numbers, read as their ranks.
+template <class Number>
+struct Ranked {
+  const std::vector<Number>& column;
+  const std::vector<std::uint32_t>& rank;
+  std::uint32_t operator[](Row row) const { return rank[column[row]]; }
+};
+template <class Number>
+Ranked(const std::vector<Number>&, const std::vector<std::uint32_t>&) -> Ranked<Number>;
+
 // Earlier first, then the longer one, so that what encloses comes before what it encloses; then by `columns`.
 template <class Events, class... Columns>
-auto earlier(const Events& e, const Columns&... columns) {
-  return [&](Row a, Row b) {
+auto earlier(const Events& e, Columns... columns) {
+  return [&e, columns...](Row a, Row b) {
     if (e.start[a] != e.start[b]) return e.start[a] < e.start[b];
     if (e.end[a] != e.end[b]) return e.end[a] > e.end[b];
-    return std::tie(columns[a]...) < std::tie(columns[b]...);
+    return std::tuple(columns[a]...) < std::tuple(columns[b]...);
   };
 }
 
 // The same for points in time.
-template <class... Columns>
-auto earlier_point(const Columns&... columns) {
-  return [&](Row a, Row b) { return std::tie(columns[a]...) < std::tie(columns[b]...); };
+template <class Events, class... Columns>
+auto earlier_point(const Events& e, Columns... columns) {
+  return [&e, columns...](Row a, Row b) {
+    return e.start[a] != e.start[b] ? e.start[a] < e.start[b] : std::tuple(columns[a]...) < std::tuple(columns[b]...);
+  };
 }
+
+// A column as it is, for the above.
+template <class Value>
+struct Plain {
+  const std::vector<Value>& column;
+  Value operator[](Row row) const { return column[row]; }
+};
+template <class Value>
+Plain(const std::vector<Value>&) -> Plain<Value>;
 
 }  // namespace
 
@@ -114,16 +146,23 @@ const char* name_of(Source s) {
 }
 
 void Trace::seal() {
-  sort_rows(calls.size(), earlier(calls, calls.thread, calls.correlation, calls.name), calls.start, calls.end, calls.name, calls.correlation, calls.thread);
-  sort_rows(ranges.size(), earlier(ranges, ranges.thread, ranges.name), ranges.start, ranges.end, ranges.name, ranges.thread);
-  sort_rows(os_calls.size(), earlier(os_calls, os_calls.thread, os_calls.name), os_calls.start, os_calls.end, os_calls.name, os_calls.thread);
-  sort_rows(syncs.size(), earlier(syncs, syncs.stream, syncs.correlation), syncs.start, syncs.end, syncs.correlation, syncs.stream);
-  sort_rows(gpu_faults.size(), earlier(gpu_faults, gpu_faults.device, gpu_faults.address, gpu_faults.count), gpu_faults.start, gpu_faults.end, gpu_faults.address, gpu_faults.count, gpu_faults.device);
-  sort_rows(cpu_faults.size(), earlier_point(cpu_faults.start, cpu_faults.address, cpu_faults.function), cpu_faults.start, cpu_faults.address, cpu_faults.function);
-  sort_rows(memory_use.size(), earlier_point(memory_use.start, memory_use.device, memory_use.kind, memory_use.bytes), memory_use.start, memory_use.bytes, memory_use.device, memory_use.kind);
-  sort_rows(samples.size(), earlier_point(samples.start, samples.device, samples.metric, samples.value), samples.start, samples.metric, samples.value, samples.device);
-  sort_rows(ops.size(), earlier(ops, ops.stream, ops.correlation, ops.kind, ops.copy, ops.name, ops.address, ops.bytes, ops.cause), ops.start, ops.end, ops.bytes, ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind,
-            ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
+  const auto name = ranks(names.size(), [&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+  const auto process = ranks(processes.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(processes[a].pid, processes[a].name) < std::tie(processes[b].pid, processes[b].name); });
+  const auto device = ranks(devices.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(devices[a].ordinal, devices[a].name) < std::tie(devices[b].ordinal, devices[b].name); });
+  const auto thread = ranks(threads.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(process[threads[a].process], threads[a].tid) < std::tie(process[threads[b].process], threads[b].tid); });
+  const auto stream = ranks(streams.size(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(device[streams[a].device], process[streams[a].process], streams[a].id) < std::tie(device[streams[b].device], process[streams[b].process], streams[b].id);
+  });
+  sort_rows(calls.size(), earlier(calls, Ranked{calls.thread, thread}, Plain{calls.correlation}, Ranked{calls.name, name}), calls.start, calls.end, calls.name, calls.correlation, calls.thread);
+  sort_rows(ranges.size(), earlier(ranges, Ranked{ranges.thread, thread}, Ranked{ranges.name, name}), ranges.start, ranges.end, ranges.name, ranges.thread);
+  sort_rows(os_calls.size(), earlier(os_calls, Ranked{os_calls.thread, thread}, Ranked{os_calls.name, name}), os_calls.start, os_calls.end, os_calls.name, os_calls.thread);
+  sort_rows(syncs.size(), earlier(syncs, Ranked{syncs.stream, stream}, Plain{syncs.correlation}), syncs.start, syncs.end, syncs.correlation, syncs.stream);
+  sort_rows(gpu_faults.size(), earlier(gpu_faults, Ranked{gpu_faults.device, device}, Plain{gpu_faults.address}, Plain{gpu_faults.count}), gpu_faults.start, gpu_faults.end, gpu_faults.address, gpu_faults.count, gpu_faults.device);
+  sort_rows(cpu_faults.size(), earlier_point(cpu_faults, Plain{cpu_faults.address}, Ranked{cpu_faults.function, name}), cpu_faults.start, cpu_faults.address, cpu_faults.function);
+  sort_rows(memory_use.size(), earlier_point(memory_use, Ranked{memory_use.device, device}, Plain{memory_use.kind}, Plain{memory_use.bytes}), memory_use.start, memory_use.bytes, memory_use.device, memory_use.kind);
+  sort_rows(samples.size(), earlier_point(samples, Ranked{samples.device, device}, Ranked{samples.metric, name}, Plain{samples.value}), samples.start, samples.metric, samples.value, samples.device);
+  sort_rows(ops.size(), earlier(ops, Ranked{ops.stream, stream}, Plain{ops.correlation}, Plain{ops.kind}, Plain{ops.copy}, Ranked{ops.name, name}, Plain{ops.address}, Plain{ops.bytes}, Plain{ops.cause}), ops.start, ops.end, ops.bytes,
+            ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
 
   const CallIndex index(*this);
   ops.call.resize(ops.size());
