@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace gh {
@@ -229,42 +230,55 @@ std::optional<Marks> marks_from_kernels(const Trace& trace, const Classes& class
   return marks;
 }
 
-// Cuts a device's time at the marks: every boundary is the latest end of what had been launched until then.
+// What had been launched on a device until a time of the host, and when the last of it ended. Times are asked for in order.
+class Launched {
+ public:
+  Launched(const Trace& trace, const std::vector<Row>& ops) {
+    for (const Row op : ops)
+      if (!is_unified(trace.ops.copy[op])) launched_end_.emplace_back(launched_at(trace, op), trace.ops.end[op]);
+    std::sort(launched_end_.begin(), launched_end_.end());
+  }
+  void until(Ns host) {
+    for (; count_ < launched_end_.size() && launched_end_[count_].first < host; ++count_) end_ = std::max(end_, launched_end_[count_].second);
+  }
+  std::size_t count() const { return count_; }
+  Ns end() const { return end_; }  // of nothing: the earliest of times
+  Ns first_end() const { return launched_end_.empty() ? end_ : launched_end_[0].second; }
+
+ private:
+  std::vector<std::pair<Ns, Ns>> launched_end_;
+  std::size_t count_ = 0;
+  Ns end_ = std::numeric_limits<Ns>::min();
+};
+
+// Cuts a device's time at the marks: every boundary is the latest end of what had been launched until then. Where nothing had, the
+// end of the first operation is the boundary.
 std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Marks& marks) {
-  std::vector<std::pair<Ns, Ns>> launched_end;  // (launched, end)
-  for (const Row op : ops)
-    if (!is_unified(trace.ops.copy[op])) launched_end.emplace_back(launched_at(trace, op), trace.ops.end[op]);
-  std::sort(launched_end.begin(), launched_end.end());
+  Launched launched(trace, ops);
   std::vector<Step> steps;
-  if (launched_end.empty()) return steps;
-  std::size_t i = 0;
-  Ns latest = launched_end.front().second;
-  const auto gpu_end = [&](Ns host) {
-    for (; i < launched_end.size() && launched_end[i].first < host; ++i) latest = std::max(latest, launched_end[i].second);
-    return latest;
-  };
   for (std::size_t k = 0; k < marks.begins.size(); ++k) {
-    const Ns from = gpu_end(marks.begins[k].at), to_host = k + 1 < marks.begins.size() ? marks.begins[k + 1].at : marks.end;
-    const std::size_t before = i;
-    const Ns to = gpu_end(to_host);
-    if (i > before && to > from) steps.push_back({{from, to}, marks.begins[k].number, marks.begins[k].at});
+    launched.until(marks.begins[k].at);
+    const Ns from = std::max(launched.end(), launched.first_end());
+    const std::size_t before = launched.count();
+    launched.until(k + 1 < marks.begins.size() ? marks.begins[k + 1].at : marks.end);
+    if (launched.count() > before && launched.end() > from) steps.push_back({{from, launched.end()}, marks.begins[k].number, marks.begins[k].at});
   }
   return steps;
 }
 
+// What was launched inside the ranges: from a range's begin, or from the end of what had been launched before, if that is later.
 std::vector<Step> steps_in_range(const Trace& trace, const DeviceSteps& device, const std::string& glob) {
   std::vector<Span> hosts;
   for (Row r = 0; r < trace.ranges.size(); ++r)
     if (trace.threads[trace.ranges.thread[r]].process == device.process && glob_match(glob, trace.names[trace.ranges.name[r]])) hosts.push_back({trace.ranges.start[r], trace.ranges.end[r]});
+  Launched launched(trace, device.ops);
   std::vector<Step> steps;
   for (const Span host : united(hosts)) {
-    Marks marks{.source = StepSource::selected_range, .described = {}, .begins = {{host.start, static_cast<std::int64_t>(steps.size())}}, .end = host.end};
-    for (Step step : cut(trace, device.ops, marks)) {
-      // What ran before the range began does not belong to it, however long that took.
-      step.span.start = std::max(step.span.start, host.start);
-      if (!steps.empty()) step.span.start = std::max(step.span.start, steps.back().span.end);
-      if (step.span.start < step.span.end) steps.push_back(step);
-    }
+    launched.until(host.start);
+    const Ns from = std::max(launched.end(), host.start);
+    const std::size_t before = launched.count();
+    launched.until(host.end);
+    if (launched.count() > before && launched.end() > from) steps.push_back({{from, launched.end()}, static_cast<std::int64_t>(steps.size()), host.start});
   }
   return steps;
 }

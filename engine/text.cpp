@@ -103,6 +103,11 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
     const std::size_t d = distance(word, std::string_view(c).substr(0, 64));
     if (d < least && d < std::max(word.size(), c.size())) least = d, best = &c;
   }
+  // Else the only one that begins so.
+  if (!best && word.size() >= 3) {
+    const auto begins = [&](const std::string& c) { return c.starts_with(word); };
+    if (std::count_if(candidates.begin(), candidates.end(), begins) == 1) best = &*std::find_if(candidates.begin(), candidates.end(), begins);
+  }
   return best ? fmt::format(" (did you mean '{}'?)", *best) : "";
 }
 

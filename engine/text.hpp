@@ -32,7 +32,7 @@ std::string bytes_text(double bytes);
 /// "71 %", "4.2 %", "0.3 %".
 std::string percent(double fraction);
 
-/// " (did you mean 'x'?)" with the candidate that is nearest to `word`, or "" where none is near.
+/// " (did you mean 'x'?)" with the candidate that is nearest to `word`, else the only one that begins with it, or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 /// Whether `text` matches the pattern, in which * stands for any run and ? for any character; the rest is literal.

@@ -15,9 +15,9 @@ namespace gh {
 namespace {
 
 // One row of a list: positional numbers first, then named fields.
-class Row_ {
+class Entry {
  public:
-  Row_(lua_State* lua, std::string where, std::vector<std::string> keys) : lua_(lua), index_(lua_gettop(lua)), where_(std::move(where)) {
+  Entry(lua_State* lua, std::string where, std::vector<std::string> keys) : lua_(lua), index_(lua_gettop(lua)), where_(std::move(where)) {
     if (!lua_istable(lua, index_)) throw Error(fmt::format("{} has to be a table", where_));
     for (lua_pushnil(lua); lua_next(lua, index_); lua_pop(lua, 1)) {
       if (lua_type(lua, -2) == LUA_TNUMBER) continue;
@@ -66,7 +66,7 @@ class Row_ {
   std::optional<Span> span(const char* key) const {
     std::optional<Span> s;
     if (lua_getfield(lua_, index_, key) == LUA_TTABLE) {
-      const Row_ inner(lua_, fmt::format("'{}' of {}", key, where_), {});
+      const Entry inner(lua_, fmt::format("'{}' of {}", key, where_), {});
       s = Span{inner.time(1), inner.time(2)};
     }
     lua_pop(lua_, 1);
@@ -97,13 +97,13 @@ class Builder {
     trace_.path = "literal trace", trace_.format = "literal", trace_.producer = "literal", trace_.schema = "literal";
     trace_.processes.push_back({1, "python3"});
     lua_pushvalue(lua_, index_);
-    const Row_ all(lua_, "the trace", {"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults", "memory_use", "diagnostics", "not_collected"});
+    const Entry all(lua_, "the trace", {"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults", "memory_use", "diagnostics", "not_collected"});
     lua_pop(lua_, 1);
     device();
     int times = 1;
     Ns every = 0;
     if (lua_getfield(lua_, index_, "repeats") == LUA_TTABLE) {
-      const Row_ r(lua_, "'repeats'", {"times", "every"});
+      const Entry r(lua_, "'repeats'", {"times", "every"});
       times = static_cast<int>(std::clamp(r.number("times", 1), 1.0, 1000.0));
       every = static_cast<Ns>(r.number("every", 0) * 1000);
     }
@@ -121,7 +121,7 @@ class Builder {
     if (type != LUA_TNIL && type != LUA_TTABLE) throw Error(fmt::format("'{}' has to be a list", key));
     if (type == LUA_TTABLE)
       for (lua_Integer i = 1; lua_rawgeti(lua_, -1, i) != LUA_TNIL; ++i) {
-        each(Row_(lua_, fmt::format("{}[{}]", key, i), fields));
+        each(Entry(lua_, fmt::format("{}[{}]", key, i), fields));
         lua_pop(lua_, 1);
       }
     lua_settop(lua_, lua_gettop(lua_) - (type == LUA_TTABLE ? 2 : 1));
@@ -130,7 +130,7 @@ class Builder {
   void device() {
     Device d{0, "NVIDIA H200", 132, 9, 0, std::int64_t{141} << 30, 4.8e12, 1.98e9};
     if (lua_getfield(lua_, index_, "device") == LUA_TTABLE) {
-      const Row_ r(lua_, "'device'", {"name", "sm_count", "compute", "memory_gib"});
+      const Entry r(lua_, "'device'", {"name", "sm_count", "compute", "memory_gib"});
       d.name = r.text("name", d.name), d.sm_count = static_cast<int>(r.number("sm_count", d.sm_count));
       const double compute = r.number("compute", 9.0);
       d.compute_major = static_cast<int>(compute), d.compute_minor = static_cast<int>(std::lround((compute - d.compute_major) * 10));
@@ -140,7 +140,7 @@ class Builder {
     trace_.devices.push_back(d);
   }
 
-  std::uint16_t thread(const Row_& r) {
+  std::uint16_t thread(const Entry& r) {
     const std::string name = r.text("thread", "main");
     const auto it = std::find_if(trace_.threads.begin(), trace_.threads.end(), [&](const Thread& t) { return t.name == name; });
     if (it != trace_.threads.end()) return static_cast<std::uint16_t>(it - trace_.threads.begin());
@@ -155,7 +155,7 @@ class Builder {
     return static_cast<std::uint32_t>(trace_.streams.size() - 1);
   }
 
-  Span span(const Row_& r) const {
+  Span span(const Entry& r) const {
     const Span s{r.time(1) + shift_, r.time(2) + shift_};
     if (s.end < s.start) throw Error("an event ends before it starts");
     return s;
@@ -167,7 +167,7 @@ class Builder {
   }
 
   void events() {
-    list("ops", {"kernel", "copy", "set", "graph", "stream", "bytes", "blocks", "threads", "from", "to", "cause", "address", "launched", "thread"}, [&](const Row_& r) {
+    list("ops", {"kernel", "copy", "set", "graph", "stream", "bytes", "blocks", "threads", "from", "to", "cause", "address", "launched", "thread"}, [&](const Entry& r) {
       const Span s = span(r);
       Ops& ops = trace_.ops;
       const OpKind kind = r.has("kernel") ? OpKind::kernel : r.has("copy") ? OpKind::copy : r.has("graph") ? OpKind::graph : OpKind::set;
@@ -186,23 +186,23 @@ class Builder {
       launched.start += shift_, launched.end += shift_;
       call(launched, kind == OpKind::kernel ? "cudaLaunchKernel" : kind == OpKind::copy ? "cudaMemcpyAsync" : kind == OpKind::set ? "cudaMemsetAsync" : "cudaGraphLaunch", thread(r), correlation);
     });
-    list("calls", {"thread"}, [&](const Row_& r) { call(span(r), r.text_at(3), thread(r), 0); });
-    list("ranges", {"thread"}, [&](const Row_& r) {
+    list("calls", {"thread"}, [&](const Entry& r) { call(span(r), r.text_at(3), thread(r), 0); });
+    list("ranges", {"thread"}, [&](const Entry& r) {
       std::string name = r.text_at(3);
-      if (const std::size_t at = name.find('#'); at != std::string::npos) name.replace(at, 1, std::to_string(round_ + 1));
+      if (const std::size_t at = name.find("{n}"); at != std::string::npos) name.replace(at, 3, std::to_string(round_ + 1));
       const Span s = span(r);
       trace_.ranges.start.push_back(s.start), trace_.ranges.end.push_back(s.end), trace_.ranges.name.push_back(trace_.names.intern(name)), trace_.ranges.thread.push_back(thread(r));
     });
-    list("os_calls", {"thread"}, [&](const Row_& r) {
+    list("os_calls", {"thread"}, [&](const Entry& r) {
       const Span s = span(r);
       trace_.os_calls.start.push_back(s.start), trace_.os_calls.end.push_back(s.end), trace_.os_calls.name.push_back(trace_.names.intern(r.text_at(3))), trace_.os_calls.thread.push_back(thread(r));
     });
-    list("gpu_faults", {"address", "count"}, [&](const Row_& r) {
+    list("gpu_faults", {"address", "count"}, [&](const Entry& r) {
       const Span s = span(r);
       trace_.gpu_faults.start.push_back(s.start), trace_.gpu_faults.end.push_back(s.end), trace_.gpu_faults.device.push_back(0);
       trace_.gpu_faults.address.push_back(static_cast<std::int64_t>(r.number("address", 0))), trace_.gpu_faults.count.push_back(static_cast<std::int64_t>(r.number("count", 1)));
     });
-    list("memory_use", {"bytes"}, [&](const Row_& r) {
+    list("memory_use", {"bytes"}, [&](const Entry& r) {
       trace_.memory_use.start.push_back(r.time(1) + shift_), trace_.memory_use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
       trace_.memory_use.device.push_back(0), trace_.memory_use.kind.push_back(MemoryKind::device);
     });

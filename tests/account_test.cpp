@@ -138,7 +138,7 @@ TEST_SUITE("account") {
   }
 
   TEST_CASE("idle: input, inferred") {
-    for (const char* more : {"ranges = { { 0, 9000, 'step #' } }", "ranges = { { 0, 9000, 'step #' } }, os_calls = { { 1000, 1010, 'read' } }"}) {
+    for (const char* more : {"ranges = { { 0, 9000, 'step {n}' } }", "ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 1000, 1010, 'read' } }"}) {
       const Analysis a = steps(more);
       check_adds_up(a);
       CHECK(of(a, "idle.input") > 5 * 5500);
@@ -148,16 +148,16 @@ TEST_SUITE("account") {
     }
     const std::string kernel_only = "{ 6010, 9900, kernel = 'gemm', launched = { 6000, 6005 } }";
     // Without an upload the host has to have read or waited.
-    CHECK(of(steps("ranges = { { 0, 9000, 'step #' } }", kernel_only), "idle.input") == 0);
-    CHECK(of(steps("ranges = { { 0, 9000, 'step #' } }", kernel_only), "idle.unknown") > 5 * 5500);
-    CHECK(of(steps("ranges = { { 0, 9000, 'step #' } }, os_calls = { { 500, 5800, 'pthread_cond_timedwait' } }", kernel_only), "idle.input") > 5 * 5500);
-    CHECK(of(steps("ranges = { { 0, 9000, 'step #' } }, os_calls = { { 500, 5800, 'pthread_cond_timedwait', thread = 'other' } }", kernel_only), "idle.input") == 0);
+    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.input") == 0);
+    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.unknown") > 5 * 5500);
+    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, 'pthread_cond_timedwait' } }", kernel_only), "idle.input") > 5 * 5500);
+    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, 'pthread_cond_timedwait', thread = 'other' } }", kernel_only), "idle.input") == 0);
     // Where ranges mark the loader, only they do.
-    CHECK(of(steps("ranges = { { 0, 9000, 'step #' }, { 10, 20, 'data loader' } }"), "idle.input") == doctest::Approx(5 * 10));
+    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader' } }"), "idle.input") == doctest::Approx(5 * 10));
   }
 
   TEST_CASE("a pause within a step is not input") {
-    const Analysis a = steps("ranges = { { 0, 9950, 'step #' } }, os_calls = { { 4000, 4100, 'read' } }",
+    const Analysis a = steps("ranges = { { 0, 9950, 'step {n}' } }, os_calls = { { 4000, 4100, 'read' } }",
                              "{ 20, 2510, kernel = 'gemm', launched = { 5, 10 } }, { 2510, 2900, kernel = 'gemm', launched = { 2500, 2505 } }, { 7010, 9990, kernel = 'gemm', launched = { 7000, 7005 } }");
     check_adds_up(a);
     CHECK(of(a, "idle.input") == 0);
@@ -166,13 +166,13 @@ TEST_SUITE("account") {
 
   TEST_CASE("a pause that began while the GPU still worked is input all the same") {
     // The host went on to the next step at 7.5 ms, 2.4 ms before the GPU ran dry.
-    const Analysis a = steps("ranges = { { 0, 7500, 'step #' } }");
+    const Analysis a = steps("ranges = { { 0, 7500, 'step {n}' } }");
     check_adds_up(a);
     CHECK(of(a, "idle.input") > 5 * 5500);
   }
 
   TEST_CASE("a pause before what came down goes up again is not input") {
-    const std::string ranges = "ranges = { { 0, 9990, 'step #' } }";
+    const std::string ranges = "ranges = { { 0, 9990, 'step {n}' } }";
     const auto ops = [](const char* down, const char* up) {
       return std::string("{ 6010, 6050, copy = 'h2d', bytes = ") + up + ", launched = { 6000, 6005 } }, { 6050, 9800, kernel = 'gemm', launched = { 6010, 6015 } }, { 9800, 9850, copy = 'd2h', bytes = " + down + ", launched = { 6020, 6025 } }, { 9850, 9900, kernel = 'gemm', launched = { 6030, 6035 } }";
     };
@@ -183,7 +183,7 @@ TEST_SUITE("account") {
   }
 
   TEST_CASE("a pause in which the host wrote more than it read is not input") {
-    const std::string ranges = "ranges = { { 0, 9000, 'step #' } }, os_calls = { ";
+    const std::string ranges = "ranges = { { 0, 9000, 'step {n}' } }, os_calls = { ";
     const Analysis a = steps(ranges + "{ 1000, 1100, 'write' }, { 1200, 1300, 'fsync' }, { 1400, 1500, 'read' } }");
     check_adds_up(a);
     CHECK(of(a, "idle.input") == 0);

@@ -116,7 +116,7 @@ TEST_SUITE("facts") {
   }
 
   TEST_CASE("values of a trace written down") {
-    const Known k(trace_from_text(R"(return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, "step #" }, { 0, 50, "data loader" } },
+    const Known k(trace_from_text(R"(return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 0, 50, "data loader" } },
       ops = { { 100, 110, copy = "h2d", bytes = 1000 }, { 110, 510, kernel = "a" }, { 510, 610, kernel = "b" }, { 600, 620, copy = "d2h", bytes = 4 } } })"));
     CHECK(k.number("steps.count") == 4);
     CHECK(k.number("steps.total_ns") == 4e6);

@@ -34,7 +34,7 @@ std::string finding(const std::string& worth, const std::string& more = "") {
 
 // Ten steps of 1 ms.
 Trace ten_steps() {
-  return trace_from_text(R"(return { repeats = { times = 11, every = 1000 }, ranges = { { 0, 900, "step #" } }, ops = { { 100, 600, kernel = "a" } } })");
+  return trace_from_text(R"(return { repeats = { times = 11, every = 1000 }, ranges = { { 0, 900, "step {n}" } }, ops = { { 100, 600, kernel = "a" } } })");
 }
 
 Trace recorded(const std::string& name) { return read_nsys(std::filesystem::path(GH_FIXTURES) / (name + ".sqlite")); }
@@ -92,7 +92,7 @@ TEST_SUITE("rules") {
   TEST_CASE("rule tests are strict") {
     const support::TempDir dir;
     support::write_file(dir / "a-rule.lua", rule_source("return { " + finding("0.5") + " }"));
-    const std::string trace = "trace = { repeats = { times = 4, every = 1000 }, ranges = { { 0, 900, 'step #' } }, ops = { { 100, 600, kernel = 'a' } } }";
+    const std::string trace = "trace = { repeats = { times = 4, every = 1000 }, ranges = { { 0, 900, 'step {n}' } }, ops = { { 100, 600, kernel = 'a' } } }";
     const auto run = [&](const std::string& cases) {
       support::write_file(dir / "a-rule.test.lua", "return { " + cases + " }");
       return run_rule_tests(dir / "", GH_FIXTURES);

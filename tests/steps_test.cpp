@@ -56,7 +56,7 @@ std::string rounds(const std::string& range, int times = 6) {
 
 TEST_SUITE("steps") {
   TEST_CASE("n ranges give n - 1 steps, from GPU end to GPU end") {
-    const DeviceSteps d = only(rounds("step #"));
+    const DeviceSteps d = only(rounds("step {n}"));
     CHECK(d.source == StepSource::ranges);
     CHECK(support::contains(d.described, "step #"));
     REQUIRE(d.steps.size() == 5);
@@ -80,7 +80,7 @@ TEST_SUITE("steps") {
   }
 
   TEST_CASE("names of steps") {
-    for (const char* name : {"step #", "iteration #", "train_step #", "Step: #", "global_step=#", "batch #", "iter #"}) {
+    for (const char* name : {"step {n}", "iteration {n}", "train_step {n}", "Step: {n}", "global_step={n}", "batch {n}", "iter {n}"}) {
       CAPTURE(name);
       const DeviceSteps d = only(rounds(name));
       CHECK(d.source == StepSource::ranges);
@@ -89,10 +89,8 @@ TEST_SUITE("steps") {
   }
 
   TEST_CASE("ProfilerStep#, as the PyTorch profiler numbers it") {
-    // The literal replaces the first '#' by a number, so the name is put in front of it afterwards.
-    Trace trace = trace_from_text(R"(return { repeats = { times = 4, every = 100 }, ranges = { { 0, 90, "#" } }, ops = { { 20, 80, kernel = "a" } } })");
-    for (NameId& name : trace.ranges.name) name = trace.names.intern("ProfilerStep#" + trace.names[name]);
-    const std::vector<DeviceSteps> devices = steps_of(trace);
+    const std::vector<DeviceSteps> devices =
+        steps_of(trace_from_text(R"(return { repeats = { times = 4, every = 100 }, ranges = { { 0, 90, "ProfilerStep#{n}" } }, ops = { { 20, 80, kernel = "a" } } })"));
     CHECK(devices[0].source == StepSource::ranges);
     CHECK(numbers(devices[0]) == std::vector<std::int64_t>{2, 3, 4});
   }
@@ -135,7 +133,7 @@ TEST_SUITE("steps") {
   }
 
   TEST_CASE("warm-up, epochs and layers count, but are no steps") {
-    for (const char* name : {"warmup #", "warm-up step #", "epoch #", "Epoch: #", "layer #", "layers.#", "block #", "validation step #", "eval #"}) {
+    for (const char* name : {"warmup {n}", "warm-up step {n}", "epoch {n}", "Epoch: {n}", "layer {n}", "layers.{n}", "block {n}", "validation step {n}", "eval {n}"}) {
       CAPTURE(name);
       const DeviceSteps d = only(rounds(name));
       CHECK(d.source == StepSource::none);
@@ -144,15 +142,15 @@ TEST_SUITE("steps") {
   }
 
   TEST_CASE("steps rather than epochs around them or phases in them") {
-    const DeviceSteps d = only(R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step #" }, { 10, 400, "forward" }, { 400, 800, "backward" }, { 0, 500, "phase #" } },
+    const DeviceSteps d = only(R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 10, 400, "forward" }, { 400, 800, "backward" }, { 0, 500, "phase #" } },
       ops = { { 100, 800, kernel = "gemm" } } })");
     CHECK(support::contains(d.described, "step #"));
     CHECK(d.steps.size() == 5);
   }
 
   TEST_CASE("a counted name that nobody listed") {
-    CHECK(only(rounds("update #")).source == StepSource::ranges);
-    CHECK(only(rounds("update #", 2)).source == StepSource::none);  // two prove no count
+    CHECK(only(rounds("update {n}")).source == StepSource::ranges);
+    CHECK(only(rounds("update {n}", 2)).source == StepSource::none);  // two prove no count
   }
 
   TEST_CASE("nested and overlapping ranges of one name are no steps") {
@@ -160,7 +158,7 @@ TEST_SUITE("steps") {
   }
 
   TEST_CASE("ranges that launch nothing are no steps") {
-    const DeviceSteps d = only(R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 20, "step #" } }, ops = { { 100, 800, kernel = "gemm" } } })");
+    const DeviceSteps d = only(R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 20, "step {n}" } }, ops = { { 100, 800, kernel = "gemm" } } })");
     CHECK(d.source == StepSource::none);
   }
 
@@ -218,18 +216,18 @@ TEST_SUITE("steps") {
   TEST_CASE("selection by step") {
     Selection s;
     s.steps = std::pair<std::int64_t, std::int64_t>{3, 4};
-    CHECK(numbers(only(rounds("step #"), s)) == std::vector<std::int64_t>{3, 4});
+    CHECK(numbers(only(rounds("step {n}"), s)) == std::vector<std::int64_t>{3, 4});
     s.steps = std::pair<std::int64_t, std::int64_t>{0, 2};
-    CHECK(numbers(only(rounds("step #"), s)) == std::vector<std::int64_t>{2});
+    CHECK(numbers(only(rounds("step {n}"), s)) == std::vector<std::int64_t>{2});
     s.steps = std::pair<std::int64_t, std::int64_t>{70, 80};
-    const std::string error = error_of([&] { only(rounds("step #"), s); });
+    const std::string error = error_of([&] { only(rounds("step {n}"), s); });
     CHECK(support::contains(error, "--steps 70:80"));
     CHECK(support::contains(error, "2:6"));
-    CHECK(support::contains(error_of([&] { only(rounds("epoch #"), s); }), "no steps were found"));
+    CHECK(support::contains(error_of([&] { only(rounds("epoch {n}"), s); }), "no steps were found"));
   }
 
   TEST_CASE("selection by range") {
-    const std::string trace = R"(return { repeats = { times = 3, every = 1000 }, ranges = { { 0, 900, "step #" }, { 100, 400, "forward" }, { 420, 800, "backward" } },
+    const std::string trace = R"(return { repeats = { times = 3, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 100, 400, "forward" }, { 420, 800, "backward" } },
       ops = { { 20, 60, kernel = "c" }, { 120, 380, kernel = "a" }, { 440, 880, kernel = "b" } } })";
     Selection s;
     s.range = "for*";
@@ -240,6 +238,10 @@ TEST_SUITE("steps") {
     CHECK(d.steps[0].span.end == 380'000);
     CHECK(d.steps[2].span.end == 2'380'000);
     CHECK(support::contains(d.described, "for*"));
+    // Nothing ran before the first range: it begins with itself, even if one operation is all there is.
+    const DeviceSteps lone = only(R"(return { repeats = { times = 2, every = 1000 }, ranges = { { 100, 400, "forward" } }, ops = { { 120, 380, kernel = "a" } } })", s);
+    REQUIRE(lone.steps.size() == 2);
+    CHECK(lone.steps[0].span == Span{100'000, 380'000});
     s.range = "bakward";
     CHECK(support::contains(error_of([&] { only(trace, s); }), "--range 'bakward'"));
   }

@@ -1,6 +1,6 @@
 -- Six ranges of a step, that is five steps.
 local function steps(more)
-  local trace = { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step #" } }, ops = { { 20, 950, kernel = "nvjet_tst_gemm" } } }
+  local trace = { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" } }, ops = { { 20, 950, kernel = "nvjet_tst_gemm" } } }
   for key, value in pairs(more) do trace[key] = value end
   return trace
 end

@@ -2,7 +2,7 @@
 local fp32 = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas"
 local bf16 = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
 local function steps(kernel, time, more)
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step #" } }, ops = {
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step {n}" } }, ops = {
     { 20, 20 + time, kernel = kernel, launched = { 5, 10 } }, { 20 + time, 10000, kernel = more and more.rest or bf16, launched = { 10, 15 } } } }
   for key, value in pairs(more or {}) do trace[key] = value end
   trace.rest = nil

@@ -22,7 +22,7 @@ local function steps(kernels, more)
     at = at + us
   end
   if at < 10000 then ops[#ops + 1] = { at, 10000, kernel = norm } end
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9995, "step #" } }, ops = ops }
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9995, "step {n}" } }, ops = ops }
   for key, value in pairs(more or {}) do trace[key] = value end
   return trace
 end

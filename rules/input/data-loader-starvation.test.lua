@@ -1,6 +1,6 @@
 -- Six steps of 10 ms, of which the GPU computes 3.9; the host is at the loader until it launches, 6 ms into each.
 local function steps(more)
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step #" } }, ops = { { 6010, 9900, kernel = "nvjet_tst_gemm", launched = { 6000, 6005 } } } }
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" } }, ops = { { 6010, 9900, kernel = "nvjet_tst_gemm", launched = { 6000, 6005 } } } }
   for key, value in pairs(more) do trace[key] = value end
   return trace
 end
@@ -10,18 +10,18 @@ local main = "*because the training thread itself loads*"
 
 return {
   -- A range tells.
-  { name = "fires when the launching thread loads in a range", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, loader } } },
+  { name = "fires when the launching thread loads in a range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } } },
     expect = { { severity = "error", subject = "data loader", confidence = "high", message = main, worth = { 0.58, 0.6 } } } },
-  { name = "fires on a range between the steps", trace = steps { ranges = { { 6000, 9950, "step #" }, { 0, 5900, "batch-generator" } } },
+  { name = "fires on a range between the steps", trace = steps { ranges = { { 6000, 9950, "step {n}" }, { 0, 5900, "batch-generator" } } },
     expect = { { severity = "error", message = main, worth = { 0.57, 0.6 } } } },
-  { name = "fires when the thread waits for workers in the range", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, loader } }, os_calls = { { 200, 5900, "sem_timedwait" } } },
+  { name = "fires when the thread waits for workers in the range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, os_calls = { { 200, 5900, "sem_timedwait" } } },
     expect = { { severity = "error", message = "*waits for its loader workers*" } } },
-  { name = "knows workers by their threads", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, loader } }, os_calls = { { 200, 300, "poll", thread = "pt_data_pin" } } },
+  { name = "knows workers by their threads", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, os_calls = { { 200, 300, "poll", thread = "pt_data_pin" } } },
     expect = { { message = "*waits for its loader workers*" } } },
-  { name = "knows workers by the loader's range", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" } } },
+  { name = "knows workers by the loader's range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" } } },
     expect = { { message = "*waits for its loader workers*" } } },
   { name = "counts loading that begins while the GPU is busy only from when it is not", trace = steps {
-      ranges = { { 0, 9000, "step #" }, { 100, 6000, loader } }, ops = { { 20, 4900, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 6010, 9990, kernel = "nvjet_tst_gemm", launched = { 6000, 6005 } } } },
+      ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, ops = { { 20, 4900, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 6010, 9990, kernel = "nvjet_tst_gemm", launched = { 6000, 6005 } } } },
     expect = { { severity = "warning", worth = { 0.109, 0.111 } } } },
   { name = "fires without steps where a range tells", trace = steps { ranges = { { 100, 6000, loader } } }, expect = { { severity = "error", confidence = "high" } } },
   { name = "fires without steps in a recording of ranges only around the loader of Lightning",
@@ -32,26 +32,26 @@ return {
     expect = { { severity = "error", confidence = "medium", message = "*most likely loading*", worth = { 0.55, 0.62 } } } },
   { name = "infers it from reading files", trace = steps { os_calls = { { 1000, 1100, "read" } } }, expect = { { severity = "error", confidence = "medium", message = "*most likely loading*" } } },
   { name = "infers it from waiting for another thread", trace = steps { os_calls = { { 500, 5800, "pthread_cond_timedwait" } } }, expect = { { severity = "error", confidence = "medium" } } },
-  { name = "infers it where the host had run ahead of the GPU", trace = steps { ranges = { { 0, 7500, "step #" } }, ops = upload },
+  { name = "infers it where the host had run ahead of the GPU", trace = steps { ranges = { { 0, 7500, "step {n}" } }, ops = upload },
     expect = { { severity = "error", confidence = "medium" } } },
 
   -- A note.
-  { name = "notes 3 %", trace = steps { ranges = { { 0, 9000, "step #" }, { 150, 450, loader } }, ops = { { 510, 9900, kernel = "nvjet_tst_gemm", launched = { 500, 505 } } } },
+  { name = "notes 3 %", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 150, 450, loader } }, ops = { { 510, 9900, kernel = "nvjet_tst_gemm", launched = { 500, 505 } } } },
     expect = { { severity = "note", message = "*while the training thread fetches*", worth = { 0.029, 0.031 } } } },
-  { name = "is a note below the team's own threshold", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, loader } } }, options = { share = 0.7 }, expect = { { severity = "note" } } },
+  { name = "is a note below the team's own threshold", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } } }, options = { share = 0.7 }, expect = { { severity = "note" } } },
 
   -- Silence.
-  { name = "is silent when loading hides behind the GPU", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, loader } }, ops = { { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } } }, expect = "clean" },
-  { name = "is silent when another thread loads", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, loader, thread = "prefetcher" } } }, expect = "clean" },
-  { name = "is silent about a pause outside the loader's own range", trace = steps { ranges = { { 0, 9000, "step #" }, { 20, 50, loader } }, ops = upload }, expect = "clean" },
+  { name = "is silent when loading hides behind the GPU", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, ops = { { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } } }, expect = "clean" },
+  { name = "is silent when another thread loads", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader, thread = "prefetcher" } } }, expect = "clean" },
+  { name = "is silent about a pause outside the loader's own range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 20, 50, loader } }, ops = upload }, expect = "clean" },
   { name = "is silent about a pause in which nothing was read, waited for or uploaded", trace = steps {}, expect = "clean" },
   { name = "is silent about a pause within a step", trace = steps { ops = {
       { 20, 2900, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 7010, 9990, kernel = "nvjet_tst_gemm", launched = { 7000, 7005 } } }, os_calls = { { 4000, 4100, "read" } } }, expect = "clean" },
   { name = "is silent about short waits while launching", trace = steps { ops = {
       { 20, 9100, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 9200, 9990, kernel = "nvjet_tst_gemm", launched = { 9190, 9195 } } }, os_calls = { { 9110, 9190, "poll" } } }, expect = "clean" },
-  { name = "is silent about a range that carries the batch to the device", trace = steps { ranges = { { 0, 9000, "step #" }, { 100, 6000, "batch to device" } } }, expect = "clean" },
+  { name = "is silent about a range that carries the batch to the device", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "batch to device" } } }, expect = "clean" },
   { name = "is silent when synchronization is to blame", trace = steps { calls = { { 150, 5950, "cudaDeviceSynchronize" } } }, expect = "clean" },
-  { name = "is silent about 1 %", trace = steps { ranges = { { 0, 9000, "step #" }, { 150, 250, loader } }, ops = { { 310, 9900, kernel = "nvjet_tst_gemm", launched = { 300, 305 } } } }, expect = "clean" },
+  { name = "is silent about 1 %", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 150, 250, loader } }, ops = { { 310, 9900, kernel = "nvjet_tst_gemm", launched = { 300, 305 } } } }, expect = "clean" },
 
   -- No verdict.
   { name = "needs calls", trace = steps { not_collected = { "calls" } }, expect = "not checked" },

@@ -2,7 +2,7 @@
 local MiB = 1048576
 local gemm = "nvjet_tst_gemm"
 local function steps(ops, more)
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step #" } }, ops = ops }
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" } }, ops = ops }
   for key, value in pairs(more or {}) do trace[key] = value end
   return trace
 end

@@ -1,7 +1,7 @@
 -- Six steps of 10 ms, in each some migrations of 64 KiB and 100 us, 200 us apart, beside a kernel.
 local kib64 = 65536
 local function steps(count, more)
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step #" } }, ops = { { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } } }
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" } }, ops = { { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } } }
   for key, value in pairs(more or {}) do trace[key] = value end
   for i = 1, count do
     trace.ops[#trace.ops + 1] = { i * 200, i * 200 + 100, copy = more and more.direction or "um_h2d", bytes = kib64, address = i * kib64, cause = more and more.cause or "fault" }
