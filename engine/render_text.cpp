@@ -104,7 +104,7 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
   for (const std::string& cause : a.account.causes) {
     const Ns ns = a.account.total_ns(cause);
     // Less than half a percent is a line of its own only where nothing else would be left.
-    if (ns * 200 >= all) lines.push_back({cause_label(cause), ns, cause.starts_with("idle.")});
+    if (ns >= all / 200) lines.push_back({cause_label(cause), ns, cause.starts_with("idle.")});
     else if (ns > 0) small += ns, ++small_count;
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& x, const Line& y) { return x.ns > y.ns; });
