@@ -75,7 +75,7 @@ class Host {
   Host(const Trace& trace, const NameClasses& names) : trace_(trace), names_(names), threads_(trace.threads.size()), process_ranges_(trace.processes.size()) {
     std::vector<std::vector<Span>> loader(threads_.size());
     for (Row r = 0; r < trace.ranges.size(); ++r)
-      if (names.loader[trace.ranges.name[r]]) {
+      if (names.is_phase(Phase::loader, trace.ranges.name[r])) {
         loader[trace.ranges.thread[r]].push_back({trace.ranges.start[r], trace.ranges.end[r]});
         process_ranges_[trace.threads[trace.ranges.thread[r]].process] = true;
       }
@@ -97,14 +97,16 @@ class Host {
     const std::uint16_t thread = trace_.calls.thread[launch];
     const Thread& t = threads_[thread];
     const Ns launched = std::clamp(trace_.calls.end[launch], gap.start, gap.end);
-    const auto add = [&](Span s, IdleCause cause, bool inferred = false) {
+    const Row synced = sync_in(t, gap);
+    const bool drained = like.drained || synced != no_row;
+    const auto add = [&](Span s, IdleCause cause, bool inferred = false, Row in_call = no_row) {
       if (s.start >= s.end) return;
       Idle piece = like;
-      piece.span = s, piece.cause = cause, piece.inferred = inferred;
+      piece.span = s, piece.cause = cause, piece.inferred = inferred, piece.drained = drained;
+      if (cause == IdleCause::sync || cause == IdleCause::allocation || cause == IdleCause::compilation) piece.call = in_call;
       out.push_back(piece);
     };
     const Span host{gap.start, launched};
-    const Ns synced = last_sync_end(t, gap);
     Ns at = host.start;
     // In time order: loader ranges first, then calls, then what lies between calls.
     auto range = std::partition_point(t.loader.begin(), t.loader.end(), [&](const Span& s) { return s.end <= host.start; });
@@ -122,7 +124,7 @@ class Host {
       const Ns to_call = call == t.calls.end() ? to_range : std::min(trace_.calls.start[*call], to_range);
       if (to_call <= at) {
         const Ns to = std::min(trace_.calls.end[*call], to_range);
-        add({at, to}, cause_of(*call));
+        add({at, to}, cause_of(*call), false, *call);
         at = to;
         continue;
       }
@@ -150,23 +152,23 @@ class Host {
     }
   }
 
-  // When the thread's last wait for the GPU that ended inside the pause did so, or the earliest of times.
-  Ns last_sync_end(const Thread& t, Span gap) const {
-    auto it = std::partition_point(t.syncs.begin(), t.syncs.end(), [&](Row c) { return trace_.calls.end[c] < gap.start; });
-    return it != t.syncs.end() && trace_.calls.end[*it] < gap.end ? trace_.calls.end[*it] : std::numeric_limits<Ns>::min();
+  // The thread's first wait for the GPU that ended inside the pause.
+  Row sync_in(const Thread& t, Span gap) const {
+    const auto it = std::partition_point(t.syncs.begin(), t.syncs.end(), [&](Row c) { return trace_.calls.end[c] < gap.start; });
+    return it != t.syncs.end() && trace_.calls.end[*it] < gap.end ? *it : no_row;
   }
 
   // Host time outside CUDA calls while the GPU idles.
   template <class Add>
-  void between_calls(Span piece, std::uint16_t thread, Ns synced, const std::vector<Step>& steps, Uploads next, Add& add) const {
+  void between_calls(Span piece, std::uint16_t thread, Row synced, const std::vector<Step>& steps, Uploads next, Add& add) const {
     // Other threads of the process may have launched meanwhile, as backward does: only time in which none did is a pause.
     const std::uint16_t process = trace_.threads[thread].process;
     Ns at = piece.start;
     const auto pause = [&](Ns until) {
       if (until <= at) return;
-      if (synced != std::numeric_limits<Ns>::min() && at >= synced) {  // a wait had let the GPU run dry: what the host needs to refill it is the wait's cost
-        const Ns cost = std::min(until, std::max(at, synced + back_to_back_ns));
-        add({at, cost}, IdleCause::sync);
+      if (synced != no_row && at >= trace_.calls.end[synced]) {  // a wait had let the GPU run dry: what the host needs to refill it is the wait's cost
+        const Ns cost = std::min(until, std::max(at, trace_.calls.end[synced] + back_to_back_ns));
+        add({at, cost}, IdleCause::sync, false, synced);
         at = cost;
       }
       if (until - at <= back_to_back_ns) add({at, until}, IdleCause::launch);
@@ -305,7 +307,7 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
     for (const Span gap : rest) {
       for (; next < device.ops.size() && trace.ops.start[device.ops[next]] < gap.end; ++next)
         if (previous == no_row || trace.ops.end[device.ops[next]] >= trace.ops.end[previous]) previous = device.ops[next];
-      Idle idle{gap, IdleCause::unknown, false, previous, next < device.ops.size() ? device.ops[next] : no_row, no_index};
+      Idle idle{.span = gap, .previous = previous, .next = next < device.ops.size() ? device.ops[next] : no_row};
       const Row launch = idle.next == no_row ? no_row : trace.ops.call[idle.next];
       if (launch == no_row) {
         // Nodes of a graph have no launch of their own once the graph is under way: one waits for the other.
@@ -321,6 +323,8 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
       }
       const bool upload = trace.ops.copy[idle.next] == CopyKind::h2d, large_before = idle.previous != no_row && trace.ops.copy[idle.previous] == CopyKind::d2h && trace.ops.bytes[idle.previous] >= offload_bytes;
       const Uploads next_data = large_before || (upload && came_down.contains(trace.ops.bytes[idle.next])) ? Uploads::what_came_down : upload ? Uploads::data : Uploads::nothing;
+      // Until a launch comes well before its turn the GPU is fed from hand to mouth.
+      idle.drained = !d.idle.empty() && d.idle.back().drained && d.idle.back().thread == idle.thread;
       host.explain(gap, launch, device.steps, next_data, d.idle, idle);
     }
     StepSums idle_sums(device.steps, d.step_ns);

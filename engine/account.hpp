@@ -21,6 +21,8 @@ struct Idle {
   bool inferred = false;           ///< input: no range says so, the way the host spent the time does
   Row previous = no_row, next = no_row;  ///< the operations around the pause
   std::uint16_t thread = no_index; ///< that launched `next`
+  Row call = no_row;               ///< sync, allocation, compilation: the call in which the thread was
+  bool drained = false;            ///< the thread had let the GPU run dry by waiting for it, and has not got ahead of it again since
 };
 
 /// The account of one device.

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::array call_class_names{"other", "sync", "allocation", "copy_sync", "copy", "graph_launch", "launch", "compilation", "event"};
 
+constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation", "garbage_collection"};
+
 toml::table own_table(const char* path) { return toml::parse(embedded_file(path), std::string_view(path)); }
 
 std::vector<std::string> strings(const toml::table& table, std::string_view key) {
@@ -35,6 +37,8 @@ void for_tables(const toml::table& table, std::string_view key, Each each) {
 
 const char* name_of(CallClass c) { return call_class_names[static_cast<std::size_t>(c)]; }
 
+const char* name_of(Phase p) { return phase_names[static_cast<std::size_t>(p)]; }
+
 Classes::Classes() {
   add_kernel_classes(own_table("schemas/kernels.toml"), "schemas/kernels.toml", false);
   class_index("other");
@@ -53,10 +57,11 @@ Classes::Classes() {
     steps_.push_back({Patterns(strings(entry, "match"), "schemas/ranges.toml"), entry["at"].value_or(std::string()) == "start" ? StepPattern::At::start : StepPattern::At::end});
   });
   no_steps_ = Patterns(strings(*ranges["no_step"].as_table(), "match"), "schemas/ranges.toml");
-  const toml::table& loader = *ranges["loader"].as_table();
-  loader_expressions_ = strings(loader, "match");
-  loader_ = Patterns(loader_expressions_, "schemas/ranges.toml");
-  loader_except_ = Patterns(strings(loader, "except"), "schemas/ranges.toml");
+  for (std::size_t i = 0; i < phases_.size(); ++i) {
+    const toml::table& phase = *ranges["phase"][phase_names[i]].as_table();
+    phases_[i].expressions = strings(phase, "match");
+    phases_[i].match = Patterns(phases_[i].expressions, "schemas/ranges.toml"), phases_[i].except = Patterns(strings(phase, "except"), "schemas/ranges.toml");
+  }
 }
 
 void Classes::extend(const toml::table& config, std::string_view where) {
@@ -65,9 +70,12 @@ void Classes::extend(const toml::table& config, std::string_view where) {
   const toml::table* ranges = config["ranges"].as_table();
   if (!ranges) return;
   if (const auto steps = strings(*ranges, "step"); !steps.empty()) steps_.insert(steps_.begin(), {Patterns(steps, where), StepPattern::At::whole});
-  const std::vector<std::string> loaders = strings(*ranges, "loader");
-  loader_expressions_.insert(loader_expressions_.end(), loaders.begin(), loaders.end());
-  loader_ = Patterns(loader_expressions_, where);
+  for (std::size_t i = 0; i < phases_.size(); ++i) {
+    const std::vector<std::string> more = strings(*ranges, phase_names[i]);
+    if (more.empty()) continue;
+    phases_[i].expressions.insert(phases_[i].expressions.end(), more.begin(), more.end());
+    phases_[i].match = Patterns(phases_[i].expressions, where);
+  }
 }
 
 std::uint8_t Classes::class_index(const std::string& name) {
@@ -144,7 +152,7 @@ GpuPeaks Classes::peaks(const Device& device) const {
   return p;
 }
 
-NameClasses::NameClasses(const Trace& trace, const Classes& classes) : kernel(trace.names.size()), call(trace.names.size()), loader(trace.names.size()) {
+NameClasses::NameClasses(const Trace& trace, const Classes& classes) : kernel(trace.names.size()), call(trace.names.size()), phases(trace.names.size()) {
   std::vector<std::uint8_t> seen(trace.names.size());
   const auto once = [&](NameId id, std::uint8_t bit) {
     const bool first = !(seen[id] & bit);
@@ -156,7 +164,8 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes) : kernel(tr
   for (const NameId id : trace.calls.name)
     if (once(id, 2)) call[id] = classes.call_class(trace.names[id]);
   for (const NameId id : trace.ranges.name)
-    if (once(id, 4)) loader[id] = classes.is_loader(trace.names[id]);
+    if (once(id, 4))
+      for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) phases[id] |= static_cast<std::uint8_t>(classes.is_phase(static_cast<Phase>(p), trace.names[id]) << p);
 }
 
 }  // namespace gh

@@ -1,5 +1,6 @@
 // What names mean: kernels, CUDA calls, ranges and GPUs, looked up in the tables of schemas/ and in what a team adds to them.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,10 @@ enum class CallClass : std::uint8_t { other, sync, allocation, copy_sync, copy, 
 const char* name_of(CallClass);
 /// Whether such a call puts work on the GPU.
 inline bool launches(CallClass c) { return c == CallClass::launch || c == CallClass::graph_launch || c == CallClass::copy || c == CallClass::copy_sync; }
+
+/// What part of training a range is (schemas/ranges.toml).
+enum class Phase : std::uint8_t { loader, optimizer, checkpoint, evaluation, garbage_collection, count };
+const char* name_of(Phase);
 
 /// Peak rates of a GPU, dense, in operations a second; 0 where it has no such units or nobody said.
 struct GpuPeaks {
@@ -51,7 +56,10 @@ class Classes {
   const std::vector<StepPattern>& steps() const { return steps_; }
   /// Warm-up, epochs, layers: they count, but they are no steps.
   bool is_no_step(std::string_view range) const { return no_steps_.match(range); }
-  bool is_loader(std::string_view range) const { return loader_.match(range) && !loader_except_.match(range); }
+  bool is_phase(Phase phase, std::string_view range) const {
+    const PhasePatterns& p = phases_[static_cast<std::size_t>(phase)];
+    return p.match.match(range) && !p.except.match(range);
+  }
 
   GpuPeaks peaks(const Device& device) const;
   const Attainable& attainable() const { return attainable_; }
@@ -68,8 +76,9 @@ class Classes {
   struct CallPattern { CallClass value; Patterns match, except; };
   std::vector<CallPattern> calls_;
   std::vector<StepPattern> steps_;
-  Patterns no_steps_, loader_, loader_except_;
-  std::vector<std::string> loader_expressions_;
+  Patterns no_steps_;
+  struct PhasePatterns { std::vector<std::string> expressions; Patterns match, except; };
+  std::array<PhasePatterns, static_cast<std::size_t>(Phase::count)> phases_;
   std::vector<Gpu> gpus_;
   Attainable attainable_;
 };
@@ -78,7 +87,8 @@ class Classes {
 struct NameClasses {
   std::vector<std::uint8_t> kernel;   ///< by NameId: index into Classes::kernel_classes; only of names that kernels bear
   std::vector<CallClass> call;        ///< by NameId; only of names that calls bear
-  std::vector<std::uint8_t> loader;   ///< by NameId: 1 for ranges in which input is fetched
+  std::vector<std::uint8_t> phases;   ///< by NameId of a range: one bit a Phase
+  bool is_phase(Phase phase, NameId range) const { return phases[range] >> static_cast<int>(phase) & 1; }
   NameClasses(const Trace& trace, const Classes& classes);
 };
 

@@ -83,7 +83,12 @@ Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.s
                 {"half_tflops", floating_point}, {"fp8_tflops", floating_point}, {"memory_gb", floating_point}, {"memory_gb_per_s", floating_point}, {"host_link", string},
                 {"host_link_gb_per_s", floating_point}, {"coherent", boolean}, {"tensor_cores", boolean}},
                "name");
-  if (const toml::table* ranges = (*table_)["ranges"].as_table()) check_keys(*ranges, shown_path_, {{"step", array}, {"loader", array}}), strings(*ranges, "step", shown_path_), strings(*ranges, "loader", shown_path_);
+  if (const toml::table* ranges = (*table_)["ranges"].as_table()) {
+    std::vector<std::pair<std::string, toml::node_type>> keys{{"step", array}};
+    for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) keys.emplace_back(name_of(static_cast<Phase>(p)), array);
+    check_keys(*ranges, shown_path_, keys);
+    for (const auto& [key, type] : keys) strings(*ranges, key, shown_path_);
+  }
 }
 
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {

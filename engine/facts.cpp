@@ -107,7 +107,7 @@ double loader_ns(const Analysis& a) {
   std::vector<Span> spans;
   const Span hull = a.hull();
   for (Row r = 0; r < a.trace.ranges.size(); ++r)
-    if (a.names.loader[a.trace.ranges.name[r]]) spans.push_back({std::max(hull.start, a.trace.ranges.start[r]), std::min(hull.end, a.trace.ranges.end[r])});
+    if (a.names.is_phase(Phase::loader, a.trace.ranges.name[r])) spans.push_back({std::max(hull.start, a.trace.ranges.start[r]), std::min(hull.end, a.trace.ranges.end[r])});
   return static_cast<double>(total(united(std::move(spans))));
 }
 

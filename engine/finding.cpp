@@ -23,9 +23,16 @@ std::string fingerprint(const Finding& finding) {
 }
 
 void rank(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    if (std::none_of(findings.begin(), findings.end(), [&](const Finding& root) { return root.rule == f.follows_from && root.follows_from.empty() && root.severity != Severity::note; })) f.follows_from.clear();
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(!a.voids, -a.recoverable_fraction, a.rule, a.subject, a.message) < std::tuple(!b.voids, -b.recoverable_fraction, b.rule, b.subject, b.message);
   });
+  const auto first_follower = std::stable_partition(findings.begin(), findings.end(), [](const Finding& f) { return f.follows_from.empty(); });
+  const std::vector<Finding> followers(std::make_move_iterator(first_follower), std::make_move_iterator(findings.end()));
+  findings.erase(first_follower, findings.end());
+  for (auto f = followers.rbegin(); f != followers.rend(); ++f)
+    findings.insert(std::next(std::find_if(findings.begin(), findings.end(), [&](const Finding& root) { return root.rule == f->follows_from; })), *f);
 }
 
 }  // namespace gh

@@ -36,12 +36,14 @@ struct Finding {
   Severity severity = Severity::note;
   std::string message;               ///< one sentence or two, with the figures
   std::string subject;               ///< what it is about, without times or addresses: part of the fingerprint
-  Ns recoverable_ns = 0;             ///< of the mean step: at most this
+  Ns recoverable_ns = 0;             ///< of the mean step: at most this, or about this
   double recoverable_fraction = 0;   ///< of the step, 0 to 1
+  bool about = false;                ///< what is recoverable is an estimate, which the truth may exceed; otherwise a ceiling
   std::string confidence = "high";   ///< high, medium, low
   std::vector<std::string> advice;   ///< the first is what to do first
   std::vector<Metric> metrics;
   std::vector<Evidence> evidence;    ///< the worst first
+  std::string follows_from;          ///< the rule that found the root of which this is a consequence, or ""
   std::string fingerprint;           ///< the same when the same program is recorded again
   bool voids = false;                ///< it puts the report itself in doubt, and so comes first
 };
@@ -61,6 +63,7 @@ struct Report {
 std::string fingerprint(const Finding& finding);
 
 /// The order of findings: what puts the report in doubt, then by what is recoverable, then by rule and subject, so that it is total.
+/// What follows from another finding stands right behind it; a `follows_from` that no finding bears out is taken back.
 void rank(std::vector<Finding>& findings);
 
 }  // namespace gh

@@ -19,14 +19,14 @@ constexpr const char* selection_type = "gh.selection";
 constexpr const char* trace_type = "gh.trace";
 constexpr const char* context_key = "gh.context";
 
-enum class Kind { ops, calls, ranges, os_calls, gpu_faults, idle, chains };
+enum class Kind { ops, calls, ranges, os_calls, gpu_faults, idle, steps, chains };
 
-// A run of operations on one stream, from `chains`.
+// A run of operations on one stream, from `chains` or `runs`.
 struct Chain { Span span; Row first; };
 
 struct Rows {
   Kind kind = Kind::ops;
-  std::vector<Row> rows;                               // of the trace; for idle and chains, of the lists below
+  std::vector<Row> rows;                               // of the trace; for idle, steps and chains, of the lists below
   std::shared_ptr<const std::vector<Chain>> chains;    // of Kind::chains
 };
 
@@ -36,8 +36,8 @@ constexpr std::size_t most_held_rows = 100'000'000;
 struct Context {
   const Analysis& a;
   const Facts& facts;
-  struct IdleRef { std::size_t device, index; };
-  std::vector<IdleRef> idle;
+  struct Ref { std::size_t device, index; };
+  std::vector<Ref> idle, steps;
   std::vector<std::size_t> device_slot;  // by device of the trace: position in Analysis::devices, or npos
   Span hull;
   std::size_t held_rows = 0;
@@ -46,9 +46,11 @@ struct Context {
     for (std::size_t d = 0; d < a.devices.size(); ++d) {
       device_slot[a.devices[d].device] = d;
       for (std::size_t i = 0; i < a.account.devices[d].idle.size(); ++i) idle.push_back({d, i});
+      for (std::size_t i = 0; i < a.devices[d].steps.size(); ++i) steps.push_back({d, i});
     }
   }
   const Idle& idle_of(Row r) const { return a.account.devices[idle[r].device].idle[idle[r].index]; }
+  const Step& step_of(Row r) const { return a.devices[steps[r].device].steps[steps[r].index]; }
 };
 
 Context& context(lua_State* lua) {
@@ -88,6 +90,7 @@ Span span_of(const Context& c, const Rows& s, Row r) {
     case Kind::os_calls: return {t.os_calls.start[r], t.os_calls.end[r]};
     case Kind::gpu_faults: return {t.gpu_faults.start[r], t.gpu_faults.end[r]};
     case Kind::idle: return c.idle_of(r).span;
+    case Kind::steps: return c.step_of(r).span;
     case Kind::chains: return (*s.chains)[r].span;
   }
   return {};
@@ -99,6 +102,7 @@ std::size_t slot_of(const Context& c, const Rows& s, Row r) {
     case Kind::ops: return c.device_slot[c.a.trace.device_of(r)];
     case Kind::gpu_faults: return c.device_slot[c.a.trace.gpu_faults.device[r]];
     case Kind::idle: return c.idle[r].device;
+    case Kind::steps: return c.steps[r].device;
     case Kind::chains: return c.device_slot[c.a.trace.device_of((*s.chains)[r].first)];
     default: return std::string::npos;
   }
@@ -132,10 +136,10 @@ std::string thread_text(const Context& c, std::uint16_t thread) {
   return t.name.empty() ? fmt::format("thread {}", t.tid) : fmt::format("{} ({})", t.name, t.tid);
 }
 
-enum class Field { name, class_, kind, direction, from, to, cause, thread, start_ns, end_ns, duration_ns, bytes, blocks, threads, stream, device, count };
+enum class Field { name, class_, kind, direction, from, to, cause, thread, start_ns, end_ns, duration_ns, bytes, blocks, threads, stream, device, count, number };
 
 const std::vector<std::string>& field_names() {
-  static const std::vector<std::string> all{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "start_ns", "end_ns", "duration_ns", "bytes", "blocks", "threads", "stream", "device", "count"};
+  static const std::vector<std::string> all{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "start_ns", "end_ns", "duration_ns", "bytes", "blocks", "threads", "stream", "device", "count", "number"};
   return all;
 }
 
@@ -168,7 +172,9 @@ std::uint32_t text_key(const Context& c, const Rows& s, Row r, Field field) {
     case Kind::calls: return field == Field::name ? t.calls.name[r] : field == Field::class_ ? static_cast<std::uint32_t>(c.a.names.call[t.calls.name[r]]) : no_text;
     case Kind::ranges: return field == Field::name ? t.ranges.name[r] : no_text;
     case Kind::os_calls: return field == Field::name ? t.os_calls.name[r] : no_text;
-    case Kind::idle: return field == Field::cause ? static_cast<std::uint32_t>(c.idle_of(r).cause) : no_text;
+    case Kind::idle:
+      if (field == Field::name) return c.idle_of(r).call == no_row ? no_text : t.calls.name[c.idle_of(r).call];
+      return field == Field::cause ? static_cast<std::uint32_t>(c.idle_of(r).cause) : no_text;
     default: return no_text;
   }
 }
@@ -197,10 +203,11 @@ std::optional<double> number_field(const Context& c, const Rows& s, Row r, Field
     case Field::start_ns: return static_cast<double>(span_of(c, s, r).start);
     case Field::end_ns: return static_cast<double>(span_of(c, s, r).end);
     case Field::duration_ns: return static_cast<double>(span_of(c, s, r).length());
-    case Field::bytes: return op ? std::optional<double>(static_cast<double>(t.ops.bytes[r])) : std::nullopt;
+    case Field::bytes: return op ? std::optional<double>(static_cast<double>(t.ops.bytes[r])) : s.kind == Kind::ranges ? std::optional<double>(static_cast<double>(t.ranges.bytes[r])) : std::nullopt;
     case Field::blocks: return op ? std::optional<double>(t.ops.blocks[r]) : std::nullopt;
     case Field::threads: return op ? std::optional<double>(t.ops.threads[r]) : std::nullopt;
     case Field::stream: return op ? std::optional<double>(static_cast<double>(t.streams[t.ops.stream[r]].id)) : std::nullopt;
+    case Field::number: return s.kind == Kind::steps ? std::optional<double>(static_cast<double>(c.step_of(r).number)) : std::nullopt;
     case Field::count: return s.kind == Kind::gpu_faults ? std::optional<double>(static_cast<double>(t.gpu_faults.count[r])) : std::nullopt;
     case Field::device: {
       const std::size_t slot = slot_of(c, s, r);
@@ -249,7 +256,7 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
   std::vector<Test> tests;
   if (lua_isnoneornil(lua, index)) return tests;
   luaL_checktype(lua, index, LUA_TTABLE);
-  static const std::vector<std::string> keys{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "memory", "device", "min_ns", "max_ns", "min_bytes", "max_bytes", "min_blocks", "loader", "inferred", "migrating", "after", "before", "inside"};
+  static const std::vector<std::string> keys{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "memory", "device", "phase", "min_ns", "max_ns", "min_bytes", "max_bytes", "min_blocks", "max_blocks", "in_graph", "inferred", "drained", "migrating", "after", "before", "inside", "launched_in"};
   for (lua_pushnil(lua); lua_next(lua, index); lua_pop(lua, 1)) {
     if (lua_type(lua, -2) != LUA_TSTRING) throw Error("a filter is a table of names and values: { class = \"gemm_*\" }");
     const std::string key = lua_tostring(lua, -2);
@@ -260,8 +267,21 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
     else if (key == "min_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::bytes).value_or(0) >= n; });
     else if (key == "max_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::bytes).value_or(0) <= n; });
     else if (key == "min_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) >= n; });
+    else if (key == "max_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) <= n; });
     else if (key == "device") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
-    else if (key == "loader") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::ranges && (c.a.names.loader[c.a.trace.ranges.name[r]] != 0) == want; });
+    else if (key == "phase") {
+      const std::vector<std::string> wanted = strings_at(lua, value, key);
+      std::vector<std::string> names;
+      std::uint8_t bits = 0;
+      for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) {
+        names.emplace_back(name_of(static_cast<Phase>(p)));
+        if (std::find(wanted.begin(), wanted.end(), names.back()) != wanted.end()) bits |= static_cast<std::uint8_t>(1 << p);
+      }
+      for (const std::string& w : wanted)
+        if (std::find(names.begin(), names.end(), w) == names.end()) throw Error(fmt::format("there is no phase '{}'{}", printable(w), did_you_mean(w, names)));
+      tests.push_back([bits](const Context& c, const Rows& s, Row r) { return s.kind == Kind::ranges && (c.a.names.phases[c.a.trace.ranges.name[r]] & bits) != 0; });
+    } else if (key == "in_graph") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::ops && (c.a.trace.ops.in_graph[r] != 0) == want; });
+    else if (key == "drained") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::idle && c.idle_of(r).drained == want; });
     else if (key == "inferred") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::idle && c.idle_of(r).inferred == want; });
     else if (key == "migrating") {
       const Trace& t = context(lua).a.trace;
@@ -292,6 +312,22 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
       for (const Row r : other.rows) spans.push_back(span_of(context(lua), other, r));
       auto set = std::make_shared<const Spans>(united(std::move(spans)));
       tests.push_back([set](const Context& c, const Rows& s, Row r) { return overlap(*set, span_of(c, s, r)) == span_of(c, s, r).length(); });
+    } else if (key == "launched_in") {
+      const Rows& ranges = selection(lua, value);
+      if (ranges.kind != Kind::ranges && ranges.kind != Kind::calls) throw Error("filter 'launched_in' takes a selection of ranges or calls");
+      std::map<std::uint16_t, std::vector<Span>> raw;  // by process: backward launches from a thread of its own
+      const Context& c = context(lua);
+      for (const Row r : ranges.rows) raw[c.a.trace.threads[thread_of(c, ranges, r)].process].push_back(span_of(c, ranges, r));
+      auto sets = std::make_shared<std::map<std::uint16_t, Spans>>();
+      for (auto& [process, spans] : raw) (*sets)[process] = united(std::move(spans));
+      tests.push_back([sets](const Context& c, const Rows& s, Row r) {
+        if (s.kind != Kind::ops) return false;
+        const Row call = c.a.trace.ops.call[r];
+        const auto set = sets->find(c.a.trace.process_of(r));
+        if (call == no_row || set == sets->end()) return false;
+        const Ns at = c.a.trace.calls.start[call];
+        return overlap(set->second, Span{at, at + 1}) > 0;
+      });
     } else if (std::find(keys.begin(), keys.end(), key) != keys.end()) tests.push_back(text_test(field_named(key), strings_at(lua, value, key)));
     else throw Error(fmt::format("there is no filter '{}'{}", printable(key), did_you_mean(key, keys)));
   }
@@ -364,7 +400,12 @@ Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& 
   if (op != no_row) e.stream = t.streams[t.ops.stream[op]].id;
   e.thread = thread_text(c, thread_of(c, s, r));
   e.name = name_of_row(c, s, r);
-  if (s.kind == Kind::idle) e.name = fmt::format("idle: {}", name_of(c.idle_of(r).cause)), e.note = host_note(c, c.idle_of(r));
+  if (s.kind == Kind::idle) {
+    const Idle& idle = c.idle_of(r);
+    e.name = fmt::format("idle: {}", name_of(idle.cause)), e.note = host_note(c, idle);
+    if (idle.call != no_row) e.note = fmt::format("{}{}{}", t.names[t.calls.name[idle.call]], e.note.empty() ? "" : ", ", e.note);
+  }
+  if (s.kind == Kind::steps) e.name = fmt::format("step {}", c.step_of(r).number);
   if (s.kind == Kind::gpu_faults) e.name = "GPU page faults", e.note = fmt::format("{} fault{}", t.gpu_faults.count[r], t.gpu_faults.count[r] == 1 ? "" : "s");
   if (s.kind == Kind::chains) e.name = shortened(t.names[t.ops.name[op]], 120);
   if (s.kind == Kind::ops && t.ops.kind[r] != OpKind::kernel) {
@@ -465,6 +506,14 @@ int trace_idle(lua_State* lua) {
   const Context& c = context(lua);
   return select(lua, Kind::idle, c.idle.size(), [&](auto take) {
     for (Row r = 0; r < c.idle.size(); ++r) take(r);
+  });
+}
+
+int trace_steps(lua_State* lua) {
+  const Context& c = context(lua);
+  return select(lua, Kind::steps, c.steps.size(), [&](auto take) {
+    for (Row r = 0; r < c.steps.size(); ++r)
+      if (c.a.devices[c.steps[r].device].source != StepSource::none) take(r);
   });
 }
 
@@ -572,7 +621,7 @@ const Rows* option_rows(lua_State* lua, int table, const char* key) {
   lua_getfield(lua, table, key);
   const Rows* rows = lua_isnil(lua, -1) ? nullptr : &selection(lua, -1);
   lua_pop(lua, 1);  // the table keeps it alive
-  if (rows && rows->kind != Kind::ops) throw Error(fmt::format("chains: '{}' takes a selection of operations", key));
+  if (rows && rows->kind != Kind::ops) throw Error(fmt::format("'{}' takes a selection of operations", key));
   return rows;
 }
 
@@ -648,6 +697,171 @@ int trace_chains(lua_State* lua) {
   return 3;
 }
 
+int trace_runs(lua_State* lua) {
+  const Context& c = context(lua);
+  luaL_checktype(lua, 2, LUA_TTABLE);
+  const Rows* of = option_rows(lua, 2, "of");
+  if (!of) throw Error("runs needs 'of', a selection of operations");
+  const auto least = static_cast<std::size_t>(std::max<lua_Number>(1, option(lua, "least", 3)));
+  const Trace& t = c.a.trace;
+  lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
+  std::vector<bool> wanted(t.ops.size());
+  for (const Row r : of->rows) wanted[r] = true;
+  std::map<std::uint32_t, std::vector<Row>> runs;  // by stream: the run that is being gathered
+  auto found = std::make_shared<std::vector<Chain>>();
+  Rows chains{Kind::chains, {}, {}}, inner{Kind::ops, {}, {}};
+  const auto finish = [&](std::vector<Row>& run) {
+    if (run.size() >= least) {
+      chains.rows.push_back(static_cast<Row>(found->size()));
+      found->push_back({{t.ops.start[run.front()], t.ops.end[run.back()]}, run.front()});
+      inner.rows.insert(inner.rows.end(), run.begin(), run.end());
+    }
+    run.clear();
+  };
+  for (const DeviceSteps& d : c.a.devices)
+    for (const Row op : d.ops) {
+      std::vector<Row>& run = runs[t.ops.stream[op]];
+      if (wanted[op]) run.push_back(op);
+      else if (!is_unified(t.ops.copy[op])) finish(run);
+    }
+  for (auto& [stream, run] : runs) finish(run);
+  std::sort(inner.rows.begin(), inner.rows.end());
+  chains.chains = found;
+  push(lua, std::move(chains)), push(lua, std::move(inner));
+  return 2;
+}
+
+// Whether a sample lies within the steps of its device.
+bool sampled_in_steps(const Context& c, Row r) {
+  const Samples& s = c.a.trace.samples;
+  const std::size_t slot = c.device_slot[s.device[r]];
+  return slot != std::string::npos && overlap(c.a.account.devices[slot].window, Span{s.start[r], s.start[r] + 1}) > 0;
+}
+
+int not_sampled(lua_State* lua, const std::string& glob) {
+  const Availability& have = context(lua).a.trace.availability(Source::samples);
+  lua_pushnil(lua);
+  push(lua, have.known() ? fmt::format("no metric '{}' was sampled within the steps", printable(glob)) : have.reason);
+  push(lua, have.record_with);
+  return 3;
+}
+
+int trace_metric(lua_State* lua) {
+  const Context& c = context(lua);
+  const std::string glob = luaL_checkstring(lua, 2);
+  const Samples& s = c.a.trace.samples;
+  lua_charge(lua, static_cast<std::int64_t>(s.size() / 4));
+  std::map<NameId, bool> matches;
+  std::vector<double> values;
+  for (Row r = 0; r < s.size(); ++r) {
+    const auto [it, first] = matches.emplace(s.metric[r], false);
+    if (first) it->second = glob_match(glob, c.a.trace.names[s.metric[r]]);
+    if (it->second && sampled_in_steps(c, r)) values.push_back(s.value[r]);
+  }
+  if (values.empty()) return not_sampled(lua, glob);
+  std::sort(values.begin(), values.end());
+  double sum = 0;
+  for (const double v : values) sum += v;
+  lua_newtable(lua);
+  const auto field = [&](const char* key, double v) { push(lua, v), lua_setfield(lua, -2, key); };
+  field("count", static_cast<double>(values.size())), field("mean", sum / static_cast<double>(values.size())), field("median", values[values.size() / 2]);
+  field("least", values.front()), field("most", values.back());
+  return 1;
+}
+
+int trace_sampled_fraction(lua_State* lua) {
+  const Context& c = context(lua);
+  luaL_checktype(lua, 2, LUA_TTABLE);
+  struct Bound { std::string glob; double least, most; };
+  std::vector<Bound> bounds;
+  for (lua_Integer i = 1; lua_rawgeti(lua, 2, i) != LUA_TNIL; ++i, lua_pop(lua, 1)) {
+    if (!lua_istable(lua, -1)) throw Error("sampled_fraction takes a list of { metric, least, most }");
+    const auto bound = [&](const char* key, double otherwise) {
+      lua_getfield(lua, -1, key);
+      const double n = luaL_optnumber(lua, -1, otherwise);
+      lua_pop(lua, 1);
+      return n;
+    };
+    lua_getfield(lua, -1, "metric");
+    const std::string glob = luaL_checkstring(lua, -1);
+    lua_pop(lua, 1);
+    bounds.push_back({glob, bound("least", -std::numeric_limits<double>::infinity()), bound("most", std::numeric_limits<double>::infinity())});
+  }
+  lua_settop(lua, 2);
+  const Samples& s = c.a.trace.samples;
+  lua_charge(lua, static_cast<std::int64_t>(s.size() / 2));
+  std::map<NameId, std::vector<bool>> matches;
+  struct Moment { std::size_t known = 0; bool met = true; };
+  std::map<std::pair<std::uint16_t, Ns>, Moment> moments;
+  for (Row r = 0; r < s.size(); ++r) {
+    auto [it, first] = matches.emplace(s.metric[r], std::vector<bool>());
+    if (first)
+      for (const Bound& b : bounds) it->second.push_back(glob_match(b.glob, c.a.trace.names[s.metric[r]]));
+    for (std::size_t b = 0; b < bounds.size(); ++b)
+      if (it->second[b] && sampled_in_steps(c, r)) {
+        Moment& m = moments[{s.device[r], s.start[r]}];
+        ++m.known, m.met = m.met && s.value[r] >= bounds[b].least && s.value[r] <= bounds[b].most;
+      }
+  }
+  double met = 0, all = 0;
+  for (const auto& [at, m] : moments)
+    if (m.known == bounds.size()) met += m.met, ++all;
+  if (all == 0) return not_sampled(lua, bounds.empty() ? "" : bounds.front().glob);
+  push(lua, met / all);
+  return 1;
+}
+
+int trace_late_devices(lua_State* lua) {
+  const Context& c = context(lua);
+  const Trace& t = c.a.trace;
+  if (c.a.devices.size() < 2) { lua_newtable(lua); return 1; }
+  // The n-th collective of a name on one device is the n-th of that name on every other: they are one collective.
+  std::map<NameId, std::vector<std::vector<Row>>> collectives;  // by name, by device
+  for (std::size_t d = 0; d < c.a.devices.size(); ++d)
+    for (const Row op : c.a.devices[d].ops)
+      if (c.a.kernel_class(op) == "collective") {
+        auto& by_device = collectives[t.ops.name[op]];
+        by_device.resize(c.a.devices.size());
+        by_device[d].push_back(op);
+      }
+  struct Late { Ns ns = 0; lua_Integer count = 0; std::vector<Row> waited; };
+  std::vector<Late> late(c.a.devices.size());
+  for (const auto& [name, by_device] : collectives) {
+    const std::size_t n = by_device.front().size();
+    if (!std::all_of(by_device.begin(), by_device.end(), [&](const auto& rows) { return rows.size() == n; })) continue;  // which belongs to which cannot be told
+    for (std::size_t i = 0; i < n; ++i) {
+      std::size_t last = 0;
+      for (std::size_t d = 1; d < by_device.size(); ++d)
+        if (t.ops.start[by_device[d][i]] > t.ops.start[by_device[last][i]]) last = d;
+      if (overlap(c.a.account.devices[last].window, t.span_of(by_device[last][i])) == 0) continue;
+      std::vector<Ns> waits;
+      for (std::size_t d = 0; d < by_device.size(); ++d) {
+        if (d == last) continue;
+        const Span own = t.span_of(by_device[d][i]);
+        waits.push_back(std::max<Ns>(0, std::min(own.end, t.ops.start[by_device[last][i]]) - own.start));
+        late[last].waited.push_back(by_device[d][i]);
+      }
+      late[last].ns += median(std::move(waits)), ++late[last].count;
+    }
+  }
+  std::vector<std::size_t> order(late.size());
+  for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return late[a].ns > late[b].ns; });
+  lua_newtable(lua);
+  lua_Integer n = 0;
+  for (const std::size_t d : order) {
+    if (late[d].count == 0) continue;
+    std::sort(late[d].waited.begin(), late[d].waited.end());
+    lua_newtable(lua);
+    push(lua, static_cast<double>(t.devices[c.a.devices[d].device].ordinal)), lua_setfield(lua, -2, "device");
+    push(lua, static_cast<double>(late[d].ns)), lua_setfield(lua, -2, "late_ns");
+    lua_pushinteger(lua, late[d].count), lua_setfield(lua, -2, "count");
+    push(lua, Rows{Kind::ops, std::move(late[d].waited), {}}), lua_setfield(lua, -2, "waited");
+    lua_rawseti(lua, -2, ++n);
+  }
+  return 1;
+}
+
 // --- selection: --------------------------------------------------------------------------------------------------------------
 
 int selection_where(lua_State* lua) {
@@ -710,6 +924,21 @@ int combined(lua_State* lua, bool common) {
 }
 int selection_overlap_ns(lua_State* lua) { return combined(lua, true); }
 int selection_exposed_ns(lua_State* lua) { return combined(lua, false); }
+
+int selection_exposed(lua_State* lua) {
+  const Context& c = context(lua);
+  const Rows &a = selection(lua, 1), &b = selection(lua, 2);
+  const double least = luaL_checknumber(lua, 3);
+  lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
+  const auto others = time_of(c, b);
+  Rows out{a.kind, {}, a.chains};
+  for (const Row r : a.rows) {
+    const Span own = span_of(c, a, r);
+    if (static_cast<double>(own.length() - overlap(set_for(others, slot_of(c, a, r)), own)) >= least * static_cast<double>(own.length())) out.rows.push_back(r);
+  }
+  push(lua, std::move(out));
+  return 1;
+}
 
 int merged(lua_State* lua, bool keep) {
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
@@ -832,23 +1061,29 @@ const std::vector<Entry>& entries() {
       {{"trace:available", "(source) -> known, reason, record_with", "Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes) was recorded, why not, and the `nsys profile` options that record it."}, lua_verb<trace_available>},
       {{"trace:ops", "(filter?) -> selection", "GPU operations that overlap the analysed steps. Fields: kind (kernel, copy, set, graph), class (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), from and to (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, threads, stream, device."}, lua_verb<trace_ops>},
       {{"trace:calls", "(filter?) -> selection", "CUDA calls of the host during the steps, of the processes that launched them. Fields: name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, event, other), thread."}, lua_verb<trace_calls>},
-      {{"trace:ranges", "(filter?) -> selection", "NVTX ranges that overlap the steps. Fields: name, thread. `loader = true` keeps those of the data loader."}, lua_verb<trace_ranges>},
+      {{"trace:ranges", "(filter?) -> selection", "NVTX ranges that overlap the steps. Fields: name, thread, bytes (of a collective's message, where NCCL says). `phase` keeps those of a phase: loader, optimizer, checkpoint, evaluation, garbage_collection."}, lua_verb<trace_ranges>},
       {{"trace:os_calls", "(filter?) -> selection", "OS-runtime calls during the steps. Fields: name, thread."}, lua_verb<trace_os_calls>},
       {{"trace:gpu_faults", "(filter?) -> selection", "Page faults of the GPU on unified memory. Fields: count, device. `migrating = true` keeps those on pages that also migrate."}, lua_verb<trace_gpu_faults>},
-      {{"trace:idle", "(filter?) -> selection", "Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, dependency, unknown). `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names."}, lua_verb<trace_idle>},
+      {{"trace:idle", "(filter?) -> selection", "Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, dependency, unknown). `name` is the call that the host was in. `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names; `drained` tells what came after the host had let the GPU run dry by waiting for it, until it got ahead again."}, lua_verb<trace_idle>},
+      {{"trace:steps", "(filter?) -> selection", "The training steps; none where the whole window stands in for them. Fields: number, device."}, lua_verb<trace_steps>},
       {{"trace:threads", "(glob) -> count", "How many threads of the training processes have a name like this."}, lua_verb<trace_threads>},
       {{"trace:diagnostics", "(glob, least_severity = 2) -> list of texts", "Messages of the profiler about its own recording."}, lua_verb<trace_diagnostics>},
       {{"trace:problems", "() -> list of texts", "What had to be left out on reading the report."}, lua_verb<trace_problems>},
       {{"trace:round_trips", "({ min_bytes = 1 MiB }?) -> selection, pairs", "Copies to the host of which the same number of bytes came back later, and those that brought them back."}, lua_verb<trace_round_trips>},
       {{"trace:streamed_uploads", "({ min_bytes = 1 MiB, min_per_step = 4 }?) -> selection", "Copies from the host that come bit by bit within a step, in at least so many bursts with kernels between them: weights fetched layer by layer. A batch is one burst."}, lua_verb<trace_streamed_uploads>},
       {{"trace:chains", "({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges", "Runs of operations on one stream around each operation of `centre`, over operations of `through` only, up to one of `edge` on either side within `most`. `with` lists selections of which each run has to hold one. Returns the runs, all operations in them, and the edges."}, lua_verb<trace_chains>},
-      {{"selection:where", "(filter) -> selection", "The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, thread take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks a number; loader, inferred a truth value; after, before, inside a selection."}, lua_verb<selection_where>},
+      {{"trace:runs", "({ of, least = 3 }) -> runs, inner", "Uninterrupted runs, on one stream, of at least so many operations of a selection; and all operations in them."}, lua_verb<trace_runs>},
+      {{"trace:metric", "(glob) -> { count, mean, median, least, most } | nil, reason, record_with", "The samples of a GPU metric within the steps."}, lua_verb<trace_metric>},
+      {{"trace:sampled_fraction", "({ { metric = glob, least?, most? }, ... }) -> fraction | nil, reason, record_with", "The share of sampled moments within the steps at which every metric lies within its bounds."}, lua_verb<trace_sampled_fraction>},
+      {{"trace:late_devices", "() -> list of { device, late_ns, count, waited }", "For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how many those were, and the others' collectives."}, lua_verb<trace_late_devices>},
+      {{"selection:where", "(filter) -> selection", "The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, thread take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, inferred, drained, migrating a truth value; after, before, inside (wholly within its rows' time), launched_in (by a call within these ranges) a selection."}, lua_verb<selection_where>},
       {{"selection:count", "() -> number", "How many rows there are."}, lua_verb<selection_count>},
       {{"selection:sum", "(field) -> number", "The sum of a field over the rows. Durations that overlap count twice: see union_ns."}, lua_verb<selection_sum>},
       {{"selection:median", "(field) -> number | nil", "The median of a field; nil of no rows."}, lua_verb<selection_median>},
       {{"selection:union_ns", "() -> ns", "The time covered by at least one row, within the steps, summed over devices."}, lua_verb<selection_union_ns>},
       {{"selection:overlap_ns", "(other) -> ns", "The time covered by rows of both, on the same device (the host concerns all)."}, lua_verb<selection_overlap_ns>},
       {{"selection:exposed_ns", "(other) -> ns", "The time covered by these rows and by none of the other's."}, lua_verb<selection_exposed_ns>},
+      {{"selection:exposed", "(other, fraction) -> selection", "The rows of which at least this fraction runs with none of the other's on the same device."}, lua_verb<selection_exposed>},
       {{"selection:plus", "(other) -> selection", "The rows of either."}, lua_verb<selection_plus>},
       {{"selection:minus", "(other) -> selection", "The rows that the other has not."}, lua_verb<selection_minus>},
       {{"selection:group", "(field, most = 20) -> list of { key, count, sum_ns, rows }", "Rows by the value of a field, the group with the longest summed time first."}, lua_verb<selection_group>},

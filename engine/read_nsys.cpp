@@ -4,6 +4,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <atomic>
 #include <exception>
 #include <fstream>
@@ -263,11 +264,22 @@ void read_ops(const Database& db, const std::string& kind, const std::string& ta
   }
 }
 
+// What NCCL says of its message in the JSON text of a range: {"Message size [bytes]": 1048576, ...}; 0 where it does not.
+std::int64_t message_bytes(std::string_view json) {
+  static constexpr std::string_view key = "\"Message size [bytes]\"";
+  const std::size_t at = json.find(key);
+  if (at == json.npos) return 0;
+  const std::size_t digit = json.find_first_not_of(" :\"", at + key.size());
+  std::int64_t bytes = 0;
+  if (digit != json.npos) std::from_chars(json.data() + digit, json.data() + json.size(), bytes);
+  return std::max<std::int64_t>(bytes, 0);
+}
+
 // Calls, ranges and OS-runtime calls: a stretch of a thread's time with a name.
 template <class Events>
 void read_host(const Database& db, const std::string& kind, const std::string& table, Part& part, Events& events) {
-  enum { start, end, thread, name, name_text, name_id, type, correlation, thread_id };
-  TableReader rows(db, kind, table, {"start", "end", "thread", "name", "name_text", "name_id", "type", "correlation", "thread_id"}, part.problems);
+  enum { start, end, thread, name, name_text, name_id, type, correlation, thread_id, payload };
+  TableReader rows(db, kind, table, {"start", "end", "thread", "name", "name_text", "name_id", "type", "correlation", "thread_id", "payload"}, part.problems);
   constexpr bool are_ranges = std::is_same_v<Events, Ranges>, are_calls = std::is_same_v<Events, Calls>;
   reserve(rows.expected_rows(db), events.start, events.end, events.name, events.thread);
   if constexpr (are_calls) reserve(rows.expected_rows(db), events.correlation);
@@ -285,10 +297,13 @@ void read_host(const Database& db, const std::string& kind, const std::string& t
     const std::int64_t tid = rows.integer(part.bare_threads ? thread_id : thread);
     std::uint32_t corr = 0;
     if constexpr (are_calls) corr = small(rows.integer(correlation));
+    std::int64_t bytes = 0;
+    if constexpr (are_ranges) bytes = rows.is_null(payload) ? 0 : message_bytes(rows.text(payload));
     if (!rows.sound(s, e)) continue;
     events.start.push_back(s), events.end.push_back(open ? open_end : e), events.name.push_back(part.names(file_name));
     events.thread.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(part.threads(tid), no_index - 1)));
     if constexpr (are_calls) events.correlation.push_back(corr);
+    if constexpr (are_ranges) events.bytes.push_back(bytes);
   }
 }
 
@@ -595,7 +610,7 @@ void merge(Part& part, Translator& translator, Trace& trace) {
     renumber(from.name, names), renumber(from.thread, threads);
     append(to.start, from.start), append(to.end, from.end), append(to.name, from.name), append(to.thread, from.thread);
   };
-  append(trace.calls.correlation, part.calls.correlation);
+  append(trace.calls.correlation, part.calls.correlation), append(trace.ranges.bytes, part.ranges.bytes);
   host(trace.calls, part.calls), host(trace.ranges, part.ranges), host(trace.os_calls, part.os_calls);
 
   renumber(part.syncs.stream, streams);

@@ -60,8 +60,8 @@ Json finding_json(const Finding& f) {
   for (const Evidence& e : f.evidence)
     evidence.push_back({{"start_ns", e.span.start}, {"end_ns", e.span.end}, {"device", or_null(e.device)}, {"stream", or_null(e.stream)}, {"thread", or_null(e.thread)}, {"name", e.name}, {"note", e.note}});
   return {{"rule", f.rule}, {"category", f.category}, {"severity", name_of(f.severity)}, {"title", f.title}, {"message", f.message}, {"subject", f.subject},
-          {"recoverable_ns", f.recoverable_ns}, {"recoverable_fraction", f.recoverable_fraction}, {"confidence", f.confidence}, {"advice", f.advice},
-          {"metrics", metrics}, {"evidence", evidence}, {"fingerprint", f.fingerprint}};
+          {"recoverable_ns", f.recoverable_ns}, {"recoverable_fraction", f.recoverable_fraction}, {"recoverable_is", f.about ? "about" : "at_most"}, {"confidence", f.confidence}, {"advice", f.advice},
+          {"metrics", metrics}, {"evidence", evidence}, {"follows_from", or_null(f.follows_from)}, {"fingerprint", f.fingerprint}};
 }
 
 }  // namespace

@@ -145,11 +145,12 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
   const auto field = [&](const char* name, const std::string& text) { return fmt::format("   {}{}\n", paint.faint(padded(name, indent - 3)), text); };
   const Ns step = a.step_count() > 0 ? a.total_ns() / a.step_count() : 0;
   std::string worth;
-  if (f.recoverable_ns > 0) worth = fmt::format("worth at most {} of {} ({})", duration(f.recoverable_ns), a.has_steps() ? "each " + duration(step) + " step" : duration(step), percent(f.recoverable_fraction));
+  if (f.recoverable_ns > 0) worth = fmt::format("worth {} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns), a.has_steps() ? "each " + duration(step) + " step" : duration(step), percent(f.recoverable_fraction));
   std::string out = wrapped(fmt::format("{}. {}: {}{}", number, name_of(f.severity), f.title, worth.empty() ? "" : ", " + worth), style.width, 3) + '\n';
   const std::string tag = fmt::format("{}. {}", number, name_of(f.severity));
   out = paint.severity(f.severity, tag) + out.substr(tag.size());
   out += field("why", wrapped(f.message + (f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence)), style.width, indent));
+  if (!f.follows_from.empty()) out += field("follows", wrapped(fmt::format("from {}: that fix probably cures this as well", f.follows_from), style.width, indent));
   for (std::size_t i = 0; i < f.evidence.size(); ++i) out += field(i == 0 ? "evidence" : "", evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style, indent));
   for (std::size_t i = 0; i < f.advice.size(); ++i) out += field(i == 0 ? "fix" : "", (f.advice.size() > 1 ? "- " : "") + wrapped(f.advice[i], style.width, indent + (f.advice.size() > 1 ? 2 : 0)));
   out += field("more", fmt::format("gh-advise explain {}", f.rule));

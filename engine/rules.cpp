@@ -127,7 +127,14 @@ Unit unit_named(const std::string& name, const std::string& where) {
 }
 
 // Fills "{name}" (text or a count) and "{name:unit}" from the finding's data.
-std::string fill(const std::string& pattern, const Table& data) {
+// What shares and times are of, in words: training steps, stretches that the user selected, or the whole window.
+std::string each_step(const Analysis& a) {
+  const std::string length = duration(a.step_count() > 0 ? a.total_ns() / a.step_count() : 0);
+  if (!a.has_steps()) return "the recorded " + length;
+  return fmt::format("each {} {}", length, a.devices.front().source == StepSource::selected_range ? "stretch" : "step");
+}
+
+std::string fill(const std::string& pattern, const Table& data, const Analysis& analysis) {
   std::string out;
   for (std::size_t i = 0; i < pattern.size();) {
     const std::size_t open = pattern.find('{', i);
@@ -137,7 +144,9 @@ std::string fill(const std::string& pattern, const Table& data) {
     if (close == std::string::npos) throw Error(fmt::format("message '{}' has a '{{' without '}}'", pattern));
     const std::string field = pattern.substr(open + 1, close - open - 1), key = field.substr(0, field.find(':'));
     const std::string unit = field.size() > key.size() ? field.substr(key.size() + 1) : "";
-    if (unit.empty()) {
+    if (field == "each_step") out += each_step(analysis);
+    else if (field == "a_step") out += !analysis.has_steps() ? "in all" : analysis.devices.front().source == StepSource::selected_range ? "a stretch" : "a step";
+    else if (unit.empty()) {
       std::string text;
       try { text = data.text(key.c_str()); } catch (const Error&) {
         const auto n = data.number(key.c_str());
@@ -159,17 +168,18 @@ Severity severity_of(double fraction, const Rule& rule) { return fraction >= err
 
 Finding read_finding(lua_State* lua, int index, const Rule& rule, const Analysis& analysis, const RuleSettings& settings) {
   const Table t(lua, index, "a finding");
-  t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics", "evidence", "severity", "at_most", "voids"});
+  t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics", "evidence", "severity", "at_most", "voids", "follows_from", "about"});
   Finding f;
   f.rule = rule.id, f.category = rule.category, f.title = rule.title;
   const std::string message = t.text("message");
   const auto pattern = rule.messages.find(message);
   if (pattern == rule.messages.end()) throw Error(fmt::format("a finding has the message '{}', which is not in 'messages'", printable(message)));
   if (t.push("data") == LUA_TNIL) lua_pop(lua, 1), lua_newtable(lua);
-  f.message = fill(pattern->second, Table(lua, -1, "'data' of a finding"));
+  f.message = fill(pattern->second, Table(lua, -1, "'data' of a finding"), analysis);
   lua_pop(lua, 1);
   f.subject = printable(t.text("subject"));
-  f.voids = t.truth("voids");
+  f.voids = t.truth("voids"), f.about = t.truth("about");
+  f.follows_from = t.text("follows_from", false);
 
   // Rules sum over all steps on all devices; a report speaks of the step, and no fix gives back more than there is.
   const double all = static_cast<double>(analysis.total_ns()), recoverable = std::clamp(t.number("recoverable_ns").value_or(0), 0.0, all);

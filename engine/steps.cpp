@@ -224,6 +224,8 @@ std::optional<Marks> marks_from_kernels(const Trace& trace, const Classes& class
   const auto period = static_cast<std::ptrdiff_t>(cuts[1] - cuts[0]), last_period = static_cast<std::ptrdiff_t>(cuts[cuts.size() - 1] - cuts[cuts.size() - 2]);
   if (const auto i = static_cast<std::ptrdiff_t>(cuts.front()) - period; complete && fits(i)) cuts.insert(cuts.begin(), static_cast<std::size_t>(i));
   if (const auto i = static_cast<std::ptrdiff_t>(cuts.back()) + last_period; complete && fits(i)) cuts.push_back(static_cast<std::size_t>(i));
+  // What the host did before the very first launch was not recorded: that step would lack its pause.
+  if (cuts.front() == 0 && cuts.size() > least_steps + 1) cuts.erase(cuts.begin());
   Marks marks{.source = StepSource::kernels, .described = "the repeating pattern of kernels", .begins = {}};
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) marks.begins.push_back({launched_at(trace, launched[cuts[k]]), static_cast<std::int64_t>(k)});
   marks.end = launched_at(trace, launched[cuts.back()]);
@@ -285,12 +287,13 @@ std::vector<Step> steps_in_range(const Trace& trace, const DeviceSteps& device, 
 
 // Steps at the front that took far longer than the rest are start-up: lazy loading, autotuning, first allocations.
 void leave_out_startup(DeviceSteps& device) {
-  if (device.steps.size() < 5) return;
+  if (device.steps.size() < 4) return;
   std::vector<Ns> lengths;
   for (const Step& s : device.steps) lengths.push_back(s.span.length());
   const Ns usual = median(lengths);
   std::size_t n = 0;
-  while (n < device.steps.size() / 4 && device.steps[n].span.length() > 2 * usual) ++n;
+  const Ns most = (device.steps.size() < 5 ? 4 : 2) * usual;  // of a few steps only what is far out of line
+  while (n < device.steps.size() / 4 && device.steps[n].span.length() > most) ++n;
   device.steps.erase(device.steps.begin(), device.steps.begin() + static_cast<std::ptrdiff_t>(n));
   device.left_out = static_cast<std::int64_t>(n);
 }

@@ -154,7 +154,7 @@ void Trace::seal() {
     return std::tie(device[streams[a].device], process[streams[a].process], streams[a].id) < std::tie(device[streams[b].device], process[streams[b].process], streams[b].id);
   });
   sort_rows(calls.size(), earlier(calls, Ranked{calls.thread, thread}, Plain{calls.correlation}, Ranked{calls.name, name}), calls.start, calls.end, calls.name, calls.correlation, calls.thread);
-  sort_rows(ranges.size(), earlier(ranges, Ranked{ranges.thread, thread}, Ranked{ranges.name, name}), ranges.start, ranges.end, ranges.name, ranges.thread);
+  sort_rows(ranges.size(), earlier(ranges, Ranked{ranges.thread, thread}, Ranked{ranges.name, name}), ranges.start, ranges.end, ranges.name, ranges.thread, ranges.bytes);
   sort_rows(os_calls.size(), earlier(os_calls, Ranked{os_calls.thread, thread}, Ranked{os_calls.name, name}), os_calls.start, os_calls.end, os_calls.name, os_calls.thread);
   sort_rows(syncs.size(), earlier(syncs, Ranked{syncs.stream, stream}, Plain{syncs.correlation}), syncs.start, syncs.end, syncs.correlation, syncs.stream);
   sort_rows(gpu_faults.size(), earlier(gpu_faults, Ranked{gpu_faults.device, device}, Plain{gpu_faults.address}, Plain{gpu_faults.count}), gpu_faults.start, gpu_faults.end, gpu_faults.address, gpu_faults.count, gpu_faults.device);

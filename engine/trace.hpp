@@ -79,6 +79,7 @@ struct Ranges {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
+  std::vector<std::int64_t> bytes;        ///< of the message, where a collective's range tells it; otherwise 0
   std::size_t size() const { return start.size(); }
 };
 

@@ -40,6 +40,13 @@ class Entry {
     lua_pop(lua_, 1);
     return s;
   }
+  double number_at(int position) const {
+    lua_rawgeti(lua_, index_, position);
+    if (lua_type(lua_, -1) != LUA_TNUMBER) throw Error(fmt::format("{} needs a number at position {}", where_, position));
+    const double n = lua_tonumber(lua_, -1);
+    lua_pop(lua_, 1);
+    return n;
+  }
   bool has(const char* key) const {
     const bool there = lua_getfield(lua_, index_, key) != LUA_TNIL;
     lua_pop(lua_, 1);
@@ -50,6 +57,12 @@ class Entry {
     const bool no = lua_isboolean(lua_, -1) && !lua_toboolean(lua_, -1);
     lua_pop(lua_, 1);
     return no;
+  }
+  bool is_true(const char* key) const {
+    lua_getfield(lua_, index_, key);
+    const bool yes = lua_toboolean(lua_, -1) != 0;
+    lua_pop(lua_, 1);
+    return yes;
   }
   std::string text(const char* key, const std::string& otherwise) const {
     const int type = lua_getfield(lua_, index_, key);
@@ -97,7 +110,7 @@ class Builder {
     trace_.path = "literal trace", trace_.format = "literal", trace_.producer = "literal", trace_.schema = "literal";
     trace_.processes.push_back({1, "python3"});
     lua_pushvalue(lua_, index_);
-    const Entry all(lua_, "the trace", {"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults", "memory_use", "diagnostics", "not_collected"});
+    const Entry all(lua_, "the trace", {"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults", "memory_use", "samples", "diagnostics", "not_collected"});
     lua_pop(lua_, 1);
     device();
     int times = 1;
@@ -140,18 +153,28 @@ class Builder {
     trace_.devices.push_back(d);
   }
 
+  // Each rank is a process with a GPU of its own.
+  std::uint16_t rank(const Entry& r) {
+    const auto rank = static_cast<std::uint16_t>(std::clamp(r.number("rank", 0), 0.0, 63.0));
+    while (trace_.processes.size() <= rank) trace_.processes.push_back({static_cast<std::int64_t>(trace_.processes.size()) + 1, "python3"});
+    while (trace_.devices.size() <= rank) trace_.devices.push_back(trace_.devices.front()), trace_.devices.back().ordinal = static_cast<int>(trace_.devices.size()) - 1;
+    return rank;
+  }
+
   std::uint16_t thread(const Entry& r) {
     const std::string name = r.text("thread", "main");
-    const auto it = std::find_if(trace_.threads.begin(), trace_.threads.end(), [&](const Thread& t) { return t.name == name; });
+    const std::uint16_t process = rank(r);
+    const auto it = std::find_if(trace_.threads.begin(), trace_.threads.end(), [&](const Thread& t) { return t.process == process && t.name == name; });
     if (it != trace_.threads.end()) return static_cast<std::uint16_t>(it - trace_.threads.begin());
-    trace_.threads.push_back({0, static_cast<std::int64_t>(trace_.threads.size()) + 1, name});
+    trace_.threads.push_back({process, static_cast<std::int64_t>(trace_.threads.size()) + 1, name});
     return static_cast<std::uint16_t>(trace_.threads.size() - 1);
   }
 
-  std::uint32_t stream(std::int64_t id) {
-    const auto it = std::find_if(trace_.streams.begin(), trace_.streams.end(), [&](const Stream& s) { return s.id == id; });
+  std::uint32_t stream(const Entry& r, std::int64_t id) {
+    const std::uint16_t own = rank(r);
+    const auto it = std::find_if(trace_.streams.begin(), trace_.streams.end(), [&](const Stream& s) { return s.process == own && s.id == id; });
     if (it != trace_.streams.end()) return static_cast<std::uint32_t>(it - trace_.streams.begin());
-    trace_.streams.push_back({0, 0, id});
+    trace_.streams.push_back({own, own, id});
     return static_cast<std::uint32_t>(trace_.streams.size() - 1);
   }
 
@@ -167,7 +190,7 @@ class Builder {
   }
 
   void events() {
-    list("ops", {"kernel", "copy", "set", "graph", "stream", "bytes", "blocks", "threads", "from", "to", "cause", "address", "launched", "thread"}, [&](const Entry& r) {
+    list("ops", {"kernel", "copy", "set", "graph", "stream", "bytes", "blocks", "threads", "from", "to", "cause", "address", "launched", "in_graph", "thread", "rank"}, [&](const Entry& r) {
       const Span s = span(r);
       Ops& ops = trace_.ops;
       const OpKind kind = r.has("kernel") ? OpKind::kernel : r.has("copy") ? OpKind::copy : r.has("graph") ? OpKind::graph : OpKind::set;
@@ -175,25 +198,25 @@ class Builder {
       const bool host_source = copied == CopyKind::h2d, host_target = copied == CopyKind::d2h;
       const std::uint32_t correlation = is_unified(copied) || r.is_false("launched") ? 0 : ++correlation_;
       ops.start.push_back(s.start), ops.end.push_back(s.end), ops.kind.push_back(kind), ops.copy.push_back(copied), ops.correlation.push_back(correlation);
-      ops.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0))), ops.stream.push_back(stream(is_unified(copied) ? -1 : static_cast<std::int64_t>(r.number("stream", 7))));
+      ops.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0))), ops.stream.push_back(stream(r, is_unified(copied) ? -1 : static_cast<std::int64_t>(r.number("stream", 7))));
       ops.name.push_back(trace_.names.intern(r.text("kernel", ""))), ops.blocks.push_back(static_cast<std::uint32_t>(r.number("blocks", kind == OpKind::kernel ? 1024 : 0)));
       ops.threads.push_back(static_cast<std::uint16_t>(r.number("threads", kind == OpKind::kernel ? 256 : 0)));
       ops.source.push_back(named(r.text("from", host_source ? "pinned" : "device"), MemoryKind::unknown, "from"));
       ops.target.push_back(named(r.text("to", host_target ? "pinned" : "device"), MemoryKind::unknown, "to"));
-      ops.cause.push_back(named(r.text("cause", ""), MigrationCause::access_counter, "cause")), ops.address.push_back(static_cast<std::int64_t>(r.number("address", 0))), ops.in_graph.push_back(0);
+      ops.cause.push_back(named(r.text("cause", ""), MigrationCause::access_counter, "cause")), ops.address.push_back(static_cast<std::int64_t>(r.number("address", 0))), ops.in_graph.push_back(r.is_true("in_graph"));
       if (correlation == 0) return;
       Span launched = r.span("launched").value_or(Span{s.start - shift_ - 10'000, s.start - shift_ - 5'000});
       launched.start += shift_, launched.end += shift_;
       call(launched, kind == OpKind::kernel ? "cudaLaunchKernel" : kind == OpKind::copy ? "cudaMemcpyAsync" : kind == OpKind::set ? "cudaMemsetAsync" : "cudaGraphLaunch", thread(r), correlation);
     });
-    list("calls", {"thread"}, [&](const Entry& r) { call(span(r), r.text_at(3), thread(r), 0); });
-    list("ranges", {"thread"}, [&](const Entry& r) {
+    list("calls", {"thread", "rank"}, [&](const Entry& r) { call(span(r), r.text_at(3), thread(r), 0); });
+    list("ranges", {"thread", "rank", "bytes"}, [&](const Entry& r) {
       std::string name = r.text_at(3);
       if (const std::size_t at = name.find("{n}"); at != std::string::npos) name.replace(at, 3, std::to_string(round_ + 1));
       const Span s = span(r);
-      trace_.ranges.start.push_back(s.start), trace_.ranges.end.push_back(s.end), trace_.ranges.name.push_back(trace_.names.intern(name)), trace_.ranges.thread.push_back(thread(r));
+      trace_.ranges.start.push_back(s.start), trace_.ranges.end.push_back(s.end), trace_.ranges.name.push_back(trace_.names.intern(name)), trace_.ranges.thread.push_back(thread(r)), trace_.ranges.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
     });
-    list("os_calls", {"thread"}, [&](const Entry& r) {
+    list("os_calls", {"thread", "rank"}, [&](const Entry& r) {
       const Span s = span(r);
       trace_.os_calls.start.push_back(s.start), trace_.os_calls.end.push_back(s.end), trace_.os_calls.name.push_back(trace_.names.intern(r.text_at(3))), trace_.os_calls.thread.push_back(thread(r));
     });
@@ -201,6 +224,9 @@ class Builder {
       const Span s = span(r);
       trace_.gpu_faults.start.push_back(s.start), trace_.gpu_faults.end.push_back(s.end), trace_.gpu_faults.device.push_back(0);
       trace_.gpu_faults.address.push_back(static_cast<std::int64_t>(r.number("address", 0))), trace_.gpu_faults.count.push_back(static_cast<std::int64_t>(r.number("count", 1)));
+    });
+    list("samples", {}, [&](const Entry& r) {
+      trace_.samples.start.push_back(r.time(1) + shift_), trace_.samples.metric.push_back(trace_.names.intern(r.text_at(2))), trace_.samples.value.push_back(r.number_at(3)), trace_.samples.device.push_back(0);
     });
     list("memory_use", {"bytes"}, [&](const Entry& r) {
       trace_.memory_use.start.push_back(r.time(1) + shift_), trace_.memory_use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));

@@ -18,9 +18,11 @@ namespace gh {
 ///     calls = { { 20, 25, "cudaStreamSynchronize", thread = "main" } },
 ///     ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
 ///     gpu_faults = { { 5, 9, address = 0, count = 3 } }, memory_use = { { 0, bytes = 1e9 } },
+///     samples = { { 5, "SMs Active [Throughput %]", 80 } },
 ///     diagnostics = { "text" }, not_collected = { "gpu_faults" } }
 ///
-/// An operation is launched by a call of 5 us that begins 10 us before it, unless `launched` says when, or is false for none.
+/// Operations, calls, ranges and OS calls may have a `rank`, from 0: a process with a GPU of its own. A range may have `bytes`, those
+/// of its collective's message; an operation may be `in_graph`. An operation is launched by a call of 5 us that begins 10 us before it, unless `launched` says when, or is false for none.
 /// Throws Error that names what is wrong.
 Trace trace_from_lua(lua_State* lua, int index);
 

@@ -67,11 +67,11 @@ TEST_CASE("loader ranges of the frameworks, and what resembles them") {
                            "[pl][profile][_TrainingEpochLoop].train_dataloader_next", "[pl][profile][_TrainingEpochLoop]._next", "batch-generator", "batch_generator", "data", "dataloader", "data_loading", "Data Loading",
                            "load_batch", "fetch_batch", "get_batch", "next batch", "fetch next data", "data_iterator", "data wait", "input_pipeline", "read_samples", "loader"}) {
     CAPTURE(name);
-    CHECK(own().is_loader(name));
+    CHECK(own().is_phase(gh::Phase::loader, name));
   }
   for (const char* name : {"batch_to_device", "load batch h2d", "batch_norm", "DistributedDataParallel.forward", "data_parallel", "forward", "aten::embedding", "optimizer.step", "step 12", "database", ""}) {
     CAPTURE(name);
-    CHECK_FALSE(own().is_loader(name));
+    CHECK_FALSE(own().is_phase(gh::Phase::loader, name));
   }
 }
 
@@ -190,8 +190,8 @@ TEST_CASE("a team's tables come first") {
   CHECK(classes.peaks(device("NVIDIA H100 80GB HBM3", 132, 9, 0)).half == doctest::Approx(989.5e12));
   CHECK(classes.steps().front().match.match("turn 12"));
   CHECK(classes.steps().size() == own().steps().size() + 1);
-  CHECK(classes.is_loader("feed the beast"));
-  CHECK(classes.is_loader("dataloader"));
-  CHECK_FALSE(own().is_loader("feed the beast"));
+  CHECK(classes.is_phase(gh::Phase::loader, "feed the beast"));
+  CHECK(classes.is_phase(gh::Phase::loader, "dataloader"));
+  CHECK_FALSE(own().is_phase(gh::Phase::loader, "feed the beast"));
   CHECK_THROWS_WITH_AS(classes.extend(toml::parse("[ranges]\nloader = ['(']"), "gh-advise.toml"), doctest::Contains("gh-advise.toml: '(' is not"), gh::Error);
 }

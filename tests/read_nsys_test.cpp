@@ -90,7 +90,7 @@ std::string dump(const gh::Trace& t) {
     line("op", o.start[r], o.end[r], o.bytes[r], stream(o.stream[r]), t.names[o.name[r]], o.correlation[r], o.call[r], o.blocks[r], o.threads[r], gh::name_of(o.kind[r]), gh::name_of(o.copy[r]),
          gh::name_of(o.source[r]), gh::name_of(o.target[r]), gh::name_of(o.cause[r]), o.address[r], o.in_graph[r]);
   for (Row r = 0; r < t.calls.size(); ++r) line("call", t.calls.start[r], t.calls.end[r], t.names[t.calls.name[r]], t.calls.correlation[r], thread(t.calls.thread[r]));
-  for (Row r = 0; r < t.ranges.size(); ++r) line("range", t.ranges.start[r], t.ranges.end[r], t.names[t.ranges.name[r]], thread(t.ranges.thread[r]));
+  for (Row r = 0; r < t.ranges.size(); ++r) line("range", t.ranges.start[r], t.ranges.end[r], t.names[t.ranges.name[r]], thread(t.ranges.thread[r]), t.ranges.bytes[r]);
   for (Row r = 0; r < t.os_calls.size(); ++r) line("os call", t.os_calls.start[r], t.os_calls.end[r], t.names[t.os_calls.name[r]], thread(t.os_calls.thread[r]));
   for (Row r = 0; r < t.syncs.size(); ++r) line("sync", t.syncs.start[r], t.syncs.end[r], t.syncs.correlation[r], stream(t.syncs.stream[r]), t.syncs.call[r]);
   for (Row r = 0; r < t.gpu_faults.size(); ++r) line("gpu fault", t.gpu_faults.start[r], t.gpu_faults.end[r], t.gpu_faults.address[r], t.gpu_faults.count[r], device(t.gpu_faults.device[r]));

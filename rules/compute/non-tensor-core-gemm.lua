@@ -9,8 +9,8 @@ return {
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
   },
   messages = {
-    cores = "{count} GEMMs or convolutions a step run on CUDA cores: {time:ns} of each {step:ns} step ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.",
-    unknown = "{count} GEMMs or convolutions a step run on CUDA cores: {time:ns} of each {step:ns} step ({share:fraction}), {of_gemms:fraction} of all GEMM time.",
+    cores = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.",
+    unknown = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.",
   },
   doc = {
     what = "Adds up the kernels that multiply matrices or convolve without tensor cores (by name, schemas/kernels.toml), on a GPU that has them.",
@@ -56,6 +56,7 @@ return {
       subject = "FP32 GEMMs",
       message = speedup and "cores" or "unknown",
       data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:union_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
+      about = true,
       recoverable_ns = speedup and time * math.max(0, 1 - 1 / speedup) or time,
       at_most = share < options.share and "note" or nil,
       confidence = speedup and "high" or "medium",

@@ -11,7 +11,7 @@ return {
     fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "What fused attention takes, of the time of the GEMMs alone that it replaces. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
   },
   messages = {
-    chains = "Attention is written out {count} times a step: softmax, with scale, mask, cast and dropout, runs as kernels of its own between two GEMMs and takes {time:ns} of each {step:ns} step ({share:fraction}), writing and reading the whole score matrix each time.",
+    chains = "Attention is written out {count} times {a_step}: softmax, with scale, mask, cast and dropout, runs as kernels of its own between two GEMMs and takes {time:ns} of {each_step} ({share:fraction}), writing and reading the whole score matrix each time.",
   },
   doc = {
     what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on both sides, over pointwise kernels, reductions and copies only; such a run, forward or backward, is attention written out. Softmax made by hand (maximum, exponential, sum, division) counts too. The loss, a router and anything else between the GEMMs do not.",
@@ -57,6 +57,7 @@ return {
       subject = "attention",
       message = "chains",
       data = { count = math.floor(count / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share },
+      about = true,
       recoverable_ns = recoverable,
       at_most = share < options.share and "note" or nil,
       metrics = { { name = "kernels between the GEMMs of attention", value = share, unit = "fraction", threshold = options.share } },

@@ -13,10 +13,10 @@ return {
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note; below it is noise." },
   },
   messages = {
-    main = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}) because the training thread itself loads the next batch.",
-    workers = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}) because the training thread waits for its loader workers.",
-    fetch = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}) while the training thread fetches its next batch.",
-    pause = "The GPU is idle for {idle:ns} of each {step:ns} step ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.",
+    main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread itself loads the next batch.",
+    workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread waits for its loader workers.",
+    fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the training thread fetches its next batch.",
+    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader, or, where no range names the loader, pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",

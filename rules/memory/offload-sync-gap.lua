@@ -7,11 +7,11 @@ return {
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time in which offload copies run with no kernel beside them, and idle time around them, of the step, from which it counts. Recorded: 86 % when every activation is offloaded, none in a healthy run." },
     min_bytes = { default = 1048576, unit = "bytes", doc = "Smaller copies are inputs and metrics, not offloaded tensors." },
-    pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in a step is a result, not an offload." },
+    pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in {a_step} is a result, not an offload." },
   },
   messages = {
-    trips = "{bytes:bytes} a step go to host memory and come back ({pairs} round trips at {rate:bytes/s}); {exposed:ns} of each {step:ns} step ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
-    stream = "Weights are fetched from host memory bit by bit ({bytes:bytes} a step in {copies} copies at {rate:bytes/s}); {exposed:ns} of each {step:ns} step ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
+    trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs} round trips at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
+    stream = "Weights are fetched from host memory bit by bit ({bytes:bytes} {a_step} in {copies} copies at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
   },
   doc = {
     what = "Finds tensors that leave the device and come back (copies to the host of which as many bytes return later), and weights that are fetched layer by layer, and measures the time in which these copies run with no kernel beside them, plus the idle time right before and after them.",

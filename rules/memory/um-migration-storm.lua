@@ -10,7 +10,7 @@ return {
     thrash_share = { default = 0.25, unit = "fraction", doc = "Share of migrated bytes in blocks that moved at least three times and both ways, from which the message says thrashing." },
   },
   messages = {
-    storm = "{count} migrations move {bytes:bytes} a step; they, and the page faults that cause them, take {time:ns} of each {step:ns} step ({share:fraction}).{thrash}",
+    storm = "{count} migrations move {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}).{thrash}",
   },
   doc = {
     what = "Measures the migrations of unified memory (by page fault, speculative prefetch, eviction or access counter; not those that the program asked for with a prefetch), together with the GPU page faults on the pages that move.",
@@ -61,6 +61,7 @@ return {
       message = "storm",
       data = { count = math.floor(moves:count() / steps + 0.5), bytes = moves:sum "bytes" / steps, time = time / steps, step = trace:fact "step.mean_ns", share = share,
         thrash = thrash and string.format(" %.0f %% of the bytes thrash: the same blocks move three times or more, both ways.", thrashed * 100) or "" },
+      about = true,
       recoverable_ns = time,
       metrics = {
         { name = "share of GPU memory operations", value = memory_share, unit = "fraction", threshold = options.memory_share },
