@@ -69,15 +69,23 @@ class Sweep {
 // What is sent to the device after a pause of the host: nothing, data, or (of a size) what had come down from it before.
 enum class Uploads { nothing, data, what_came_down };
 
+// Whether there is a loss or an optimizer among the kernels.
+bool trains(const Trace& trace, const Classes& classes, const NameClasses& names) {
+  const std::vector<std::string>& known = classes.kernel_classes();
+  for (Row op = 0; op < trace.ops.size(); ++op)
+    if (trace.ops.kind[op] == OpKind::kernel)
+      if (const std::string& c = known[names.kernel[trace.ops.name[op]]]; c == "optimizer" || c == "softmax_loss") return true;
+  return false;
+}
+
 // What the host threads of a process did, ready to be asked about any stretch of time.
 class Host {
  public:
-  Host(const Trace& trace, const NameClasses& names) : trace_(trace), names_(names), threads_(trace.threads.size()), process_ranges_(trace.processes.size()) {
+  Host(const Trace& trace, const Classes& classes, const NameClasses& names) : trace_(trace), names_(names), threads_(trace.threads.size()), trains_(trains(trace, classes, names)) {
     std::vector<std::vector<Span>> loader(threads_.size());
     for (Row r = 0; r < trace.ranges.size(); ++r)
       if (names.is_phase(Phase::loader, trace.ranges.name[r])) {
         loader[trace.ranges.thread[r]].push_back({trace.ranges.start[r], trace.ranges.end[r]});
-        process_ranges_[trace.threads[trace.ranges.thread[r]].process] = true;
       }
     for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].loader = united(std::move(loader[t]));
     for (Row c = 0; c < trace.calls.size(); ++c) {
@@ -172,7 +180,7 @@ class Host {
         at = cost;
       }
       if (until - at <= back_to_back_ns) add({at, until}, IdleCause::launch);
-      else if (fetches_input({at, until}, thread, process, steps, next)) add({at, until}, IdleCause::input, true);
+      else if (fetches_input({at, until}, thread, steps, next)) add({at, until}, IdleCause::input, true);
       else add({at, until}, IdleCause::unknown);
       at = until;
     };
@@ -191,8 +199,14 @@ class Host {
   // Without loader ranges: a long pause between the last launch of a step and the first of the next, after which data goes up, or in
   // which the thread read files or waited for other threads or processes. One in which it wrote more than it read (a log, a
   // checkpoint), or worked on what it had fetched from the device, is something else.
-  bool fetches_input(Span pause, std::uint16_t thread, std::uint16_t process, const std::vector<Step>& steps, Uploads next) const {
-    if (process_ranges_[process] || next == Uploads::what_came_down) return false;  // with ranges, they tell when input is fetched
+  bool fetches_input(Span pause, std::uint16_t thread, const std::vector<Step>& steps, Uploads next) const {
+    // Without training there are no batches: a server that waits for requests, or for one token before the next, pauses likewise.
+    if (!trains_ || next == Uploads::what_came_down) return false;
+    // Where ranges mark the loader in most steps, they tell when input is fetched.
+    const Spans& marked = threads_[thread].loader;
+    const auto begin = [](const Span& s, Ns at) { return s.start < at; };
+    const auto inside = std::lower_bound(marked.begin(), marked.end(), steps.back().span.end, begin) - std::lower_bound(marked.begin(), marked.end(), steps.front().host_start, begin);
+    if (2 * static_cast<std::size_t>(inside) >= steps.size()) return false;
     // The host may have run ahead: its pause began with its last call, when the GPU still worked.
     const Thread& t = threads_[thread];
     const auto last = std::partition_point(t.calls.begin(), t.calls.end(), [&](Row c) { return trace_.calls.end[c] <= pause.start; });
@@ -217,7 +231,7 @@ class Host {
   const Trace& trace_;
   const NameClasses& names_;
   std::vector<Thread> threads_;
-  std::vector<bool> process_ranges_;  // whether a process marks its loader with ranges
+  bool trains_;
 };
 
 bool crosses_link(CopyKind k) { return k == CopyKind::h2d || k == CopyKind::d2h || k == CopyKind::p2p || k == CopyKind::h2h || k == CopyKind::other; }
@@ -261,11 +275,14 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
       }
       case OpKind::graph: return graph;
       case OpKind::set: return device_copy;
-      default: return is_unified(trace.ops.copy[op]) ? std::size_t{0} : crosses_link(trace.ops.copy[op]) ? link_copy : device_copy;
+      default:
+        // What the program prefetched is a copy like any other: no kernel waits for its pages.
+        if (is_unified(trace.ops.copy[op])) return trace.ops.cause[op] == MigrationCause::prefetch ? link_copy : std::size_t{0};
+        return crosses_link(trace.ops.copy[op]) ? link_copy : device_copy;
     }
   };
 
-  const Host host(trace, names);
+  const Host host(trace, classes, names);
   for (const DeviceSteps& device : devices) {
     std::vector<Span> all;
     for (const Step& s : device.steps) all.push_back(s.span);

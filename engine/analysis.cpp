@@ -3,10 +3,30 @@
 #include <algorithm>
 
 namespace gh {
+namespace {
+
+// Takes out, and returns, devices without steps that worked less than a hundredth of the time of one that has steps: a default context,
+// a display, a framework that touches every GPU.
+std::vector<DeviceSteps> without_bystanders(const Trace& trace, std::vector<DeviceSteps>& devices) {
+  const auto worked = [&](const DeviceSteps& d) {
+    Ns ns = 0;
+    for (const Row op : d.ops) ns += trace.span_of(op).length();
+    return ns;
+  };
+  Ns most = 0;
+  for (const DeviceSteps& d : devices)
+    if (d.source != StepSource::none) most = std::max(most, worked(d));
+  const auto first = std::stable_partition(devices.begin(), devices.end(), [&](const DeviceSteps& d) { return d.source != StepSource::none || 100 * worked(d) >= most; });
+  std::vector<DeviceSteps> out(std::make_move_iterator(first), std::make_move_iterator(devices.end()));
+  devices.erase(first, devices.end());
+  return out;
+}
+
+}  // namespace
 
 Analysis::Analysis(Trace trace_, Classes classes_, const Selection& selection)
     : trace(std::move(trace_)), classes(std::move(classes_)), names(trace, classes), devices(find_steps(trace, classes, names, selection)),
-      account(make_account(trace, classes, names, devices)) {}
+      bystanders(without_bystanders(trace, devices)), account(make_account(trace, classes, names, devices)) {}
 
 std::int64_t Analysis::step_count() const {
   std::int64_t n = 0;

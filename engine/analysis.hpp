@@ -14,6 +14,7 @@ struct Analysis {
   Classes classes;
   NameClasses names;
   std::vector<DeviceSteps> devices;  ///< those that did any work and were selected; none in a report without GPU work
+  std::vector<DeviceSteps> bystanders;  ///< devices without steps that did next to nothing while others train: left out of all that follows
   Account account;                   ///< account.devices is parallel to `devices`
 
   Analysis(Trace trace, Classes classes, const Selection& selection);

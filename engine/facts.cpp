@@ -75,6 +75,7 @@ FactValue peak_memory(const Analysis& a) {
   for (Row r = 0; r < a.trace.memory_use.size(); ++r) {
     const MemoryKind kind = a.trace.memory_use.kind[r];
     if (kind != MemoryKind::device && kind != MemoryKind::managed) continue;
+    if (std::none_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) { return d.device == a.trace.memory_use.device[r]; })) continue;
     std::int64_t& used = now[a.trace.memory_use.device[r]];
     used = std::max<std::int64_t>(0, used + a.trace.memory_use.bytes[r]);  // the free of what was never seen allocated
     peak = std::max(peak, used);

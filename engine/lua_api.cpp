@@ -257,9 +257,14 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
   if (lua_isnoneornil(lua, index)) return tests;
   luaL_checktype(lua, index, LUA_TTABLE);
   static const std::vector<std::string> keys{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "memory", "device", "phase", "min_ns", "max_ns", "min_bytes", "max_bytes", "min_blocks", "max_blocks", "in_graph", "inferred", "drained", "migrating", "after", "before", "inside", "launched_in"};
+  std::vector<std::string> given;  // sorted: Lua's own order differs from run to run, and so would errors
   for (lua_pushnil(lua); lua_next(lua, index); lua_pop(lua, 1)) {
     if (lua_type(lua, -2) != LUA_TSTRING) throw Error("a filter is a table of names and values: { class = \"gemm_*\" }");
-    const std::string key = lua_tostring(lua, -2);
+    given.emplace_back(lua_tostring(lua, -2));
+  }
+  std::sort(given.begin(), given.end());
+  for (const std::string& key : given) {
+    lua_getfield(lua, index, key.c_str());
     const int value = lua_gettop(lua);
     const auto number = [&] { return luaL_checknumber(lua, value); };
     if (key == "min_ns") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return static_cast<double>(span_of(c, s, r).length()) >= n; });
@@ -285,6 +290,7 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
     else if (key == "inferred") tests.push_back([want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) { return s.kind == Kind::idle && c.idle_of(r).inferred == want; });
     else if (key == "migrating") {
       const Trace& t = context(lua).a.trace;
+      lua_charge(lua, static_cast<std::int64_t>(t.ops.size()));
       std::vector<Span> moved;  // of addresses, not of time
       for (Row r = 0; r < t.ops.size(); ++r)
         if (t.ops.address[r] != 0) moved.push_back({t.ops.address[r], t.ops.address[r] + t.ops.bytes[r]});
@@ -330,6 +336,7 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
       });
     } else if (std::find(keys.begin(), keys.end(), key) != keys.end()) tests.push_back(text_test(field_named(key), strings_at(lua, value, key)));
     else throw Error(fmt::format("there is no filter '{}'{}", printable(key), did_you_mean(key, keys)));
+    lua_settop(lua, value - 1);
   }
   return tests;
 }
@@ -379,11 +386,18 @@ std::string host_note(const Context& c, const Idle& idle) {
     if (t.ranges.thread[r] == idle.thread && t.ranges.end[r] >= idle.span.end) { innermost = r; break; }
   if (innermost != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[innermost]], 60));
   std::map<std::string, std::pair<Ns, int>> os;
-  for (auto r = static_cast<Row>(std::lower_bound(t.os_calls.start.begin(), t.os_calls.start.end(), idle.span.start) - t.os_calls.start.begin());
-       r < t.os_calls.size() && t.os_calls.start[r] < idle.span.end; ++r)
+  const auto spent_in = [&](Row r) {
+    auto& [ns, n] = os[t.names[t.os_calls.name[r]]];
+    ns += std::min(t.os_calls.end[r], idle.span.end) - std::max(t.os_calls.start[r], idle.span.start), ++n;
+  };
+  const auto first = static_cast<Row>(std::lower_bound(t.os_calls.start.begin(), t.os_calls.start.end(), idle.span.start) - t.os_calls.start.begin());
+  for (Row r = first; r < t.os_calls.size() && t.os_calls.start[r] < idle.span.end; ++r)
+    if (t.os_calls.thread[r] == idle.thread) spent_in(r);
+  // The host runs ahead of the GPU: it may have begun to wait before. Of one thread only the last call before can last until then.
+  for (Row r = first, looked = 0; r-- > 0 && looked < 100'000; ++looked)
     if (t.os_calls.thread[r] == idle.thread) {
-      auto& [ns, n] = os[t.names[t.os_calls.name[r]]];
-      ns += std::min(t.os_calls.end[r], idle.span.end) - t.os_calls.start[r], ++n;
+      if (t.os_calls.end[r] > idle.span.start) spent_in(r);
+      break;
     }
   const auto longest = std::max_element(os.begin(), os.end(), [](const auto& x, const auto& y) { return x.second.first < y.second.first; });
   if (longest != os.end())
@@ -564,6 +578,7 @@ lua_Number option(lua_State* lua, const char* key, lua_Number otherwise) {
 int trace_round_trips(lua_State* lua) {
   const Context& c = context(lua);
   const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
+  lua_charge(lua, static_cast<std::int64_t>(c.a.trace.ops.size()));
   Rows out{Kind::ops, {}, {}};
   lua_Integer pairs = 0;
   for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
@@ -588,6 +603,23 @@ int trace_round_trips(lua_State* lua) {
   return 2;
 }
 
+// Whether what comes bit by bit are the micro-batches of gradient accumulation rather than layers: a loss is computed after nearly every
+// one of them. `uploads` are of one step, in order.
+bool micro_batches(const Context& c, const std::vector<Row>& uploads) {
+  const Ops& ops = c.a.trace.ops;
+  const std::vector<Row>& all = c.a.devices[c.device_slot[c.a.trace.device_of(uploads.front())]].ops;
+  std::size_t bursts = 0, with_loss = 0;
+  bool computed = false, loss = false;  // since the last upload
+  auto next = std::lower_bound(all.begin(), all.end(), ops.start[uploads.front()], [&](Row op, Ns at) { return ops.start[op] < at; });
+  const auto finish = [&] { bursts += computed, with_loss += loss, computed = loss = false; };
+  for (const Row upload : uploads) {
+    for (; next != all.end() && ops.start[*next] < ops.start[upload]; ++next)
+      if (ops.kind[*next] == OpKind::kernel) computed = true, loss = loss || c.a.kernel_class(*next) == "softmax_loss";
+    finish();
+  }
+  return 4 * with_loss >= 3 * bursts && bursts > 0;
+}
+
 int trace_streamed_uploads(lua_State* lua) {
   const Context& c = context(lua);
   const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
@@ -608,7 +640,7 @@ int trace_streamed_uploads(lua_State* lua) {
         bursts += computed, computed = false;
         uploads.push_back(op);
       }
-      if (bursts >= per_step) out.rows.insert(out.rows.end(), uploads.begin(), uploads.end());
+      if (bursts >= per_step && !micro_batches(c, uploads)) out.rows.insert(out.rows.end(), uploads.begin(), uploads.end());
     }
   }
   std::sort(out.rows.begin(), out.rows.end());
@@ -943,6 +975,7 @@ int selection_exposed(lua_State* lua) {
 int merged(lua_State* lua, bool keep) {
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
   if (a.kind != b.kind || a.chains != b.chains) throw Error("these selections are of different kinds");
+  lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
   std::vector<Row> x = a.rows, y = b.rows;
   std::sort(x.begin(), x.end()), std::sort(y.begin(), y.end());
   Rows out{a.kind, {}, a.chains};

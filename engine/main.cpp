@@ -80,8 +80,10 @@ TextStyle style_of(bool to_terminal) {
 }
 
 // Writes to the file, all or nothing, or to stdout.
-void write(const std::string& text, const std::string& file) {
-  if (file.empty() || file == "-") {
+void write(const std::string& text, const std::optional<std::string>& output) {
+  const std::string file = output.value_or("-");
+  if (file.empty()) throw Error("--output: is empty; give a file, or - for standard output");
+  if (file == "-") {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
     return;
   }
@@ -90,7 +92,7 @@ void write(const std::string& text, const std::string& file) {
   std::error_code ec, ignored;
   const fs::path target = fs::weakly_canonical(file, ignored);
   const bool direct = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
-  const fs::path part = direct ? target : fs::path(target.string() + ".part");
+  const fs::path part = direct ? target : fs::path(fmt::format("{}.{}.part", target.string(), getpid()));
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
@@ -103,13 +105,15 @@ void write(const std::string& text, const std::string& file) {
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories;
-  std::string format = "text", output, config_path, fail_on, steps, range, rule_id, test_directory, fixtures;
+  std::string format = "text", config_path, fail_on, steps, rule_id, test_directory, fixtures;
+  std::optional<std::string> output, range;
   std::optional<int> device, rank;
 };
 
 Selection selection_of(const Options& o) {
   Selection s;
-  s.range = o.range, s.device = o.device, s.rank = o.rank;
+  if (o.range && o.range->empty()) throw Error("--range: is empty; give the name of an NVTX range");
+  s.range = o.range.value_or(""), s.device = o.device, s.rank = o.rank;
   if (!o.steps.empty()) {
     const std::size_t colon = o.steps.find(':');
     const auto number = [&](const std::string& text) {
@@ -153,11 +157,13 @@ struct Setup {
 int check(const Options& o) {
   const Setup setup(o);
   const std::vector<Rule> rules = setup.rules(o);
+  for (const std::string& report : o.reports)
+    if (std::error_code ec; o.output && std::filesystem::equivalent(*o.output, report, ec)) throw Error(fmt::format("--output {}: is the report itself; name another file", printable(*o.output)));
   if (rules.empty()) throw Error("--select and --ignore leave no rule to check; `gh-advise rules` lists them");
   const auto settings = setup.config.rule_settings(setup.all_rules);
   const std::optional<Severity> fail_on = o.fail_on.empty() ? setup.config.fail_on : parse_severity(o.fail_on, "--fail-on");
   const Selection selection = selection_of(o);
-  const TextStyle style = style_of(o.output.empty() && isatty(STDOUT_FILENO));
+  const TextStyle style = style_of(!o.output && isatty(STDOUT_FILENO));
   std::string text;
   std::vector<std::string> failures, broken;
   std::vector<std::string> objects;
@@ -173,6 +179,8 @@ int check(const Options& o) {
         const Report report = evaluate(rules, analysis, facts, settings);
         if (o.format == "json") objects.push_back(render_json(analysis, report));
         else text += (text.empty() ? "" : "\n") + render_text(analysis, report, style);
+        // A gate that passes because nothing could be looked at would pass on every broken recording.
+        if (fail_on && analysis.total_ns() == 0) broken.push_back(fmt::format("{}: holds no GPU work, so --fail-on cannot judge it; record it again", analysis.trace.path));
         for (const Finding& f : report.findings) met = met || (fail_on && f.severity >= *fail_on);
         for (const Failed& f : report.failed) failures.push_back(fmt::format("rule {} failed: {}", f.rule, f.error));
       } catch (const Error& e) {
@@ -198,14 +206,14 @@ int list_facts(const Options& o) {
     return setup.analyse(o.reports.front(), selection_of(o));
   }();
   const Facts facts(analysis);
-  write(o.format == "json" ? render_facts_json(analysis, facts) : render_facts_text(analysis, facts, style_of(o.output.empty() && isatty(STDOUT_FILENO))), o.output);
+  write(o.format == "json" ? render_facts_json(analysis, facts) : render_facts_text(analysis, facts, style_of(!o.output && isatty(STDOUT_FILENO))), o.output);
   return done;
 }
 
 int list_rules(const Options& o) {
   const Setup setup(o);
   const std::vector<Rule> rules = setup.rules(o);
-  write(o.format == "json" ? render_rules_json(rules) : render_rules_text(rules, style_of(o.output.empty() && isatty(STDOUT_FILENO))), o.output);
+  write(o.format == "json" ? render_rules_json(rules) : render_rules_text(rules, style_of(!o.output && isatty(STDOUT_FILENO))), o.output);
   return done;
 }
 
@@ -215,7 +223,7 @@ int explain(const Options& o) {
   for (const Rule& r : setup.all_rules) {
     ids.push_back(r.id);
     if (r.id != o.rule_id) continue;
-    write(render_explanation(r, style_of(isatty(STDOUT_FILENO))), "");
+    write(render_explanation(r, style_of(isatty(STDOUT_FILENO))), {});
     return done;
   }
   throw Error(fmt::format("there is no rule '{}'{}; `gh-advise rules` lists them", printable(o.rule_id), did_you_mean(o.rule_id, ids)));
@@ -225,7 +233,7 @@ int test_rules(const Options& o) {
   // The recorded reports that the build unpacks lie beside the program.
   const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fixtures";
   const RuleTestResult result = run_rule_tests(o.test_directory, o.fixtures.empty() ? beside : std::filesystem::path(o.fixtures));
-  write(result.output, "");
+  write(result.output, {});
   return result.failed > 0 ? threshold_met : done;
 }
 
@@ -304,10 +312,10 @@ int run(int argc, char** argv) {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     const auto subcommands = app.get_subcommands();
-    write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), "");
+    write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), {});
     return done;
   } catch (const CLI::CallForVersion&) {
-    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", "");
+    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", {});
     return done;
   } catch (const CLI::ParseError& e) {
     const auto subcommands = app.get_subcommands();

@@ -26,6 +26,7 @@ namespace {
 // Times beyond this (73 years in nanoseconds) are damage. Times since 1970, as `nsys export --ts-normalize` writes them, are not, and
 // twice the length of a report does not overflow.
 constexpr Ns absurd_ns = Ns{1} << 61;
+constexpr Ns longest_capture_ns = Ns{1} << 55;
 // The global id of a thread is that of its process plus the thread's own 24 bits.
 constexpr std::int64_t process_mask = ~std::int64_t{0xFFFFFF};
 
@@ -99,9 +100,13 @@ class TableReader {
   // The largest row id tells without reading; a file cannot hold more rows than it has bytes for.
   std::size_t expected_rows(const Database& db) const {
     if (!query_) return 0;
-    Query most(db, "SELECT max(rowid) FROM \"" + table_ + '"');
-    const std::int64_t rows = most.step() ? most.integer(0) : 0;
-    return static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 0, db.size_bytes() / 16));
+    try {
+      Query most(db, "SELECT max(rowid) FROM \"" + table_ + '"');
+      const std::int64_t rows = most.step() ? most.integer(0) : 0;
+      return static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 0, db.size_bytes() / 16));
+    } catch (const Error&) {
+      return 0;  // a table without row ids: nobody knows before reading it
+    }
   }
 
   ~TableReader() {
@@ -494,14 +499,14 @@ class Translator {
   }
 
   std::string text_of(const FileName& key) {
-    if (key.id < 0) return key.text;
+    // Names hold no NULs; the profiled program's environment does, and a damaged row must not bring it to light.
+    if (key.id < 0) return key.text.find('\0') == key.text.npos ? key.text : "";
     const std::string unnamed = fmt::format("[string {}]", key.id);
     if (!string_) return unnamed;
     string_->reset();
     string_->bind(1, key.id);
     if (!string_->step()) return unnamed;
     const std::string_view text = string_->text(0);
-    // Names hold no NULs; the profiled program's environment does, and a damaged id must not bring it to light.
     return text.find('\0') == text.npos ? std::string(text) : unnamed;
   }
 
@@ -759,7 +764,11 @@ void read_availability(const Database& db, const bool whole, const std::set<std:
   const bool whole_graphs = std::find(trace.ops.kind.begin(), trace.ops.kind.end(), OpKind::graph) != trace.ops.kind.end();
   Availability& nodes = trace.availability(Source::graph_nodes);
   if (whole_graphs) nodes = {Collected::not_collected, "CUDA graphs were traced as a whole, so the kernels inside them do not show", nodes.record_with};
-  else nodes = {trace.availability(Source::kernels).known() ? Collected::yes : Collected::unknown, trace.availability(Source::kernels).reason, nodes.record_with};
+  else if (std::find(trace.ops.in_graph.begin(), trace.ops.in_graph.end(), 1) == trace.ops.in_graph.end() &&
+           std::any_of(trace.calls.name.begin(), trace.calls.name.end(), [&](NameId n) { return matches({"cudaGraphLaunch*", "cuGraphLaunch*"}, trace.names[n]); })) {
+    trace.problems.push_back("CUDA graphs were launched, but nothing of them was recorded on the GPU");
+    for (const Source s : {Source::graph_nodes, Source::kernels}) trace.availability(s) = {Collected::not_collected, "CUDA graphs were launched, but nothing of them was recorded on the GPU", nodes.record_with};
+  } else nodes = {trace.availability(Source::kernels).known() ? Collected::yes : Collected::unknown, trace.availability(Source::kernels).reason, nodes.record_with};
 }
 
 void check_file(const std::filesystem::path& path, const std::string& shown) {
@@ -851,6 +860,9 @@ Trace read_nsys(const std::filesystem::path& path) {
   translator.name_devices();
   read_availability(db, whole, damaged, trace);
   trace.seal();
+  // Sums over devices and steps must not overflow, and no recording lasts a year.
+  if (trace.capture_end - trace.capture_start > longest_capture_ns)
+    throw Error(fmt::format("{}: its first and last event lie more than a year apart, so its times are damaged; export or record it again", trace.path));
   return trace;
 }
 

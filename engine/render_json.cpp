@@ -22,13 +22,15 @@ Json or_null(const std::string& s) { return s.empty() ? Json(nullptr) : Json(s);
 
 Json account_json(const Account& account, const std::vector<const DeviceAccount*>& devices) {
   std::vector<Ns> sums(account.causes.size());
-  Ns all = 0;
+  Ns all = 0, steps = 0;
   for (const DeviceAccount* d : devices)
-    for (const auto& step : d->step_ns)
+    for (const auto& step : d->step_ns) {
+      ++steps;
       for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += step[c], all += step[c];
+    }
   Json list = Json::array();
   for (std::size_t c = 0; c < sums.size(); ++c)
-    if (sums[c] > 0) list.push_back({{"cause", account.causes[c]}, {"ns", sums[c]}, {"fraction", static_cast<double>(sums[c]) / static_cast<double>(all)}});
+    if (sums[c] > 0) list.push_back({{"cause", account.causes[c]}, {"ns", sums[c]}, {"ns_per_step", sums[c] / std::max<Ns>(steps, 1)}, {"fraction", static_cast<double>(sums[c]) / static_cast<double>(all)}});
   return list;
 }
 

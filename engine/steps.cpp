@@ -1,11 +1,13 @@
 #include "steps.hpp"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace gh {
 namespace {
@@ -20,14 +22,19 @@ struct Marks {
   Ns end = 0;                // where it ends the last
 };
 
-// A range's name with its first number taken out, and the number: "step 12" -> "step #", 12.
+// A range's name with its number taken out, and the number: "step 12" -> "step #", 12.
 struct Counted { std::string pattern; std::optional<std::int64_t> number; };
 Counted counted(std::string name) {
   // torch.autograd.profiler.emit_nvtx appends sequence numbers and shapes: "..., seq = 12, op_id = 34, sizes = [...]".
   for (const char* suffix : {", seq = ", ", op_id = ", ", sizes = "})
     if (const std::size_t at = name.find(suffix); at != std::string::npos) name.resize(at);
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto from = std::find_if(name.begin(), name.end(), digit);
+  // "epoch 1 step 7" counts steps, whatever number comes first.
+  static const re2::RE2 noun("(?i)(?:step|iter|iteration|batch)[ _:=#./-]*(\\d)");
+  static const re2::RE2 total(" *(of|/) *\\d+$");
+  RE2::Replace(&name, total, "");  // "step 7 of 600"
+  re2::StringPiece number;
+  const auto from = RE2::PartialMatch(name, noun, &number) ? name.begin() + (number.data() - name.data()) : std::find_if(name.begin(), name.end(), digit);
   if (from == name.end()) return {name, std::nullopt};
   const auto to = std::find_if_not(from, name.end(), digit);
   if (to - from > 15) return {name, std::nullopt};
@@ -68,7 +75,7 @@ Marks marks_of(const Trace& trace, const RangeGroup& group) {
   // A step begins where the range before has ended, so that what is launched between two ranges belongs to the second; what was
   // launched in the first range bounds the second step, so n ranges give n - 1 steps. Marks stand between two steps.
   const bool at_start = group.at == Classes::StepPattern::At::start;
-  const std::size_t shift = group.at == Classes::StepPattern::At::whole ? 1 : 0;  // a whole range's number is that of the step it encloses
+  const std::size_t shift = at_start ? 0 : 1;  // from one end to the next lies what the second range, or mark, belongs to
   const auto time = [&](std::size_t i) { return at_start ? trace.ranges.start[group.rows[i]] : trace.ranges.end[group.rows[i]]; };
   for (std::size_t i = 0; i + 1 < group.rows.size(); ++i)
     marks.begins.push_back({time(i), group.numbers.empty() ? static_cast<std::int64_t>(i + shift) : group.numbers[i + shift]});
@@ -285,6 +292,16 @@ std::vector<Step> steps_in_range(const Trace& trace, const DeviceSteps& device, 
   return steps;
 }
 
+std::string no_such_range(const Trace& trace, const std::string& glob) {
+  std::set<std::string> names;
+  for (const NameId id : trace.ranges.name) names.insert(trace.names[id]);
+  if (names.empty()) return fmt::format("--range '{}': the report has no NVTX ranges", glob);
+  const std::vector<std::string> all(names.begin(), names.end());
+  if (std::any_of(all.begin(), all.end(), [&](const std::string& n) { return glob_match(glob, n); })) return fmt::format("--range '{}': nothing was launched inside ranges of that name", glob);
+  const std::string hint = did_you_mean(glob, all);
+  return fmt::format("--range '{}': the report has no range of that name{}", glob, !hint.empty() ? hint : fmt::format("; it has '{}'", fmt::join(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(all.size(), 5))), "', '")));
+}
+
 // Steps at the front that took far longer than the rest are start-up: lazy loading, autotuning, first allocations.
 void leave_out_startup(DeviceSteps& device) {
   if (device.steps.size() < 4) return;
@@ -332,6 +349,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes, 
     if (devices.empty()) throw Error(fmt::format("--device {}: nothing ran there; the report has work on device {}", *selection.device, ordinals.empty() ? "none" : fmt::format("{}", fmt::join(ordinals, ", "))));
   }
 
+  if (!selection.range.empty() && selection.steps) throw Error("--range and --steps: give one of them; a range's stretches have no numbers");
   for (DeviceSteps& device : devices) {
     std::optional<Marks> marks;
     if (selection.range.empty()) {
@@ -344,7 +362,6 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes, 
       if (!marks && (marks = marks_from_kernels(trace, classes, names, device.ops))) device.steps = cut(trace, device.ops, *marks);
     } else {
       device.steps = steps_in_range(trace, device, selection.range);
-      if (device.steps.empty()) throw Error(fmt::format("--range '{}': no range of that name launched work on device {}; `gh-advise facts` lists the ranges", selection.range, trace.devices[device.device].ordinal));
       device.source = StepSource::selected_range;
       device.described = fmt::format("ranges that match '{}'", selection.range);
     }
@@ -358,13 +375,17 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes, 
       } else {
         leave_out_startup(device);
       }
-    } else if (device.steps.empty()) {
+    } else if (device.steps.empty() && selection.range.empty()) {
       if (selection.steps) throw Error("--steps: no steps were found in the report; mark them with NVTX ranges such as \"step 12\", or use --range");
       Ns end = trace.ops.end[device.ops.front()];
       for (const Row op : device.ops) end = std::max(end, trace.ops.end[op]);
       device.source = StepSource::none, device.described = "no steps were found: the whole window";
-      device.steps = {{{trace.ops.start[device.ops.front()], end}, 0, trace.ops.start[device.ops.front()]}};
+      device.steps = {{{trace.ops.start[device.ops.front()], end}, 0, launched_at(trace, device.ops.front())}};
     }
+  }
+  if (!selection.range.empty()) {
+    std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
+    if (devices.empty()) throw Error(no_such_range(trace, selection.range));
   }
   return devices;
 }

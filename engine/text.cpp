@@ -28,6 +28,13 @@ std::size_t utf8_length(std::string_view s) {
   return 0;
 }
 
+// U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 turn the text around that follows them.
+bool is_direction_control(std::string_view character) {
+  if (character.size() != 3 || !character.starts_with("\xE2")) return false;
+  const auto b = static_cast<unsigned char>(character[1]), c = static_cast<unsigned char>(character[2]);
+  return (b == 0x80 && (c == 0x8E || c == 0x8F || (c >= 0xAA && c <= 0xAE))) || (b == 0x81 && c >= 0xA6 && c <= 0xA9);
+}
+
 // Edit distance in which swapped neighbours count once.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -52,6 +59,7 @@ std::string printable(std::string_view bytes) {
     if (n == 0) out += "\uFFFD";
     else if (a < 0x20 || a == 0x7F) out += ' ';
     else if (n == 2 && a == 0xC2 && static_cast<unsigned char>(bytes[1]) < 0xA0) out += ' ';  // C1 controls
+    else if (is_direction_control(bytes.substr(0, n))) out += ' ';
     else out += bytes.substr(0, n);
     bytes.remove_prefix(std::max<std::size_t>(n, 1));
   }

@@ -67,9 +67,10 @@ Analysis pause(const std::string& more, const std::string& launched = "{ 9980, 9
   return analysed("return { ops = { { 0, 100, kernel = 'gemm', launched = { -20, -15 } }, { 10000, 10100, kernel = 'gemm', launched = " + launched + " } }, " + more + " }");
 }
 
-// Six steps of 10 ms with a pause of 6 ms before the first launch.
-Analysis steps(const std::string& more, const std::string& ops = "{ 6010, 6050, copy = 'h2d', bytes = 65536, launched = { 6000, 6005 } }, { 6050, 9900, kernel = 'gemm', launched = { 6010, 6015 } }") {
-  return analysed("return { repeats = { times = 6, every = 10000 }, ops = { " + ops + " }, " + more + " }");
+// Six steps of 10 ms with a pause of 6 ms before the first launch, and an optimizer at the end.
+const std::string batch = "{ 6010, 6050, copy = 'h2d', bytes = 65536, launched = { 6000, 6005 } }, { 6050, 9900, kernel = 'gemm', launched = { 6010, 6015 } }";
+Analysis steps(const std::string& more, const std::string& ops = batch, const std::string& last = "multi_tensor_apply_kernel<FusedAdam>") {
+  return analysed("return { repeats = { times = 6, every = 10000 }, ops = { " + ops + ", { 9990, 9995, kernel = '" + last + "', launched = { 7010, 7015 } } }, " + more + " }");
 }
 
 }  // namespace
@@ -119,8 +120,9 @@ TEST_SUITE("account") {
 
   TEST_CASE("a unified copy is a stall, a copy within the device is compute") {
     const Analysis a = analysed(R"(return { ops = { { 0, 100, kernel = "a" }, { 20, 60, copy = "um_h2d", bytes = 65536, cause = "fault", address = 4096 },
-      { 100, 150, copy = "d2d", bytes = 4096 }, { 150, 180, set = true }, { 180, 200, graph = true } } })");
+      { 100, 150, copy = "d2d", bytes = 4096 }, { 150, 180, set = true }, { 180, 200, graph = true }, { 150, 190, copy = "um_h2d", bytes = 65536, cause = "prefetch", address = 8192 } } })");
     check_adds_up(a);
+    CHECK(of(a, "copy_exposed") == 0);  // what was prefetched keeps no kernel waiting
     CHECK(of(a, "um_stall") == doctest::Approx(40));
     CHECK(of(a, "compute.device_copy") == doctest::Approx(80));
     CHECK(of(a, "compute.graph") == doctest::Approx(20));
@@ -152,7 +154,10 @@ TEST_SUITE("account") {
     CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.unknown") > 5 * 5500);
     CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, 'pthread_cond_timedwait' } }", kernel_only), "idle.input") > 5 * 5500);
     CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, 'pthread_cond_timedwait', thread = 'other' } }", kernel_only), "idle.input") == 0);
-    // Where ranges mark the loader, only they do.
+    // Without a loss or an optimizer nothing is trained, and a pause before an upload is a request, or the next token.
+    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", batch, "sampling_kernel"), "idle.input") == 0);
+    // Where ranges of the launching thread mark the loader in most steps, only they do.
+    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader', thread = 'prefetcher' } }"), "idle.input") > 5 * 5500);
     CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader' } }"), "idle.input") == doctest::Approx(5 * 10));
   }
 

@@ -103,12 +103,35 @@ TEST_CASE("command line: what is missing or wrong is one line that says what to 
   CHECK(contains(error_of("starved.sqlite --device 7"), "--device 7: "));
   CHECK(contains(error_of("starved.sqlite --rank 7"), "--rank 7: "));
   CHECK(contains(error_of("starved.sqlite --range nothing"), "--range 'nothing': "));
+  CHECK(contains(error_of("starved.sqlite --range bakward"), "the report has no range of that name (did you mean 'backward'?)"));
+  CHECK(contains(error_of("starved.sqlite --range dataloader"), "nothing was launched inside ranges of that name"));
+  CHECK(contains(error_of("starved.sqlite --range backward --steps 2:3"), "--range and --steps: give one of them"));
+  CHECK(contains(error_of("starved.sqlite --range ''"), "--range: is empty"));
+  CHECK(contains(error_of("starved.sqlite --output ''"), "--output: is empty"));
   CHECK(contains(error_of("starved.sqlite --rules nowhere"), "--rules nowhere: is not a directory"));
   CHECK(contains(error_of("starved.sqlite --config nowhere.toml"), "nowhere.toml: cannot be read"));
   CHECK(contains(error_of("test nowhere"), "nowhere: is not a directory"));
   // Whatever bytes the user typed, the line stays one line and drives no terminal.
   CHECK(error_of("$'a\\e[31m\\nb.sqlite'") == "a [31m b.sqlite: no such file; check the path");
   CHECK(contains(error_of("starved.sqlite $'--fo\\e\\nrmat'"), "'--fo  rmat'"));
+}
+
+TEST_CASE("command line: a report is never overwritten by what is said of it") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "good.sqlite");
+  const Ran ran = advise("good.sqlite --output ./good.sqlite", {"", dir / ""});
+  CHECK(ran.status == 2);
+  CHECK(contains(ran.err, "is the report itself"));
+  CHECK(read_file(dir / "good.sqlite") == read_file(GH_FIXTURES "/good.sqlite"));
+}
+
+TEST_CASE("command line: a gate does not pass where there was nothing to judge") {
+  const TempDir dir;
+  run_sql(dir / "empty.sqlite", "CREATE TABLE StringIds (id, value)");
+  CHECK(advise("empty.sqlite --select input", {"", dir / ""}).status == 0);
+  const Ran gate = advise("empty.sqlite --select input --fail-on error", {"", dir / ""});
+  CHECK(gate.status == 2);
+  CHECK(contains(gate.err, "holds no GPU work"));
 }
 
 TEST_CASE("command line: steps, ranges, devices and ranks choose what is analysed") {

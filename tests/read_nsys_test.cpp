@@ -567,6 +567,25 @@ TEST_CASE("13. text is not always UTF-8") {
   CHECK(t.producer == "Nsight Systems " + shown);
 }
 
+TEST_CASE("6. NCCL tells the size of its messages in the JSON beside a range") {
+  const gh::Trace t = read("CREATE TABLE NVTX_EVENTS (start, end, eventType, text TEXT, textId, globalTid, jsonText);" +
+                           into("NVTX_EVENTS", "(1, 2, 59, 'ncclAllReduce', NULL, 7, '{\"NCCL communicator ID\": 5, \"Message size [bytes]\": 1048576}'), (3, 4, 59, 'ncclBroadcast', NULL, 7, '{\"Message size [bytes]\":\"64\"}'),"
+                                               "(5, 6, 59, 'ncclAllGather', NULL, 7, '{\"Message size [bytes]\": -1'), (7, 8, 59, 'forward', NULL, 7, NULL)"));
+  CHECK(list(t.ranges.bytes) == "1048576 64 0 0");
+}
+
+TEST_CASE("7. graphs that left no trace on the GPU are lost, not absent") {
+  const gh::Trace t = read(named("(1, 'cudaGraphLaunch_v10000'), (2, 'k')") + kernel_rows("(10, 20, 0, 7, 1, 42<<24, 2)") + call_rows("(1, 2, (42<<24)+7, 5, 1)"));
+  CHECK(t.availability(Source::graph_nodes).state == Collected::not_collected);
+  CHECK(t.availability(Source::kernels).state == Collected::not_collected);
+  CHECK(t.problems.size() == 1);
+}
+
+TEST_CASE("a table without row ids is read like any other") {
+  CHECK(list(read("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER PRIMARY KEY, end, deviceId, streamId, correlationId, globalPid, demangledName) WITHOUT ROWID;" +
+                  into("CUPTI_ACTIVITY_KIND_KERNEL", "(10, 20, 0, 7, 1, 42<<24, 1)")).ops.start) == "10");
+}
+
 TEST_CASE("13. the environment of the profiled process stays where it is") {
   // It may hold secrets. It stands in four places; a damaged id (kernel 9, range 9) must not bring it out either.
   const std::string environment = "CAST(X'" "484F4D453D2F726F6F7400" "544F4B454E3D534543524554" "00' AS TEXT)";  // HOME=/root NUL TOKEN=SECRET NUL

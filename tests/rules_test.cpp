@@ -331,6 +331,21 @@ TEST_SUITE("rules") {
     } while (std::next_permutation(order.begin(), order.end()));
   }
 
+  TEST_CASE("what follows from another finding stands behind it, and only where that one was found") {
+    const auto with = [](const std::string& id, const std::string& worth, const std::string& follows) { return rule("return { " + finding(worth, follows.empty() ? "" : "follows_from = '" + follows + "'") + " }", id); };
+    const Report r = evaluated({with("root", "0.3", ""), with("first", "0.4", "root"), with("second", "0.2", "root"), with("other", "0.35", ""), with("orphan", "0.1", "absent"), with("chained", "0.15", "first")}, ten_steps());
+    std::string order;
+    for (const Finding& f : r.findings) order += f.rule + (f.follows_from.empty() ? " " : "<" + f.follows_from + " ");
+    CHECK(order == "other root first<root second<root chained orphan ");
+    // A root that is only noted explains nothing.
+    CHECK(evaluated({with("root", "0.01", ""), with("first", "0.4", "root")}, ten_steps()).findings.front().follows_from.empty());
+  }
+
+  TEST_CASE("unknown keys are named in one order") {
+    const std::string error = failure_of("return { " + finding("0.1", "zeta = 1, alpha = 2, mid = 3") + " }");
+    CHECK(error.find("'alpha'") != std::string::npos);
+  }
+
   TEST_CASE("evaluated twice, the same is said") {
     for (const char* name : {"starved", "offload", "um-umtouch-full", "ddp"}) {
       CAPTURE(name);

@@ -246,6 +246,33 @@ TEST_SUITE("steps") {
     CHECK(support::contains(error_of([&] { only(trace, s); }), "--range 'bakward'"));
   }
 
+  TEST_CASE("a count after another number") {
+    CHECK(numbers(only(rounds("epoch 3 step {n}"))) == std::vector<std::int64_t>{2, 3, 4, 5, 6});
+    CHECK(numbers(only(rounds("rank0 iter {n} of 600"))) == std::vector<std::int64_t>{2, 3, 4, 5, 6});
+  }
+
+  TEST_CASE("a device beside those that train is left out") {
+    const std::string more = ", { 100, 101, set = true, rank = 1 }";
+    const auto trace = [](const std::string& other) {
+      return trace_from_text("return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, 'step {n}' } }, ops = { { 20, 880, kernel = 'a' }" + other + " } }");
+    };
+    const Analysis a(trace(more), Classes(), {});
+    REQUIRE(a.devices.size() == 1);
+    CHECK(a.bystanders.size() == 1);
+    CHECK(a.total_ns() == Analysis(trace(""), Classes(), {}).total_ns());
+    CHECK(Analysis(trace(", { 100, 700, kernel = 'b', rank = 1 }"), Classes(), {}).devices.size() == 2);  // that one works
+  }
+
+  TEST_CASE("few steps: only what is far out of line is start-up") {
+    const auto steps = [](const std::string& first_end) {
+      return only("return { ranges = { { 0, 10, 'step 0' }, { 100, 110, 'step 1' }, { 20000, 20010, 'step 2' }, { 21000, 21010, 'step 3' }, { 22000, 22010, 'step 4' } },"
+                  " ops = { { 20, 100, kernel = 'a', launched = { 5, 6 } }, { 120, " + first_end + ", kernel = 'a', launched = { 105, 106 } }, { 20015, 21000, kernel = 'a', launched = { 20005, 20006 } },"
+                  " { 21015, 22000, kernel = 'a', launched = { 21005, 21006 } }, { 22015, 23000, kernel = 'a', launched = { 22005, 22006 } } } }");
+    };
+    CHECK(steps("20000").left_out == 1);
+    CHECK(steps("20000").steps.size() == 3);
+  }
+
   TEST_CASE("selection by device and rank") {
     const Trace trace = recorded("ddp");
     const auto both = steps_of(trace);

@@ -9,6 +9,10 @@
 using gh::Error;
 using namespace std::string_literals;
 
+TEST_CASE("what turns the text around is taken out") {
+  CHECK(gh::printable("a\u202Eb\u2066c\u200Fd\u2030e") == "a b c d\u2030e");
+}
+
 TEST_CASE("printable keeps good UTF-8 and nothing else") {
   CHECK(gh::printable("step 12, Größe, 訓練, 🚀") == "step 12, Größe, 訓練, 🚀");
   CHECK(gh::printable("") == "");

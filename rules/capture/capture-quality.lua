@@ -11,6 +11,7 @@ return {
   messages = {
     nothing = "The report holds no GPU work, so nothing about the GPU could be judged. Of kernels: {reason}",
     damaged = "Some of the report could not be read: {problem}",
+    nameless = "{count} of {of} kernels have no name, so no rule can tell what they are.",
     dropped = "The profiler says that it lost events: \"{text}\"",
     unlaunched = "{share:fraction} of the GPU operations have no CUDA call that launched them, so why the GPU was idle is only partly known.",
     no_steps = "No training steps were found, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
@@ -29,8 +30,14 @@ return {
     local function say(subject, message, data, advice, severity, metrics)
       findings[#findings + 1] = { subject = subject, message = message, data = data, severity = severity or "note", voids = severity == "error", advice = { advice }, metrics = metrics }
     end
-    for _, problem in ipairs(trace:problems()) do
-      say("reading", "damaged", { problem = problem }, "Export the report again: nsys export --type sqlite.", "warning")
+    local problems = trace:problems()
+    if problems[1] then
+      say("reading", "damaged", { problem = table.concat(problems, "; ") }, "Export the report again: nsys export --type sqlite.", "warning")
+    end
+    local kernels = trace:ops { kind = "kernel" }
+    local nameless = kernels:where { name = { "", "[[]string *" } }:count()
+    if nameless > 0.1 * kernels:count() then
+      say("names", "nameless", { count = nameless, of = kernels:count() }, "Export the report again, with all of its tables: nsys export --type sqlite.", "error")
     end
     if trace:fact "device.count" == 0 then
       local _, reason = trace:available "kernels"

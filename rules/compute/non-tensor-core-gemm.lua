@@ -27,7 +27,7 @@ return {
     local slow = trace:ops { class = "gemm_cuda_core" }
     local time = slow:union_ns()
     local share = time / trace:fact "steps.total_ns"
-    if share < options.note_share then return {} end
+    if time == 0 or share < options.note_share then return {} end
 
     local steps = trace:fact "steps.count"
     local capability = trace:fact "device.compute_capability" or 8

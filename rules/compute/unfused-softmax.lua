@@ -49,7 +49,7 @@ return {
     end
     local time = inner:union_ns()
     local share = time / total
-    if share < options.note_share then return {} end
+    if time == 0 or share < options.note_share then return {} end
 
     -- What the fused kernel takes replaces these kernels and the GEMMs around them.
     local recoverable = time + edges:union_ns() * (1 - options.fused_gemm_factor)

@@ -32,7 +32,13 @@ return {
     local waits = trace:idle { cause = "input" }
     local idle = waits:union_ns()
     local share = idle / trace:fact "steps.total_ns"
-    if share < options.note_share then return {} end
+    if idle == 0 or share < options.note_share then
+      -- Pauses that nothing explains may be the loader's: without ranges and OS calls nobody can tell.
+      if not trace:available "os_calls" and not trace:fact "loader.range_ns_per_step" and trace:idle { cause = "unknown" }:union_ns() >= options.share * trace:fact "steps.total_ns" then
+        return nil, "the GPU idles for a good part of the step, and nothing recorded tells what the host did then", "--trace=cuda,nvtx,osrt, with an NVTX range around the loader (\"dataloader\")"
+      end
+      return {}
+    end
 
     local step = trace:fact "step.mean_ns"
     local idle_a_step = idle / trace:fact "steps.count"

@@ -30,7 +30,7 @@ return {
     local streamed = trace:streamed_uploads { min_bytes = options.min_bytes }:minus(trips)
     if pairs_found < options.pairs_per_step * steps then trips, pairs_found = trips:minus(trips), 0 end
     local copies = trips:plus(streamed)
-    if copies:count() == 0 then return {} end
+    if copies:union_ns() == 0 then return {} end
 
     -- Idle time next to such a copy: waiting until it is done, or until the next may start.
     local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "dependency", "launch", "unknown" } }

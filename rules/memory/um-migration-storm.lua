@@ -21,7 +21,12 @@ return {
   evaluate = function(trace, options)
     local all = trace:ops { direction = "um_*" }
     local moves = all:where { cause = { "fault", "speculative", "eviction", "access_counter", "" } }
-    if moves:count() == 0 then return {} end
+    if moves:count() == 0 then
+      if trace:fact "device.coherent" == 1 then
+        return nil, "on this GPU memory from malloc migrates by access counters, of which a report has no rows: that none were recorded proves nothing", ""
+      end
+      return {}
+    end
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local memory = trace:ops { kind = { "copy", "set" } }:sum "duration_ns"
     local memory_share = moves:sum "duration_ns" / memory
