@@ -713,6 +713,10 @@ void read_availability(const Database& db, const bool whole, const std::set<std:
   std::sort(diagnostics.begin(), diagnostics.end());
   for (auto& [time, severity, text] : diagnostics) trace.diagnostics.push_back({severity, std::move(text)});
 
+  std::vector<bool> seen(trace.names.size());
+  std::vector<NameId> called;  // each name once
+  for (const NameId n : trace.calls.name)
+    if (!seen[n]) seen[n] = true, called.push_back(n);
   const auto count = [&](Source s) -> std::size_t {
     const auto ops = [&](auto wanted) {
       std::size_t n = 0;
@@ -750,11 +754,11 @@ void read_availability(const Database& db, const bool whole, const std::set<std:
       const std::vector<std::string> tables = strings(schema()["table"][k]["tables"]);
       return std::any_of(tables.begin(), tables.end(), [&](const std::string& t) { return db.has_table(t); });
     });
-    const auto lost = lost_if.empty() ? trace.calls.name.end() : std::find_if(trace.calls.name.begin(), trace.calls.name.end(), [&](NameId n) { return matches(lost_if, trace.names[n]); });
+    const auto lost = std::find_if(called.begin(), called.end(), [&](NameId n) { return matches(lost_if, trace.names[n]); });
     if (blind != trace.diagnostics.end()) a = {Collected::not_collected, fmt::format("the profiler says: {}", shortened(blind->text, 160)), a.record_with};
     else if (unreadable) a = {Collected::unknown, "their table could not be read", a.record_with};
     else if (left_out) a = {Collected::unknown, "the export was limited to other tables; export the report again without --tables", a.record_with};
-    else if (lost != trace.calls.name.end()) a = {Collected::not_collected, fmt::format("{} was called, but nothing of it was recorded on the GPU", trace.names[*lost]), a.record_with};
+    else if (lost != called.end()) a = {Collected::not_collected, fmt::format("{} was called, but nothing of it was recorded on the GPU", trace.names[*lost]), a.record_with};
     else if (capture.empty()) a = {Collected::unknown, "the report holds none, and this version of the export does not say whether they were recorded", a.record_with};
     else if (asked_for) a = {Collected::nothing_happened, "recorded, and none occurred", a.record_with};
     else a = {Collected::not_collected, "the recording was made without them", a.record_with};
@@ -765,7 +769,7 @@ void read_availability(const Database& db, const bool whole, const std::set<std:
   Availability& nodes = trace.availability(Source::graph_nodes);
   if (whole_graphs) nodes = {Collected::not_collected, "CUDA graphs were traced as a whole, so the kernels inside them do not show", nodes.record_with};
   else if (std::find(trace.ops.in_graph.begin(), trace.ops.in_graph.end(), 1) == trace.ops.in_graph.end() &&
-           std::any_of(trace.calls.name.begin(), trace.calls.name.end(), [&](NameId n) { return matches({"cudaGraphLaunch*", "cuGraphLaunch*"}, trace.names[n]); })) {
+           std::any_of(called.begin(), called.end(), [&](NameId n) { return matches({"cudaGraphLaunch*", "cuGraphLaunch*"}, trace.names[n]); })) {
     trace.problems.push_back("CUDA graphs were launched, but nothing of them was recorded on the GPU");
     for (const Source s : {Source::graph_nodes, Source::kernels}) trace.availability(s) = {Collected::not_collected, "CUDA graphs were launched, but nothing of them was recorded on the GPU", nodes.record_with};
   } else nodes = {trace.availability(Source::kernels).known() ? Collected::yes : Collected::unknown, trace.availability(Source::kernels).reason, nodes.record_with};
