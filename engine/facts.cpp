@@ -8,6 +8,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "flops.hpp"
+
 namespace gh {
 namespace {
 
@@ -66,6 +68,32 @@ FactValue sample_mean(const Analysis& a, const char* metric) {
       if (a.devices[d].device == a.trace.samples.device[r] && overlap(a.account.devices[d].window, Span{a.trace.samples.start[r], a.trace.samples.start[r] + 1}) > 0) sum += a.trace.samples.value[r], ++n;
   }
   return per(sum / 100, n, "this metric was not sampled within the steps");
+}
+
+// Blocks against SMs, weighted by the time of kernels.
+FactValue sm_fill(const Analysis& a) {
+  double full = 0, all = 0;
+  for (const DeviceSteps& d : a.devices) {
+    const double sms = a.trace.devices[d.device].sm_count;
+    if (sms <= 0) return Unknown{"the report does not tell how many SMs the GPU has"};
+    for (const Row op : d.ops) {
+      if (a.trace.ops.kind[op] != OpKind::kernel || a.kernel_class(op) == "collective") continue;
+      const auto ns = static_cast<double>(a.trace.span_of(op).length());
+      full += ns * std::min(1.0, a.trace.ops.blocks[op] / sms), all += ns;
+    }
+  }
+  return per(full, all, "there were no kernels");
+}
+
+FactValue sm_efficiency(const Analysis& a) {
+  if (const FactValue sampled = sample_mean(a, "SMs Active"); std::holds_alternative<double>(sampled)) return sampled;
+  const FactValue fill = sm_fill(a);
+  if (!a.trace.availability(Source::graph_nodes).known()) return Unknown{a.trace.availability(Source::graph_nodes).reason};
+  if (!std::holds_alternative<double>(fill)) return fill;
+  double busy = 0;
+  for (std::size_t c = 0; c < a.account.causes.size(); ++c)
+    if (a.account.causes[c].starts_with("compute.") && a.account.causes[c] != "compute.device_copy") busy += static_cast<double>(a.account.total_ns(a.account.causes[c]));
+  return per(std::get<double>(fill) * busy, static_cast<double>(a.total_ns()), "no GPU did any work in this report");
 }
 
 // The most bytes of device memory in use at once, counted from what was allocated before the recording on.
@@ -196,6 +224,24 @@ std::vector<Fact> basic_facts() {
        }},
       {"kernels.per_step", Unit::count, "Kernels a step, those inside whole graphs not counted.", per_step(Source::kernels, [](const Analysis& a) { return is_kernel(a); }, ones)},
       {"kernels.mean_ns", Unit::ns, "The mean duration of a kernel.", needs(Source::kernels, [](const Analysis& a) { return per(sum_ops(a, is_kernel(a), length_of(a)), sum_ops(a, is_kernel(a), one), "there were no kernels"); })},
+      {"kernels.sm_fill_fraction", Unit::fraction, "How full kernels' grids make the GPU: blocks against SMs, at most 1, weighted by time. A ceiling of SM efficiency while kernels run.", needs(Source::kernels, sm_fill)},
+      {"sm.efficiency_fraction", Unit::fraction, "SMs at work, of the steps: sampled where GPU metrics were, otherwise a ceiling from blocks against SMs.", sm_efficiency},
+      {"gemm.flops_per_step", Unit::count, "Floating-point operations of matrix products and attention a step, from the shapes that ranges carry (emit_nvtx with record_shapes).",
+       needs(Source::ranges, [](const Analysis& a) {
+         const auto flops = product_flops(a);
+         return flops ? per(*flops, static_cast<double>(a.step_count()), "no steps") : FactValue(Unknown{"no range carries the shapes of products; record under torch.autograd.profiler.emit_nvtx(record_shapes=True)"});
+       })},
+      {"mfu.fraction", Unit::fraction, "Model FLOPs utilization: those operations against the GPU's peak in FP16 and BF16.",
+       needs_device([](const Analysis& a, const Device& d) -> FactValue {
+         const auto flops = product_flops(a);
+         if (!flops) return Unknown{"no range carries the shapes of products; see mfu.upper_bound_fraction"};
+         return per(*flops, a.classes.peaks(d).half * static_cast<double>(a.total_ns()) / 1e9, "the GPU's peak is not known");
+       })},
+      {"mfu.upper_bound_fraction", Unit::fraction, "The most that it can be: time in matrix products and fused attention, each at the peak of its tier, of the steps.",
+       needs(Source::kernels, [](const Analysis& a) {
+         const auto bound = mfu_upper_bound(a);
+         return bound ? FactValue(*bound) : FactValue(Unknown{"the GPU's peak is not known"});
+       })},
       {"copies.h2d_bytes_per_step", Unit::bytes, "Copied from host to device a step.", per_step(Source::copies, copied(CopyKind::h2d), bytes)},
       {"copies.d2h_bytes_per_step", Unit::bytes, "Copied from device to host a step.", per_step(Source::copies, copied(CopyKind::d2h), bytes)},
       {"copies.h2d_bytes_per_s", Unit::bytes_per_s, "Bandwidth of copies from host to device while they ran.", bandwidth(CopyKind::h2d)},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "flops.hpp"
 #include "render.hpp"
 #include "text.hpp"
 
@@ -94,6 +95,16 @@ std::string heading(const Analysis& a, const TextStyle& style, const Paint& pain
   return out;
 }
 
+// Busy is not efficient: beside it stands how much of the GPU's peak the model can have reached.
+std::string mfu_text(const Analysis& a) {
+  const auto bound = a.has_steps() ? mfu_upper_bound(a) : std::nullopt;
+  if (!bound || *bound == 0) return "";
+  const auto flops = product_flops(a);
+  double peak = 0;  // operations that all devices could have done
+  for (std::size_t d = 0; d < a.devices.size(); ++d) peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half * static_cast<double>(total(a.account.devices[d].window)) / 1e9;
+  return flops ? ", MFU " + percent(*flops / peak) : ", MFU at most " + percent(*bound);
+}
+
 std::string account_table(const Analysis& a, const TextStyle& style, const Paint& paint) {
   const Ns all = a.total_ns();
   if (all == 0) return "";
@@ -124,7 +135,7 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
   for (const Line& l : lines) out += row(l) + '\n';
   Ns busy = 0;
   for (const DeviceAccount& d : a.account.devices) busy += total(d.busy);
-  const std::string sum = fmt::format("  {} {:>10} {:>6}", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %"), of_it = "GPU busy " + percent(static_cast<double>(busy) / static_cast<double>(all));
+  const std::string sum = fmt::format("  {} {:>10} {:>6}", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %"), of_it = "GPU busy " + percent(static_cast<double>(busy) / static_cast<double>(all)) + mfu_text(a);
   out += sum + (sum.size() + 2 + of_it.size() <= style.width ? "  " : "\n  ") + of_it + '\n';
   return out;
 }
