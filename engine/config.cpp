@@ -8,21 +8,65 @@
 namespace gh {
 namespace {
 
+const std::vector<ConfigKey> keys{
+    {"rules", "list of strings", "Folders with the team's own rules, from the file's folder on."},
+    {"select", "list of strings", "Only these rules: ids or categories."},
+    {"ignore", "list of strings", "Not these rules: ids or categories."},
+    {"fail_on", "string", "Exit with 1 where a finding is at least this severe: \"error\", \"warning\" or \"note\"."},
+    {"rule", "table", "[rule.ID] sets the options of one rule, as `gh-advise explain ID` lists them, and `severity` of all its findings."},
+    {"suppress", "list of tables", "[[suppress]] takes a finding out that the team has decided to live with."},
+    {"suppress.rule", "string", "Its rule's id."},
+    {"suppress.subject", "string", "A glob for its subject; \"*\" where it is not given."},
+    {"suppress.reason", "string", "Why. Required."},
+    {"suppress.until", "date", "The last day on which it holds: 2026-12-31."},
+    {"kernel_class", "list of tables", "[[kernel_class]] tells what the team's own kernels are; asked before the program's classes (schemas/kernels.toml)."},
+    {"kernel_class.class", "string", "A class of schemas/kernels.toml, or a new one."},
+    {"kernel_class.match", "list of strings", "Regular expressions (RE2), found anywhere in the demangled name, in either case."},
+    {"kernel_class.except", "list of strings", "Names that are not meant."},
+    {"kernel_class.doc", "string", "What it is, for people."},
+    {"gpu", "list of tables", "[[gpu]] tells the peak rates of a GPU that schemas/gpus.toml does not list, or of one that is capped."},
+    {"gpu.match", "string or list of strings", "Regular expressions for its name."},
+    {"gpu.name", "string", "What to call it."},
+    {"gpu.compute_capability", "list of numbers", "As [9, 0]."},
+    {"gpu.sm_count", "number", "Streaming multiprocessors of the whole GPU."},
+    {"gpu.fp32_tflops", "number", "Peak of the CUDA cores in FP32."},
+    {"gpu.tf32_tflops", "number", "Peak of the tensor cores in TF32, dense."},
+    {"gpu.half_tflops", "number", "Peak in FP16 and BF16, dense."},
+    {"gpu.fp8_tflops", "number", "Peak in FP8, dense."},
+    {"gpu.memory_gb", "number", "Device memory, in 10^9 bytes."},
+    {"gpu.memory_gb_per_s", "number", "Its bandwidth."},
+    {"gpu.host_link", "string", "The link to the host: \"PCIe 5 x16\"."},
+    {"gpu.host_link_gb_per_s", "number", "What it carries one way, in practice."},
+    {"gpu.coherent", "true or false", "Whether host and device share their memory (NVLink-C2C)."},
+    {"gpu.tensor_cores", "true or false", "Whether it has tensor cores."},
+    {"ranges", "table", "[ranges] tells how the team's ranges are called: regular expressions (RE2), asked beside those of schemas/ranges.toml."},
+    {"ranges.step", "list of strings", "Ranges that enclose a training step; looked for before all others."},
+    {"ranges.loader", "list of strings", "In these the launching thread fetches its next batch."},
+    {"ranges.optimizer", "list of strings", "In these parameters are updated."},
+    {"ranges.checkpoint", "list of strings", "In these the state of the run is written."},
+    {"ranges.evaluation", "list of strings", "In these the model is tried on other data."},
+    {"ranges.garbage_collection", "list of strings", "In these Python collects garbage."},
+};
+
 std::string at(const std::string& path, const toml::node& node) { return fmt::format("{}:{}:{}", path, node.source().begin.line, node.source().begin.column); }
 
-// Refuses keys that nobody reads, and values of the wrong kind.
-void check_keys(const toml::table& table, const std::string& path, const std::vector<std::pair<std::string, toml::node_type>>& known) {
+// Refuses what is not among the keys of a table ("" for the file itself), and values of another type.
+void check_keys(const toml::table& table, const std::string& path, const std::string& prefix) {
   std::vector<std::string> names;
-  for (const auto& [name, type] : known) names.push_back(name);
+  for (const ConfigKey& k : keys) {
+    const std::string_view name = k.name;
+    const std::size_t dot = name.find('.');
+    if ((dot == name.npos ? "" : name.substr(0, dot)) == prefix) names.emplace_back(dot == name.npos ? name : name.substr(dot + 1));
+  }
   for (const auto& [key, value] : table) {
-    const auto entry = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == key.str(); });
-    if (entry == known.end()) throw Error(fmt::format("{}:{}:{}: unknown key '{}'{}", path, key.source().begin.line, key.source().begin.column, printable(key.str()), did_you_mean(key.str(), names)));
-    const bool number = entry->second == toml::node_type::floating_point && value.is_number();
-    if (entry->second != toml::node_type::none && value.type() != entry->second && !number) {
-      const char* wanted = entry->second == toml::node_type::array ? "a list" : entry->second == toml::node_type::table ? "a table" : entry->second == toml::node_type::string ? "a string"
-                           : entry->second == toml::node_type::boolean ? "true or false" : "a number";
-      throw Error(fmt::format("{}: '{}' has to be {}", at(path, value), key.str(), wanted));
-    }
+    if (std::find(names.begin(), names.end(), key.str()) == names.end())
+      throw Error(fmt::format("{}:{}:{}: unknown key '{}'{}", path, key.source().begin.line, key.source().begin.column, printable(key.str()), did_you_mean(key.str(), names)));
+    const std::string name = prefix.empty() ? std::string(key.str()) : fmt::format("{}.{}", prefix, key.str());
+    const std::string_view type = std::find_if(keys.begin(), keys.end(), [&](const ConfigKey& k) { return name == k.name; })->type;
+    const bool good = type == "string" ? value.is_string() : type == "number" ? value.is_number() : type == "table" ? value.is_table() : type == "true or false" ? value.is_boolean()
+                      : type == "date" ? value.is_date() : type.starts_with("list") ? value.is_array() : true;
+    const char* wanted = type == "string" ? "a string" : type == "number" ? "a number" : type == "table" ? "a table" : type == "true or false" ? "true or false" : type == "date" ? "a date, as in 2026-12-31" : "a list";
+    if (!good) throw Error(fmt::format("{}: '{}' has to be {}", at(path, value), key.str(), wanted));
   }
 }
 
@@ -37,14 +81,15 @@ std::vector<std::string> strings(const toml::table& table, std::string_view key,
   return out;
 }
 
-void check_tables(const toml::table& table, std::string_view key, const std::string& path, const std::vector<std::pair<std::string, toml::node_type>>& known, std::string_view required) {
+void check_tables(const toml::table& table, std::string_view key, const std::string& path, std::string_view required, std::string_view also = "match") {
   const toml::array* list = table[key].as_array();
   if (!list) return;
   for (const toml::node& item : *list) {
     const toml::table* entry = item.as_table();
     if (!entry) throw Error(fmt::format("{}: write [[{}]] for each", at(path, item), key));
-    check_keys(*entry, path, known);
-    if (!(*entry)[required] || !(*entry)["match"]) throw Error(fmt::format("{}: [[{}]] needs '{}' and 'match'", at(path, item), key, required));
+    check_keys(*entry, path, std::string(key));
+    if (!(*entry)[required] || !(*entry)[also]) throw Error(fmt::format("{}: [[{}]] needs '{}' and '{}'", at(path, item), key, required, also));
+    if (also != "match") continue;
     // Classes become names of causes and facts.
     if (const auto name = (*entry)["class"].value<std::string>(); name && (name->empty() || name->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos))
       throw Error(fmt::format("{}: a class is named with lower-case letters, digits and '_', not '{}'", at(path, *(*entry)["class"].node()), printable(*name)));
@@ -63,7 +108,6 @@ Config::Config(Config&&) noexcept = default;
 Config& Config::operator=(Config&&) noexcept = default;
 
 Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.string())) {
-  using enum toml::node_type;
   // A directory can be opened and then reads as nothing, which would be taken for a configuration without settings.
   if (std::error_code ec; std::filesystem::is_directory(path, ec)) throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", shown_path_));
   try {
@@ -73,30 +117,43 @@ Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.s
     if (position.line == 0) throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", shown_path_));
     throw Error(fmt::format("{}:{}:{}: {}", shown_path_, position.line, position.column, printable(e.description())));
   }
-  check_keys(*table_, shown_path_, {{"rules", array}, {"select", array}, {"ignore", array}, {"fail_on", string}, {"rule", table}, {"kernel_class", array}, {"gpu", array}, {"ranges", table}});
+  check_keys(*table_, shown_path_, "");
   for (const std::string& directory : strings(*table_, "rules", shown_path_)) rule_directories.push_back(path.parent_path() / directory);
   select = strings(*table_, "select", shown_path_), ignore = strings(*table_, "ignore", shown_path_);
   if (const auto severity = (*table_)["fail_on"].value<std::string>()) fail_on = parse_severity(*severity, at(shown_path_, *(*table_)["fail_on"].node()));
-  check_tables(*table_, "kernel_class", shown_path_, {{"class", string}, {"match", array}, {"except", array}, {"doc", string}}, "class");
-  check_tables(*table_, "gpu", shown_path_,
-               {{"match", none}, {"name", string}, {"compute_capability", array}, {"sm_count", floating_point}, {"fp32_tflops", floating_point}, {"tf32_tflops", floating_point},
-                {"half_tflops", floating_point}, {"fp8_tflops", floating_point}, {"memory_gb", floating_point}, {"memory_gb_per_s", floating_point}, {"host_link", string},
-                {"host_link_gb_per_s", floating_point}, {"coherent", boolean}, {"tensor_cores", boolean}},
-               "name");
+  check_tables(*table_, "kernel_class", shown_path_, "class");
+  check_tables(*table_, "gpu", shown_path_, "name");
+  check_tables(*table_, "suppress", shown_path_, "rule", "reason");
   if (const toml::table* ranges = (*table_)["ranges"].as_table()) {
-    std::vector<std::pair<std::string, toml::node_type>> keys{{"step", array}};
-    for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) keys.emplace_back(name_of(static_cast<Phase>(p)), array);
-    check_keys(*ranges, shown_path_, keys);
-    for (const auto& [key, type] : keys) strings(*ranges, key, shown_path_);
+    check_keys(*ranges, shown_path_, "ranges");
+    for (const auto& [key, value] : *ranges) strings(*ranges, key.str(), shown_path_);
   }
+  if (const toml::array* list = (*table_)["suppress"].as_array())
+    for (const toml::node& item : *list) {
+      const toml::table& entry = *item.as_table();
+      const auto text = [&](std::string_view key, const char* otherwise) { return printable(entry[key].value_or(std::string(otherwise))); };
+      Suppression s{text("rule", ""), text("subject", "*"), text("reason", ""), "", fmt::format("{}:{}", shown_path_, item.source().begin.line)};
+      if (const auto until = entry["until"].value<toml::date>()) s.until = fmt::format("{:04}-{:02}-{:02}", until->year, until->month, until->day);
+      if (s.reason.find_first_not_of(' ') == std::string::npos) throw Error(fmt::format("{}: a suppression needs a reason", at(shown_path_, item)));
+      suppressions.push_back(std::move(s));
+    }
 }
+
+std::string Config::where(std::string_view key) const {
+  const toml::node* node = table_->get(key);
+  return node ? fmt::format("{}:{}", shown_path_, node->source().begin.line) : "";
+}
+
+const std::vector<ConfigKey>& config_keys() { return keys; }
 
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {
   std::map<std::string, RuleSettings> all;
-  const toml::table* tables = (*table_)["rule"].as_table();
-  if (!tables) return all;
   std::vector<std::string> ids;
   for (const Rule& r : rules) ids.push_back(r.id);
+  for (const Suppression& s : suppressions)
+    if (std::find(ids.begin(), ids.end(), s.rule) == ids.end()) throw Error(fmt::format("{}: there is no rule '{}' to suppress{}", s.where, s.rule, did_you_mean(s.rule, ids)));
+  const toml::table* tables = (*table_)["rule"].as_table();
+  if (!tables) return all;
   for (const auto& [id, node] : *tables) {
     const auto rule = std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == id.str(); });
     if (rule == rules.end()) throw Error(fmt::format("{}: there is no rule '{}'{}", at(shown_path_, node), printable(id.str()), did_you_mean(id.str(), ids)));
@@ -108,12 +165,14 @@ std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule
     for (const auto& [key, value] : *table) {
       if (key.str() == "severity") {
         settings.severity = parse_severity(value.value_or(std::string()), at(shown_path_, value));
+        settings.origins["severity"] = fmt::format("{}:{}", shown_path_, value.source().begin.line);
         continue;
       }
       const auto option = rule->options.find(std::string(key.str()));
       if (option == rule->options.end())
         throw Error(fmt::format("{}:{}:{}: rule '{}' has no option '{}'{}", shown_path_, key.source().begin.line, key.source().begin.column, id.str(), printable(key.str()), did_you_mean(key.str(), names)));
       OptionValue& set = settings.options[option->first];
+      settings.origins[option->first] = fmt::format("{}:{}", shown_path_, value.source().begin.line);
       const OptionValue& standard = option->second.value;
       if (std::holds_alternative<double>(standard) && value.is_number()) set = *value.value<double>();
       else if (std::holds_alternative<bool>(standard) && value.is_boolean()) set = *value.value<bool>();

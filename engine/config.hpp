@@ -13,8 +13,16 @@ namespace toml { inline namespace v3 { class table; } }
 
 namespace gh {
 
-/// The configuration as read. Keys: rules, select, ignore, fail_on, [rule.ID] (severity and the rule's options), [[kernel_class]],
-/// [[gpu]] and [ranges] (step, loader), the last three as in schemas/.
+/// A key of the configuration, for its documentation.
+struct ConfigKey {
+  const char* name;  ///< "ignore", "suppress.reason"
+  const char* type;  ///< "list of strings"
+  const char* doc;
+};
+/// Every key there is. What is not listed here is refused.
+const std::vector<ConfigKey>& config_keys();
+
+/// The configuration as read.
 class Config {
  public:
   Config();                                                  ///< nothing set
@@ -26,7 +34,11 @@ class Config {
   std::vector<std::filesystem::path> rule_directories;       ///< relative ones are from the file's folder
   std::vector<std::string> select, ignore;
   std::optional<Severity> fail_on;
+  std::vector<Suppression> suppressions;
 
+  const std::string& path() const { return shown_path_; }    ///< of the file, printable; "" without one
+  /// Where a key of the file's top level stands, "gh-advise.toml:3"; "" where it is not set.
+  std::string where(std::string_view key) const;
   /// Settings of rules, checked against the rules there are. Throws Error for an unknown rule or option, or a value of the wrong type.
   std::map<std::string, RuleSettings> rule_settings(const std::vector<Rule>& rules) const;
   /// Adds the team's kernel classes, GPUs and range patterns.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 namespace gh {
@@ -33,6 +34,28 @@ void rank(std::vector<Finding>& findings) {
   findings.erase(first_follower, findings.end());
   for (auto f = followers.rbegin(); f != followers.rend(); ++f)
     findings.insert(std::next(std::find_if(findings.begin(), findings.end(), [&](const Finding& root) { return root.rule == f->follows_from; })), *f);
+}
+
+const char* name_of(SuppressionState s) {
+  constexpr const char* names[] = {"used", "unused", "expired", "not_checked"};
+  return names[static_cast<std::size_t>(s)];
+}
+
+void suppress(Report& report, const std::vector<Suppression>& suppressions, const std::string& today) {
+  for (const Suppression& s : suppressions) {
+    SuppressionState state = SuppressionState::expired;
+    if (s.until.empty() || today <= s.until) {
+      const auto matches = [&](const Finding& f) { return f.rule == s.rule && glob_match(s.subject, f.subject); };
+      const auto first = std::stable_partition(report.findings.begin(), report.findings.end(), std::not_fn(matches));
+      const bool looked = std::find(report.clean.begin(), report.clean.end(), s.rule) != report.clean.end() ||
+                          std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return f.rule == s.rule; });
+      state = first != report.findings.end() ? SuppressionState::used : looked ? SuppressionState::unused : SuppressionState::not_checked;
+      report.suppressed.insert(report.suppressed.end(), std::make_move_iterator(first), std::make_move_iterator(report.findings.end()));
+      report.findings.erase(first, report.findings.end());
+    }
+    report.suppressions.emplace_back(s, state);
+  }
+  rank(report.findings);  // what followed from a root that is now suppressed stands for itself
 }
 
 }  // namespace gh

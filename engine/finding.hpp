@@ -51,13 +51,31 @@ struct Finding {
 struct NotChecked { std::string rule, reason, record_with; };
 struct Failed { std::string rule, error; };
 
+/// A finding that a team has decided to live with, for a reason and perhaps until a day.
+struct Suppression {
+  std::string rule;
+  std::string subject;                ///< a glob
+  std::string reason;
+  std::string until;                  ///< the last day on which it holds, "2026-12-31", or "" for good
+  std::string where;                  ///< "gh-advise.toml:12"
+};
+
+/// What became of a suppression on one report. `unused`: its rule looked and found nothing that it would suppress.
+enum class SuppressionState : std::uint8_t { used, unused, expired, not_checked };
+const char* name_of(SuppressionState);
+
 /// The outcome of all rules on one report.
 struct Report {
   std::vector<Finding> findings;      ///< the best fix first
   std::vector<std::string> clean;     ///< rules that looked and found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
+  std::vector<Finding> suppressed;    ///< taken out of `findings`
+  std::vector<std::pair<Suppression, SuppressionState>> suppressions;
 };
+
+/// Takes what the team lives with out of the findings. `today` is a day like "2026-11-21".
+void suppress(Report& report, const std::vector<Suppression>& suppressions, const std::string& today);
 
 /// Sixteen hexadecimal digits of what does not change from one recording to the next: rule and subject.
 std::string fingerprint(const Finding& finding);

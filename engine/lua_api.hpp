@@ -13,11 +13,14 @@ namespace gh {
 
 /// One function of the rule API.
 struct ApiEntry {
-  const char* name;       ///< "trace:ops" or "selection:where"
-  const char* signature;  ///< "(filter?) -> selection"
+  const char* name;       ///< "trace:ops", "selection:where", "string.glob"
+  const char* signature;  ///< "(filter?) -> selection"; "" for what Lua itself has
   const char* doc;
 };
 const std::vector<ApiEntry>& api_entries();
+
+/// Whether an entry is one of Lua's own ("string.format", "pairs") or ours.
+inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }
 
 /// What a rule's functions work on; it has to outlive the Lua state.
 struct ApiHost {

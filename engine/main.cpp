@@ -5,15 +5,19 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <thread>
 
 #include "config.hpp"
+#include "docs.hpp"
+#include "new_rule.hpp"
 #include "read_nsys.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
@@ -105,7 +109,8 @@ void write(const std::string& text, const std::optional<std::string>& output) {
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories;
-  std::string format = "text", config_path, fail_on, steps, rule_id, test_directory, fixtures;
+  std::string format = "text", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory;
+  bool update = false;
   std::optional<std::string> output, range;
   std::optional<int> device, rank;
 };
@@ -139,7 +144,8 @@ struct Setup {
     all_rules = own_rules();
     std::vector<std::filesystem::path> directories = config.rule_directories;
     directories.insert(directories.end(), o.rule_directories.begin(), o.rule_directories.end());
-    for (const auto& directory : directories) add_rules(all_rules, rules_in(directory), notes);
+    for (std::size_t i = 0; i < directories.size(); ++i)
+      add_rules(all_rules, rules_in(directories[i], i < config.rule_directories.size() ? config.where("rules") + ": rules:" : "--rules"), notes);
     for (const std::string& note : notes) fmt::print(stderr, "gh-advise: note: {}\n", note);
   }
 
@@ -152,6 +158,34 @@ struct Setup {
     config.extend(classes);
     return Analysis(read_nsys(report), std::move(classes), selection);
   }
+};
+
+std::string today() {
+  const std::chrono::year_month_day day{std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()), static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+}
+
+// What became of each suppression over all reports: one that is used by any is in use.
+class SuppressionsOfAll {
+ public:
+  void add(const Report& report) {
+    for (const auto& [s, state] : report.suppressions) {
+      const auto [it, first] = states_.try_emplace(s.where, s, state);
+      if (!first && (state == SuppressionState::used || it->second.second == SuppressionState::not_checked)) it->second.second = state;
+    }
+  }
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (const auto& [where, entry] : states_) {
+      const auto& [s, state] = entry;
+      if (state == SuppressionState::expired) notes.push_back(fmt::format("{}: the suppression of {} expired after {}; fix it, or decide anew", where, s.rule, s.until));
+      if (state == SuppressionState::unused) notes.push_back(fmt::format("{}: the suppression of {} matches nothing any more; take it out", where, s.rule));
+    }
+    return notes;
+  }
+
+ private:
+  std::map<std::string, std::pair<Suppression, SuppressionState>> states_;  // by place
 };
 
 int check(const Options& o) {
@@ -167,6 +201,7 @@ int check(const Options& o) {
   std::string text;
   std::vector<std::string> failures, broken;
   std::vector<std::string> objects;
+  SuppressionsOfAll suppressions;
   bool met = false;
   {
     Progress progress(o.reports.size());
@@ -176,7 +211,9 @@ int check(const Options& o) {
         const Analysis analysis = setup.analyse(o.reports[i], selection);
         progress.say("checking " + printable(o.reports[i]), i);
         const Facts facts(analysis);
-        const Report report = evaluate(rules, analysis, facts, settings);
+        Report report = evaluate(rules, analysis, facts, settings);
+        suppress(report, setup.config.suppressions, today());
+        suppressions.add(report);
         if (o.format == "json") objects.push_back(render_json(analysis, report));
         else text += (text.empty() ? "" : "\n") + render_text(analysis, report, style);
         // A gate that passes because nothing could be looked at would pass on every broken recording.
@@ -193,6 +230,7 @@ int check(const Options& o) {
     else if (!objects.empty()) text = fmt::format("[\n{}]\n", fmt::join(objects, ",\n"));
   }
   if (!text.empty()) write(text, o.output);
+  for (const std::string& note : suppressions.notes()) fmt::print(stderr, "gh-advise: note: {}\n", note);
   for (const std::string& e : broken) fmt::print(stderr, "gh-advise: {}\n", e);
   for (const std::string& e : failures) fmt::print(stderr, "gh-advise: {}\n", e);
   return !broken.empty() || !failures.empty() ? could_not : met ? threshold_met : done;
@@ -229,10 +267,48 @@ int explain(const Options& o) {
   throw Error(fmt::format("there is no rule '{}'{}; `gh-advise rules` lists them", printable(o.rule_id), did_you_mean(o.rule_id, ids)));
 }
 
+// The recorded reports that the build unpacks lie beside the program.
+std::filesystem::path fixtures_beside_program() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fixtures"; }
+
+// Writes a file that must not be there yet.
+void write_new(const std::filesystem::path& path, const std::string& text) {
+  if (std::error_code ec; std::filesystem::exists(path, ec)) throw Error(fmt::format("{}: is there already; choose another name or folder", printable(path.string())));
+  write(text, path.string());
+}
+
+int new_rule(const Options& o) {
+  const std::size_t slash = o.rule_id.find('/');
+  const NewRule made = make_rule(slash == std::string::npos ? "" : o.rule_id.substr(0, slash), slash == std::string::npos ? o.rule_id : o.rule_id.substr(slash + 1));
+  const std::filesystem::path folder = std::filesystem::path(o.directory) / made.category;
+  std::error_code ec;
+  std::filesystem::create_directories(folder, ec);
+  if (ec) throw Error(fmt::format("--in {}: cannot be made: {}", printable(o.directory), ec.message()));
+  const std::filesystem::path rule = folder / (made.id + ".lua"), test = folder / (made.id + ".test.lua");
+  write_new(rule, made.rule), write_new(test, made.test);
+  write(fmt::format("{}\n{}\nEdit both, then run: gh-advise test {}\n", printable(rule.string()), printable(test.string()), printable(o.directory)), {});
+  return done;
+}
+
+int write_docs(const Options& o) {
+  const Setup setup(o);
+  for (const Page& page : documentation(setup.all_rules, fixtures_beside_program())) {
+    const std::filesystem::path path = std::filesystem::path(o.directory) / page.path;
+    std::error_code ec;
+    std::filesystem::create_directories(path.parent_path(), ec);
+    if (ec) throw Error(fmt::format("--out {}: cannot be made: {}", printable(o.directory), ec.message()));
+    write(page.text, path.string());
+  }
+  return done;
+}
+
+int show_config(const Options& o) {
+  const Setup setup(o);
+  write(render_config(setup.config, setup.all_rules), {});
+  return done;
+}
+
 int test_rules(const Options& o) {
-  // The recorded reports that the build unpacks lie beside the program.
-  const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fixtures";
-  const RuleTestResult result = run_rule_tests(o.test_directory, o.fixtures.empty() ? beside : std::filesystem::path(o.fixtures));
+  const RuleTestResult result = run_rule_tests(o.test_directory, {o.fixtures.empty() ? fixtures_beside_program() : std::filesystem::path(o.fixtures), o.filter, o.update});
   write(result.output, {});
   return result.failed > 0 ? threshold_met : done;
 }
@@ -292,7 +368,20 @@ int run(int argc, char** argv) {
 
   CLI::App* test_command = app.add_subcommand("test", "Run the tests of the rules in a folder");
   test_command->add_option("DIR", o.test_directory, "A folder with *.test.lua beside the rules")->required();
+  test_command->add_option("--filter", o.filter, "Only cases, or rules, whose name matches (* and ? allowed)")->type_name("NAME");
+  test_command->add_flag("--update", o.update, "Write the snapshots anew that cases expect");
   test_command->add_option("--fixtures", o.fixtures, "Where the reports lie that cases name (default: fixtures/ beside the program)")->type_name("DIR");
+
+  CLI::App* new_rule_command = app.add_subcommand("new-rule", "Write a rule and its test, to be edited");
+  new_rule_command->add_option("RULE", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
+  new_rule_command->add_option("--in", o.directory, "The team's folder of rules")->required()->type_name("DIR");
+
+  CLI::App* docs_command = app.add_subcommand("docs", "Write the documentation: rules, facts, the rule API, configuration, formats");
+  docs_command->add_option("--out", o.directory, "The folder to write to")->required()->type_name("DIR");
+  rule_options(docs_command);
+
+  CLI::App* config_command = app.add_subcommand("config", "Print the configuration in effect, and where each value comes from");
+  rule_options(config_command);
 
   std::vector<std::string> commands;
   for (const CLI::App* c : app.get_subcommands([](CLI::App*) { return true; })) commands.push_back(c->get_name());
@@ -336,6 +425,9 @@ int run(int argc, char** argv) {
   if (facts_command->parsed()) return list_facts(o);
   if (rules_command->parsed()) return list_rules(o);
   if (explain_command->parsed()) return explain(o);
+  if (new_rule_command->parsed()) return new_rule(o);
+  if (docs_command->parsed()) return write_docs(o);
+  if (config_command->parsed()) return show_config(o);
   return test_rules(o);
 }
 

@@ -85,9 +85,13 @@ std::string render_json(const Analysis& a, const Report& report) {
   Json findings = Json::array(), not_checked = Json::array(), failed = Json::array();
   for (const Finding& f : report.findings) findings.push_back(finding_json(f));
   for (const NotChecked& n : report.not_checked) not_checked.push_back({{"rule", n.rule}, {"reason", n.reason}, {"record_with", or_null(n.record_with)}});
+  Json suppressed = Json::array(), suppressions = Json::array();
+  for (const Finding& f : report.suppressed) suppressed.push_back(finding_json(f));
+  for (const auto& [s, state] : report.suppressions)
+    suppressions.push_back({{"rule", s.rule}, {"subject", s.subject}, {"reason", s.reason}, {"until", or_null(s.until)}, {"where", s.where}, {"state", name_of(state)}});
   for (const Failed& f : report.failed) failed.push_back({{"rule", f.rule}, {"error", f.error}});
   const Json json = {{"schema_version", 1}, {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION}, {"report", report_head(a)}, {"devices", devices}, {"window_ns", window}, {"steps", steps},
-                     {"account", account_json(a.account, accounts)}, {"findings", findings}, {"clean", report.clean}, {"not_checked", not_checked}, {"failed", failed}, {"problems", a.trace.problems}};
+                     {"account", account_json(a.account, accounts)}, {"findings", findings}, {"clean", report.clean}, {"not_checked", not_checked}, {"failed", failed}, {"suppressed", suppressed}, {"suppressions", suppressions}, {"problems", a.trace.problems}};
   return json.dump(2) + '\n';
 }
 

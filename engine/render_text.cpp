@@ -206,6 +206,9 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
     while (++i < report.not_checked.size() && report.not_checked[i].reason == n.reason && report.not_checked[i].record_with == n.record_with) ids += ", " + report.not_checked[i].rule;
     out += wrapped(fmt::format("Not checked: {}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1), n.record_with.empty() ? "" : fmt::format(" Record with: nsys profile {}", n.record_with)), style.width, 2) + '\n';
   }
+  for (const auto& [s, state] : report.suppressions)
+    if (state == SuppressionState::used)
+      out += wrapped(fmt::format("Suppressed: {}{}: {}{} ({})", s.rule, s.subject == "*" ? "" : ", " + s.subject, s.reason, s.until.empty() ? "" : ", until " + s.until, s.where), style.width, 2) + '\n';
   for (const Failed& f : report.failed) out += wrapped(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error), style.width, 2) + '\n';
   return out;
 }

@@ -1,7 +1,10 @@
 // Tests of rules: cases in ID.test.lua beside ID.lua.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "trace.hpp"
 
 namespace gh {
 
@@ -14,10 +17,21 @@ struct RuleTestResult {
 /// Runs every *.test.lua below a directory. A test file returns a list of cases:
 ///
 ///   { name = "fires when ...", trace = { ... } (see trace_literal.hpp) or fixture = "starved", options = { share = 0.1 },
-///     expect = "clean" | "not checked" | { { severity = "error", subject = "...", message = "*glob*", confidence = "high", worth = { 0.6, 0.8 } }, ... } }
+///     expect = "clean" | "not checked" | "snapshot" | { { severity = "error", subject = "...", message = "*glob*", confidence = "high", worth = { 0.6, 0.8 } }, ... } }
 ///
-/// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable fraction. Fixtures are the *.sqlite
-/// of `fixtures`. Throws Error where there is nothing to run.
-RuleTestResult run_rule_tests(const std::filesystem::path& directory, const std::filesystem::path& fixtures);
+/// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable fraction. "snapshot" holds all that
+/// the rule says to what ID.snapshot has for the case. Fixtures are the *.sqlite of `fixtures`.
+struct RuleTestOptions {
+  std::filesystem::path fixtures;
+  std::string filter = "*";  ///< a glob: only cases whose name, or rule's id, it matches
+  bool update = false;       ///< write snapshots anew instead of comparing with them
+};
+
+/// Throws Error where there is nothing to run.
+RuleTestResult run_rule_tests(const std::filesystem::path& directory, const RuleTestOptions& options);
+
+/// The first case of a test file that expects findings: where it runs on a fixture that is there, that one, otherwise on a literal trace.
+/// Nothing where there is none. For documentation.
+std::optional<Trace> first_firing_trace(const std::string& test_source, const std::filesystem::path& fixtures);
 
 }  // namespace gh

@@ -122,10 +122,6 @@ OptionValue option_value(lua_State* lua, int index, const std::string& where) {
   }
 }
 
-bool is_name(const std::string& s) {
-  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-}
-
 Unit unit_named(const std::string& name, const std::string& where) {
   static const std::map<std::string, Unit> units{{"ns", Unit::ns}, {"fraction", Unit::fraction}, {"count", Unit::count}, {"bytes", Unit::bytes}, {"bytes/s", Unit::bytes_per_s}, {"FLOP/s", Unit::flops_per_s}};
   const auto it = units.find(name);
@@ -322,23 +318,23 @@ Rule load_rule(std::string source, const std::string& path) try {
 std::vector<Rule> own_rules() {
   std::vector<Rule> rules;
   for (const EmbeddedFile& file : embedded_files())
-    if (file.path.starts_with("rules/")) rules.push_back(load_rule(std::string(file.text), std::string(file.path)));
+    if (file.path.starts_with("rules/") && !file.path.ends_with(".test.lua")) rules.push_back(load_rule(std::string(file.text), std::string(file.path)));
   std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.id < b.id; });
   return rules;
 }
 
-std::vector<Rule> rules_in(const std::filesystem::path& directory) {
+std::vector<Rule> rules_in(const std::filesystem::path& directory, const std::string& said) {
   namespace fs = std::filesystem;
   const std::string shown_path = printable(directory.string());
   std::error_code ec;
-  if (!fs::is_directory(directory, ec)) throw Error(fmt::format("--rules {}: is not a directory", shown_path));
+  if (!fs::is_directory(directory, ec)) throw Error(fmt::format("{} {}: {}", said, shown_path, fs::exists(directory, ec) ? "is not a directory" : "no such directory"));
   std::vector<fs::path> files;
   for (auto it = fs::recursive_directory_iterator(directory, fs::directory_options::skip_permission_denied, ec); it != fs::recursive_directory_iterator(); it.increment(ec)) {
-    if (ec) throw Error(fmt::format("--rules {}: {}", shown_path, ec.message()));
+    if (ec) throw Error(fmt::format("{} {}: {}", said, shown_path, ec.message()));
     const std::string name = it->path().filename().string();
     if (it->is_regular_file() && name.ends_with(".lua") && !name.ends_with(".test.lua")) files.push_back(it->path());
   }
-  if (files.empty()) throw Error(fmt::format("--rules {}: holds no rule (*.lua)", shown_path));
+  if (files.empty()) throw Error(fmt::format("{} {}: holds no rule (*.lua)", said, shown_path));
   std::sort(files.begin(), files.end());
   std::vector<Rule> rules;
   for (const fs::path& file : files) rules.push_back(load_rule(read_text(file), printable(file.string())));

@@ -38,6 +38,7 @@ struct Rule {
 struct RuleSettings {
   std::map<std::string, OptionValue> options;
   std::optional<Severity> severity;            ///< of all its findings
+  std::map<std::string, std::string> origins;  ///< where each was set: "gh-advise.toml:6"
 };
 
 /// Reads one rule. Throws Error that names file and line where it breaks the contract.
@@ -46,8 +47,8 @@ Rule load_rule(std::string source, const std::string& path);
 /// The program's own rules, by id.
 std::vector<Rule> own_rules();
 
-/// Every rule below a directory (*.lua but not *.test.lua). Throws Error where there is none.
-std::vector<Rule> rules_in(const std::filesystem::path& directory);
+/// Every rule below a directory (*.lua but not *.test.lua). Throws Error, which starts with `said` ("--rules"), where there is none.
+std::vector<Rule> rules_in(const std::filesystem::path& directory, const std::string& said);
 
 /// Adds a team's rules to others; one with the id of another takes its place, and a line in `notes` says so.
 void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<std::string>& notes);

@@ -103,6 +103,10 @@ std::string percent(double fraction) {
   return fmt::format("{:.{}f} %", p, std::abs(p) < 9.95 ? 1 : 0);
 }
 
+bool is_name(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   word = word.substr(0, 64);
   const std::string* best = nullptr;

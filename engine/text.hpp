@@ -32,6 +32,9 @@ std::string bytes_text(double bytes);
 /// "71 %", "4.2 %", "0.3 %".
 std::string percent(double fraction);
 
+/// Whether it can name a rule or a category: lower-case letters, digits and '-', at least one.
+bool is_name(std::string_view word);
+
 /// " (did you mean 'x'?)" with the candidate that is nearest to `word`, else the only one that begins with it, or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -82,7 +82,7 @@ bool holds(const std::vector<std::string>& list, const std::string& what) { retu
 
 TEST_SUITE("rules") {
   TEST_CASE("the rules' own tests pass") {
-    const RuleTestResult result = run_rule_tests(std::filesystem::path(GH_SOURCE_DIR) / "rules", GH_FIXTURES);
+    const RuleTestResult result = run_rule_tests(std::filesystem::path(GH_SOURCE_DIR) / "rules", RuleTestOptions{.fixtures = GH_FIXTURES});
     INFO(result.output);
     CHECK(result.failed == 0);
     CHECK(result.passed > 100);
@@ -95,7 +95,7 @@ TEST_SUITE("rules") {
     const std::string trace = "trace = { repeats = { times = 4, every = 1000 }, ranges = { { 0, 900, 'step {n}' } }, ops = { { 100, 600, kernel = 'a' } } }";
     const auto run = [&](const std::string& cases) {
       support::write_file(dir / "a-rule.test.lua", "return { " + cases + " }");
-      return run_rule_tests(dir / "", GH_FIXTURES);
+      return run_rule_tests(dir / "", RuleTestOptions{.fixtures = GH_FIXTURES});
     };
     CHECK(run("{ name = 'x', " + trace + ", expect = { { severity = 'error', subject = 'it', worth = { 0.49, 0.51 } } } }").failed == 0);
     CHECK(run("{ name = 'x', " + trace + ", expect = 'clean' }").failed == 1);
@@ -110,8 +110,8 @@ TEST_SUITE("rules") {
     CHECK(support::contains(misspelt.output, "severity"));
     CHECK(support::contains(misspelt.output, "a-rule.test.lua"));
     const support::TempDir empty;
-    CHECK_THROWS_AS(run_rule_tests(empty / "", GH_FIXTURES), Error);
-    CHECK_THROWS_AS(run_rule_tests(empty / "nothing", GH_FIXTURES), Error);
+    CHECK_THROWS_AS(run_rule_tests(empty / "", RuleTestOptions{.fixtures = GH_FIXTURES}), Error);
+    CHECK_THROWS_AS(run_rule_tests(empty / "nothing", RuleTestOptions{.fixtures = GH_FIXTURES}), Error);
   }
 
   TEST_CASE("a rule that breaks the contract is refused, with its file and what was meant") {
@@ -165,15 +165,15 @@ TEST_SUITE("rules") {
 
   TEST_CASE("rules of a directory") {
     const support::TempDir dir;
-    CHECK(support::contains(error_of([&] { rules_in(dir / ""); }), "no rule"));
-    CHECK(support::contains(error_of([&] { rules_in(dir / "none"); }), "not a directory"));
+    CHECK(support::contains(error_of([&] { rules_in(dir / "", "--rules"); }), "no rule"));
+    CHECK(support::contains(error_of([&] { rules_in(dir / "none", "--rules"); }), "not a directory"));
     std::filesystem::create_directory(dir / "sub");
     support::write_file(dir / "sub/one.lua", rule_source("return {}", "one"));
     support::write_file(dir / "sub/one.test.lua", "return {}");
     support::write_file(dir / "two.lua", rule_source("return {}", "two"));
-    CHECK(rules_in(dir / "").size() == 2);
+    CHECK(rules_in(dir / "", "--rules").size() == 2);
     support::write_file(dir / "three.lua", "return { id = ");
-    CHECK(support::contains(error_of([&] { rules_in(dir / ""); }), "three.lua"));
+    CHECK(support::contains(error_of([&] { rules_in(dir / "", "--rules"); }), "three.lua"));
   }
 
   TEST_CASE("a rule that fails is named, and the others go on") {
