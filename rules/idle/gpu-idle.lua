@@ -1,3 +1,6 @@
+-- A range's name for a message: profilers put whole call stacks into some.
+local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
+
 return {
   id = "gpu-idle",
   category = "idle",
@@ -31,28 +34,28 @@ return {
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
-    local range, range_ns  -- the narrowest in which most of it lies
+    local range, range_ns = nil, 0.9 * total / trace:fact "device.count"  -- the narrowest in which most of it lies; one that holds the whole loop says nothing
     for _, group in ipairs(trace:ranges():group("name", 200)) do
-      if 2 * pauses:overlap_ns(group.rows) > idle and (not range or group.sum_ns < range_ns) then range, range_ns = group.key, group.sum_ns end
+      local ns = group.rows:union_ns()
+      if ns < range_ns and 2 * pauses:overlap_ns(group.rows) > idle then range, range_ns = group.key, ns end
     end
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     local advice = {}
     if range then
-      advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, every so many steps, or on the GPU.", range)
+      advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, every so many steps, or on the GPU.", short(range))
     else
       advice[1] = "Name the parts of the step with NVTX ranges (torch.cuda.nvtx.range) and record again; --python-sampling=true records what Python did."
     end
-    local reads = trace:os_calls():overlap_ns(pauses)
-    if reads > idle / 2 then
-      local calls = trace:os_calls { thread = pauses:group("thread")[1].key }:group("name", 1)
-      if calls[1] then advice[#advice + 1] = string.format("Most of it passes in calls of the operating system, %s first: files, sockets or other threads are waited for.", calls[1].key) end
+    local system = trace:os_calls { thread = pauses:group("thread")[1].key }:where { inside = pauses }
+    if 2 * system:overlap_ns(pauses) > idle then
+      advice[#advice + 1] = string.format("Most of it passes in calls of the operating system, %s first: files, sockets or other threads are waited for.", system:group("name", 1)[1].key)
     end
     if not trace:available "os_calls" then advice[#advice + 1] = "Calls of the operating system were not recorded; --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." end
     return { {
-      subject = range or "host",
+      subject = "host",
       message = range and "range" or "host",
-      data = { idle = idle / steps, share = share, range = range or "" },
+      data = { idle = idle / steps, share = share, range = range and short(range) or "" },
       recoverable_ns = idle,
       confidence = range and "high" or "medium",
       follows_from = 2 * turns > idle and "um-migration-storm" or nil,

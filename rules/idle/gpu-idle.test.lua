@@ -10,8 +10,10 @@ local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name
 
 return {
   { name = "fires on a pause that nothing names", trace = steps(4000), expect = { { severity = "error", subject = "host", confidence = "medium", message = "The GPU is idle for 4.01 ms of each 10.0 ms step (40 %) while the host does something outside of CUDA that no range names.", worth = { 0.39, 0.41 } } } },
-  { name = "names the range", trace = steps(4000, { ranges = ranges "compute metrics" }), expect = { { severity = "error", subject = "compute metrics", confidence = "high", message = "*while the host is in range 'compute metrics', outside of CUDA." } } },
-  { name = "names the narrowest range", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 100, 9800, "train" }, { 1000, 6500, "compute metrics" }, { 3000, 3100, "log" } } }), expect = { { subject = "compute metrics" } } },
+  { name = "names the range", trace = steps(4000, { ranges = ranges "compute metrics" }), expect = { { severity = "error", subject = "host", confidence = "high", message = "*while the host is in range 'compute metrics', outside of CUDA." } } },
+  { name = "names the narrowest range", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 100, 9800, "train" }, { 1000, 6500, "compute metrics" }, { 3000, 3100, "log" } } }), expect = { { message = "*in range 'compute metrics'*" } } },
+  { name = "does not name a range that holds the whole loop", trace = steps(4000, { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" }, { 0, 9999, "train" } } }), expect = { { message = "*that no range names." } } },
+  { name = "shortens a range's name", trace = steps(4000, { ranges = ranges(("x"):rep(100)) }), expect = { { message = "*xxx...'*" } } },
   { name = "fires on a sixth", trace = steps(1700), expect = { { severity = "warning" } } },
   { name = "fires where system calls are waited for", trace = steps(4000, { os_calls = { { 2100, 5900, "connect" } } }), expect = { { severity = "error" } } },
   { name = "fires beside unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),

@@ -1,3 +1,6 @@
+-- A range's name for a message: profilers put whole call stacks into some.
+local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
+
 return {
   id = "host-sync",
   category = "launch",
@@ -16,7 +19,7 @@ return {
   doc = {
     what = "Adds up the time in which a GPU is idle because the host waited for it (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize and their driver forms) and until the host is ahead again. It counts no more than the host was blocked: without the waits it would be ahead by that much. Waits for offloaded tensors, synchronous copies and allocations are left to their own rules.",
     why = "The GPU stays busy only while the host launches ahead of it. A wait lets it catch up; what the host does next, be it launching or loading, then happens with the GPU idle.",
-    fix = "Read results seldom and late: not .item(), .cpu(), print(loss) or if tensor: in each step, but every 50 steps; keep sums on the device and read one value. torch.cuda.set_sync_debug_mode(\"warn\") names each line of Python that waits. Drop torch.cuda.synchronize() that was put in for timing (use events).",
+    fix = "Read results seldom and late: not .item(), .cpu(), print(loss) or if tensor: in each step, but every 50 steps; keep sums on the device and read one value. torch.cuda.set_sync_debug_mode(\"warn\") names each line of Python that waits (PyTorch performance tuning guide). Drop torch.cuda.synchronize() that was put in for timing (use events).",
     wrong = "A loop that has to decide on the host by what the GPU computed has to wait. GradScaler waits once a step, which BF16 does without.",
   },
   evaluate = function(trace, options)
@@ -43,9 +46,10 @@ return {
 
     local call = dry:group("name")[1].key
     local calls = waits:where { name = call }
-    local range  -- the narrowest in which most of them are
+    local range, range_ns = nil, 0.9 * total / trace:fact "device.count"  -- the narrowest in which most of them are; one that holds the whole loop says nothing
     for _, group in ipairs(trace:ranges():group("name", 200)) do
-      if 2 * calls:where { inside = group.rows }:count() > calls:count() and (not range or group.sum_ns < range.sum_ns) then range = group end
+      local ns = group.rows:union_ns()
+      if ns < range_ns and 2 * calls:where { inside = group.rows }:count() > calls:count() then range, range_ns = group.key, ns end
     end
     local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps
     local advice = {}
@@ -60,7 +64,7 @@ return {
     return { {
       subject = call,
       message = "waits",
-      data = { call = call, count = string.format("%.0f", math.max(1, calls:count() / steps)), range = range and string.format(", most in range '%s'", range.key) or "", idle = idle / steps, share = share },
+      data = { call = call, count = string.format("%.0f", math.max(1, calls:count() / steps)), range = range and string.format(", most in range '%s'", short(range)) or "", idle = idle / steps, share = share },
       about = true,
       recoverable_ns = idle,
       confidence = "high",

@@ -9,13 +9,13 @@ return {
     share = { default = 0.03, unit = "fraction", doc = "Idle time while the host loads a module, compiles or instantiates a graph, of the step, from which it counts. After warm-up there is none." },
   },
   messages = {
-    again = "{call} and the like are called {count} times {a_step}, in {some} of {all} steps: the GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while code is loaded or compiled.",
-    once = "{call} and the like are called in one of {all} steps: the GPU is idle for {time:ns} there while code is loaded or compiled. It may be warm-up that was recorded.",
+    again = "Code is loaded or compiled in {some} of {all} steps ({call} most of all): the GPU is idle for {idle:ns} of {each_step} ({share:fraction}) meanwhile.",
+    once = "Code is loaded or compiled in one of {all} steps ({call} most of all): the GPU is idle for {time:ns} there. It may be warm-up that was recorded.",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the host loads a module or library, compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. What happens in one step only is a note.",
     why = "Kernels are loaded when they are first used, and compiled when a new shape comes: each time the host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends after the first steps.",
-    fix = "Keep shapes fixed: pad to a few lengths, drop_last=True; torch.compile(dynamic=True) or torch._dynamo.mark_dynamic, and TORCH_LOGS=recompiles tells what changes. Load early with CUDA_MODULE_LOADING=EAGER, keep caches (CUDA_CACHE_PATH, TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR), and build PTX-only extensions for this GPU (TORCH_CUDA_ARCH_LIST). Instantiate graphs once, and update them with cudaGraphExecUpdate.",
+    fix = "Keep shapes fixed: pad to a few lengths, drop_last=True; torch.compile(dynamic=True) or torch._dynamo.mark_dynamic, and TORCH_LOGS=recompiles tells what changes (PyTorch: torch.compile troubleshooting). Load early with CUDA_MODULE_LOADING=EAGER, keep caches (CUDA_CACHE_PATH, TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR), and build PTX-only extensions for this GPU (TORCH_CUDA_ARCH_LIST). Instantiate graphs once, and update them with cudaGraphExecUpdate.",
     wrong = "A recording that begins with the first step shows start-up: record later (10 steps or more). Only the time in CUDA calls is seen; a compiler that runs before them on the host takes more.",
   },
   evaluate = function(trace, options)
@@ -31,7 +31,6 @@ return {
     local all = trace:steps()
     local some = all:count() - all:exposed(waits, 1):count()
     local call = waits:group("name")[1].key
-    local calls = trace:calls { class = "compilation" }
     local advice = {}
     if string.glob(call, "*Graph*") then
       advice[1] = "Instantiate each graph once and launch it again; update its parameters with cudaGraphExecUpdate. torch.compile(mode=\"reduce-overhead\") records anew for each new shape: keep shapes fixed, or mark them dynamic outside of graphs."
@@ -42,7 +41,7 @@ return {
     return { {
       subject = "code",
       message = some > 1 and "again" or "once",
-      data = { call = call, count = string.format("%.0f", math.max(1, calls:count() / steps)), some = some, all = all:count(), idle = idle / steps, time = idle, share = share },
+      data = { call = call, some = some, all = all:count(), idle = idle / steps, time = idle, share = share },
       recoverable_ns = idle,
       about = true,
       at_most = some <= 1 and "note" or nil,

@@ -6,6 +6,7 @@ return {
   needs = { "kernels", "calls" },
   options = {
     share = { default = 0.10, unit = "fraction", doc = "Idle time in which the next launch was still to come while the host launched one after the other, of the step, from which it counts. TensorRT-LLM's analysis warns at 10 %, XProf at 3 % and 15 %." },
+    least = { default = 30, unit = "count", doc = "Fewer launches in the whole recording are no loop that the host could be too slow for." },
     pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else, such as loading a module on first use." },
     overhead_ns = { default = 6000, unit = "ns", doc = "What the profiler may add to a CUDA call. Recorded steps less unprofiled ones: 2 to 6 us a call. Where this alone would explain the idle time the finding is a note." },
     graph_gap_ns = { default = 700, unit = "ns", doc = "The pause that stays between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
@@ -15,7 +16,7 @@ return {
     graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: what the host does between the graphs takes longer than they do.{caveat}",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the one before had ended. Pauses of more than a millisecond, and what comes after the host had waited for the GPU, are left out.",
+    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the one before had ended. Pauses of more than a millisecond are left out, and as much as the host lost by waiting or allocating before.",
     why = "An eager framework takes 5 to 50 us from one launch to the next. Kernels that are shorter leave the GPU waiting, and a faster GPU then changes nothing.",
     fix = "Launch less often: torch.compile(mode=\"reduce-overhead\") records the step into CUDA graphs and fuses kernels; torch.cuda.make_graphed_callables or torch.cuda.CUDAGraph where it does not apply; Transformers and NeMo have switches for both. Or give each kernel more to do: a larger micro-batch, fused optimizer and attention.",
     wrong = "The profiler itself makes calls slower: a step that is just bound by the GPU without it may look launch-bound in the recording. Compare with the step's time without the profiler.",
@@ -26,19 +27,19 @@ return {
     -- Pauses inside a graph that is still being launched are those of tracing it node by node.
     local nodes = trace:ops { in_graph = true }
     launching = launching:minus(launching:where { after = nodes, before = nodes })
-    -- What came after a wait is the wait's cost as far as the wait was long (host-sync, sync-memcpy): without it the host would be no further ahead than that.
+    -- Without its waits and allocations the host would be ahead by as much as they took: so much of the idle time is theirs (host-sync, sync-memcpy, alloc-churn).
+    local devices = trace:fact "device.count"
     local drained = launching:where { drained = true }:union_ns()
-    local blocked = trace:calls { class = { "sync", "copy_sync" } }:union_ns() * trace:fact "device.count"
-    local idle = launching:union_ns() - math.min(drained, blocked)
+    local blocked = trace:calls { class = { "sync", "copy_sync" } }:union_ns() * devices
+    local idle = launching:union_ns() - math.min(drained, blocked) - trace:calls { class = "allocation" }:union_ns() * devices
     local share = idle / total
-    if idle <= 0 or share < options.share then return {} end
+    local launches = trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
+    if idle <= 0 or share < options.share or launches < options.least then return {} end
 
     local operations = trace:ops { kind = { "kernel", "copy", "set", "graph" } }
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    local calls = trace:calls()
-    local launches = trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
-    local unprofiled = share - calls:count() * options.overhead_ns / total
+    local unprofiled = share - trace:calls():count() * options.overhead_ns / total
     local little = unprofiled < options.share
     local advice = {}
     if mostly_graphs then
@@ -54,7 +55,7 @@ return {
     return { {
       subject = "launches",
       message = mostly_graphs and "graphs" or "eager",
-      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / trace:fact "device.count" / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
+      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / devices / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
         caveat = little and " The profiler's own share of each call may explain it." or "" },
       about = true,
       -- In graphs short pauses between the kernels stay.

@@ -24,7 +24,7 @@ return {
   { name = "fires without steps", trace = steps(40, { ranges = {} }), expect = { { severity = "error" } } },
   { name = "fires where the waits are too short to be to blame", trace = steps(40, { calls = { { 60, 61, "cudaStreamSynchronize" } } }), expect = { { severity = "error" } } },
   { name = "fires between graphs, and then does not say to use them", trace = graphed(), expect = { { severity = "error", message = "*although most of its work is in CUDA graphs*", worth = { 0.4, 0.65 } } } },
-  { name = "fires between graphs traced whole", trace = steps(0, { ops = { { 500, 1500, graph = true, launched = { 480, 490 } }, { 2300, 9000, graph = true, launched = { 2280, 2290 } }, { 9700, 9990, graph = true, launched = { 9680, 9690 } } } }),
+  { name = "fires between graphs traced whole", trace = steps(0, { ops = { { 500, 1500, graph = true, launched = { 480, 490 } }, { 2300, 9000, graph = true, launched = { 2280, 2290 } }, { 9700, 9990, graph = true, launched = { 9680, 9690 } } } }), options = { least = 10 },
     expect = { { severity = "error", message = "*although most of its work is in CUDA graphs*" } } },
   { name = "is a note where the profiler's own share explains it", trace = steps(85), options = { overhead_ns = 30000 }, expect = { { severity = "note", confidence = "medium", message = "*The profiler's own share of each call may explain it.", worth = { 0, 0.001 } } } },
 
@@ -33,6 +33,12 @@ return {
   { name = "is silent when the host is ahead", trace = steps(99.9), expect = "clean" },
   { name = "is silent with thresholds of zero and nothing idle", trace = { ops = { { 20, 900, kernel = "nvjet_tst_gemm" } } }, options = { share = 0, overhead_ns = 0 }, expect = "clean" },
   { name = "is silent where the host waits for each kernel", trace = steps(40, { calls = waits }), expect = "clean" },
+  { name = "is silent about a few launches", trace = steps(40, { repeats = { times = 1, every = 0 }, ranges = {}, ops = { { 20, 40, kernel = "my_stencil" }, { 140, 160, kernel = "my_stencil" } } }), expect = "clean" },
+  { name = "is silent where allocations hold the host up", trace = steps(80, { calls = (function()
+      local calls = {}
+      for i = 0, 99 do calls[#calls + 1] = { i * 100 + 30, i * 100 + 90, "cudaFree" } end
+      return calls
+    end)() }), expect = "clean" },
   { name = "is silent about a pause that is no launching", trace = steps(0, { ops = { { 3000, 9990, kernel = "nvjet_tst_gemm", launched = { 2980, 2990 } } } }), expect = "clean" },
   { name = "is silent about a launch that loads a module", trace = steps(0, { ops = { { 3000, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 2990 } } } }), expect = "clean" },
   { name = "is silent about a graph traced whole", trace = steps(0, { ops = { { 20, 9990, graph = true } } }), expect = "clean" },

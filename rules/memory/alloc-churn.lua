@@ -15,7 +15,7 @@ return {
   doc = {
     what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc or a driver form of them, within the steps. Stream-ordered ones (cudaMallocAsync) do not count.",
     why = "Each such call takes 10 us to milliseconds, maps memory, and cudaFree waits for the device: the GPU runs dry each time. A caching allocator asks the driver for nothing once training is under way.",
-    fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the limit of memory set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold. In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
+    fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the limit of memory set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold (PyTorch notes, CUDA semantics). In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
     wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps is therefore a note.",
   },
   evaluate = function(trace, options)

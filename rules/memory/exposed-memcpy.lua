@@ -15,7 +15,7 @@ return {
   doc = {
     what = "Finds copies over a link (host to device, device to host, device to device of another GPU) of 100 us or more of which kernels hide less than half. Left to rules of their own are copies of offloaded tensors, through pageable memory, of a checkpoint, and migrations of unified memory.",
     why = "Copy engines work beside the SMs: a copy costs time only if nothing runs meanwhile, which is so when it is queued on the stream of the kernels.",
-    fix = "Issue it early, on a stream of its own, from pinned memory: the next batch's .to(device, non_blocking=True) under torch.cuda.stream(side) before this step's forward, with wait_stream and record_stream where it is used (the prefetcher of NVIDIA's PyTorch examples). Or send less: integers and half precision instead of floats, augmentation on the GPU.",
+    fix = "Issue it early, on a stream of its own, from pinned memory: the next batch's .to(device, non_blocking=True) under torch.cuda.stream(side) before this step's forward, with wait_stream and record_stream where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
     wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot be hidden. Uploads before the first step are start-up: where no steps were found the finding is about the whole window.",
   },
   evaluate = function(trace, options)
@@ -41,7 +41,7 @@ return {
     elseif direction == "d2h" then
       advice[1] = "Download on a side stream into a pinned buffer that is kept, and let the host read it a step later; reduce on the device what is only summed or logged."
     else
-      advice[1] = "Send between GPUs on a stream of its own beside the backward pass (Megatron: --overlap-p2p-communication); NCCL with NVLink instead of copies."
+      advice[1] = "Send between GPUs on a stream of its own beside the kernels (Megatron overlaps by default: leave out --no-overlap-p2p-communication); NCCL over NVLink instead of copies through the host."
     end
     if trace:fact "device.coherent" == 1 then
       advice[#advice + 1] = "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: what is touched once need not be copied."

@@ -16,7 +16,7 @@ return {
   doc = {
     what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall.",
     why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: two to fifteen GB/s where the link carries 25 to 55, the host is kept busy with it, and cudaMemcpyAsync is not asynchronous.",
-    fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for buffers that are used again; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc.",
+    fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for buffers that are used again; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
     wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough.",
   },
   evaluate = function(trace, options)
@@ -26,7 +26,9 @@ return {
     local alone = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
     if alone == 0 then return {} end
     -- The host feeds such a copy by hand and launches nothing meanwhile: the idle time next to it is its cost as well.
+    -- Without steps a long pause next to a copy may as well be the program's own.
     local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "launch", "unknown" } }
+    if trace:fact "steps.found" == 0 then gaps = gaps:where { cause = { "sync", "launch" }, max_ns = 1e6 } end
     local exposed = alone + gaps:union_ns()
     local share = exposed / total
     if alone / total < options.share then return {} end
@@ -50,7 +52,7 @@ return {
       advice[1] = "Copy to a pinned buffer that is kept: torch.empty(..., pin_memory=True) and .copy_(tensor, non_blocking=True), with an event before the host reads it."
     end
     if link then
-      advice[#advice + 1] = string.format("Pinned, these bytes take about %.2f ms instead of %.2f ms a step (%.0f GB/s); on a stream of their own they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, link / 1e9)
+      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms a step (%.0f GB/s); on a stream of their own they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, link / 1e9)
     end
     if trace:fact "device.coherent" == 1 then
       advice[#advice + 1] = "On Grace Hopper kernels can also read memory from malloc in place over NVLink-C2C: what is read once need not be copied at all."

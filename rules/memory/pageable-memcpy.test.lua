@@ -31,6 +31,7 @@ return {
   { name = "names no link that it does not know", trace = steps(2000, 10 * MiB, { device = { name = "NVIDIA X1", compute = 99.0, sm_count = 0 } }),
     expect = { { severity = "error", confidence = "medium", message = "10 MiB a step go through pageable host memory, at 5.24 GB/s: *", worth = { 0.19, 0.21 } } } },
   { name = "fires without steps", trace = steps(2000, 10 * MiB, { ranges = {} }), expect = { { severity = "warning" } } },
+  { name = "counts no pause of the program's own without steps", trace = { ops = { { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 10 } }, { 9000, 9990, kernel = "my_stencil" } } }, expect = { { severity = "warning", worth = { 0.08, 0.1 } } } },
   { name = "counts the host's part between two pieces", trace = steps(0, 0, { ops = {
       { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 1025 } }, { 1520, 2520, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 1100, 2525 } },
       { 2540, 9990, kernel = "nvjet_tst_gemm", launched = { 2530, 2535 } } } }), expect = { { severity = "error", worth = { 0.22, 0.25 } } } },

@@ -13,9 +13,9 @@ return {
     copies = "{count} synchronous copies or memsets {a_step} (most in {call}) keep the host until they are done; meanwhile, and until the host goes on, the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host is inside cudaMemcpy, cudaMemset or another copy that returns only when it is done. The copy itself is not counted: it is the GPU working. Copies of offloaded tensors are left to offload-sync-gap.",
+    what = "Adds up the time in which a GPU is idle while the host is inside cudaMemcpy, cudaMemset or another copy that returns only when it is done. The copy itself is not counted: it is the GPU working. Copies of offloaded tensors are left to offload-sync-gap, those of more than 64 KiB through pageable memory to pageable-memcpy.",
     why = "A synchronous copy waits for all work before it and lets none be queued behind it: the GPU stands still before and after, however small the copy is.",
-    fix = "cudaMemcpyAsync and cudaMemsetAsync on the stream of the kernels, from pinned memory (cudaMallocHost); cudaMemcpyFromSymbolAsync for symbols. In PyTorch tensor.to(device, non_blocking=True) from pinned memory. Keep flags on the device, or check them every few iterations.",
+    fix = "cudaMemcpyAsync and cudaMemsetAsync on the stream of the kernels, from pinned memory (cudaMallocHost); cudaMemcpyFromSymbolAsync for symbols. In PyTorch tensor.to(device, non_blocking=True) from pinned memory (CUDA best practices guide: asynchronous transfers). Keep flags on the device, or check them every few iterations.",
     wrong = "The result of a computation has to be awaited somewhere. A copy from the device to itself with cudaMemcpy does not stop the host.",
   },
   evaluate = function(trace, options)
@@ -27,6 +27,9 @@ return {
     local waits = trace:idle { cause = "sync", name = names }
     local offloaded, pairs_found = trace:round_trips()
     if pairs_found >= 2 * steps then waits = waits:minus(waits:where { after = offloaded }):minus(waits:where { before = offloaded }) end
+    -- Those of tensors in pageable memory are pageable-memcpy's.
+    local large = trace:ops { kind = "copy", memory = "pageable", min_bytes = 65537 }
+    waits = waits:minus(waits:where { after = large }):minus(waits:where { before = large })
     local idle = waits:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end

@@ -39,6 +39,11 @@ return {
   { name = "is silent below the team's own threshold", trace = late(40), options = { share = 0.2 }, expect = "clean" },
   { name = "is silent about asynchronous copies", trace = late(40, { call = "cudaMemcpyAsync" }), expect = "clean" },
   { name = "is silent about waits, which have a rule", trace = late(40, { call = "cudaStreamSynchronize" }), expect = "clean" },
+  { name = "is silent about large pageable copies, which have a rule", trace = late(40, { ops = (function()
+      local ops = {}
+      for i = 0, 19 do ops[#ops + 1] = { i * 500 + 50, i * 500 + 495, copy = "d2h", bytes = 1e6, to = "pageable", launched = { i * 500 + 42, i * 500 + 47 } } end
+      return ops
+    end)() }), expect = "clean" },
   { name = "is silent about a few in the whole recording", trace = late(40), options = { least = 1000 }, expect = "clean" },
   { name = "is silent with thresholds of zero and no copy", trace = { ops = { { 20, 900, kernel = "nvjet_tst_gemm" } } }, options = { share = 0, least = 0 }, expect = "clean" },
 

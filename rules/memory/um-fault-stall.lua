@@ -14,7 +14,7 @@ return {
   doc = {
     what = "Takes the time in which at least one page fault of the GPU is being handled, of the step. Pages need not move for it: memory from cudaMallocManaged has no page on the device until a kernel touches it. Migration is um-migration-storm's matter.",
     why = "A kernel that touches an unmapped page waits tens of microseconds for the driver, and a tensor has many pages. Memory that is freed and allocated again faults again, in every step. The kernels just look slow.",
-    fix = "Use plain device memory for what fits: PyTorch's caching allocator instead of a managed one (torch.cuda.memory.CUDAPluggableAllocator, --use-uvm, RMM's managed resource). Where unified memory is needed, keep what was allocated (a pool) and call cudaMemPrefetchAsync to the device before the first kernel.",
+    fix = "Use plain device memory for what fits: PyTorch's caching allocator instead of a managed one (torch.cuda.memory.CUDAPluggableAllocator, RMM's managed resource). Where unified memory is needed, keep what was allocated (a pool) and call cudaMemPrefetchAsync to the device before the first kernel (CUDA programming guide, unified memory).",
     wrong = "The first touch of what is then used for long is a cost of start-up: where no steps were found, the finding is about the whole window. On Grace Hopper system-allocated memory faults through the CPU's page tables, which may leave no rows here.",
   },
   evaluate = function(trace, options)
