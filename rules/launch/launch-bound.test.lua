@@ -6,7 +6,7 @@ local function steps(length, more)
   for key, value in pairs(more or {}) do trace[key] = value end
   return trace
 end
-local function graphed(node)  -- a graph of 20 kernels, and half a millisecond until the next is launched
+local function graphed()  -- a graph of 20 kernels, and half a millisecond until the next is launched
   local ops = {}
   for g = 0, 9 do
     for i = 0, 19 do ops[#ops + 1] = { g * 1000 + 100 + i * 20, g * 1000 + 115 + i * 20, kernel = "nvjet_tst_gemm", in_graph = true, launched = i == 0 and { g * 1000 + 85, g * 1000 + 95 } or false } end
