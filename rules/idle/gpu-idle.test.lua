@@ -1,0 +1,49 @@
+-- Six steps of 10 ms: the host does something for `time` us between two kernels, outside of CUDA.
+local MiB = 1048576
+local function steps(time, more)
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
+    { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 2020 + time, 9990, kernel = "nvjet_tst_gemm", launched = { 2010 + time, 2015 + time } } } }
+  for key, value in pairs(more or {}) do trace[key] = value end
+  return trace
+end
+local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name } } end
+
+return {
+  { name = "fires on a pause that nothing names", trace = steps(4000), expect = { { severity = "error", subject = "host", confidence = "medium", message = "The GPU is idle for 4.01 ms of each 10.0 ms step (40 %) while the host does something outside of CUDA that no range names.", worth = { 0.39, 0.41 } } } },
+  { name = "names the range", trace = steps(4000, { ranges = ranges "compute metrics" }), expect = { { severity = "error", subject = "host", confidence = "high", message = "*while the host is in range 'compute metrics', outside of CUDA." } } },
+  { name = "names the narrowest range", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 100, 9800, "train" }, { 1000, 6500, "compute metrics" }, { 3000, 3100, "log" } } }), expect = { { message = "*in range 'compute metrics'*" } } },
+  { name = "does not name a range that holds the whole loop", trace = steps(4000, { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" }, { 0, 9999, "train" } } }), expect = { { message = "*that no range names." } } },
+  { name = "shortens a range's name", trace = steps(4000, { ranges = ranges(("x"):rep(100)) }), expect = { { message = "*xxx...'*" } } },
+  { name = "fires on a sixth", trace = steps(1700), expect = { { severity = "warning" } } },
+  { name = "fires where system calls are waited for", trace = steps(4000, { os_calls = { { 2100, 5900, "connect" } } }), expect = { { severity = "error" } } },
+  { name = "fires beside unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),
+    expect = { { severity = "error" } } },
+
+  { name = "is silent below 15 %", trace = steps(1400), expect = "clean" },
+  { name = "is silent below the team's own threshold", trace = steps(4000), options = { share = 0.5 }, expect = "clean" },
+  { name = "is silent about loading", trace = steps(4000, { ranges = ranges "dataloader" }), expect = "clean" },
+  { name = "is silent about a checkpoint, which has a rule", trace = steps(4000, { ranges = ranges "save_checkpoint" }), expect = "clean" },
+  { name = "is silent about an evaluation, which has a rule", trace = steps(4000, { ranges = ranges "validation loop" }), expect = "clean" },
+  { name = "is silent about garbage collection, which has a rule", trace = steps(4000, { ranges = ranges "gc.collect" }), expect = "clean" },
+  { name = "is silent about waits", trace = steps(4000, { calls = { { 1000, 6005, "cudaStreamSynchronize" } } }), expect = "clean" },
+  { name = "is silent about launching", trace = steps(0, { ops = (function()
+      local ops = {}
+      for i = 0, 19 do ops[#ops + 1] = { i * 500 + 220, i * 500 + 500, kernel = "nvjet_tst_gemm", launched = { i * 500 + 210, i * 500 + 215 } } end
+      return ops
+    end)() }), expect = "clean" },
+  { name = "is silent about allocation", trace = steps(4000, { calls = { { 2000, 6005, "cudaMalloc" } } }), expect = "clean" },
+  { name = "is silent about offloading, which has a rule", trace = steps(0, { ops = {
+      { 100, 1000, kernel = "nvjet_tst_gemm" }, { 1000, 1500, copy = "d2h", bytes = 8 * MiB }, { 1500, 2000, copy = "d2h", bytes = 16 * MiB },
+      { 6000, 6500, copy = "h2d", bytes = 16 * MiB }, { 6500, 7000, copy = "h2d", bytes = 8 * MiB }, { 7000, 9950, kernel = "nvjet_tst_gemm" } } }), expect = "clean" },
+  { name = "is silent about a GPU that works", trace = steps(0), expect = "clean" },
+  { name = "is silent with a threshold of zero and nothing idle", trace = steps(0), options = { share = 0 }, expect = "clean" },
+
+  { name = "needs steps", trace = steps(4000, { ranges = {} }), expect = "not checked" },
+  { name = "needs calls", trace = steps(4000, { not_collected = { "calls" } }), expect = "not checked" },
+
+  { name = "good", fixture = "good", expect = "clean" },
+  { name = "starved: the loader", fixture = "starved", expect = "clean" },
+  { name = "launchbound: launching", fixture = "launchbound", expect = "clean" },
+  { name = "offload: copies", fixture = "offload", expect = "clean" },
+  { name = "um-umtouch-full: 11 %", fixture = "um-umtouch-full", expect = "clean" },
+}

@@ -1,0 +1,79 @@
+-- A range's name for a message: profilers put whole call stacks into some.
+local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
+
+return {
+  id = "host-sync",
+  category = "launch",
+  title = "The host waits for the GPU, which then runs dry",
+  since = "0.1",
+  needs = { "kernels", "calls" },
+  warning_at = 0.03,
+  options = {
+    share = { default = 0.03, unit = "fraction", doc = "What waiting costs, of the step, from which it counts. One loss.item() a step costs 0.5 to 1.5 % in healthy recordings; one for each parameter 7 %, measured." },
+    input_share = { default = 0.05, unit = "fraction", doc = "Idle time at the data loader, of the step, from which it is data-loader-starvation's and left out here." },
+    pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else than refill the GPU." },
+  },
+  messages = {
+    waits = "{call} makes the host wait for the GPU {count} times {a_step}{range}; each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle because the host waited for it (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize and their driver forms) and until the host is ahead again. It counts no more than the host was blocked: without the waits it would be ahead by that much. Waits for offloaded tensors, synchronous copies and allocations are left to their own rules.",
+    why = "The GPU stays busy only while the host launches ahead of it. A wait lets it catch up; what the host does next, be it launching or loading, then happens with the GPU idle.",
+    fix = "Read results seldom and late: not .item(), .cpu(), print(loss) or if tensor: in each step, but every 50 steps; keep sums on the device and read one value. torch.cuda.set_sync_debug_mode(\"warn\") names each line of Python that waits (PyTorch performance tuning guide). Drop torch.cuda.synchronize() that was put in for timing (use events).",
+    wrong = "A loop that has to decide on the host by what the GPU computed has to wait. GradScaler waits once a step, which BF16 does without.",
+  },
+  evaluate = function(trace, options)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local waits = trace:calls { class = "sync" }
+    local names = {}
+    for _, group in ipairs(waits:group "name") do names[#names + 1] = group.key end
+    -- Waits for tensors that go to the host and come back are the offload's.
+    local offloaded, pairs_found = trace:round_trips()
+    if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
+    offloaded = offloaded:plus(trace:streamed_uploads())
+    local function own(idle) return idle:minus(idle:where { after = offloaded }):minus(idle:where { before = offloaded }) end
+
+    local synced = own(trace:idle { cause = "sync" })
+    local dry = synced:where { name = names }
+    if dry:count() == 0 then return {} end
+    local refilling = own(trace:idle { cause = "launch", drained = true, max_ns = options.pause_ns })
+    if trace:idle { cause = "input" }:union_ns() < options.input_share * total then refilling = refilling:plus(own(trace:idle { cause = "input", drained = true })) end
+    -- Synchronous copies let the GPU run dry as well: each kind of wait gets its share of what follows.
+    local idle = dry:union_ns() + refilling:union_ns() * dry:union_ns() / synced:union_ns()
+    idle = math.min(idle, waits:union_ns() * trace:fact "device.count")
+    local share = idle / total
+    if share < options.share then return {} end
+
+    local call = dry:group("name")[1].key
+    local calls = waits:where { name = call }
+    local range, range_ns = nil, 0.9 * total / trace:fact "device.count"  -- the narrowest in which most of them are; one that holds the whole loop says nothing
+    for _, group in ipairs(trace:ranges():group("name", 200)) do
+      local ns = group.rows:union_ns()
+      if ns < range_ns and 2 * calls:where { inside = group.rows }:count() > calls:count() then range, range_ns = group.key, ns end
+    end
+    local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps
+    local advice = {}
+    if values >= 2 then
+      advice[1] = string.format("%.0f single values a step are read back (.item(), float(tensor), if tensor:). Collect them on the device (torch.stack, or torch.nn.utils.get_total_norm for gradient norms) and read them together, every 50 steps.", values)
+    elseif values >= 0.5 then
+      advice[1] = "One value a step is read back (.item(), print(loss), an isnan check): read it every 50 steps, or that of the step before."
+    else
+      advice[1] = "No value is read back where it waits: look for torch.cuda.synchronize() and stream.synchronize() that are there for timing only, and use torch.cuda.Event instead."
+    end
+    advice[#advice + 1] = "torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait. Transformers: logging_nan_inf_filter=False and a larger logging_steps. Lightning: log_every_n_steps, no .item() in training_step. Megatron and NeMo: a larger --log-interval, no timing barriers (--timing-log-level 0)."
+    return { {
+      subject = call,
+      message = "waits",
+      data = { call = call, count = string.format("%.0f", math.max(1, calls:count() / steps)), range = range and string.format(", most in range '%s'", short(range)) or "", idle = idle / steps, share = share },
+      about = true,
+      recoverable_ns = idle,
+      confidence = "high",
+      metrics = {
+        { name = "idle after waits", value = share, unit = "fraction", threshold = options.share },
+        { name = "host blocked", value = waits:union_ns() * trace:fact "device.count" / total, unit = "fraction" },
+      },
+      evidence = dry:evidence { most = 5 },
+      advice = advice,
+    } }
+  end,
+}

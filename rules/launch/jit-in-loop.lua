@@ -1,0 +1,53 @@
+return {
+  id = "jit-in-loop",
+  category = "launch",
+  title = "Code is loaded or compiled inside the training loop",
+  since = "0.1",
+  needs = { "kernels", "calls" },
+  warning_at = 0.03,
+  options = {
+    share = { default = 0.03, unit = "fraction", doc = "Idle time while the host loads a module, compiles or instantiates a graph, of the step, from which it counts. After warm-up there is none." },
+  },
+  messages = {
+    again = "Code is loaded or compiled in {some} of {all} steps ({call} most of all): the GPU is idle for {idle:ns} of {each_step} ({share:fraction}) meanwhile.",
+    once = "Code is loaded or compiled in one of {all} steps ({call} most of all): the GPU is idle for {time:ns} there. It may be warm-up that was recorded.",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle while the host loads a module or library, compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. What happens in one step only is a note.",
+    why = "Kernels are loaded when they are first used, and compiled when a new shape comes: each time the host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends after the first steps.",
+    fix = "Keep shapes fixed: pad to a few lengths, drop_last=True; torch.compile(dynamic=True) or torch._dynamo.mark_dynamic, and TORCH_LOGS=recompiles tells what changes (PyTorch: torch.compile troubleshooting). Load early with CUDA_MODULE_LOADING=EAGER, keep caches (CUDA_CACHE_PATH, TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR), and build PTX-only extensions for this GPU (TORCH_CUDA_ARCH_LIST). Instantiate graphs once, and update them with cudaGraphExecUpdate.",
+    wrong = "A recording that begins with the first step shows start-up: record later (10 steps or more). Only the time in CUDA calls is seen; a compiler that runs before them on the host takes more.",
+  },
+  evaluate = function(trace, options)
+    if trace:fact "steps.found" == 0 then
+      return nil, "no steps were found, so loading at the start cannot be told from loading in the loop", "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)"
+    end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local waits = trace:idle { cause = "compilation" }
+    local idle = waits:union_ns()
+    local share = idle / total
+    if idle == 0 or share < options.share then return {} end
+
+    local all = trace:steps()
+    local some = all:count() - all:exposed(waits, 1):count()
+    local call = waits:group("name")[1].key
+    local advice = {}
+    if string.glob(call, "*Graph*") then
+      advice[1] = "Instantiate each graph once and launch it again; update its parameters with cudaGraphExecUpdate. torch.compile(mode=\"reduce-overhead\") records anew for each new shape: keep shapes fixed, or mark them dynamic outside of graphs."
+    else
+      advice[1] = "Let warm-up steps see every shape, and keep the number of shapes small: pad to a few lengths, drop_last=True. With torch.compile TORCH_LOGS=recompiles names what changes; dynamic=True compiles once for all."
+      advice[2] = "Load early and keep what was compiled: CUDA_MODULE_LOADING=EAGER; TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and CUDA_CACHE_PATH on a local disk that stays; torch.backends.cudnn.benchmark=False where shapes vary."
+    end
+    return { {
+      subject = "code",
+      message = some > 1 and "again" or "once",
+      data = { call = call, some = some, all = all:count(), idle = idle / steps, time = idle, share = share },
+      recoverable_ns = idle,
+      about = true,
+      at_most = some <= 1 and "note" or nil,
+      metrics = { { name = "idle while compiling", value = share, unit = "fraction", threshold = options.share } },
+      evidence = waits:evidence { most = 5 },
+      advice = advice,
+    } }
+  end,
+}

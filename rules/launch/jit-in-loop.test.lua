@@ -1,0 +1,41 @@
+-- Six steps of 10 ms: the host loads or compiles for `time` us before it launches.
+local function steps(time, more)
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = { { 30 + time, 9990, kernel = "nvjet_tst_gemm", launched = { 20 + time, 25 + time } } }, calls = { { 10, 10 + time, more and more.call or "cuModuleLoadData" } } }
+  for key, value in pairs(more or {}) do trace[key] = value end
+  trace.call = nil
+  return trace
+end
+local function step(number, ready)
+  local at = (number - 1) * 1000
+  return { at + ready + 20, at + 990, kernel = "nvjet_tst_gemm", launched = { at + ready + 5, at + ready + 10 } }
+end
+local function some(calls, second, third)
+  return { ranges = { { 0, 950, "step 1" }, { 1000, 1950, "step 2" }, { 2000, 2950, "step 3" }, { 3000, 3950, "step 4" }, { 4000, 4950, "step 5" } }, ops = { step(1, 0), step(2, second), step(3, third), step(4, 0), step(5, 0) }, calls = calls }
+end
+
+return {
+  { name = "fires on modules loaded in each step", trace = steps(1500), expect = { { severity = "warning", subject = "code", message = "Code is loaded or compiled in 5 of 5 steps (cuModuleLoadData most of all): *(15 %) meanwhile.", worth = { 0.14, 0.16 } } } },
+  { name = "is an error from a fifth of the step on", trace = steps(3000), expect = { { severity = "error" } } },
+  { name = "warns from 3 % on", trace = steps(400), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },
+  { name = "fires on libraries", trace = steps(1500, { call = "cuLibraryLoadData" }), expect = { { severity = "warning" } } },
+  { name = "fires on compiling", trace = steps(1500, { call = "nvrtcCompileProgram" }), expect = { { severity = "warning" } } },
+  { name = "fires on graphs instantiated anew", trace = steps(1500, { call = "cudaGraphInstantiate" }), expect = { { severity = "warning", message = "*cudaGraphInstantiate*" } } },
+  { name = "fires where it comes again in some steps", trace = some({ { 1000, 1600, "cuModuleLoadData" }, { 2000, 2400, "cuModuleLoadData" } }, 600, 400), expect = { { severity = "error", message = "*in 2 of 4 steps*" } } },
+  { name = "is a note where it comes once", trace = some({ { 1000, 1600, "cuModuleLoadData" } }, 600, 0), expect = { { severity = "note", message = "*in one of 4 steps (cuModuleLoadData most of all): the GPU is idle for 600.0 us there*" } } },
+
+  { name = "is silent while the GPU works", trace = steps(0, { ops = { { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }, calls = { { 20, 4800, "cuModuleLoadData" } } }), expect = "clean" },
+  { name = "is silent about 2 %", trace = steps(200), expect = "clean" },
+  { name = "is silent below the team's own threshold", trace = steps(1500), options = { share = 0.2 }, expect = "clean" },
+  { name = "is silent about graphs that are launched", trace = steps(1500, { call = "cudaGraphLaunch" }), expect = "clean" },
+  { name = "is silent about allocations, which have a rule", trace = steps(1500, { call = "cudaMalloc" }), expect = "clean" },
+  { name = "is silent with a threshold of zero and nothing compiled", trace = steps(0, { calls = {} }), options = { share = 0 }, expect = "clean" },
+
+  { name = "needs steps", trace = steps(1500, { ranges = {} }), expect = "not checked" },
+  { name = "needs calls", trace = steps(1500, { not_collected = { "calls" } }), expect = "not checked" },
+
+  { name = "good", fixture = "good", expect = "clean" },
+  { name = "compile", fixture = "compile", expect = "clean" },
+  { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
+  { name = "compile-graphsnode", fixture = "compile-graphsnode", expect = "clean" },
+  { name = "launchbound", fixture = "launchbound", expect = "clean" },
+}

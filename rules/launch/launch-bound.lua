@@ -1,0 +1,70 @@
+return {
+  id = "launch-bound",
+  category = "launch",
+  title = "The GPU waits for the host to launch its work",
+  since = "0.1",
+  needs = { "kernels", "calls" },
+  options = {
+    share = { default = 0.10, unit = "fraction", doc = "Idle time in which the next launch was still to come while the host launched one after the other, of the step, from which it counts. TensorRT-LLM's analysis warns at 10 %, XProf at 3 % and 15 %." },
+    least = { default = 30, unit = "count", doc = "Fewer launches in the whole recording are no loop that the host could be too slow for." },
+    pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else, such as loading a module on first use." },
+    overhead_ns = { default = 6000, unit = "ns", doc = "What the profiler may add to a CUDA call. Recorded steps less unprofiled ones: 2 to 6 us a call. Where this alone would explain the idle time the finding is a note." },
+    graph_gap_ns = { default = 700, unit = "ns", doc = "The pause that stays between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
+  },
+  messages = {
+    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches} launches {a_step}, one each {pace:ns}, of operations that take {kernel:ns} on average.{caveat}",
+    graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: what the host does between the graphs takes longer than they do.{caveat}",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the one before had ended. Pauses of more than a millisecond are left out, and as much as the host lost by waiting or allocating before.",
+    why = "An eager framework takes 5 to 50 us from one launch to the next. Kernels that are shorter leave the GPU waiting, and a faster GPU then changes nothing.",
+    fix = "Launch less often: torch.compile(mode=\"reduce-overhead\") records the step into CUDA graphs and fuses kernels; torch.cuda.make_graphed_callables or torch.cuda.CUDAGraph where it does not apply; Transformers and NeMo have switches for both. Or give each kernel more to do: a larger micro-batch, fused optimizer and attention.",
+    wrong = "The profiler itself makes calls slower: a step that is just bound by the GPU without it may look launch-bound in the recording. Compare with the step's time without the profiler.",
+  },
+  evaluate = function(trace, options)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local launching = trace:idle { cause = "launch", max_ns = options.pause_ns }
+    -- Pauses inside a graph that is still being launched are those of tracing it node by node.
+    local nodes = trace:ops { in_graph = true }
+    launching = launching:minus(launching:where { after = nodes, before = nodes })
+    -- Without its waits and allocations the host would be ahead by as much as they took: so much of the idle time is theirs (host-sync, sync-memcpy, alloc-churn).
+    local devices = trace:fact "device.count"
+    local drained = launching:where { drained = true }:union_ns()
+    local blocked = trace:calls { class = { "sync", "copy_sync" } }:union_ns() * devices
+    local idle = launching:union_ns() - math.min(drained, blocked) - trace:calls { class = "allocation" }:union_ns() * devices
+    local share = idle / total
+    local launches = trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
+    if idle <= 0 or share < options.share or launches < options.least then return {} end
+
+    local operations = trace:ops { kind = { "kernel", "copy", "set", "graph" } }
+    local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
+    local mostly_graphs = in_graphs > operations:count() / 2
+    local unprofiled = share - trace:calls():count() * options.overhead_ns / total
+    local little = unprofiled < options.share
+    local advice = {}
+    if mostly_graphs then
+      advice[1] = "Take more of the step into the graphs: zero_grad, clipping and the optimizer (capturable=True) as well (torch.cuda.CUDAGraph around the whole step, see the PyTorch notes on CUDA graphs)."
+    else
+      advice[1] = "Record the step into CUDA graphs: torch.compile(mode=\"reduce-overhead\"), which fuses kernels as well; torch.cuda.make_graphed_callables where it does not apply. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics)."
+      advice[2] = "Megatron: --enable-cuda-graph. NeMo: enable_cuda_graph of the model's configuration. Transformers: torch_compile=True with torch_compile_mode=\"reduce-overhead\"; for generate() a static cache."
+    end
+    local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+    advice[#advice + 1] = string.format("Or give each launch more to do: a micro-batch larger by a factor of %.0f keeps the GPU busy for as long as the host takes.%s", math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
+      peak and memory and peak < 0.5 * memory and string.format(" Memory allows for it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
+    if little then advice[#advice + 1] = "First take the step's time without the profiler: if it is shorter by this much, there is nothing to fix." end
+    return { {
+      subject = "launches",
+      message = mostly_graphs and "graphs" or "eager",
+      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / devices / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
+        caveat = little and " The profiler's own share of each call may explain it." or "" },
+      about = true,
+      -- In graphs short pauses between the kernels stay.
+      recoverable_ns = math.max(0, little and unprofiled * total or mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns),
+      at_most = little and "note" or nil,
+      confidence = little and "medium" or "high",
+      metrics = { { name = "idle while launching", value = share, unit = "fraction", threshold = options.share } },
+      evidence = launching:evidence { most = 5 },
+      advice = advice,
+    } }
+  end,
+}

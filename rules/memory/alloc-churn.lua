@@ -1,0 +1,64 @@
+return {
+  id = "alloc-churn",
+  category = "memory",
+  title = "Memory is allocated and freed inside the training loop",
+  since = "0.1",
+  needs = { "kernels", "calls" },
+  warning_at = 0.03,
+  options = {
+    share = { default = 0.03, unit = "fraction", doc = "Idle time while the host is in an allocation or a free, of the step, from which it counts. A caching allocator has none after the first steps." },
+    fault_share = { default = 0.05, unit = "fraction", doc = "Page-fault time, of the step, from which allocations of unified memory are a matter of um-fault-stall first." },
+  },
+  messages = {
+    churn = "{allocations} allocations and {frees} frees {a_step}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc or a driver form of them, within the steps. Stream-ordered ones (cudaMallocAsync) do not count.",
+    why = "Each such call takes 10 us to milliseconds, maps memory, and cudaFree waits for the device: the GPU runs dry each time. A caching allocator asks the driver for nothing once training is under way.",
+    fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the limit of memory set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold (PyTorch notes, CUDA semantics). In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
+    wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps is therefore a note.",
+  },
+  evaluate = function(trace, options)
+    if trace:fact "steps.found" == 0 then
+      return nil, "no steps were found, so allocations of the start cannot be told from those of the loop", "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)"
+    end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local waits = trace:idle { cause = "allocation" }
+    local idle = waits:union_ns()
+    local share = idle / total
+    if idle == 0 or share < options.share then return {} end
+
+    local calls = trace:calls { class = "allocation" }
+    local frees = calls:where { name = { "*Free*", "*Release*", "*Unmap*", "*Unregister*" } }
+    local allocations = calls:minus(frees)
+    local managed = 2 * allocations:where { name = "*Managed*" }:count() > allocations:count()
+    local faults = trace:available "gpu_faults" and trace:gpu_faults():union_ns() / total or 0
+    local all_steps = trace:steps()
+    local without = all_steps:exposed(waits, 1):count()
+    local advice = {}
+    if managed then
+      advice[1] = "Use PyTorch's caching allocator instead of one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator); in CUDA take managed memory from a pool (RMM pool_memory_resource over managed_memory_resource)."
+    elseif 2 * allocations:where { name = { "*Host*" } }:count() > allocations:count() then
+      advice[1] = "Pin host buffers once, outside the loop, and use them again (tensor.pin_memory() in each step calls cudaHostAlloc; DataLoader(pin_memory=True) keeps a cache)."
+    elseif frees:count() < allocations:count() / 2 then
+      advice[1] = "Memory grows and little is freed: the allocator still gathers what it needs. Let warm-up steps see the largest batch, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+    else
+      advice[1] = "Take torch.cuda.empty_cache() (and gc.collect() with it) out of the loop, and unset PYTORCH_NO_CUDA_MEMORY_CACHING. In CUDA: cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold, or allocate once."
+      local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+      if peak and memory and peak > 0.85 * memory then
+        advice[2] = string.format("Memory is nearly full (%.1f of %.0f GiB): the allocator gives cached blocks back to find larger ones. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, a smaller micro-batch or activation checkpointing end that.", peak / 2 ^ 30, memory / 2 ^ 30)
+      end
+    end
+    return { {
+      subject = managed and "managed allocations" or "allocations",
+      message = "churn",
+      data = { allocations = string.format("%.0f", allocations:count() / steps), frees = string.format("%.0f", frees:count() / steps), call = waits:group("name")[1].key, idle = idle / steps, share = share },
+      recoverable_ns = idle,
+      at_most = 2 * without > all_steps:count() and "note" or nil,
+      follows_from = managed and faults >= options.fault_share and "um-fault-stall" or nil,
+      metrics = { { name = "idle in allocations", value = share, unit = "fraction", threshold = options.share } },
+      evidence = waits:evidence { most = 5 },
+      advice = advice,
+    } }
+  end,
+}

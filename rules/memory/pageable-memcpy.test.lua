@@ -1,0 +1,58 @@
+-- Six steps of 10 ms: a batch is copied for `time` us with nothing beside it.
+local MiB = 1048576
+local function steps(time, bytes, more)
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
+    { 20, 20 + time, copy = "h2d", bytes = bytes, from = "pageable", launched = { 5, 10 } }, { 20 + time, 9990, kernel = "nvjet_tst_gemm", launched = { 12, 15 } } } }
+  for key, value in pairs(more or {}) do trace[key] = value end
+  return trace
+end
+local function downloads(memory)
+  return { { 20, 8000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 8000, 9990, copy = "d2h", bytes = 10 * MiB, to = memory, launched = { 12, 15 } } }
+end
+local function trips(memory)
+  return { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } },
+    { 2000, 3000, copy = "d2h", bytes = 8 * MiB, to = memory }, { 3000, 5000, copy = "d2h", bytes = 16 * MiB, to = memory }, { 5000, 6000, kernel = "nvjet_tst_gemm" },
+    { 6000, 8000, copy = "h2d", bytes = 16 * MiB, from = memory }, { 8000, 9000, copy = "h2d", bytes = 8 * MiB, from = memory }, { 9000, 9990, kernel = "nvjet_tst_gemm" } }
+end
+
+return {
+  { name = "fires on a pageable batch", trace = steps(2000, 10 * MiB),
+    expect = { { severity = "warning", subject = "uploads", confidence = "high", message = "10 MiB a step go through pageable host memory, at 5.24 GB/s where pinned memory reaches about 55.0 GB/s: 2.0* ms of*", worth = { 0.17, 0.19 } } } },
+  { name = "is an error from a fifth of the step on", trace = steps(4000, 20 * MiB), expect = { { severity = "error", worth = { 0.35, 0.38 } } } },
+  { name = "warns from 3 % on, since the fix is a line", trace = steps(400, 2 * MiB), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },
+  { name = "fires on results", trace = steps(0, 0, { ops = downloads("pageable") }), expect = { { severity = "warning", subject = "downloads" } } },
+  { name = "fires on offloaded tensors", trace = steps(0, 0, { ops = trips("pageable") }), expect = { { severity = "error", subject = "offloaded tensors", message = "48 MiB a step*" } } },
+  { name = "fires on weights fetched layer by layer", trace = steps(0, 0, { ops = (function()
+      local ops = {}
+      for i = 0, 5 do ops[#ops + 1] = { i * 1600 + 20, i * 1600 + 600, copy = "h2d", bytes = 4 * MiB, from = "pageable" }; ops[#ops + 1] = { i * 1600 + 600, i * 1600 + 1600, kernel = "nvjet_tst_gemm" } end
+      return ops
+    end)() }), expect = { { severity = "error", subject = "offloaded tensors" } } },
+  { name = "expects of Grace Hopper what its link gives", trace = steps(2000, 10 * MiB, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = { { severity = "error", message = "*reaches about 400.0 GB/s*", worth = { 0.198, 0.204 } } } },
+  { name = "names no link that it does not know", trace = steps(2000, 10 * MiB, { device = { name = "NVIDIA X1", compute = 99.0, sm_count = 0 } }),
+    expect = { { severity = "error", confidence = "medium", message = "10 MiB a step go through pageable host memory, at 5.24 GB/s: *", worth = { 0.19, 0.21 } } } },
+  { name = "fires without steps", trace = steps(2000, 10 * MiB, { ranges = {} }), expect = { { severity = "warning" } } },
+  { name = "counts no pause of the program's own without steps", trace = { ops = { { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 10 } }, { 9000, 9990, kernel = "my_stencil" } } }, expect = { { severity = "warning", worth = { 0.08, 0.1 } } } },
+  { name = "counts the host's part between two pieces", trace = steps(0, 0, { ops = {
+      { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 1025 } }, { 1520, 2520, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 1100, 2525 } },
+      { 2540, 9990, kernel = "nvjet_tst_gemm", launched = { 2530, 2535 } } } }), expect = { { severity = "error", worth = { 0.22, 0.25 } } } },
+
+  { name = "is silent about pinned memory", trace = steps(2000, 100 * MiB, { ops = { { 20, 2020, copy = "h2d", bytes = 100 * MiB, launched = { 5, 10 } }, { 2020, 9990, kernel = "nvjet_tst_gemm", launched = { 12, 15 } } } }), expect = "clean" },
+  { name = "is silent about 64 KiB, whatever they take", trace = steps(2000, 65536), expect = "clean" },
+  { name = "is silent where kernels hide the copy", trace = steps(0, 0, { ops = { { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 100, 2100, copy = "h2d", bytes = 10 * MiB, from = "pageable", stream = 8 } } }), expect = "clean" },
+  { name = "is silent about 2 %", trace = steps(200, MiB), expect = "clean" },
+  { name = "is silent where the link gives no more", trace = steps(2000, 110 * MiB), expect = "clean" },
+  { name = "is silent about a checkpoint, which has a rule", trace = steps(0, 0, { ops = downloads("pageable"), ranges = { { 0, 9900, "step {n}" }, { 11, 9990, "save_checkpoint" } } }), expect = "clean" },
+  { name = "is silent about offloading through pinned memory", trace = steps(0, 0, { ops = trips("pinned") }), expect = "clean" },
+  { name = "is silent below the team's own threshold", trace = steps(2000, 10 * MiB), options = { share = 0.3 }, expect = "clean" },
+  { name = "is silent with thresholds of zero and no copy", trace = { ops = { { 20, 900, kernel = "nvjet_tst_gemm" } } }, options = { share = 0, min_bytes = 0 }, expect = "clean" },
+
+  { name = "needs copies", trace = steps(2000, 10 * MiB, { not_collected = { "copies" } }), expect = "not checked" },
+  { name = "needs kernels", trace = steps(2000, 10 * MiB, { not_collected = { "kernels" } }), expect = "not checked" },
+
+  { name = "offload-pageoff", fixture = "offload-pageoff", expect = { { severity = "error", subject = "offloaded tensors", message = "*3.88 GB/s*", worth = { 0.88, 0.93 } } } },
+  { name = "offload: pinned", fixture = "offload", expect = "clean" },
+  { name = "syncs-pageable: 64 KiB", fixture = "syncs-pageable", expect = "clean" },
+  { name = "good", fixture = "good", expect = "clean" },
+  { name = "starved", fixture = "starved", expect = "clean" },
+  { name = "eager: a few bytes", fixture = "eager", expect = "clean" },
+}

@@ -1,0 +1,52 @@
+return {
+  id = "sync-memcpy",
+  category = "memory",
+  title = "Synchronous copies stop the host and leave the GPU idle",
+  since = "0.1",
+  needs = { "kernels", "copies", "calls" },
+  warning_at = 0.03,
+  options = {
+    share = { default = 0.03, unit = "fraction", doc = "Time in which the GPU is idle while the host is in a synchronous copy or memset, of the step, from which it counts." },
+    least = { default = 10, unit = "count", doc = "Fewer such calls in the whole recording are set-up or results, whatever they take." },
+  },
+  messages = {
+    copies = "{count} synchronous copies or memsets {a_step} (most in {call}) keep the host until they are done; meanwhile, and until the host goes on, the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle while the host is inside cudaMemcpy, cudaMemset or another copy that returns only when it is done. The copy itself is not counted: it is the GPU working. Copies of offloaded tensors are left to offload-sync-gap, those of more than 64 KiB through pageable memory to pageable-memcpy.",
+    why = "A synchronous copy waits for all work before it and lets none be queued behind it: the GPU stands still before and after, however small the copy is.",
+    fix = "cudaMemcpyAsync and cudaMemsetAsync on the stream of the kernels, from pinned memory (cudaMallocHost); cudaMemcpyFromSymbolAsync for symbols. In PyTorch tensor.to(device, non_blocking=True) from pinned memory (CUDA best practices guide: asynchronous transfers). Keep flags on the device, or check them every few iterations.",
+    wrong = "The result of a computation has to be awaited somewhere. A copy from the device to itself with cudaMemcpy does not stop the host.",
+  },
+  evaluate = function(trace, options)
+    local copies = trace:calls { class = "copy_sync" }
+    if copies:count() == 0 or copies:count() < options.least then return {} end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local names = {}
+    for _, group in ipairs(copies:group "name") do names[#names + 1] = group.key end
+    local waits = trace:idle { cause = "sync", name = names }
+    local offloaded, pairs_found = trace:round_trips()
+    if pairs_found >= 2 * steps then waits = waits:minus(waits:where { after = offloaded }):minus(waits:where { before = offloaded }) end
+    -- Those of tensors in pageable memory are pageable-memcpy's.
+    local large = trace:ops { kind = "copy", memory = "pageable", min_bytes = 65537 }
+    waits = waits:minus(waits:where { after = large }):minus(waits:where { before = large })
+    local idle = waits:union_ns()
+    local share = idle / total
+    if idle == 0 or share < options.share then return {} end
+
+    local call = waits:group("name")[1].key
+    local advice = { string.format("Copy asynchronously: %sAsync on the stream of the kernels, from and to pinned memory (cudaMallocHost), with one wait where the result is needed. PyTorch: pin_memory=True and .to(device, non_blocking=True).", call) }
+    local small = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps
+    if small >= 2 then advice[2] = string.format("%.0f copies to the host a step are of 64 bytes or less, flags or sums: let the device decide, or look every few iterations.", small) end
+    return { {
+      subject = call,
+      message = "copies",
+      data = { count = string.format("%.0f", math.max(1, copies:count() / steps)), call = call, idle = idle / steps, share = share },
+      recoverable_ns = idle,
+      about = true,
+      metrics = { { name = "idle in synchronous copies", value = share, unit = "fraction", threshold = options.share } },
+      evidence = waits:evidence { most = 5 },
+      advice = advice,
+    } }
+  end,
+}
