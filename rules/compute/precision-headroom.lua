@@ -9,6 +9,7 @@ return {
     note_share = { default = 0.05, unit = "fraction", doc = "From this share on TF32 is mentioned as a note." },
     attention_speedup = { default = 9.7, unit = "count", doc = "How many times as fast fused attention runs in BF16 as in FP32, for which only memory-efficient attention exists. Measured on an H200." },
     memory_factor = { default = 0.9, unit = "fraction", doc = "What memory-bound kernels of an FP32 model take in BF16, of before. Measured on an H200: norms, losses and sums stay in FP32." },
+    convolution_memory_factor = { default = 0.5, unit = "fraction", doc = "The same where most products are convolutions: batch norm and activations move half the bytes." },
     fp8_speedup = { default = 1.5, unit = "count", doc = "How many times as fast products run in FP8 as in BF16. The peaks' ratio is 2; casting the operands takes part of it back." },
     fp8_min_ns = { default = 50000, unit = "ns", doc = "Shorter products gain less from FP8 than their casts cost." },
   },
@@ -38,7 +39,9 @@ return {
       local attention = trace:ops { class = "attention_fused", name = { "*_f32_*", "*<float,*" } }
       local saved = tf32_ns * gain + attention:union_ns() * math.max(0, 1 - 1 / math.max(options.attention_speedup, 1))
       if tf32_ns + cores_ns > half_ns then
-        saved = saved + trace:ops { class = { "pointwise", "reduction", "norm" } }:union_ns() * math.max(0, 1 - options.memory_factor)
+        local convolutions = tf32:where { name = { "*conv*", "*Conv*", "*fprop*", "*dgrad*", "*wgrad*" } }:union_ns() > tf32_ns / 2
+        local factor = convolutions and options.convolution_memory_factor or options.memory_factor
+        saved = saved + trace:ops { class = { "pointwise", "reduction", "norm" } }:union_ns() * math.max(0, 1 - factor)
       end
       -- What CUDA cores multiply is the other rule's, up to TF32; what remains is worth a note.
       local beyond = cores_ns > tf32_ns
