@@ -14,8 +14,8 @@ return {
     fp8_min_ns = { default = 50000, unit = "ns", doc = "Shorter products gain less from FP8 than their casts cost." },
   },
   messages = {
-    tf32 = "The model runs in FP32: its TF32 GEMMs take {time:ns} and attention in FP32 {attention:ns} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
-    beyond = "Beyond TF32 there is BF16: once the FP32 GEMMs have left the CUDA cores, BF16 makes them about {speedup} times as fast again, and FP32 attention ({attention:ns} of {each_step}) about {attention_speedup} times.",
+    tf32 = "The model runs in FP32: its TF32 GEMMs take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
+    beyond = "Beyond TF32 there is BF16: once the FP32 GEMMs have left the CUDA cores, BF16 makes them about {speedup} times as fast again{attention}.",
     fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast; whether the model stands it is for its owner to say.",
   },
   doc = {
@@ -31,7 +31,8 @@ return {
     if trace:ops { class = "gemm_*" }:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local tf32, half = trace:ops { class = "gemm_tf32" }, trace:ops { class = "gemm_half" }
-    local cores_ns, tf32_ns, half_ns = trace:ops { class = "gemm_cuda_core" }:union_ns(), tf32:union_ns(), half:union_ns()
+    local cores = trace:ops { class = "gemm_cuda_core" }
+    local cores_ns, tf32_ns, half_ns = cores:union_ns(), tf32:union_ns(), half:union_ns()
     local to_tf32, to_half = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
 
     if to_tf32 and to_half and to_half > to_tf32 and tf32_ns + cores_ns > 0 then
@@ -51,14 +52,14 @@ return {
         return { {
           subject = "BF16",
           message = beyond and "beyond" or "tf32",
-          data = { time = tf32_ns / steps, attention = attention:union_ns() / steps, step = trace:fact "step.mean_ns", speedup = string.format("%.1f", to_half / to_tf32),
-            attention_speedup = string.format("%.0f", options.attention_speedup) },
+          data = { time = tf32_ns / steps, step = trace:fact "step.mean_ns", speedup = string.format("%.1f", to_half / to_tf32),
+            attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", attention:union_ns() / steps / 1e6) },
           about = true,
           recoverable_ns = saved,
           at_most = (beyond or share < options.share) and "note" or nil,
           confidence = "medium",
           metrics = { { name = "saved in BF16", value = share, unit = "fraction", threshold = options.share } },
-          evidence = tf32:plus(attention):evidence { most = 5 },
+          evidence = (beyond and cores or tf32):plus(attention):evidence { most = 5 },
           advice = {
             "Train in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss, bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo, --bf16 in Megatron. It needs no loss scaling.",
             "Only in half precision does scaled_dot_product_attention take a flash kernel.",

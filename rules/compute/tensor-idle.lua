@@ -5,7 +5,7 @@ return {
   since = "0.1",
   needs = { "samples" },
   options = {
-    share = { default = 0.20, unit = "fraction", doc = "Share of the samples within the steps with busy SMs and idle tensor cores, from which it is mentioned. Norms, optimizers and losses never use them, so some is normal." },
+    share = { default = 0.20, unit = "fraction", doc = "Share of the samples within the steps with busy SMs and idle tensor cores, from which it is mentioned, and of which only what exceeds this is worth anything. Norms, optimizers and losses never use them, so some is normal." },
     warning_share = { default = 0.40, unit = "fraction", doc = "From this share on it is more than a note." },
     sms_active = { default = 60, unit = "count", doc = "SMs active from which they are busy, in percent." },
     tensor_active = { default = 10, unit = "count", doc = "Tensor cores active up to which they are idle, in percent." },
@@ -44,7 +44,7 @@ return {
       subject = "tensor cores",
       message = "idle",
       data = { share = share, mean = string.format("%.0f", mean), most = most or "" },
-      recoverable_ns = share * total,
+      recoverable_ns = (share - options.share) * total,
       at_most = share >= options.warning_share and "warning" or "note",
       confidence = "medium",
       follows_from = follows,

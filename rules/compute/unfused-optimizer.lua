@@ -8,7 +8,7 @@ return {
   options = {
     share = { default = 0.03, unit = "fraction", doc = "Time of the loop's kernels and of the gaps between them, of the step, from which it counts: the remedy is a one-line switch." },
     note_share = { default = 0.01, unit = "fraction", doc = "From this share on it is mentioned as a note." },
-    kernels = { default = 50, unit = "count", doc = "Elementwise kernels of the optimizer {a_step}, or in a row where no range marks it. AdamW takes 8 to 14 for each tensor; a fused optimizer takes a few in all." },
+    kernels = { default = 50, unit = "count", doc = "Elementwise kernels of the optimizer in a step, or in a row where no range marks it. AdamW takes 8 to 14 for each tensor; a fused optimizer takes a few in all." },
     fused_factor = { default = 0.5, unit = "fraction", doc = "Time of a fused update, of the loop's kernels: about 7 passes over memory instead of 14 to 20. Measured on an H200 with AdamW in BF16: 1.7 ms instead of 3.4." },
   },
   messages = {
