@@ -741,12 +741,13 @@ int trace_runs(lua_State* lua) {
   for (const Row r : of->rows) wanted[r] = true;
   std::map<std::uint32_t, std::vector<Row>> runs;  // by stream: the run that is being gathered
   auto found = std::make_shared<std::vector<Chain>>();
-  Rows chains{Kind::chains, {}, {}}, inner{Kind::ops, {}, {}};
+  Rows chains{Kind::chains, {}, {}}, inner{Kind::ops, {}, {}}, longest{Kind::ops, {}, {}};
   const auto finish = [&](std::vector<Row>& run) {
     if (run.size() >= least) {
       chains.rows.push_back(static_cast<Row>(found->size()));
       found->push_back({{t.ops.start[run.front()], t.ops.end[run.back()]}, run.front()});
       inner.rows.insert(inner.rows.end(), run.begin(), run.end());
+      longest.rows.push_back(*std::max_element(run.begin(), run.end(), [&](Row a, Row b) { return t.span_of(a).length() < t.span_of(b).length(); }));
     }
     run.clear();
   };
@@ -757,10 +758,10 @@ int trace_runs(lua_State* lua) {
       else if (!is_unified(t.ops.copy[op])) finish(run);
     }
   for (auto& [stream, run] : runs) finish(run);
-  std::sort(inner.rows.begin(), inner.rows.end());
+  std::sort(inner.rows.begin(), inner.rows.end()), std::sort(longest.rows.begin(), longest.rows.end());
   chains.chains = found;
-  push(lua, std::move(chains)), push(lua, std::move(inner));
-  return 2;
+  push(lua, std::move(chains)), push(lua, std::move(inner)), push(lua, std::move(longest));
+  return 3;
 }
 
 // Whether a sample lies within the steps of its device.
@@ -1105,7 +1106,7 @@ const std::vector<Entry>& entries() {
       {{"trace:round_trips", "({ min_bytes = 1 MiB }?) -> selection, pairs", "Copies to the host of which the same number of bytes came back later, and those that brought them back."}, lua_verb<trace_round_trips>},
       {{"trace:streamed_uploads", "({ min_bytes = 1 MiB, min_per_step = 4 }?) -> selection", "Copies from the host that come bit by bit within a step, in at least so many bursts with kernels between them: weights fetched layer by layer. A batch is one burst."}, lua_verb<trace_streamed_uploads>},
       {{"trace:chains", "({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges", "Runs of operations on one stream around each operation of `centre`, over operations of `through` only, up to one of `edge` on either side within `most`. `with` lists selections of which each run has to hold one. Returns the runs, all operations in them, and the edges."}, lua_verb<trace_chains>},
-      {{"trace:runs", "({ of, least = 3 }) -> runs, inner", "Uninterrupted runs, on one stream, of at least so many operations of a selection; and all operations in them."}, lua_verb<trace_runs>},
+      {{"trace:runs", "({ of, least = 3 }) -> runs, inner, longest", "Uninterrupted runs, on one stream, of at least so many operations of a selection; all operations in them; and the longest of each."}, lua_verb<trace_runs>},
       {{"trace:metric", "(glob) -> { count, mean, median, least, most } | nil, reason, record_with", "The samples of a GPU metric within the steps."}, lua_verb<trace_metric>},
       {{"trace:sampled_fraction", "({ { metric = glob, least?, most? }, ... }) -> fraction | nil, reason, record_with", "The share of sampled moments within the steps at which every metric lies within its bounds."}, lua_verb<trace_sampled_fraction>},
       {{"trace:late_devices", "() -> list of { device, late_ns, count, waited }", "For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how many those were, and the others' collectives."}, lua_verb<trace_late_devices>},

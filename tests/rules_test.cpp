@@ -308,6 +308,16 @@ TEST_SUITE("rules") {
     CHECK(holds(r.clean, "unfused-softmax"));
   }
 
+  TEST_CASE("runs: what is in them, and the longest of each") {
+    const Trace trace = trace_from_text(R"(return { ops = { { 0, 10, kernel = "a" }, { 10, 40, kernel = "a" }, { 40, 60, kernel = "a" }, { 60, 100, kernel = "b" },
+      { 100, 150, kernel = "a" }, { 150, 160, kernel = "a" }, { 160, 170, kernel = "b" }, { 170, 270, kernel = "a" }, { 500, 600, kernel = "a", stream = 8 }, { 600, 650, kernel = "a", stream = 8 } } })");
+    const Report r = evaluated({rule(R"(
+      local runs, inner, longest = trace:runs { of = trace:ops { name = "a" }, least = 2 }
+      return { { subject = string.format("%d runs, %d inner, %d longest, %d ns", runs:count(), inner:count(), longest:count(), longest:sum "duration_ns"), message = "plain", severity = "note" } })")}, trace);
+    REQUIRE(r.findings.size() == 1);
+    CHECK(r.findings[0].subject == "3 runs, 7 inner, 3 longest, 180000 ns");
+  }
+
   TEST_CASE("the order of findings is total") {
     std::vector<Finding> f(6);
     f[0].rule = "b", f[0].recoverable_fraction = 0.1;

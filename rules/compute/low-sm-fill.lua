@@ -1,0 +1,63 @@
+return {
+  id = "low-sm-fill",
+  category = "compute",
+  title = "Kernels are too small to fill the GPU",
+  since = "0.1",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.10, unit = "fraction", doc = "Time of kernels with fewer blocks than the GPU has SMs, each times the share of SMs left empty, of the time in which kernels run, from which it counts." },
+    min_ns = { default = 3000, unit = "ns", doc = "Shorter kernels take that long on any number of SMs: starting and ending is most of it." },
+  },
+  messages = {
+    empty = "{count} kernels {a_step} have fewer blocks than this GPU has SMs ({sms}) and run alone: they take {time:ns} of {each_step} and leave {empty:fraction} of the SMs empty meanwhile, {share:fraction} of the time in which kernels run.",
+  },
+  doc = {
+    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them. Collectives and persistent kernels, which start as many blocks as they need, are left out.",
+    why = "A kernel on 1 of 132 SMs counts as a busy GPU and uses less than one percent of it.",
+    fix = "Give each kernel more work: a larger batch or micro-batch, longer sequences, grouped or batched products instead of many small ones; split-K for a product whose result is small. Independent small kernels can share the GPU on several streams. A single block that sums everything up belongs into a two-stage reduction.",
+    wrong = "Fewer blocks can be right where each is bound by memory and many SMs would only share the same bandwidth. What is won is at most what is said: twice the work in the same time.",
+  },
+  evaluate = function(trace, options)
+    local sms = trace:fact "device.sm_count"
+    if not sms then return nil, "the report does not tell how many SMs the GPU has", "" end
+    local kernels = trace:ops { kind = "kernel" }
+    local busy = kernels:union_ns()
+    if busy == 0 then return nil, "no kernel ran within the steps", "" end
+    local small = kernels:where { max_blocks = sms - 1, min_ns = options.min_ns }
+    small = small:minus(small:where { class = "collective" }):minus(small:where {
+      name = { "*nvjet*", "*stream_k*", "*streamk*", "*StreamK*", "*stream-k*", "*ersistent*", "*sm90*", "*Sm90*", "*sm100*", "*Sm100*", "*sm120*", "*flash_fwd_splitkv*", "*FlashAttn*Sm*" } })
+    small = small:exposed(kernels:minus(small), 0.5)
+    local time = small:union_ns()
+    if time == 0 then return {} end
+    local weighted, sum = 0, 0
+    for _, group in ipairs(small:group("blocks", 1000)) do
+      weighted, sum = weighted + group.sum_ns * (1 - math.min(tonumber(group.key), sms) / sms), sum + group.sum_ns
+    end
+    local lost = time * weighted / sum
+    local share = lost / busy
+    if share < options.share then return {} end
+
+    local steps = trace:fact "steps.count"
+    local advice = {}
+    if (trace:fact "gpu.busy_fraction" or 1) < 0.5 then
+      advice[1] = "The GPU is idle most of the time as well: a larger batch cures both."
+    end
+    local names = small:group("name", 1)
+    advice[#advice + 1] = string.format("A larger batch or micro-batch gives every kernel more blocks. Half of this GPU's SMs are filled by %d blocks, all of them by %d.", math.ceil(sms / 2), sms)
+    if names[1].sum_ns > 0.5 * sum then
+      advice[#advice + 1] = "More than half of this is one kernel, the first below: look whether its work can be split (split-K, a two-stage reduction), batched with its neighbours, or put on a stream of its own."
+    else
+      advice[#advice + 1] = "Where the batch is given: batch small products (torch.bmm, grouped GEMM), and let independent branches run on streams of their own."
+    end
+    return { {
+      subject = "small grids",
+      message = "empty",
+      data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns" },
+      recoverable_ns = lost,
+      confidence = "medium",
+      metrics = { { name = "SMs left empty by small grids", value = share, unit = "fraction", threshold = options.share } },
+      evidence = names[1].rows:evidence { most = 2 },
+      advice = advice,
+    } }
+  end,
+}

@@ -1,0 +1,90 @@
+return {
+  id = "precision-headroom",
+  category = "compute",
+  title = "Matrix multiplications could run in a faster precision",
+  since = "0.1",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.10, unit = "fraction", doc = "What the faster precision would save of the step, from which it counts." },
+    note_share = { default = 0.05, unit = "fraction", doc = "From this share on TF32 is mentioned as a note." },
+    attention_speedup = { default = 9.7, unit = "count", doc = "How many times as fast fused attention runs in BF16 as in FP32, for which only memory-efficient attention exists. Measured on an H200." },
+    memory_factor = { default = 0.9, unit = "fraction", doc = "What memory-bound kernels of an FP32 model take in BF16, of before. Measured on an H200: norms, losses and sums stay in FP32." },
+    convolution_memory_factor = { default = 0.5, unit = "fraction", doc = "The same where most products are convolutions: batch norm and activations move half the bytes." },
+    fp8_speedup = { default = 1.5, unit = "count", doc = "How many times as fast products run in FP8 as in BF16. The peaks' ratio is 2; casting the operands takes part of it back." },
+    fp8_min_ns = { default = 50000, unit = "ns", doc = "Shorter products gain less from FP8 than their casts cost." },
+  },
+  messages = {
+    tf32 = "The model runs in FP32: its TF32 GEMMs take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
+    beyond = "Beyond TF32 there is BF16: once the FP32 GEMMs have left the CUDA cores, BF16 makes them about {speedup} times as fast again{attention}.",
+    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast; whether the model stands it is for its owner to say.",
+  },
+  doc = {
+    what = "Estimates what GEMMs would take one tier down: TF32 in BF16 by the ratio of what this GPU attains in both, FP32 attention by a measured ratio; BF16 in FP8 on a GPU that has it, as a note.",
+    why = "BF16 doubles the rate of TF32 and halves the bytes, and only half precision has flash attention.",
+    fix = "torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss, bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo, --bf16 in Megatron. FP8: Transformer Engine's fp8_autocast with E4M3 forward and E5M2 backward (--fp8-format hybrid in Megatron, fp8=\"hybrid\" in NeMo), or torchao.float8.",
+    wrong = "FP32 may be deliberate: a solver, a loss of precision that was measured. What a model gains depends on how much of it is bound by memory, which BF16 under autocast hardly shortens.",
+  },
+  evaluate = function(trace, options)
+    local tensor_cores = trace:fact "device.tensor_cores"
+    if tensor_cores == nil then return nil, "the report does not tell which GPU ran, so whether it has a faster precision is unknown", "" end
+    if tensor_cores == 0 then return nil, "this GPU has no tensor cores", "" end
+    if trace:ops { class = "gemm_*" }:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local tf32, half = trace:ops { class = "gemm_tf32" }, trace:ops { class = "gemm_half" }
+    local cores = trace:ops { class = "gemm_cuda_core" }
+    local cores_ns, tf32_ns, half_ns = cores:union_ns(), tf32:union_ns(), half:union_ns()
+    local to_tf32, to_half = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
+
+    if to_tf32 and to_half and to_half > to_tf32 and tf32_ns + cores_ns > 0 then
+      local gain = 1 - to_tf32 / to_half
+      local attention = trace:ops { class = "attention_fused", name = { "*_f32_*", "*<float,*" } }
+      local saved = tf32_ns * gain + attention:union_ns() * math.max(0, 1 - 1 / math.max(options.attention_speedup, 1))
+      if tf32_ns + cores_ns > half_ns then
+        local convolutions = tf32:where { name = { "*conv*", "*Conv*", "*fprop*", "*dgrad*", "*wgrad*" } }:union_ns() > tf32_ns / 2
+        local factor = convolutions and options.convolution_memory_factor or options.memory_factor
+        saved = saved + trace:ops { class = { "pointwise", "reduction", "norm" } }:union_ns() * math.max(0, 1 - factor)
+      end
+      -- What CUDA cores multiply is the other rule's, up to TF32; what remains is worth a note.
+      local beyond = cores_ns > tf32_ns
+      if beyond then saved = saved + cores_ns / math.max(to_tf32, 1) * gain end
+      local share = saved / total
+      if share >= options.note_share then
+        return { {
+          subject = "BF16",
+          message = beyond and "beyond" or "tf32",
+          data = { time = tf32_ns / steps, step = trace:fact "step.mean_ns", speedup = string.format("%.1f", to_half / to_tf32),
+            attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", attention:union_ns() / steps / 1e6) },
+          about = true,
+          recoverable_ns = saved,
+          at_most = (beyond or share < options.share) and "note" or nil,
+          confidence = "medium",
+          metrics = { { name = "saved in BF16", value = share, unit = "fraction", threshold = options.share } },
+          evidence = (beyond and cores or tf32):plus(attention):evidence { most = 5 },
+          advice = {
+            "Train in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss, bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo, --bf16 in Megatron. It needs no loss scaling.",
+            "Only in half precision does scaled_dot_product_attention take a flash kernel.",
+          },
+        } }
+      end
+    end
+
+    local large = half:where { min_ns = options.fp8_min_ns }
+    local saved = large:union_ns() * math.max(0, 1 - 1 / math.max(options.fp8_speedup, 1))
+    local capability = trace:fact "device.compute_capability" or 0
+    if capability < 8.9 or saved / total < math.max(options.share, 1e-9) or trace:ops { class = "gemm_fp8" }:count() > 0 then return {} end
+    return { {
+      subject = "FP8",
+      message = "fp8",
+      data = { time = half_ns / steps, step = trace:fact "step.mean_ns", share = half_ns / total },
+      about = true,
+      recoverable_ns = saved,
+      at_most = "note",
+      confidence = "medium",
+      metrics = { { name = "saved in FP8", value = saved / total, unit = "fraction", threshold = options.share } },
+      evidence = large:evidence { most = 3 },
+      advice = {
+        "Transformer Engine: fp8_autocast with a DelayedScaling recipe of format HYBRID (E4M3 forward, E5M2 backward); Megatron --fp8-format hybrid, NeMo fp8=\"hybrid\"; plain PyTorch torchao.float8. Compare the loss over a few thousand steps first.",
+      },
+    } }
+  end,
+}
