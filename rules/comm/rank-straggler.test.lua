@@ -11,7 +11,7 @@ local function ranks(list, more)
   for key, value in pairs(more or {}) do trace[key] = value end
   return trace
 end
--- Twelve steps of 5 ms, two written down: in the first the one is late, in the second the other.
+-- Two all-reduces a step: to the first the one is late, to the second the other.
 local function in_turn()
   local ranges, ops = {}, {}
   for rank = 0, 1 do
@@ -35,7 +35,7 @@ return {
       { 20, 7000, kernel = gemm }, { 7000, 9500, kernel = reduce, stream = 8 }, { 9500, 9950, kernel = gemm },
       { 3010, 9000, kernel = gemm, rank = 1, launched = { 3000, 3005 } }, { 9000, 9500, kernel = reduce, stream = 8, rank = 1 }, { 9500, 9950, kernel = gemm, rank = 1 } } }),
     expect = { { severity = "error", subject = "device 1", message = "*more than they do waiting for its data loader." } } },
-  { name = "tells ranks that take turns", trace = in_turn(), expect = { { severity = "error", subject = "ranks in turn", message = "Ranks take turns*for 2.00 ms of each*", worth = { 0.19, 0.21 } } } },
+  { name = "tells ranks that take turns", trace = in_turn(), expect = { { severity = "error", subject = "ranks in turn", message = "Ranks take turns*wait 2.00 ms of each*", worth = { 0.19, 0.21 } } } },
   { name = "is a note from 2 % on", trace = ranks { 8200, 8500 }, expect = { { severity = "note", worth = { 0.02, 0.04 } } } },
 
   { name = "is silent when ranks come together", trace = ranks { 8500, 8500 }, expect = "clean" },

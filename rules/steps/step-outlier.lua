@@ -13,6 +13,8 @@ local fixes = {
   compute = "These steps have more work (a larger batch, an optimizer step after several micro-batches, an evaluation): intended, or bucket sequences by length.",
 }
 
+local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
+
 return {
   id = "step-outlier",
   category = "steps",
@@ -76,9 +78,10 @@ return {
     end
     if not range then
       local most = excess / 4
-      for _, group in ipairs(trace:ranges { min_ns = excess / long:count() / 4 }:group("name", 50)) do
+      local candidates = trace:ranges { min_ns = excess / long:count() / 4 }
+      for _, group in ipairs(candidates:minus(candidates:where { name = numbered }):group("name", 50)) do
         local grown = more(group.rows)
-        if grown > most and not group.key:find "%d" and group.rows:overlap_ns(rest) < rest:sum "duration_ns" / 2 then range, most = group.key, grown end
+        if grown > most and group.rows:overlap_ns(rest) < rest:sum "duration_ns" / 2 then range, most = group.key, grown end
       end
     end
     local advice = { range and string.format("Look into '%s' in these steps.", range) or "Compare one of these steps with its neighbours in the timeline." }
