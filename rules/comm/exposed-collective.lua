@@ -11,7 +11,7 @@ local kinds = {
     "With gradient accumulation communicate once: no_sync() (FSDP2: set_requires_gradient_sync(False)) on all micro-batches but the last.",
   } },
   { name = "send and receive", match = { "*SendRecv*", "*AllToAll*", "*all_to_all*", "*alltoall*" }, advice = {
-    "Pipeline parallelism: more micro-batches a step, --num-layers-per-virtual-pipeline-stage and --overlap-p2p-communication (Megatron, NeMo virtual_pipeline_model_parallel_size).",
+    "Pipeline parallelism: more micro-batches a step, --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication (Megatron), virtual_pipeline_model_parallel_size (NeMo).",
     "Experts (all-to-all): Megatron --moe-shared-expert-overlap, --moe-token-dispatcher-type flex with --moe-enable-deepep; keep expert parallelism within NVLink.",
   } },
 }

@@ -41,8 +41,10 @@ return {
     if not ready then return nil, "the ranks' collectives could not be matched with each other, so how long each waited does not show", "" end
 
     local n = options.ranks > 0 and options.ranks or trace:fact "device.count"
+    local sized = messages:where { min_bytes = options.min_bytes }
+    if sized:count() == 0 then return {} end
     local slow, moved, time = ready:minus(ready), 0, 0
-    for _, size in ipairs(messages:where { min_bytes = options.min_bytes }:group("bytes", 1000)) do
+    for _, size in ipairs(sized:group("bytes", 1000)) do
       local launched = ready:where { launched_in = size.rows }
       for _, kind in ipairs(kinds) do
         local of_kind = launched:where { name = kind.match }
@@ -51,12 +53,11 @@ return {
         slow = slow:plus(of_kind)
       end
     end
-    if time == 0 then return {} end
+    if time == 0 then return nil, "no all-reduce, all-gather or reduce-scatter was launched within the range that gives its size: several went out as a group", "" end
     local rate = moved / (time / 1e9)
     if rate >= options.share_of_link * options.link_bytes_per_s then return {} end
 
     local steps = trace:fact "steps.count"
-    local sized = messages:where { min_bytes = options.min_bytes }
     -- All ranks' collectives of these names, not only the last one's.
     local exposed = comm:where { launched_in = sized }:exposed_ns(trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm))
     return { {

@@ -6,7 +6,7 @@ local function steps(bytes, more)
   for rank = 0, (more.ranks or 2) - 1 do
     local enter = 4000 - 3000 * (more.early == rank and 1 or 0)
     trace.ranges[#trace.ranges + 1] = { 0, 9000, "step {n}", rank = rank }
-    if bytes then trace.ranges[#trace.ranges + 1] = { enter - 12, enter - 4, more.range or "ncclAllReduce", bytes = bytes, rank = rank } end
+    if bytes then trace.ranges[#trace.ranges + 1] = { enter - 12 - (more.grouped and 50 or 0), enter - 4 - (more.grouped and 50 or 0), more.range or "ncclAllReduce", bytes = bytes, rank = rank } end
     trace.ops[#trace.ops + 1] = { 20, enter, kernel = gemm, rank = rank }
     trace.ops[#trace.ops + 1] = { enter, 8000, kernel = more.name or "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", stream = 8, rank = rank }
     trace.ops[#trace.ops + 1] = { more.hidden and 4000 or 8000, 9950, kernel = gemm, rank = rank }
@@ -33,6 +33,7 @@ return {
   { name = "needs sizes", trace = steps(nil), expect = "not checked" },
   { name = "needs more than one rank", trace = steps(16 * MiB, { ranks = 1 }), expect = "not checked" },
   { name = "needs ranges", trace = steps(16 * MiB, { not_collected = { "ranges" } }), expect = "not checked" },
+  { name = "needs launches within the ranges", trace = steps(16 * MiB, { grouped = true }), expect = "not checked" },
   { name = "needs collectives that match", trace = steps(16 * MiB, { name = "ncclDevKernel_SendRecv" }), expect = "not checked" },
 
   { name = "ddp: sizes were not exported", fixture = "ddp", expect = "not checked" },

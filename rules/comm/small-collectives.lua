@@ -34,7 +34,7 @@ return {
     local advice = {
       string.format("Send them together: in buckets of 25 MB or more (DistributedDataParallel does by itself: bucket_cap_mb) a gradient that now goes in %d messages goes in a few. In a loop of your own: one flat buffer, or torch.distributed._coalescing_manager.", per_step),
       "FSDP: wrap whole transformer blocks, not single layers. DeepSpeed: reduce_bucket_size and allgather_bucket_size of 5e8. Metrics: stack them and reduce once, every so many steps.",
-      "Where each is needed at once (tensor parallelism): capture them in CUDA graphs, and try NCCL_ALGO and NCCL_NVLS_ENABLE=1 or symmetric-memory kernels, which have less latency.",
+      "Where each is needed at once (tensor parallelism): capture them in CUDA graphs, or use one-shot kernels over symmetric memory (torch.ops.symm_mem, the custom all-reduce of inference engines), which have less latency.",
     }
     return { {
       subject = "small collectives",

@@ -14,7 +14,7 @@ return {
     pauses = "{count} times the launching thread does nothing that the trace shows for {longest:ns} or less, with the GPU idle: {idle:ns} of {each_step} ({share:fraction}). Neither CUDA nor the operating system is called then; Python's garbage collector is a likely cause.",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of Python's garbage collector (nsys profile --python-... or ranges of your own around gc.collect). Without such ranges it points at rare pauses of 200 ms and more in which the thread calls neither CUDA nor the operating system.",
+    what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of Python's garbage collector (around gc.collect, or made by a hook in gc.callbacks). Without such ranges it points at rare pauses of 200 ms and more in which the thread calls neither CUDA nor the operating system.",
     why = "A full collection walks every object that Python holds, hundreds of thousands in a training program, and holds the interpreter meanwhile. It comes when allocations say so, at another time on each rank: then all ranks wait for each one's pause.",
     fix = "After warm-up gc.collect(), gc.freeze() and gc.disable(), and gc.collect(1) every few hundred steps on all ranks at the same step. Megatron and NeMo: --manual-gc --manual-gc-interval 100; torchtitan: gc_freq.",
     wrong = "Without ranges the pause may be any computation in Python or a native library: it is a note then, with low confidence. A range around gc.callbacks, or py-spy, tells.",

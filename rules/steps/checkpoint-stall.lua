@@ -10,7 +10,7 @@ end
 return {
   id = "checkpoint-stall",
   category = "steps",
-  title = "The GPU stops while a checkpoint is written or the model is evaluated",
+  title = "The GPU stops for a checkpoint or an evaluation",
   since = "0.1",
   needs = { "kernels" },
   options = {
@@ -29,7 +29,7 @@ return {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of a checkpoint or an evaluation, and the copies to the host that it waits for there. Without such ranges it looks for many large copies to the host in a row, followed by pauses in which the thread writes files.",
     why = "torch.save copies, pickles and writes in the training thread; the GPU could train meanwhile. Only the copy has to be waited for, and that takes a fraction of a second for each ten gigabytes.",
     fix = "Save asynchronously: torch.distributed.checkpoint.async_save with pinned staging; Lightning AsyncCheckpointIO; NeMo and Megatron --async-save with --ckpt-format torch_dist; or copy to pinned buffers and write in a thread of your own. Save less often. Evaluate in larger batches without gradients, with its own loader workers, and keep metrics on the device.",
-    wrong = "The share is that of the recording: one that holds a checkpoint every few steps overstates what a run of thousands of steps loses. The work that the GPU does in an evaluation is not counted.",
+    wrong = "The share is that of the recording: one that holds a checkpoint every few steps overstates what a run of thousands of steps loses. The work that the GPU does in an evaluation is not counted, and an evaluation that no range marks is not seen.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
@@ -37,7 +37,7 @@ return {
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }
     local down = trace:ops { direction = "d2h" }
     local async = {
-      "Save in the background: torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=..., process_group=...) returns after the copy to host memory; Lightning: AsyncCheckpointIO; Megatron and NeMo: --async-save with --ckpt-format torch_dist (NeMo: async_save=True).",
+      "Save in the background: torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=..., process_group=...) returns after the copy to host memory; Lightning: AsyncCheckpointIO; Megatron and NeMo: --async-save with --ckpt-format torch_dist (NeMo: ckpt_async_save=True in MegatronStrategy).",
       "By hand: copy_(..., non_blocking=True) into pinned buffers kept from save to save, on a side stream, then torch.save in a thread.",
     }
     local findings = {}
@@ -87,6 +87,10 @@ return {
     if #findings > 0 or trace:ranges { phase = "checkpoint" }:count() > 0 then return findings end
 
     -- Without ranges: tensors that leave in a row and do not come back, and files written right after.
+    local still = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } }:union_ns() + down:exposed_ns(compute)
+    if still / total < options.note_share then return {} end
+    local marked, why, record_ranges = trace:available "ranges"
+    if not marked then return nil, "the GPU stands still at times, and no range can say whether for a checkpoint or an evaluation: " .. why, record_ranges end
     if not trace:available "copies" then return nil, "no range marks a checkpoint or an evaluation, and copies were not recorded", "--trace=cuda,nvtx,osrt" end
     local _, burst = trace:runs { of = down:minus((trace:round_trips())), least = options.burst }
     local bytes = burst:where { min_bytes = MiB }:sum "bytes"

@@ -57,13 +57,14 @@ return {
     local extra = { compute = more(compute) }
     extra.communication = more(compute:plus(comm)) - extra.compute
     extra.copies = more(compute:plus(comm):plus(copies)) - extra.compute - extra.communication
-    for _, cause in ipairs(causes) do extra[cause] = more(trace:idle { cause = cause }) end
+    local kinds = { "compute", "communication", "copies" }
+    for _, cause in ipairs(causes) do kinds[#kinds + 1], extra[cause] = cause, more(trace:idle { cause = cause }) end
 
     local excess = long:sum "duration_ns" - times * rest:sum "duration_ns"
     local order, lost = {}, 0
-    for what, ns in pairs(extra) do
-      if ns >= excess / 10 then order[#order + 1] = what end
-      if what ~= "compute" and ns > 0 then lost = lost + ns end
+    for _, what in ipairs(kinds) do
+      if extra[what] >= excess / 10 then order[#order + 1] = what end
+      if what ~= "compute" then lost = lost + math.max(0, extra[what]) end
     end
     table.sort(order, function(a, b) return extra[a] > extra[b] or extra[a] == extra[b] and a < b end)
     local held = {}
@@ -72,9 +73,9 @@ return {
     -- The range that explains it: of a phase that steps do not have as a rule, else the one that grew most. Names with numbers
     -- are those of steps.
     local range, root = nil, roots[order[1]]
-    for phase, rule in pairs { checkpoint = "checkpoint-stall", evaluation = "checkpoint-stall", garbage_collection = "gc-pause" } do
+    for _, phase in ipairs { "checkpoint", "evaluation", "garbage_collection" } do
       local ranges = trace:ranges { phase = phase }
-      if more(ranges) > excess / 4 then range, root = ranges:group("name")[1].key, rule end
+      if not range and more(ranges) > excess / 4 then range, root = ranges:group("name")[1].key, phase == "garbage_collection" and "gc-pause" or "checkpoint-stall" end
     end
     if not range then
       local most = excess / 4
