@@ -9,7 +9,7 @@ local function reduced(from, to, name, more)
   return steps({ { 20, 6000, kernel = gemm }, { from, to, kernel = name or reduce, stream = 8 }, { math.max(to, 6000), 9950, kernel = gemm } }, more)
 end
 -- The same on a second GPU, which computes until 8 ms and enters only then.
-local function late(more)
+local function late()
   local ops = {
     { 20, 6000, kernel = gemm }, { 6000, 8500, kernel = reduce, stream = 8 }, { 8500, 9950, kernel = gemm },
     { 20, 8000, kernel = gemm, rank = 1 }, { 8000, 8500, kernel = reduce, stream = 8, rank = 1 }, { 8500, 9950, kernel = gemm, rank = 1 },
