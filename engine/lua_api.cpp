@@ -848,33 +848,47 @@ int trace_late_devices(lua_State* lua) {
   const Context& c = context(lua);
   const Trace& t = c.a.trace;
   if (c.a.devices.size() < 2) { lua_newtable(lua); return 1; }
-  // The n-th collective of a name on one device is the n-th of that name on every other: they are one collective.
+  // The n-th collective of a name on one device is the n-th of that name on every other: they are one collective. Messages from one
+  // to another are none, and have the same name for all pairs.
   std::map<NameId, std::vector<std::vector<Row>>> collectives;  // by name, by device
-  for (std::size_t d = 0; d < c.a.devices.size(); ++d)
-    for (const Row op : c.a.devices[d].ops)
-      if (c.a.kernel_class(op) == "collective") {
+  std::vector<Spans> computing(c.a.devices.size());             // beside which a wait costs nothing
+  for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
+    std::vector<Span> spans;
+    for (const Row op : c.a.devices[d].ops) {
+      if (c.a.kernel_class(op) != "collective") {
+        if (t.ops.kind[op] != OpKind::copy) spans.push_back(t.span_of(op));
+      } else if (t.names[t.ops.name[op]].find("SendRecv") == std::string::npos) {
         auto& by_device = collectives[t.ops.name[op]];
         by_device.resize(c.a.devices.size());
         by_device[d].push_back(op);
       }
-  struct Late { Ns ns = 0; lua_Integer count = 0; std::vector<Row> waited; };
+    }
+    computing[d] = united(std::move(spans));
+  }
+  lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
+  struct Late { Ns ns = 0, exposed = 0; lua_Integer count = 0; std::vector<Row> own, waited; };
   std::vector<Late> late(c.a.devices.size());
   for (const auto& [name, by_device] : collectives) {
     const std::size_t n = by_device.front().size();
     if (!std::all_of(by_device.begin(), by_device.end(), [&](const auto& rows) { return rows.size() == n; })) continue;  // which belongs to which cannot be told
     for (std::size_t i = 0; i < n; ++i) {
-      std::size_t last = 0;
-      for (std::size_t d = 1; d < by_device.size(); ++d)
+      std::size_t last = 0, first_out = 0;
+      for (std::size_t d = 1; d < by_device.size(); ++d) {
         if (t.ops.start[by_device[d][i]] > t.ops.start[by_device[last][i]]) last = d;
-      if (overlap(c.a.account.devices[last].window, t.span_of(by_device[last][i])) == 0) continue;
-      std::vector<Ns> waits;
+        if (t.ops.end[by_device[d][i]] < t.ops.end[by_device[first_out][i]]) first_out = d;
+      }
+      const Row own = by_device[last][i];
+      if (t.ops.end[by_device[first_out][i]] <= t.ops.start[own]) continue;  // it did not wait: of another group, or the root of a broadcast
+      if (overlap(c.a.account.devices[last].window, t.span_of(own)) == 0) continue;
+      std::vector<Ns> waits, exposed;
       for (std::size_t d = 0; d < by_device.size(); ++d) {
         if (d == last) continue;
-        const Span own = t.span_of(by_device[d][i]);
-        waits.push_back(std::max<Ns>(0, std::min(own.end, t.ops.start[by_device[last][i]]) - own.start));
+        const Span wait{t.ops.start[by_device[d][i]], t.ops.start[own]};
+        waits.push_back(wait.length()), exposed.push_back(wait.length() - overlap(computing[d], wait));
         late[last].waited.push_back(by_device[d][i]);
       }
-      late[last].ns += median(std::move(waits)), ++late[last].count;
+      late[last].ns += median(std::move(waits)), late[last].exposed += median(std::move(exposed)), ++late[last].count;
+      late[last].own.push_back(own);
     }
   }
   std::vector<std::size_t> order(late.size());
@@ -884,11 +898,13 @@ int trace_late_devices(lua_State* lua) {
   lua_Integer n = 0;
   for (const std::size_t d : order) {
     if (late[d].count == 0) continue;
-    std::sort(late[d].waited.begin(), late[d].waited.end());
+    std::sort(late[d].own.begin(), late[d].own.end()), std::sort(late[d].waited.begin(), late[d].waited.end());
     lua_newtable(lua);
     push(lua, static_cast<double>(t.devices[c.a.devices[d].device].ordinal)), lua_setfield(lua, -2, "device");
     push(lua, static_cast<double>(late[d].ns)), lua_setfield(lua, -2, "late_ns");
+    push(lua, static_cast<double>(late[d].exposed)), lua_setfield(lua, -2, "exposed_ns");
     lua_pushinteger(lua, late[d].count), lua_setfield(lua, -2, "count");
+    push(lua, Rows{Kind::ops, std::move(late[d].own), {}}), lua_setfield(lua, -2, "own");
     push(lua, Rows{Kind::ops, std::move(late[d].waited), {}}), lua_setfield(lua, -2, "waited");
     lua_rawseti(lua, -2, ++n);
   }
@@ -1109,7 +1125,7 @@ const std::vector<Entry>& entries() {
       {{"trace:runs", "({ of, least = 3 }) -> runs, inner, longest", "Uninterrupted runs, on one stream, of at least so many operations of a selection; all operations in them; and the longest of each."}, lua_verb<trace_runs>},
       {{"trace:metric", "(glob) -> { count, mean, median, least, most } | nil, reason, record_with", "The samples of a GPU metric within the steps."}, lua_verb<trace_metric>},
       {{"trace:sampled_fraction", "({ { metric = glob, least?, most? }, ... }) -> fraction | nil, reason, record_with", "The share of sampled moments within the steps at which every metric lies within its bounds."}, lua_verb<trace_sampled_fraction>},
-      {{"trace:late_devices", "() -> list of { device, late_ns, count, waited }", "For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how many those were, and the others' collectives."}, lua_verb<trace_late_devices>},
+      {{"trace:late_devices", "() -> list of { device, late_ns, exposed_ns, count, own, waited }", "For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how much of that with nothing computed beside it, how many those were, its own collectives, of which nothing is waiting, and the others'."}, lua_verb<trace_late_devices>},
       {{"selection:where", "(filter) -> selection", "The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, thread take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, inferred, drained, migrating a truth value; after, before, inside (wholly within its rows' time), launched_in (by a call within these ranges) a selection."}, lua_verb<selection_where>},
       {{"selection:count", "() -> number", "How many rows there are."}, lua_verb<selection_count>},
       {{"selection:sum", "(field) -> number", "The sum of a field over the rows. Durations that overlap count twice: see union_ns."}, lua_verb<selection_sum>},

@@ -267,6 +267,25 @@ TEST_SUITE("rules") {
     CHECK_FALSE(support::contains(r.findings[0].message, "\x1b"));
   }
 
+  TEST_CASE("late devices: who waits for whom, and what of it shows") {
+    const std::string two = R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 0, 900, "step {n}", rank = 1 } }, ops = {
+      { 20, 600, kernel = "a" }, { 500, 900, kernel = "ncclDevKernel_AllReduce", stream = 8 }, { 20, 800, kernel = "a", rank = 1 }, { 800, 910, kernel = "ncclDevKernel_AllReduce", stream = 8, rank = 1 },
+      { 905, 970, kernel = "NAME" }, { 940, 980, kernel = "NAME", rank = 1 } } })";
+    const Rule counts = rule(R"(local late = trace:late_devices()
+      local first = late[1] or { device = -1, late_ns = 0, exposed_ns = 0, count = 0, own = trace:ops(), waited = trace:ops() }
+      return { { subject = "late", message = "figures", recoverable_ns = 0, data = { time = first.late_ns, count = first.count, what = string.format("%d, device %d, shows %d ns, own %d ns, waited %d", #late, first.device,
+        first.exposed_ns, first.own:median "duration_ns", first.waited:count()) } } })");
+    const auto said = [&](std::string trace, const std::string& last) {
+      trace.replace(trace.find("NAME"), 4, last), trace.replace(trace.find("NAME"), 4, last);
+      const Report r = evaluated({counts}, trace_from_text(trace));
+      return r.findings.empty() ? std::string() : r.findings.front().message;
+    };
+    // Of the 300 us until the second comes, the first computes for 100.
+    CHECK(said(two, "b") == "1.50 ms of 5 1, device 1, shows 1000000 ns, own 110000 ns, waited 5");
+    CHECK(said(two, "ncclDevKernel_AllGather") == "1.68 ms of 10 1, device 1, shows 1175000 ns, own 75000 ns, waited 10");
+    CHECK(said(two, "ncclDevKernel_SendRecv") == said(two, "b"));  // from one to another: nobody else waits
+  }
+
   TEST_CASE("options have defaults, and can be set") {
     const Rule r = rule("if options.on and options.name == 'x' and options.share >= 0.5 then return { " + finding("0.1") + " } end return {}", "a-rule",
                         "options = { share = { default = 0.7, unit = \"fraction\", doc = \"x\" }, on = { default = true, unit = \"\", doc = \"x\" }, name = { default = \"x\", unit = \"\", doc = \"x\" } },");

@@ -1,0 +1,78 @@
+-- What each kind of collective is called, and where its overlap is switched on.
+local kinds = {
+  { name = "all-reduce", match = { "*AllReduce*", "*all_reduce*", "*allreduce*", "*cross_device_reduce*" }, advice = {
+    "DistributedDataParallel reduces in buckets beside backward: static_graph=True and find_unused_parameters=False keep that going, bucket_cap_mb=100 makes fewer and larger messages, gradient_as_bucket_view=True saves their copies. A loop of all_reduce calls after backward hides nothing.",
+    "With gradient accumulation reduce once: with model.no_sync() around all micro-batches but the last.",
+    "Tensor parallelism: Megatron --sequence-parallel --tp-comm-overlap, NeMo model.ub_tp_comm_overlap=True. Distributed optimizer: --overlap-grad-reduce --overlap-param-gather.",
+  } },
+  { name = "reduce-scatter and all-gather", match = { "*ReduceScatter*", "*AllGather*", "*reduce_scatter*", "*all_gather*" }, advice = {
+    "FSDP: wrap each transformer block by itself, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, forward_prefetch=True; FSDP2: set_modules_to_forward_prefetch and set_modules_to_backward_prefetch. Where memory allows, keep gathered weights: ShardingStrategy.SHARD_GRAD_OP, or reshard_after_forward=False.",
+    "Megatron and NeMo: --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather. DeepSpeed: overlap_comm: true, and stage 2 instead of 3 where it fits.",
+    "With gradient accumulation communicate once: no_sync() (FSDP2: set_requires_gradient_sync(False)) on all micro-batches but the last.",
+  } },
+  { name = "send and receive", match = { "*SendRecv*", "*AllToAll*", "*all_to_all*", "*alltoall*" }, advice = {
+    "Pipeline parallelism: more micro-batches a step, --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication (Megatron), virtual_pipeline_model_parallel_size (NeMo).",
+    "Experts (all-to-all): Megatron --moe-shared-expert-overlap, --moe-token-dispatcher-type flex with --moe-enable-deepep; keep expert parallelism within NVLink.",
+  } },
+}
+
+return {
+  id = "exposed-collective",
+  category = "comm",
+  title = "Communication between GPUs is not hidden behind compute",
+  since = "0.1",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.10, unit = "fraction", doc = "Time of collectives with nothing computed beside them, of the step, from which it counts. The PyTorch profiler's advisor used 10 %. Recorded: 0.4 % with two healthy DDP ranks." },
+    note_share = { default = 0.05, unit = "fraction", doc = "From this share on it is mentioned as a note." },
+  },
+  messages = {
+    main = "Collectives keep the GPU from computing for {exposed:ns} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of what shows is {kind}.{waits}",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU runs collectives (NCCL and its likes) and nothing else, out of the account. Where a report holds several ranks, it tells how much of that is waiting for a rank that came later.",
+    why = "Gradients of the last layers can travel while the first layers still compute, and the next layer's weights while this one runs: communication that overlaps is free. What does not overlap grows with the number of GPUs.",
+    fix = "Let backward overlap: DDP buckets, FSDP prefetching, --overlap-grad-reduce and --overlap-param-gather in Megatron and NeMo, overlap_comm in DeepSpeed. Communicate less often (no_sync with gradient accumulation) and less (BF16 gradients). Look also at what is waited for: a late rank, or messages too small.",
+    wrong = "A collective lasts from when its first rank enters to when the last one leaves: with one rank in the report, waiting for another cannot be told from sending. In pipeline parallelism it is the bubble. The last bucket of a backward pass never hides.",
+  },
+  evaluate = function(trace, options)
+    local comm = trace:ops { class = "collective" }
+    if comm:count() == 0 then return {} end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local exposed = trace:fact "account.communication_exposed_ns" * steps
+    local share = exposed / total
+    if share < options.note_share then return {} end
+
+    local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
+    local kind, most = nil, 0
+    for _, k in ipairs(kinds) do
+      local shown = comm:where { name = k.match }:exposed_ns(compute)
+      if shown > most then kind, most = k, shown end
+    end
+    -- Each wait is spent by all but the one that is waited for.
+    local others, waits = trace:fact "device.count" - 1, 0
+    for _, late in ipairs(trace:late_devices()) do waits = waits + late.exposed_ns * others end
+    local short = comm:where { max_ns = 50000 }:exposed_ns(compute)
+
+    local advice = {}
+    for _, text in ipairs(kind and kind.advice or { "Put communication on a stream of its own, and start it as soon as its data is ready." }) do advice[#advice + 1] = text end
+    if comm:where { name = { "*_f32_*", "*_float*", "*Sum_f32*" } }:union_ns() > comm:union_ns() / 2 then
+      advice[#advice + 1] = "Messages are FP32: halve them. DDP: model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook); FSDP: MixedPrecision(reduce_dtype=torch.bfloat16); Megatron: without --accumulate-allreduce-grads-in-fp32."
+    end
+    return { {
+      subject = "collectives",
+      message = "main",
+      data = { exposed = exposed / steps, share = share, time = comm:union_ns() / steps, hidden = math.max(0, 1 - exposed / comm:union_ns()), kind = kind and kind.name or "of another kind",
+        waits = waits > exposed / 10 and string.format(" About %.0f %% of it is waiting for a rank that comes later.", math.min(1, waits / exposed) * 100) or "" },
+      recoverable_ns = exposed,
+      at_most = share < options.share and "note" or nil,
+      follows_from = waits > exposed / 2 and "rank-straggler" or short > exposed / 2 and "small-collectives" or nil,
+      metrics = {
+        { name = "exposed communication", value = share, unit = "fraction", threshold = options.share },
+        { name = "of it waiting for a later rank", value = math.min(1, waits / math.max(exposed, 1)), unit = "fraction" },
+      },
+      evidence = comm:exposed(compute, 0.5):evidence { most = 5, note = "mostly alone on its GPU" },
+      advice = advice,
+    } }
+  end,
+}

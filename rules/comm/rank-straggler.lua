@@ -1,0 +1,106 @@
+-- What a device spends its steps on, by what may keep it from coming in time.
+local causes = { "input", "sync", "launch", "allocation", "compilation", "dependency", "unknown" }
+local words = { input = "waiting for its data loader", sync = "waiting for its own synchronization", launch = "waiting for its launches", allocation = "allocating memory", compilation = "loading or compiling code",
+  dependency = "between kernels", unknown = "doing nothing that the trace explains", computing = "computing", copying = "copying" }
+local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", unknown = "gpu-idle" }
+
+local function spent(trace, device)
+  local compute = trace:ops { kind = { "kernel", "graph", "set" }, device = device }
+  compute = compute:minus(compute:where { class = "collective" })
+  local time = { computing = compute:union_ns(), copying = trace:ops { kind = "copy", device = device }:exposed_ns(compute) }
+  for _, cause in ipairs(causes) do time[cause] = trace:idle { cause = cause, device = device }:union_ns() end
+  return time, compute:where { kind = "kernel" }:count()
+end
+
+local function median(list)
+  table.sort(list)
+  return list[(#list + 1) // 2]
+end
+
+return {
+  id = "rank-straggler",
+  category = "comm",
+  title = "GPUs wait in collectives for a rank that comes late",
+  since = "0.1",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time in which the other ranks wait for a late one and compute nothing, of the step, from which it counts." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note. Recorded: two healthy DDP ranks wait 0.3 % of the step for each other." },
+    persistent = { default = 2, unit = "count", doc = "How many times the next one's lateness that of the worst has to be, to call it one straggler; otherwise ranks take turns." },
+  },
+  messages = {
+    one = "The other {others} for device {device}, which enters {count} of the collectives {a_step} last, for {wait:ns} of {each_step} ({share:fraction}).{did}",
+    turns = "Ranks take turns in coming late to collectives: the others wait {wait:ns} of {each_step} ({share:fraction}), most for device {device}.{did}",
+  },
+  doc = {
+    what = "Matches the collectives of several ranks in one report, finds who entered each last, and adds up how long the others had by then been inside and computed nothing. Then it compares what the late device spends its steps on with what the others do.",
+    why = "A collective takes as long as its last rank needs to arrive: the slowest GPU sets the pace of all. On the others the wait looks like slow communication, at full utilization.",
+    fix = "Give ranks the same work: sort or pack sequences so that batches have equal numbers of tokens, drop_last=True, the same number of loader workers and cores (bind processes to the GPU's NUMA node). Keep rank 0 from logging, validating and saving alone. Where the same kernels take longer, look at clocks, temperature and other processes on that GPU.",
+    wrong = "Ranks that the report does not hold are not seen. Groups of ranks that communicate among themselves (tensor, pipeline parallelism) are matched by order, where their collectives overlap in time.",
+  },
+  evaluate = function(trace, options)
+    local comm = trace:ops { class = "collective" }
+    if comm:count() == 0 then return {} end
+    local devices = trace:fact "device.count"
+    if devices < 2 then
+      return nil, "the report holds one rank only, so who comes late to a collective does not show", "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report"
+    end
+    local late = trace:late_devices()
+    if #late == 0 then return nil, "the ranks' collectives could not be matched with each other: they differ in number, or go from one to one other", "" end
+    table.sort(late, function(a, b) return a.exposed_ns > b.exposed_ns end)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count" / devices
+    local worst = late[1]
+    local all = 0
+    for _, l in ipairs(late) do all = all + l.exposed_ns end
+    local one = not late[2] or worst.exposed_ns >= options.persistent * late[2].exposed_ns
+    -- A step lasts as long on every device: what is won on one is won on all.
+    local wait = one and worst.exposed_ns or all
+    local share = wait * devices / total
+    if share == 0 or share < options.note_share then return {} end
+
+    -- What the late one does more than the others usually do.
+    local own, kernels = spent(trace, worst.device)
+    local others, other_kernels = {}, {}
+    for _, group in ipairs(comm:group("device", 1000)) do
+      local device = tonumber(group.key)
+      if device ~= worst.device then others[#others + 1], other_kernels[#other_kernels + 1] = spent(trace, device) end
+    end
+    local what, excess = nil, 0
+    for cause, ns in pairs(own) do
+      local usual = {}
+      for _, o in ipairs(others) do usual[#usual + 1] = o[cause] end
+      local more = #usual > 0 and ns - median(usual) or 0
+      if more > excess or more == excess and what and cause < what then what, excess = cause, more end
+    end
+    if excess < wait / 4 then what = nil end
+
+    local advice = {}
+    if what == "computing" then
+      local usual = median(other_kernels)
+      if math.abs(kernels - usual) <= usual / 100 then
+        advice[1] = string.format("Device %d runs as many kernels as the others, and they take longer: either its batches are larger (compare tokens by rank; pack or sort sequences by length), or the GPU is slower (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE; another process on it).", worst.device)
+      else
+        advice[1] = string.format("Device %d runs %d kernels a step, the others %d: it has other work. Balance layers over pipeline stages and experts over ranks, and move what only this rank does (metrics, logging) out of the step.", worst.device, kernels / steps, usual / steps)
+      end
+    elseif what == "input" then
+      advice[1] = string.format("Device %d waits for its data: give all ranks as many loader workers and cores (num_workers, OMP_NUM_THREADS, numactl --cpunodebind), and shards of the same size.", worst.device)
+    elseif what then
+      advice[1] = string.format("Device %d spends %.1f ms a step more than the others %s: keep what only this rank does (logging, validation, saving, .item()) out of the step or do it on all in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).", worst.device, excess / steps / 1e6, words[what])
+    else
+      advice[1] = "No one kind of work sets the late rank apart: compare the timelines of the ranks before the longest of these waits."
+    end
+    if not one then advice[#advice + 1] = "Ranks that take turns have unequal batches, as a rule: bucket or pack sequences by length, so that all ranks have as many tokens in each step." end
+    return { {
+      subject = one and "device " .. worst.device or "ranks in turn",
+      message = one and "one" or "turns",
+      data = { others = devices == 2 and "device waits" or string.format("%d devices wait", devices - 1), device = worst.device, count = math.floor(worst.count / steps + 0.5), wait = wait / steps, share = share,
+        did = what and string.format(" It spends %.1f ms a step more than they do %s.", excess / steps / 1e6, words[what]) or "" },
+      recoverable_ns = wait * devices,
+      at_most = share < options.share and "note" or nil,
+      follows_from = what and roots[what] or nil,
+      metrics = { { name = "waiting for the late rank", value = share, unit = "fraction", threshold = options.share } },
+      evidence = worst.waited:evidence { most = 4, note = string.format("entered before device %d", worst.device) },
+      advice = advice,
+    } }
+  end,
+}

@@ -1,0 +1,79 @@
+-- Bytes that cross the busiest link, for n ranks and a message as NCCL counts it: what one rank passes in, for all-gather and
+-- reduce-scatter a part of the whole.
+local kinds = {
+  { match = "*AllReduce*", bus = function(n) return 2 * (n - 1) / n end },
+  { match = { "*AllGather*", "*ReduceScatter*" }, bus = function(n) return n - 1 end },
+}
+
+return {
+  id = "slow-collective",
+  category = "comm",
+  title = "Collectives get less bandwidth than the link between GPUs has",
+  since = "0.1",
+  needs = { "kernels", "graph_nodes", "ranges" },
+  options = {
+    link_bytes_per_s = { default = 25e9, unit = "bytes/s", doc = "What the slowest link between the GPUs carries in one direction, which the report does not say. The default is PCIe 4 x16, the least that GPUs of a server have. NVLink: 300e9 (A100), 450e9 (H100, H200), 900e9 (B200); a network of 400 Gbit/s for each GPU: 50e9." },
+    share_of_link = { default = 0.5, unit = "fraction", doc = "Share of the link's bandwidth below which a collective is slow. NCCL's own benchmark reaches 75 to 90 % with large messages." },
+    min_bytes = { default = 1048576, unit = "bytes", doc = "Messages below are bound by latency." },
+    ranks = { default = 0, unit = "count", doc = "How many ranks communicate; 0 is as many as the report has GPUs." },
+  },
+  messages = {
+    main = "Collectives of {bytes:bytes} (median) reach {rate:bytes/s} of bus bandwidth, {of_link:fraction} of a link of {link:bytes/s}; {exposed:ns} of {each_step} is such communication with nothing computed beside it.",
+  },
+  doc = {
+    what = "Takes the size of each all-reduce, all-gather and reduce-scatter from NCCL's ranges and its time from the rank that entered it last, which waited for nobody, and compares the bus bandwidth (for n ranks 2 (n - 1) / n, or n - 1, times the message) with the link.",
+    why = "NCCL falls back without a word: to the network's sockets instead of InfiniBand, to host memory where peer access is off. Communication then takes ten times as long.",
+    fix = "Run once with NCCL_DEBUG=INFO and read which transport it chose (NVLS, P2P, SHM, NET/IB, NET/Socket). Check nvidia-smi topo -m, the ACS setting of PCIe bridges, NCCL_P2P_DISABLE, NCCL_IB_DISABLE and NCCL_SOCKET_IFNAME, and that a container has --ipc=host and the InfiniBand devices. all_reduce_perf of nccl-tests tells what the machine can do.",
+    wrong = "The link is an assumption until the option link_bytes_per_s says what it is. Collectives beside kernels share memory bandwidth and SMs with them and are slower by that.",
+  },
+  evaluate = function(trace, options)
+    local comm = trace:ops { class = "collective" }
+    if comm:count() == 0 then return {} end
+    if trace:fact "device.count" < 2 then
+      return nil, "the report holds one rank only: how long its collectives waited for others does not show", "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report"
+    end
+    local messages = trace:ranges { name = "nccl*", min_bytes = 1 }
+    if messages:count() == 0 then
+      return nil, "the report does not say how many bytes the collectives moved", "--trace=cuda,nvtx, with a version of Nsight Systems whose export has the sizes that NCCL gives with its ranges"
+    end
+    local ready
+    for _, late in ipairs(trace:late_devices()) do ready = ready and ready:plus(late.own) or late.own end
+    if not ready then return nil, "the ranks' collectives could not be matched with each other, so how long each waited does not show", "" end
+
+    local n = options.ranks > 0 and options.ranks or trace:fact "device.count"
+    local sized = messages:where { min_bytes = options.min_bytes }
+    if sized:count() == 0 then return {} end
+    local slow, moved, time = ready:minus(ready), 0, 0
+    for _, size in ipairs(sized:group("bytes", 1000)) do
+      local launched = ready:where { launched_in = size.rows }
+      for _, kind in ipairs(kinds) do
+        local of_kind = launched:where { name = kind.match }
+        moved = moved + of_kind:count() * kind.bus(n) * tonumber(size.key)
+        time = time + of_kind:sum "duration_ns"
+        slow = slow:plus(of_kind)
+      end
+    end
+    if time == 0 then return nil, "no all-reduce, all-gather or reduce-scatter was launched within the range that gives its size: several went out as a group", "" end
+    local rate = moved / (time / 1e9)
+    if rate >= options.share_of_link * options.link_bytes_per_s then return {} end
+
+    local steps = trace:fact "steps.count"
+    -- All ranks' collectives of these names, not only the last one's.
+    local exposed = comm:where { launched_in = sized }:exposed_ns(trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm))
+    return { {
+      subject = "bandwidth of collectives",
+      message = "main",
+      data = { bytes = sized:median "bytes", rate = rate, of_link = rate / options.link_bytes_per_s, link = options.link_bytes_per_s, exposed = exposed / steps },
+      about = true,
+      recoverable_ns = exposed * (1 - rate / options.link_bytes_per_s),
+      confidence = "medium",
+      metrics = { { name = "bus bandwidth", value = rate, unit = "bytes/s", threshold = options.share_of_link * options.link_bytes_per_s } },
+      evidence = slow:evidence { most = 4, note = "the rank that came last" },
+      advice = {
+        "Run with NCCL_DEBUG=INFO and read the transport: NET/Socket where there is InfiniBand, or SHM where there is NVLink, is the cause. NCCL_P2P_DISABLE and NCCL_IB_DISABLE have to be unset; NCCL_SOCKET_IFNAME and NCCL_IB_HCA name the fast network.",
+        "Containers need --ipc=host (or --shm-size), --ulimit memlock=-1 and the InfiniBand devices; virtual machines and PCIe bridges with ACS lose peer access (nvidia-smi topo -p2p r).",
+        string.format("Measure the machine with all_reduce_perf -b 1M -e 1G -g %d of nccl-tests, and set rule.slow-collective.link_bytes_per_s to what it reaches.", n),
+      },
+    } }
+  end,
+}

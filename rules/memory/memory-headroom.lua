@@ -1,0 +1,58 @@
+return {
+  id = "memory-headroom",
+  category = "memory",
+  title = "Device memory: nearly full, or half empty while the GPU idles",
+  since = "0.1",
+  needs = { "kernels", "memory_use" },
+  options = {
+    full = { default = 0.92, unit = "fraction", doc = "Share of the device's memory in use at the peak, from which a longer sequence may not fit any more. The CUDA context and libraries take a few percent that a report does not show." },
+    empty = { default = 0.5, unit = "fraction", doc = "And below which the batch can grow." },
+    idle = { default = 0.1, unit = "fraction", doc = "Idle time, of the step and other than for input, from which a larger batch helps: the host's work for a step does not grow with it." },
+  },
+  messages = {
+    full = "{peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}): a longer sequence, or fragmentation, ends in an out-of-memory error.",
+    empty = "Only {peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}) while the GPU is idle for {idle:fraction} of the step: a larger batch gives it more to do for each launch.",
+  },
+  doc = {
+    what = "Compares the most device memory that was in use at once with what the device has.",
+    why = "Memory that is left over buys speed: a larger batch, no recomputation of activations, no offloading, gathered weights that stay. Memory that is nearly used up makes the allocator free and retry, which synchronizes, and then fails.",
+    fix = "Nearly full: recompute activations of some layers (gradient checkpointing), a smaller micro-batch with accumulation, a sharded optimizer (FSDP, ZeRO), PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Half empty: raise the batch size, and with it the learning rate; turn off gradient checkpointing and offloading.",
+    wrong = "PyTorch's allocator keeps what it once had: the peak is what it reserved, not what tensors need. A batch may be as large as convergence allows. With several devices the peak is that of the fullest.",
+  },
+  evaluate = function(trace, options)
+    local peak, capacity = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+    if not capacity then return nil, "the report does not say how much memory the device has", "" end
+    if not peak or peak == 0 then return nil, "no allocation of device memory was recorded", "--cuda-memory-usage=true" end
+    local share = peak / capacity
+    local idle = 0
+    for _, cause in ipairs { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } do idle = idle + trace:fact("account.idle." .. cause .. "_fraction") end
+    local finding = {
+      subject = "device memory",
+      data = { peak = peak, capacity = capacity, share = share, idle = idle },
+      recoverable_ns = 0,
+      at_most = "note",
+      metrics = { { name = "peak of device memory", value = share, unit = "fraction", threshold = options.full } },
+    }
+    if share > options.full then
+      finding.message = "full"
+      finding.advice = {
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True keeps fragmentation low; torch.cuda.memory._record_memory_history() shows what holds memory.",
+        "To make room: gradient checkpointing on some layers, half the micro-batch with twice the accumulation steps, a sharded optimizer (FSDP, DeepSpeed ZeRO, Megatron --use-distributed-optimizer).",
+      }
+      if trace:fact "device.coherent" == 1 then
+        finding.advice[#finding.advice + 1] = "This GPU reaches its CPU's memory over NVLink-C2C: optimizer state that is offloaded there costs little."
+      end
+    elseif share < options.empty and idle >= options.idle then
+      finding.message = "empty"
+      finding.metrics[1].threshold = options.empty
+      finding.metrics[2] = { name = "idle, other than for input", value = idle, unit = "fraction", threshold = options.idle }
+      finding.advice = {
+        string.format("Try a batch of twice the size, up to about %.0f times (activations grow with it, weights and optimizer state do not), and adapt the learning rate; with gradient accumulation take fewer and larger micro-batches.", math.max(2, math.floor(0.85 / share))),
+        "Where gradient checkpointing or offloading is on, turn it off first: there is room for what it saves.",
+      }
+    else
+      return {}
+    end
+    return { finding }
+  end,
+}

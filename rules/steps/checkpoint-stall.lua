@@ -1,0 +1,122 @@
+local MiB = 1048576
+
+-- What of a selection of ranges the GPU spends idle because the thread that launches is inside.
+local function idle_in(trace, ranges)
+  local pieces, ns = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } }, 0
+  for _, group in ipairs(ranges:group("thread", 1000)) do ns = ns + pieces:where { thread = group.key }:overlap_ns(group.rows) end
+  return ns
+end
+
+return {
+  id = "checkpoint-stall",
+  category = "steps",
+  title = "The GPU stops for a checkpoint or an evaluation",
+  since = "0.1",
+  needs = { "kernels" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time in which the GPU stands still for checkpoints or evaluation, of all steps, from which it counts." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note." },
+    burst = { default = 8, unit = "count", doc = "Without ranges: copies to the host in a row, from which they may be a checkpoint." },
+    burst_bytes = { default = 67108864, unit = "bytes", doc = "And how large they are together: fewer bytes are metrics." },
+    write_share = { default = 0.1, unit = "fraction", doc = "And the share of the pauses after them that the thread spends in write calls. Recorded: 25 % under torch.save, the rest is pickling." },
+  },
+  messages = {
+    checkpoint = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the training thread saves a checkpoint, {each:ns} each time (range '{name}').",
+    evaluation = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the training thread evaluates the model, {each:ns} each time (range '{name}').",
+    inferred = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while {bytes:bytes} in all are fetched from it and files are written: most likely checkpoints.",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of a checkpoint or an evaluation, and the copies to the host that it waits for there. Without such ranges it looks for many large copies to the host in a row, followed by pauses in which the thread writes files.",
+    why = "torch.save copies, pickles and writes in the training thread; the GPU could train meanwhile. Only the copy has to be waited for, and that takes a fraction of a second for each ten gigabytes.",
+    fix = "Save asynchronously: torch.distributed.checkpoint.async_save with pinned staging; Lightning AsyncCheckpointIO; NeMo and Megatron --async-save with --ckpt-format torch_dist; or copy to pinned buffers and write in a thread of your own. Save less often. Evaluate in larger batches without gradients, with its own loader workers, and keep metrics on the device.",
+    wrong = "The share is that of the recording: one that holds a checkpoint every few steps overstates what a run of thousands of steps loses. The work that the GPU does in an evaluation is not counted, and an evaluation that no range marks is not seen.",
+  },
+  evaluate = function(trace, options)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local link = trace:fact "device.link_bytes_per_s"
+    local compute = trace:ops { kind = { "kernel", "graph", "set" } }
+    local down = trace:ops { direction = "d2h" }
+    local async = {
+      "Save in the background: torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=..., process_group=...) returns after the copy to host memory; Lightning: AsyncCheckpointIO; Megatron and NeMo: --async-save with --ckpt-format torch_dist (NeMo: ckpt_async_save=True in MegatronStrategy).",
+      "By hand: copy_(..., non_blocking=True) into pinned buffers kept from save to save, on a side stream, then torch.save in a thread.",
+    }
+    local findings = {}
+
+    for _, phase in ipairs { "checkpoint", "evaluation" } do
+      local ranges = trace:ranges { phase = phase }
+      if ranges:count() > 0 then
+        local stall = idle_in(trace, ranges)
+        -- Copies that a checkpoint waits for stop the GPU as well; a program that saves in the background has them beside its kernels.
+        if phase == "checkpoint" then stall = stall + compute:plus(down):overlap_ns(ranges) - compute:overlap_ns(ranges) end
+        local share = stall / total
+        if share > 0 and share >= options.note_share then
+          local names = ranges:group "name"
+          -- Ranges may reach beyond the steps, and ranks save together.
+          local longest, threads = names[1], #ranges:group("thread", 1000)
+          local times = math.max(longest.rows:union_ns() / (longest.sum_ns / longest.count), 1) * threads
+          local advice
+          if phase == "checkpoint" then
+            -- How seldom it has to happen to cost 1 %.
+            local step = (total - stall) / steps
+            advice = { async[1], async[2], string.format("Save less often: every %.0f steps or more, and it costs below 1 %%.", math.max(1, math.ceil(stall / times / (0.01 * math.max(step, 1))))) }
+            local bytes = down:where { inside = ranges }:sum "bytes"
+            if link and bytes > 64 * MiB then
+              advice[#advice + 1] = string.format("The copy alone has to take %.1f ms of it (%.2f GiB each time, at %.0f GB/s%s).", bytes / times / link * 1e3, bytes / times / 2 ^ 30, link / 1e9,
+                trace:fact "device.coherent" == 1 and " over NVLink-C2C" or " from pinned memory")
+            end
+          else
+            advice = {
+              "Evaluate under torch.inference_mode() with larger batches, its own DataLoader with workers (persistent_workers=True), and collect losses on the device: one .item() at the end.",
+              "Evaluate less often or on fewer batches (val_check_interval and limit_val_batches in Lightning and NeMo, eval_steps in the Hugging Face Trainer, --eval-interval and --eval-iters in Megatron), or in a job of its own.",
+            }
+          end
+          findings[#findings + 1] = {
+            subject = phase,
+            message = phase,
+            data = { stall = stall / steps, share = share, each = stall / times, name = longest.key },
+            about = true,
+            recoverable_ns = stall,
+            at_most = share < options.share and "note" or nil,
+            metrics = { { name = "GPU stopped for the " .. phase, value = share, unit = "fraction", threshold = options.share } },
+            evidence = ranges:evidence { most = 4 },
+            advice = advice,
+          }
+        end
+      end
+    end
+    if #findings > 0 or trace:ranges { phase = "checkpoint" }:count() > 0 then return findings end
+
+    -- Without ranges: tensors that leave in a row and do not come back, and files written right after.
+    local still = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } }:union_ns() + down:exposed_ns(compute)
+    if still / total < options.note_share then return {} end
+    local marked, why, record_ranges = trace:available "ranges"
+    if not marked then return nil, "the GPU stands still at times, and no range can say whether for a checkpoint or an evaluation: " .. why, record_ranges end
+    if not trace:available "copies" then return nil, "no range marks a checkpoint or an evaluation, and copies were not recorded", "--trace=cuda,nvtx,osrt" end
+    local _, burst = trace:runs { of = down:minus((trace:round_trips())), least = options.burst }
+    local bytes = burst:where { min_bytes = MiB }:sum "bytes"
+    if bytes < options.burst_bytes then return {} end
+    local pauses = trace:idle { after = burst }:plus(trace:idle { before = burst }):where { cause = { "sync", "launch", "allocation", "dependency", "unknown" } }
+    local stall = pauses:union_ns() + burst:exposed_ns(compute)
+    local share = stall / total
+    if share == 0 or share < options.note_share then return {} end
+    local known, reason, record_with = trace:available "os_calls"
+    if not known then return nil, "many large copies go to the host and no range says why; whether files are written then does not show: " .. reason, record_with end
+    local written = 0
+    for _, group in ipairs(pauses:group("thread", 1000)) do
+      written = written + trace:os_calls { thread = group.key, name = { "write*", "pwrite*", "fwrite*", "fsync*", "fdatasync*", "msync*" } }:overlap_ns(group.rows)
+    end
+    if written == 0 or written < options.write_share * pauses:union_ns() then return {} end
+    return { {
+      subject = "checkpoint",
+      message = "inferred",
+      data = { stall = stall / steps, share = share, bytes = bytes },
+      about = true,
+      recoverable_ns = stall,
+      at_most = share < options.share and "note" or nil,
+      confidence = "medium",
+      metrics = { { name = "GPU stopped for copies and writing", value = share, unit = "fraction", threshold = options.share } },
+      evidence = pauses:evidence { most = 4 },
+      advice = async,
+    } }
+  end,
+}
