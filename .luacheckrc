@@ -1,3 +1,9 @@
-std = "lua54"
+-- What the sandbox has, made from the engine's own table of it: luacheck then knows a rule that calls anything else.
+std = "none"
 max_line_length = false
-files["rules"] = { read_globals = { string = { fields = { "glob", "split", "starts_with", "format", "rep", "sub", "lower", "upper", "len", "byte", "char", "reverse" } } } }
+read_globals = {
+  "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget", "rawlen", "select", "setmetatable", "tonumber", "tostring", "type", "xpcall",
+  math = { fields = { "abs", "acos", "asin", "atan", "ceil", "cos", "deg", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "modf", "pi", "rad", "sin", "sqrt", "tan", "tointeger", "type", "ult", } },
+  string = { fields = { "byte", "char", "format", "glob", "len", "lower", "rep", "reverse", "split", "starts_with", "sub", "upper", } },
+  table = { fields = { "concat", "insert", "pack", "remove", "sort", "unpack", } },
+}

@@ -27,7 +27,8 @@ void rank(std::vector<Finding>& findings) {
   for (Finding& f : findings)
     if (std::none_of(findings.begin(), findings.end(), [&](const Finding& root) { return root.rule == f.follows_from && root.follows_from.empty() && root.severity != Severity::note; })) f.follows_from.clear();
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(!a.voids, -a.recoverable_fraction, a.rule, a.subject, a.message) < std::tuple(!b.voids, -b.recoverable_fraction, b.rule, b.subject, b.message);
+    const auto key = [](const Finding& f) { return std::tuple<bool, bool, double, std::string_view, std::string_view, std::string_view>(!f.voids, f.severity == Severity::note, -f.recoverable_fraction, f.rule, f.subject, f.message); };
+    return key(a) < key(b);
   });
   const auto first_follower = std::stable_partition(findings.begin(), findings.end(), [](const Finding& f) { return f.follows_from.empty(); });
   const std::vector<Finding> followers(std::make_move_iterator(first_follower), std::make_move_iterator(findings.end()));

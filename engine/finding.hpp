@@ -80,7 +80,7 @@ void suppress(Report& report, const std::vector<Suppression>& suppressions, cons
 /// Sixteen hexadecimal digits of what does not change from one recording to the next: rule and subject.
 std::string fingerprint(const Finding& finding);
 
-/// The order of findings: what puts the report in doubt, then by what is recoverable, then by rule and subject, so that it is total.
+/// The order of findings: what puts the report in doubt, notes last, by what is recoverable, then by rule and subject, so that it is total.
 /// What follows from another finding stands right behind it; a `follows_from` that no finding bears out is taken back.
 void rank(std::vector<Finding>& findings);
 

@@ -200,10 +200,13 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
                    style.width, 0) + '\n';
   }
   if (!report.clean.empty()) out += wrapped(fmt::format("Checked and clean: {}.", fmt::join(report.clean, ", ")), style.width, 2) + '\n';
-  for (std::size_t i = 0; i < report.not_checked.size();) {  // rules that lack the same thing are named together
-    const NotChecked& n = report.not_checked[i];
-    std::string ids = n.rule;
-    while (++i < report.not_checked.size() && report.not_checked[i].reason == n.reason && report.not_checked[i].record_with == n.record_with) ids += ", " + report.not_checked[i].rule;
+  std::vector<std::pair<NotChecked, std::string>> lacking;  // rules that lack the same thing are named together
+  for (const NotChecked& n : report.not_checked) {
+    const auto same = std::find_if(lacking.begin(), lacking.end(), [&](const auto& l) { return l.first.reason == n.reason && l.first.record_with == n.record_with; });
+    if (same == lacking.end()) lacking.emplace_back(n, n.rule);
+    else same->second += ", " + n.rule;
+  }
+  for (const auto& [n, ids] : lacking) {
     out += wrapped(fmt::format("Not checked: {}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1), n.record_with.empty() ? "" : fmt::format(" Record with: nsys profile {}", n.record_with)), style.width, 2) + '\n';
   }
   for (const auto& [s, state] : report.suppressions)
@@ -232,11 +235,22 @@ std::string render_facts_text(const Analysis& a, const Facts& facts, const TextS
 
 std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& style) {
   const Paint paint(style);
-  std::size_t id_width = 4, category_width = 8;
-  for (const Rule& r : rules) id_width = std::max(id_width, r.id.size()), category_width = std::max(category_width, r.category.size());
-  std::string out = paint.faint(padded("RULE", id_width) + "  " + padded("CATEGORY", category_width) + "  FINDS") + '\n';
-  for (const Rule& r : rules)
-    out += paint.bold(padded(r.id, id_width)) + "  " + padded(r.category, category_width) + "  " + wrapped(r.title, style.width, id_width + category_width + 4) + '\n';
+  std::size_t id_width = 4;
+  std::map<std::string, std::vector<const Rule*>> by_category;
+  for (const Rule& r : rules) id_width = std::max(id_width, r.id.size()), by_category[r.category].push_back(&r);
+  const std::string head = "  " + padded("RULE", id_width) + "  WARNS FROM  FINDS";
+  std::string out = paint.faint(head) + '\n';
+  for (const auto& [category, list] : by_category) {
+    out += '\n' + paint.bold(category) + '\n';
+    for (const Rule* r : list) {
+      // A rule that counts nothing below a share of its own warns from there.
+      double from = r->warning_at;
+      if (const auto share = r->options.find("share"); share != r->options.end())
+        if (const double* n = std::get_if<double>(&share->second.value)) from = std::max(from, *n);
+      const bool never = r->warning_at > 1;
+      out += fmt::format("  {}  {:>10}  {}\n", padded(r->id, id_width), never ? "" : percent(from), wrapped(r->title, style.width, id_width + 16));
+    }
+  }
   return out;
 }
 
@@ -249,7 +263,7 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   part("Why it matters", rule.why);
   part("How to fix it", rule.fix);
   part("When it is wrong", rule.wrong);
-  part("Severity", fmt::format("An error from 20 % of the step that can be won back, a warning from {}, a note below.", percent(rule.warning_at)));
+  part("Severity", rule.warning_at > 1 ? "By what it says, not by what it is worth." : fmt::format("An error from 20 % of the step that can be won back, a warning from {}, a note below.", percent(rule.warning_at)));
   if (!rule.needs.empty()) {
     std::string needs;
     for (const Source s : rule.needs) needs += (needs.empty() ? "" : ", ") + std::string(name_of(s));

@@ -166,7 +166,7 @@ TEST_SUITE("rules") {
   TEST_CASE("rules of a directory") {
     const support::TempDir dir;
     CHECK(support::contains(error_of([&] { rules_in(dir / "", "--rules"); }), "no rule"));
-    CHECK(support::contains(error_of([&] { rules_in(dir / "none", "--rules"); }), "not a directory"));
+    CHECK(support::contains(error_of([&] { rules_in(dir / "none", "--rules"); }), "no such directory"));
     std::filesystem::create_directory(dir / "sub");
     support::write_file(dir / "sub/one.lua", rule_source("return {}", "one"));
     support::write_file(dir / "sub/one.test.lua", "return {}");

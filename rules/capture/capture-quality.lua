@@ -3,6 +3,7 @@ return {
   category = "capture",
   title = "What this recording can and cannot show",
   since = "0.1",
+  warning_at = 2,  -- never by what it is worth
   needs = {},
   options = {
     overhead_share = { default = 0.05, unit = "fraction", doc = "Time that the profiler took itself, of the steps, from which it is mentioned." },

@@ -3,6 +3,7 @@ return {
   category = "memory",
   title = "Device memory: nearly full, or half empty while the GPU idles",
   since = "0.1",
+  warning_at = 2,  -- never by what it is worth
   needs = { "kernels", "memory_use" },
   options = {
     full = { default = 0.92, unit = "fraction", doc = "Share of the device's memory in use at the peak, from which a longer sequence may not fit any more. The CUDA context and libraries take a few percent that a report does not show." },

@@ -1,0 +1,221 @@
+---@meta
+-- What rules can call, for editors that read LuaLS annotations. Made from the engine's own table of it.
+
+---@class gh.Trace
+local trace = {}
+
+---@class gh.Selection
+local selection = {}
+
+--- The value of a fact (`gh-advise facts` lists them): a number in its unit, or text; nil and the reason where it is unknown.
+--- (name) -> value | nil, reason
+---@param name any
+---@return any
+function trace:fact(name) end
+
+--- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes) was recorded, why not, and the `nsys profile` options that record it.
+--- (source) -> known, reason, record_with
+---@param source any
+---@return any
+function trace:available(source) end
+
+--- GPU operations that overlap the analysed steps. Fields: kind (kernel, copy, set, graph), class (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), from and to (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, threads, stream, device.
+--- (filter?) -> selection
+---@param filter? any
+---@return gh.Selection
+function trace:ops(filter) end
+
+--- CUDA calls of the host during the steps, of the processes that launched them. Fields: name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, event, other), thread.
+--- (filter?) -> selection
+---@param filter? any
+---@return gh.Selection
+function trace:calls(filter) end
+
+--- NVTX ranges that overlap the steps. Fields: name, thread, bytes (of a collective's message, where NCCL says). `phase` keeps those of a phase: loader, optimizer, checkpoint, evaluation, garbage_collection.
+--- (filter?) -> selection
+---@param filter? any
+---@return gh.Selection
+function trace:ranges(filter) end
+
+--- OS-runtime calls during the steps. Fields: name, thread.
+--- (filter?) -> selection
+---@param filter? any
+---@return gh.Selection
+function trace:os_calls(filter) end
+
+--- Page faults of the GPU on unified memory. Fields: count, device. `migrating = true` keeps those on pages that also migrate.
+--- (filter?) -> selection
+---@param filter? any
+---@return gh.Selection
+function trace:gpu_faults(filter) end
+
+--- Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, dependency, unknown). `name` is the call that the host was in. `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names; `drained` tells what came after the host had let the GPU run dry by waiting for it, until it got ahead again.
+--- (filter?) -> selection
+---@param filter? any
+---@return gh.Selection
+function trace:idle(filter) end
+
+--- The training steps; none where the whole window stands in for them. Fields: number, device.
+--- (filter?) -> selection
+---@param filter? any
+---@return gh.Selection
+function trace:steps(filter) end
+
+--- How many threads of the training processes have a name like this.
+--- (glob) -> count
+---@param glob any
+---@return any
+function trace:threads(glob) end
+
+--- Messages of the profiler about its own recording.
+--- (glob, least_severity = 2) -> list of texts
+---@param glob any
+---@param least_severity? any
+---@return table
+function trace:diagnostics(glob, least_severity) end
+
+--- What had to be left out on reading the report.
+--- () -> list of texts
+---@return table
+function trace:problems() end
+
+--- Copies to the host of which the same number of bytes came back later, and those that brought them back.
+--- ({ min_bytes = 1 MiB }?) -> selection, pairs
+---@param arguments? any
+---@return gh.Selection
+function trace:round_trips(arguments) end
+
+--- Copies from the host that come bit by bit within a step, in at least so many bursts with kernels between them: weights fetched layer by layer. A batch is one burst.
+--- ({ min_bytes = 1 MiB, min_per_step = 4 }?) -> selection
+---@param arguments? any
+---@return gh.Selection
+function trace:streamed_uploads(arguments) end
+
+--- Runs of operations on one stream around each operation of `centre`, over operations of `through` only, up to one of `edge` on either side within `most`. `with` lists selections of which each run has to hold one. Returns the runs, all operations in them, and the edges.
+--- ({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges
+---@param arguments any
+---@return gh.Selection
+function trace:chains(arguments) end
+
+--- Uninterrupted runs, on one stream, of at least so many operations of a selection; all operations in them; and the longest of each.
+--- ({ of, least = 3 }) -> runs, inner, longest
+---@param arguments any
+---@return gh.Selection
+function trace:runs(arguments) end
+
+--- The samples of a GPU metric within the steps.
+--- (glob) -> { count, mean, median, least, most } | nil, reason, record_with
+---@param glob any
+---@return any
+function trace:metric(glob) end
+
+--- The share of sampled moments within the steps at which every metric lies within its bounds.
+--- ({ { metric = glob, least?, most? }, ... }) -> fraction | nil, reason, record_with
+---@param arguments any
+---@return any
+function trace:sampled_fraction(arguments) end
+
+--- For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how much of that with nothing computed beside it, how many those were, its own collectives, of which nothing is waiting, and the others'.
+--- () -> list of { device, late_ns, exposed_ns, count, own, waited }
+---@return table
+function trace:late_devices() end
+
+--- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, thread take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, inferred, drained, migrating a truth value; after, before, inside (wholly within its rows' time), launched_in (by a call within these ranges) a selection.
+--- (filter) -> selection
+---@param filter any
+---@return gh.Selection
+function selection:where(filter) end
+
+--- How many rows there are.
+--- () -> number
+---@return any
+function selection:count() end
+
+--- The sum of a field over the rows. Durations that overlap count twice: see union_ns.
+--- (field) -> number
+---@param field any
+---@return any
+function selection:sum(field) end
+
+--- The median of a field; nil of no rows.
+--- (field) -> number | nil
+---@param field any
+---@return any
+function selection:median(field) end
+
+--- The time covered by at least one row, within the steps, summed over devices.
+--- () -> ns
+---@return any
+function selection:union_ns() end
+
+--- The time covered by rows of both, on the same device (the host concerns all).
+--- (other) -> ns
+---@param other any
+---@return any
+function selection:overlap_ns(other) end
+
+--- The time covered by these rows and by none of the other's.
+--- (other) -> ns
+---@param other any
+---@return any
+function selection:exposed_ns(other) end
+
+--- The rows of which at least this fraction runs with none of the other's on the same device.
+--- (other, fraction) -> selection
+---@param other any
+---@param fraction any
+---@return gh.Selection
+function selection:exposed(other, fraction) end
+
+--- The rows of either.
+--- (other) -> selection
+---@param other any
+---@return gh.Selection
+function selection:plus(other) end
+
+--- The rows that the other has not.
+--- (other) -> selection
+---@param other any
+---@return gh.Selection
+function selection:minus(other) end
+
+--- Rows by the value of a field, the group with the longest summed time first.
+--- (field, most = 20) -> list of { key, count, sum_ns, rows }
+---@param field any
+---@param most? any
+---@return table
+function selection:group(field, most) end
+
+--- The n rows with the largest value, each as a table of its fields.
+--- (n, field = "duration_ns") -> list of rows
+---@param n any
+---@param field? any
+---@return table
+function selection:top(n, field) end
+
+--- Whether the whole text matches: * any run, ? any byte, the rest literally. Text has it as a method: name:glob "nccl*".
+--- (text, pattern) -> boolean
+---@param text any
+---@param pattern any
+---@return any
+function string.glob(text, pattern) end
+
+--- The parts between plain separators of 1 to 64 bytes.
+--- (text, separator) -> list
+---@param text any
+---@param separator any
+---@return table
+function string.split(text, separator) end
+
+--- Whether the text begins so.
+--- (text, prefix) -> boolean
+---@param text any
+---@param prefix any
+---@return any
+function string.starts_with(text, prefix) end
+
+--- The longest rows as evidence for a finding, the worst first.
+--- ({ most = 5, note = "" }?) -> list
+---@param arguments? any
+---@return table
+function selection:evidence(arguments) end
