@@ -167,3 +167,23 @@ TEST_CASE("kit: suppressions take a finding out, for a reason and until a day, a
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\nreason = ' '\n").err, "needs a reason"));
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\nreason = 'x'\nuntil = 'May'\n").err, "'until' has to be a date, as in 2026-12-31"));
 }
+
+TEST_CASE("kit: the README's rule passes the README's tests, and its configuration is read") {
+  const std::string readme = read_file(GH_SOURCE_DIR "/README.md");
+  const auto block = [&](const std::string& language, const std::string& start) {
+    const std::size_t from = readme.find("```" + language + "\n" + start);
+    REQUIRE(from != readme.npos);
+    const std::size_t text = from + 4 + language.size();
+    return readme.substr(text, readme.find("```", text) - text);
+  };
+  const TempDir dir;
+  fs::create_directories(dir / "perf/rules/comm");
+  write_file(dir / "perf/rules/comm/tiny-collectives.lua", block("lua", "return {\n  id = \"tiny-collectives\""));
+  write_file(dir / "perf/rules/comm/tiny-collectives.test.lua", block("lua", "-- Six steps"));
+  CHECK(advise("test '" + (dir / "perf/rules").string() + "'").out == "4 passed, 0 failed\n");
+  CHECK(shell("luacheck --config '" GH_SOURCE_DIR "/.luacheckrc' --quiet '" + (dir / "perf").string() + "'").status == 0);
+  write_file(dir / "gh-advise.toml", block("toml", "rules = "));
+  const Ran config = advise("config", {"", dir / ""});
+  CHECK(config.err == "");
+  CHECK(contains(config.out, "[rule.tiny-collectives]"));
+}
