@@ -312,6 +312,7 @@ std::vector<std::string> Facts::names() const {
 }
 
 const FactValue& Facts::value(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
   if (const auto it = values_.find(name); it != values_.end()) return it->second;
   const auto fact = std::find_if(facts_.begin(), facts_.end(), [&](const Fact& f) { return f.name == name; });
   if (fact == facts_.end()) throw Error(fmt::format("there is no fact '{}'{}", printable(name), did_you_mean(name, names())));

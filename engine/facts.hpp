@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,7 +27,7 @@ struct Fact {
   std::function<FactValue(const Analysis&)> compute;
 };
 
-/// All facts of a report, each computed when it is first asked for.
+/// All facts of a report, each computed when it is first asked for. Rules ask from several threads.
 class Facts {
  public:
   explicit Facts(const Analysis& analysis);
@@ -38,6 +39,7 @@ class Facts {
  private:
   const Analysis& analysis_;
   std::vector<Fact> facts_;
+  mutable std::mutex mutex_;
   mutable std::map<std::string, FactValue> values_;
 };
 

@@ -31,7 +31,7 @@ struct Rows {
 };
 
 // Selections that a rule may hold at one time, in rows. Lua's collector does not see this memory, so it is counted here.
-constexpr std::size_t most_held_rows = 100'000'000;
+constexpr std::size_t most_held_rows = 100'000'000, first_collection = 2'000'000;
 
 struct Context {
   const Analysis& a;
@@ -40,7 +40,7 @@ struct Context {
   std::vector<Ref> idle, steps;
   std::vector<std::size_t> device_slot;  // by device of the trace: position in Analysis::devices, or npos
   Span hull;
-  std::size_t held_rows = 0;
+  std::size_t held_rows = 0, collect_at = first_collection;
 
   explicit Context(const ApiHost& host) : a(host.analysis), facts(host.facts), device_slot(a.trace.devices.size(), std::string::npos), hull(a.hull()) {
     for (std::size_t d = 0; d < a.devices.size(); ++d) {
@@ -65,7 +65,10 @@ Rows& selection(lua_State* lua, int index) { return *static_cast<Rows*>(luaL_che
 void push(lua_State* lua, Rows&& rows) {
   lua_charge(lua, static_cast<std::int64_t>(rows.rows.size() / 4));
   Context& c = context(lua);
-  if (c.held_rows + rows.rows.size() > most_held_rows) lua_gc(lua, LUA_GCCOLLECT);  // what the rule has let go of is counted until then
+  if (c.held_rows + rows.rows.size() > c.collect_at) {  // what the rule has let go of is counted until then
+    lua_gc(lua, LUA_GCCOLLECT);
+    c.collect_at = std::max(first_collection, 2 * c.held_rows);
+  }
   if (c.held_rows + rows.rows.size() > most_held_rows) throw Error("the rule holds too many selections at one time");
   c.held_rows += rows.rows.size();
   void* memory = lua_newuserdatauv(lua, sizeof(Rows), 0);
@@ -252,8 +255,49 @@ Test text_test(Field field, const std::vector<std::string>& globs) {
   };
 }
 
-std::vector<Test> parse_filter(lua_State* lua, int index) {
-  std::vector<Test> tests;
+// What rows have to pass. Name, class and kind of operations are what nearly every filter of millions of rows asks for: they are
+// answered once for each name and looked up.
+class Filter {
+ public:
+  explicit Filter(Kind kind) : kind_(kind) {}
+  void push_back(Test test) { tests_.push_back(std::move(test)); }
+  void text(const Context& c, Field field, const std::vector<std::string>& globs) {
+    const auto any = [&](const std::string& text) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); }); };
+    if (kind_ == Kind::ops && field == Field::kind) {
+      for (std::size_t k = 0; k < kinds_.size(); ++k) kinds_[k] = kinds_[k] && any(name_of(static_cast<OpKind>(k)));
+    } else if (kind_ == Kind::ops && (field == Field::name || field == Field::class_)) {
+      if (names_.empty()) names_.assign(c.a.trace.names.size(), 1);
+      std::vector<std::int8_t> answers(field == Field::class_ ? c.a.classes.kernel_classes().size() : 0, -1);
+      for (NameId n = 0; n < names_.size(); ++n) {
+        if (!names_[n]) continue;
+        if (field == Field::name) { names_[n] = any(c.a.trace.names[n]); continue; }
+        std::int8_t& answer = answers[c.a.names.kernel[n]];
+        if (answer < 0) answer = any(c.a.classes.kernel_classes()[c.a.names.kernel[n]]);
+        names_[n] = static_cast<std::uint8_t>(answer);
+      }
+      if (field == Field::class_ && !any("")) kinds_ = {kinds_[0], false, false, false};  // only kernels have a class
+    } else {
+      push_back(text_test(field, globs));
+    }
+  }
+  bool operator()(const Context& c, const Rows& s, Row r) const {
+    if (kind_ == Kind::ops) {
+      const Ops& ops = c.a.trace.ops;
+      if (!kinds_[static_cast<std::size_t>(ops.kind[r])]) return false;
+      if (!names_.empty() && !names_[ops.name[r]]) return false;
+    }
+    return std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, s, r); });
+  }
+
+ private:
+  Kind kind_;
+  std::array<bool, 4> kinds_{true, true, true, true};  // by OpKind
+  std::vector<std::uint8_t> names_;                    // by NameId; empty where no name is asked for
+  std::vector<Test> tests_;
+};
+
+Filter parse_filter(lua_State* lua, int index, Kind kind) {
+  Filter tests(kind);
   if (lua_isnoneornil(lua, index)) return tests;
   luaL_checktype(lua, index, LUA_TTABLE);
   static const std::vector<std::string> keys{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "memory", "device", "phase", "min_ns", "max_ns", "min_bytes", "max_bytes", "min_blocks", "max_blocks", "in_graph", "inferred", "drained", "migrating", "after", "before", "inside", "launched_in"};
@@ -334,17 +378,17 @@ std::vector<Test> parse_filter(lua_State* lua, int index) {
         const Ns at = c.a.trace.calls.start[call];
         return overlap(set->second, Span{at, at + 1}) > 0;
       });
-    } else if (std::find(keys.begin(), keys.end(), key) != keys.end()) tests.push_back(text_test(field_named(key), strings_at(lua, value, key)));
+    } else if (std::find(keys.begin(), keys.end(), key) != keys.end()) tests.text(context(lua), field_named(key), strings_at(lua, value, key));
     else throw Error(fmt::format("there is no filter '{}'{}", printable(key), did_you_mean(key, keys)));
     lua_settop(lua, value - 1);
   }
   return tests;
 }
 
-Rows filtered(const Context& c, const Rows& all, const std::vector<Test>& tests) {
+Rows filtered(const Context& c, const Rows& all, const Filter& passes) {
   Rows out{all.kind, {}, all.chains};
   for (const Row r : all.rows)
-    if (std::all_of(tests.begin(), tests.end(), [&](const Test& t) { return t(c, all, r); })) out.rows.push_back(r);
+    if (passes(c, all, r)) out.rows.push_back(r);
   return out;
 }
 
@@ -360,7 +404,13 @@ std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s) {
     spans->push_back(span_of(c, s, r));
   }
   std::map<std::size_t, Spans> sets;
-  for (auto& [device, all] : raw) sets[device] = intersection(united(std::move(all)), device == std::string::npos ? Spans{c.hull} : c.a.account.devices[device].window);
+  for (auto& [device, all] : raw) {
+    const Spans window = device == std::string::npos ? Spans{c.hull} : c.a.account.devices[device].window;
+    if (window.size() == 1)  // as nearly always: no second copy of what may be millions of spans
+      for (Span& span : all) span = {std::max(span.start, window[0].start), std::min(span.end, window[0].end)};
+    sets[device] = united(std::move(all));
+    if (window.size() != 1) sets[device] = intersection(sets[device], window);
+  }
   return sets;
 }
 
@@ -472,10 +522,10 @@ template <class Each>
 int select(lua_State* lua, Kind kind, std::size_t rows, Each each) {
   const Context& c = context(lua);
   lua_charge(lua, static_cast<std::int64_t>(rows / 4));
-  const std::vector<Test> tests = parse_filter(lua, 2);
+  const Filter passes = parse_filter(lua, 2, kind);
   Rows out{kind, {}, {}};
   each([&](Row r) {
-    if (std::all_of(tests.begin(), tests.end(), [&](const Test& t) { return t(c, out, r); })) out.rows.push_back(r);
+    if (passes(c, out, r)) out.rows.push_back(r);
   });
   push(lua, std::move(out));
   return 1;
@@ -916,7 +966,7 @@ int trace_late_devices(lua_State* lua) {
 int selection_where(lua_State* lua) {
   const Rows& s = selection(lua, 1);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4));
-  push(lua, filtered(context(lua), s, parse_filter(lua, 2)));
+  push(lua, filtered(context(lua), s, parse_filter(lua, 2, s.kind)));
   return 1;
 }
 

@@ -4,9 +4,11 @@
 #include <lua.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "embedded.hpp"
 #include "lua_api.hpp"
@@ -352,19 +354,19 @@ void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<st
 }
 
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts, const std::map<std::string, RuleSettings>& settings) {
-  Report report;
   static const RuleSettings unchanged;
-  for (const Rule& rule : rules) {
+  std::vector<Report> parts(rules.size());
+  const auto judge = [&](const Rule& rule, Report& report) {
     // Without GPU work nothing can be called clean, whatever was recorded. What judges the recording itself runs all the same.
     if (analysis.total_ns() == 0 && rule.category != "capture") {
       report.not_checked.push_back({rule.id, "no GPU work was recorded", analysis.trace.availability(Source::kernels).record_with});
-      continue;
+      return;
     }
     const auto missing = std::find_if(rule.needs.begin(), rule.needs.end(), [&](Source s) { return !analysis.trace.availability(s).known(); });
     if (missing != rule.needs.end()) {
       const Availability& have = analysis.trace.availability(*missing);
       report.not_checked.push_back({rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason), have.record_with});
-      continue;
+      return;
     }
     const auto setting = settings.find(rule.id);
     try {
@@ -373,7 +375,20 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
       const std::string what = e.what();
       report.failed.push_back({rule.id, what.starts_with(rule.path) ? what : fmt::format("{}: {}", rule.path, what)});
     }
+  };
+  {
+    // Each rule has a sandbox of its own, and nobody writes to the analysis.
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t i; (i = next++) < rules.size();) judge(rules[i], parts[i]);
+    };
+    std::vector<std::jthread> helpers;
+    for (unsigned n = 1; n < std::min({std::thread::hardware_concurrency(), 4u, static_cast<unsigned>(rules.size())}); ++n) helpers.emplace_back(work);
+    work();
   }
+  Report report;
+  const auto append = [](auto& to, auto& from) { to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end())); };
+  for (Report& part : parts) append(report.findings, part.findings), append(report.clean, part.clean), append(report.not_checked, part.not_checked), append(report.failed, part.failed);
   rank(report.findings);
   return report;
 }
