@@ -136,7 +136,7 @@ class Host {
         at = to;
         continue;
       }
-      between_calls({at, to_call}, thread, synced, steps, next, add);
+      between_calls({at, to_call}, thread, synced, steps, next, add, out);
       at = to_call;
     }
     add({launched, gap.end}, IdleCause::launch);  // launched, and on its way to the GPU
@@ -168,7 +168,7 @@ class Host {
 
   // Host time outside CUDA calls while the GPU idles.
   template <class Add>
-  void between_calls(Span piece, std::uint16_t thread, Row synced, const std::vector<Step>& steps, Uploads next, Add& add) const {
+  void between_calls(Span piece, std::uint16_t thread, Row synced, const std::vector<Step>& steps, Uploads next, Add& add, std::vector<Idle>& out) const {
     // Other threads of the process may have launched meanwhile, as backward does: only time in which none did is a pause.
     const std::uint16_t process = trace_.threads[thread].process;
     Ns at = piece.start;
@@ -180,7 +180,10 @@ class Host {
         at = cost;
       }
       if (until - at <= back_to_back_ns) add({at, until}, IdleCause::launch);
-      else if (fetches_input({at, until}, thread, steps, next)) add({at, until}, IdleCause::input, true);
+      else if (const Evidence e = input_evidence({at, until}, thread, steps, next); e != Evidence::none) {
+        add({at, until}, IdleCause::input, true);
+        if (at < until) out.back().by_upload = e == Evidence::upload;
+      }
       else add({at, until}, IdleCause::unknown);
       at = until;
     };
@@ -199,21 +202,22 @@ class Host {
   // Without loader ranges: a long pause between the last launch of a step and the first of the next, after which data goes up, or in
   // which the thread read files or waited for other threads or processes. One in which it wrote more than it read (a log, a
   // checkpoint), or worked on what it had fetched from the device, is something else.
-  bool fetches_input(Span pause, std::uint16_t thread, const std::vector<Step>& steps, Uploads next) const {
+  enum class Evidence { none, upload, host };
+  Evidence input_evidence(Span pause, std::uint16_t thread, const std::vector<Step>& steps, Uploads next) const {
     // Without training there are no batches: a server that waits for requests, or for one token before the next, pauses likewise.
-    if (!trains_ || next == Uploads::what_came_down) return false;
+    if (!trains_ || next == Uploads::what_came_down || named_otherwise(pause, thread)) return Evidence::none;
     // Where ranges mark the loader in most steps, they tell when input is fetched.
     const Spans& marked = threads_[thread].loader;
     const auto begin = [](const Span& s, Ns at) { return s.start < at; };
     const auto inside = std::lower_bound(marked.begin(), marked.end(), steps.back().span.end, begin) - std::lower_bound(marked.begin(), marked.end(), steps.front().host_start, begin);
-    if (2 * static_cast<std::size_t>(inside) >= steps.size()) return false;
+    if (2 * static_cast<std::size_t>(inside) >= steps.size()) return Evidence::none;
     // The host may have run ahead: its pause began with its last call, when the GPU still worked.
     const Thread& t = threads_[thread];
     const auto last = std::partition_point(t.calls.begin(), t.calls.end(), [&](Row c) { return trace_.calls.end[c] <= pause.start; });
     if (last != t.calls.begin()) pause.start = trace_.calls.end[*std::prev(last)];
     const auto step = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.host_start < pause.start - back_to_back_ns; });
     const bool between_steps = step != steps.end() && step->host_start <= pause.end + back_to_back_ns;
-    if (!between_steps) return false;
+    if (!between_steps) return Evidence::none;
     Ns waited = 0;
     int reads = 0, writes = 0;
     auto w = std::partition_point(t.os_calls.begin(), t.os_calls.end(), [&](Row c) { return trace_.os_calls.start[c] < pause.start; });
@@ -224,8 +228,20 @@ class Host {
       reads += any_of(name, {"read", "pread", "open", "fread", "file access"});
       writes += any_of(name, {"write", "pwrite", "fwrite", "fsync", "send"});
     }
-    if (writes > reads) return false;
-    return next == Uploads::data || reads > 0 || 2 * waited >= pause.length();
+    if (writes > reads) return Evidence::none;
+    if (reads > 0 || 2 * waited >= pause.length()) return Evidence::host;
+    return next == Uploads::data ? Evidence::upload : Evidence::none;
+  }
+
+  // Whether a range of the thread that is over when it launches again covers most of the pause: it then says what the host did, and that
+  // is not loading. The step's own range goes on.
+  bool named_otherwise(Span pause, std::uint16_t thread) const {
+    const Ranges& r = trace_.ranges;
+    const auto first = static_cast<Row>(std::lower_bound(r.start.begin(), r.start.end(), pause.start - pause.length()) - r.start.begin());
+    for (Row i = first; i < r.size() && r.start[i] < pause.end; ++i)
+      if (r.thread[i] == thread && !names_.is_phase(Phase::loader, r.name[i]) && r.end[i] <= pause.end + back_to_back_ns &&
+          2 * (std::min(r.end[i], pause.end) - std::max(r.start[i], pause.start)) >= pause.length()) return true;
+    return false;
   }
 
   const Trace& trace_;
@@ -344,6 +360,16 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
       idle.drained = !d.idle.empty() && d.idle.back().drained && d.idle.back().thread == idle.thread;
       host.explain(gap, launch, device.steps, next_data, d.idle, idle);
     }
+    // An upload after a pause proves little where only a few steps have such a pause: the host did something else then.
+    std::vector<bool> pauses_in(device.steps.size());
+    for (const Idle& idle : d.idle)
+      if (idle.by_upload) {
+        const auto step = std::partition_point(device.steps.begin(), device.steps.end(), [&](const Step& s) { return s.span.end <= idle.span.start; }) - device.steps.begin();
+        if (static_cast<std::size_t>(step) < pauses_in.size()) pauses_in[static_cast<std::size_t>(step)] = true;
+      }
+    if (2 * static_cast<std::size_t>(std::count(pauses_in.begin(), pauses_in.end(), true)) < pauses_in.size())
+      for (Idle& idle : d.idle)
+        if (idle.by_upload) idle.cause = IdleCause::unknown, idle.inferred = idle.by_upload = false;
     StepSums idle_sums(device.steps, d.step_ns);
     for (const Idle& idle : d.idle) idle_sums.add(idle.span, first_idle + static_cast<std::size_t>(idle.cause));
   }

@@ -19,6 +19,7 @@ struct Idle {
   Span span;
   IdleCause cause = IdleCause::unknown;
   bool inferred = false;           ///< input: no range says so, the way the host spent the time does
+  bool by_upload = false;          ///< input: only that data went up after the pause speaks for it
   Row previous = no_row, next = no_row;  ///< the operations around the pause
   std::uint16_t thread = no_index; ///< that launched `next`
   Row call = no_row;               ///< sync, allocation, compilation: the call in which the thread was

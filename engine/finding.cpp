@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <tuple>
 
 namespace gh {
@@ -24,17 +25,49 @@ std::string fingerprint(const Finding& finding) {
 }
 
 void rank(std::vector<Finding>& findings) {
+  const auto root_of = [&](const Finding& f) {
+    return std::find_if(findings.begin(), findings.end(), [&](const Finding& root) { return root.rule == f.follows_from && root.rule != f.rule && root.severity != Severity::note; });
+  };
   for (Finding& f : findings)
-    if (std::none_of(findings.begin(), findings.end(), [&](const Finding& root) { return root.rule == f.follows_from && root.follows_from.empty() && root.severity != Severity::note; })) f.follows_from.clear();
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    const auto key = [](const Finding& f) { return std::tuple<bool, bool, double, std::string_view, std::string_view, std::string_view>(!f.voids, f.severity == Severity::note, -f.recoverable_fraction, f.rule, f.subject, f.message); };
-    return key(a) < key(b);
+    if (f.follows_from.empty() || root_of(f) == findings.end()) f.follows_from.clear();
+  // Up from what follows to what it follows from; one that comes back to itself is nobody's consequence.
+  const auto origin = [&](const Finding& f) {
+    const Finding* at = &f;
+    for (std::size_t up = 0; !at->follows_from.empty(); ++up) {
+      if (up > findings.size()) return std::pair<const Finding*, std::size_t>{&f, 0};
+      at = &*root_of(*at);
+    }
+    std::size_t depth = 0;
+    for (const Finding* x = &f; x != at; x = &*root_of(*x)) ++depth;
+    return std::pair<const Finding*, std::size_t>{at, depth};
+  };
+  std::vector<const Finding*> origins;
+  std::vector<std::size_t> depths;
+  for (Finding& f : findings) {
+    const auto [at, depth] = origin(f);
+    origins.push_back(at), depths.push_back(depth);
+  }
+  for (std::size_t i = 0; i < findings.size(); ++i)
+    if (origins[i] == &findings[i]) findings[i].follows_from.clear();
+  // A root weighs as much as the heaviest of what follows from it.
+  const auto weight = [&](const Finding* origin) {
+    double most = 0;
+    for (std::size_t i = 0; i < findings.size(); ++i)
+      if (origins[i] == origin) most = std::max(most, findings[i].recoverable_fraction);
+    return most;
+  };
+  std::vector<std::size_t> order(findings.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+    using Key = std::tuple<bool, bool, double, std::string_view, std::string_view, std::string_view>;
+    const auto key = [&](const Finding& f, double w) { return Key(!f.voids, f.severity == Severity::note, -w, f.rule, f.subject, f.message); };
+    const Key a = key(*origins[x], weight(origins[x])), b = key(*origins[y], weight(origins[y]));
+    if (a != b) return a < b;
+    return std::pair(depths[x], key(findings[x], findings[x].recoverable_fraction)) < std::pair(depths[y], key(findings[y], findings[y].recoverable_fraction));
   });
-  const auto first_follower = std::stable_partition(findings.begin(), findings.end(), [](const Finding& f) { return f.follows_from.empty(); });
-  const std::vector<Finding> followers(std::make_move_iterator(first_follower), std::make_move_iterator(findings.end()));
-  findings.erase(first_follower, findings.end());
-  for (auto f = followers.rbegin(); f != followers.rend(); ++f)
-    findings.insert(std::next(std::find_if(findings.begin(), findings.end(), [&](const Finding& root) { return root.rule == f->follows_from; })), *f);
+  std::vector<Finding> ranked;
+  for (const std::size_t i : order) ranked.push_back(findings[i]);
+  findings = std::move(ranked);
 }
 
 const char* name_of(SuppressionState s) {

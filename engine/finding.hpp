@@ -81,7 +81,8 @@ void suppress(Report& report, const std::vector<Suppression>& suppressions, cons
 std::string fingerprint(const Finding& finding);
 
 /// The order of findings: what puts the report in doubt, notes last, by what is recoverable, then by rule and subject, so that it is total.
-/// What follows from another finding stands right behind it; a `follows_from` that no finding bears out is taken back.
+/// What follows from another finding stands behind it, and a root weighs as much as the heaviest that follows from it. A
+/// `follows_from` that no finding above a note bears out is taken back.
 void rank(std::vector<Finding>& findings);
 
 }  // namespace gh

@@ -201,8 +201,7 @@ TEST_CASE("configuration: [ranges] says what a step and what the loader is calle
     return json_of(advise("starved.sqlite --format json --select input", {"", renamed / ""}));
   };
   const auto plain = in(""), steps = in("[ranges]\nstep = ['^Runde \\d+']\n"), both = in("[ranges]\nstep = ['^Runde \\d+']\nloader = ['^nachschub$']\n");
-  CHECK(plain["findings"].size() == 1);  // 'Runde 3' counts, which makes it a step without being told; what 'Nachschub' is nobody can guess
-  CHECK(plain["findings"][0]["confidence"] != "high");
+  CHECK(plain["findings"].empty());  // 'Runde 3' counts, which makes it a step without being told; what 'Nachschub' is nobody can guess
   CHECK(steps["steps"]["described"] == "NVTX ranges 'Runde #'");
   CHECK(steps["steps"]["count"] == 11);
   REQUIRE(both["findings"].size() == 1);

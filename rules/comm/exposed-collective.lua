@@ -40,8 +40,12 @@ return {
     if comm:count() == 0 then return {} end
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local exposed = trace:fact "account.communication_exposed_ns" * steps
-    local share = exposed / total
-    if share < options.note_share then return {} end
+    -- Each wait is spent by all but the one that is waited for, and is rank-straggler's to claim.
+    local others, waits = trace:fact "device.count" - 1, 0
+    for _, late in ipairs(trace:late_devices()) do waits = waits + late.exposed_ns * others end
+    local sending = math.max(0, exposed - waits)
+    local share = sending / total
+    if share == 0 or share < options.note_share then return {} end
 
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     local kind, most = nil, 0
@@ -49,9 +53,6 @@ return {
       local shown = comm:where { name = k.match }:exposed_ns(compute)
       if shown > most then kind, most = k, shown end
     end
-    -- Each wait is spent by all but the one that is waited for.
-    local others, waits = trace:fact "device.count" - 1, 0
-    for _, late in ipairs(trace:late_devices()) do waits = waits + late.exposed_ns * others end
     local short = comm:where { max_ns = 50000 }:exposed_ns(compute)
 
     local advice = {}
@@ -62,11 +63,11 @@ return {
     return { {
       subject = "collectives",
       message = "main",
-      data = { exposed = exposed / steps, share = share, time = comm:union_ns() / steps, hidden = math.max(0, 1 - exposed / comm:union_ns()), kind = kind and kind.name or "of another kind",
-        waits = waits > exposed / 10 and string.format(" About %.0f %% of it is waiting for a rank that comes later.", math.min(1, waits / exposed) * 100) or "" },
-      recoverable_ns = exposed,
+      data = { exposed = exposed / steps, share = exposed / total, time = comm:union_ns() / steps, hidden = math.max(0, 1 - exposed / comm:union_ns()), kind = kind and kind.name or "of another kind",
+        waits = waits > exposed / 10 and string.format(" About %.0f %% of it is waiting for a rank that comes later and is not counted here.", math.min(1, waits / exposed) * 100) or "" },
+      recoverable_ns = sending,
       at_most = share < options.share and "note" or nil,
-      follows_from = waits > exposed / 2 and "rank-straggler" or short > exposed / 2 and "small-collectives" or nil,
+      follows_from = short > exposed / 2 and "small-collectives" or nil,
       metrics = {
         { name = "exposed communication", value = share, unit = "fraction", threshold = options.share },
         { name = "of it waiting for a later rank", value = math.min(1, waits / math.max(exposed, 1)), unit = "fraction" },

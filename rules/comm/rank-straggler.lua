@@ -84,6 +84,8 @@ return {
       end
     elseif what == "input" then
       advice[1] = string.format("Device %d waits for its data: give all ranks as many loader workers and cores (num_workers, OMP_NUM_THREADS, numactl --cpunodebind), and shards of the same size.", worst.device)
+    elseif what == "launch" then
+      advice[1] = string.format("The host of device %d is slower at launching, %.1f ms a step. The profiler slows launching as well: time the step without it first. If it stays, give every rank as many cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).", worst.device, excess / steps / 1e6)
     elseif what then
       advice[1] = string.format("Device %d spends %.1f ms a step more than the others %s: keep what only this rank does (logging, validation, saving, .item()) out of the step or do it on all in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).", worst.device, excess / steps / 1e6, words[what])
     else
@@ -96,7 +98,8 @@ return {
       data = { others = devices == 2 and "device waits" or string.format("%d devices wait", devices - 1), device = worst.device, count = math.floor(worst.count / steps + 0.5), wait = wait / steps, share = share,
         did = what and string.format(" It spends %.1f ms a step more than they do %s.", excess / steps / 1e6, words[what]) or "" },
       recoverable_ns = wait * devices,
-      at_most = share < options.share and "note" or nil,
+      -- A host that launches later does so under the profiler, which slows launching down and not always alike.
+      at_most = (share < options.share or what == "launch") and "note" or nil,
       follows_from = what and roots[what] or nil,
       metrics = { { name = "waiting for the late rank", value = share, unit = "fraction", threshold = options.share } },
       evidence = worst.waited:evidence { most = 4, note = string.format("entered before device %d", worst.device) },

@@ -45,6 +45,8 @@ return {
     local threads = waits:group("thread")
     local waited = trace:os_calls { thread = threads[1].key, name = waiting }:overlap_ns(waits)
     local workers = waited > idle / 2 or trace:threads "pt_data_*" > 0 or trace:ranges { name = "*_MultiProcessingDataLoaderIter*" }:count() > 0
+    -- Its range says that a loader has no workers, whatever it waits for (a dataset over the network) and whatever other loaders have.
+    if trace:ranges { name = "*_SingleProcessDataLoaderIter*" }:count() > 0 then workers = false end
     if trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() == 0 then
       return nil, "no matrix multiplication ran, so there is no model that input could be loaded for", ""
     end
@@ -55,12 +57,16 @@ return {
       advice[1] = "Little to gain: prefetching to the device (a side stream, or the next batch's .to(device, non_blocking=True) before this step's backward) would hide it."
     elseif workers then
       local factor = step / math.max(step - idle_a_step, 1)
-      advice[1] = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise num_workers by about that factor (up to the cores that the process may use) and set prefetch_factor=4, persistent_workers=True.", factor)
+      local much = factor > 8 and " Workers alone will not do that: make a batch cheaper first." or ""
+      advice[1] = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise num_workers by about that factor (up to the cores that the process may use) and set prefetch_factor=4, persistent_workers=True.%s", factor, much)
       advice[2] = "Where more workers do not help, make a batch cheaper: tokenize or decode before training, store the result in larger files, move augmentation to the GPU."
     else
       local load = trace:fact "loader.range_ns_per_step" or idle_a_step
       local count = math.ceil(math.max(load, idle_a_step) / math.max(step - idle_a_step, 1))
-      advice[1] = string.format("Load in worker processes: DataLoader(num_workers=%d) covers the %.0f ms that a batch takes here; add persistent_workers=True, prefetch_factor=4 and pin_memory=True with .to(device, non_blocking=True).", math.max(2, count), math.max(load, idle_a_step) / 1e6)
+      local covers = count <= 16 and string.format("covers the %.0f ms that a batch takes here", math.max(load, idle_a_step) / 1e6)
+        or string.format("is a start, though %d would be needed for the %.0f ms that a batch takes here: make a batch cheaper as well", count, math.max(load, idle_a_step) / 1e6)
+      advice[1] = string.format("Load in worker processes: DataLoader(num_workers=%d) %s; add persistent_workers=True, prefetch_factor=4 and pin_memory=True with .to(device, non_blocking=True)%s.", math.min(16, math.max(2, count)), covers,
+        trace:fact "device.coherent" == 1 and " (on Grace Hopper, where the GPU reads host memory in place over NVLink-C2C, pinning matters less)" or "")
       advice[2] = "NeMo: model.data.num_workers. Megatron: --num-workers. Hugging Face Trainer: dataloader_num_workers. Lightning: num_workers of the DataModule's loaders."
       advice[3] = "Tokenize or decode before training, so that a batch is only read."
     end

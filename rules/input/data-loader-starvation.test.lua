@@ -18,10 +18,12 @@ return {
     expect = { { severity = "error", subject = "data loader", confidence = "high", message = main, worth = { 0.58, 0.6 } } } },
   { name = "fires on a range between the steps", trace = steps { ranges = { { 6000, 9950, "step {n}" }, { 0, 5900, "batch-generator" } } },
     expect = { { severity = "error", message = main, worth = { 0.57, 0.6 } } } },
-  { name = "fires when the thread waits for workers in the range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, os_calls = { { 200, 5900, "sem_timedwait" } } },
+  { name = "fires when the thread waits for workers in the range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "dataloader" } }, os_calls = { { 200, 5900, "sem_timedwait" } } },
     expect = { { severity = "error", message = "*waits for its loader workers*" } } },
-  { name = "knows workers by their threads", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, os_calls = { { 200, 300, "poll", thread = "pt_data_pin" } } },
+  { name = "knows workers by their threads", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "dataloader" } }, os_calls = { { 200, 300, "poll", thread = "pt_data_pin" } } },
     expect = { { message = "*waits for its loader workers*" } } },
+  { name = "believes a loader's range that it has no workers, whatever it waits for", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, os_calls = { { 200, 5900, "recvfrom" } } },
+    expect = { { severity = "error", message = main } } },
   { name = "knows workers by the loader's range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" } } },
     expect = { { message = "*waits for its loader workers*" } } },
   { name = "counts loading that begins while the GPU is busy only from when it is not", trace = steps {
@@ -31,6 +33,8 @@ return {
   { name = "fires without steps in a recording of ranges only around the loader of Lightning",
     trace = steps { ranges = { { 100, 6000, "[pl][profile][_TrainingEpochLoop].train_dataloader_next" } } }, expect = { { severity = "error" } } },
 
+  { name = "leaves pauses alone that other ranges name", trace = steps { ranges = { { 6000, 9950, "step {n}" }, { 100, 5900, "log_metrics" } }, os_calls = { { 150, 5800, "read" } } }, expect = "clean" },
+  { name = "is silent about validation between steps", trace = steps { ranges = { { 6000, 9950, "step {n}" }, { 100, 5900, "validation" } }, ops = upload }, expect = "clean" },
   -- Only the pause tells.
   { name = "infers it from a pause before the upload of a batch", trace = steps { ops = upload },
     expect = { { severity = "error", confidence = "medium", message = "*most likely loading*", worth = { 0.55, 0.62 } } } },
