@@ -28,11 +28,13 @@ local function finding(trace, options, copies, prefetched)
   local share = exposed / total
   if exposed == 0 or share < options.share then return nil end
   local rate = copies:sum "bytes" / (copies:sum "duration_ns" / 1e9)
-  local direction = copies:group("direction")[1].key
+  local groups = copies:group "direction"
+  local direction = groups[1].key
+  local way = 4 * groups[1].sum_ns < 3 * copies:sum "duration_ns" and "to and fro" or ways[direction]
   return {
     subject = (prefetched and "prefetches " or "copies ") .. ways[direction],
     message = prefetched and "prefetched" or "alone",
-    data = { bytes = copies:sum "bytes" / steps, direction = ways[direction], exposed = exposed / steps, share = share, rate = rate },
+    data = { bytes = copies:sum "bytes" / steps, direction = way, exposed = exposed / steps, share = share, rate = rate },
     recoverable_ns = exposed,
     metrics = {
       { name = prefetched and "exposed prefetches" or "exposed copies", value = share, unit = "fraction", threshold = options.share },

@@ -24,6 +24,8 @@ return {
       for i = 0, 19 do ops[#ops + 1] = { i * 50 + 20, i * 50 + 70, copy = "um_h2d", bytes = 2 * MiB, cause = "prefetch", address = i * 2 * MiB } end
       return ops
     end)()), expect = { { severity = "warning", subject = "prefetches to the device", message = "40 MiB a step of unified memory are prefetched to the device with no kernel*", worth = { 0.09, 0.11 } } } },
+  { name = "says so where they go both ways", trace = steps { { 20, 520, copy = "um_h2d", bytes = 20 * MiB, cause = "prefetch", address = 0 }, { 520, 9490, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 9490, 9990, copy = "um_d2h", bytes = 20 * MiB, cause = "prefetch", address = 0 } },
+    expect = { { severity = "warning", message = "40 MiB a step of unified memory are prefetched to and fro with*" } } },
   { name = "counts short copies in a row together", trace = steps((function()
       local ops = { { 1820, 9990, kernel = "nvjet_tst_gemm", launched = { 12, 15 } } }
       for i = 0, 19 do ops[#ops + 1] = { i * 90 + 20, i * 90 + 110, copy = "h2d", bytes = 4 * MiB, launched = { i * 0.5, i * 0.5 + 0.4 } } end
