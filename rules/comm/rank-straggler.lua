@@ -74,20 +74,21 @@ return {
     end
     if excess < wait / 4 then what = nil end
 
+    local a_step = trace:fact "steps.found" == 1 and "a step" or "in all"
     local advice = {}
     if what == "computing" then
       local usual = median(other_kernels)
       if math.abs(kernels - usual) <= usual / 100 then
         advice[1] = string.format("Device %d runs as many kernels as the others, and they take longer: either its batches are larger (compare tokens by rank; pack or sort sequences by length), or the GPU is slower (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE; another process on it).", worst.device)
       else
-        advice[1] = string.format("Device %d runs %d kernels a step, the others %d: it has other work. Balance layers over pipeline stages and experts over ranks, and move what only this rank does (metrics, logging) out of the step.", worst.device, kernels / steps, usual / steps)
+        advice[1] = string.format("Device %d runs %.0f kernels %s, the others %.0f: it has other work. Balance layers over pipeline stages and experts over ranks, and move what only this rank does (metrics, logging) out of the step.", worst.device, kernels / steps, a_step, usual / steps)
       end
     elseif what == "input" then
       advice[1] = string.format("Device %d waits for its data: give all ranks as many loader workers and cores (num_workers, OMP_NUM_THREADS, numactl --cpunodebind), and shards of the same size.", worst.device)
     elseif what == "launch" then
       advice[1] = string.format("The host of device %d is slower at launching, %.1f ms a step. The profiler slows launching as well: time the step without it first. If it stays, give every rank as many cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).", worst.device, excess / steps / 1e6)
     elseif what then
-      advice[1] = string.format("Device %d spends %.1f ms a step more than the others %s: keep what only this rank does (logging, validation, saving, .item()) out of the step or do it on all in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).", worst.device, excess / steps / 1e6, words[what])
+      advice[1] = string.format("Device %d spends %.1f ms %s more than the others %s: keep what only this rank does (logging, validation, saving, .item()) out of the step or do it on all in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).", worst.device, excess / steps / 1e6, a_step, words[what])
     else
       advice[1] = "No one kind of work sets the late rank apart: compare the timelines of the ranks before the longest of these waits."
     end
@@ -96,7 +97,7 @@ return {
       subject = one and "device " .. worst.device or "ranks in turn",
       message = one and "one" or "turns",
       data = { others = devices == 2 and "device waits" or string.format("%d devices wait", devices - 1), device = worst.device, count = math.floor(worst.count / steps + 0.5), wait = wait / steps, share = share,
-        did = what and string.format(" It spends %.1f ms a step more than they do %s.", excess / steps / 1e6, words[what]) or "" },
+        did = what and string.format(" It spends %.1f ms %s more than they do %s.", excess / steps / 1e6, a_step, words[what]) or "" },
       recoverable_ns = wait * devices,
       -- A host that launches later does so under the profiler, which slows launching down and not always alike.
       at_most = (share < options.share or what == "launch") and "note" or nil,

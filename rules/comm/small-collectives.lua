@@ -43,7 +43,7 @@ return {
       about = true,
       recoverable_ns = exposed,
       metrics = {
-        { name = "small collectives a step", value = per_step, unit = "count", threshold = options.per_step },
+        { name = "small collectives " .. (trace:fact "steps.found" == 1 and "a step" or "in all"), value = per_step, unit = "count", threshold = options.per_step },
         { name = "their exposed time", value = share, unit = "fraction", threshold = options.note_share },
       },
       evidence = small:evidence { most = 4 },

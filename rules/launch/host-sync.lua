@@ -14,7 +14,8 @@ return {
     pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else than refill the GPU." },
   },
   messages = {
-    waits = "{call} makes the host wait for the GPU {count} times {a_step}{range}; each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
+    seldom = "{call} makes the host wait for the GPU in one of {every} steps{range}; then the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
+    waits = "{call} makes the host wait for the GPU {times} {a_step}{range}; each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle because the host waited for it (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize and their driver forms) and until the host is ahead again. It counts no more than the host was blocked: without the waits it would be ahead by that much. Waits for offloaded tensors, synchronous copies and allocations are left to their own rules.",
@@ -38,14 +39,21 @@ return {
     if dry:count() == 0 then return {} end
     local refilling = own(trace:idle { cause = "launch", drained = true, max_ns = options.pause_ns })
     if trace:idle { cause = "input" }:union_ns() < options.input_share * total then refilling = refilling:plus(own(trace:idle { cause = "input", drained = true })) end
-    -- Synchronous copies let the GPU run dry as well: each kind of wait gets its share of what follows.
-    local idle = dry:union_ns() + refilling:union_ns() * dry:union_ns() / synced:union_ns()
-    idle = math.min(idle, waits:union_ns() * trace:fact "device.count")
+    -- Each device waits for the threads that launch on it. Synchronous copies let the GPU run dry as well: each kind of wait gets its share of what follows.
+    local idle, blocked, devices, blocking = 0, 0, 0, waits:minus(waits)
+    for _, device in ipairs(dry:group("device", 1000)) do
+      local here, threads = { device = tonumber(device.key) }, {}
+      for _, thread in ipairs(trace:idle(here):group("thread", 1000)) do threads[#threads + 1] = thread.key end
+      local own_waits, own_dry = waits:where { thread = threads }, device.rows:union_ns()
+      idle = idle + math.min(own_waits:union_ns(), own_dry + refilling:where(here):union_ns() * own_dry / synced:where(here):union_ns())
+      blocked, devices, blocking = blocked + own_waits:union_ns(), devices + 1, blocking:plus(own_waits)
+    end
     local share = idle / total
-    if share < options.share then return {} end
+    if idle == 0 or share < options.share then return {} end
 
     local call = dry:group("name")[1].key
-    local calls = waits:where { name = call }
+    local calls = blocking:where { name = call }
+    local often = calls:count() / (steps * devices / trace:fact "device.count")  -- on a device that waits
     local range, range_ns = nil, 0.9 * total / trace:fact "device.count"  -- the narrowest in which most of them are; one that holds the whole loop says nothing
     for _, group in ipairs(trace:ranges():group("name", 200)) do
       local ns = group.rows:union_ns()
@@ -54,23 +62,23 @@ return {
     local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps
     local advice = {}
     if values >= 2 then
-      advice[1] = string.format("%.0f single values a step are read back (.item(), float(tensor), if tensor:). Collect them on the device (torch.stack, or torch.nn.utils.get_total_norm for gradient norms) and read them together, every 50 steps.", values)
+      advice[1] = string.format("%.0f single values %s are read back (.item(), float(tensor), if tensor:). Collect them on the device (torch.stack, or torch.nn.utils.get_total_norm for gradient norms) and read them together, every 50 steps.", values, trace:fact "steps.found" == 1 and "a step" or "in all")
     elseif values >= 0.5 then
-      advice[1] = "One value a step is read back (.item(), print(loss), an isnan check): read it every 50 steps, or that of the step before."
+      advice[1] = "A single value is read back (.item(), print(loss), an isnan check): read it every 50 steps, or that of the step before."
     else
       advice[1] = "No value is read back where it waits: look for torch.cuda.synchronize() and stream.synchronize() that are there for timing only, and use torch.cuda.Event instead."
     end
     advice[#advice + 1] = "torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait. Transformers: logging_nan_inf_filter=False and a larger logging_steps. Lightning: log_every_n_steps, no .item() in training_step. Megatron and NeMo: a larger --log-interval, no timing barriers (--timing-log-level 0)."
     return { {
       subject = call,
-      message = "waits",
-      data = { call = call, count = string.format("%.0f", math.max(1, calls:count() / steps)), range = range and string.format(", most in range '%s'", short(range)) or "", idle = idle / steps, share = share },
+      message = often < 0.75 and "seldom" or "waits",
+      data = { call = call, times = often < 1.5 and "once" or string.format("%.0f times", often), every = string.format("%.0f", 1 / often), range = range and string.format(", most in range '%s'", short(range)) or "", idle = idle / steps, share = share },
       about = true,
       recoverable_ns = idle,
       confidence = "high",
       metrics = {
         { name = "idle after waits", value = share, unit = "fraction", threshold = options.share },
-        { name = "host blocked", value = waits:union_ns() * trace:fact "device.count" / total, unit = "fraction" },
+        { name = "host blocked", value = blocked / total, unit = "fraction" },
       },
       evidence = dry:evidence { most = 5 },
       advice = advice,

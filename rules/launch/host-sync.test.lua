@@ -23,6 +23,30 @@ local function offloading()  -- four tensors leave and come back, the host waiti
   return { ops = ops, calls = calls }
 end
 
+-- Four ranks, each a slow host of its own; the first `waiting` also wait, 500 us of each step.
+local function ranks(waiting)
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = {}, ops = {}, calls = {} }
+  for rank = 0, 3 do
+    trace.ranges[#trace.ranges + 1] = { 0, 9900, "step {n}", rank = rank }
+    trace.ops[#trace.ops + 1] = { 500, 995, kernel = "nvjet_tst_gemm", launched = { 480, 485 }, rank = rank }
+    for i = 0, 88 do trace.ops[#trace.ops + 1] = { i * 100 + 1050, i * 100 + 1090, kernel = "nvjet_tst_gemm", launched = { i * 100 + 1040, i * 100 + 1045 }, rank = rank } end
+    if rank < waiting then trace.calls[#trace.calls + 1] = { 490, 1000, "cudaStreamSynchronize", rank = rank } end
+  end
+  return trace
+end
+local function seldom()  -- steps of 1 ms, of which one waits
+  local trace = { ranges = {}, ops = {}, calls = {} }
+  for step = 0, 5 do
+    local at = step * 1000
+    trace.ranges[#trace.ranges + 1] = { at, at + 950, "step " .. step + 1 }
+    local ready = step == 3 and at + 600 or at + 10
+    trace.ops[#trace.ops + 1] = { ready + 10, at + 1005, kernel = "nvjet_tst_gemm", launched = { ready, ready + 5 } }
+  end
+  trace.ops[#trace.ops][2] = 5990
+  trace.calls[1] = { 2990, 3590, "cudaStreamSynchronize" }
+  return trace
+end
+
 return {
   { name = "fires on waits after which the GPU runs dry", trace = steps(50),
     expect = { { severity = "warning", subject = "cudaStreamSynchronize", confidence = "high", message = "cudaStreamSynchronize makes the host wait for the GPU 20 times a step; each time*", worth = { 0.09, 0.105 } } } },
@@ -39,6 +63,11 @@ return {
       for i = 0, 88 do ops[#ops + 1] = { i * 100 + 1050, i * 100 + 1090, kernel = "nvjet_tst_gemm", launched = { i * 100 + 1040, i * 100 + 1045 } } end
       return ops
     end)() }), expect = { { severity = "warning", worth = { 0.04, 0.052 } } } },
+
+  { name = "counts in one rank of four what that rank was blocked", trace = ranks(1), options = { share = 0.005 }, expect = { { severity = "note", message = "*for the GPU once a step; each*", worth = { 0.01, 0.013 } } } },
+  { name = "counts in four ranks what all were blocked", trace = ranks(4), expect = { { severity = "warning", message = "*for the GPU once a step; each*", worth = { 0.04, 0.052 } } } },
+  { name = "says how seldom it waits", trace = seldom(), expect = { { severity = "warning", message = "*for the GPU in one of 5 steps; then*", worth = { 0.1, 0.13 } } } },
+  { name = "speaks of no steps where there are none", trace = steps(50, { ranges = {} }), expect = { { severity = "warning", message = "*for the GPU 120 times in all; each*" } } },
 
   { name = "is silent about a wait while the GPU has work queued", trace = steps(0, { ops = { { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }, calls = { { 20, 4800, "cudaStreamSynchronize" } } }), expect = "clean" },
   { name = "is silent about a short wait once a step", trace = steps(0, { ops = { { 20, 4900, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 4990, 4995 } } }, calls = { { 20, 4905, "cudaStreamSynchronize" } } }), expect = "clean" },

@@ -29,7 +29,13 @@ return {
     if idle == 0 or share < options.share then return {} end
 
     local all = trace:steps()
-    local some = all:count() - all:exposed(waits, 1):count()
+    -- Steps of the rank in which it happens most, not of all ranks together.
+    local devices, some, most = waits:group("device", 1000), 0, 0
+    for _, device in ipairs(devices) do
+      local here = all:where { device = tonumber(device.key) }
+      local count = here:count() - here:exposed(waits, 1):count()
+      if count > some then some, most = count, here:count() end
+    end
     local call = waits:group("name")[1].key
     local advice = {}
     if string.glob(call, "*Graph*") then
@@ -41,7 +47,7 @@ return {
     return { {
       subject = "code",
       message = some > 1 and "again" or "once",
-      data = { call = call, some = some, all = all:count(), idle = idle / steps, time = idle, share = share },
+      data = { call = call, some = some, all = most, idle = idle / steps, time = idle / #devices, share = share },
       recoverable_ns = idle,
       about = true,
       at_most = some <= 1 and "note" or nil,

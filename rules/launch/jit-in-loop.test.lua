@@ -13,7 +13,18 @@ local function some(calls, second, third)
   return { ranges = { { 0, 950, "step 1" }, { 1000, 1950, "step 2" }, { 2000, 2950, "step 3" }, { 3000, 3950, "step 4" }, { 4000, 4950, "step 5" } }, ops = { step(1, 0), step(2, second), step(3, third), step(4, 0), step(5, 0) }, calls = calls }
 end
 
+local function ranks(number)  -- that all load as above
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = {}, ops = {}, calls = {} }
+  for rank = 0, number - 1 do
+    trace.ranges[#trace.ranges + 1] = { 0, 9900, "step {n}", rank = rank }
+    trace.ops[#trace.ops + 1] = { 1530, 9990, kernel = "nvjet_tst_gemm", launched = { 1520, 1525 }, rank = rank }
+    trace.calls[#trace.calls + 1] = { 10, 1510, "cuModuleLoadData", rank = rank }
+  end
+  return trace
+end
+
 return {
+  { name = "counts steps, not those of each rank", trace = ranks(8), expect = { { severity = "warning", message = "Code is loaded or compiled in 5 of 5 steps (cuModuleLoadData most of all): *(15 %) meanwhile.", worth = { 0.14, 0.16 } } } },
   { name = "fires on modules loaded in each step", trace = steps(1500), expect = { { severity = "warning", subject = "code", message = "Code is loaded or compiled in 5 of 5 steps (cuModuleLoadData most of all): *(15 %) meanwhile.", worth = { 0.14, 0.16 } } } },
   { name = "is an error from a fifth of the step on", trace = steps(3000), expect = { { severity = "error" } } },
   { name = "warns from 3 % on", trace = steps(400), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },

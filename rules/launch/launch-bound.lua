@@ -28,13 +28,20 @@ return {
     local nodes = trace:ops { in_graph = true }
     launching = launching:minus(launching:where { after = nodes, before = nodes })
     -- Without its waits and allocations the host would be ahead by as much as they took: so much of the idle time is theirs (host-sync, sync-memcpy, alloc-churn).
-    local devices = trace:fact "device.count"
-    local drained = launching:where { drained = true }:union_ns()
-    local blocked = trace:calls { class = { "sync", "copy_sync" } }:union_ns() * devices
-    local idle = launching:union_ns() - math.min(drained, blocked) - trace:calls { class = "allocation" }:union_ns() * devices
+    -- Only those of threads that launch on the same device count: what a loader's thread does holds no launch up.
+    local idle = 0
+    for _, device in ipairs(launching:group("device", 1000)) do
+      local threads = {}
+      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 1000)) do threads[#threads + 1] = thread.key end
+      local calls = trace:calls { thread = threads }
+      local blocked = math.min(device.rows:where { drained = true }:union_ns(), calls:where { class = { "sync", "copy_sync" } }:union_ns())
+      idle = idle + math.max(0, device.rows:union_ns() - blocked - calls:where { class = "allocation" }:union_ns())
+    end
     local share = idle / total
     local launches = trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
     if idle <= 0 or share < options.share or launches < options.least then return {} end
+    -- Ranks launch side by side; one thread that drives several devices launches for one after the other.
+    local driven = #launching:group("thread")[1].rows:group "device"
 
     local operations = trace:ops { kind = { "kernel", "copy", "set", "graph" } }
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
@@ -55,7 +62,7 @@ return {
     return { {
       subject = "launches",
       message = mostly_graphs and "graphs" or "eager",
-      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / devices / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
+      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
         caveat = little and " The profiler's own share of each call may explain it." or "" },
       about = true,
       -- In graphs short pauses between the kernels stay.

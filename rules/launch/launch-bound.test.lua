@@ -14,6 +14,16 @@ local function graphed()  -- a graph of 20 kernels, and half a millisecond until
   end
   return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9950, "step {n}" } }, ops = ops }
 end
+local function ranks(number)  -- each as above
+  local trace = { repeats = { times = 6, every = 10000 }, ranges = {}, ops = {} }
+  for rank = 0, number - 1 do
+    trace.ranges[#trace.ranges + 1] = { 0, 9900, "step {n}", rank = rank }
+    for i = 0, 99 do trace.ops[#trace.ops + 1] = { i * 100 + 20, i * 100 + 60, kernel = "nvjet_tst_gemm", launched = { i * 100 + 10, i * 100 + 15 }, rank = rank } end
+  end
+  return trace
+end
+local pinning = {}
+for i = 0, 9 do pinning[#pinning + 1] = { i * 1000 + 20, i * 1000 + 920, "cudaHostAlloc", thread = "pt_data_pin" } end
 local waits = {}
 for i = 0, 99 do waits[#waits + 1] = { i * 100 + 16, i * 100 + 60, "cudaStreamSynchronize" } end
 
@@ -22,6 +32,9 @@ return {
     expect = { { severity = "error", subject = "launches", confidence = "high", message = "*(60 %) because the next launch has not been issued yet: 100 launches a step, one each 100.0 us, of operations that take 40.0 us on average.", worth = { 0.58, 0.6 } } } },
   { name = "fires on a fifth", trace = steps(80), expect = { { severity = "warning", worth = { 0.19, 0.2 } } } },
   { name = "fires without steps", trace = steps(40, { ranges = {} }), expect = { { severity = "error" } } },
+  { name = "fires beside a thread that pins memory and launches nothing", trace = steps(40, { calls = pinning }), expect = { { severity = "error", worth = { 0.58, 0.6 } } } },
+  { name = "fires beside a thread that waits and launches nothing", trace = steps(40, { calls = { { 20, 9900, "cudaStreamSynchronize", thread = "watchdog" } } }), expect = { { severity = "error", worth = { 0.58, 0.6 } } } },
+  { name = "tells the pace of each rank, which has a thread of its own", trace = ranks(4), expect = { { severity = "error", message = "*100 launches a step, one each 100.0 us, *", worth = { 0.58, 0.6 } } } },
   { name = "fires where the waits are too short to be to blame", trace = steps(40, { calls = { { 60, 61, "cudaStreamSynchronize" } } }), expect = { { severity = "error" } } },
   { name = "fires between graphs, and then does not say to use them", trace = graphed(), expect = { { severity = "error", message = "*although most of its work is in CUDA graphs*", worth = { 0.4, 0.65 } } } },
   { name = "fires between graphs traced whole", trace = steps(0, { ops = { { 500, 1500, graph = true, launched = { 480, 490 } }, { 2300, 9000, graph = true, launched = { 2280, 2290 } }, { 9700, 9990, graph = true, launched = { 9680, 9690 } } } }), options = { least = 10 },

@@ -10,7 +10,7 @@ return {
     fault_share = { default = 0.05, unit = "fraction", doc = "Page-fault time, of the step, from which allocations of unified memory are a matter of um-fault-stall first." },
   },
   messages = {
-    churn = "{allocations} allocations and {frees} frees {a_step}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
+    churn = "{allocations} allocations and {frees} frees {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc or a driver form of them, within the steps. Stream-ordered ones (cudaMallocAsync) do not count.",
@@ -28,13 +28,27 @@ return {
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
-    local calls = trace:calls { class = "allocation" }
+    -- Those of the threads that launch where it idles, counted for each rank that does it.
+    local devices, threads = waits:group("device", 1000), {}
+    for _, device in ipairs(devices) do
+      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 1000)) do threads[#threads + 1] = thread.key end
+    end
+    local own_steps = steps * #devices / trace:fact "device.count"
+    local calls = trace:calls { class = "allocation", thread = threads }
     local frees = calls:where { name = { "*Free*", "*Release*", "*Unmap*", "*Unregister*" } }
     local allocations = calls:minus(frees)
     local managed = 2 * allocations:where { name = "*Managed*" }:count() > allocations:count()
     local faults = trace:available "gpu_faults" and trace:gpu_faults():union_ns() / total or 0
     local all_steps = trace:steps()
-    local without = all_steps:exposed(waits, 1):count()
+    local all, without = 0, 0
+    for _, device in ipairs(devices) do
+      local here = all_steps:where { device = tonumber(device.key) }
+      all, without = all + here:count(), without + here:exposed(waits, 1):count()
+    end
+    local function often(selection)
+      local count = selection:count() / own_steps
+      return string.format(count > 0 and count < 9.5 and count % 1 ~= 0 and "%.1f" or "%.0f", count)
+    end
     local advice = {}
     if managed then
       advice[1] = "Use PyTorch's caching allocator instead of one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator); in CUDA take managed memory from a pool (RMM pool_memory_resource over managed_memory_resource)."
@@ -52,9 +66,9 @@ return {
     return { {
       subject = managed and "managed allocations" or "allocations",
       message = "churn",
-      data = { allocations = string.format("%.0f", allocations:count() / steps), frees = string.format("%.0f", frees:count() / steps), call = waits:group("name")[1].key, idle = idle / steps, share = share },
+      data = { allocations = often(allocations), frees = often(frees), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = waits:group("name")[1].key, idle = idle / steps, share = share },
       recoverable_ns = idle,
-      at_most = 2 * without > all_steps:count() and "note" or nil,
+      at_most = 2 * without > all and "note" or nil,
       follows_from = managed and faults >= options.fault_share and "um-fault-stall" or nil,
       metrics = { { name = "idle in allocations", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },

@@ -18,7 +18,22 @@ local function faults(time)
   return list
 end
 
+local function ranks(number)  -- of which the first does as above, and the others are busy
+  local trace = steps(250)
+  for rank = 1, number - 1 do
+    trace.ranges[#trace.ranges + 1] = { 0, 9900, "step {n}", rank = rank }
+    trace.ops[#trace.ops + 1] = { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 }, rank = rank }
+  end
+  return trace
+end
+
 return {
+  { name = "counts for the rank that does it", trace = ranks(8), expect = { { severity = "warning", message = "20 allocations and 20 frees a step on 1 of 8 devices, most*", worth = { 0.06, 0.07 } } } },
+  { name = "leaves out what other threads allocate", trace = steps(50, { calls = (function()
+      local calls = steps(50).calls
+      for i = 0, 99 do calls[#calls + 1] = { i * 100 + 40, i * 100 + 45, "cudaHostAlloc", thread = "pt_data_pin" } end
+      return calls
+    end)() }), expect = { { severity = "warning", message = "20 allocations and 20 frees a step, most*" } } },
   { name = "fires on memory allocated and freed anew", trace = steps(50), expect = { { severity = "warning", subject = "allocations", message = "20 allocations and 20 frees a step, most of the time in cudaFree, *(10 %).", worth = { 0.09, 0.11 } } } },
   { name = "is an error from a fifth of the step on", trace = steps(120), expect = { { severity = "error", worth = { 0.23, 0.25 } } } },
   { name = "warns from 3 % on, since the fix is a line", trace = steps(20), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },

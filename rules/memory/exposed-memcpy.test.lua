@@ -19,6 +19,29 @@ return {
   { name = "fires without steps", trace = steps(upload(1500), { ranges = {}, repeats = { times = 3, every = 10000 } }), expect = { { severity = "warning" } } },
   { name = "fires on Grace Hopper", trace = steps(upload(1500), { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = { { severity = "warning" } } },
 
+  { name = "fires on prefetches that nothing hides", trace = steps((function()
+      local ops = { { 1020, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } }
+      for i = 0, 19 do ops[#ops + 1] = { i * 50 + 20, i * 50 + 70, copy = "um_h2d", bytes = 2 * MiB, cause = "prefetch", address = i * 2 * MiB } end
+      return ops
+    end)()), expect = { { severity = "warning", subject = "prefetches to the device", message = "40 MiB a step of unified memory are prefetched to the device with no kernel*", worth = { 0.09, 0.11 } } } },
+  { name = "says so where they go both ways", trace = steps { { 20, 520, copy = "um_h2d", bytes = 20 * MiB, cause = "prefetch", address = 0 }, { 520, 9490, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 9490, 9990, copy = "um_d2h", bytes = 20 * MiB, cause = "prefetch", address = 0 } },
+    expect = { { severity = "warning", message = "40 MiB a step of unified memory are prefetched to and fro with*" } } },
+  { name = "counts short copies in a row together", trace = steps((function()
+      local ops = { { 1820, 9990, kernel = "nvjet_tst_gemm", launched = { 12, 15 } } }
+      for i = 0, 19 do ops[#ops + 1] = { i * 90 + 20, i * 90 + 110, copy = "h2d", bytes = 4 * MiB, launched = { i * 0.5, i * 0.5 + 0.4 } } end
+      return ops
+    end)()), expect = { { severity = "warning", subject = "copies to the device", message = "80 MiB a step are*", worth = { 0.17, 0.19 } } } },
+
+  { name = "is silent about prefetches beside kernels", trace = steps((function()
+      local ops = { { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } }
+      for i = 0, 19 do ops[#ops + 1] = { i * 50 + 20, i * 50 + 70, copy = "um_h2d", bytes = 2 * MiB, cause = "prefetch", address = i * 2 * MiB } end
+      return ops
+    end)()), expect = "clean" },
+  { name = "is silent about short copies in a row beside kernels", trace = steps((function()
+      local ops = { { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } }
+      for i = 0, 19 do ops[#ops + 1] = { i * 90 + 20, i * 90 + 110, copy = "h2d", bytes = 4 * MiB, stream = 8, launched = { i * 0.5 + 11, i * 0.5 + 11.4 } } end
+      return ops
+    end)()), expect = "clean" },
   { name = "is silent where kernels hide more than half", trace = steps(upload(2000, "pinned", 520)), expect = "clean" },
   { name = "is silent below 5 %", trace = steps(upload(400)), expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(upload(1500)), options = { share = 0.3 }, expect = "clean" },

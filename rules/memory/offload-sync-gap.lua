@@ -7,7 +7,7 @@ return {
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time in which offload copies run with no kernel beside them, and idle time around them, of the step, from which it counts. Recorded: 86 % when every activation is offloaded, none in a healthy run." },
     min_bytes = { default = 1048576, unit = "bytes", doc = "Smaller copies are inputs and metrics, not offloaded tensors." },
-    pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in {a_step} is a result, not an offload." },
+    pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in a step is a result, not an offload." },
   },
   messages = {
     trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs} round trips at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
@@ -44,10 +44,11 @@ return {
     local link = trace:fact "device.link_bytes_per_s"
     local round = trips:count() > 0
     local offloaded = round and trips:where { direction = "d2h" }:sum "bytes" / steps or 0
+    local a_step = trace:fact "steps.found" == 1 and "a step" or "in all"
     local advice = {}
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     if round and peak and memory and peak + offloaded < 0.9 * memory then
-      advice[#advice + 1] = string.format("Stop offloading: it fits. The peak of %.1f GiB plus the %.1f GiB offloaded in a step stay below the %.0f GiB of the device.", peak / 2 ^ 30, offloaded / 2 ^ 30, memory / 2 ^ 30)
+      advice[#advice + 1] = string.format("Stop offloading: it fits. The peak of %.1f GiB plus the %.1f GiB offloaded %s stay below the %.0f GiB of the device.", peak / 2 ^ 30, offloaded / 2 ^ 30, a_step, memory / 2 ^ 30)
     elseif peak and memory then
       advice[#advice + 1] = string.format("Offload less: %.1f of %.0f GiB of device memory are used at the peak; or recompute activations instead (gradient checkpointing).", peak / 2 ^ 30, memory / 2 ^ 30)
     else
@@ -60,7 +61,7 @@ return {
     end
     advice[#advice + 1] = "Put the copies on a stream of their own and fetch one or two layers ahead (Transformer Engine get_cpu_offload_context, Megatron --cpu-offloading-num-layers, FSDP CPUOffload with prefetch); save_on_cpu copies on the compute stream."
     if link then
-      advice[#advice + 1] = string.format("Even fully hidden, the link sets a bound of %.0f ms a step for these bytes (%.1f GiB at %.0f GB/s%s).", bytes / steps / link * 1e3, bytes / steps / 2 ^ 30, link / 1e9,
+      advice[#advice + 1] = string.format("Even fully hidden, the link sets a bound of %.0f ms %s for these bytes (%.1f GiB at %.0f GB/s%s).", bytes / steps / link * 1e3, a_step, bytes / steps / 2 ^ 30, link / 1e9,
         round and "; the two directions can overlap" or "")
     end
     if trace:fact "device.coherent" == 1 then

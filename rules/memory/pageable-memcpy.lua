@@ -7,6 +7,7 @@ return {
   warning_at = 0.03,
   options = {
     share = { default = 0.03, unit = "fraction", doc = "Time in which copies from or to pageable memory run with no kernel beside them, of the step, from which it counts." },
+    least = { default = 5, unit = "count", doc = "Fewer copies in the whole recording are set-up or results, whatever they take; where steps were found, fewer than one a step as well." },
     min_bytes = { default = 65537, unit = "bytes", doc = "Smaller ones cost the same either way: up to 64 KiB the driver takes a copy's data with the call." },
   },
   messages = {
@@ -17,31 +18,37 @@ return {
     what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall.",
     why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: two to fifteen GB/s where the link carries 25 to 55, the host is kept busy with it, and cudaMemcpyAsync is not asynchronous.",
     fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for buffers that are used again; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
-    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough.",
+    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where no steps were found the copies may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, memory = "pageable", min_bytes = options.min_bytes }
     copies = copies:minus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
+    local found = trace:fact "steps.found" == 1
+    if copies:count() < (found and math.min(options.least, steps) or options.least) then return {} end
     local alone = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
     if alone == 0 then return {} end
     -- The host feeds such a copy by hand and launches nothing meanwhile: the idle time next to it is its cost as well.
     -- Without steps a long pause next to a copy may as well be the program's own.
     local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "launch", "unknown" } }
-    if trace:fact "steps.found" == 0 then gaps = gaps:where { cause = { "sync", "launch" }, max_ns = 1e6 } end
+    if not found then gaps = gaps:where { cause = { "sync", "launch" }, max_ns = 1e6 } end
     local exposed = alone + gaps:union_ns()
     local share = exposed / total
     if alone / total < options.share then return {} end
 
     local bytes = copies:sum "bytes"
     local rate = bytes / (copies:sum "duration_ns" / 1e9)
+    local coherent = trace:fact "device.coherent" == 1
     local link = trace:fact "device.link_bytes_per_s"
+    if link and coherent then link = link / 2 end  -- copies from pinned memory do not reach what the link carries
     local left = link and math.min(1, rate / link) or 0  -- of the time of a copy, once pinned
     if left == 1 then return {} end
     local trips, pairs_found = trace:round_trips()
     if pairs_found < 2 * steps then trips = trips:minus(trips) end
-    if trace:fact "steps.found" == 1 then trips = trips:plus(trace:streamed_uploads()) end
-    local follows = 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
+    if found then trips = trips:plus(trace:streamed_uploads()) end
+    -- Without a model there is nothing to offload (offload-sync-gap says so as well).
+    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
+    local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
     local up = copies:where { direction = "h2d" }:sum "bytes"
     local advice = {}
     if follows then
@@ -52,10 +59,10 @@ return {
       advice[1] = "Copy to a pinned buffer that is kept: torch.empty(..., pin_memory=True) and .copy_(tensor, non_blocking=True), with an event before the host reads it."
     end
     if link then
-      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms a step (%.0f GB/s); on a stream of their own they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, link / 1e9)
+      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms %s (%.0f GB/s); on a stream of their own they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, found and "a step" or "in all", link / 1e9)
     end
-    if trace:fact "device.coherent" == 1 then
-      advice[#advice + 1] = "On Grace Hopper kernels can also read memory from malloc in place over NVLink-C2C: what is read once need not be copied at all."
+    if coherent then
+      advice[#advice + 1] = "On Grace Hopper pageable memory is read in place over NVLink-C2C, by copies and by kernels: what is read once need not be copied at all, and what pinning wins is to be measured."
     end
     return { {
       subject = follows and "offloaded tensors" or 2 * up > bytes and "uploads" or "downloads",
@@ -63,7 +70,8 @@ return {
       data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share },
       recoverable_ns = exposed - alone * left,
       about = true,
-      confidence = link and "high" or "medium",
+      at_most = not found and "note" or nil,
+      confidence = link and not coherent and "high" or "medium",
       follows_from = follows and "offload-sync-gap" or nil,
       metrics = {
         { name = "pageable copies alone and waits for them", value = share, unit = "fraction", threshold = options.share },

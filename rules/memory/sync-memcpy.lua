@@ -37,11 +37,11 @@ return {
     local call = waits:group("name")[1].key
     local advice = { string.format("Copy asynchronously: %sAsync on the stream of the kernels, from and to pinned memory (cudaMallocHost), with one wait where the result is needed. PyTorch: pin_memory=True and .to(device, non_blocking=True).", call) }
     local small = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps
-    if small >= 2 then advice[2] = string.format("%.0f copies to the host a step are of 64 bytes or less, flags or sums: let the device decide, or look every few iterations.", small) end
+    if small >= 2 then advice[2] = string.format("%.0f copies to the host %s are of 64 bytes or less, flags or sums: let the device decide, or look every few iterations.", small, trace:fact "steps.found" == 1 and "a step" or "in all") end
     return { {
       subject = call,
       message = "copies",
-      data = { count = string.format("%.0f", math.max(1, copies:count() / steps)), call = call, idle = idle / steps, share = share },
+      data = { count = string.format(copies:count() < 0.95 * steps and "%.1f" or "%.0f", copies:count() / steps), call = call, idle = idle / steps, share = share },
       recoverable_ns = idle,
       about = true,
       metrics = { { name = "idle in synchronous copies", value = share, unit = "fraction", threshold = options.share } },

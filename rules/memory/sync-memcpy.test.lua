@@ -33,7 +33,20 @@ return {
   { name = "fires on copies from symbols", trace = late(40, { call = "cudaMemcpyFromSymbol" }), expect = { { severity = "warning", subject = "cudaMemcpyFromSymbol" } } },
   { name = "fires on memsets", trace = late(40, { call = "cudaMemset" }), expect = { { severity = "warning", subject = "cudaMemset" } } },
   { name = "fires on the driver's form", trace = late(40, { call = "cuMemcpyDtoH" }), expect = { { severity = "warning", subject = "cuMemcpyDtoH" } } },
-  { name = "fires without steps", trace = late(40, { ranges = {} }), expect = { { severity = "warning" } } },
+  { name = "fires without steps", trace = late(40, { ranges = {} }), expect = { { severity = "warning", message = "120 synchronous copies or memsets in all (most*" } } },
+  { name = "tells fewer than one a step as they are", trace = { ranges = (function()
+      local list = {}
+      for i = 0, 30 do list[#list + 1] = { i * 1000, i * 1000 + 950, "step " .. i + 1 } end
+      return list
+    end)(), ops = (function()
+      local list = {}
+      for i = 0, 30 do local ready = i % 2 * 600 + 20; list[#list + 1] = { i * 1000 + ready, i * 1000 + 1000, kernel = "nvjet_tst_gemm", launched = { i * 1000 + ready - 10, i * 1000 + ready - 5 } } end
+      return list
+    end)(), calls = (function()
+      local list = {}
+      for i = 1, 30, 2 do list[#list + 1] = { i * 1000 - 10, i * 1000 + 605, "cudaMemcpy" } end
+      return list
+    end)() }, expect = { { severity = "error", message = "0.5 synchronous copies*" } } },
 
   { name = "is silent while the GPU works", trace = steps(0.5, { tail = 1 }), expect = "clean" },
   { name = "is silent below the team's own threshold", trace = late(40), options = { share = 0.2 }, expect = "clean" },

@@ -20,6 +20,9 @@ return {
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local faults = trace:gpu_faults()
+    if faults:count() == 0 and trace:fact "device.coherent" == 1 then
+      return nil, "on this GPU memory from malloc faults through the CPU's page tables, of which a report has no rows: that none were recorded proves nothing", ""
+    end
     local stall = faults:union_ns()
     local share = stall / total
     if stall == 0 or share < options.share then return {} end
@@ -42,7 +45,7 @@ return {
     advice[1] = string.format("Use plain device memory from a caching allocator: PyTorch's own instead of one over cudaMallocManaged (torch.cuda.memory.CUDAPluggableAllocator).%s",
       fits and string.format(" It fits: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
     if churn > 0 then
-      advice[2] = string.format("%.0f managed allocations a step are made anew and fault anew. If memory has to be managed, keep it: a pool over it (RMM pool_memory_resource with managed_memory_resource) faults once.", managed / steps)
+      advice[2] = string.format("%.0f managed allocations %s are made anew and fault anew. If memory has to be managed, keep it: a pool over it (RMM pool_memory_resource with managed_memory_resource) faults once.", managed / steps, trace:fact "steps.found" == 1 and "a step" or "in all")
     end
     advice[#advice + 1] = "Where unified memory has to stay: cudaMemPrefetchAsync to the device before the first kernel that uses a buffer, and cudaMemAdvise with the device as preferred location."
     if trace:fact "device.coherent" == 1 then

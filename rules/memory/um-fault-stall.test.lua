@@ -36,6 +36,7 @@ return {
   { name = "is silent about managed allocations without faults", trace = steps(0, { ops = churn.ops, calls = churn.calls, gpu_faults = {} }), expect = "clean" },
   { name = "is silent with a threshold of zero and no faults", trace = steps(0, { gpu_faults = {} }), options = { share = 0 }, expect = "clean" },
 
+  { name = "cannot tell on Grace Hopper when none were recorded", trace = steps(0, { gpu_faults = {}, device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = "not checked" },
   { name = "needs faults", trace = steps(4000, { not_collected = { "gpu_faults" } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(4000, { not_collected = { "kernels" } }), expect = "not checked" },
 

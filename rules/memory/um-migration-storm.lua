@@ -45,7 +45,7 @@ return {
     local thrash = thrashed and thrashed >= options.thrash_share
     local down = moves:where { direction = "um_d2h" }:sum "bytes"
     if down > 0 then
-      table.insert(advice, 1, string.format("Keep the host off these pages: %.0f MiB a step go back to it. Do on the GPU what the host does with them, or copy what it needs once.", down / steps / 2 ^ 20))
+      table.insert(advice, 1, string.format("Keep the host off these pages: %.0f MiB %s go back to it. Do on the GPU what the host does with them, or copy what it needs once.", down / steps / 2 ^ 20, trace:fact "steps.found" == 1 and "a step" or "in all"))
     end
     advice[#advice + 1] = "Move in bulk before it is needed: cudaMemPrefetchAsync to the device before the kernels and to the host before its turn; cudaMemAdvise (preferred location, accessed-by) for pages that both only read."
     local peak, capacity = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
