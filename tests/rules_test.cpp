@@ -365,7 +365,7 @@ TEST_SUITE("rules") {
     const Report r = evaluated({with("root", "0.3", ""), with("first", "0.4", "root"), with("second", "0.2", "root"), with("other", "0.35", ""), with("orphan", "0.1", "absent"), with("chained", "0.15", "first")}, ten_steps());
     std::string order;
     for (const Finding& f : r.findings) order += f.rule + (f.follows_from.empty() ? " " : "<" + f.follows_from + " ");
-    CHECK(order == "other root first<root second<root chained orphan ");
+    CHECK(order == "root first<root second<root chained<first other orphan ");
     // A root that is only noted explains nothing.
     CHECK(evaluated({with("root", "0.01", ""), with("first", "0.4", "root")}, ten_steps()).findings.front().follows_from.empty());
   }
