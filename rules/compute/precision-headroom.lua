@@ -77,7 +77,7 @@ return {
       end
     end
 
-    -- Frameworks have no convolutions in FP8.
+    -- Neither PyTorch nor Transformer Engine has convolutions in FP8.
     local products = half:minus(half:where { name = convolution })
     local large = products:where { min_ns = options.fp8_min_ns }
     local saved = own_ns(large) * math.max(0, 1 - 1 / math.max(options.fp8_speedup, 1))
