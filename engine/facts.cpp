@@ -178,6 +178,7 @@ std::vector<Fact> basic_facts() {
       {"device.compute_capability", Unit::count, "Its compute capability, as major + minor / 10.",
        needs_device([](const Analysis&, const Device& d) { return known(d.compute_major + d.compute_minor / 10.0, "the report does not say"); })},
       {"device.sm_count", Unit::count, "Its streaming multiprocessors.", needs_device([](const Analysis&, const Device& d) { return known(d.sm_count, "the report does not say"); })},
+      {"device.clock_hz", Unit::count, "The highest clock of its SMs, in Hz.", needs_device([](const Analysis&, const Device& d) { return known(d.clock_hz, "the report does not say"); })},
       {"device.memory_bytes", Unit::bytes, "Its memory.", needs_device([](const Analysis&, const Device& d) { return known(static_cast<double>(d.memory_bytes), "the report does not say"); })},
       {"device.tensor_cores", Unit::count, "1 where the GPU has tensor cores, 0 where not.",
        needs_device([](const Analysis& a, const Device& d) -> FactValue {

@@ -143,11 +143,12 @@ class Builder {
   void device() {
     Device d{0, "NVIDIA H200", 132, 9, 0, std::int64_t{141} << 30, 4.8e12, 1.98e9};
     if (lua_getfield(lua_, index_, "device") == LUA_TTABLE) {
-      const Entry r(lua_, "'device'", {"name", "sm_count", "compute", "memory_gib"});
+      const Entry r(lua_, "'device'", {"name", "sm_count", "compute", "memory_gib", "clock_mhz"});
       d.name = r.text("name", d.name), d.sm_count = static_cast<int>(r.number("sm_count", d.sm_count));
       const double compute = r.number("compute", 9.0);
       d.compute_major = static_cast<int>(compute), d.compute_minor = static_cast<int>(std::lround((compute - d.compute_major) * 10));
       d.memory_bytes = static_cast<std::int64_t>(r.number("memory_gib", 141) * (1 << 30));
+      d.clock_hz = 1e6 * r.number("clock_mhz", 1980);
     }
     lua_pop(lua_, 1);
     trace_.devices.push_back(d);
@@ -269,7 +270,7 @@ Trace trace_from_lua(lua_State* lua, int index) {
 }
 
 std::string_view literal_trace_example() {
-  return R"({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141 },
+  return R"({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141, clock_mhz = 1980 },
   repeats = { times = 6, every = 1000 },      -- everything below again, later each time; {n} in a range's name counts from 1
   ops = { { 10, 110, kernel = "sm80_xmma_gemm_...", blocks = 132, stream = 7, launched = { 0, 5 }, thread = "main" },
           { 120, 200, copy = "h2d", bytes = 1048576, from = "pinned" },   -- or to = "pageable", cause = "fault", address = 4096

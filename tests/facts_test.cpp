@@ -88,6 +88,7 @@ TEST_SUITE("facts") {
     const Known starved = recorded("starved");
     CHECK(starved.number("device.compute_capability") == doctest::Approx(9.0));
     CHECK(starved.number("device.sm_count") == 132);
+    CHECK(starved.number("device.clock_hz") == 1.98e9);
     CHECK(starved.number("device.tensor_cores") == 1);
     CHECK(starved.number("device.count") == 1);
     CHECK(starved.number("step.median_ns") == doctest::Approx(160.3e6).epsilon(0.1));
@@ -160,8 +161,9 @@ TEST_SUITE("facts") {
     const Known old(trace_from_text(R"(return { device = { name = "Tesla P100-PCIE-16GB", compute = 6.0, sm_count = 56 }, ops = { { 0, 40, kernel = "a" } } })"));
     CHECK(old.number("device.tensor_cores") == 0);
     CHECK_FALSE(old.unknown("device.tf32_flops_per_s").empty());
-    const Known strange(trace_from_text(R"(return { device = { name = "Some GPU", compute = 0, sm_count = 0 }, ops = { { 0, 40, kernel = "a" } } })"));
+    const Known strange(trace_from_text(R"(return { device = { name = "Some GPU", compute = 0, sm_count = 0, clock_mhz = 0 }, ops = { { 0, 40, kernel = "a" } } })"));
     CHECK_FALSE(strange.unknown("device.sm_count").empty());
+    CHECK_FALSE(strange.unknown("device.clock_hz").empty());
     CHECK_FALSE(strange.unknown("device.fp32_flops_per_s").empty());
     CHECK_FALSE(strange.unknown("device.tensor_cores").empty());
   }

@@ -7,7 +7,7 @@ local function steps(slow, clock, more)
     if not more.no_clock then samples[#samples + 1] = { i * 1000 + 500, "GPC Clock Frequency [MHz]", (low and clock or 1980) * (more.unit or 1) } end
     samples[#samples + 1] = { i * 1000 + 500, "SMs Active [Throughput %]", low and more.sms or 95 }
   end
-  return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step {n}" } }, samples = samples, not_collected = more.not_collected, ops = { { 20, 10000, kernel = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT" } } }
+  return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step {n}" } }, samples = samples, not_collected = more.not_collected, device = more.device, ops = { { 20, 10000, kernel = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT" } } }
 end
 
 return {
@@ -18,6 +18,13 @@ return {
   { name = "is never an error: products run at less", trace = steps(9, 500), expect = { { severity = "warning" } } },
   { name = "notes little", trace = steps(3, 1700), expect = { { severity = "note", worth = { 0.02, 0.05 } } } },
   { name = "fires by the team's own drop", trace = steps(5, 1900), options = { drop = 0.02 }, expect = { { severity = "note" } } },
+
+  { name = "notes a clock that is held at 600 MHz", trace = steps(10, 600), expect = { { severity = "note", subject = "clock", confidence = "medium", message = "*never rises above 600 MHz, 70 % under this GPU's 1980 MHz*", worth = { 0.6, 0.71 } } } },
+  { name = "and one in Hz", trace = steps(10, 600, { unit = 1e6 }), expect = { { severity = "note", message = "*above 600 MHz*" } } },
+  { name = "allows a tenth under", trace = steps(10, 1755), expect = "clean" },
+  { name = "allows the team's own", trace = steps(10, 600), options = { far = 0.8 }, expect = "clean" },
+  { name = "does not say where the GPU's own clock is unknown", trace = steps(10, 600, { device = { name = "Some GPU", clock_mhz = 0 } }), expect = "clean" },
+  { name = "says nothing of an idle GPU's clock", trace = steps(10, 600, { sms = 5 }), expect = "clean" },
 
   { name = "is silent about a steady clock", trace = steps(0, 0), expect = "clean" },
   { name = "is silent about 5 % under", trace = steps(5, 1881), expect = "clean" },

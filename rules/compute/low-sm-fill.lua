@@ -12,7 +12,7 @@ return {
     empty = "{count} kernels {a_step} have fewer blocks than this GPU has SMs ({sms}) and run alone: they take {time:ns} of {each_step} and leave {empty:fraction} of the SMs empty meanwhile, {share:fraction} of the time in which kernels run.",
   },
   doc = {
-    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them. Collectives and persistent kernels, which start as many blocks as they need, are left out.",
+    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them. Collectives, fused attention (one token decodes with few blocks) and persistent kernels, which start as many blocks as they need, are left out. Without steps it is at most a note.",
     why = "A kernel on 1 of 132 SMs counts as a busy GPU and uses less than one percent of it.",
     fix = "Give each kernel more work: a larger batch or micro-batch, longer sequences, grouped or batched products instead of many small ones; split-K for a product whose result is small. Independent small kernels can share the GPU on several streams. A single block that sums everything up belongs into a two-stage reduction.",
     wrong = "Fewer blocks can be right where each is bound by memory and many SMs would only share the same bandwidth. What is won is at most what is said: twice the work in the same time.",
@@ -21,13 +21,16 @@ return {
     local sms = trace:fact "device.sm_count"
     if not sms then return nil, "the report does not tell how many SMs the GPU has", "" end
     local kernels = trace:ops { kind = "kernel" }
-    local busy = kernels:union_ns()
-    if busy == 0 then return nil, "no kernel ran within the steps", "" end
+    if kernels:count() == 0 then return nil, "no kernel ran within the steps", "" end
+    -- A kernel that waits for pages of unified memory is not slow by itself.
+    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
+    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
+    local busy = own_ns(kernels)
     local small = kernels:where { max_blocks = sms - 1, min_ns = options.min_ns }
-    small = small:minus(small:where { class = "collective" }):minus(small:where {
-      name = { "*nvjet*", "*stream_k*", "*streamk*", "*StreamK*", "*stream-k*", "*ersistent*", "*sm90*", "*Sm90*", "*sm100*", "*Sm100*", "*sm120*", "*flash_fwd_splitkv*", "*FlashAttn*Sm*" } })
+    small = small:minus(small:where { class = { "collective", "attention_fused" } }):minus(small:where {
+      name = { "*nvjet*", "*stream_k*", "*streamk*", "*StreamK*", "*stream-k*", "*ersistent*", "*sm90*", "*Sm90*", "*sm100*", "*Sm100*", "*sm120*" } })
     small = small:exposed(kernels:minus(small), 0.5)
-    local time = small:union_ns()
+    local time = own_ns(small)
     if time == 0 then return {} end
     local weighted, sum = 0, 0
     for _, group in ipairs(small:group("blocks", 1000)) do
@@ -54,6 +57,8 @@ return {
       message = "empty",
       data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns" },
       recoverable_ns = lost,
+      -- Without steps there is no telling a training loop from a start or a generation.
+      at_most = trace:fact "steps.found" == 0 and "note" or nil,
       confidence = "medium",
       metrics = { { name = "SMs left empty by small grids", value = share, unit = "fraction", threshold = options.share } },
       evidence = names[1].rows:evidence { most = 2 },

@@ -20,6 +20,7 @@ return {
   { name = "promises less before Hopper", trace = steps(align1, 5000, { device = a100 }), expect = { { severity = "error", message = "*about 2 times as fast.", worth = { 0.24, 0.26 } } } },
   { name = "promises least where the GPU is unknown", trace = steps(align1, 5000, { device = { name = "", compute = 0, sm_count = 0 } }), expect = { { worth = { 0.24, 0.26 } } } },
   { name = "fires without steps, on the whole window", trace = { ops = { { 0, 5000, kernel = align1 }, { 5000, 10000, kernel = aligned } } }, expect = { { severity = "error" } } },
+  { name = "leaves out what waits for pages of unified memory", trace = steps(align1, 5000, { gpu_faults = { { 20, 5000, address = 0 } } }), expect = "clean" },
   { name = "notes 3 %", trace = steps(align1, 300), expect = { { severity = "note" } } },
   { name = "is a note below the team's own threshold", trace = steps(align1, 5000), options = { share = 0.6 }, expect = { { severity = "note" } } },
 

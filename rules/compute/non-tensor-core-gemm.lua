@@ -9,14 +9,14 @@ return {
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
   },
   messages = {
-    cores = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.",
-    unknown = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.",
+    cores = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.{root}",
+    unknown = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.{root}",
   },
   doc = {
     what = "Adds up the kernels that multiply matrices or convolve without tensor cores (by name, schemas/kernels.toml), on a GPU that has them.",
     why = "Tensor cores do most of what a training GPU can do: on an H100 or H200 an FP32 GEMM gains a factor of six by TF32 and of fifteen by BF16. Utilization looks the same either way.",
     fix = "TF32 needs one line and no change to the model: torch.set_float32_matmul_precision('high') and torch.backends.cudnn.allow_tf32 = True (JAX: jax_default_matmul_precision='tensorfloat32'). Autocast to BF16 gains as much again. Look for single modules that stayed in FP32: LoRA adapters, a loss head, a norm that casts up.",
-    wrong = "FP32 may be deliberate (a solver, a loss of precision that was measured). The gain is estimated from peak rates: a GEMM with one very short side is bound by memory and gains less.",
+    wrong = "Complex products know TF32 but no half precision. FP32 may be deliberate (a solver, a loss of precision that was measured). The gain is estimated from peak rates: a GEMM with one very short side is bound by memory and gains less.",
   },
   evaluate = function(trace, options)
     local tensor_cores = trace:fact "device.tensor_cores"
@@ -24,16 +24,22 @@ return {
     if tensor_cores == 0 then return nil, "this GPU has no tensor cores", "" end
     local gemms = trace:ops { class = "gemm_*" }
     if gemms:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
-    local slow = trace:ops { class = "gemm_cuda_core" }
-    local time = slow:union_ns()
+    -- On GeForce TF32 runs hardly faster than FP32 does: there the gain is in half precision.
+    local tf32, half_speedup = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
+    local to_tf32 = tf32 ~= nil and tf32 >= 1.5
+    local slow = gemms:where { class = "gemm_cuda_core" }
+    -- Complex numbers have no half precision.
+    local complex = slow:where { name = { "*cgemm*", "*_cf32*", "*gaussian_*" } }
+    if not to_tf32 then slow = slow:minus(complex) end
+    -- A kernel that waits for pages of unified memory is not slow by itself.
+    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
+    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
+    local time = own_ns(slow)
     local share = time / trace:fact "steps.total_ns"
     if time == 0 or share < options.note_share then return {} end
 
     local steps = trace:fact "steps.count"
     local capability = trace:fact "device.compute_capability" or 8
-    -- On GeForce TF32 runs hardly faster than FP32 does: there the gain is in half precision.
-    local tf32, half_speedup = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
-    local to_tf32 = tf32 ~= nil and tf32 >= 1.5
     local speedup = to_tf32 and tf32 or half_speedup
     local convolutions = slow:where { name = { "*conv*", "*dgrad*", "*wgrad*", "*fprop*", "*winograd*", "*cudnn*" } }
     local advice = {}
@@ -44,22 +50,30 @@ return {
       if to_tf32 and convolutions:count() > 0 then
         advice[#advice + 1] = "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default; somebody turned it off)."
       end
-      advice[#advice + 1] = (to_tf32 and "Better still, train" or "Train") .. " in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16), bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo."
+      if own_ns(complex) > time / 2 then
+        advice[#advice + 1] = "Most of these products are complex: TF32 applies to them, autocast does not."
+      else
+        advice[#advice + 1] = (to_tf32 and "Better still, train" or "Train") .. " in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16), bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo."
+      end
     else
       advice[#advice + 1] = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores know no TF32 and no BF16."
     end
-    local half = trace:ops { class = { "gemm_half", "gemm_fp8" } }:union_ns()
-    if half > time then
+    if own_ns(gemms:where { class = { "gemm_half", "gemm_fp8" } }) > time then
       advice[#advice + 1] = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast."
     end
+    -- Fused attention has no such products around its softmax.
+    local between = trace:ops { class = { "pointwise", "reduction", "softmax", "embedding" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
+    local chains, _, attention = trace:chains { centre = trace:ops { class = "softmax" }, edge = gemms, through = between, edges = 2 }
+    local follows = chains:count() >= 2 * steps and own_ns(slow:minus(slow:minus(attention))) > time / 2
     return { {
       subject = "FP32 GEMMs",
       message = speedup and "cores" or "unknown",
-      data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:union_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
+      data = { root = follows and " Most of it is attention written out around its softmax." or own_ns(complex) > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / own_ns(gemms), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
       about = true,
       recoverable_ns = speedup and time * math.max(0, 1 - 1 / speedup) or time,
       at_most = share < options.share and "note" or nil,
       confidence = speedup and "high" or "medium",
+      follows_from = follows and "unfused-softmax" or nil,
       metrics = { { name = "CUDA-core GEMMs", value = share, unit = "fraction", threshold = options.share } },
       evidence = slow:evidence { most = 5 },
       advice = advice,

@@ -8,6 +8,12 @@ local function steps(kernel, time, more)
   trace.rest = nil
   return trace
 end
+local complex = "void cutlass::Kernel2<cutlass_80_simt_cgemm_64x64_8x3_nn_align1>(T1::Params)"
+local softmax = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*, float const*, int, int, int, bool const*, int, bool)"
+local function attention(between, time)
+  return steps(fp32, 0, { ops = { { 20, 1020, kernel = fp32 }, { 1020, 1520, kernel = between }, { 1520, 2520, kernel = fp32 }, { 2520, 2540, kernel = "a_norm" }, { 2540, 3540, kernel = fp32 }, { 3540, 4040, kernel = between }, { 4040, 5040, kernel = fp32 },
+    { 5040, 5060, kernel = "a_norm" }, { 5060, 5060 + time, kernel = fp32 }, { 5060 + time, 10000, kernel = "a_norm" } } })
+end
 local v100 = { name = "Tesla V100-SXM2-32GB", compute = 7.0, sm_count = 80, memory_gib = 32 }
 local rtx3090 = { name = "NVIDIA GeForce RTX 3090", compute = 8.6, sm_count = 82, memory_gib = 24 }
 
@@ -23,6 +29,15 @@ return {
   { name = "says no factor where nothing is known of the GPU", trace = steps(fp32, 5000, { device = { name = "NVIDIA X1", compute = 9.0, sm_count = 0 } }),
     expect = { { severity = "error", confidence = "medium", message = "*of all GEMM time.", worth = { 0.49, 0.51 } } } },
   { name = "fires without steps, on the whole window", trace = { ops = { { 0, 5000, kernel = fp32 }, { 5000, 10000, kernel = bf16 } } }, expect = { { severity = "error", worth = { 0.41, 0.43 } } } },
+
+  { name = "follows from attention written out where it is most of that", trace = attention(softmax, 1000), expect = { { severity = "error", message = "*Most of it is attention written out around its softmax." } } },
+  { name = "stands on its own where other products take more", trace = attention(softmax, 4500), expect = { { severity = "error", message = "*times as fast." } } },
+  { name = "stands on its own where no softmax is between", trace = attention("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)", 1000), expect = { { severity = "error", message = "*times as fast." } } },
+  { name = "leaves out what waits for pages of unified memory", trace = steps(fp32, 5000, { gpu_faults = { { 20, 4020, address = 0 } } }), expect = { { severity = "warning", message = "*: 1.00 ms of each 10.0 ms step (10 %)*", worth = { 0.08, 0.09 } } } },
+  { name = "and what waits for migrations", trace = steps(fp32, 0, { ops = { { 20, 5020, kernel = fp32 }, { 20, 4970, copy = "um_h2d", bytes = 1e6, stream = 9 }, { 5020, 10000, kernel = bf16 } } }), expect = "clean" },
+  { name = "promises complex products TF32 alone", trace = steps(complex, 5000), expect = { { severity = "error", message = "*In TF32*Most of it multiplies complex numbers." } } },
+  { name = "and nothing where TF32 gains nothing", trace = steps(complex, 5000, { device = rtx3090 }), expect = "clean" },
+  { name = "nor on a V100, which has none", trace = steps(complex, 5000, { device = v100 }), expect = "clean" },
 
   { name = "notes 3 %", trace = steps(fp32, 300), expect = { { severity = "note", worth = { 0.02, 0.03 } } } },
   { name = "is a note below the team's own threshold", trace = steps(fp32, 5000), options = { share = 0.6 }, expect = { { severity = "note" } } },

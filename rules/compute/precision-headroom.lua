@@ -19,7 +19,7 @@ return {
     fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast; whether the model stands it is for its owner to say.",
   },
   doc = {
-    what = "Estimates what GEMMs would take one tier down: TF32 in BF16 by the ratio of what this GPU attains in both, FP32 attention by a measured ratio; BF16 in FP8 on a GPU that has it, as a note.",
+    what = "Estimates what GEMMs would take one tier down: TF32 in BF16 by the ratio of what this GPU attains in both, FP32 attention by a measured ratio; BF16 in FP8 on a GPU that has it, convolutions aside, as a note.",
     why = "BF16 doubles the rate of TF32 and halves the bytes, and only half precision has flash attention.",
     fix = "torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss, bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo, --bf16 in Megatron. FP8: Transformer Engine's fp8_autocast with E4M3 forward and E5M2 backward (--fp8-format hybrid in Megatron, fp8=\"hybrid\" in NeMo), or torchao.float8.",
     wrong = "FP32 may be deliberate: a solver, a loss of precision that was measured. What a model gains depends on how much of it is bound by memory, which BF16 under autocast hardly shortens.",
@@ -32,17 +32,26 @@ return {
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local tf32, half = trace:ops { class = "gemm_tf32" }, trace:ops { class = "gemm_half" }
     local cores = trace:ops { class = "gemm_cuda_core" }
-    local cores_ns, tf32_ns, half_ns = cores:union_ns(), tf32:union_ns(), half:union_ns()
+    -- Complex numbers have no half precision.
+    local complex = { "*cgemm*", "*_cf32*", "*gaussian_*", "*_c1688*", "*_gc1688*" }
+    tf32, cores = tf32:minus(tf32:where { name = complex }), cores:minus(cores:where { name = complex })
     local to_tf32, to_half = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
+    -- Where TF32 hardly gains, the other rule claims all of what half precision gains over CUDA cores.
+    if to_tf32 and to_tf32 < 1.5 then cores = cores:minus(cores) end
+    -- A kernel that waits for pages of unified memory is not slow by itself.
+    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
+    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
+    local cores_ns, tf32_ns, half_ns = own_ns(cores), own_ns(tf32), own_ns(half)
+    local convolution = { "*conv*", "*Conv*", "*fprop*", "*dgrad*", "*wgrad*" }
 
     if to_tf32 and to_half and to_half > to_tf32 and tf32_ns + cores_ns > 0 then
       local gain = 1 - to_tf32 / to_half
       local attention = trace:ops { class = "attention_fused", name = { "*_f32_*", "*<float,*" } }
-      local saved = tf32_ns * gain + attention:union_ns() * math.max(0, 1 - 1 / math.max(options.attention_speedup, 1))
+      local saved = tf32_ns * gain + own_ns(attention) * math.max(0, 1 - 1 / math.max(options.attention_speedup, 1))
       if tf32_ns + cores_ns > half_ns then
-        local convolutions = tf32:where { name = { "*conv*", "*Conv*", "*fprop*", "*dgrad*", "*wgrad*" } }:union_ns() > tf32_ns / 2
+        local convolutions = own_ns(tf32:where { name = convolution }) > tf32_ns / 2
         local factor = convolutions and options.convolution_memory_factor or options.memory_factor
-        saved = saved + trace:ops { class = { "pointwise", "reduction", "norm" } }:union_ns() * math.max(0, 1 - factor)
+        saved = saved + own_ns(trace:ops { class = { "pointwise", "reduction", "norm" } }) * math.max(0, 1 - factor)
       end
       -- What CUDA cores multiply is the other rule's, up to TF32; what remains is worth a note.
       local beyond = cores_ns > tf32_ns
@@ -53,7 +62,7 @@ return {
           subject = "BF16",
           message = beyond and "beyond" or "tf32",
           data = { time = tf32_ns / steps, step = trace:fact "step.mean_ns", speedup = string.format("%.1f", to_half / to_tf32),
-            attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", attention:union_ns() / steps / 1e6) },
+            attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", own_ns(attention) / steps / 1e6) },
           about = true,
           recoverable_ns = saved,
           at_most = (beyond or share < options.share) and "note" or nil,
@@ -68,14 +77,16 @@ return {
       end
     end
 
-    local large = half:where { min_ns = options.fp8_min_ns }
-    local saved = large:union_ns() * math.max(0, 1 - 1 / math.max(options.fp8_speedup, 1))
+    -- Neither PyTorch nor Transformer Engine has convolutions in FP8.
+    local products = half:minus(half:where { name = convolution })
+    local large = products:where { min_ns = options.fp8_min_ns }
+    local saved = own_ns(large) * math.max(0, 1 - 1 / math.max(options.fp8_speedup, 1))
     local capability = trace:fact "device.compute_capability" or 0
     if capability < 8.9 or saved / total < math.max(options.share, 1e-9) or trace:ops { class = "gemm_fp8" }:count() > 0 then return {} end
     return { {
       subject = "FP8",
       message = "fp8",
-      data = { time = half_ns / steps, step = trace:fact "step.mean_ns", share = half_ns / total },
+      data = { time = own_ns(products) / steps, step = trace:fact "step.mean_ns", share = own_ns(products) / total },
       about = true,
       recoverable_ns = saved,
       at_most = "note",

@@ -8,6 +8,8 @@ local attention = "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttentio
 local flash = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t> >(pytorch_flash::Flash_fwd_params)"
 local add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int, float)"
 local embedding = "void at::native::(anonymous namespace)::indexSelectLargeIndex<float, long, unsigned int, 2, 2, -2, true>(float)"
+local rtx3070 = { name = "NVIDIA GeForce RTX 3070 Ti", compute = 8.6, sm_count = 48, memory_gib = 8 }
+local half_convolution = "sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_stage4_warpsize2x2x1_g1_tensor16x8x16_kernel_cudnn"
 local a100 = { name = "NVIDIA A100-SXM4-80GB", compute = 8.0, sm_count = 108, memory_gib = 80 }
 local v100 = { name = "Tesla V100-SXM2-32GB", compute = 7.0, sm_count = 80, memory_gib = 32 }
 
@@ -37,9 +39,15 @@ return {
   { name = "fires without steps, on the whole window", trace = { ops = { { 0, 5000, kernel = tf32 }, { 5000, 10000, kernel = embedding } } }, expect = { { severity = "error" } } },
 
   { name = "leaves CUDA-core products to their own rule, and notes what is beyond", trace = steps { { fp32, 9000 } }, expect = { { severity = "note", subject = "BF16", message = "Beyond TF32 there is BF16*", worth = { 0.08, 0.1 } } } },
+  { name = "has nothing to add where TF32 gains nothing", trace = steps({ { fp32, 9000 } }, { device = rtx3070 }), expect = "clean" },
+  { name = "has nothing to say of complex products", trace = steps { { "void cutlass::Kernel2<cutlass_80_simt_cgemm_64x64_8x3_nn_align1>(T1::Params)", 9000 } }, expect = "clean" },
+  { name = "leaves out what waits for pages of unified memory", trace = steps({ { tf32, 5000 } }, { gpu_faults = { { 20, 4720, address = 0 } } }), expect = "clean" },
   { name = "has nothing to add to a few of them", trace = steps { { fp32, 2000 }, { flash, 5000 } }, expect = "clean" },
 
   { name = "notes FP8 on a Hopper, never more", trace = steps { { bf16, 9000 } }, expect = { { severity = "note", subject = "FP8", message = "BF16 and FP16 GEMMs take 9.00 ms *(90 %)*", worth = { 0.29, 0.31 } } } },
+  { name = "is silent about FP8 for convolutions", trace = steps { { half_convolution, 9000 } }, expect = "clean" },
+  { name = "and counts the products beside them", trace = steps { { half_convolution, 4000 }, { bf16, 5000 } }, expect = { { severity = "note", subject = "FP8", message = "BF16 and FP16 GEMMs take 5.00 ms *", worth = { 0.16, 0.17 } } } },
+  { name = "is silent about FP8 where products wait for pages", trace = steps({ { bf16, 9000 } }, { gpu_faults = { { 20, 8720, address = 0 } } }), expect = "clean" },
   { name = "is silent about FP8 on an A100, which has none", trace = steps({ { bf16, 9000 } }, { device = a100 }), expect = "clean" },
   { name = "is silent about FP8 where products are little of the step", trace = steps { { bf16, 2000 } }, expect = "clean" },
   { name = "is silent about FP8 for small products", trace = { repeats = { times = 200, every = 50 }, ops = { { 5, 45, kernel = bf16 } } }, expect = "clean" },

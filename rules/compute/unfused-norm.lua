@@ -7,6 +7,7 @@ return {
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time of the kernels of normalizations, with the additions and casts around them, of the step, from which they count." },
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
+    least_chains = { default = 2, unit = "count", doc = "Norms in a step, of a size within a factor of two, from which a mean with a plain root behind it is one: once a step it may be a loss. A reciprocal root needs no company." },
     most = { default = 14, unit = "count", doc = "Kernels on either side of a norm's middle, at most: an RMSNorm has nine forward and seventeen backward, additions and casts included." },
     fused_factor = { default = 0.2, unit = "fraction", doc = "Time of a fused norm, of the kernels that it replaces. Counted in passes over memory 9 of 66 for an RMSNorm in BF16 with its residual; torch.compile measured 0.23 on an H200." },
   },
@@ -14,7 +15,7 @@ return {
     chains = "{count} normalizations {a_step}, forward and backward, are written out as power, mean, root and products: with their additions and casts they take {time:ns} of {each_step} ({share:fraction}), in {kernels} kernels.",
   },
   doc = {
-    what = "Finds a mean (or variance) with a reciprocal root behind it, and takes the uninterrupted elementwise kernels and reductions around them; backward, the power of such a root with a sum before it. A norm that is one kernel is not counted.",
+    what = "Finds a mean (or variance) with a reciprocal root behind it, or a plain root where that repeats within a step, and takes the uninterrupted elementwise kernels and reductions around them; backward, the power of such a root with a sum before it. A norm that is one kernel is not counted.",
     why = "Written out, a norm moves each activation through memory twenty times or more, mostly in FP32; fused, it reads and writes it once.",
     fix = "torch.nn.RMSNorm or torch.nn.functional.rms_norm (PyTorch 2.4 or later), torch.nn.LayerNorm; Transformer Engine's RMSNorm and LayerNormLinear, apex's FusedRMSNorm, Liger's LigerRMSNorm (with its residual: fused add and norm). torch.compile fuses what is written out.",
     wrong = "What stands between a norm and the next product (a residual, an activation) is counted with it; a fused norm alone may leave some of that.",
@@ -25,6 +26,14 @@ return {
     local edge = trace:ops {}:minus(through)
     local means = through:where { class = "reduction", name = { "*MeanOps*", "*Welford*" } }
     local roots = through:where { class = "pointwise", name = { "*rsqrt*", "*sqrt_kernel*" } }
+    local reciprocal = roots:where { name = "*rsqrt*" }
+    local _, plain = trace:chains { centre = roots:minus(reciprocal), edge = edge, through = through, most = options.most, with = { means } }
+    plain = plain:minus(plain:minus(roots)):minus(reciprocal)
+    roots = reciprocal
+    for _, group in ipairs(plain:group("blocks", 1000)) do
+      local blocks = tonumber(group.key)
+      if plain:where { min_blocks = blocks // 2, max_blocks = 2 * blocks }:count() >= options.least_chains * steps then roots = roots:plus(group.rows) end
+    end
     local forward, inner = trace:chains { centre = roots, edge = edge, through = through, most = options.most, with = { means } }
     local found, chains = forward:count(), forward
     if found > 0 then

@@ -31,7 +31,10 @@ return {
   -- Nine kernels of 100 us, of which a fifth stays.
   { name = "fires on an RMSNorm written out", trace = steps(forward),
     expect = { { severity = "warning", subject = "normalization", confidence = "high", message = "1 normalizations a step*take 900.0 us of each 10.0 ms step (9.0 %), in 9 kernels.", worth = { 0.071, 0.073 } } } },
-  { name = "fires on a LayerNorm written out", trace = steps { gemm, mean, add, multiply, mean, epsilon, square_root, divide, gemm }, expect = { { severity = "warning", message = "1 *(7.0 %)*" } } },
+  { name = "fires on a LayerNorm written out", trace = steps { gemm, mean, add, multiply, mean, epsilon, square_root, divide, gemm, mean, add, multiply, mean, epsilon, square_root, divide, gemm }, expect = { { severity = "warning", message = "2 *(14 %)*" } } },
+  { name = "is silent about the root of a mean, once a step, which is a loss", trace = steps { gemm, add, power, { mean, 500 }, square_root, divide, multiply, gemm }, expect = "clean" },
+  { name = "and about two of different size", trace = steps { gemm, power, { mean, 500 }, { square_root, 100, blocks = 1 }, gemm, power, mean, square_root, gemm }, expect = "clean" },
+  { name = "takes a team's word that one is enough", trace = steps { gemm, power, { mean, 500 }, square_root, divide, gemm }, options = { least_chains = 1 }, expect = { { severity = "warning" } } },
   { name = "fires behind attention and before an embedding's end too", trace = steps { fused, cast, power, mean, epsilon, root, multiply, optimizer }, expect = { { severity = "note", message = "1 *(6.0 %)*" } } },
   { name = "adds the backward pass, around a root's power", trace = steps { gemm, power, mean, small_root, multiply, gemm, gemm, multiply, sum, multiply, small_power, multiply, multiply, add, gemm },
     expect = { { severity = "warning", message = "2 normalizations*(9.0 %)*" } } },

@@ -15,7 +15,7 @@ return {
     loop = "The optimizer runs {count} elementwise kernels {a_step}: they take {time:ns} and the gaps between them {gaps:ns} of {each_step} ({share:fraction}). A fused optimizer goes over the parameters once, in a few kernels.",
   },
   doc = {
-    what = "Counts the elementwise kernels that are launched inside ranges of the optimizer. Where there are none, takes long uninterrupted runs of elementwise kernels that add, divide or take roots as an optimizer's update does.",
+    what = "Counts the elementwise kernels that are launched inside ranges of the optimizer. Where there are none, takes long uninterrupted runs of elementwise kernels that add, divide or take roots as an optimizer's update does; a run that only adds and multiplies is at most a note.",
     why = "Each kernel of the loop reads and writes a whole tensor again, and a tensor is often so small that launching takes longer than the work. A fused update reads parameter, gradient and state once and writes them once.",
     fix = "torch.optim.AdamW(..., fused=True), or foreach=True where a step has no fused form. Hugging Face Trainer: optim=\"adamw_torch_fused\". Megatron and NeMo: FusedAdam of apex or Transformer Engine. DeepSpeed: FusedAdam. An optimizer of one's own: torch._foreach_* functions, or torch.compile around step().",
     wrong = "Without a range, a long row of elementwise updates of something else (an average of the weights, a solver) looks the same; the same remedies help there.",
@@ -30,12 +30,16 @@ return {
     local ranges = trace:ranges { phase = "optimizer" }
     local loop = pointwise:where { launched_in = ranges }
     local marked = products:where { launched_in = ranges }:count() == 0 and loop:count() >= math.max(1, options.kernels * steps)
+    local plain = false
     if not marked then
       local _, rows = trace:runs { of = pointwise, least = options.kernels }
       loop = rows
       -- Setting weights up or gradients to zero makes long rows too.
-      local updates = loop:where { name = { "*addcdiv*", "*addcmul*", "*lerp*", "*sqrt*", "*CUDAFunctor_add*" } }
+      local adaptive = loop:where { name = { "*addcdiv*", "*addcmul*", "*lerp*", "*sqrt*" } }
+      local updates = adaptive:plus(loop:where { name = "*CUDAFunctor_add*" })
       if updates:count() < math.max(1, loop:count() / 10) then return {} end
+      -- SGD only adds and multiplies, but so does whatever adds up gradients or averages weights.
+      plain = adaptive:count() < updates:count() / 10
     end
     -- A kernel that waits for pages of unified memory is not slow by itself.
     local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
@@ -50,7 +54,7 @@ return {
       data = { count = math.floor(loop:count() / steps + 0.5), time = time / steps, gaps = gaps / steps, step = trace:fact "step.mean_ns", share = share },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor) + gaps,
-      at_most = share < options.share and "note" or nil,
+      at_most = (plain or share < options.share) and "note" or nil,
       confidence = marked and "high" or "medium",
       metrics = { { name = "optimizer's loop", value = share, unit = "fraction", threshold = options.share } },
       evidence = loop:evidence { most = 5 },

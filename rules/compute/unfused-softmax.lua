@@ -7,14 +7,16 @@ return {
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time of the kernels between the two GEMMs of attention (scale, mask, softmax, cast, dropout), of the step, from which they count." },
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
+    least_chains = { default = 2, unit = "count", doc = "Chains in a step, of a size within a factor of two, from which they are attention. One alone may be a loss or a gate: a note." },
     most = { default = 14, unit = "count", doc = "Kernels from the softmax to the GEMM on either side, at most: an eager PyTorch attention has five." },
     fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "What fused attention takes, of the time of the GEMMs alone that it replaces. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
   },
   messages = {
     chains = "Attention is written out {count} times {a_step}: softmax, with scale, mask, cast and dropout, runs as kernels of its own between two GEMMs and takes {time:ns} of {each_step} ({share:fraction}), writing and reading the whole score matrix each time.",
+    single = "Softmax runs as a kernel of its own between two GEMMs, {count} times {a_step}: with what stands around it, it takes {time:ns} of {each_step} ({share:fraction}). If it is attention, it is written out; a loss or a gate looks the same.",
   },
   doc = {
-    what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on both sides, over pointwise kernels, reductions and copies only; such a run, forward or backward, is attention written out. Softmax made by hand (maximum, exponential, sum, division) counts too. The loss, a router and anything else between the GEMMs do not.",
+    what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on both sides, over pointwise kernels, reductions and copies only; such a run, forward or backward, is attention written out. Softmax made by hand (maximum, exponential, sum, division) counts too. The loss, a router and anything else between the GEMMs do not; nor does a softmax with its own backward in the same run, or one that does not repeat within a step.",
     why = "Written out, attention moves the score matrix (sequence length squared, for each head) through memory five times or more, where a fused kernel never writes it. Utilization stays at 100 % meanwhile.",
     fix = "torch.nn.functional.scaled_dot_product_attention instead of softmax(q @ k.T) @ v; in Transformers attn_implementation=\"sdpa\" or \"flash_attention_2\"; in Megatron and NeMo Transformer Engine (--transformer-impl transformer_engine, --use-flash-attn). Where a bias or mask is special: torch.nn.attention.flex_attention. Megatron's fused softmax kernels are better than nothing.",
     wrong = "Attention weights that are needed (output_attentions=True) cannot be had from a fused kernel. Very short sequences gain little.",
@@ -27,39 +29,61 @@ return {
     local between = trace:ops { class = { "pointwise", "reduction", "softmax", "embedding" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
 
     -- Backward has two GEMMs on either side: those of the values and the weights before, of queries and keys after.
-    local chains, inner, edges = trace:chains { centre = softmax, edge = gemm, through = between, most = options.most, edges = 2 }
+    local function around(centre, with) return trace:chains { centre = centre, edge = gemm, through = between, most = options.most, edges = 2, with = with } end
+    -- Attention multiplies by the values before it turns back: forward and backward in one run are a loss.
+    local back = softmax:where { name = { "*backward*", "*Backward*", "*bwd*" } }
+    local _, losses = around(back, { softmax:minus(back) })
+    -- It repeats, layer by layer, on matrices of similar size.
+    local function repeated(centres)
+      local found = centres:minus(centres)
+      for _, group in ipairs(centres:group("blocks", 1000)) do
+        local blocks = tonumber(group.key)
+        if centres:where { min_blocks = blocks // 2, max_blocks = 2 * blocks }:count() >= options.least_chains * steps then found = found:plus(group.rows) end
+      end
+      return found
+    end
+    local _, met = around(softmax:minus(losses))
+    met = met:where { class = "softmax" }
     -- By hand: the exponential in the middle, a maximum and a sum around it.
     local reductions = trace:ops { class = "reduction" }
-    local exponential = trace:ops { class = "pointwise", name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }
-    local by_hand, by_hand_inner, by_hand_edges = trace:chains {
-      centre = exponential, edge = gemm, through = between, most = options.most, edges = 2,
-      with = { reductions:where { name = { "*Max*", "*max*" } }, reductions:where { name = { "*sum*", "*Sum*", "*add*" } } },
-    }
+    local max_and_sum = { reductions:where { name = { "*Max*", "*max*" } }, reductions:where { name = { "*sum*", "*Sum*", "*add*" } } }
+    local exponential = { class = "pointwise", name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }
+    local _, met_by_hand = around(trace:ops(exponential), max_and_sum)
+    met_by_hand = met_by_hand:where(exponential)
+
+    local softmaxes, exponentials = repeated(met), repeated(met_by_hand)
+    local single = softmaxes:count() + exponentials:count() == 0
+    if single then softmaxes, exponentials = met, met_by_hand end
+    local chains, inner, edges = around(softmaxes)
+    local by_hand, by_hand_inner, by_hand_edges = around(exponentials, max_and_sum)
     local count = chains:count() + by_hand:count()
     inner, edges = inner:plus(by_hand_inner), edges:plus(by_hand_edges)
-    if by_hand:count() > 0 then
+    if by_hand:count() > 0 and not single then
       -- Its backward has no exponential, but works on matrices of the same size and sums over rows.
-      local size = by_hand_inner:where { name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }:median "blocks"
       local backward, backward_inner, backward_edges = trace:chains {
-        centre = trace:ops { class = "pointwise", min_blocks = size }:minus(inner), edge = gemm, through = between, most = 2 * options.most, edges = 2,
+        centre = trace:ops { class = "pointwise", min_blocks = exponentials:median "blocks" }:minus(inner):minus(losses), edge = gemm, through = between, most = 2 * options.most, edges = 2,
         with = { reductions:where { name = { "*sum*", "*Sum*" } } },
       }
       count = count + backward:count()
       inner, edges = inner:plus(backward_inner), edges:plus(backward_edges)
     end
-    local time = inner:union_ns()
+    -- A kernel that waits for pages of unified memory is not slow by itself.
+    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
+    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
+    local time = own_ns(inner)
     local share = time / total
     if time == 0 or share < options.note_share then return {} end
 
     -- What the fused kernel takes replaces these kernels and the GEMMs around them.
-    local recoverable = time + edges:union_ns() * (1 - options.fused_gemm_factor)
+    local recoverable = single and time or time + own_ns(edges) * (1 - options.fused_gemm_factor)
     return { {
       subject = "attention",
-      message = "chains",
+      message = single and "single" or "chains",
       data = { count = math.floor(count / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share },
       about = true,
       recoverable_ns = recoverable,
-      at_most = share < options.share and "note" or nil,
+      at_most = (single or share < options.share) and "note" or nil,
+      confidence = single and "medium" or "high",
       metrics = { { name = "kernels between the GEMMs of attention", value = share, unit = "fraction", threshold = options.share } },
       evidence = (chains:count() > 0 and chains or by_hand):evidence { most = 4, note = "from the first kernel after a GEMM to the last before the next" },
       advice = {
