@@ -40,4 +40,5 @@ return {
   { name = "offload: copies alone", fixture = "offload", expect = "clean" },
   { name = "starved", fixture = "starved", expect = "clean" },
   { name = "compile-graphs: nothing to see in graphs", fixture = "compile-graphs", expect = "not checked" },
+  { name = "ddp-straggler: what shows is waiting", fixture = "ddp-straggler", expect = "clean" },
 }

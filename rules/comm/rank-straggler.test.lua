@@ -61,4 +61,5 @@ return {
   { name = "good: one GPU, no collectives", fixture = "good", expect = "clean" },
   { name = "starved", fixture = "starved", expect = "clean" },
   { name = "offload", fixture = "offload", expect = "clean" },
+  { name = "ddp-straggler", fixture = "ddp-straggler", expect = { { severity = "error", subject = "device 1", message = "*waits for device 1*doing nothing that the trace explains*", worth = { 0.5, 0.6 } } } },
 }

@@ -34,4 +34,6 @@ return {
   { name = "good", fixture = "good", expect = "clean" },
   { name = "launchbound: small kernels, one GPU", fixture = "launchbound", expect = "clean" },
   { name = "eager", fixture = "eager", expect = "clean" },
+  { name = "ddp-small-collectives", fixture = "ddp-small-collectives", expect = { { severity = "warning" } } },
+  { name = "ddp-straggler: DDP buckets", fixture = "ddp-straggler", expect = "clean" },
 }

@@ -29,7 +29,7 @@ end
 -- The kernels in two layers, 250 us each.
 local function twice(kernels)
   local list = {}
-  for layer = 1, 2 do
+  for _ = 1, 2 do
     for _, name in ipairs(kernels) do list[#list + 1] = { name, 250 } end
     list[#list + 1] = { norm, 10 }
   end

@@ -75,4 +75,5 @@ return {
   { name = "launchbound: host bound, but not by its loader", fixture = "launchbound", expect = "clean" },
   { name = "um: stalls are no starvation", fixture = "um", expect = "clean" },
   { name = "ddp: two devices", fixture = "ddp", expect = "clean" },
+  { name = "gc-pause: the pause has a name", fixture = "gc-pause", expect = "clean" },
 }

@@ -44,4 +44,5 @@ return {
   { name = "offload-pageoff: pauses of milliseconds", fixture = "offload-pageoff", expect = "clean" },
   { name = "um-umtouch-full: the host works between steps", fixture = "um-umtouch-full", expect = "clean" },
   { name = "starved", fixture = "starved", expect = "clean" },
+  { name = "gc-pause", fixture = "gc-pause", expect = { { severity = "error", worth = { 0.9, 1 } } } },
 }

@@ -63,4 +63,5 @@ return {
   { name = "launchbound", fixture = "launchbound", expect = "clean" },
   { name = "offload", fixture = "offload", expect = "clean" },
   { name = "ddp", fixture = "ddp", expect = "clean" },
+  { name = "alloc-churn: empty_cache in every step", fixture = "alloc-churn", expect = { { severity = "error", worth = { 0.25, 0.5 } } } },
 }

@@ -67,4 +67,5 @@ return {
   { name = "offload-pageoff: another rule's", fixture = "offload-pageoff", expect = "clean" },
   { name = "starved", fixture = "starved", expect = "clean" },
   { name = "um-umtouch-full: migrations", fixture = "um-umtouch-full", expect = "clean" },
+  { name = "exposed-copy", fixture = "exposed-copy", expect = { { severity = "error", worth = { 0.25, 0.32 } } } },
 }

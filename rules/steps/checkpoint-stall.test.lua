@@ -58,4 +58,5 @@ return {
   { name = "offload: tensors that come back", fixture = "offload", expect = "clean" },
   { name = "um-umtouch-full: the host works between steps", fixture = "um-umtouch-full", expect = "clean" },
   { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
+  { name = "checkpoint-stall", fixture = "checkpoint-stall", expect = { { severity = "error", worth = { 0.8, 0.95 } } } },
 }
