@@ -1,5 +1,6 @@
 // The command line.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -434,6 +435,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Selections of millions of rows come and go: what they held goes back to the system, instead of a heap that only grows.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   try {
     return run(argc, argv);
   } catch (const std::exception& e) {
