@@ -54,6 +54,9 @@ return {
     else
       advice[#advice + 1] = "See whether it fits without offloading (record with --cuda-memory-usage=true for the peak of device memory); otherwise recompute activations instead (gradient checkpointing)."
     end
+    if gaps:where { cause = "unknown" }:union_ns() > exposed / 2 then
+      table.insert(advice, 1, "Most of this is not copying: the host works on what came down before it goes up again, as an optimizer on the CPU does. Keep the optimizer on the GPU if its state fits, offload a part of it only (DeepSpeed offload_optimizer.ratio), or use a fast one (DeepSpeedCPUAdam on all cores of the socket).")
+    end
     local pageable = copies:where { memory = "pageable" }
     if pageable:count() > copies:count() / 2 then
       advice[#advice + 1] = string.format("The host buffers are pageable: %.1f GB/s%s. Pin them (save_on_cpu(pin_memory=True), offload_optimizer.pin_memory).", rate / 1e9,
