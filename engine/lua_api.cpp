@@ -1024,6 +1024,25 @@ int combined(lua_State* lua, bool common) {
 int selection_overlap_ns(lua_State* lua) { return combined(lua, true); }
 int selection_exposed_ns(lua_State* lua) { return combined(lua, false); }
 
+int selection_own_ns(lua_State* lua) {
+  const Context& c = context(lua);
+  const Trace& t = c.a.trace;
+  const Rows& s = selection(lua, 1);
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size() + t.gpu_faults.size()));
+  std::map<std::size_t, std::vector<Span>> stalls;
+  for (Row r = 0; r < t.gpu_faults.size(); ++r) stalls[c.device_slot[t.gpu_faults.device[r]]].push_back({t.gpu_faults.start[r], t.gpu_faults.end[r]});
+  for (std::size_t d = 0; d < c.a.devices.size(); ++d)
+    for (const Row op : c.a.devices[d].ops)
+      if (is_unified(t.ops.copy[op])) stalls[d].push_back(t.span_of(op));
+  double sum = 0;
+  for (const auto& [slot, set] : time_of(c, s)) {
+    const auto stall = stalls.find(slot);
+    sum += static_cast<double>(total(set) - (stall == stalls.end() ? 0 : overlap(set, united(stall->second))));
+  }
+  push(lua, sum);
+  return 1;
+}
+
 int selection_exposed(lua_State* lua) {
   const Context& c = context(lua);
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
@@ -1183,6 +1202,7 @@ const std::vector<Entry>& entries() {
       {{"selection:union_ns", "() -> ns", "The time covered by at least one row, within the steps, summed over devices."}, lua_verb<selection_union_ns>},
       {{"selection:overlap_ns", "(other) -> ns", "The time covered by rows of both, on the same device (the host concerns all)."}, lua_verb<selection_overlap_ns>},
       {{"selection:exposed_ns", "(other) -> ns", "The time covered by these rows and by none of the other's."}, lua_verb<selection_exposed_ns>},
+      {{"selection:own_ns", "() -> ns", "As union_ns, without the time in which the device waits for page faults or migrations of unified memory: what the rows themselves take."}, lua_verb<selection_own_ns>},
       {{"selection:exposed", "(other, fraction) -> selection", "The rows of which at least this fraction runs with none of the other's on the same device."}, lua_verb<selection_exposed>},
       {{"selection:plus", "(other) -> selection", "The rows of either."}, lua_verb<selection_plus>},
       {{"selection:minus", "(other) -> selection", "The rows that the other has not."}, lua_verb<selection_minus>},

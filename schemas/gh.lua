@@ -160,6 +160,11 @@ function selection:overlap_ns(other) end
 ---@return any
 function selection:exposed_ns(other) end
 
+--- As union_ns, without the time in which the device waits for page faults or migrations of unified memory: what the rows themselves take.
+--- () -> ns
+---@return any
+function selection:own_ns() end
+
 --- The rows of which at least this fraction runs with none of the other's on the same device.
 --- (other, fraction) -> selection
 ---@param other any

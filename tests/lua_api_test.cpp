@@ -67,6 +67,11 @@ TEST_SUITE("lua api") {
     CHECK(answer(trace, "return trace:ops { launched_in = trace:ranges { name = 'a' } }:sum 'duration_ns'") == "200000");  // x and z
   }
 
+  TEST_CASE("an operation's own time is without its waits for unified memory") {
+    const std::string trace = "{ ops = { { 0, 100, kernel = 'k' }, { 20, 40, copy = 'um_h2d', bytes = 4096, cause = 'fault', address = 4096 } }, gpu_faults = { { 10, 30 }, { 200, 300 } } }";
+    CHECK(answer(trace, "return trace:ops { kind = 'kernel' }:own_ns()") == "70000");  // faults and migrations overlap, and count once
+  }
+
   TEST_CASE("what is exposed, operation by operation") {
     const std::string trace = "{ ops = { { 0, 100, kernel = 'k' }, { 50, 150, copy = 'h2d', bytes = 1, stream = 8 }, { 200, 300, copy = 'h2d', bytes = 2, stream = 8 } } }";
     const std::string copies = "local c, k = trace:ops { kind = 'copy' }, trace:ops { kind = 'kernel' } return c:exposed(k, ";

@@ -22,15 +22,12 @@ return {
     if not sms then return nil, "the report does not tell how many SMs the GPU has", "" end
     local kernels = trace:ops { kind = "kernel" }
     if kernels:count() == 0 then return nil, "no kernel ran within the steps", "" end
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local busy = own_ns(kernels)
+    local busy = kernels:own_ns()
     local small = kernels:where { max_blocks = sms - 1, min_ns = options.min_ns }
     small = small:minus(small:where { class = { "collective", "attention_fused" } }):minus(small:where {
       name = { "*nvjet*", "*stream_k*", "*streamk*", "*StreamK*", "*stream-k*", "*ersistent*", "*sm90*", "*Sm90*", "*sm100*", "*Sm100*", "*sm120*" } })
     small = small:exposed(kernels:minus(small), 0.5)
-    local time = own_ns(small)
+    local time = small:own_ns()
     if time == 0 then return {} end
     local weighted, sum = 0, 0
     for _, group in ipairs(small:group("blocks", 1000)) do

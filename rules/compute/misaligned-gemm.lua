@@ -25,10 +25,7 @@ return {
     local on_tensor_cores = gemms:where { class = { "gemm_tf32", "gemm_half", "gemm_fp8", "gemm_int8" } }
     local single = on_tensor_cores:where { name = { "*_align1", "*_align1>*", "*_align1_*", "*_aligna1_*", "*_alignb1_*" } }
     local slow = single:plus(on_tensor_cores:where { name = { "*_align2", "*_align2>*", "*_align2_*", "*_aligna2_*", "*_alignb2_*" } })
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local time = own_ns(slow)
+    local time = slow:own_ns()
     local share = time / trace:fact "steps.total_ns"
     if time == 0 or share < options.note_share then return {} end
 
@@ -37,7 +34,7 @@ return {
     return { {
       subject = "unaligned GEMMs",
       message = "padded",
-      data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / own_ns(gemms),
+      data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:own_ns(),
         elements = single:count() > 0 and "one element" or "two elements", speedup = string.format("%.0f", speedup) },
       about = true,
       recoverable_ns = time * (1 - 1 / speedup),

@@ -31,10 +31,7 @@ return {
     -- Complex numbers have no half precision.
     local complex = slow:where { name = { "*cgemm*", "*_cf32*", "*gaussian_*" } }
     if not to_tf32 then slow = slow:minus(complex) end
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local time = own_ns(slow)
+    local time = slow:own_ns()
     local share = time / trace:fact "steps.total_ns"
     if time == 0 or share < options.note_share then return {} end
 
@@ -50,7 +47,7 @@ return {
       if to_tf32 and convolutions:count() > 0 then
         advice[#advice + 1] = "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default; somebody turned it off)."
       end
-      if own_ns(complex) > time / 2 then
+      if complex:own_ns() > time / 2 then
         advice[#advice + 1] = "Most of these products are complex: TF32 applies to them, autocast does not."
       else
         advice[#advice + 1] = (to_tf32 and "Better still, train" or "Train") .. " in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16), bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo."
@@ -58,17 +55,17 @@ return {
     else
       advice[#advice + 1] = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores know no TF32 and no BF16."
     end
-    if own_ns(gemms:where { class = { "gemm_half", "gemm_fp8" } }) > time then
+    if gemms:where { class = { "gemm_half", "gemm_fp8" } }:own_ns() > time then
       advice[#advice + 1] = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast."
     end
     -- Fused attention has no such products around its softmax.
     local between = trace:ops { class = { "pointwise", "reduction", "softmax", "embedding" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
     local chains, _, attention = trace:chains { centre = trace:ops { class = "softmax" }, edge = gemms, through = between, edges = 2 }
-    local follows = chains:count() >= 2 * steps and own_ns(slow:minus(slow:minus(attention))) > time / 2
+    local follows = chains:count() >= 2 * steps and slow:minus(slow:minus(attention)):own_ns() > time / 2
     return { {
       subject = "FP32 GEMMs",
       message = speedup and "cores" or "unknown",
-      data = { root = follows and " Most of it is attention written out around its softmax." or own_ns(complex) > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / own_ns(gemms), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
+      data = { root = follows and " Most of it is attention written out around its softmax." or complex:own_ns() > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:own_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
       about = true,
       recoverable_ns = speedup and time * math.max(0, 1 - 1 / speedup) or time,
       at_most = share < options.share and "note" or nil,

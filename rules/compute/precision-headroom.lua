@@ -38,20 +38,17 @@ return {
     local to_tf32, to_half = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
     -- Where TF32 hardly gains, the other rule claims all of what half precision gains over CUDA cores.
     if to_tf32 and to_tf32 < 1.5 then cores = cores:minus(cores) end
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local cores_ns, tf32_ns, half_ns = own_ns(cores), own_ns(tf32), own_ns(half)
+    local cores_ns, tf32_ns, half_ns = cores:own_ns(), tf32:own_ns(), half:own_ns()
     local convolution = { "*conv*", "*Conv*", "*fprop*", "*dgrad*", "*wgrad*" }
 
     if to_tf32 and to_half and to_half > to_tf32 and tf32_ns + cores_ns > 0 then
       local gain = 1 - to_tf32 / to_half
       local attention = trace:ops { class = "attention_fused", name = { "*_f32_*", "*<float,*" } }
-      local saved = tf32_ns * gain + own_ns(attention) * math.max(0, 1 - 1 / math.max(options.attention_speedup, 1))
+      local saved = tf32_ns * gain + attention:own_ns() * math.max(0, 1 - 1 / math.max(options.attention_speedup, 1))
       if tf32_ns + cores_ns > half_ns then
-        local convolutions = own_ns(tf32:where { name = convolution }) > tf32_ns / 2
+        local convolutions = tf32:where { name = convolution }:own_ns() > tf32_ns / 2
         local factor = convolutions and options.convolution_memory_factor or options.memory_factor
-        saved = saved + own_ns(trace:ops { class = { "pointwise", "reduction", "norm" } }) * math.max(0, 1 - factor)
+        saved = saved + trace:ops { class = { "pointwise", "reduction", "norm" } }:own_ns() * math.max(0, 1 - factor)
       end
       -- What CUDA cores multiply is the other rule's, up to TF32; what remains is worth a note.
       local beyond = cores_ns > tf32_ns
@@ -62,7 +59,7 @@ return {
           subject = "BF16",
           message = beyond and "beyond" or "tf32",
           data = { time = tf32_ns / steps, step = trace:fact "step.mean_ns", speedup = string.format("%.1f", to_half / to_tf32),
-            attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", own_ns(attention) / steps / 1e6) },
+            attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", attention:own_ns() / steps / 1e6) },
           about = true,
           recoverable_ns = saved,
           at_most = (beyond or share < options.share) and "note" or nil,
@@ -80,13 +77,13 @@ return {
     -- Neither PyTorch nor Transformer Engine has convolutions in FP8.
     local products = half:minus(half:where { name = convolution })
     local large = products:where { min_ns = options.fp8_min_ns }
-    local saved = own_ns(large) * math.max(0, 1 - 1 / math.max(options.fp8_speedup, 1))
+    local saved = large:own_ns() * math.max(0, 1 - 1 / math.max(options.fp8_speedup, 1))
     local capability = trace:fact "device.compute_capability" or 0
     if capability < 8.9 or saved / total < math.max(options.share, 1e-9) or trace:ops { class = "gemm_fp8" }:count() > 0 then return {} end
     return { {
       subject = "FP8",
       message = "fp8",
-      data = { time = own_ns(products) / steps, step = trace:fact "step.mean_ns", share = own_ns(products) / total },
+      data = { time = products:own_ns() / steps, step = trace:fact "step.mean_ns", share = products:own_ns() / total },
       about = true,
       recoverable_ns = saved,
       at_most = "note",

@@ -45,10 +45,7 @@ return {
       }
       found, inner = found + backward:count(), inner:plus(more)
     end
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local time = own_ns(inner)
+    local time = inner:own_ns()
     local share = time / total
     if found == 0 or share < options.note_share then return {} end
     return { {

@@ -41,10 +41,7 @@ return {
       -- SGD only adds and multiplies, but so does whatever adds up gradients or averages weights.
       plain = adaptive:count() < updates:count() / 10
     end
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local time = own_ns(loop)
+    local time = loop:own_ns()
     local gaps = trace:idle { after = loop, before = loop, cause = { "launch", "dependency" } }:union_ns()
     local share = (time + gaps) / total
     if share < options.note_share then return {} end

@@ -51,10 +51,7 @@ return {
     if products:where { launched_in = ranges }:count() == 0 then loop = loop:plus(small:where { launched_in = ranges }) end
 
     local runs, inner, longest = trace:runs { of = small:minus(attention):minus(by_hand):minus(norms):minus(loop), least = options.least }
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local time, fused = own_ns(inner), own_ns(longest)
+    local time, fused = inner:own_ns(), longest:own_ns()
     local share = time / total
     if runs:count() == 0 or share < options.note_share then return {} end
     return { {

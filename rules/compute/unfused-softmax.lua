@@ -67,15 +67,12 @@ return {
       count = count + backward:count()
       inner, edges = inner:plus(backward_inner), edges:plus(backward_edges)
     end
-    -- A kernel that waits for pages of unified memory is not slow by itself.
-    local faults, migrations = trace:gpu_faults(), trace:ops { direction = "um_*" }
-    local function own_ns(rows) return math.min(rows:exposed_ns(faults), rows:exposed_ns(migrations)) end
-    local time = own_ns(inner)
+    local time = inner:own_ns()
     local share = time / total
     if time == 0 or share < options.note_share then return {} end
 
     -- What the fused kernel takes replaces these kernels and the GEMMs around them.
-    local recoverable = single and time or time + own_ns(edges) * (1 - options.fused_gemm_factor)
+    local recoverable = single and time or time + edges:own_ns() * (1 - options.fused_gemm_factor)
     return { {
       subject = "attention",
       message = single and "single" or "chains",
