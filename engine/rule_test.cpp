@@ -132,14 +132,6 @@ RuleSettings settings_of(lua_State* lua, int index, const Rule& rule) {
   return settings;
 }
 
-std::string read_text(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Error(fmt::format("{}: cannot be read", printable(path.string())));
-  return text.str();
-}
-
 // The trace of the case at `index`.
 Trace trace_of(lua_State* lua, int index, const fs::path& fixtures) {
   const std::string fixture = field(lua, index, "fixture");

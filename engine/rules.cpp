@@ -260,6 +260,8 @@ void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts
   report.findings.insert(report.findings.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 
+}  // namespace
+
 std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -267,8 +269,6 @@ std::string read_text(const std::filesystem::path& path) {
   if (!file) throw Error(fmt::format("{}: cannot be read; check its permissions", printable(path.string())));
   return text.str();
 }
-
-}  // namespace
 
 Rule load_rule(std::string source, const std::string& path) try {
   LuaSandbox sandbox;

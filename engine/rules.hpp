@@ -41,6 +41,9 @@ struct RuleSettings {
   std::map<std::string, std::string> origins;  ///< where each was set: "gh-advise.toml:6"
 };
 
+/// A file's bytes. Throws Error where it cannot be read.
+std::string read_text(const std::filesystem::path& path);
+
 /// Reads one rule. Throws Error that names file and line where it breaks the contract.
 Rule load_rule(std::string source, const std::string& path);
 
