@@ -164,8 +164,10 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes) : kernel(tr
   for (const NameId id : trace.calls.name)
     if (once(id, 2)) call[id] = classes.call_class(trace.names[id]);
   for (const NameId id : trace.ranges.name)
-    if (once(id, 4))
+    if (once(id, 4)) {
       for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) phases[id] |= static_cast<std::uint8_t>(classes.is_phase(static_cast<Phase>(p), trace.names[id]) << p);
+      if (SourceLine line = source_line(trace.names[id]); line.line > 0) sources[id] = std::move(line);
+    }
 }
 
 }  // namespace gh

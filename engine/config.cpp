@@ -4,6 +4,8 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 namespace gh {
 namespace {
@@ -19,6 +21,18 @@ const std::vector<ConfigKey> keys{
     {"suppress.subject", "string", "A glob for its subject; \"*\" where it is not given."},
     {"suppress.reason", "string", "Why. Required."},
     {"suppress.until", "date", "The last day on which it holds: 2026-12-31."},
+    {"gate", "table", "[gate] sets what `gh-advise gate` takes for a regression."},
+    {"gate.fail_on", "string", "Findings that came in and budgets that broke fail from this severity on; \"warning\" where it is not given."},
+    {"gate.min_effect", "number", "The least difference that counts, as a share of the step (of the value itself for other facts); 0.03."},
+    {"gate.alpha", "number", "The level of the rank test; 0.05."},
+    {"gate.noise_floor", "number", "With fewer than four captures and steps a side, differences below this share are taken for noise; 0.2."},
+    {"budget", "list of tables", "[[budget]] sets a limit to a fact, held by `gh-advise gate`. Without one for step.median_ns, the step may not become longer by more than gate.min_effect."},
+    {"budget.fact", "string", "The fact, as `gh-advise facts` names it."},
+    {"budget.max", "number", "At most this, in the fact's own unit."},
+    {"budget.min", "number", "At least this."},
+    {"budget.max_increase", "number", "At most this share more than the baseline: 0.05 is 5 %."},
+    {"budget.max_decrease", "number", "At most this share less than the baseline."},
+    {"budget.severity", "string", "\"error\" where it is not given. Below gate.fail_on it is only told."},
     {"kernel_class", "list of tables", "[[kernel_class]] tells what the team's own kernels are; asked before the program's classes (schemas/kernels.toml)."},
     {"kernel_class.class", "string", "A class of schemas/kernels.toml, or a new one."},
     {"kernel_class.match", "list of strings", "Regular expressions (RE2), found anywhere in the demangled name, in either case."},
@@ -100,6 +114,35 @@ void check_tables(const toml::table& table, std::string_view key, const std::str
   }
 }
 
+void read_gate(const toml::table& file, const std::string& path, GateSettings& gate) {
+  const auto share = [&](const toml::table& table, const char* key, double least, double most) -> std::optional<double> {
+    const auto value = table[key].value<double>();
+    if (value && !(*value >= least && *value <= most)) throw Error(fmt::format("{}: '{}' has to be between {} and {}", at(path, *table[key].node()), key, least, most));
+    return value;
+  };
+  if (const toml::table* table = file["gate"].as_table()) {
+    check_keys(*table, path, "gate");
+    if (const auto severity = (*table)["fail_on"].value<std::string>()) gate.fail_on = parse_severity(*severity, at(path, *(*table)["fail_on"].node()));
+    gate.min_effect = share(*table, "min_effect", 0, 1).value_or(gate.min_effect);
+    gate.alpha = share(*table, "alpha", 0, 1).value_or(gate.alpha);
+    gate.noise_floor = share(*table, "noise_floor", 0, 1).value_or(gate.noise_floor);
+  }
+  const toml::array* list = file["budget"].as_array();
+  for (std::size_t i = 0; list && i < list->size(); ++i) {
+    const toml::table& entry = *list->get(i)->as_table();
+    const auto limit = [&](const char* key) {
+      const auto value = entry[key].value<double>();
+      if (value && !std::isfinite(*value)) throw Error(fmt::format("{}: '{}' has to be finite", at(path, *entry[key].node()), key));
+      return value;
+    };
+    Budget b{printable(*entry["fact"].value<std::string>()), limit("max"), limit("min"), share(entry, "max_increase", 0, 1e9), share(entry, "max_decrease", 0, 1), Severity::error,
+             fmt::format("{}:{}", path, entry.source().begin.line)};
+    if (!b.max && !b.min && !b.max_increase && !b.max_decrease) throw Error(fmt::format("{}: a budget needs max, min, max_increase or max_decrease", at(path, entry)));
+    if (const auto severity = entry["severity"].value<std::string>()) b.severity = parse_severity(*severity, at(path, *entry["severity"].node()));
+    gate.budgets.push_back(std::move(b));
+  }
+}
+
 }  // namespace
 
 Config::Config() : table_(std::make_unique<toml::table>()) {}
@@ -124,10 +167,12 @@ Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.s
   check_tables(*table_, "kernel_class", shown_path_, "class");
   check_tables(*table_, "gpu", shown_path_, "name");
   check_tables(*table_, "suppress", shown_path_, "rule", "reason");
+  check_tables(*table_, "budget", shown_path_, "fact", "fact");
   if (const toml::table* ranges = (*table_)["ranges"].as_table()) {
     check_keys(*ranges, shown_path_, "ranges");
     for (const auto& [key, value] : *ranges) strings(*ranges, key.str(), shown_path_);
   }
+  read_gate(*table_, shown_path_, gate);
   if (const toml::array* list = (*table_)["suppress"].as_array())
     for (const toml::node& item : *list) {
       const toml::table& entry = *item.as_table();
@@ -146,12 +191,22 @@ std::string Config::where(std::string_view key) const {
 
 const std::vector<ConfigKey>& config_keys() { return keys; }
 
+std::string suppression_toml(const Suppression& s) {
+  toml::table table{{"rule", s.rule}, {"subject", s.subject}, {"reason", s.reason}};
+  std::ostringstream out;
+  out << "[[suppress]]\n" << toml::toml_formatter(table);
+  if (!s.until.empty()) out << "\nuntil = " << s.until;
+  return out.str() + '\n';
+}
+
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {
   std::map<std::string, RuleSettings> all;
   std::vector<std::string> ids;
   for (const Rule& r : rules) ids.push_back(r.id);
+  ids.emplace_back("budget");  // an exception may be made of a broken budget as well
   for (const Suppression& s : suppressions)
     if (std::find(ids.begin(), ids.end(), s.rule) == ids.end()) throw Error(fmt::format("{}: there is no rule '{}' to suppress{}", s.where, s.rule, did_you_mean(s.rule, ids)));
+  ids.pop_back();
   const toml::table* tables = (*table_)["rule"].as_table();
   if (!tables) return all;
   for (const auto& [id, node] : *tables) {

@@ -22,6 +22,24 @@ struct ConfigKey {
 /// Every key there is. What is not listed here is refused.
 const std::vector<ConfigKey>& config_keys();
 
+/// A limit that a team sets to a fact.
+struct Budget {
+  std::string fact;
+  std::optional<double> max, min;                       ///< in the fact's own unit
+  std::optional<double> max_increase, max_decrease;     ///< of the baseline's value: 0.05 is 5 %
+  Severity severity = Severity::error;
+  std::string where;                                    ///< "gh-advise.toml:12", or "" for the program's own
+};
+
+/// What `gate` holds against what.
+struct GateSettings {
+  std::optional<Severity> fail_on;   ///< findings and budgets from here on fail; a warning where nothing is set
+  double min_effect = 0.03;          ///< of the step: smaller differences are never taken for real
+  double alpha = 0.05;               ///< of the rank test
+  double noise_floor = 0.20;         ///< taken for noise where there are too few measurements for a test
+  std::vector<Budget> budgets;
+};
+
 /// The configuration as read.
 class Config {
  public:
@@ -35,6 +53,7 @@ class Config {
   std::vector<std::string> select, ignore;
   std::optional<Severity> fail_on;
   std::vector<Suppression> suppressions;
+  GateSettings gate;
 
   const std::string& path() const { return shown_path_; }    ///< of the file, printable; "" without one
   /// Where a key of the file's top level stands, "gh-advise.toml:3"; "" where it is not set.
@@ -51,6 +70,9 @@ class Config {
   std::string shown_path_;
   std::unique_ptr<toml::table> table_;
 };
+
+/// The lines of gh-advise.toml that except a finding: a [[suppress]] table.
+std::string suppression_toml(const Suppression& suppression);
 
 /// The rules that `select` names by id or category (all when it is empty) and `ignore` does not. Throws Error with a suggestion for a
 /// name that no rule and no category has.

@@ -128,8 +128,13 @@ std::string configuration_page() {
 }
 
 std::string formats_page() {
-  return fmt::format("# Formats\n\n`--format text` is for people. `--format json` is for programs: one object a report, a list of them where several reports were named; this schema describes the object.\n\n```json\n{}```\n\n`gh-advise facts --format json`:\n\n```json\n{}```\n",
-                     embedded_file("schemas/report.schema.json"), embedded_file("schemas/facts.schema.json"));
+  std::string s = "# Formats\n\n`--format text` is for people. `--output FORMAT=FILE` writes another format to a file in the same run, several times.\n\n| format | of | |\n|---|---|---|\n";
+  for (const auto& [format, of, doc] : {std::tuple("json", "check, gate, diff, facts, rules", "for programs; the schemas are below"), {"markdown", "check, gate, diff", "a summary for a pull request"}, {"sarif", "check, gate", "SARIF 2.1.0, for code scanning; `partialFingerprints` recognize a finding, `baselineState` says what became of it, `rank` is what it is worth in percent of the step. What is gone has the kind \"pass\""},
+                                        {"github", "check, gate", "workflow commands, which annotate a run of GitHub Actions"}, {"junit", "check, gate", "JUnit XML: a case for each rule and budget"}})
+    s += fmt::format("| {} | {} | {} |\n", format, of, doc);
+  for (const auto& [of, schema] : {std::pair("`check --format json`: one object a report, a list of them where several reports were named", "report"), {"`gate` and `diff --format json`", "comparison"}, {"what `baseline` writes", "baseline"}, {"`facts --format json`", "facts"}})
+    s += fmt::format("\n{}:\n\n```json\n{}```\n", of, embedded_file(fmt::format("schemas/{}.schema.json", schema)));
+  return s;
 }
 
 // The names of the parameters in "(name, other?, least = 2) -> ..."; of a table of named arguments, "arguments".
@@ -228,6 +233,14 @@ std::string render_config(const Config& config, const std::vector<Rule>& rules) 
   else s += "# fail_on is not set: findings do not change the exit status\n";
   for (const char* key : {"kernel_class", "gpu", "ranges"})
     if (const std::string where = config.where(key); !where.empty()) s += fmt::format("# [{}] adds to schemas/, from {} on\n", key, where);
+  const GateSettings& gate = config.gate;
+  s += fmt::format("\n[gate]{:<34} # {}\nfail_on = \"{}\"\nmin_effect = {}\nalpha = {}\nnoise_floor = {}\n", "", config.where("gate").empty() ? "default" : config.where("gate"), name_of(gate.fail_on.value_or(Severity::warning)), gate.min_effect, gate.alpha, gate.noise_floor);
+  for (const Budget& b : gate.budgets) {
+    s += fmt::format("\n[[budget]]{:<31}# {}\nfact = \"{}\"\n", "", b.where, b.fact);
+    for (const auto& [key, limit] : {std::pair("max", b.max), {"min", b.min}, {"max_increase", b.max_increase}, {"max_decrease", b.max_decrease}})
+      if (limit) s += fmt::format("{} = {}\n", key, *limit);
+    s += fmt::format("severity = \"{}\"\n", name_of(b.severity));
+  }
   for (const Suppression& x : config.suppressions)
     s += fmt::format("\n[[suppress]]{:<29}# {}\nrule = \"{}\"\nsubject = \"{}\"\nreason = \"{}\"\n{}", "", x.where, x.rule, x.subject, x.reason, x.until.empty() ? "" : "until = " + x.until + "\n");
   const std::map<std::string, RuleSettings> settings = config.rule_settings(rules);

@@ -18,11 +18,7 @@ Severity parse_severity(const std::string& name, const std::string& where) {
   return static_cast<Severity>(it - names.begin());
 }
 
-std::string fingerprint(const Finding& finding) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: stable across machines and versions, which std::hash is not
-  for (const char c : finding.rule + '\n' + finding.subject) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
-}
+std::string fingerprint(const Finding& finding) { return digest(finding.rule + '\n' + finding.subject); }
 
 void rank(std::vector<Finding>& findings) {
   const auto root_of = [&](const Finding& f) {

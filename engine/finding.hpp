@@ -6,6 +6,7 @@
 
 #include "analysis.hpp"
 #include "facts.hpp"
+#include "text.hpp"
 
 namespace gh {
 
@@ -22,6 +23,7 @@ struct Evidence {
   std::string thread;        ///< "python3 (447)"
   std::string name;          ///< of the kernel, call, range or pause
   std::string note;          ///< what happened in it
+  SourceLine source;         ///< of the range around its launch, where that names one
 };
 
 struct Metric {

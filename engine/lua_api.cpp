@@ -455,6 +455,19 @@ std::string host_note(const Context& c, const Idle& idle) {
   return note;
 }
 
+// The line of the program that the innermost range around a moment of a thread names.
+SourceLine source_around(const Context& c, std::uint16_t thread, Ns at) {
+  const Trace& t = c.a.trace;
+  if (c.a.names.sources.empty() || thread == no_index) return {};
+  const auto upto = std::upper_bound(t.ranges.start.begin(), t.ranges.start.end(), at) - t.ranges.start.begin();
+  std::size_t looked = 0;
+  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked) {
+    if (t.ranges.thread[r] != thread || t.ranges.end[r] < at) continue;
+    if (const auto it = c.a.names.sources.find(t.ranges.name[r]); it != c.a.names.sources.end()) return it->second;
+  }
+  return {};
+}
+
 Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& note) {
   const Trace& t = c.a.trace;
   Evidence e;
@@ -484,6 +497,8 @@ Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& 
     }
   }
   if (!note.empty()) e.note += (e.note.empty() ? "" : "; ") + note;
+  const Row launch = op != no_row ? t.ops.call[op] : no_row;
+  e.source = launch != no_row ? source_around(c, t.calls.thread[launch], t.calls.start[launch]) : source_around(c, thread_of(c, s, r), e.span.start);
   return e;
 }
 
@@ -1165,6 +1180,7 @@ int selection_evidence(lua_State* lua) {
     const auto text = [&](const char* key, const std::string& v) { push(lua, v), lua_setfield(lua, -2, key); };
     number("start_ns", e.span.start), number("end_ns", e.span.end), number("device", e.device), number("stream", e.stream);
     text("thread", e.thread), text("name", e.name), text("note", e.note);
+    if (e.source.line > 0) text("file", e.source.file), number("line", e.source.line);
     lua_rawseti(lua, -2, ++i);
   }
   return 1;
@@ -1302,6 +1318,7 @@ std::vector<Evidence> to_evidence(lua_State* lua, int index) {
     if (e.span.end < e.span.start) throw Error("evidence has to end after it starts");
     e.device = number("device"), e.stream = number("stream");
     e.thread = text("thread"), e.name = text("name"), e.note = text("note");
+    e.source = {text("file"), static_cast<int>(std::clamp<std::int64_t>(number("line"), 0, 1 << 30))};
     list.push_back(std::move(e));
     lua_settop(lua, top);
   }

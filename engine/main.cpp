@@ -16,6 +16,8 @@
 #include <mutex>
 #include <thread>
 
+#include "baseline.hpp"
+#include "compare.hpp"
 #include "config.hpp"
 #include "docs.hpp"
 #include "new_rule.hpp"
@@ -84,11 +86,11 @@ TextStyle style_of(bool to_terminal) {
   return style;
 }
 
+constexpr const char* to_stdout = "-";
+
 // Writes to the file, all or nothing, or to stdout.
-void write(const std::string& text, const std::optional<std::string>& output) {
-  const std::string file = output.value_or("-");
-  if (file.empty()) throw Error("--output: is empty; give a file, or - for standard output");
-  if (file == "-") {
+void write(const std::string& text, const std::string& file) {
+  if (file == to_stdout) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
     return;
   }
@@ -109,12 +111,45 @@ void write(const std::string& text, const std::optional<std::string>& output) {
 }
 
 struct Options {
-  std::vector<std::string> reports, select, ignore, rule_directories;
-  std::string format = "text", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory;
+  std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
+  std::string format = "text", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
   bool update = false;
-  std::optional<std::string> output, range;
+  std::optional<std::string> range;
   std::optional<int> device, rank;
 };
+
+// The formats of a command, and what is written where in which of them.
+using Formats = std::vector<std::string>;
+const Formats two_formats{"text", "json"}, ci_formats{"text", "json", "markdown", "sarif", "github", "junit"}, diff_formats{"text", "json", "markdown"};
+
+struct Output { std::string format, file; };
+
+// --output FORMAT=FILE, each; a plain --output FILE takes --format's, which otherwise goes to standard output.
+std::vector<Output> outputs_of(const Options& o, const Formats& formats) {
+  std::vector<Output> outputs;
+  bool plain = false;
+  for (const std::string& output : o.outputs) {
+    if (output.empty()) throw Error("--output: is empty; give a file, or - for standard output");
+    const std::size_t equals = output.find('=');
+    const std::string format = output.substr(0, equals);
+    if (equals == std::string::npos || format.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) {
+      if (plain) throw Error(fmt::format("--output {}: a second file needs its format, as in --output {}={}", printable(output), formats.back(), printable(output)));
+      plain = true, outputs.push_back({o.format, output});
+      continue;
+    }
+    if (std::find(formats.begin(), formats.end(), format) == formats.end())
+      throw Error(fmt::format("--output {}: there is no format '{}'{}; a file of that name is ./{}", printable(output), printable(format), did_you_mean(format, formats), printable(output)));
+    if (equals + 1 == output.size()) throw Error(fmt::format("--output {}: names no file", printable(output)));
+    outputs.push_back({format, output.substr(equals + 1)});
+  }
+  if (!plain) outputs.push_back({o.format, to_stdout});
+  for (const Output& out : outputs)
+    for (const std::string& report : o.reports)
+      if (std::error_code ec; std::filesystem::equivalent(out.file, report, ec)) throw Error(fmt::format("--output {}: is the report itself; name another file", printable(out.file)));
+  return outputs;
+}
+
+TextStyle style_of(const Output& output) { return style_of(output.file == to_stdout && isatty(STDOUT_FILENO)); }
 
 Selection selection_of(const Options& o) {
   Selection s;
@@ -136,12 +171,13 @@ Selection selection_of(const Options& o) {
 // What holds for every report of a run.
 struct Setup {
   Config config;
+  std::string config_path;       // "" without one
   std::vector<Rule> all_rules;   // before --select and --ignore
   std::vector<std::string> notes;
 
   explicit Setup(const Options& o) {
     const auto path = o.config_path.empty() ? Config::find(std::filesystem::current_path()) : std::optional<std::filesystem::path>(o.config_path);
-    if (path) config = Config(*path);
+    if (path) config = Config(*path), config_path = path->string();
     all_rules = own_rules();
     std::vector<std::filesystem::path> directories = config.rule_directories;
     directories.insert(directories.end(), o.rule_directories.begin(), o.rule_directories.end());
@@ -189,20 +225,31 @@ class SuppressionsOfAll {
   std::map<std::string, std::pair<Suppression, SuppressionState>> states_;  // by place
 };
 
+// Renders in each format that is wanted and writes it.
+template <class Render>
+void write_outputs(const std::vector<Output>& outputs, Render render) {
+  for (const Output& output : outputs)
+    if (const std::string text = render(output); !text.empty()) write(text, output.file);
+}
+
+std::string render_ci(const std::string& format, const CiResult& result) {
+  return format == "sarif" ? render_sarif(result) : format == "github" ? render_github(result) : render_junit(result);
+}
+
 int check(const Options& o) {
   const Setup setup(o);
   const std::vector<Rule> rules = setup.rules(o);
-  for (const std::string& report : o.reports)
-    if (std::error_code ec; o.output && std::filesystem::equivalent(*o.output, report, ec)) throw Error(fmt::format("--output {}: is the report itself; name another file", printable(*o.output)));
+  const std::vector<Output> outputs = outputs_of(o, ci_formats);
   if (rules.empty()) throw Error("--select and --ignore leave no rule to check; `gh-advise rules` lists them");
   const auto settings = setup.config.rule_settings(setup.all_rules);
   const std::optional<Severity> fail_on = o.fail_on.empty() ? setup.config.fail_on : parse_severity(o.fail_on, "--fail-on");
   const Selection selection = selection_of(o);
-  const TextStyle style = style_of(!o.output && isatty(STDOUT_FILENO));
-  std::string text;
   std::vector<std::string> failures, broken;
+  std::map<const Output*, std::string> texts;
   std::vector<std::string> objects;
   SuppressionsOfAll suppressions;
+  CiResult result;
+  result.rules = rules;
   bool met = false;
   {
     Progress progress(o.reports.size());
@@ -215,8 +262,10 @@ int check(const Options& o) {
         Report report = evaluate(rules, analysis, facts, settings);
         suppress(report, setup.config.suppressions, today());
         suppressions.add(report);
-        if (o.format == "json") objects.push_back(render_json(analysis, report));
-        else text += (text.empty() ? "" : "\n") + render_text(analysis, report, style);
+        for (const Output& output : outputs)
+          if (output.format == "text") texts[&output] += (texts[&output].empty() ? "" : "\n") + render_text(analysis, report, style_of(output));
+        objects.push_back(render_json(analysis, report));
+        result.add(analysis, report, fail_on);
         // A gate that passes because nothing could be looked at would pass on every broken recording.
         if (fail_on && analysis.total_ns() == 0) broken.push_back(fmt::format("{}: holds no GPU work, so --fail-on cannot judge it; record it again", analysis.trace.path));
         for (const Finding& f : report.findings) met = met || (fail_on && f.severity >= *fail_on);
@@ -226,15 +275,170 @@ int check(const Options& o) {
       }
     }
   }
-  if (o.format == "json") {
-    if (o.reports.size() == 1) text = objects.empty() ? "" : objects.front();
-    else if (!objects.empty()) text = fmt::format("[\n{}]\n", fmt::join(objects, ",\n"));
-  }
-  if (!text.empty()) write(text, o.output);
+  const int status = !broken.empty() || !failures.empty() ? could_not : met ? threshold_met : done;
+  result.errors = broken;
+  result.verdict = status == could_not ? Verdict::cannot_tell : status == threshold_met ? Verdict::regressed : Verdict::passes;
+  write_outputs(outputs, [&](const Output& output) -> std::string {
+    if (output.format == "text") return texts[&output];
+    if (output.format == "markdown") return render_check_markdown(result);
+    if (output.format != "json") return render_ci(output.format, result);
+    if (objects.empty()) return "";
+    return o.reports.size() == 1 ? objects.front() : fmt::format("[\n{}]\n", fmt::join(objects, ",\n"));
+  });
   for (const std::string& note : suppressions.notes()) fmt::print(stderr, "gh-advise: note: {}\n", note);
   for (const std::string& e : broken) fmt::print(stderr, "gh-advise: {}\n", e);
   for (const std::string& e : failures) fmt::print(stderr, "gh-advise: {}\n", e);
-  return !broken.empty() || !failures.empty() ? could_not : met ? threshold_met : done;
+  return status;
+}
+
+// Reads and judges reports for comparison; a baseline stands for the captures that it was made of.
+class Capturer {
+ public:
+  Capturer(const Setup& setup, const Options& o, std::size_t reports) : setup_(setup), rules_(setup.rules(o)), settings_(setup.config.rule_settings(setup.all_rules)), selection_(selection_of(o)), progress_(reports) {}
+  const std::vector<Rule>& rules() const { return rules_; }
+
+  std::vector<Capture> read(const std::vector<std::string>& paths, bool baselines_too) {
+    std::vector<Capture> captures;
+    for (const std::string& path : paths) {
+      progress_.say("reading " + printable(path), done_++);
+      if (baselines_too && is_baseline(path)) {
+        for (Capture& c : read_baseline(path)) captures.push_back(std::move(c));
+        continue;
+      }
+      const Analysis analysis = setup_.analyse(path, selection_);
+      const Facts facts(analysis);
+      captures.push_back(capture_of(analysis, facts, evaluate(rules_, analysis, facts, settings_), rules_, settings_));
+    }
+    return captures;
+  }
+
+ private:
+  const Setup& setup_;
+  std::vector<Rule> rules_;
+  std::map<std::string, RuleSettings> settings_;
+  Selection selection_;
+  Progress progress_;
+  std::size_t done_ = 0;
+};
+
+int make_baseline(const Options& o) {
+  const Setup setup(o);
+  if (o.outputs.size() != 1) throw Error("baseline writes one file: --output baseline.json");
+  outputs_of(o, {"json"});
+  std::vector<Capture> captures = Capturer(setup, o, o.reports.size()).read(o.reports, false);
+  // What nothing can be compared with must not become what everything is compared with.
+  if (const auto reasons = incomparable(captures, captures); !reasons.empty()) throw Error(fmt::format("no baseline was written: {}", fmt::join(reasons, "; ")));
+  write(render_baseline(captures), o.outputs.front());
+  fmt::print(stderr, "gh-advise: {} of {} written to {}\n", captures.size() == 1 ? "a baseline" : fmt::format("a baseline of {} captures,", captures.size()), printable(o.reports.front()), printable(o.outputs.front()));
+  return done;
+}
+
+// The exceptions that --accept asks for: of what came in, got worse or broke.
+std::vector<Suppression> accepted(const Options& o, const Comparison& c) {
+  std::vector<Suppression> exceptions;
+  std::vector<std::string> known;
+  const auto consider = [&](const Finding& f, bool wanted) {
+    exceptions.push_back({f.rule, f.subject, o.reason, o.until, ""});
+    if (!wanted) exceptions.pop_back();
+  };
+  for (const std::string& id : o.accept) {
+    const std::size_t before = exceptions.size();
+    for (const FindingChange& f : c.findings) {
+      if (f.change != Change::fresh && f.change != Change::worse && f.change != Change::unknown) continue;
+      known.push_back(f.finding.rule);
+      consider(f.finding, id == f.finding.rule || id == f.finding.fingerprint);
+    }
+    for (const BudgetResult& b : c.budgets) {
+      if (b.state != BudgetResult::State::broken) continue;
+      known.push_back(b.budget.fact);
+      consider(finding_of(b), id == b.budget.fact || id == finding_of(b).fingerprint);
+    }
+    if (exceptions.size() == before)
+      throw Error(fmt::format("--accept {}: nothing of that name came in, got worse or broke its budget{}", printable(id), known.empty() ? "" : fmt::format("; these did: {}", fmt::join(known, ", "))));
+  }
+  return exceptions;
+}
+
+// Adds exceptions to the configuration, which is made where there is none, and reads it again.
+Config with_exceptions(const std::string& path, const std::vector<Suppression>& exceptions) {
+  std::string text;
+  if (std::error_code ec; std::filesystem::exists(path, ec)) text = read_text(path);
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  for (const Suppression& s : exceptions) text += (text.empty() ? "" : "\n") + suppression_toml(s);
+  write(text, path);
+  return Config(path);
+}
+
+void check_accept_options(const Options& o) {
+  if (o.accept.empty()) {
+    if (!o.reason.empty() || !o.until.empty()) throw Error("--reason and --until belong to --accept ID");
+    return;
+  }
+  if (o.reason.find_first_not_of(' ') == std::string::npos) throw Error("--accept needs --reason TEXT: whoever reads the configuration wants to know why");
+  if (o.until.empty()) return;
+  int year = 0;
+  unsigned month = 0, day = 0;
+  const bool shaped = o.until.size() == 10 && std::sscanf(o.until.c_str(), "%4d-%2u-%2u", &year, &month, &day) == 3 && std::count(o.until.begin(), o.until.end(), '-') == 2;
+  if (!shaped || !std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)).ok()) throw Error(fmt::format("--until {}: give a day, as in 2026-12-31", printable(o.until)));
+  if (o.until < today()) throw Error(fmt::format("--until {}: is past", o.until));
+}
+
+int gate(const Options& o) {
+  const Setup setup(o);
+  check_accept_options(o);
+  const std::vector<Output> outputs = outputs_of(o, ci_formats);
+  GateSettings settings = setup.config.gate;
+  if (!o.fail_on.empty()) settings.fail_on = parse_severity(o.fail_on, "--fail-on");
+  std::vector<Suppression> exceptions = setup.config.suppressions;
+  Comparison c;
+  std::vector<Capture> after;
+  std::vector<Rule> rules = setup.rules(o);
+  std::string unreadable;
+  try {
+    Capturer capturer(setup, o, o.reports.size() + o.baselines.size());
+    const std::vector<Capture> before = capturer.read(o.baselines, true);
+    after = capturer.read(o.reports, false);
+    c = compare(before, after, settings, exceptions, today());
+    if (!o.accept.empty()) {
+      const std::string path = setup.config_path.empty() ? "gh-advise.toml" : setup.config_path;
+      const std::vector<Suppression> added = accepted(o, c);
+      exceptions = with_exceptions(path, added).suppressions;
+      for (const Suppression& s : added) fmt::print(stderr, "gh-advise: accepted {}, {}: written to {}\n", s.rule, s.subject, printable(path));
+      c = compare(before, after, settings, exceptions, today());
+    }
+  } catch (const Error& e) {
+    if (!o.accept.empty() || outputs.size() == 1) throw;
+    // CI looks at what was written, also where nothing could be judged.
+    unreadable = e.what();
+    c.verdict = Verdict::cannot_tell, c.incomparable = {unreadable}, c.headline = fmt::format("Cannot tell: {}.", unreadable);
+    c.before = fmt::format("{}", fmt::join(o.baselines, ", ")), c.after = fmt::format("{}", fmt::join(o.reports, ", "));
+  }
+  const CiResult result = ci_result(c, after, rules);
+  write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "text") return render_comparison_text(c, Detail::verdict, style_of(output));
+    if (output.format == "json") return render_comparison_json(c);
+    if (output.format == "markdown") return render_comparison_markdown(c);
+    return render_ci(output.format, result);
+  });
+  for (const auto& [s, state] : c.exceptions)
+    if (state == SuppressionState::expired || state == SuppressionState::unused) fmt::print(stderr, "gh-advise: note: exception {}\n", exception_text(s, state));
+  if (!unreadable.empty()) fmt::print(stderr, "gh-advise: {}\n", unreadable);
+  return c.verdict == Verdict::passes ? done : c.verdict == Verdict::regressed ? threshold_met : could_not;
+}
+
+int diff(const Options& o) {
+  const Setup setup(o);
+  const std::vector<Output> outputs = outputs_of(o, diff_formats);
+  Comparison c;
+  {
+    Capturer capturer(setup, o, 2);
+    const std::vector<Capture> before = capturer.read({o.reports.front()}, true), after = capturer.read({o.reports.back()}, true);
+    c = compare(before, after, setup.config.gate, setup.config.suppressions, today());
+  }
+  write_outputs(outputs, [&](const Output& output) {
+    return output.format == "json" ? render_comparison_json(c) : output.format == "markdown" ? render_comparison_markdown(c) : render_comparison_text(c, Detail::everything, style_of(output));
+  });
+  return done;
 }
 
 int list_facts(const Options& o) {
@@ -245,14 +449,14 @@ int list_facts(const Options& o) {
     return setup.analyse(o.reports.front(), selection_of(o));
   }();
   const Facts facts(analysis);
-  write(o.format == "json" ? render_facts_json(analysis, facts) : render_facts_text(analysis, facts, style_of(!o.output && isatty(STDOUT_FILENO))), o.output);
+  write_outputs(outputs_of(o, two_formats), [&](const Output& output) { return output.format == "json" ? render_facts_json(analysis, facts) : render_facts_text(analysis, facts, style_of(output)); });
   return done;
 }
 
 int list_rules(const Options& o) {
   const Setup setup(o);
   const std::vector<Rule> rules = setup.rules(o);
-  write(o.format == "json" ? render_rules_json(rules) : render_rules_text(rules, style_of(!o.output && isatty(STDOUT_FILENO))), o.output);
+  write_outputs(outputs_of(o, two_formats), [&](const Output& output) { return output.format == "json" ? render_rules_json(rules) : render_rules_text(rules, style_of(output)); });
   return done;
 }
 
@@ -262,7 +466,7 @@ int explain(const Options& o) {
   for (const Rule& r : setup.all_rules) {
     ids.push_back(r.id);
     if (r.id != o.rule_id) continue;
-    write(render_explanation(r, style_of(isatty(STDOUT_FILENO))), {});
+    write(render_explanation(r, style_of(isatty(STDOUT_FILENO))), to_stdout);
     return done;
   }
   throw Error(fmt::format("there is no rule '{}'{}; `gh-advise rules` lists them", printable(o.rule_id), did_you_mean(o.rule_id, ids)));
@@ -286,7 +490,7 @@ int new_rule(const Options& o) {
   if (ec) throw Error(fmt::format("--in {}: cannot be made: {}", printable(o.directory), ec.message()));
   const std::filesystem::path rule = folder / (made.id + ".lua"), test = folder / (made.id + ".test.lua");
   write_new(rule, made.rule), write_new(test, made.test);
-  write(fmt::format("{}\n{}\nEdit both, then run: gh-advise test {}\n", printable(rule.string()), printable(test.string()), printable(o.directory)), {});
+  write(fmt::format("{}\n{}\nEdit both, then run: gh-advise test {}\n", printable(rule.string()), printable(test.string()), printable(o.directory)), to_stdout);
   return done;
 }
 
@@ -304,13 +508,13 @@ int write_docs(const Options& o) {
 
 int show_config(const Options& o) {
   const Setup setup(o);
-  write(render_config(setup.config, setup.all_rules), {});
+  write(render_config(setup.config, setup.all_rules), to_stdout);
   return done;
 }
 
 int test_rules(const Options& o) {
   const RuleTestResult result = run_rule_tests(o.test_directory, {o.fixtures.empty() ? fixtures_beside_program() : std::filesystem::path(o.fixtures), o.filter, o.update});
-  write(result.output, {});
+  write(result.output, to_stdout);
   return result.failed > 0 ? threshold_met : done;
 }
 
@@ -329,9 +533,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("gh-advise ") + GH_ADVISE_VERSION);
   app.require_subcommand(1);
   app.footer("`gh-advise REPORT...` is short for `gh-advise check REPORT...`.\n"
-             "Exit status: 0; 1 where --fail-on is met (or a rule test fails); 2 where the job could not be done.");
+             "Exit status: 0; 1 where --fail-on is met, gate finds a regression or a rule test fails; 2 where the job could not be done.");
 
-  const auto formats = CLI::IsMember({"text", "json"});
   const auto rule_options = [&](CLI::App* c) {
     c->add_option("--rules", o.rule_directories, "A folder with more rules (may be given several times)")->type_name("DIR")->allow_extra_args(false);
     c->add_option("--config", o.config_path, "The configuration, instead of the nearest gh-advise.toml here or above")->type_name("FILE");
@@ -340,9 +543,9 @@ int run(int argc, char** argv) {
     c->add_option("--select", o.select, "Only these rules: ids or categories, separated by commas")->delimiter(',')->type_name("RULE")->allow_extra_args(false);
     c->add_option("--ignore", o.ignore, "Not these rules")->delimiter(',')->type_name("RULE")->allow_extra_args(false);
   };
-  const auto printing = [&](CLI::App* c) {
-    c->add_option("--format", o.format, "text or json")->transform(formats);
-    c->add_option("--output", o.output, "Write to a file instead of standard output")->type_name("FILE");
+  const auto printing = [&](CLI::App* c, const Formats& formats) {
+    c->add_option("--format", o.format, fmt::format("{}", fmt::join(formats, ", ")))->transform(CLI::IsMember(formats));
+    c->add_option("--output", o.outputs, formats.size() > 2 ? "Write to a file instead of standard output; FORMAT=FILE writes another format as well (several times)" : "Write to a file instead of standard output")->type_name(formats.size() > 2 ? "[FORMAT=]FILE" : "FILE")->allow_extra_args(false);
   };
   const auto selecting = [&](CLI::App* c) {
     c->add_option("--steps", o.steps, "Only these steps, by number: 10:20")->type_name("FIRST:LAST");
@@ -353,15 +556,33 @@ int run(int argc, char** argv) {
 
   CLI::App* check_command = app.add_subcommand("check", "Advise on one or several reports");
   check_command->add_option("REPORT", o.reports, "SQLite exports of Nsight Systems (nsys export --type sqlite)")->required();
-  printing(check_command), chosen_rules(check_command), rule_options(check_command), selecting(check_command);
+  printing(check_command, ci_formats), chosen_rules(check_command), rule_options(check_command), selecting(check_command);
   check_command->add_option("--fail-on", o.fail_on, "Exit with 1 where a finding is at least this severe: error, warning or note")->type_name("SEVERITY");
+
+  CLI::App* baseline_command = app.add_subcommand("baseline", "Keep what one or several captures come to, for gate to compare with");
+  baseline_command->add_option("REPORT", o.reports, "Reports of one program on one kind of GPU")->required();
+  baseline_command->add_option("-o,--output", o.outputs, "The baseline")->type_name("FILE")->required()->allow_extra_args(false);
+  chosen_rules(baseline_command), rule_options(baseline_command), selecting(baseline_command);
+
+  CLI::App* gate_command = app.add_subcommand("gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
+  gate_command->add_option("REPORT", o.reports, "One or several captures of what is to be merged")->required();
+  gate_command->add_option("--baseline", o.baselines, "What `gh-advise baseline` wrote, or a report (several times)")->type_name("FILE")->required()->allow_extra_args(false);
+  printing(gate_command, ci_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
+  gate_command->add_option("--fail-on", o.fail_on, "Findings that came in and budgets that broke fail from this severity on: error, warning (unless set) or note")->type_name("SEVERITY");
+  gate_command->add_option("--accept", o.accept, "Write an exception into the configuration: for a rule that came in or got worse, one finding's fingerprint, or a budget's fact")->type_name("ID")->allow_extra_args(false);
+  gate_command->add_option("--reason", o.reason, "Why it is accepted")->type_name("TEXT");
+  gate_command->add_option("--until", o.until, "The last day on which it is: 2026-12-31; for good where it is not given")->type_name("DATE");
+
+  CLI::App* diff_command = app.add_subcommand("diff", "Show what changed between two reports or baselines");
+  diff_command->add_option("REPORT", o.reports, "Before and after")->required()->expected(2);
+  printing(diff_command, diff_formats), chosen_rules(diff_command), rule_options(diff_command), selecting(diff_command);
 
   CLI::App* facts_command = app.add_subcommand("facts", "Print the facts of a report, with units");
   facts_command->add_option("REPORT", o.reports, "A report")->required()->expected(1);
-  printing(facts_command), rule_options(facts_command), selecting(facts_command);
+  printing(facts_command, two_formats), rule_options(facts_command), selecting(facts_command);
 
   CLI::App* rules_command = app.add_subcommand("rules", "List the rules");
-  printing(rules_command), chosen_rules(rules_command), rule_options(rules_command);
+  printing(rules_command, two_formats), chosen_rules(rules_command), rule_options(rules_command);
 
   CLI::App* explain_command = app.add_subcommand("explain", "Print a rule's documentation");
   explain_command->add_option("RULE", o.rule_id, "The rule's id")->required();
@@ -402,10 +623,10 @@ int run(int argc, char** argv) {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     const auto subcommands = app.get_subcommands();
-    write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), {});
+    write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), to_stdout);
     return done;
   } catch (const CLI::CallForVersion&) {
-    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", {});
+    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", to_stdout);
     return done;
   } catch (const CLI::ParseError& e) {
     const auto subcommands = app.get_subcommands();
@@ -423,6 +644,9 @@ int run(int argc, char** argv) {
   }
 
   if (check_command->parsed()) return check(o);
+  if (baseline_command->parsed()) return make_baseline(o);
+  if (gate_command->parsed()) return gate(o);
+  if (diff_command->parsed()) return diff(o);
   if (facts_command->parsed()) return list_facts(o);
   if (rules_command->parsed()) return list_rules(o);
   if (explain_command->parsed()) return explain(o);

@@ -3,17 +3,11 @@
 #pragma once
 #include <string>
 
-#include "finding.hpp"
+#include "compare.hpp"
+#include "layout.hpp"
 #include "rules.hpp"
 
 namespace gh {
-
-/// How text is to look.
-struct TextStyle {
-  bool colour = false;
-  bool unicode = true;       ///< bars of blocks rather than of #
-  std::size_t width = 100;   ///< characters in a line
-};
 
 /// A report for people: the account of the step first, then each finding, what was clean, what could not be checked.
 std::string render_text(const Analysis& analysis, const Report& report, const TextStyle& style);
@@ -29,5 +23,56 @@ std::string render_facts_json(const Analysis& analysis, const Facts& facts);
 std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& style);
 std::string render_rules_json(const std::vector<Rule>& rules);
 std::string render_explanation(const Rule& rule, const TextStyle& style);
+
+/// A comparison for people: `verdict` shows what decides it, `everything` also what stayed, the kernels and the other facts.
+enum class Detail { verdict, everything };
+std::string render_comparison_text(const Comparison& comparison, Detail detail, const TextStyle& style);
+/// As JSON (schemas/comparison.schema.json), and as Markdown for a pull request.
+std::string render_comparison_json(const Comparison& comparison);
+std::string render_comparison_markdown(const Comparison& comparison);
+/// An exception and what became of it, in a line.
+std::string exception_text(const Suppression& suppression, SuppressionState state);
+
+/// A finding as a CI system shows it.
+struct CiFinding {
+  Finding finding;
+  std::string report;            ///< path of the report that shows it
+  std::optional<Change> change;  ///< where it was compared with a baseline
+  bool fails = false, untold = false;
+};
+
+/// A report that was checked.
+struct CiReport {
+  std::string path, steps;                                 ///< "5 steps of 47.4 ms (median)"
+  std::vector<std::pair<std::string, double>> account;     ///< causes and their shares, the largest first
+};
+
+/// What `check` or `gate` came to, for the formats that CI systems read.
+struct CiResult {
+  Verdict verdict = Verdict::passes;
+  std::string headline;
+  std::vector<CiFinding> findings;                ///< the gravest first
+  std::vector<CiReport> reports;                  ///< of `check`
+  std::vector<std::string> errors;                ///< what could not be judged, and why
+  std::vector<Rule> rules;                        ///< that were asked
+  std::map<std::string, RuleOutcome> outcomes;    ///< of the rules, by id; over several reports the worst
+  std::vector<std::string> kept_budgets;          ///< facts
+
+  /// Adds what was found in one report; from `fail_on` on a finding fails.
+  void add(const Analysis& analysis, const Report& report, std::optional<Severity> fail_on);
+};
+
+/// What `gate` came to; `after` may be empty where nothing could be read.
+CiResult ci_result(const Comparison& comparison, const std::vector<Capture>& after, const std::vector<Rule>& rules);
+
+/// SARIF 2.1.0. A result's place is the source line that its evidence names, where it has one, otherwise the report. What is gone has the
+/// baseline state "absent" and passes.
+std::string render_sarif(const CiResult& result);
+/// Workflow commands of GitHub Actions, which annotate a run.
+std::string render_github(const CiResult& result);
+/// JUnit XML: a case for each rule and budget.
+std::string render_junit(const CiResult& result);
+/// Findings of one or several reports in Markdown.
+std::string render_check_markdown(const CiResult& result);
 
 }  // namespace gh

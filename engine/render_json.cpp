@@ -60,7 +60,7 @@ Json finding_json(const Finding& f) {
   Json metrics = Json::array(), evidence = Json::array();
   for (const Metric& m : f.metrics) metrics.push_back({{"name", m.name}, {"value", m.value}, {"unit", name_of(m.unit)}, {"threshold", m.threshold ? Json(*m.threshold) : Json(nullptr)}});
   for (const Evidence& e : f.evidence)
-    evidence.push_back({{"start_ns", e.span.start}, {"end_ns", e.span.end}, {"device", or_null(e.device)}, {"stream", or_null(e.stream)}, {"thread", or_null(e.thread)}, {"name", e.name}, {"note", e.note}});
+    evidence.push_back({{"start_ns", e.span.start}, {"end_ns", e.span.end}, {"device", or_null(e.device)}, {"stream", or_null(e.stream)}, {"thread", or_null(e.thread)}, {"name", e.name}, {"note", e.note}, {"source", e.source.line > 0 ? Json(e.source.file + ':' + std::to_string(e.source.line)) : Json(nullptr)}});
   return {{"rule", f.rule}, {"category", f.category}, {"severity", name_of(f.severity)}, {"title", f.title}, {"message", f.message}, {"subject", f.subject},
           {"recoverable_ns", f.recoverable_ns}, {"recoverable_fraction", f.recoverable_fraction}, {"recoverable_is", f.about ? "about" : "at_most"}, {"confidence", f.confidence}, {"advice", f.advice},
           {"metrics", metrics}, {"evidence", evidence}, {"follows_from", or_null(f.follows_from)}, {"fingerprint", f.fingerprint}};

@@ -5,65 +5,11 @@
 #include <map>
 
 #include "flops.hpp"
+#include "layout.hpp"
 #include "render.hpp"
-#include "text.hpp"
 
 namespace gh {
 namespace {
-
-class Paint {
- public:
-  explicit Paint(const TextStyle& style) : on_(style.colour) {}
-  std::string bold(const std::string& s) const { return wrap("1", s); }
-  std::string faint(const std::string& s) const { return wrap("2", s); }
-  std::string severity(Severity s, const std::string& text) const { return wrap(s == Severity::error ? "1;31" : s == Severity::warning ? "1;33" : "1;36", text); }
-  std::string good(const std::string& s) const { return wrap("32", s); }
-
- private:
-  std::string wrap(const char* code, const std::string& s) const { return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, s) : s; }
-  bool on_;
-};
-
-std::string padded(const std::string& s, std::size_t width) { return s + std::string(width > display_width(s) ? width - display_width(s) : 0, ' '); }
-
-// Whether the space at `i` stands between a number and its unit, which are read together.
-bool before_unit(const std::string& text, std::size_t i) {
-  if (i == 0 || text[i - 1] < '0' || text[i - 1] > '9') return false;
-  const std::string word = text.substr(i + 1, std::min(text.find_first_of(" ,;:.)", i + 1), text.size()) - i - 1);
-  for (const char* unit : {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "GB/s", "TFLOP/s"})
-    if (word == unit) return true;
-  return false;
-}
-
-// Words in lines of at most `width`, every line but the first indented.
-std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
-  std::string out, line;
-  const std::size_t room = std::max<std::size_t>(width > indent ? width - indent : 0, 20);
-  for (std::size_t i = 0; i <= text.size();) {
-    std::size_t next = std::min(text.find(' ', i), text.size());
-    while (next < text.size() && before_unit(text, next)) next = std::min(text.find(' ', next + 1), text.size());
-    const std::string word = text.substr(i, next - i);
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > room) out += line + '\n' + std::string(indent, ' '), line.clear();
-    line += (line.empty() ? "" : " ") + word;
-    i = next + 1;
-  }
-  return out + line;
-}
-
-// "compute.gemm_half" -> "compute: gemm half"
-std::string cause_label(const std::string& cause) {
-  static const std::map<std::string, std::string> special{{"um_stall", "unified-memory stall"}, {"communication_exposed", "exposed communication"}, {"copy_exposed", "exposed copy"},
-                                                          {"compute.gemm_half", "compute: GEMM, half precision"}, {"compute.gemm_cuda_core", "compute: GEMM on CUDA cores"},
-                                                          {"compute.gemm_tf32", "compute: GEMM, TF32"}, {"compute.gemm_fp8", "compute: GEMM, FP8"}, {"compute.gemm_int8", "compute: GEMM, INT8"},
-                                                          {"compute.gemm_unknown", "compute: GEMM, tier unknown"}, {"compute.attention_fused", "compute: fused attention"},
-                                                          {"compute.softmax_loss", "compute: loss"}, {"compute.graph", "compute: whole CUDA graphs"}, {"compute.device_copy", "compute: copies on the device"},
-                                                          {"compute.gemv", "compute: GEMV"}};
-  if (const auto it = special.find(cause); it != special.end()) return it->second;
-  std::string label = cause;
-  std::replace(label.begin(), label.end(), '_', ' ');
-  const std::size_t dot = label.find('.');
-  return dot == std::string::npos ? label : label.substr(0, dot) + ": " + label.substr(dot + 1);
-}
 
 std::string bar(double fraction, std::size_t width, bool unicode) {
   if (!unicode) return std::string(static_cast<std::size_t>(std::lround(fraction * static_cast<double>(width))), '#');
@@ -149,6 +95,7 @@ std::string evidence_line(const Evidence& e, const Evidence* above, const TextSt
   if (above && above->name == e.name && above->note == e.note && !(e.name + e.note).empty()) return wrapped(line + ": likewise", style.width, indent);
   if (!e.name.empty()) line += fmt::format(": {}", shortened(e.name, std::min<std::size_t>(80, style.width - indent)));
   if (!e.note.empty()) line += fmt::format(" ({})", e.note);
+  if (!e.source.file.empty()) line += fmt::format(", {}:{}", e.source.file, e.source.line);
   return wrapped(line, style.width, indent);
 }
 
@@ -243,12 +190,8 @@ std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& s
   for (const auto& [category, list] : by_category) {
     out += '\n' + paint.bold(category) + '\n';
     for (const Rule* r : list) {
-      // A rule that counts nothing below a share of its own warns from there.
-      double from = r->warning_at;
-      if (const auto share = r->options.find("share"); share != r->options.end())
-        if (const double* n = std::get_if<double>(&share->second.value)) from = std::max(from, *n);
       const bool never = r->warning_at > 1;
-      out += fmt::format("  {}  {:>10}  {}\n", padded(r->id, id_width), never ? "" : percent(from), wrapped(r->title, style.width, id_width + 16));
+      out += fmt::format("  {}  {:>10}  {}\n", padded(r->id, id_width), never ? "" : percent(warns_from(*r, {})), wrapped(r->title, style.width, id_width + 16));
     }
   }
   return out;

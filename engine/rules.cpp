@@ -343,6 +343,14 @@ std::vector<Rule> rules_in(const std::filesystem::path& directory, const std::st
   return rules;
 }
 
+double warns_from(const Rule& rule, const RuleSettings& settings) {
+  const auto option = rule.options.find("share");
+  if (option == rule.options.end()) return rule.warning_at;
+  const auto set = settings.options.find("share");
+  const double* share = std::get_if<double>(set == settings.options.end() ? &option->second.value : &set->second);
+  return share ? std::max(rule.warning_at, *share) : rule.warning_at;
+}
+
 void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<std::string>& notes) {
   for (Rule& rule : added) {
     const auto same = std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == rule.id; });

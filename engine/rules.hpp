@@ -53,6 +53,9 @@ std::vector<Rule> own_rules();
 /// Every rule below a directory (*.lua but not *.test.lua). Throws Error, which starts with `said` ("--rules"), where there is none.
 std::vector<Rule> rules_in(const std::filesystem::path& directory, const std::string& said);
 
+/// The share of the step from which a rule warns: its `warning_at`, or the option `share` below which it finds nothing.
+double warns_from(const Rule& rule, const RuleSettings& settings);
+
 /// Adds a team's rules to others; one with the id of another takes its place, and a line in `notes` says so.
 void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<std::string>& notes);
 

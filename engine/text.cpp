@@ -103,6 +103,23 @@ std::string percent(double fraction) {
   return fmt::format("{:.{}f} %", p, std::abs(p) < 9.95 ? 1 : 0);
 }
 
+SourceLine source_line(std::string_view text) {
+  static const RE2 named(R"(([\w./+\-]*\w\.(?:py|pyx|c|cc|cpp|cxx|cu|cuh|h|hpp|jl|rs))[:(](\d{1,7})\b)");
+  static const RE2 installed(R"((?:^|/)(?:site-packages|dist-packages|lib/python[\d.]*)/|^(?:torch|<))");
+  std::string file;
+  int line = 0;
+  re2::StringPiece rest(text.data(), text.size());
+  while (RE2::FindAndConsume(&rest, named, &file, &line))
+    if (line > 0 && !RE2::PartialMatch(file, installed)) return {file, line};
+  return {};
+}
+
+std::string digest(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
 bool is_name(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }

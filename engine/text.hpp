@@ -32,6 +32,18 @@ std::string bytes_text(double bytes);
 /// "71 %", "4.2 %", "0.3 %".
 std::string percent(double fraction);
 
+/// A line of a program's source.
+struct SourceLine {
+  std::string file;  ///< as it was named; "" where nothing names one
+  int line = 0;
+};
+
+/// The first "train.py:123" or "train.py(123)" in a text, files of installed packages (site-packages, torch/) aside.
+SourceLine source_line(std::string_view text);
+
+/// Sixteen hexadecimal digits of a text (FNV-1a), the same on every machine and in every version.
+std::string digest(std::string_view text);
+
 /// Whether it can name a rule or a category: lower-case letters, digits and '-', at least one.
 bool is_name(std::string_view word);
 

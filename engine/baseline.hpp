@@ -1,0 +1,85 @@
+// What one report comes to, so that another can be compared with it when the report itself is gone.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config.hpp"
+#include "finding.hpp"
+#include "rules.hpp"
+
+namespace gh {
+
+/// A kernel and what it takes of a step, on the mean.
+struct KernelUse {
+  std::string name, kernel_class;
+  double count_per_step = 0, ns_per_step = 0;
+};
+
+/// A kernel of the model's products and the number of thread blocks that it was launched with: the same as long as shapes are.
+struct Grid {
+  std::string kernel;
+  std::int64_t blocks = 0;
+  double count_per_step = 0;
+};
+
+/// What tells one training program from another, however fast it runs and in whatever precision.
+struct Program {
+  bool shown = false;              ///< false where whole graphs hide the kernels: nothing below is known then
+  double attention_blocks = 0;     ///< a step, forward and backward: runs of fused attention or of softmax between two GEMMs
+  double written_out_blocks = 0;   ///< those of them that are softmax between GEMMs
+  double gemms = 0;                ///< a step
+  std::optional<double> flops;     ///< of GEMMs and attention a step, where ranges carry shapes
+  std::vector<Grid> grids;         ///< of GEMMs and fused attention, the most frequent first
+};
+
+/// What a rule did on a report.
+struct RuleOutcome {
+  enum class State { looked, not_checked, failed } state = State::looked;
+  std::string reason;              ///< why it did not look, or how it failed
+  std::string version;             ///< changes when the rule's text or its settings do
+  double warns_from = 0;           ///< share of the step
+};
+
+struct FactNumber {
+  std::optional<double> value;
+  Unit unit = Unit::count;
+  std::string unknown;             ///< why there is no value
+};
+
+/// A report, analysed and judged, without the trace.
+struct Capture {
+  std::string path, format, producer;
+  std::vector<std::string> devices;             ///< "NVIDIA H200, 132 SMs, compute capability 9.0", sorted
+  bool has_steps = false;
+  std::vector<std::string> lacking;             ///< sources that the recording left out
+  std::vector<std::string> problems;            ///< tables and rows that had to be left out on reading
+  Program program;
+  std::vector<Ns> step_ns;                      ///< the mean over devices, which wait for each other; evenly chosen where there are more than `most_steps`
+  std::map<std::string, std::vector<Ns>> cause_ns;  ///< by cause of the account, parallel to step_ns; causes that took nothing are left out
+  std::map<std::string, FactNumber> facts;      ///< the numeric ones
+  std::vector<KernelUse> kernels;               ///< the costliest first, at most `most_kernels`
+  std::vector<Finding> findings;                ///< before any exception, without evidence when read from a baseline
+  std::map<std::string, RuleOutcome> rules;     ///< by id
+};
+
+inline constexpr std::size_t most_steps = 1000, most_kernels = 300;
+
+/// The analysis's own version: what is measured before any rule. Figures of another cannot be compared. Raise it when steps, account or facts change.
+inline constexpr int analysis_version = 1;
+
+/// What an analysed report comes to. `rules` are those that were evaluated, `settings` what the configuration changed about them.
+Capture capture_of(const Analysis& analysis, const Facts& facts, const Report& report, const std::vector<Rule>& rules, const std::map<std::string, RuleSettings>& settings);
+
+/// Captures of one program as a JSON object (schemas/baseline.schema.json).
+std::string render_baseline(const std::vector<Capture>& captures);
+
+/// Whether a file is a baseline rather than a report, by its first bytes.
+bool is_baseline(const std::filesystem::path& path);
+
+/// Reads what render_baseline wrote. Throws Error where it is no baseline, a damaged one, or made by an analysis that measured otherwise.
+std::vector<Capture> read_baseline(const std::filesystem::path& path);
+
+}  // namespace gh
