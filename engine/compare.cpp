@@ -451,6 +451,7 @@ std::vector<std::string> incomparable(const std::vector<Capture>& before, const 
   for (const auto* side : {&before, &after})
     for (const Capture& c : *side) {
       if (c.step_ns.empty()) add(fmt::format("{} holds no GPU work; record it again", c.path));
+      else if (std::find(c.lacking.begin(), c.lacking.end(), name_of(Source::kernels)) != c.lacking.end()) add(fmt::format("{} holds no kernels; record it again with --trace=cuda", c.path));
       else if (!c.has_steps) add(fmt::format("{} shows no training steps, and a whole recording is as long as it was recorded; mark them with ranges ([ranges] step), or choose a part with --range", c.path));
       for (const Finding& f : c.findings)
         if (f.voids) add(fmt::format("{} is in doubt: {}", c.path, f.message));

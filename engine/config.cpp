@@ -192,11 +192,11 @@ std::string Config::where(std::string_view key) const {
 const std::vector<ConfigKey>& config_keys() { return keys; }
 
 std::string suppression_toml(const Suppression& s) {
-  toml::table table{{"rule", s.rule}, {"subject", s.subject}, {"reason", s.reason}};
   std::ostringstream out;
-  out << "[[suppress]]\n" << toml::toml_formatter(table);
-  if (!s.until.empty()) out << "\nuntil = " << s.until;
-  return out.str() + '\n';
+  out << "[[suppress]]\n";
+  for (const auto& [key, text] : {std::pair("rule", &s.rule), {"subject", &s.subject}, {"reason", &s.reason}}) out << key << " = " << toml::toml_formatter(toml::value<std::string>(*text)) << '\n';
+  if (!s.until.empty()) out << "until = " << s.until << '\n';
+  return out.str();
 }
 
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {

@@ -455,17 +455,22 @@ std::string host_note(const Context& c, const Idle& idle) {
   return note;
 }
 
-// The line of the program that the innermost range around a moment of a thread names.
+// The line of the program that the innermost range around a moment of a thread names; else one of another thread of the process, since
+// backward runs on a thread of its own while the one that called it waits.
 SourceLine source_around(const Context& c, std::uint16_t thread, Ns at) {
   const Trace& t = c.a.trace;
   if (c.a.names.sources.empty() || thread == no_index) return {};
   const auto upto = std::upper_bound(t.ranges.start.begin(), t.ranges.start.end(), at) - t.ranges.start.begin();
+  SourceLine elsewhere;
   std::size_t looked = 0;
   for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked) {
-    if (t.ranges.thread[r] != thread || t.ranges.end[r] < at) continue;
-    if (const auto it = c.a.names.sources.find(t.ranges.name[r]); it != c.a.names.sources.end()) return it->second;
+    if (t.ranges.end[r] < at || t.threads[t.ranges.thread[r]].process != t.threads[thread].process) continue;
+    const auto it = c.a.names.sources.find(t.ranges.name[r]);
+    if (it == c.a.names.sources.end()) continue;
+    if (t.ranges.thread[r] == thread) return it->second;
+    if (elsewhere.line == 0) elsewhere = it->second;
   }
-  return {};
+  return elsewhere;
 }
 
 Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& note) {

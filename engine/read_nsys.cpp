@@ -759,6 +759,7 @@ void read_availability(const Database& db, const bool whole, const std::set<std:
     else if (unreadable) a = {Collected::unknown, "their table could not be read", a.record_with};
     else if (left_out) a = {Collected::unknown, "the export was limited to other tables; export the report again without --tables", a.record_with};
     else if (lost != called.end()) a = {Collected::not_collected, fmt::format("{} was called, but nothing of it was recorded on the GPU", trace.names[*lost]), a.record_with};
+    else if (source == Source::calls && trace.ops.size() > 0) a = {Collected::not_collected, "the GPU worked, but the report holds no call that launched anything", a.record_with};
     else if (capture.empty()) a = {Collected::unknown, "the report holds none, and this version of the export does not say whether they were recorded", a.record_with};
     else if (asked_for) a = {Collected::nothing_happened, "recorded, and none occurred", a.record_with};
     else a = {Collected::not_collected, "the recording was made without them", a.record_with};
