@@ -31,6 +31,7 @@ Program program_of(const Analysis& a) {
   if (!p.shown || a.step_count() == 0) return p;
   const double steps = static_cast<double>(a.step_count());
   std::map<std::pair<NameId, std::uint32_t>, std::int64_t> grids;
+  std::unordered_map<NameId, std::string> classes;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const Spans& window = a.account.devices[d].window;
     // On each stream a run of attention kernels is one block; only a GEMM parts it from the next.
@@ -44,11 +45,11 @@ Program program_of(const Analysis& a) {
         if (!inside) ++p.attention_blocks, p.written_out_blocks += c == "softmax";
         inside = true;
       }
-      if (is_gemm(c) || c == "attention_fused") ++grids[{a.trace.ops.name[op], a.trace.ops.blocks[op]}];
+      if (is_gemm(c) || c == "attention_fused" || c == "softmax_loss") ++grids[{a.trace.ops.name[op], a.trace.ops.blocks[op]}], classes[a.trace.ops.name[op]] = c;
     }
   }
   p.attention_blocks /= steps, p.written_out_blocks /= steps, p.gemms /= steps;
-  for (const auto& [key, count] : grids) p.grids.push_back({a.trace.names[key.first], key.second, static_cast<double>(count) / steps});
+  for (const auto& [key, count] : grids) p.grids.push_back({a.trace.names[key.first], classes[key.first], key.second, static_cast<double>(count) / steps});
   std::stable_sort(p.grids.begin(), p.grids.end(), [](const Grid& x, const Grid& y) { return x.count_per_step > y.count_per_step; });
   if (p.grids.size() > most_kernels) p.grids.resize(most_kernels);
   if (const auto flops = product_flops(a)) p.flops = *flops / steps;
@@ -96,7 +97,7 @@ Json json_of(const Capture& c) {
     if (!f.value) facts[name]["unknown"] = f.unknown;
   }
   for (const KernelUse& k : c.kernels) kernels.push_back({{"name", k.name}, {"class", k.kernel_class}, {"count_per_step", number(k.count_per_step)}, {"ns_per_step", number(k.ns_per_step)}});
-  for (const Grid& g : c.program.grids) grids.push_back({{"kernel", g.kernel}, {"blocks", g.blocks}, {"count_per_step", number(g.count_per_step)}});
+  for (const Grid& g : c.program.grids) grids.push_back({{"kernel", g.kernel}, {"class", g.kernel_class}, {"blocks", g.blocks}, {"count_per_step", number(g.count_per_step)}});
   for (const Finding& f : c.findings)
     findings.push_back({{"rule", f.rule}, {"category", f.category}, {"title", f.title}, {"severity", name_of(f.severity)}, {"message", f.message}, {"subject", f.subject}, {"recoverable_ns", f.recoverable_ns},
                         {"recoverable_fraction", f.recoverable_fraction}, {"recoverable_is", f.about ? "about" : "at_most"}, {"advice", f.advice}, {"voids", f.voids}, {"fingerprint", f.fingerprint}});
@@ -138,7 +139,7 @@ Capture capture_from(const Json& j) {
   c.program.shown = p.at("shown").get<bool>();
   c.program.attention_blocks = finite(p.at("attention_blocks")), c.program.written_out_blocks = finite(p.at("written_out_blocks")), c.program.gemms = finite(p.at("gemms"));
   if (!p.at("flops").is_null()) c.program.flops = finite(p.at("flops"));
-  for (const Json& g : p.at("grids")) c.program.grids.push_back({text(g, "kernel"), g.at("blocks").get<std::int64_t>(), finite(g.at("count_per_step"))});
+  for (const Json& g : p.at("grids")) c.program.grids.push_back({text(g, "kernel"), text(g, "class"), g.at("blocks").get<std::int64_t>(), finite(g.at("count_per_step"))});
   c.step_ns = j.at("step_ns").get<std::vector<Ns>>();
   c.cause_ns = j.at("cause_ns").get<std::map<std::string, std::vector<Ns>>>();
   for (const auto& [cause, ns] : c.cause_ns)

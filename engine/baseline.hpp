@@ -18,9 +18,9 @@ struct KernelUse {
   double count_per_step = 0, ns_per_step = 0;
 };
 
-/// A kernel of the model's products and the number of thread blocks that it was launched with: the same as long as shapes are.
+/// A kernel of GEMMs, attention or the loss, and the number of thread blocks that it was launched with: the same as long as shapes are.
 struct Grid {
-  std::string kernel;
+  std::string kernel, kernel_class;
   std::int64_t blocks = 0;
   double count_per_step = 0;
 };
@@ -32,7 +32,7 @@ struct Program {
   double written_out_blocks = 0;   ///< those of them that are softmax between GEMMs
   double gemms = 0;                ///< a step
   std::optional<double> flops;     ///< of GEMMs and attention a step, where ranges carry shapes
-  std::vector<Grid> grids;         ///< of GEMMs and fused attention, the most frequent first
+  std::vector<Grid> grids;         ///< of GEMMs, fused attention and the loss, the most frequent first
 };
 
 /// What a rule did on a report.

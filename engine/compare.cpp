@@ -164,6 +164,34 @@ bool differ(double a, double b, double tolerance) { return std::abs(a - b) > tol
 
 std::string count_text(double n) { return std::abs(n - std::round(n)) < 0.05 ? fmt::format("{:.0f}", n) : fmt::format("{:.1f}", n); }
 
+// Whether the kernels that two programs share were launched over other grids: of the loss, or of GEMMs and attention. Another precision
+// takes other kernels; where they share less than a quarter, grids tell nothing.
+std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<Grid>& b, bool loss) {
+  struct Use { double count_a = 0, count_b = 0, blocks_a = 0, blocks_b = 0; };
+  std::map<std::string, Use> uses;
+  std::map<std::pair<std::string, std::int64_t>, Use> grids;
+  double all = 0, odd = 0;
+  for (const auto* side : {&a, &b})
+    for (const Grid& g : *side) {
+      if ((g.kernel_class == "softmax_loss") != loss) continue;
+      Use &use = uses[g.kernel], &grid = grids[{g.kernel, g.blocks}];
+      (side == &a ? use.count_a : use.count_b) += g.count_per_step, (side == &a ? grid.count_a : grid.count_b) += g.count_per_step;
+      (side == &a ? use.blocks_a : use.blocks_b) += g.count_per_step * static_cast<double>(g.blocks);
+      all += side == &a ? g.count_per_step : 0;
+      odd += std::abs(g.count_per_step - std::round(g.count_per_step)) > 0.01 ? g.count_per_step : 0;
+    }
+  double common = 0, matched = 0, changed = 0;
+  for (const auto& [kernel, use] : uses) {
+    const double both = std::min(use.count_a, use.count_b);
+    common += both;
+    if (both > 0 && differ(use.blocks_a / use.count_a, use.blocks_b / use.count_b, 0.2)) changed += both;
+  }
+  for (const auto& [grid, use] : grids) matched += std::min(use.count_a, use.count_b);
+  if (all == 0 || common < 0.25 * all) return std::nullopt;
+  // Where shapes change from step to step (sequences of any length), only their mean tells.
+  return odd > 0.25 * all ? changed > 0.5 * common : matched < 0.75 * common;
+}
+
 // Why two captures are not of one program, or "".
 std::string other_program(const Program& a, const Program& b) {
   if (a.shown != b.shown) return fmt::format("the kernels inside CUDA graphs show in only one of the two; record both with --cuda-graph-trace=node");
@@ -174,17 +202,8 @@ std::string other_program(const Program& a, const Program& b) {
   const double gemms_a = a.gemms - 3 * a.written_out_blocks, gemms_b = b.gemms - 3 * b.written_out_blocks;
   if (differ(gemms_a, gemms_b, same_gemms)) return fmt::format("another program: {} GEMMs a step, attention aside, where the baseline has {}", count_text(gemms_b), count_text(gemms_a));
   if (a.flops && b.flops && differ(*a.flops, *b.flops, same_flops)) return fmt::format("another program: {:.3g} operations a step in GEMMs and attention where the baseline has {:.3g}", *b.flops, *a.flops);
-  // A kernel that both use was launched with the same grids if shapes are the same. Another precision takes other kernels; where few are common, grids tell nothing.
-  std::map<std::string, std::pair<double, double>> uses;
-  std::map<std::pair<std::string, std::int64_t>, std::pair<double, double>> grids;
-  double all = 0;
-  for (const Grid& g : a.grids) uses[g.kernel].first += g.count_per_step, grids[{g.kernel, g.blocks}].first += g.count_per_step, all += g.count_per_step;
-  for (const Grid& g : b.grids) uses[g.kernel].second += g.count_per_step, grids[{g.kernel, g.blocks}].second += g.count_per_step;
-  double common = 0, matched = 0;
-  for (const auto& [kernel, use] : uses) common += std::min(use.first, use.second);
-  for (const auto& [grid, use] : grids) matched += std::min(use.first, use.second);
-  if (common >= 0.25 * all && matched < 0.75 * common)
-    return fmt::format("another program: only {} of the GEMMs and attention kernels that both run have the grids of the baseline, so their shapes differ (batch, sequence or model)", percent(matched / common));
+  if (grids_differ(a.grids, b.grids, false).value_or(false)) return "another program: the GEMMs and attention kernels that both run have other grids, so shapes differ (batch, sequence or model)";
+  if (grids_differ(a.grids, b.grids, true).value_or(false)) return "another program: the loss is computed over other grids, so it has another number of tokens or samples";
   return "";
 }
 
@@ -550,6 +569,9 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   c.incomparable.insert(c.incomparable.end(), untold.begin(), untold.end());
 
   if (comparable) {
+    const Program &a = before.front().program, &b = after.front().program;
+    if (a.attention_blocks == 0 && !grids_differ(a.grids, b.grids, false) && !grids_differ(a.grids, b.grids, true))
+      c.notes.push_back("that both are the same program shows in no more than the number of GEMMs a step: they share no GEMM, attention or loss kernel");
     const std::string then = before.front().producer, now = after.front().producer;
     if (then != now) c.notes.push_back(fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost", now, then));
     if (!c.step.real && std::abs(c.step.effect) > settings.min_effect) c.notes.push_back(fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell", percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter", evidence_text(c.step)));

@@ -256,6 +256,18 @@ TEST_CASE("compare: another program, GPU or profiler, or nothing at all, cannot 
   for (gh::Grid& g : other.program.grids) g.blocks *= 2;  // twice the batch
   CHECK(contains(reasons(good, other), "shapes differ"));
   other = good;
+  for (gh::Grid& g : other.program.grids)
+    if (g.kernel_class == "softmax_loss" && g.blocks > 1) g.blocks /= 2;
+  CHECK(contains(reasons(good, other), "another number of tokens"));
+  // Sequences of any length: grids never repeat, and on the mean they are the same.
+  Capture varied = good, again = good, longer = good;
+  for (const auto& [c, shift, factor] : {std::tuple(&varied, 0, 1.0), {&again, 1, 1.0}, {&longer, 0, 1.5}}) {
+    c->program.grids.clear();
+    for (int i = 0; i < 40; ++i) c->program.grids.push_back({"gemm", "gemm_half", static_cast<std::int64_t>((1000 + 10 * i + shift) * factor), 3.3});
+  }
+  CHECK(reasons(varied, again) == "");
+  CHECK(contains(reasons(varied, longer), "shapes differ"));
+  other = good;
   other.devices = {"NVIDIA A100"};
   CHECK(contains(reasons(good, other), "other GPUs: NVIDIA A100 where"));
   other = good, other.format = "another format";
