@@ -186,4 +186,15 @@ TEST_CASE("kit: the README's rule passes the README's tests, and its configurati
   const Ran config = advise("config", {"", dir / ""});
   CHECK(config.err == "");
   CHECK(contains(config.out, "[rule.tiny-collectives]"));
+  // Its chapter on CI: red, then green, with its budgets.
+  write_file(dir / "gate.toml", block("toml", "[gate]"));
+  const std::string with = " --config '" + (dir / "gate.toml").string() + "'", base = (dir / "baseline.json").string();
+  CHECK(advise("baseline good.sqlite -o '" + base + "'").status == 0);
+  const Ran red = advise("gate starved.sqlite --baseline '" + base + "'"), green = advise("gate fed.sqlite --baseline '" + base + "'");
+  CHECK(red.status == 1);
+  const std::string shown = readme.substr(readme.find("```\nRegressed: ") + 4);
+  CHECK(red.out.starts_with(shown.substr(0, shown.find("```"))));
+  CHECK(green.status == 0);
+  CHECK(contains(readme, "    " + green.out.substr(0, green.out.find('\n') + 1)));
+  CHECK(contains(advise("gate starved.sqlite --baseline '" + base + "'" + with).out, "account.idle.input_fraction is 71 %; the budget is at most 10 %"));
 }
