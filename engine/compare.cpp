@@ -242,12 +242,6 @@ std::string side_text(const std::vector<Capture>& captures) {
   return captures.size() == 1 ? captures.front().path : fmt::format("{} captures, {} and on", captures.size(), captures.front().path);
 }
 
-std::string change_text(double effect) { return fmt::format("{}{:.{}f} %", effect < 0 ? "-" : "+", std::abs(effect) * 100, std::abs(effect) < 0.0995 ? 1 : 0); }
-
-std::string evidence_text(const Difference& d) { return d.p ? fmt::format("{}, p = {:.2g}", d.basis, *d.p) : d.basis; }
-
-std::string ns_text(double ns) { return duration(static_cast<Ns>(std::llround(ns))); }
-
 // The findings of both sides, and what became of each.
 std::vector<FindingChange> finding_changes(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const Difference& step) {
   const Severity fail_on = settings.fail_on.value_or(Severity::warning);
@@ -373,11 +367,11 @@ BudgetResult judge(const Budget& budget, const std::vector<Capture>& before, con
   // The change has to exceed the limit, and to be real.
   for (const auto& [limit, sign] : {std::pair(budget.max_increase, 1.0), {budget.max_decrease, -1.0}})
     if (limit && r.value.real && sign * r.value.effect > *limit)
-      breaks(fmt::format("{} is {} instead of {} ({}); the budget is at most {} {} ({})", budget.fact, text(r.value.after), text(r.value.before), change_text(r.value.effect), percent(*limit), sign > 0 ? "more" : "less", evidence_text(r.value)));
+      breaks(fmt::format("{} is {} instead of {} ({}); the budget is at most {} {} ({})", budget.fact, text(r.value.after), text(r.value.before), change_text(r.value.effect), percent(*limit), sign > 0 ? "more" : "less", basis_text(r.value)));
   if (r.state == BudgetResult::State::kept) {
     r.message = relative ? fmt::format("{} is {}, before {}", budget.fact, text(r.value.after), text(r.value.before)) : fmt::format("{} is {}", budget.fact, text(r.value.after));
     const double limit = r.value.effect > 0 ? budget.max_increase.value_or(1e300) : budget.max_decrease.value_or(1e300);
-    if (std::abs(r.value.effect) > limit) r.message += fmt::format(" ({}), which is no more than noise ({})", change_text(r.value.effect), evidence_text(r.value));
+    if (std::abs(r.value.effect) > limit) r.message += fmt::format(" ({}), which is no more than noise ({})", change_text(r.value.effect), basis_text(r.value));
   }
   r.fails = r.state == BudgetResult::State::broken && budget.severity >= settings.fail_on.value_or(Severity::warning);
   return r;
@@ -385,8 +379,8 @@ BudgetResult judge(const Budget& budget, const std::vector<Capture>& before, con
 
 std::string headline(const Comparison& c) {
   const std::string change = c.step.effect == 0 ? "" : fmt::format(" ({})", change_text(c.step.effect));
-  const std::string step = c.step.real ? fmt::format("the step takes {} instead of {}{}", ns_text(c.step.after), ns_text(c.step.before), change)
-                                       : fmt::format("the step takes {}, before {}{}, no more than noise", ns_text(c.step.after), ns_text(c.step.before), change);
+  const std::string step = c.step.real ? fmt::format("the step takes {} instead of {}{}", duration(c.step.after), duration(c.step.before), change)
+                                       : fmt::format("the step takes {}, before {}{}, no more than noise", duration(c.step.after), duration(c.step.before), change);
   const auto rules = [&](auto wanted) {
     std::vector<std::string> names;
     for (const FindingChange& f : c.findings)
@@ -413,6 +407,10 @@ std::string headline(const Comparison& c) {
 }
 
 }  // namespace
+
+std::string change_text(double effect) { return fmt::format("{}{:.{}f} %", effect < 0 ? "-" : "+", std::abs(effect) * 100, std::abs(effect) < 0.0995 ? 1 : 0); }
+
+std::string basis_text(const Difference& d) { return d.p ? fmt::format("{}, p = {:.2g}", d.basis, *d.p) : d.basis; }
 
 double mann_whitney_p(const std::vector<double>& x, const std::vector<double>& y) {
   const std::size_t n = x.size(), m = y.size();
@@ -549,7 +547,7 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   }
 
   for (const FindingChange& f : c.findings)
-    if (f.fails) c.reasons.push_back(fmt::format("{} {}: {} ({})", f.finding.rule, f.change == Change::fresh ? "came in" : "got worse", f.finding.title, f.change == Change::fresh ? fmt::format("worth {} {} a step", f.finding.about ? "about" : "at most", ns_text(f.after_ns)) : fmt::format("{} a step, before {}", ns_text(f.after_ns), ns_text(f.before_ns))));
+    if (f.fails) c.reasons.push_back(fmt::format("{} {}: {} ({})", f.finding.rule, f.change == Change::fresh ? "came in" : "got worse", f.finding.title, f.change == Change::fresh ? fmt::format("worth {} {} a step", f.finding.about ? "about" : "at most", duration(f.after_ns)) : fmt::format("{} a step, before {}", duration(f.after_ns), duration(f.before_ns))));
   for (const BudgetResult& b : c.budgets)
     if (b.fails) c.reasons.push_back(b.message);
 
@@ -574,7 +572,7 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
       c.notes.push_back("that both are the same program shows in no more than the number of GEMMs a step: they share no GEMM, attention or loss kernel");
     const std::string then = before.front().producer, now = after.front().producer;
     if (then != now) c.notes.push_back(fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost", now, then));
-    if (!c.step.real && std::abs(c.step.effect) > settings.min_effect) c.notes.push_back(fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell", percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter", evidence_text(c.step)));
+    if (!c.step.real && std::abs(c.step.effect) > settings.min_effect) c.notes.push_back(fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell", percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter", basis_text(c.step)));
     for (const BudgetResult& b : c.budgets)
       if (b.state == BudgetResult::State::broken && !b.fails) c.notes.push_back(b.message);
   } else {

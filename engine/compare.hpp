@@ -21,6 +21,10 @@ struct Difference {
   std::string basis;                 ///< "11 steps against 5", "one value a side, noise floor 10 %"
 };
 
+/// "+5.0 %", and "5 steps against 11, p = 0.0079".
+std::string change_text(double effect);
+std::string basis_text(const Difference& difference);
+
 enum class Verdict : std::uint8_t { passes, regressed, cannot_tell };
 const char* name_of(Verdict);        ///< "passes", "regressed", "cannot_tell"
 

@@ -286,7 +286,7 @@ std::string shown(const FactValue& value, Unit unit) {
   if (const auto* s = std::get_if<std::string>(&value)) return *s;
   const double v = std::get<double>(value);
   switch (unit) {
-    case Unit::ns: return duration(static_cast<Ns>(std::llround(v)));
+    case Unit::ns: return duration(v);
     case Unit::fraction: return percent(v);
     case Unit::bytes: return bytes_text(v);
     case Unit::bytes_per_s: return fmt::format("{:.{}f} GB/s", v / 1e9, v < 9.95e9 ? 2 : 1);

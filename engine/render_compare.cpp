@@ -12,21 +12,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string ns_text(double ns) { return duration(static_cast<Ns>(std::llround(ns))); }
-
-std::string signed_ns(double ns) { return (ns < 0 ? "-" : "+") + ns_text(std::abs(ns)); }
-
-std::string signed_share(double effect) { return fmt::format("{}{:.{}f} %", effect < 0 ? "-" : "+", std::abs(effect) * 100, std::abs(effect) < 0.0995 ? 1 : 0); }
+std::string signed_ns(double ns) { return (ns < 0 ? "-" : "+") + duration(std::abs(ns)); }
 
 // What is small beside the step is no news.
 bool matters(double change_ns, const Comparison& c) { return std::abs(change_ns) >= 0.002 * std::max(c.step.before, c.step.after); }
 
-std::string basis_text(const Difference& d) { return d.p ? fmt::format("{}, p = {:.2g}", d.basis, *d.p) : d.basis; }
-
 std::string worth_text(const FindingChange& f) {
-  if (f.change == Change::worse || f.change == Change::better) return fmt::format("{} -> {} a step", ns_text(f.before_ns), ns_text(f.after_ns));
+  if (f.change == Change::worse || f.change == Change::better) return fmt::format("{} -> {} a step", duration(f.before_ns), duration(f.after_ns));
   const double ns = f.present ? f.after_ns : f.before_ns;
-  return ns > 0 ? fmt::format("{} {} a step", f.finding.about ? "about" : "at most", ns_text(ns)) : "";
+  return ns > 0 ? fmt::format("{} {} a step", f.finding.about ? "about" : "at most", duration(ns)) : "";
 }
 
 const char* state_name(BudgetResult::State s) {
@@ -60,7 +54,7 @@ std::string render_comparison_text(const Comparison& c, Detail detail, const Tex
   list("What cannot be compared", c.incomparable);
 
   out += '\n' + paint.bold("The step") + '\n';
-  out += "  " + wrapped(fmt::format("{} -> {}, {}{} ({})", ns_text(c.step.before), ns_text(c.step.after), signed_share(c.step.effect), c.step.real ? "" : ", no more than noise", basis_text(c.step)), style.width, 2) + '\n';
+  out += "  " + wrapped(fmt::format("{} -> {}, {}{} ({})", duration(c.step.before), duration(c.step.after), change_text(c.step.effect), c.step.real ? "" : ", no more than noise", basis_text(c.step)), style.width, 2) + '\n';
 
   std::size_t label_width = 20;
   for (const CauseChange& cause : c.account)
@@ -69,7 +63,7 @@ std::string render_comparison_text(const Comparison& c, Detail detail, const Tex
   for (const CauseChange& cause : c.account) {
     const double change = cause.ns.after - cause.ns.before;
     if (!matters(change, c) || (!all && !cause.ns.real)) continue;
-    lines += fmt::format("  {} {:>10} -> {:>10} {:>12}{}\n", padded(cause_label(cause.cause), label_width), ns_text(cause.ns.before), ns_text(cause.ns.after), signed_ns(change), cause.ns.real ? "" : paint.faint("  may be noise"));
+    lines += fmt::format("  {} {:>10} -> {:>10} {:>12}{}\n", padded(cause_label(cause.cause), label_width), duration(cause.ns.before), duration(cause.ns.after), signed_ns(change), cause.ns.real ? "" : paint.faint("  may be noise"));
   }
   if (!lines.empty()) out += '\n' + paint.bold("Where the step's time changed (mean)") + '\n' + lines;
 
@@ -94,7 +88,7 @@ std::string render_comparison_text(const Comparison& c, Detail detail, const Tex
     for (const KernelChange& k : c.kernels) {
       if (!matters(k.ns_after - k.ns_before, c) || shown_lines == 20) break;
       ++shown_lines;
-      lines += fmt::format("  {:>12}  {} -> {} in {:.0f} -> {:.0f} of\n                {}\n", signed_ns(k.ns_after - k.ns_before), ns_text(k.ns_before), ns_text(k.ns_after), k.count_before, k.count_after, shortened(kernel_label(k.name), style.width - 16));
+      lines += fmt::format("  {:>12}  {} -> {} in {:.0f} -> {:.0f} of\n                {}\n", signed_ns(k.ns_after - k.ns_before), duration(k.ns_before), duration(k.ns_after), k.count_before, k.count_after, shortened(kernel_label(k.name), style.width - 16));
     }
     if (!lines.empty()) out += '\n' + paint.bold("Kernels, by what they changed of a step") + '\n' + lines;
     lines.clear();
@@ -164,7 +158,7 @@ std::string render_comparison_markdown(const Comparison& c) {
     if (!b.budget.where.empty()) rows += fmt::format("| {} | {} |\n", b.fails ? fmt::format("**{}**", state_name(b.state)) : state_name(b.state), markdown_text(b.message));
   if (!rows.empty()) out += "### Budgets\n\n| | |\n|---|---|\n" + rows + '\n';
   const auto row = [](const std::string& label, const Difference& d) {
-    return fmt::format("| {} | {} | {} | {}{} |\n", label, ns_text(d.before), ns_text(d.after), signed_ns(d.after - d.before), d.real ? "" : " (noise)");
+    return fmt::format("| {} | {} | {} | {}{} |\n", label, duration(d.before), duration(d.after), signed_ns(d.after - d.before), d.real ? "" : " (noise)");
   };
   rows = row("**the step** (median)", c.step);
   // In order of what it takes now, so that the table reads as an account.

@@ -75,7 +75,7 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
   const auto row = [&](const Line& l) {
     const double fraction = static_cast<double>(l.ns) / static_cast<double>(all);
     const std::string drawn = bar(fraction, room, style.unicode);
-    return fmt::format("  {} {:>10} {:>6}{}{}", padded(l.label, label_width), duration(static_cast<Ns>(std::llround(static_cast<double>(l.ns) / static_cast<double>(steps)))), percent(fraction),
+    return fmt::format("  {} {:>10} {:>6}{}{}", padded(l.label, label_width), duration(static_cast<double>(l.ns) / static_cast<double>(steps)), percent(fraction),
                        drawn.empty() ? "" : "  ", drawn);
   };
   for (const Line& l : lines) out += row(l) + '\n';

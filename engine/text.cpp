@@ -91,6 +91,8 @@ std::string duration(Ns ns) {
   return scaled(v / 1e9, "s");
 }
 
+std::string duration(double ns) { return duration(static_cast<Ns>(std::llround(ns))); }
+
 std::string bytes_text(double bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t u = 0;

@@ -27,6 +27,7 @@ std::size_t display_width(std::string_view utf8);
 
 /// "160.3 ms", "12.4 us", "1.92 s": three significant digits or four, in the unit that suits.
 std::string duration(Ns ns);
+std::string duration(double ns);
 /// "64 KiB", "1.3 GiB".
 std::string bytes_text(double bytes);
 /// "71 %", "4.2 %", "0.3 %".
