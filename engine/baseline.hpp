@@ -27,7 +27,8 @@ struct Grid {
 
 /// What tells one training program from another, however fast it runs and in whatever precision.
 struct Program {
-  bool shown = false;              ///< false where whole graphs hide the kernels: nothing below is known then
+  bool shown = false;              ///< false where whole graphs hide the kernels: only the counts of graphs and kernels are known then
+  double graphs = 0, kernels = 0;  ///< a step
   double attention_blocks = 0;     ///< a step, forward and backward: runs of fused attention or of softmax between two GEMMs
   double written_out_blocks = 0;   ///< those of them that are softmax between GEMMs
   double gemms = 0;                ///< a step
@@ -37,7 +38,7 @@ struct Program {
 
 /// What a rule did on a report.
 struct RuleOutcome {
-  enum class State { looked, not_checked, failed } state = State::looked;
+  enum class State { looked, not_checked, not_recorded, failed } state = State::looked;  ///< not_recorded: for want of a source
   std::string reason;              ///< why it did not look, or how it failed
   std::string version;             ///< changes when the rule's text or its settings do
   double warns_from = 0;           ///< share of the step
@@ -54,7 +55,8 @@ struct Capture {
   std::string path, format, producer;
   std::vector<std::string> devices;             ///< "NVIDIA H200, 132 SMs, compute capability 9.0", sorted
   bool has_steps = false;
-  std::vector<std::string> lacking;             ///< sources that the recording left out
+  std::string selection;                        ///< the part that was analysed, "--range forward --device 1"; steps aside
+  std::map<std::string, Collected> sources;     ///< what the recording holds
   std::vector<std::string> problems;            ///< tables and rows that had to be left out on reading
   Program program;
   std::vector<Ns> step_ns;                      ///< the mean over devices, which wait for each other; evenly chosen where there are more than `most_steps`
@@ -76,7 +78,7 @@ Capture capture_of(const Analysis& analysis, const Facts& facts, const Report& r
 /// Captures of one program as a JSON object (schemas/baseline.schema.json).
 std::string render_baseline(const std::vector<Capture>& captures);
 
-/// Whether a file is a baseline rather than a report, by its first bytes.
+/// Whether a file is a baseline rather than a report: a JSON document that says so, whatever the order of its keys.
 bool is_baseline(const std::filesystem::path& path);
 
 /// Reads what render_baseline wrote. Throws Error where it is no baseline, a damaged one, or made by an analysis that measured otherwise.

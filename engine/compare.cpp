@@ -65,17 +65,19 @@ Difference difference(const Sample& before, const Sample& after, const Scale& sc
     d.p = mann_whitney_p(x, y);
     d.real = d.real && *d.p < settings.alpha;
     d.basis = fmt::format("{} {} against {}", x.size(), by_captures ? "captures" : "steps", y.size());
+    const bool by_ranks = d.real;
     if (by_steps) {
       // Steps of one capture share the state of its machine, so that they are more alike than captures are: the shift also has to stand out by
       // three standard errors of a difference of medians (1.2533 is what a median's is against a mean's).
       const double error = 1.2533 * std::hypot(spread(x) / std::sqrt(static_cast<double>(x.size())), spread(y) / std::sqrt(static_cast<double>(y.size())));
       d.real = d.real && std::abs(change) > 3 * error;
+      if (by_ranks && !d.real) d.basis += ", less than three standard errors";
     }
   } else if (scale.exact) {
     d.basis = "counted";
   } else {
     d.real = d.real && std::abs(d.effect) > settings.noise_floor;
-    d.basis = fmt::format("too few measurements for a test: below {} it is taken for noise", percent(settings.noise_floor));
+    d.basis = fmt::format("{} against {}, too few for a test: more than {} counts", x.size(), y.size(), percent(settings.noise_floor));
   }
   return d;
 }
@@ -132,7 +134,7 @@ std::vector<double> fact_steps(const Capture& c, const std::string& fact) {
 // A difference of a fact, or why there is none.
 std::variant<Difference, std::string> fact_difference(const std::vector<Capture>& before, const std::vector<Capture>& after, const std::string& fact, double least_effect, double step_before, const GateSettings& settings) {
   Unit unit = Unit::count;
-  for (const auto& [side, said] : {std::pair(&before, "in the baseline "), {&after, ""}})
+  for (const auto& [side, said] : {std::pair(&after, ""), {&before, "in the baseline "}})
     for (const Capture& c : *side) {
       const auto it = c.facts.find(fact);
       if (it == c.facts.end()) return fmt::format("{} is unknown {}", fact, *said ? "in the baseline" : "here");
@@ -143,10 +145,17 @@ std::variant<Difference, std::string> fact_difference(const std::vector<Capture>
     return sample(side, [&](const Capture& c) { return *c.facts.at(fact).value; }, [&](const Capture& c) { return fact_steps(c, fact); });
   };
   const Sample x = of(before), y = of(after);
-  Scale scale{least_effect, std::nullopt, fact.starts_with("account."), unit == Unit::count || unit == Unit::bytes};
+  // What the program itself decides does not vary from run to run.
+  const bool exact = fact == "kernels.per_step" || fact == "gemm.flops_per_step" || (fact.starts_with("copies.") && fact.ends_with("_bytes_per_step"));
+  Scale scale{least_effect, std::nullopt, fact.starts_with("account."), exact};
   // A share of next to nothing doubles without meaning anything: changes of parts of a step are relative to at least the minimum effect of it.
   if (fact.starts_with("account.")) scale.reference = std::max(std::abs(mean_of(x.captures)), settings.min_effect * (unit == Unit::ns ? step_before : 1));
-  return difference(x, y, scale, settings);
+  Difference d = difference(x, y, scale, settings);
+  // Steps tell whether it changed; by how much is told by the fact itself, which is not always their median.
+  d.before = median_of(x.captures), d.after = median_of(y.captures);
+  const double reference = scale.reference.value_or(std::abs(d.before));
+  d.effect = reference > 0 ? (d.after - d.before) / reference : d.after == d.before ? 0 : std::copysign(1e9, d.after - d.before);
+  return d;
 }
 
 // "2 x NVIDIA H200, 132 SMs"
@@ -195,12 +204,15 @@ std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<G
 // Why two captures are not of one program, or "".
 std::string other_program(const Program& a, const Program& b) {
   if (a.shown != b.shown) return fmt::format("the kernels inside CUDA graphs show in only one of the two; record both with --cuda-graph-trace=node");
-  if (!a.shown) return "";
+  if (differ(a.graphs, b.graphs, same_count)) return fmt::format("another program: {} CUDA graphs a step where the baseline has {}", count_text(b.graphs), count_text(a.graphs));
+  if (!a.shown) return differ(a.kernels, b.kernels, same_gemms) ? fmt::format("another program: {} kernels a step outside of CUDA graphs where the baseline has {}", count_text(b.kernels), count_text(a.kernels)) : "";
   if (differ(a.attention_blocks, b.attention_blocks, same_count))
     return fmt::format("another program: {} attention blocks a step where the baseline has {}", count_text(b.attention_blocks), count_text(a.attention_blocks));
   // Attention that is written out takes two GEMMs forward and four backward, three a block, which are none where it is fused.
   const double gemms_a = a.gemms - 3 * a.written_out_blocks, gemms_b = b.gemms - 3 * b.written_out_blocks;
-  if (differ(gemms_a, gemms_b, same_gemms)) return fmt::format("another program: {} GEMMs a step, attention aside, where the baseline has {}", count_text(gemms_b), count_text(gemms_a));
+  // Convolutions are GEMMs of as many kernels as their algorithm takes; the loss's grids then vouch for the program.
+  const bool convolutions = a.attention_blocks == 0 && grids_differ(a.grids, b.grids, true) == false;
+  if (differ(gemms_a, gemms_b, convolutions ? 0.4 : same_gemms)) return fmt::format("another program: {} GEMMs a step, attention aside, where the baseline has {}", count_text(gemms_b), count_text(gemms_a));
   if (a.flops && b.flops && differ(*a.flops, *b.flops, same_flops)) return fmt::format("another program: {:.3g} operations a step in GEMMs and attention where the baseline has {:.3g}", *b.flops, *a.flops);
   if (grids_differ(a.grids, b.grids, false).value_or(false)) return "another program: the GEMMs and attention kernels that both run have other grids, so shapes differ (batch, sequence or model)";
   if (grids_differ(a.grids, b.grids, true).value_or(false)) return "another program: the loss is computed over other grids, so it has another number of tokens or samples";
@@ -219,7 +231,7 @@ std::map<std::string, Held> held_findings(const std::vector<Capture>& captures) 
     for (const Finding& f : c.findings) by_fingerprint[f.fingerprint].push_back(&f);
   std::map<std::string, Held> held;
   for (auto& [fingerprint, list] : by_fingerprint) {
-    if (2 * list.size() <= captures.size()) continue;  // in half of them or fewer: it comes and goes
+    if (2 * list.size() <= captures.size()) continue;  // in half of them or fewer, it comes and goes
     std::sort(list.begin(), list.end(), [](const Finding* x, const Finding* y) { return x->recoverable_ns < y->recoverable_ns; });
     Held& h = held[fingerprint];
     h.finding = list[list.size() / 2];
@@ -228,12 +240,12 @@ std::map<std::string, Held> held_findings(const std::vector<Capture>& captures) 
   return held;
 }
 
-// What a rule did in most captures of a side; nothing where it was not among the rules.
+// What a rule did on a side, at its worst over the captures; nothing where it was not among the rules.
 const RuleOutcome* outcome_of(const std::vector<Capture>& captures, const std::string& rule) {
   const RuleOutcome* outcome = nullptr;
   for (const Capture& c : captures) {
     const auto it = c.rules.find(rule);
-    if (it != c.rules.end() && (!outcome || it->second.state != RuleOutcome::State::looked)) outcome = &it->second;
+    if (it != c.rules.end() && (!outcome || it->second.state > outcome->state)) outcome = &it->second;
   }
   return outcome;
 }
@@ -242,65 +254,97 @@ std::string side_text(const std::vector<Capture>& captures) {
   return captures.size() == 1 ? captures.front().path : fmt::format("{} captures, {} and on", captures.size(), captures.front().path);
 }
 
-// The findings of both sides, and what became of each.
-std::vector<FindingChange> finding_changes(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const Difference& step) {
-  const Severity fail_on = settings.fail_on.value_or(Severity::warning);
-  const bool longer = step.real && step.effect > 0, shorter = step.real && step.effect < 0;
-  const auto clear = [&](double ns, const RuleOutcome* rule) { return ns == 0 || (rule && ns >= clearly * rule->warns_from * std::max(step.before, step.after)); };
-  std::map<std::string, Held> was = held_findings(before);
-  const std::map<std::string, Held> is = held_findings(after);
+std::size_t captures_with(const std::vector<Capture>& captures, const std::string& fingerprint) {
+  return static_cast<std::size_t>(std::count_if(captures.begin(), captures.end(), [&](const Capture& c) {
+    return std::any_of(c.findings.begin(), c.findings.end(), [&](const Finding& f) { return f.fingerprint == fingerprint; });
+  }));
+}
+
+// The findings of both sides with what each costs, matched; nothing is judged yet.
+std::vector<FindingChange> matched_findings(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const Difference& step) {
+  const std::map<std::string, Held> was = held_findings(before), is = held_findings(after);
   std::map<std::string, std::string> partner;  // by fingerprint of now
   std::set<std::string> taken;
   for (const auto& [fingerprint, h] : is)
     if (was.contains(fingerprint)) partner[fingerprint] = fingerprint, taken.insert(fingerprint);
-  // What a finding is about may be named otherwise now (another kernel leads): the same rule's finding that is otherwise gone is then the same.
+  // What a finding is about may be named otherwise now (another kernel leads): the same rule's that is otherwise gone, and cost about as much, is the same.
   for (const auto& [fingerprint, h] : is) {
     if (partner.contains(fingerprint)) continue;
-    for (const auto& [other, w] : was)
-      if (!taken.contains(other) && w.finding->rule == h.finding->rule) {
-        partner[fingerprint] = other, taken.insert(other);
-        break;
-      }
+    const double ns = median_of(h.ns);
+    const auto far = [&](const Held& w) { return std::abs(median_of(w.ns) - ns); };
+    auto nearest = was.end();
+    for (auto w = was.begin(); w != was.end(); ++w)
+      if (!taken.contains(w->first) && w->second.finding->rule == h.finding->rule && (nearest == was.end() || far(w->second) < far(nearest->second))) nearest = w;
+    if (nearest != was.end() && far(nearest->second) <= std::max(ns, median_of(nearest->second.ns)) / 2) partner[fingerprint] = nearest->first, taken.insert(nearest->first);
   }
   std::vector<FindingChange> changes;
   for (const auto& [fingerprint, h] : is) {
-    FindingChange c{Change::same, *h.finding, true, 0, median_of(h.ns), false, false, ""};
-    const bool loud = h.finding->severity >= fail_on;
+    FindingChange c;
+    c.change = Change::fresh, c.finding = *h.finding, c.after_ns = median_of(h.ns);
     if (const auto p = partner.find(fingerprint); p != partner.end()) {
       const Held& w = was.at(p->second);
       c.before_ns = median_of(w.ns);
       const Difference d = difference({w.ns, {}}, {h.ns, {}}, {settings.min_effect, step.before, false, false}, settings);
       const bool beyond_noise = d.p ? d.real : std::abs(c.after_ns - c.before_ns) > std::max(settings.min_effect * step.before, settings.noise_floor * c.before_ns);
-      if (beyond_noise) c.change = c.after_ns > c.before_ns ? Change::worse : Change::better;
-      c.fails = c.change == Change::worse && loud && longer;
-      if (c.change == Change::worse && loud && !longer) c.why = "does not fail, since the step did not get longer";
-    } else {
-      c.change = Change::fresh;
-      const RuleOutcome *then = outcome_of(before, c.finding.rule), *now = outcome_of(after, c.finding.rule);
-      const auto untold = [&](std::string why) { c.change = Change::unknown, c.untold = loud, c.why = std::move(why); };
-      if (!then) untold("the baseline was made without this rule");
-      else if (now && then->version != now->version) untold("the rule or its options changed since the baseline was made");
-      else if (then->state == RuleOutcome::State::failed) untold("the rule failed on the baseline");
-      else if (then->state == RuleOutcome::State::not_checked && !longer) untold("the baseline could not be checked for it: " + then->reason);
-      else if (clear(c.after_ns, now) || longer) c.fails = loud;
-      else if (shorter) c.change = Change::unknown, c.why = "may have been there, a smaller share of a longer step";
-      else if (loud) c.why = "does not fail: the step did not get longer, and it is so close to its threshold that it may have been just below";
+      c.change = !beyond_noise ? Change::same : c.after_ns > c.before_ns ? Change::worse : Change::better;
     }
     changes.push_back(std::move(c));
   }
   for (const auto& [fingerprint, w] : was) {
     if (taken.contains(fingerprint)) continue;
-    FindingChange c{Change::gone, *w.finding, false, median_of(w.ns), 0, false, false, ""};
-    if (const RuleOutcome* now = outcome_of(after, c.finding.rule); !now) c.change = Change::unknown, c.why = "the rule was not asked this time";
-    else if (now->state != RuleOutcome::State::looked) c.change = Change::unknown, c.why = "could not be checked this time: " + now->reason;
-    else if (longer && !clear(c.before_ns, now)) c.change = Change::unknown, c.why = "may still be there, a smaller share of a longer step";
+    FindingChange c;
+    c.change = Change::gone, c.finding = *w.finding, c.present = false, c.before_ns = median_of(w.ns);
     changes.push_back(std::move(c));
+  }
+  // What only some of the captures show, and the baseline nowhere.
+  std::set<std::string> seen;
+  for (const Capture& capture : after)
+    for (const Finding& f : capture.findings) {
+      if (is.contains(f.fingerprint) || captures_with(before, f.fingerprint) > 0 || !seen.insert(f.fingerprint).second) continue;
+      FindingChange c;
+      c.change = Change::unknown, c.finding = f, c.after_ns = static_cast<double>(f.recoverable_ns);
+      changes.push_back(std::move(c));
+    }
+  return changes;
+}
+
+// Judges what came in, got worse or went. `longer` and `shorter`: whether the step did; `explained`: what is suppressed made it so.
+void judge_findings(std::vector<FindingChange>& changes, const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const Difference& step, bool longer, bool explained, bool shorter) {
+  const auto clear = [&](double ns, const RuleOutcome* rule) { return ns == 0 || (rule && ns >= clearly * rule->warns_from * std::max(step.before, step.after)); };
+  for (FindingChange& c : changes) {
+    const bool loud = c.finding.severity >= settings.fail_on.value_or(Severity::warning);
+    const RuleOutcome *then = outcome_of(before, c.finding.rule), *now = outcome_of(after, c.finding.rule);
+    const auto unknown = [&](std::string why) { c.change = Change::unknown, c.why = std::move(why); };
+    const auto untold = [&](std::string why) { unknown(std::move(why)), c.untold = loud; };
+    const std::size_t shown_by = captures_with(after, c.finding.fingerprint);
+    if (c.change == Change::worse && loud) {
+      c.fails = longer && !explained;
+      if (!longer) c.why = "does not fail, since the step did not get longer";
+    } else if (c.change == Change::unknown) {
+      const std::string why = fmt::format("shown by {} of {} captures", shown_by, after.size());
+      // One capture of many may have had bad luck.
+      if (3 * shown_by >= after.size() && clear(c.after_ns, now)) untold(why);
+      else unknown(why);
+    } else if (c.change == Change::fresh) {
+      if (!then) untold("the baseline was made without this rule");
+      else if (now && then->version != now->version) untold("the rule or its options changed since the baseline was made");
+      else if (then->state == RuleOutcome::State::failed) untold("the rule failed on the baseline");
+      else if (captures_with(before, c.finding.fingerprint) > 0) unknown("comes and goes in the captures of the baseline as well");
+      else if (then->state != RuleOutcome::State::looked) untold("the baseline could not be checked for it: " + then->reason);
+      else if (clear(c.after_ns, now) || (longer && !explained)) c.fails = loud;
+      else if (shorter) unknown("may have been there, a smaller share of a longer step");
+      else if (loud && !longer) c.why = "does not fail: the step did not get longer, and it is so close to its threshold that it may have been just below";
+    } else if (c.change == Change::gone) {
+      if (!now) unknown("the rule was not asked this time");
+      else if (now->state != RuleOutcome::State::looked) unknown("could not be checked this time: " + now->reason);
+      else if (shown_by > 0) unknown(fmt::format("shown by {} of {} captures", shown_by, after.size()));
+      else if (longer && !clear(c.before_ns, now)) unknown("may still be there, a smaller share of a longer step");
+    }
   }
   std::stable_sort(changes.begin(), changes.end(), [](const FindingChange& x, const FindingChange& y) {
     const auto key = [](const FindingChange& c) { return std::tuple(!c.fails, -std::abs(c.after_ns - c.before_ns), c.finding.severity == Severity::note, c.finding.rule, c.finding.subject); };
     return key(x) < key(y);
   });
-  return changes;
 }
 
 std::vector<CauseChange> account_changes(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const Difference& step) {
@@ -343,7 +387,8 @@ std::vector<FactChange> fact_changes(const std::vector<Capture>& before, const s
 }
 
 BudgetResult judge(const Budget& budget, const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const Difference& step) {
-  BudgetResult r{BudgetResult::State::kept, budget, Unit::count, {}, "", false};
+  BudgetResult r;
+  r.budget = budget;
   const auto known = after.front().facts.find(budget.fact);
   if (known == after.front().facts.end()) {
     std::vector<std::string> names;
@@ -351,36 +396,46 @@ BudgetResult judge(const Budget& budget, const std::vector<Capture>& before, con
     throw Error(fmt::format("{}: there is no fact '{}' with a number{}; `gh-advise facts` lists them", budget.where, budget.fact, did_you_mean(budget.fact, names)));
   }
   r.unit = known->second.unit;
-  // Absolute limits need no baseline; relative ones need both sides.
-  const bool relative = budget.max_increase || budget.max_decrease;
-  const auto& reference = relative ? before : after;
-  const auto d = fact_difference(reference, after, budget.fact, 0, step.before, settings);
-  if (const std::string* why = std::get_if<std::string>(&d)) {
-    r.state = BudgetResult::State::unknown, r.message = *why;
-    return r;
-  }
-  r.value = std::get<Difference>(d);
   const auto text = [&](double v) { return shown(v, r.unit); };
   const auto breaks = [&](const std::string& message) { r.state = BudgetResult::State::broken, r.message = message; };
-  if (budget.max && r.value.after > *budget.max) breaks(fmt::format("{} is {}; the budget is at most {}", budget.fact, text(r.value.after), text(*budget.max)));
-  if (budget.min && r.value.after < *budget.min) breaks(fmt::format("{} is {}; the budget is at least {}", budget.fact, text(r.value.after), text(*budget.min)));
-  // The change has to exceed the limit, and to be real.
-  for (const auto& [limit, sign] : {std::pair(budget.max_increase, 1.0), {budget.max_decrease, -1.0}})
-    if (limit && r.value.real && sign * r.value.effect > *limit)
-      breaks(fmt::format("{} is {} instead of {} ({}); the budget is at most {} {} ({})", budget.fact, text(r.value.after), text(r.value.before), change_text(r.value.effect), percent(*limit), sign > 0 ? "more" : "less", basis_text(r.value)));
-  if (r.state == BudgetResult::State::kept) {
-    r.message = relative ? fmt::format("{} is {}, before {}", budget.fact, text(r.value.after), text(r.value.before)) : fmt::format("{} is {}", budget.fact, text(r.value.after));
-    const double limit = r.value.effect > 0 ? budget.max_increase.value_or(1e300) : budget.max_decrease.value_or(1e300);
-    if (std::abs(r.value.effect) > limit) r.message += fmt::format(" ({}), which is no more than noise ({})", change_text(r.value.effect), basis_text(r.value));
+  // Absolute limits need no baseline; relative ones need both sides.
+  const bool relative = budget.max_increase || budget.max_decrease;
+  const auto here = fact_difference(after, after, budget.fact, 0, step.before, settings);
+  const auto change = relative ? fact_difference(before, after, budget.fact, 0, step.before, settings) : here;
+  if (const std::string* why = std::get_if<std::string>(&change)) r.state = BudgetResult::State::unknown, r.message = *why;
+  if (const Difference* d = std::get_if<Difference>(&here)) {
+    r.value = *d;
+    if (r.state == BudgetResult::State::kept) r.message = fmt::format("{} is {}", budget.fact, text(d->after));
+    if (budget.max && d->after > *budget.max) breaks(fmt::format("{} is {}; the budget is at most {}", budget.fact, text(d->after), text(*budget.max)));
+    if (budget.min && d->after < *budget.min) breaks(fmt::format("{} is {}; the budget is at least {}", budget.fact, text(d->after), text(*budget.min)));
+  }
+  if (const Difference* d = std::get_if<Difference>(&change); d && relative) {
+    r.value = *d;
+    if (r.state == BudgetResult::State::kept) r.message += fmt::format(", before {}", text(d->before));
+    // The change has to exceed the limit, and to be real.
+    for (const auto& [limit, sign] : {std::pair(budget.max_increase, 1.0), {budget.max_decrease, -1.0}}) {
+      if (!limit || sign * d->effect <= *limit) continue;
+      const char* more = sign > 0 ? "more" : "less";
+      if (d->real && budget.where.empty()) breaks(fmt::format("the step takes {} instead of {} ({}, {}); more than {} fails", text(d->after), text(d->before), change_text(d->effect), basis_text(*d), percent(*limit)));
+      else if (d->real) breaks(fmt::format("{} is {} instead of {} ({}); the budget is at most {} {} ({})", budget.fact, text(d->after), text(d->before), change_text(d->effect), percent(*limit), more, basis_text(*d)));
+      else if (r.state == BudgetResult::State::kept) r.message += fmt::format(" ({}), which is no more than noise ({})", change_text(d->effect), basis_text(*d));
+    }
   }
   r.fails = r.state == BudgetResult::State::broken && budget.severity >= settings.fail_on.value_or(Severity::warning);
   return r;
 }
 
-std::string headline(const Comparison& c) {
-  const std::string change = c.step.effect == 0 ? "" : fmt::format(" ({})", change_text(c.step.effect));
-  const std::string step = c.step.real ? fmt::format("the step takes {} instead of {}{}", duration(c.step.after), duration(c.step.before), change)
-                                       : fmt::format("the step takes {}, before {}{}, no more than noise", duration(c.step.after), duration(c.step.before), change);
+// "the step takes 49.7 ms instead of 47.4 ms (+5.0 %)"
+std::string step_text(const Comparison& c, const GateSettings& settings) {
+  const std::string now = duration(c.step.after), then = duration(c.step.before), change = change_text(c.step.effect);
+  if (c.step.effect == 0) return fmt::format("the step takes {}, as before", now);
+  if (c.step.real) return fmt::format("the step takes {} instead of {} ({})", now, then, change);
+  if (std::abs(c.step.effect) <= settings.min_effect) return fmt::format("the step takes {}, before {} ({}, too little to count)", now, then, change);
+  return fmt::format("the step takes {}, before {} ({}, which may be noise)", now, then, change);
+}
+
+std::string headline(const Comparison& c, const GateSettings& settings) {
+  const std::string step = step_text(c, settings);
   const auto rules = [&](auto wanted) {
     std::vector<std::string> names;
     for (const FindingChange& f : c.findings)
@@ -397,12 +452,15 @@ std::string headline(const Comparison& c) {
     part(rules([](const FindingChange& f) { return f.fails && f.change == Change::fresh; }), "came in", "came in");
     part(rules([](const FindingChange& f) { return f.fails && f.change == Change::worse; }), "got worse", "got worse");
     for (const BudgetResult& b : c.budgets)
-      if (b.fails && !b.budget.where.empty()) text += fmt::format("{} is over its budget; ", b.budget.fact);
+      if (b.fails && !b.budget.where.empty()) text += fmt::format("{} breaks its budget; ", b.budget.fact);
     return fmt::format("Regressed: {}{}.", text, step);
   }
   part(rules([&](const FindingChange& f) { return loud(f) && f.change == Change::gone; }), "is gone", "are gone");
   part(rules([&](const FindingChange& f) { return loud(f) && f.change == Change::better; }), "got better", "got better");
-  part(rules([](const FindingChange& f) { return f.change == Change::accepted; }), "is accepted", "are accepted");
+  std::vector<std::string> accepted = rules([](const FindingChange& f) { return f.change == Change::accepted; });
+  for (const BudgetResult& b : c.budgets)
+    if (b.state == BudgetResult::State::accepted) accepted.push_back(b.budget.where.empty() ? "the longer step" : b.budget.fact);
+  part(accepted, "is accepted", "are accepted");
   return fmt::format("Passes: {}{}.", text, step);
 }
 
@@ -465,13 +523,19 @@ std::vector<std::string> incomparable(const std::vector<Capture>& before, const 
   const auto add = [&](std::string reason) {
     if (!reason.empty() && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(std::move(reason));
   };
+  const auto state = [](const Capture& c, Source source) {
+    const auto it = c.sources.find(name_of(source));
+    return it == c.sources.end() ? Collected::unknown : it->second;
+  };
   for (const auto* side : {&before, &after})
     for (const Capture& c : *side) {
+      const Collected kernels = state(c, Source::kernels);
       if (c.step_ns.empty()) add(fmt::format("{} holds no GPU work; record it again", c.path));
-      else if (std::find(c.lacking.begin(), c.lacking.end(), name_of(Source::kernels)) != c.lacking.end()) add(fmt::format("{} holds no kernels; record it again with --trace=cuda", c.path));
+      else if (kernels != Collected::yes && kernels != Collected::nothing_happened) add(fmt::format("{} holds no kernels; record it again with --trace=cuda", c.path));
       else if (!c.has_steps) add(fmt::format("{} shows no training steps, and a whole recording is as long as it was recorded; mark them with ranges ([ranges] step), or choose a part with --range", c.path));
+      // What is wrong with a recording is not the merge's doing.
       for (const Finding& f : c.findings)
-        if (f.voids) add(fmt::format("{} is in doubt: {}", c.path, f.message));
+        if (f.voids || (f.category == "capture" && f.severity != Severity::note)) add(fmt::format("{} is in doubt: {}", c.path, f.message));
     }
   if (!reasons.empty()) return reasons;
   const Capture& first = before.front();
@@ -480,6 +544,12 @@ std::vector<std::string> incomparable(const std::vector<Capture>& before, const 
       if (&c == &first) continue;
       if (c.devices != first.devices) add(fmt::format("other GPUs: {} where the baseline has {}", gpus_text(c.devices), gpus_text(first.devices)));
       if (c.format != first.format) add(fmt::format("another profiler: {} where the baseline has {}; each slows a program in its own way", c.producer, first.producer));
+      if (c.selection != first.selection) add(fmt::format("another part of the report: {} where the baseline has {}", c.selection.empty() ? "all of it" : c.selection, first.selection.empty() ? "all of it" : first.selection));
+      // Every training run makes calls and waits, and marks what it always marks; without them causes and steps are told otherwise.
+      for (const Source source : {Source::calls, Source::ranges, Source::os_calls}) {
+        const bool here = state(c, source) == Collected::yes, there = state(first, source) == Collected::yes;
+        if (here != there) add(fmt::format("{} holds no {}, {} does; record both alike", here ? first.path : c.path, name_of(source), here ? c.path : first.path));
+      }
       add(other_program(first.program, c.program));
     }
   return reasons;
@@ -488,14 +558,14 @@ std::vector<std::string> incomparable(const std::vector<Capture>& before, const 
 Finding finding_of(const BudgetResult& b) {
   Finding f;
   f.rule = "budget", f.category = "gate", f.subject = b.budget.fact, f.severity = b.budget.severity, f.message = b.message + '.';
-  f.title = b.budget.where.empty() ? "The step became longer" : fmt::format("{} is over its budget", b.budget.fact);
+  f.title = b.budget.where.empty() ? "The step became longer" : fmt::format("{} breaks its budget", b.budget.fact);
   if (!b.budget.where.empty()) f.message += fmt::format(" The budget is set in {}.", b.budget.where);
   f.advice = {"Run `gh-advise diff` on both reports: it shows where the time went."};
   f.fingerprint = fingerprint(f);
   return f;
 }
 
-Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const std::vector<Suppression>& exceptions, const std::string& today) {
+Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings, const std::vector<Suppression>& suppressions, const std::string& today) {
   Comparison c;
   c.before = side_text(before), c.after = side_text(after);
   c.incomparable = incomparable(before, after);
@@ -503,19 +573,21 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   c.step = difference(step_sample(before), step_sample(after), {settings.min_effect, std::nullopt, false, false}, settings);
   c.account = account_changes(before, after, settings, c.step);
   c.kernels = kernel_changes(before, after);
-  c.findings = finding_changes(before, after, settings, c.step);
+  c.findings = matched_findings(before, after, settings, c.step);
   c.facts = fact_changes(before, after, settings, c.step);
 
-  const auto holds = [&](const Suppression& s) { return s.until.empty() || today <= s.until; };
-  const auto excepted = [&](const std::string& rule, const std::string& subject) {
-    return std::any_of(exceptions.begin(), exceptions.end(), [&](const Suppression& s) { return holds(s) && s.rule == rule && glob_match(s.subject, subject); });
+  // What costs more than was accepted is not what was accepted.
+  const auto suppressed = [&](const std::string& rule, const std::string& subject, double cost) {
+    return std::any_of(suppressions.begin(), suppressions.end(), [&](const Suppression& s) { return s.holds(today) && s.rule == rule && glob_match(s.subject, subject) && (!s.up_to || cost <= *s.up_to); });
   };
-  double accepted_ns = 0;  // what the accepted findings add to the step
+  double accepted_ns = 0;  // what is accepted adds to the step
   for (FindingChange& f : c.findings)
-    if (f.present && f.change != Change::better && excepted(f.finding.rule, f.finding.subject)) {
-      f.change = Change::accepted, f.fails = f.untold = false, f.why.clear();
+    if (f.present && f.change != Change::better && suppressed(f.finding.rule, f.finding.subject, f.after_ns)) {
       accepted_ns += std::max(0.0, f.after_ns - f.before_ns);
+      f.change = Change::accepted;
     }
+  const bool longer = c.step.real && c.step.effect > 0, explained = longer && accepted_ns > 0 && c.step.after - accepted_ns <= c.step.before * (1 + settings.min_effect);
+  judge_findings(c.findings, before, after, settings, c.step, longer, explained, c.step.real && c.step.effect < 0);
 
   std::vector<Budget> budgets = settings.budgets;
   if (std::none_of(budgets.begin(), budgets.end(), [](const Budget& b) { return b.fact == "step.median_ns" && b.max_increase; })) {
@@ -526,16 +598,17 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   for (const Budget& budget : budgets) {
     BudgetResult r = judge(budget, before, after, settings, c.step);
     if (r.state == BudgetResult::State::broken) {
-      const bool explained = budget.where.empty() && accepted_ns > 0 && c.step.after - accepted_ns <= c.step.before * (1 + *budget.max_increase);
-      if (explained) r.message += "; what was accepted explains it";
-      if (explained || excepted("budget", budget.fact)) r.state = BudgetResult::State::accepted, r.fails = false;
+      const bool by_accepted = explained && budget.where.empty();
+      if (by_accepted) r.message += "; what was accepted explains it";
+      else if (budget.where.empty() && accepted_ns > 0) r.message += fmt::format("; {} of it is accepted", duration(accepted_ns));
+      if (by_accepted || suppressed("budget", budget.fact, r.value.after)) r.state = BudgetResult::State::accepted, r.fails = false;
     }
     c.budgets.push_back(std::move(r));
   }
 
-  for (const Suppression& s : exceptions) {
+  for (const Suppression& s : suppressions) {
     SuppressionState state = SuppressionState::expired;
-    if (holds(s)) {
+    if (s.holds(today)) {
       const auto subject_fits = [&](const Finding& f) { return f.rule == s.rule && glob_match(s.subject, f.subject); };
       const bool used = std::any_of(c.findings.begin(), c.findings.end(), [&](const FindingChange& f) { return f.change == Change::accepted && subject_fits(f.finding); }) ||
                         std::any_of(c.budgets.begin(), c.budgets.end(), [&](const BudgetResult& b) { return b.state == BudgetResult::State::accepted && subject_fits(finding_of(b)); });
@@ -543,7 +616,7 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
       const bool looked = s.rule == "budget" || (outcome && outcome->state == RuleOutcome::State::looked);
       state = used ? SuppressionState::used : looked ? SuppressionState::unused : SuppressionState::not_checked;
     }
-    c.exceptions.emplace_back(s, state);
+    c.suppressions.emplace_back(s, state);
   }
 
   for (const FindingChange& f : c.findings)
@@ -554,32 +627,40 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   // What could be told before and cannot be now must not pass.
   std::vector<std::string> untold;
   for (const BudgetResult& b : c.budgets)
-    if (b.state == BudgetResult::State::unknown) untold.push_back(fmt::format("the budget of {} cannot be held: {}", b.budget.where, b.message));
+    if (b.state == BudgetResult::State::unknown && b.budget.severity >= settings.fail_on.value_or(Severity::warning)) untold.push_back(fmt::format("the budget of {} cannot be held: {}", b.budget.fact, b.message));
   std::map<std::string, std::vector<std::string>> blind;  // reason to rules
-  for (const auto& [id, then] : before.front().rules) {
-    const RuleOutcome* now = outcome_of(after, id);
-    if (then.state == RuleOutcome::State::looked && now && now->state == RuleOutcome::State::not_checked && now->reason.starts_with("needs ")) blind[now->reason].push_back(id);
-    if (now && now->state == RuleOutcome::State::failed) untold.push_back(fmt::format("rule {} failed: {}", id, now->reason));
+  for (const auto& [id, outcome] : after.front().rules) {
+    const RuleOutcome *then = outcome_of(before, id), *now = outcome_of(after, id);
+    if (now->state == RuleOutcome::State::failed) untold.push_back(fmt::format("rule {} failed: {}", id, now->reason));
+    if (then && then->state == RuleOutcome::State::looked && now->state == RuleOutcome::State::not_recorded) blind[now->reason].push_back(id);
   }
   for (const auto& [reason, ids] : blind) untold.push_back(fmt::format("the baseline was checked for {}, this capture could not be: {}", fmt::join(ids, ", "), reason));
+  const double too_much = 2 * settings.noise_floor;  // what may be noise and would be this much longer has to be measured again
+  if (!c.step.real && c.step.effect > too_much) untold.push_back(fmt::format("the step takes {} instead of {} ({}), which its measurements neither prove nor rule out ({}): record more captures", duration(c.step.after), duration(c.step.before), change_text(c.step.effect), basis_text(c.step)));
   for (const FindingChange& f : c.findings)
     if (f.untold) untold.push_back(fmt::format("whether {} is new: {}", f.finding.rule, f.why));
   c.incomparable.insert(c.incomparable.end(), untold.begin(), untold.end());
 
   if (comparable) {
+    std::set<std::string> problems;
+    for (const auto* side : {&before, &after})
+      for (const Capture& capture : *side)
+        for (const std::string& problem : capture.problems) problems.insert(fmt::format("{}: {}", capture.path, problem));
+    c.notes.insert(c.notes.end(), problems.begin(), problems.end());
     const Program &a = before.front().program, &b = after.front().program;
-    if (a.attention_blocks == 0 && !grids_differ(a.grids, b.grids, false) && !grids_differ(a.grids, b.grids, true))
-      c.notes.push_back("that both are the same program shows in no more than the number of GEMMs a step: they share no GEMM, attention or loss kernel");
+    if (a.shown && !grids_differ(a.grids, b.grids, false) && !grids_differ(a.grids, b.grids, true))
+      c.notes.push_back("that both are the same program shows in no more than the number of attention blocks and GEMMs a step: they share no kernel of GEMMs, attention or the loss");
+    if (!a.shown) c.notes.push_back("whole CUDA graphs hide the model's kernels: that both are the same program shows only in how many graphs, and kernels beside them, a step launches");
     const std::string then = before.front().producer, now = after.front().producer;
     if (then != now) c.notes.push_back(fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost", now, then));
-    if (!c.step.real && std::abs(c.step.effect) > settings.min_effect) c.notes.push_back(fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell", percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter", basis_text(c.step)));
+    if (!c.step.real && std::abs(c.step.effect) > settings.min_effect && c.step.effect <= too_much) c.notes.push_back(fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell", percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter", basis_text(c.step)));
     for (const BudgetResult& b : c.budgets)
       if (b.state == BudgetResult::State::broken && !b.fails) c.notes.push_back(b.message);
   } else {
     c.reasons.clear();
   }
   c.verdict = !comparable ? Verdict::cannot_tell : !c.reasons.empty() ? Verdict::regressed : !untold.empty() ? Verdict::cannot_tell : Verdict::passes;
-  c.headline = headline(c);
+  c.headline = headline(c, settings);
   return c;
 }
 

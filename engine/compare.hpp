@@ -75,12 +75,12 @@ struct Comparison {
   std::vector<KernelChange> kernels;       ///< by what the change costs or wins
   std::vector<FactChange> facts;           ///< whose change is real, account and steps aside
   std::vector<BudgetResult> budgets;
-  std::vector<std::pair<Suppression, SuppressionState>> exceptions;
+  std::vector<std::pair<Suppression, SuppressionState>> suppressions;
 };
 
-/// Compares. `exceptions` are the configuration's suppressions; `today` is a day like "2026-11-21".
+/// Compares. `suppressions` are the configuration's suppressions; `today` is a day like "2026-11-21".
 Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings,
-                   const std::vector<Suppression>& exceptions, const std::string& today);
+                   const std::vector<Suppression>& suppressions, const std::string& today);
 
 /// What makes captures incomparable: other GPUs, another program, nothing in them. Empty where nothing does.
 std::vector<std::string> incomparable(const std::vector<Capture>& before, const std::vector<Capture>& after);

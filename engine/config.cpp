@@ -21,6 +21,7 @@ const std::vector<ConfigKey> keys{
     {"suppress.subject", "string", "A glob for its subject; \"*\" where it is not given."},
     {"suppress.reason", "string", "Why. Required."},
     {"suppress.until", "date", "The last day on which it holds: 2026-12-31."},
+    {"suppress.up_to", "number", "What it may cost, in nanoseconds a step (of a budget: the fact's value); beyond that it counts again."},
     {"gate", "table", "[gate] sets what `gh-advise gate` takes for a regression."},
     {"gate.fail_on", "string", "Findings that came in and budgets that broke fail from this severity on; \"warning\" where it is not given."},
     {"gate.min_effect", "number", "The least difference that counts, as a share of the step (of the value itself for other facts); 0.03."},
@@ -30,7 +31,7 @@ const std::vector<ConfigKey> keys{
     {"budget.fact", "string", "The fact, as `gh-advise facts` names it."},
     {"budget.max", "number", "At most this, in the fact's own unit."},
     {"budget.min", "number", "At least this."},
-    {"budget.max_increase", "number", "At most this share more than the baseline: 0.05 is 5 %."},
+    {"budget.max_increase", "number", "At most this share more than the baseline: 0.05 is 5 %. Of step.median_ns it takes the place of the program's own limit."},
     {"budget.max_decrease", "number", "At most this share less than the baseline."},
     {"budget.severity", "string", "\"error\" where it is not given. Below gate.fail_on it is only told."},
     {"kernel_class", "list of tables", "[[kernel_class]] tells what the team's own kernels are; asked before the program's classes (schemas/kernels.toml)."},
@@ -102,7 +103,7 @@ void check_tables(const toml::table& table, std::string_view key, const std::str
     const toml::table* entry = item.as_table();
     if (!entry) throw Error(fmt::format("{}: write [[{}]] for each", at(path, item), key));
     check_keys(*entry, path, std::string(key));
-    if (!(*entry)[required] || !(*entry)[also]) throw Error(fmt::format("{}: [[{}]] needs '{}' and '{}'", at(path, item), key, required, also));
+    if (!(*entry)[required] || (!also.empty() && !(*entry)[also])) throw Error(fmt::format("{}: [[{}]] needs '{}'{}", at(path, item), key, required, also.empty() ? "" : fmt::format(" and '{}'", also)));
     if (also != "match") continue;
     // Classes become names of causes and facts.
     if (const auto name = (*entry)["class"].value<std::string>(); name && (name->empty() || name->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos))
@@ -117,7 +118,7 @@ void check_tables(const toml::table& table, std::string_view key, const std::str
 void read_gate(const toml::table& file, const std::string& path, GateSettings& gate) {
   const auto share = [&](const toml::table& table, const char* key, double least, double most) -> std::optional<double> {
     const auto value = table[key].value<double>();
-    if (value && !(*value >= least && *value <= most)) throw Error(fmt::format("{}: '{}' has to be between {} and {}", at(path, *table[key].node()), key, least, most));
+    if (value && !(*value >= least && *value <= most)) throw Error(fmt::format("{}: '{}' has to be between {} and {}: a share, as 0.05 for 5 %", at(path, *table[key].node()), key, least, most));
     return value;
   };
   if (const toml::table* table = file["gate"].as_table()) {
@@ -135,8 +136,9 @@ void read_gate(const toml::table& file, const std::string& path, GateSettings& g
       if (value && !std::isfinite(*value)) throw Error(fmt::format("{}: '{}' has to be finite", at(path, *entry[key].node()), key));
       return value;
     };
-    Budget b{printable(*entry["fact"].value<std::string>()), limit("max"), limit("min"), share(entry, "max_increase", 0, 1e9), share(entry, "max_decrease", 0, 1), Severity::error,
+    Budget b{printable(*entry["fact"].value<std::string>()), limit("max"), limit("min"), share(entry, "max_increase", 0, 1), share(entry, "max_decrease", 0, 1), Severity::error,
              fmt::format("{}:{}", path, entry.source().begin.line)};
+    if (b.max && b.min && *b.min > *b.max) throw Error(fmt::format("{}: 'min' is above 'max'", at(path, entry)));
     if (!b.max && !b.min && !b.max_increase && !b.max_decrease) throw Error(fmt::format("{}: a budget needs max, min, max_increase or max_decrease", at(path, entry)));
     if (const auto severity = entry["severity"].value<std::string>()) b.severity = parse_severity(*severity, at(path, *entry["severity"].node()));
     gate.budgets.push_back(std::move(b));
@@ -150,14 +152,24 @@ Config::~Config() = default;
 Config::Config(Config&&) noexcept = default;
 Config& Config::operator=(Config&&) noexcept = default;
 
-Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.string())) {
+namespace {
+
+std::string configuration_text(const std::filesystem::path& path) {
   // A directory can be opened and then reads as nothing, which would be taken for a configuration without settings.
-  if (std::error_code ec; std::filesystem::is_directory(path, ec)) throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", shown_path_));
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec) || std::filesystem::is_directory(path, ec)) throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", printable(path.string())));
+  return read_text(path);
+}
+
+}  // namespace
+
+Config::Config(const std::filesystem::path& path) : Config(configuration_text(path), path) {}
+
+Config::Config(const std::string& text, const std::filesystem::path& path) : shown_path_(printable(path.string())) {
   try {
-    table_ = std::make_unique<toml::table>(toml::parse_file(path.string()));
+    table_ = std::make_unique<toml::table>(toml::parse(text, path.string()));
   } catch (const toml::parse_error& e) {
     const auto& position = e.source().begin;
-    if (position.line == 0) throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", shown_path_));
     throw Error(fmt::format("{}:{}:{}: {}", shown_path_, position.line, position.column, printable(e.description())));
   }
   check_keys(*table_, shown_path_, "");
@@ -167,7 +179,7 @@ Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.s
   check_tables(*table_, "kernel_class", shown_path_, "class");
   check_tables(*table_, "gpu", shown_path_, "name");
   check_tables(*table_, "suppress", shown_path_, "rule", "reason");
-  check_tables(*table_, "budget", shown_path_, "fact", "fact");
+  check_tables(*table_, "budget", shown_path_, "fact", "");
   if (const toml::table* ranges = (*table_)["ranges"].as_table()) {
     check_keys(*ranges, shown_path_, "ranges");
     for (const auto& [key, value] : *ranges) strings(*ranges, key.str(), shown_path_);
@@ -177,7 +189,7 @@ Config::Config(const std::filesystem::path& path) : shown_path_(printable(path.s
     for (const toml::node& item : *list) {
       const toml::table& entry = *item.as_table();
       const auto text = [&](std::string_view key, const char* otherwise) { return printable(entry[key].value_or(std::string(otherwise))); };
-      Suppression s{text("rule", ""), text("subject", "*"), text("reason", ""), "", fmt::format("{}:{}", shown_path_, item.source().begin.line)};
+      Suppression s{text("rule", ""), text("subject", "*"), text("reason", ""), "", fmt::format("{}:{}", shown_path_, item.source().begin.line), entry["up_to"].value<double>()};
       if (const auto until = entry["until"].value<toml::date>()) s.until = fmt::format("{:04}-{:02}-{:02}", until->year, until->month, until->day);
       if (s.reason.find_first_not_of(' ') == std::string::npos) throw Error(fmt::format("{}: a suppression needs a reason", at(shown_path_, item)));
       suppressions.push_back(std::move(s));
@@ -196,7 +208,21 @@ std::string suppression_toml(const Suppression& s) {
   out << "[[suppress]]\n";
   for (const auto& [key, text] : {std::pair("rule", &s.rule), {"subject", &s.subject}, {"reason", &s.reason}}) out << key << " = " << toml::toml_formatter(toml::value<std::string>(*text)) << '\n';
   if (!s.until.empty()) out << "until = " << s.until << '\n';
+  if (s.up_to) out << "up_to = " << fmt::format("{}", *s.up_to) << '\n';
   return out.str();
+}
+
+std::string with_suppressions(const std::filesystem::path& path, const std::vector<Suppression>& suppressions) {
+  std::string text;
+  if (std::error_code ec; std::filesystem::exists(path, ec)) text = read_text(path);
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  for (const Suppression& s : suppressions) text += (text.empty() ? "" : "\n") + suppression_toml(s);
+  try {
+    Config(text, path);
+  } catch (const Error& e) {
+    throw Error(fmt::format("{}; nothing was written: add the suppression by hand", e.what()));
+  }
+  return text;
 }
 
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {

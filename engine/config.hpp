@@ -45,6 +45,7 @@ class Config {
  public:
   Config();                                                  ///< nothing set
   explicit Config(const std::filesystem::path& path);        ///< throws Error with file:line:column
+  Config(const std::string& text, const std::filesystem::path& path);  ///< the same of a text that stands, or will stand, in a file
   ~Config();
   Config(Config&&) noexcept;
   Config& operator=(Config&&) noexcept;
@@ -71,8 +72,12 @@ class Config {
   std::unique_ptr<toml::table> table_;
 };
 
-/// The lines of gh-advise.toml that except a finding: a [[suppress]] table.
+/// A suppression as a [[suppress]] table.
 std::string suppression_toml(const Suppression& suppression);
+
+/// Adds suppressions to a configuration, which is made where there is none, and returns its text as it then is; nothing is written. Throws
+/// Error where that would be no configuration.
+std::string with_suppressions(const std::filesystem::path& path, const std::vector<Suppression>& suppressions);
 
 /// The rules that `select` names by id or category (all when it is empty) and `ignore` does not. Throws Error with a suggestion for a
 /// name that no rule and no category has.

@@ -241,8 +241,7 @@ std::string render_config(const Config& config, const std::vector<Rule>& rules) 
       if (limit) s += fmt::format("{} = {}\n", key, *limit);
     s += fmt::format("severity = \"{}\"\n", name_of(b.severity));
   }
-  for (const Suppression& x : config.suppressions)
-    s += fmt::format("\n[[suppress]]{:<29}# {}\nrule = \"{}\"\nsubject = \"{}\"\nreason = \"{}\"\n{}", "", x.where, x.rule, x.subject, x.reason, x.until.empty() ? "" : "until = " + x.until + "\n");
+  for (const Suppression& x : config.suppressions) s += fmt::format("\n# {}\n{}", x.where, suppression_toml(x));
   const std::map<std::string, RuleSettings> settings = config.rule_settings(rules);
   for (const Rule& rule : rules) {
     const auto set = settings.find(rule.id);

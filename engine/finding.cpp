@@ -71,11 +71,17 @@ const char* name_of(SuppressionState s) {
   return names[static_cast<std::size_t>(s)];
 }
 
+std::string suppression_note(const Suppression& s, SuppressionState state) {
+  if (state == SuppressionState::expired) return fmt::format("{}: the suppression of {} expired after {}; fix it, or decide anew", s.where, s.rule, s.until);
+  if (state == SuppressionState::unused) return fmt::format("{}: the suppression of {} matches nothing any more; take it out", s.where, s.rule);
+  return "";
+}
+
 void suppress(Report& report, const std::vector<Suppression>& suppressions, const std::string& today) {
   for (const Suppression& s : suppressions) {
     SuppressionState state = SuppressionState::expired;
-    if (s.until.empty() || today <= s.until) {
-      const auto matches = [&](const Finding& f) { return f.rule == s.rule && glob_match(s.subject, f.subject); };
+    if (s.holds(today)) {
+      const auto matches = [&](const Finding& f) { return f.rule == s.rule && glob_match(s.subject, f.subject) && (!s.up_to || static_cast<double>(f.recoverable_ns) <= *s.up_to); };
       const auto first = std::stable_partition(report.findings.begin(), report.findings.end(), std::not_fn(matches));
       const bool looked = std::find(report.clean.begin(), report.clean.end(), s.rule) != report.clean.end() ||
                           std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return f.rule == s.rule; });

@@ -50,7 +50,11 @@ struct Finding {
   bool voids = false;                ///< it puts the report itself in doubt, and so comes first
 };
 
-struct NotChecked { std::string rule, reason, record_with; };
+/// A rule that could not look. `not_recorded`: for want of a source that it needs, rather than of anything to look at.
+struct NotChecked {
+  std::string rule, reason, record_with;
+  bool not_recorded = false;
+};
 struct Failed { std::string rule, error; };
 
 /// A finding that a team has decided to live with, for a reason and perhaps until a day.
@@ -60,6 +64,9 @@ struct Suppression {
   std::string reason;
   std::string until;                  ///< the last day on which it holds, "2026-12-31", or "" for good
   std::string where;                  ///< "gh-advise.toml:12"
+  std::optional<double> up_to;        ///< nanoseconds a step that it may cost; of a budget, the fact's value
+
+  bool holds(const std::string& today) const { return until.empty() || today <= until; }
 };
 
 /// What became of a suppression on one report. `unused`: its rule looked and found nothing that it would suppress.
@@ -75,6 +82,9 @@ struct Report {
   std::vector<Finding> suppressed;    ///< taken out of `findings`
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
 };
+
+/// "gh-advise.toml:3: the suppression of unfused-norm expired after 2026-11-20; fix it, or decide anew"; "" of one that is in use or was not looked at.
+std::string suppression_note(const Suppression& suppression, SuppressionState state);
 
 /// Takes what the team lives with out of the findings. `today` is a day like "2026-11-21".
 void suppress(Report& report, const std::vector<Suppression>& suppressions, const std::string& today);

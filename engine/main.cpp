@@ -143,9 +143,13 @@ std::vector<Output> outputs_of(const Options& o, const Formats& formats) {
     outputs.push_back({format, output.substr(equals + 1)});
   }
   if (!plain) outputs.push_back({o.format, to_stdout});
-  for (const Output& out : outputs)
-    for (const std::string& report : o.reports)
-      if (std::error_code ec; std::filesystem::equivalent(out.file, report, ec)) throw Error(fmt::format("--output {}: is the report itself; name another file", printable(out.file)));
+  std::vector<std::string> inputs = o.reports;
+  inputs.insert(inputs.end(), o.baselines.begin(), o.baselines.end());
+  for (auto out = outputs.begin(); out != outputs.end(); ++out) {
+    for (const std::string& input : inputs)
+      if (std::error_code ec; std::filesystem::equivalent(out->file, input, ec)) throw Error(fmt::format("--output {}: is what is read; name another file", printable(out->file)));
+    if (out->file != "/dev/null" && std::any_of(outputs.begin(), out, [&](const Output& other) { return other.file == out->file; })) throw Error(fmt::format("--output {}: is given twice; name another file", printable(out->file)));
+  }
   return outputs;
 }
 
@@ -213,11 +217,8 @@ class SuppressionsOfAll {
   }
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
-    for (const auto& [where, entry] : states_) {
-      const auto& [s, state] = entry;
-      if (state == SuppressionState::expired) notes.push_back(fmt::format("{}: the suppression of {} expired after {}; fix it, or decide anew", where, s.rule, s.until));
-      if (state == SuppressionState::unused) notes.push_back(fmt::format("{}: the suppression of {} matches nothing any more; take it out", where, s.rule));
-    }
+    for (const auto& [where, entry] : states_)
+      if (const std::string note = suppression_note(entry.first, entry.second); !note.empty()) notes.push_back(note);
     return notes;
   }
 
@@ -229,7 +230,8 @@ class SuppressionsOfAll {
 template <class Render>
 void write_outputs(const std::vector<Output>& outputs, Render render) {
   for (const Output& output : outputs)
-    if (const std::string text = render(output); !text.empty()) write(text, output.file);
+    // Annotations may be none, and then those of the last run must go; a report that could not be made leaves what was there.
+    if (const std::string text = render(output); !text.empty() || (output.format == "github" && output.file != to_stdout)) write(text, output.file);
 }
 
 std::string render_ci(const std::string& format, const CiResult& result) {
@@ -294,20 +296,28 @@ int check(const Options& o) {
 // Reads and judges reports for comparison; a baseline stands for the captures that it was made of.
 class Capturer {
  public:
-  Capturer(const Setup& setup, const Options& o, std::size_t reports) : setup_(setup), rules_(setup.rules(o)), settings_(setup.config.rule_settings(setup.all_rules)), selection_(selection_of(o)), progress_(reports) {}
-  const std::vector<Rule>& rules() const { return rules_; }
+  Capturer(const Setup& setup, const Options& o, std::size_t reports) : setup_(setup), rules_(setup.rules(o)), settings_(setup.config.rule_settings(setup.all_rules)), selection_(selection_of(o)), progress_(reports) {
+    for (const auto& [name, value] : {std::pair("--range", o.range.value_or("")), {"--device", o.device ? std::to_string(*o.device) : ""}, {"--rank", o.rank ? std::to_string(*o.rank) : ""}})
+      if (!value.empty()) selected_ += fmt::format("{}{} {}", selected_.empty() ? "" : " ", name, printable(value));
+  }
 
-  std::vector<Capture> read(const std::vector<std::string>& paths, bool baselines_too) {
+  enum class Wanted { reports, baselines_too };
+  std::vector<Capture> read(const std::vector<std::string>& paths, Wanted wanted) {
     std::vector<Capture> captures;
-    for (const std::string& path : paths) {
-      progress_.say("reading " + printable(path), done_++);
-      if (baselines_too && is_baseline(path)) {
-        for (Capture& c : read_baseline(path)) captures.push_back(std::move(c));
+    for (auto path = paths.begin(); path != paths.end(); ++path) {
+      std::error_code ec;
+      if (path->empty()) throw Error("an empty name is no report");
+      if (std::any_of(paths.begin(), path, [&](const std::string& other) { return std::filesystem::equivalent(other, *path, ec); })) throw Error(fmt::format("{}: is named twice; a capture counts once", printable(*path)));
+      progress_.say("reading " + printable(*path), done_++);
+      if (is_baseline(*path)) {
+        if (wanted == Wanted::reports) throw Error(fmt::format("{}: is a baseline; a report is wanted here", printable(*path)));
+        for (Capture& c : read_baseline(*path)) captures.push_back(std::move(c));
         continue;
       }
-      const Analysis analysis = setup_.analyse(path, selection_);
+      const Analysis analysis = setup_.analyse(*path, selection_);
       const Facts facts(analysis);
       captures.push_back(capture_of(analysis, facts, evaluate(rules_, analysis, facts, settings_), rules_, settings_));
+      captures.back().selection = selected_;
     }
     return captures;
   }
@@ -317,6 +327,7 @@ class Capturer {
   std::vector<Rule> rules_;
   std::map<std::string, RuleSettings> settings_;
   Selection selection_;
+  std::string selected_;
   Progress progress_;
   std::size_t done_ = 0;
 };
@@ -324,49 +335,54 @@ class Capturer {
 int make_baseline(const Options& o) {
   const Setup setup(o);
   if (o.outputs.size() != 1) throw Error("baseline writes one file: --output baseline.json");
-  outputs_of(o, {"json"});
-  std::vector<Capture> captures = Capturer(setup, o, o.reports.size()).read(o.reports, false);
+  const Output output = outputs_of(o, {"json"}).front();
+  const std::vector<Capture> captures = Capturer(setup, o, o.reports.size()).read(o.reports, Capturer::Wanted::reports);
   // What nothing can be compared with must not become what everything is compared with.
   if (const auto reasons = incomparable(captures, captures); !reasons.empty()) throw Error(fmt::format("no baseline was written: {}", fmt::join(reasons, "; ")));
-  write(render_baseline(captures), o.outputs.front());
-  fmt::print(stderr, "gh-advise: {} of {} written to {}\n", captures.size() == 1 ? "a baseline" : fmt::format("a baseline of {} captures,", captures.size()), printable(o.reports.front()), printable(o.outputs.front()));
+  write(render_baseline(captures), output.file);
+  std::vector<Ns> steps;
+  for (const Capture& c : captures) steps.push_back(median(c.step_ns));
+  const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+  const double spread = static_cast<double>(*most - *least) / static_cast<double>(*least);
+  if (spread > setup.config.gate.noise_floor) fmt::print(stderr, "gh-advise: note: the step takes {} in one capture and {} in another; is each of them what main comes to?\n", duration(*least), duration(*most));
+  fmt::print(stderr, "gh-advise: a baseline of {} written to {}\n", captures.size() == 1 ? printable(o.reports.front()) : fmt::format("{} captures", captures.size()), printable(output.file));
   return done;
 }
 
-// The exceptions that --accept asks for: of what came in, got worse or broke.
+// The suppressions that --accept asks for: of what came in, got worse, may have come in, or broke its budget. They hold up to a fifth more than
+// it costs now.
 std::vector<Suppression> accepted(const Options& o, const Comparison& c) {
-  std::vector<Suppression> exceptions;
-  std::vector<std::string> known;
-  const auto consider = [&](const Finding& f, bool wanted) {
-    exceptions.push_back({f.rule, f.subject, o.reason, o.until, ""});
-    if (!wanted) exceptions.pop_back();
+  constexpr double headroom = 1.2;
+  std::vector<Suppression> suppressions;
+  std::vector<std::string> ids = o.accept, known;
+  const auto consider = [&](const Finding& f, const std::string& name, double cost) {
+    known.push_back(name);
+    bool wanted = false;
+    for (std::string& id : ids)
+      if (id == name || id == f.fingerprint) wanted = true;
+    if (wanted) suppressions.push_back({f.rule, f.subject, printable(o.reason), o.until, "", cost > 0 ? std::optional(std::round(cost * headroom)) : std::nullopt});
+    return wanted;
   };
-  for (const std::string& id : o.accept) {
-    const std::size_t before = exceptions.size();
-    for (const FindingChange& f : c.findings) {
-      if (f.change != Change::fresh && f.change != Change::worse && f.change != Change::unknown) continue;
-      known.push_back(f.finding.rule);
-      consider(f.finding, id == f.finding.rule || id == f.finding.fingerprint);
+  std::map<std::string, bool> used;
+  const auto use = [&](const Finding& f, const std::string& name) {
+    for (const std::string& id : ids)
+      if (id == name || id == f.fingerprint) used[id] = true;
+  };
+  for (const FindingChange& f : c.findings)
+    if (f.present && (f.change == Change::fresh || f.change == Change::worse || f.untold) && consider(f.finding, f.finding.rule, f.after_ns)) use(f.finding, f.finding.rule);
+  for (const BudgetResult& b : c.budgets)
+    if (b.state == BudgetResult::State::broken) {
+      // A fraction is not rounded, and one that fell below its limit is accepted however far it falls.
+      const Finding f = finding_of(b);
+      if (consider(f, b.budget.fact, 0)) {
+        use(f, b.budget.fact);
+        if (b.value.effect > 0) suppressions.back().up_to = b.value.after * headroom;
+      }
     }
-    for (const BudgetResult& b : c.budgets) {
-      if (b.state != BudgetResult::State::broken) continue;
-      known.push_back(b.budget.fact);
-      consider(finding_of(b), id == b.budget.fact || id == finding_of(b).fingerprint);
-    }
-    if (exceptions.size() == before)
+  for (const std::string& id : ids)
+    if (!used[id])
       throw Error(fmt::format("--accept {}: nothing of that name came in, got worse or broke its budget{}", printable(id), known.empty() ? "" : fmt::format("; these did: {}", fmt::join(known, ", "))));
-  }
-  return exceptions;
-}
-
-// Adds exceptions to the configuration, which is made where there is none, and reads it again.
-Config with_exceptions(const std::string& path, const std::vector<Suppression>& exceptions) {
-  std::string text;
-  if (std::error_code ec; std::filesystem::exists(path, ec)) text = read_text(path);
-  if (!text.empty() && !text.ends_with('\n')) text += '\n';
-  for (const Suppression& s : exceptions) text += (text.empty() ? "" : "\n") + suppression_toml(s);
-  write(text, path);
-  return Config(path);
+  return suppressions;
 }
 
 void check_accept_options(const Options& o) {
@@ -376,10 +392,10 @@ void check_accept_options(const Options& o) {
   }
   if (o.reason.find_first_not_of(' ') == std::string::npos) throw Error("--accept needs --reason TEXT: whoever reads the configuration wants to know why");
   if (o.until.empty()) return;
-  int year = 0;
-  unsigned month = 0, day = 0;
-  const bool shaped = o.until.size() == 10 && std::sscanf(o.until.c_str(), "%4d-%2u-%2u", &year, &month, &day) == 3 && std::count(o.until.begin(), o.until.end(), '-') == 2;
-  if (!shaped || !std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)).ok()) throw Error(fmt::format("--until {}: give a day, as in 2026-12-31", printable(o.until)));
+  const auto digits = [&](std::size_t at, std::size_t n) { return o.until.find_first_not_of("0123456789", at) == (at + n < o.until.size() ? at + n : std::string::npos) ? std::atoi(o.until.substr(at, n).c_str()) : -1; };
+  const bool shaped = o.until.size() == 10 && o.until[4] == '-' && o.until[7] == '-' && digits(0, 4) >= 0 && digits(5, 2) >= 0 && digits(8, 2) >= 0;
+  if (!shaped || !std::chrono::year_month_day(std::chrono::year(digits(0, 4)), std::chrono::month(static_cast<unsigned>(digits(5, 2))), std::chrono::day(static_cast<unsigned>(digits(8, 2)))).ok())
+    throw Error(fmt::format("--until {}: give a day, as in 2026-12-31", printable(o.until)));
   if (o.until < today()) throw Error(fmt::format("--until {}: is past", o.until));
 }
 
@@ -389,39 +405,40 @@ int gate(const Options& o) {
   const std::vector<Output> outputs = outputs_of(o, ci_formats);
   GateSettings settings = setup.config.gate;
   if (!o.fail_on.empty()) settings.fail_on = parse_severity(o.fail_on, "--fail-on");
-  std::vector<Suppression> exceptions = setup.config.suppressions;
   Comparison c;
   std::vector<Capture> after;
-  std::vector<Rule> rules = setup.rules(o);
   std::string unreadable;
   try {
     Capturer capturer(setup, o, o.reports.size() + o.baselines.size());
-    const std::vector<Capture> before = capturer.read(o.baselines, true);
-    after = capturer.read(o.reports, false);
-    c = compare(before, after, settings, exceptions, today());
+    const std::vector<Capture> before = capturer.read(o.baselines, Capturer::Wanted::baselines_too);
+    after = capturer.read(o.reports, Capturer::Wanted::reports);
+    c = compare(before, after, settings, setup.config.suppressions, today());
     if (!o.accept.empty()) {
+      if (c.verdict == Verdict::cannot_tell && c.reasons.empty() && !incomparable(before, after).empty()) throw Error(fmt::format("--accept: nothing can be compared: {}", c.incomparable.front()));
       const std::string path = setup.config_path.empty() ? "gh-advise.toml" : setup.config_path;
       const std::vector<Suppression> added = accepted(o, c);
-      exceptions = with_exceptions(path, added).suppressions;
+      const std::string text = with_suppressions(path, added);
+      write(text, path);
       for (const Suppression& s : added) fmt::print(stderr, "gh-advise: accepted {}, {}: written to {}\n", s.rule, s.subject, printable(path));
-      c = compare(before, after, settings, exceptions, today());
+      c = compare(before, after, settings, Config(text, path).suppressions, today());
     }
   } catch (const Error& e) {
-    if (!o.accept.empty() || outputs.size() == 1) throw;
     // CI looks at what was written, also where nothing could be judged.
+    const bool only_text = std::all_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format == "text" && out.file == to_stdout; });
+    if (!o.accept.empty() || only_text) throw;
     unreadable = e.what();
     c.verdict = Verdict::cannot_tell, c.incomparable = {unreadable}, c.headline = fmt::format("Cannot tell: {}.", unreadable);
-    c.before = fmt::format("{}", fmt::join(o.baselines, ", ")), c.after = fmt::format("{}", fmt::join(o.reports, ", "));
+    c.before = printable(fmt::format("{}", fmt::join(o.baselines, ", "))), c.after = printable(fmt::format("{}", fmt::join(o.reports, ", ")));
   }
-  const CiResult result = ci_result(c, after, rules);
+  const CiResult result = ci_result(c, after, setup.rules(o));
   write_outputs(outputs, [&](const Output& output) {
     if (output.format == "text") return render_comparison_text(c, Detail::verdict, style_of(output));
     if (output.format == "json") return render_comparison_json(c);
     if (output.format == "markdown") return render_comparison_markdown(c);
     return render_ci(output.format, result);
   });
-  for (const auto& [s, state] : c.exceptions)
-    if (state == SuppressionState::expired || state == SuppressionState::unused) fmt::print(stderr, "gh-advise: note: exception {}\n", exception_text(s, state));
+  for (const auto& [s, state] : c.suppressions)
+    if (const std::string note = suppression_note(s, state); !note.empty()) fmt::print(stderr, "gh-advise: note: {}\n", note);
   if (!unreadable.empty()) fmt::print(stderr, "gh-advise: {}\n", unreadable);
   return c.verdict == Verdict::passes ? done : c.verdict == Verdict::regressed ? threshold_met : could_not;
 }
@@ -432,8 +449,8 @@ int diff(const Options& o) {
   Comparison c;
   {
     Capturer capturer(setup, o, 2);
-    const std::vector<Capture> before = capturer.read({o.reports.front()}, true), after = capturer.read({o.reports.back()}, true);
-    c = compare(before, after, setup.config.gate, setup.config.suppressions, today());
+    const std::vector<Capture> before = capturer.read({o.reports.front()}, Capturer::Wanted::baselines_too), after = capturer.read({o.reports.back()}, Capturer::Wanted::baselines_too);
+    c = compare(before, after, {}, {}, today());
   }
   write_outputs(outputs, [&](const Output& output) {
     return output.format == "json" ? render_comparison_json(c) : output.format == "markdown" ? render_comparison_markdown(c) : render_comparison_text(c, Detail::everything, style_of(output));
@@ -569,7 +586,7 @@ int run(int argc, char** argv) {
   gate_command->add_option("--baseline", o.baselines, "What `gh-advise baseline` wrote, or a report (several times)")->type_name("FILE")->required()->allow_extra_args(false);
   printing(gate_command, ci_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
   gate_command->add_option("--fail-on", o.fail_on, "Findings that came in and budgets that broke fail from this severity on: error, warning (unless set) or note")->type_name("SEVERITY");
-  gate_command->add_option("--accept", o.accept, "Write an exception into the configuration: for a rule that came in or got worse, one finding's fingerprint, or a budget's fact")->type_name("ID")->allow_extra_args(false);
+  gate_command->add_option("--accept", o.accept, "Write an exception into the configuration: for a rule that came in or got worse, one finding's fingerprint, or a budget's fact")->delimiter(',')->type_name("ID")->allow_extra_args(false);
   gate_command->add_option("--reason", o.reason, "Why it is accepted")->type_name("TEXT");
   gate_command->add_option("--until", o.until, "The last day on which it is: 2026-12-31; for good where it is not given")->type_name("DATE");
 

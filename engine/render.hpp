@@ -31,14 +31,14 @@ std::string render_comparison_text(const Comparison& comparison, Detail detail, 
 std::string render_comparison_json(const Comparison& comparison);
 std::string render_comparison_markdown(const Comparison& comparison);
 /// An exception and what became of it, in a line.
-std::string exception_text(const Suppression& suppression, SuppressionState state);
+std::string suppression_text(const Suppression& suppression, SuppressionState state);
 
 /// A finding as a CI system shows it.
 struct CiFinding {
   Finding finding;
   std::string report;            ///< path of the report that shows it
   std::optional<Change> change;  ///< where it was compared with a baseline
-  bool fails = false, untold = false;
+  bool fails = false;
 };
 
 /// A report that was checked.

@@ -82,17 +82,18 @@ std::string xml(std::string_view text) {
 }  // namespace
 
 void CiResult::add(const Analysis& analysis, const Report& report, std::optional<Severity> fail_on) {
-  for (const Finding& f : report.findings) findings.push_back({f, analysis.trace.path, std::nullopt, fail_on && f.severity >= *fail_on, false});
+  for (const Finding& f : report.findings) findings.push_back({f, analysis.trace.path, std::nullopt, fail_on && f.severity >= *fail_on});
   CiReport of{analysis.trace.path, analysis.has_steps() ? fmt::format("{} steps of {} (median)", analysis.step_count(), duration(median(analysis.step_lengths()))) : "no training steps were found", {}};
   for (const std::string& cause : analysis.account.causes)
     if (const double fraction = analysis.total_ns() > 0 ? static_cast<double>(analysis.account.total_ns(cause)) / static_cast<double>(analysis.total_ns()) : 0; fraction >= 0.005) of.account.emplace_back(cause, fraction);
   std::stable_sort(of.account.begin(), of.account.end(), [](const auto& x, const auto& y) { return x.second > y.second; });
   reports.push_back(std::move(of));
+  for (const Rule& rule : rules) outcomes[rule.id];
   const auto worsen = [&](const std::string& rule, RuleOutcome::State state, const std::string& reason) {
     RuleOutcome& outcome = outcomes[rule];
     if (state > outcome.state) outcome.state = state, outcome.reason = reason;
   };
-  for (const NotChecked& n : report.not_checked) worsen(n.rule, RuleOutcome::State::not_checked, n.reason);
+  for (const NotChecked& n : report.not_checked) worsen(n.rule, n.not_recorded ? RuleOutcome::State::not_recorded : RuleOutcome::State::not_checked, n.reason);
   for (const Failed& f : report.failed) worsen(f.rule, RuleOutcome::State::failed, f.error);
 }
 
@@ -100,11 +101,15 @@ CiResult ci_result(const Comparison& c, const std::vector<Capture>& after, const
   CiResult r;
   r.verdict = c.verdict, r.headline = c.headline, r.rules = rules, r.errors = c.incomparable;
   const std::string report = after.empty() ? c.after : after.front().path;
-  for (const BudgetResult& b : c.budgets) {
-    if (b.state == BudgetResult::State::broken) r.findings.push_back({finding_of(b), report, Change::fresh, b.fails && c.verdict != Verdict::cannot_tell, false});
-    else if (b.state != BudgetResult::State::unknown) r.kept_budgets.push_back(b.budget.fact);
+  // Where nothing can be told, only that is shown.
+  if (c.verdict != Verdict::cannot_tell) {
+    for (const BudgetResult& b : c.budgets) {
+      if (b.state == BudgetResult::State::broken) r.findings.push_back({finding_of(b), report, Change::fresh, b.fails});
+      else if (b.state != BudgetResult::State::unknown) r.kept_budgets.push_back(b.budget.fact);
+    }
+    for (const FindingChange& f : c.findings)
+      if (f.present || f.change == Change::gone) r.findings.push_back({f.finding, report, f.change, f.fails});
   }
-  for (const FindingChange& f : c.findings) r.findings.push_back({f.finding, report, f.change, f.fails && c.verdict != Verdict::cannot_tell, f.untold});
   for (const Capture& capture : after)
     for (const auto& [id, outcome] : capture.rules) {
       RuleOutcome& worst = r.outcomes[id];
@@ -137,10 +142,10 @@ std::string render_sarif(const CiResult& result) {
     const double rank = f.finding.voids ? 100 : worth > 0 ? worth : f.finding.severity == Severity::error ? 75 : f.finding.severity == Severity::warning ? 50 : 10;
     const bool present = is_present(f);
     Json item{{"ruleId", f.finding.rule}, {"ruleIndex", index.at(f.finding.rule)}, {"kind", present ? "fail" : "pass"}, {"level", present ? name_of(f.finding.severity) : "none"}, {"message", {{"text", full_text(f)}}},
-              {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", uri_of(place.file)}}}, {"region", {{"startLine", place.line}}}}}}}}, {"partialFingerprints", {{"ghAdvise/v1", f.finding.fingerprint}}}, {"rank", rank}};
+              {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", uri_of(place.file)}}}, {"region", {{"startLine", place.line}}}}}}}}, {"partialFingerprints", {{"ghAdvise/v1", f.finding.fingerprint}, {"primaryLocationLineHash", f.finding.fingerprint + ":1"}}}, {"rank", std::min(rank, 100.0)}};
     if (f.change) {
       const Change c = *f.change;
-      item["baselineState"] = c == Change::fresh ? "new" : c == Change::gone ? "absent" : c == Change::worse || c == Change::better ? "updated" : c == Change::unknown && f.untold ? "new" : "unchanged";
+      item["baselineState"] = c == Change::fresh ? "new" : c == Change::gone ? "absent" : c == Change::worse || c == Change::better ? "updated" : "unchanged";
       if (c == Change::accepted) item["suppressions"] = {{{"kind", "external"}, {"status", "accepted"}}};
     }
     item["properties"] = {{"subject", f.finding.subject}, {"recoverable_ns", f.finding.recoverable_ns}, {"recoverable_fraction", f.finding.recoverable_fraction}, {"fails", f.fails}};
@@ -204,9 +209,10 @@ std::string render_junit(const CiResult& result) {
   for (const Rule& r : result.rules) {
     std::string body = bodies(r.id, "");
     const auto outcome = result.outcomes.find(r.id);
-    if (body.empty() && outcome != result.outcomes.end()) {
+    if (outcome == result.outcomes.end()) ++skipped, body = "      <skipped message=\"no report could be read\"/>\n";
+    else if (body.empty()) {
       if (outcome->second.state == RuleOutcome::State::failed) ++errors, body = fmt::format("      <error message=\"{}\"/>\n", xml(outcome->second.reason));
-      if (outcome->second.state == RuleOutcome::State::not_checked) ++skipped, body = fmt::format("      <skipped message=\"{}\"/>\n", xml(outcome->second.reason));
+      if (outcome->second.state == RuleOutcome::State::not_checked || outcome->second.state == RuleOutcome::State::not_recorded) ++skipped, body = fmt::format("      <skipped message=\"{}\"/>\n", xml(outcome->second.reason));
     }
     test(r.category, r.id, body);
   }

@@ -30,7 +30,7 @@ const char* state_name(BudgetResult::State s) {
 
 }  // namespace
 
-std::string exception_text(const Suppression& s, SuppressionState state) {
+std::string suppression_text(const Suppression& s, SuppressionState state) {
   const std::string what = fmt::format("{}{}: {}{} ({})", s.rule, s.subject == "*" ? "" : ", " + s.subject, s.reason, s.until.empty() ? "" : ", until " + s.until, s.where);
   switch (state) {
     case SuppressionState::expired: return "expired: " + what;
@@ -43,18 +43,20 @@ std::string exception_text(const Suppression& s, SuppressionState state) {
 std::string render_comparison_text(const Comparison& c, Detail detail, const TextStyle& style) {
   const Paint paint(style);
   const bool all = detail == Detail::everything;
-  std::string out = wrapped(paint.verdict(c.verdict == Verdict::passes, c.headline), style.width, 0) + '\n';
+  // A difference is for people who judge themselves.
+  std::string out = all ? "" : wrapped(paint.verdict(c.verdict == Verdict::passes, c.headline), style.width, 0) + '\n';
   out += wrapped(fmt::format("before: {}", c.before), style.width, 8) + '\n' + wrapped(fmt::format("now:    {}", c.after), style.width, 8) + '\n';
   const auto list = [&](const char* title, const std::vector<std::string>& items) {
     if (items.empty()) return;
     out += '\n' + paint.bold(title) + '\n';
     for (const std::string& item : items) out += "  - " + wrapped(item, style.width, 4) + '\n';
   };
-  list("Why it fails", c.reasons);
+  if (!all) list("Why it fails", c.reasons);
   list("What cannot be compared", c.incomparable);
+  if (c.step.basis.empty()) return out;  // nothing could be read
 
   out += '\n' + paint.bold("The step") + '\n';
-  out += "  " + wrapped(fmt::format("{} -> {}, {}{} ({})", duration(c.step.before), duration(c.step.after), change_text(c.step.effect), c.step.real ? "" : ", no more than noise", basis_text(c.step)), style.width, 2) + '\n';
+  out += "  " + wrapped(fmt::format("{} -> {}, {}{} ({})", duration(c.step.before), duration(c.step.after), change_text(c.step.effect), c.step.real || c.step.effect == 0 ? "" : ", which does not count", basis_text(c.step)), style.width, 2) + '\n';
 
   std::size_t label_width = 20;
   for (const CauseChange& cause : c.account)
@@ -73,7 +75,7 @@ std::string render_comparison_text(const Comparison& c, Detail detail, const Tex
     const std::string state = f.fails ? paint.severity(Severity::error, padded(name_of(f.change), 8)) : padded(name_of(f.change), 8);
     const std::string worth = worth_text(f);
     lines += fmt::format("  {} {} {}\n", state, padded(name_of(f.finding.severity), 7), wrapped(fmt::format("{}: {}{}{}", f.finding.rule, f.finding.title, worth.empty() ? "" : ", " + worth, f.why.empty() ? "" : " (" + f.why + ")"), style.width, 19));
-    if (f.fails) lines += std::string(19, ' ') + wrapped(f.finding.message, style.width, 19) + '\n' + (f.finding.advice.empty() ? "" : std::string(19, ' ') + wrapped("fix: " + f.finding.advice.front(), style.width, 24) + '\n');
+    if (f.fails) lines += std::string(19, ' ') + wrapped(f.finding.message, style.width, 19) + '\n' + (f.finding.advice.empty() ? "" : std::string(19, ' ') + wrapped("fix: " + f.finding.advice.front(), style.width, 24) + '\n') + std::string(19, ' ') + fmt::format("id:  {}\n", f.finding.fingerprint);
   }
   if (!lines.empty()) out += '\n' + paint.bold("Findings") + '\n' + lines;
 
@@ -96,10 +98,10 @@ std::string render_comparison_text(const Comparison& c, Detail detail, const Tex
     if (!lines.empty()) out += '\n' + paint.bold("Other facts") + '\n' + lines;
   }
   list("Notes", c.notes);
-  std::vector<std::string> exceptions;
-  for (const auto& [s, state] : c.exceptions)
-    if (state != SuppressionState::not_checked) exceptions.push_back(exception_text(s, state));
-  list("Exceptions", exceptions);
+  std::vector<std::string> suppressions;
+  for (const auto& [s, state] : c.suppressions)
+    if (state != SuppressionState::not_checked) suppressions.push_back(suppression_text(s, state));
+  list("Suppressed", suppressions);
   return out;
 }
 
@@ -108,7 +110,7 @@ std::string render_comparison_json(const Comparison& c) {
     return Json{{"before", d.before}, {"after", d.after}, {"effect", d.effect}, {"p", d.p ? Json(*d.p) : Json(nullptr)}, {"real", d.real}, {"basis", d.basis}};
   };
   const auto limit = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
-  Json account = Json::array(), findings = Json::array(), kernels = Json::array(), facts = Json::array(), budgets = Json::array(), exceptions = Json::array();
+  Json account = Json::array(), findings = Json::array(), kernels = Json::array(), facts = Json::array(), budgets = Json::array(), suppressions = Json::array();
   for (const CauseChange& x : c.account) {
     account.push_back({{"cause", x.cause}});
     account.back().update(difference(x.ns));
@@ -125,10 +127,10 @@ std::string render_comparison_json(const Comparison& c) {
   for (const BudgetResult& x : c.budgets)
     budgets.push_back({{"fact", x.budget.fact}, {"state", state_name(x.state)}, {"fails", x.fails}, {"severity", name_of(x.budget.severity)}, {"message", x.message}, {"max", limit(x.budget.max)}, {"min", limit(x.budget.min)}, {"max_increase", limit(x.budget.max_increase)},
                        {"max_decrease", limit(x.budget.max_decrease)}, {"where", x.budget.where.empty() ? Json(nullptr) : Json(x.budget.where)}, {"value", x.state == BudgetResult::State::unknown ? Json(nullptr) : difference(x.value)}});
-  for (const auto& [s, state] : c.exceptions)
-    exceptions.push_back({{"rule", s.rule}, {"subject", s.subject}, {"reason", s.reason}, {"until", s.until.empty() ? Json(nullptr) : Json(s.until)}, {"where", s.where}, {"state", name_of(state)}});
+  for (const auto& [s, state] : c.suppressions)
+    suppressions.push_back({{"rule", s.rule}, {"subject", s.subject}, {"reason", s.reason}, {"until", s.until.empty() ? Json(nullptr) : Json(s.until)}, {"where", s.where}, {"state", name_of(state)}});
   return Json{{"schema_version", 1}, {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION}, {"verdict", name_of(c.verdict)}, {"headline", c.headline}, {"before", c.before}, {"after", c.after}, {"incomparable", c.incomparable}, {"reasons", c.reasons}, {"notes", c.notes},
-              {"step", difference(c.step)}, {"account", account}, {"findings", findings}, {"budgets", budgets}, {"kernels", kernels}, {"facts", facts}, {"exceptions", exceptions}}
+              {"step", difference(c.step)}, {"account", account}, {"findings", findings}, {"budgets", budgets}, {"kernels", kernels}, {"facts", facts}, {"suppressions", suppressions}}
              .dump(2) + '\n';
 }
 
@@ -160,6 +162,7 @@ std::string render_comparison_markdown(const Comparison& c) {
   const auto row = [](const std::string& label, const Difference& d) {
     return fmt::format("| {} | {} | {} | {}{} |\n", label, duration(d.before), duration(d.after), signed_ns(d.after - d.before), d.real ? "" : " (noise)");
   };
+  if (c.step.basis.empty()) return out;  // nothing could be read
   rows = row("**the step** (median)", c.step);
   // In order of what it takes now, so that the table reads as an account.
   std::vector<const CauseChange*> causes;
@@ -169,10 +172,10 @@ std::string render_comparison_markdown(const Comparison& c) {
   for (const CauseChange* x : causes) rows += row(markdown_text(cause_label(x->cause)), x->ns);
   out += fmt::format("### Where a step goes\n\n| | before | now | |\n|---|---:|---:|---:|\n{}\n", rows);
   list("Notes:", c.notes);
-  std::vector<std::string> exceptions;
-  for (const auto& [s, state] : c.exceptions)
-    if (state != SuppressionState::not_checked) exceptions.push_back(exception_text(s, state));
-  list("Exceptions:", exceptions);
+  std::vector<std::string> suppressions;
+  for (const auto& [s, state] : c.suppressions)
+    if (state != SuppressionState::not_checked) suppressions.push_back(suppression_text(s, state));
+  list("Suppressed:", suppressions);
   out += fmt::format("<sub>before: {}; now: {}; {}; gh-advise {}</sub>\n", markdown_text(c.before), markdown_text(c.after), markdown_text(basis_text(c.step)), GH_ADVISE_VERSION);
   return out;
 }

@@ -373,7 +373,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
     const auto missing = std::find_if(rule.needs.begin(), rule.needs.end(), [&](Source s) { return !analysis.trace.availability(s).known(); });
     if (missing != rule.needs.end()) {
       const Availability& have = analysis.trace.availability(*missing);
-      report.not_checked.push_back({rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason), have.record_with});
+      report.not_checked.push_back({rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason), have.record_with, true});
       return;
     }
     const auto setting = settings.find(rule.id);

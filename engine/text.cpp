@@ -107,7 +107,7 @@ std::string percent(double fraction) {
 
 SourceLine source_line(std::string_view text) {
   static const RE2 named(R"(([\w./+\-]*\w\.(?:py|pyx|c|cc|cpp|cxx|cu|cuh|h|hpp|jl|rs))[:(](\d{1,7})\b)");
-  static const RE2 installed(R"((?:^|/)(?:site-packages|dist-packages|lib/python[\d.]*)/|^(?:torch|<))");
+  static const RE2 installed(R"((?:^|/)(?:site-packages|dist-packages|lib/python[\d.]*)/|^(?:torch/|<))");
   std::string file;
   int line = 0;
   re2::StringPiece rest(text.data(), text.size());

@@ -123,7 +123,7 @@ TEST_CASE("command line: a report is never overwritten by what is said of it") {
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "good.sqlite");
   const Ran ran = advise("good.sqlite --output ./good.sqlite", {"", dir / ""});
   CHECK(ran.status == 2);
-  CHECK(contains(ran.err, "is the report itself"));
+  CHECK(contains(ran.err, "is what is read; name another file"));
   CHECK(read_file(dir / "good.sqlite") == read_file(GH_FIXTURES "/good.sqlite"));
 }
 

@@ -25,8 +25,8 @@ const Capture& capture(const std::string& name) {
   return captures[name] = gh::capture_of(analysis, facts, gh::evaluate(rules, analysis, facts, {}), rules, {});
 }
 
-Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after, const gh::GateSettings& settings = {}, const std::vector<gh::Suppression>& exceptions = {}) {
-  return gh::compare(before, after, settings, exceptions, "2026-11-21");
+Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after, const gh::GateSettings& settings = {}, const std::vector<gh::Suppression>& suppressions = {}) {
+  return gh::compare(before, after, settings, suppressions, "2026-11-21");
 }
 
 const gh::FindingChange* change_of(const Comparison& c, const std::string& rule) {
@@ -38,6 +38,9 @@ const gh::FindingChange* change_of(const Comparison& c, const std::string& rule)
 Capture with_steps(std::vector<double> ms) {
   Capture c = capture("good");
   c.step_ns.clear(), c.cause_ns.clear();
+  std::vector<double> sorted = ms;
+  std::sort(sorted.begin(), sorted.end());
+  c.facts["step.median_ns"].value = sorted[sorted.size() / 2] * 1e6;
   for (const double v : ms) c.step_ns.push_back(static_cast<gh::Ns>(v * 1e6)), c.cause_ns["compute.gemm_half"].push_back(static_cast<gh::Ns>(v * 1e6));
   return c;
 }
@@ -121,11 +124,17 @@ TEST_CASE("compare: steps of one report dealt out anew never regress against eac
       return c;
     };
     const std::size_t n = whole.step_ns.size();
+    const auto [shortest, longest] = std::minmax_element(whole.step_ns.begin(), whole.step_ns.end());
+    const bool wild = *longest > 2 * *shortest;
+    CHECK(wild == (name == "checkpoint-stall"));
     for (int round = 0; round < 20; ++round) {
       const Comparison drawn = compare({resampled(true, 0, n)}, {resampled(true, 0, n)});
-      CHECK_MESSAGE(drawn.verdict == Verdict::passes, drawn.headline);
+      // Where single steps take many times as long as others, a part of them may leave the question open; it never accuses.
+      CHECK_MESSAGE(drawn.verdict != Verdict::regressed, drawn.headline);
+      if (!wild) CHECK_MESSAGE(drawn.verdict == Verdict::passes, drawn.headline);
       const Comparison halves = compare({resampled(false, 0, n / 2)}, {resampled(false, n / 2, n)});
-      CHECK_MESSAGE(halves.verdict == Verdict::passes, halves.headline);
+      CHECK_MESSAGE(halves.verdict != Verdict::regressed, halves.headline);
+      if (!wild) CHECK_MESSAGE(halves.verdict == Verdict::passes, halves.headline);
     }
   }
 }
@@ -149,7 +158,7 @@ TEST_CASE("compare: a difference counts when it is both more than noise and at l
     const Comparison c = against({115, 115, 115});
     CHECK(c.verdict == Verdict::passes);
     CHECK(!c.step.p);
-    CHECK(contains(c.step.basis, "below 20 % it is taken for noise"));
+    CHECK(contains(c.step.basis, "5 against 3, too few for a test: more than 20 % counts"));
     CHECK(against({125, 125, 125}).verdict == Verdict::regressed);
   }
   SUBCASE("four captures a side are compared by their medians") {
@@ -168,7 +177,7 @@ TEST_CASE("compare: a finding that came in fails where it is clearly there or th
   auto [before, after] = pair_with_rule();
   after.findings = {found("r", 12, warning)};
   CHECK(compare({before}, {after}).verdict == Verdict::regressed);
-  CHECK(compare({before}, {after}).headline == "Regressed: r came in; the step takes 100.0 ms, before 100.0 ms, no more than noise.");
+  CHECK(compare({before}, {after}).headline == "Regressed: r came in; the step takes 100.0 ms, as before.");
   after.findings = {found("r", 8, warning)};  // 8 %: below may have been 4.9 %
   CHECK(compare({before}, {after}).verdict == Verdict::passes);
   CHECK(contains(change_of(compare({before}, {after}), "r")->why, "does not fail"));
@@ -214,7 +223,12 @@ TEST_CASE("compare: a finding that was there is worse, better or the same, whate
   auto [base, now] = pair_with_rule();
   Capture with = now;
   with.findings = {found("r", 12, warning)};
-  CHECK(compare({base}, {now, with, now}).verdict == Verdict::passes);
+  CHECK(compare({base}, {now, with, now, now}).verdict == Verdict::passes);  // one of many had bad luck
+  CHECK(change_of(compare({base}, {now, with, now, now}), "r")->why == "shown by 1 of 4 captures");
+  CHECK(compare({base}, {now, with}).verdict == Verdict::cannot_tell);
+  CHECK(compare({with, base}, {with, with}).verdict == Verdict::passes);  // main has it now and then
+  CHECK(contains(change_of(compare({with, base}, {with, with}), "r")->why, "comes and goes"));
+  CHECK(change_of(compare({with}, {now, with}), "r")->change != Change::gone);
   CHECK(compare({base}, {with, with, now}).verdict == Verdict::regressed);
 }
 
@@ -231,12 +245,14 @@ TEST_CASE("compare: what a side could not look at is unknown, and does not pass"
   CHECK(contains(compare({before}, {after}).incomparable.at(0), "changed since the baseline was made"));
 
   auto [base, blind] = pair_with_rule();
-  blind.rules["r"] = {State::not_checked, "needs calls: not recorded", "v1", 0.05};
+  blind.rules["r"] = {State::not_recorded, "needs samples: not recorded", "v1", 0.05};
   CHECK(compare({base}, {blind}).verdict == Verdict::cannot_tell);
-  blind.rules["r"].reason = "there is no collective";  // not for want of a recording
+  blind.rules["r"] = {State::not_checked, "there is no collective", "v1", 0.05};  // not for want of a recording
   CHECK(compare({base}, {blind}).verdict == Verdict::passes);
   blind.rules["r"] = {State::failed, "boom", "v1", 0.05};
   CHECK(contains(compare({base}, {blind}).incomparable.at(0), "rule r failed: boom"));
+  base.rules.erase("r");  // a rule that the baseline never had
+  CHECK(compare({base}, {blind}).verdict == Verdict::cannot_tell);
 }
 
 TEST_CASE("compare: another program, GPU or profiler, or nothing at all, cannot be compared") {
@@ -280,6 +296,20 @@ TEST_CASE("compare: another program, GPU or profiler, or nothing at all, cannot 
   other = good, other.findings = {found("capture-quality", 0, gh::Severity::error)};
   other.findings[0].voids = true;
   CHECK(contains(reasons(good, other), "is in doubt"));
+  other = good, other.sources["ranges"] = gh::Collected::nothing_happened;
+  CHECK(contains(reasons(good, other), "holds no ranges"));
+  CHECK(contains(reasons(other, good), "holds no ranges"));
+  other = good, other.sources["kernels"] = gh::Collected::not_collected;
+  CHECK(contains(reasons(good, other), "holds no kernels"));
+  other = good, other.selection = "--range forward";
+  CHECK(contains(reasons(good, other), "another part of the report: --range forward where the baseline has all of it"));
+  other = good, other.findings = {found("capture-quality", 0, gh::Severity::warning)};
+  other.findings[0].category = "capture";
+  CHECK(contains(reasons(good, other), "is in doubt"));
+  other = capture("compile-graphs"), other.program.graphs *= 2;
+  CHECK(contains(reasons(capture("compile-graphs"), other), "CUDA graphs a step where"));
+  other = good, other.problems = {"3 rows of NVTX_EVENTS were left out"};
+  CHECK(contains(compare({good}, {other}).notes.at(0), "3 rows of NVTX_EVENTS"));
   other = good, other.producer = "Nsight Systems 2024.1";
   CHECK(contains(compare({good}, {other}).notes.at(0), "profilers differ"));
 }
@@ -337,22 +367,39 @@ TEST_CASE("compare: budgets hold facts to limits, absolute and relative") {
 }
 
 TEST_CASE("compare: an exception lets a finding and the longer step that it explains pass, as long as it holds") {
-  const gh::Suppression accepted{"data-loader-starvation", "*", "until the new loader lands", "2026-12-31", "gh-advise.toml:3"};
+  const gh::Suppression accepted{"data-loader-starvation", "*", "until the new loader lands", "2026-12-31", "gh-advise.toml:3", {}};
   Comparison c = compare({capture("good")}, {capture("starved")}, {}, {accepted});
   CHECK(c.verdict == Verdict::passes);
+  CHECK(c.headline == "Passes: data-loader-starvation, the longer step are accepted; the step takes 164.8 ms instead of 47.4 ms (+248 %).");
   CHECK(change_of(c, "data-loader-starvation")->change == Change::accepted);
   CHECK(contains(c.budgets.at(0).message, "what was accepted explains it"));
-  CHECK(c.exceptions.at(0).second == gh::SuppressionState::used);
+  CHECK(c.suppressions.at(0).second == gh::SuppressionState::used);
+  gh::Suppression smaller = accepted;
+  smaller.up_to = 100e6;  // it costs 118 ms now
+  CHECK(compare({capture("good")}, {capture("starved")}, {}, {smaller}).verdict == Verdict::regressed);
+  // What the accepted finding does to the step is not blamed on another.
+  Capture without_norm = capture("good");
+  std::erase_if(without_norm.findings, [](const gh::Finding& f) { return f.rule == "unfused-norm"; });
+  gh::GateSettings strict;
+  strict.fail_on = gh::Severity::note;
+  CHECK(!change_of(compare({without_norm}, {capture("starved")}, strict, {accepted}), "unfused-norm")->fails);
+  // Half of what came in explains half of the longer step.
+  Capture twice = capture("starved");
+  for (gh::Ns& ns : twice.step_ns) ns *= 2;
+  twice.facts["step.median_ns"].value = *twice.facts["step.median_ns"].value * 2;
+  c = compare({capture("good")}, {twice}, {}, {accepted});
+  CHECK(c.verdict == Verdict::regressed);
+  CHECK(contains(c.reasons.at(0), "; 118.0 ms of it is accepted"));
   gh::Suppression expired = accepted;
   expired.until = "2026-11-20";
   c = compare({capture("good")}, {capture("starved")}, {}, {expired});
   CHECK(c.verdict == Verdict::regressed);
-  CHECK(c.exceptions.at(0).second == gh::SuppressionState::expired);
-  CHECK(compare({capture("good")}, {capture("good")}, {}, {accepted}).exceptions.at(0).second == gh::SuppressionState::unused);
-  const gh::Suppression step{"budget", "step.median_ns", "known", "", "gh-advise.toml:9"};
-  c = compare({capture("good")}, {capture("loopopt")}, {}, {step, {"unfused-optimizer", "*", "known", "", "gh-advise.toml:12"}});
+  CHECK(c.suppressions.at(0).second == gh::SuppressionState::expired);
+  CHECK(compare({capture("good")}, {capture("good")}, {}, {accepted}).suppressions.at(0).second == gh::SuppressionState::unused);
+  const gh::Suppression step{"budget", "step.median_ns", "known", "", "gh-advise.toml:9", {}};
+  c = compare({capture("good")}, {capture("loopopt")}, {}, {step, {"unfused-optimizer", "*", "known", "", "gh-advise.toml:12", {}}});
   CHECK(c.verdict == Verdict::passes);
-  CHECK(c.exceptions.at(1).second == gh::SuppressionState::used);
+  CHECK(c.suppressions.at(1).second == gh::SuppressionState::used);
 }
 
 TEST_CASE("compare: a baseline file holds all that a comparison asks") {
@@ -393,10 +440,24 @@ TEST_CASE("compare: a damaged baseline is refused, wherever it is damaged") {
     copy[nlohmann::ordered_json::json_pointer(pointer)] = value;
     return refused(copy.dump());
   };
+  CHECK(contains(refused(good.substr(0, good.size() / 2)), "b.json: is no intact baseline: parse error at line"));
   CHECK(contains(with("/analysis_version", 999), "measured otherwise"));
   CHECK(contains(with("/schema_version", 2), "make it anew"));
   CHECK(contains(with("/captures", nlohmann::ordered_json::array()), "holds no capture"));
   for (const char* pointer : {"/captures/0/step_ns", "/captures/0/program", "/captures/0/facts", "/captures/0/rules/host-sync/state", "/captures/0/kernels/0/ns_per_step", "/captures/0/facts/step.median_ns/unit", "/captures/0/findings/0/severity"}) CHECK_MESSAGE(with(pointer, "x") != "", pointer);
+  for (const auto& [pointer, value] : std::vector<std::pair<const char*, nlohmann::ordered_json>>{{"/captures/0/step_ns/0", 0}, {"/captures/0/step_ns/0", -5}, {"/captures/0/step_ns/0", 1e300}, {"/captures/0/step_ns/0", 9223372036854775807}, {"/captures/0/program/gemms", -1},
+                                                                                                {"/captures/0/findings/0/recoverable_fraction", 7}, {"/captures/0/findings/0/rule", "x | <img>"}, {"/captures/0/rules/host-sync/warns_from", -1}, {"/captures/0/step_ns", {{"a", 1}}}})
+    CHECK_MESSAGE(contains(with(pointer, value), "is no intact baseline"), pointer);
+  // Sorted by another tool, it is still one.
+  write_file(dir / "sorted.json", nlohmann::json::parse(good).dump());
+  CHECK(gh::is_baseline(dir / "sorted.json"));
+  CHECK(gh::read_baseline(dir / "sorted.json").size() == 1);
+  // What it names is printed without what would drive a terminal.
+  auto hostile = json;
+  hostile["captures"][0]["cause_ns"]["a\u001b[31m\n::error::x"] = hostile["captures"][0]["step_ns"];
+  write_file(dir / "hostile.json", hostile.dump());
+  const std::vector<Capture> cleaned = gh::read_baseline(dir / "hostile.json");
+  for (const auto& [cause, ns] : cleaned.at(0).cause_ns) CHECK(gh::printable(cause) == cause);
   CHECK(contains(with("/captures/0/cause_ns/compute.gemm_half", {1, 2}), "not as long as the steps"));
   // Each line of it taken out or doubled is an error or a baseline, never a crash.
   const std::vector<std::string> lines = lines_of(good);

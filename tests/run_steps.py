@@ -44,8 +44,19 @@ if "runs" in document:
 
         return re.sub(r"\$\{\{(.*?)\}\}", value, text)
 
+    def wanted(step):
+        """Of `if:` only what the action uses: comparisons of strings joined by &&."""
+        return all(eval(part) for part in expanded_condition(step.get("if", "")))
+
+    def expanded_condition(condition):
+        inner = re.fullmatch(r"\$\{\{(.*)\}\}", condition.strip())
+        names = re.compile(r"(?:inputs|steps)\.[\w.-]+")
+        return [names.sub(lambda m: repr(expanded("${{ " + m[0] + " }}")), part) for part in inner[1].split("&&")] if inner else []
+
     status = 0
     for step in document["runs"]["steps"]:
+        if not wanted(step):
+            continue
         if "uses" in step:
             print("uses:", step["uses"], {k: expanded(v) for k, v in step.get("with", {}).items()}, flush=True)
             continue
