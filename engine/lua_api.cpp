@@ -424,17 +424,23 @@ const Spans& set_for(const std::map<std::size_t, Spans>& sets, std::size_t slot)
 
 // --- Evidence ----------------------------------------------------------------------------------------------------------------
 
-// What the launching thread did while the GPU idled: the range it was in, and the OS calls that took longest.
+// The innermost of ranges or frames that the thread was in all through the span.
+template <class Events>
+Row innermost(const Events& events, std::uint16_t thread, Span span) {
+  const auto upto = std::upper_bound(events.start.begin(), events.start.end(), span.start) - events.start.begin();
+  std::size_t looked = 0;
+  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked)
+    if (events.thread[r] == thread && events.end[r] >= span.end) return r;
+  return no_row;
+}
+
+// What the launching thread did while the GPU idled: the range and the line of the program it was in, and the OS calls that took longest.
 std::string host_note(const Context& c, const Idle& idle) {
   if (idle.thread == no_index) return "";
   const Trace& t = c.a.trace;
   std::string note;
-  Row innermost = no_row;
-  const auto upto = std::upper_bound(t.ranges.start.begin(), t.ranges.start.end(), idle.span.start) - t.ranges.start.begin();
-  std::size_t looked = 0;
-  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked)
-    if (t.ranges.thread[r] == idle.thread && t.ranges.end[r] >= idle.span.end) { innermost = r; break; }
-  if (innermost != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[innermost]], 60));
+  if (const Row range = innermost(t.ranges, idle.thread, idle.span); range != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[range]], 60));
+  if (const Row frame = innermost(t.frames, idle.thread, idle.span); frame != no_row) note += fmt::format("{}{}", note.empty() ? "in " : ", ", shortened(t.names[t.frames.name[frame]], 60));
   std::map<std::string, std::pair<Ns, int>> os;
   const auto spent_in = [&](Row r) {
     auto& [ns, n] = os[t.names[t.os_calls.name[r]]];

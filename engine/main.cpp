@@ -19,7 +19,7 @@
 #include "config.hpp"
 #include "docs.hpp"
 #include "new_rule.hpp"
-#include "read_nsys.hpp"
+#include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
 
@@ -157,7 +157,7 @@ struct Setup {
   Analysis analyse(const std::string& report, const Selection& selection) const {
     Classes classes;
     config.extend(classes);
-    return Analysis(read_nsys(report), std::move(classes), selection);
+    return Analysis(read_report(report), std::move(classes), selection);
   }
 };
 
