@@ -64,10 +64,15 @@ enum class Argument : std::uint8_t { device, stream, correlation, bytes, grid, b
 constexpr std::array argument_names{"device", "stream", "correlation", "bytes", "grid", "block", "shapes", "types", "reserved", "memory_device", "memory_kind", "collective", "elements_in", "elements_out", "element_type", "text"};
 constexpr auto argument_count = static_cast<std::size_t>(Argument::count);
 
+// By the names that the file uses: the enumerator that the schema's key stands for.
 template <class E, std::size_t N>
 ByText<E> by_name(const char* table, const std::array<const char*, N>& names) {
   ByText<E> out;
-  for (const auto& [item, key] : inverted(table)) out.emplace(item, static_cast<E>(std::find(names.begin(), names.end(), key) - names.begin()));
+  for (const auto& [item, key] : inverted(table)) {
+    const auto known = std::find(names.begin(), names.end(), key);
+    if (known == names.end()) throw std::logic_error(fmt::format("schemas/kineto.toml: [{}] has '{}', which nothing reads", table, key));
+    out.emplace(item, static_cast<E>(known - names.begin()));
+  }
   return out;
 }
 
