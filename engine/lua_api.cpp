@@ -424,13 +424,14 @@ const Spans& set_for(const std::map<std::size_t, Spans>& sets, std::size_t slot)
 
 // --- Evidence ----------------------------------------------------------------------------------------------------------------
 
-// The innermost of ranges or frames that the thread was in all through the span.
+// The innermost of ranges or frames that the thread was in for at least such a share of the span. They nest, so of those it is the last
+// to begin.
 template <class Events>
-Row innermost(const Events& events, std::uint16_t thread, Span span) {
-  const auto upto = std::upper_bound(events.start.begin(), events.start.end(), span.start) - events.start.begin();
+Row innermost(const Events& events, std::uint16_t thread, Span span, double share) {
+  const auto upto = std::lower_bound(events.start.begin(), events.start.end(), span.end) - events.start.begin();
   std::size_t looked = 0;
   for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked)
-    if (events.thread[r] == thread && events.end[r] >= span.end) return r;
+    if (events.thread[r] == thread && static_cast<double>(std::min(events.end[r], span.end) - std::max(events.start[r], span.start)) >= share * static_cast<double>(span.length())) return r;
   return no_row;
 }
 
@@ -439,8 +440,8 @@ std::string host_note(const Context& c, const Idle& idle) {
   if (idle.thread == no_index) return "";
   const Trace& t = c.a.trace;
   std::string note;
-  if (const Row range = innermost(t.ranges, idle.thread, idle.span); range != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[range]], 60));
-  if (const Row frame = innermost(t.frames, idle.thread, idle.span); frame != no_row) note += fmt::format("{}{}", note.empty() ? "in " : ", ", shortened(t.names[t.frames.name[frame]], 60));
+  if (const Row range = innermost(t.ranges, idle.thread, idle.span, 1); range != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[range]], 60));
+  if (const Row frame = innermost(t.frames, idle.thread, idle.span, 0.5); frame != no_row) note += fmt::format("{}{}", note.empty() ? "in " : ", ", shortened(t.names[t.frames.name[frame]], 60));
   std::map<std::string, std::pair<Ns, int>> os;
   const auto spent_in = [&](Row r) {
     auto& [ns, n] = os[t.names[t.os_calls.name[r]]];

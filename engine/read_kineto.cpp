@@ -272,7 +272,8 @@ class Reader {
       shaped_.assign(e.name);
       shaped_ += ", sizes = ";
       for (const char c : shapes)
-        if (c != '\n' && c != '\r' && c != '\t') shaped_ += c;
+        if (c == ',') shaped_ += ", ";
+        else if (c != ' ' && c != '\n' && c != '\r' && c != '\t') shaped_ += c;
       name = name_of(shaped_);
     } else {
       name = name_of(e.name);
