@@ -19,6 +19,7 @@
 #include "config.hpp"
 #include "docs.hpp"
 #include "new_rule.hpp"
+#include "ranks.hpp"
 #include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
@@ -154,10 +155,14 @@ struct Setup {
     return chosen(all_rules, o.select.empty() ? config.select : o.select, o.ignore.empty() ? config.ignore : o.ignore);
   }
 
-  Analysis analyse(const std::string& report, const Selection& selection) const {
+  // Of one report, or of the ranks of one job.
+  Analysis analyse(const std::vector<std::string>& reports, const Selection& selection) const {
     Classes classes;
     config.extend(classes);
-    return Analysis(read_report(report), std::move(classes), selection);
+    std::vector<Trace> ranks;
+    for (const std::string& report : reports) ranks.push_back(read_report(report));
+    Trace trace = joined(std::move(ranks), classes);
+    return Analysis(std::move(trace), std::move(classes), selection);
   }
 };
 
@@ -205,12 +210,13 @@ int check(const Options& o) {
   SuppressionsOfAll suppressions;
   bool met = false;
   {
-    Progress progress(o.reports.size());
-    for (std::size_t i = 0; i < o.reports.size(); ++i) {
-      progress.say("reading " + printable(o.reports[i]), i);
+    const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
+    Progress progress(jobs.size());
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      progress.say("reading " + printable(jobs[i].front()), i);
       try {
-        const Analysis analysis = setup.analyse(o.reports[i], selection);
-        progress.say("checking " + printable(o.reports[i]), i);
+        const Analysis analysis = setup.analyse(jobs[i], selection);
+        progress.say("checking " + printable(jobs[i].front()), i);
         const Facts facts(analysis);
         Report report = evaluate(rules, analysis, facts, settings);
         suppress(report, setup.config.suppressions, today());
@@ -242,7 +248,7 @@ int list_facts(const Options& o) {
   const Analysis analysis = [&] {
     Progress progress(1);
     progress.say("reading " + printable(o.reports.front()), 0);
-    return setup.analyse(o.reports.front(), selection_of(o));
+    return setup.analyse({o.reports.front()}, selection_of(o));
   }();
   const Facts facts(analysis);
   write(o.format == "json" ? render_facts_json(analysis, facts) : render_facts_text(analysis, facts, style_of(!o.output && isatty(STDOUT_FILENO))), o.output);

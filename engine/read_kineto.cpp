@@ -310,7 +310,7 @@ class Reader {
 
   // Of a collective: what one rank passes in, which for all-gather and reduce-scatter is a part of the whole.
   std::int64_t message_bytes(const Event& e) const {
-    if (!e.name.starts_with("nccl:")) return 0;
+    if (!e.name.starts_with("nccl:") || e.name.find("reduce_scatter") != e.name.npos) return 0;  // of which the shape of the whole is recorded
     std::string_view type = e[Argument::types];
     const std::size_t open = type.find('"'), close = type.find('"', open + 1);
     if (open == type.npos || close == type.npos) return 0;
@@ -518,6 +518,7 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
   }
   describe(head);
   settle_sources(head);
+  trace_.epoch_ns = first_ + std::clamp<std::int64_t>(integer_in(head, "baseTimeNanoseconds"), 0, absurd_ns);
 
   const auto shift = [&](std::vector<Ns>& times) {
     for (Ns& t : times) t -= first_;
