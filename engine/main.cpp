@@ -111,7 +111,7 @@ void write(const std::string& text, const std::optional<std::string>& output) {
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories;
-  std::string format = "text", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory;
+  std::string format = "text", nsys = "nsys", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory;
   bool update = false;
   std::optional<std::string> output, range;
   std::optional<int> device, rank;
@@ -156,11 +156,11 @@ struct Setup {
   }
 
   // Of one report, or of the ranks of one job.
-  Analysis analyse(const std::vector<std::string>& reports, const Selection& selection) const {
+  Analysis analyse(const std::vector<std::string>& reports, const Options& o, const Selection& selection) const {
     Classes classes;
     config.extend(classes);
     std::vector<Trace> ranks;
-    for (const std::string& report : reports) ranks.push_back(read_report(report));
+    for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
     Trace trace = joined(std::move(ranks), classes);
     return Analysis(std::move(trace), std::move(classes), selection);
   }
@@ -215,7 +215,7 @@ int check(const Options& o) {
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       progress.say("reading " + printable(jobs[i].front()), i);
       try {
-        const Analysis analysis = setup.analyse(jobs[i], selection);
+        const Analysis analysis = setup.analyse(jobs[i], o, selection);
         progress.say("checking " + printable(jobs[i].front()), i);
         const Facts facts(analysis);
         Report report = evaluate(rules, analysis, facts, settings);
@@ -248,7 +248,7 @@ int list_facts(const Options& o) {
   const Analysis analysis = [&] {
     Progress progress(1);
     progress.say("reading " + printable(o.reports.front()), 0);
-    return setup.analyse({o.reports.front()}, selection_of(o));
+    return setup.analyse({o.reports.front()}, o, selection_of(o));
   }();
   const Facts facts(analysis);
   write(o.format == "json" ? render_facts_json(analysis, facts) : render_facts_text(analysis, facts, style_of(!o.output && isatty(STDOUT_FILENO))), o.output);
@@ -330,7 +330,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
 
 int run(int argc, char** argv) {
   Options o;
-  CLI::App app{"Finds what slows down a GPU training run, from its Nsight Systems report: what to fix first, what it is worth, and where the proof is."};
+  CLI::App app{"Finds what slows down a GPU training run, from its Nsight Systems report or PyTorch profiler trace: what to fix first, what it is worth, and where the proof is."};
   app.name("gh-advise");
   app.set_version_flag("--version", std::string("gh-advise ") + GH_ADVISE_VERSION);
   app.require_subcommand(1);
@@ -355,10 +355,11 @@ int run(int argc, char** argv) {
     c->add_option("--range", o.range, "Only what was launched inside NVTX ranges of this name (* and ? allowed)")->type_name("NAME");
     c->add_option("--device", o.device, "Only this GPU");
     c->add_option("--rank", o.rank, "Only this process, counted from 0 in order of GPUs");
+    c->add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files (default: the one on the PATH)")->type_name("PATH");
   };
 
   CLI::App* check_command = app.add_subcommand("check", "Advise on one or several reports");
-  check_command->add_option("REPORT", o.reports, "SQLite exports of Nsight Systems (nsys export --type sqlite)")->required();
+  check_command->add_option("REPORT", o.reports, "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch profiler traces (.json, .json.gz). Files of one job's ranks make one report")->required();
   printing(check_command), chosen_rules(check_command), rule_options(check_command), selecting(check_command);
   check_command->add_option("--fail-on", o.fail_on, "Exit with 1 where a finding is at least this severe: error, warning or note")->type_name("SEVERITY");
 

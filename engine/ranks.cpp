@@ -147,6 +147,7 @@ void add(Trace& to, const Trace& from, Ns shift) {
   append_shifted(to.memory_use.start, from.memory_use.start, shift), append(to.memory_use.bytes, from.memory_use.bytes), append_mapped(to.memory_use.device, from.memory_use.device, behind(devices)), append(to.memory_use.kind, from.memory_use.kind);
   append_shifted(to.samples.start, from.samples.start, shift), append_mapped(to.samples.metric, from.samples.metric, name), append(to.samples.value, from.samples.value), append_mapped(to.samples.device, from.samples.device, behind(devices));
   for (const Span s : from.profiler_overhead) to.profiler_overhead.push_back({s.start + shift, s.end + shift});
+  to.recording_ns += from.recording_ns;
   append(to.diagnostics, from.diagnostics);
   for (const std::string& p : from.problems) to.problems.push_back(fmt::format("{}: {}", from.path, p));
   // What one rank did not record, nobody can say of the job.

@@ -501,6 +501,7 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
     throw Error(fmt::format("{}: is JSON, but holds no events of the PyTorch profiler; give what torch.profiler's export_chrome_trace wrote", shown_));
   refuse_others(head);
 
+  for (std::size_t c = 0; c < count_.size(); ++c) trace_.recording_ns += count_[c] * schema()["cost_ns"][category_names[c]].value_or(std::int64_t{0});
   for (std::size_t c = 0; c < malformed_.size(); ++c)
     if (malformed_[c] > 0)
       trace_.problems.push_back(fmt::format("{} {} event{} made no sense (a wrong type, or a time that cannot be) and {} left out", malformed_[c], category_names[c], malformed_[c] == 1 ? "" : "s", malformed_[c] == 1 ? "was" : "were"));

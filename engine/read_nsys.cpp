@@ -772,7 +772,7 @@ void check_file(const std::filesystem::path& path, const std::string& shown) {
     const std::string extension = path.extension().string();
     if (extension == ".nsys-rep" || extension == ".qdrep" || extension == ".qdstrm")
       throw Error(fmt::format("{}: is not exported yet; run `nsys export --type sqlite {}` and give the .sqlite file", shown, shown));
-    throw Error(fmt::format("{}: is not an SQLite database; give a report exported with `nsys export --type sqlite`", shown));
+    throw Error(fmt::format("{}: is not an SQLite database, and no PyTorch profiler trace; give a report exported with `nsys export --type sqlite`, or what export_chrome_trace wrote", shown));
   }
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(head[i]); };
   const std::uint64_t page = byte(16) << 8 | byte(17), size = page == 1 ? 65536 : page, pages = std::uint64_t{byte(28)} << 24 | byte(29) << 16 | byte(30) << 8 | byte(31);

@@ -197,6 +197,7 @@ struct Trace {
   MemoryUse memory_use;
   Samples samples;
   std::vector<Span> profiler_overhead;    ///< host time that the profiler says it took itself
+  Ns recording_ns = 0;                    ///< host time, over all processes, that recording operators, memory and frames may have taken
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
   Ns epoch_ns = 0;                        ///< what time 0 is since 1970, where the report says so; otherwise 0
   bool clocks_aligned = true;             ///< false: of several ranks whose clocks are not known to agree

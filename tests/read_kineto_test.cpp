@@ -221,6 +221,30 @@ TEST_SUITE("read_kineto") {
     CHECK(contains(support::advise("t.json --select gpu-idle", {"COLUMNS=160", dir / ""}).out, "train.py(88): log_loss"));
   }
 
+  TEST_CASE("what recording costs is not called launching") {
+    // A step of 100 launches and 2,000 operators that takes 10 ms, a quarter of it idle: the operators' own recording explains that.
+    std::vector<std::string> events;
+    int correlation = 0;
+    for (int step = 0; step < 6; ++step) {
+      const auto us = [&](double t) { return fmt::format("{:.3f}", step * 10'000.0 + t); };
+      events.push_back(event("user_annotation", "ProfilerStep#" + std::to_string(step), us(0), "9999"));
+      for (int i = 0; i < 100; ++i) {
+        const std::string c = std::to_string(++correlation);
+        events.push_back(launch(us(100 * i), "5", c)), events.push_back(kernel("k", us(100 * i + 10), "75", "\"correlation\": " + c));
+      }
+    }
+    const auto severity = [&] {
+      const TempDir dir;
+      support::write_file(dir / "t.json", document(events));
+      const auto found = support::json_of(support::advise("t.json --select launch-bound --format json", {"", dir / ""}))["findings"];
+      return found.empty() ? "" : found[0]["severity"].get<std::string>();
+    };
+    CHECK(severity() == "error");
+    for (int step = 0; step < 6; ++step)
+      for (int i = 0; i < 2000; ++i) events.push_back(event("cpu_op", "aten::view", fmt::format("{:.3f}", step * 10'000.0 + 5 * i), "1"));
+    CHECK(severity() == "note");
+  }
+
   TEST_CASE("the order of events means nothing") {
     nlohmann::json all = nlohmann::json::parse(support::read_file(trace_of("compile")));
     const std::string before = dump(gh::read_report(trace_of("compile")));
