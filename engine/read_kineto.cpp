@@ -24,6 +24,8 @@ static_assert(EventStream::padding >= simdjson::SIMDJSON_PADDING);
 
 // Times beyond this (73 years in nanoseconds) are damage, and no recording lasts a year.
 constexpr Ns absurd_ns = Ns{1} << 61, longest_capture_ns = Ns{1} << 55;
+// Kernel names of some templates run to kilobytes, never to this.
+constexpr std::size_t longest_name = 1 << 14;
 
 const toml::table& schema() {
   static const toml::table parsed = toml::parse(embedded_file("schemas/kineto.toml"), std::string_view("schemas/kineto.toml"));
@@ -301,7 +303,7 @@ class Reader {
   }
 
   void add_metadata(const Event& e) {
-    const std::string_view name = e[Argument::text];
+    const std::string_view name = e[Argument::text].substr(0, longest_name);
     if (name.empty()) return;
     if (e.name == "process_name") process_names_[std::string(unquoted(e.pid))] = name.substr(0, name.find(' '));
     if (e.name == "thread_name")  // "thread 1368 (pt_autograd_0)"
@@ -352,6 +354,7 @@ class Reader {
   }
 
   NameId name_of(std::string_view text) {
+    text = text.substr(0, longest_name);
     const auto it = names_.find(text);
     return it != names_.end() ? it->second : names_.emplace(text, trace_.names.intern(text)).first->second;
   }

@@ -367,6 +367,7 @@ TEST_SUITE("read_kineto") {
     CHECK(read({launch("1", "1")}, "\"a\": " + deep + deep_end).calls.size() == 1);
     CHECK(contains(error_of("{\"a\": \"" + std::string(65 << 20, 'a') + "\"}"), "more than 64 MiB beside its events"));
     CHECK(contains(error_of("[{\"a\": \"" + std::string(66 << 20, 'a') + "\"}]"), "an event of more than 64 MiB"));
+    CHECK(read({event("cpu_op", std::string(1 << 20, 'n'), "1", "1")}).names[1].size() == 1 << 14);
     // Any byte of a sound trace changed: a report or an error, never anything else.
     const std::string sound = document({launch("1", "1"), kernel("k", "3", "1"), event("cpu_op", "aten::mm", "1", "1", R"("Input Dims": [[1, 2], [2, 3]])")});
     std::mt19937 random(5);
