@@ -168,6 +168,11 @@ std::vector<Fact> basic_facts() {
          const Span hull = a.hull();
          return per(static_cast<double>(overlap(united(a.trace.profiler_overhead), hull)), static_cast<double>(hull.length()), "no GPU did any work in this report");
        }},
+      {"capture.recording_fraction", Unit::fraction, "Host time that recording operators, memory and Python frames may have taken, CUDA calls aside, of the recording (schemas/kineto.toml). 0 where the profiler records none.",
+       [](const Analysis& a) {
+         const auto length = static_cast<double>(a.trace.capture_end - a.trace.capture_start) * static_cast<double>(std::max<std::size_t>(a.trace.processes.size(), 1));
+         return per(static_cast<double>(a.trace.recording_ns), length, "nothing was recorded");
+       }},
       {"capture.unlaunched_fraction", Unit::fraction, "GPU operations of which the report does not have the call that launched them, migrations aside.", [](const Analysis& a) {
          const auto any = [&a](Row op) { return !is_unified(a.trace.ops.copy[op]); };
          return per(sum_ops(a, [&a](Row op) { return !is_unified(a.trace.ops.copy[op]) && a.trace.ops.call[op] == no_row; }, one), sum_ops(a, any, one), "no GPU did any work in this report");

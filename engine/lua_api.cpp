@@ -10,6 +10,7 @@
 #include <set>
 
 #include "lua_sandbox.hpp"
+#include "ranks.hpp"
 #include "text.hpp"
 
 namespace gh {
@@ -424,17 +425,24 @@ const Spans& set_for(const std::map<std::size_t, Spans>& sets, std::size_t slot)
 
 // --- Evidence ----------------------------------------------------------------------------------------------------------------
 
-// What the launching thread did while the GPU idled: the range it was in, and the OS calls that took longest.
+// The innermost of ranges or frames that the thread was in for at least such a share of the span. They nest, so of those it is the last
+// to begin.
+template <class Events>
+Row innermost(const Events& events, std::uint16_t thread, Span span, double share) {
+  const auto upto = std::lower_bound(events.start.begin(), events.start.end(), span.end) - events.start.begin();
+  std::size_t looked = 0;
+  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked)
+    if (events.thread[r] == thread && static_cast<double>(std::min(events.end[r], span.end) - std::max(events.start[r], span.start)) >= share * static_cast<double>(span.length())) return r;
+  return no_row;
+}
+
+// What the launching thread did while the GPU idled: the range and the line of the program it was in, and the OS calls that took longest.
 std::string host_note(const Context& c, const Idle& idle) {
   if (idle.thread == no_index) return "";
   const Trace& t = c.a.trace;
   std::string note;
-  Row innermost = no_row;
-  const auto upto = std::upper_bound(t.ranges.start.begin(), t.ranges.start.end(), idle.span.start) - t.ranges.start.begin();
-  std::size_t looked = 0;
-  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked)
-    if (t.ranges.thread[r] == idle.thread && t.ranges.end[r] >= idle.span.end) { innermost = r; break; }
-  if (innermost != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[innermost]], 60));
+  if (const Row range = innermost(t.ranges, idle.thread, idle.span, 1); range != no_row) note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[range]], 60));
+  if (const Row frame = innermost(t.frames, idle.thread, idle.span, 0.5); frame != no_row) note += fmt::format("{}{}", note.empty() ? "in " : ", ", shortened(t.names[t.frames.name[frame]], 60));
   std::map<std::string, std::pair<Ns, int>> os;
   const auto spent_in = [&](Row r) {
     auto& [ns, n] = os[t.names[t.os_calls.name[r]]];
@@ -914,10 +922,41 @@ int trace_sampled_fraction(lua_State* lua) {
   return 1;
 }
 
+// Leaves of each device's collectives of one name those that all have. False where they cannot be matched.
+bool keep_common(const Trace& t, std::vector<std::vector<Row>>& by_device) {
+  const std::vector<Row>& reference = by_device.front();
+  if (std::all_of(by_device.begin(), by_device.end(), [&](const auto& rows) { return rows.size() == reference.size(); })) return true;
+  const auto ends = [&](const std::vector<Row>& rows) {
+    std::vector<Ns> list;
+    for (const Row r : rows) list.push_back(t.ops.end[r]);
+    return list;
+  };
+  const std::vector<Ns> first = ends(reference);
+  std::vector<std::ptrdiff_t> offsets;
+  std::ptrdiff_t from = 0, to = static_cast<std::ptrdiff_t>(reference.size());
+  for (const auto& rows : by_device) {
+    const auto n = &rows == &reference ? std::optional<std::ptrdiff_t>(0) : matching(first, ends(rows), 0);
+    if (!n) return false;
+    offsets.push_back(*n);
+    from = std::max(from, -*n), to = std::min(to, static_cast<std::ptrdiff_t>(rows.size()) - *n);
+  }
+  if (from >= to) return false;
+  for (std::size_t d = 0; d < by_device.size(); ++d) by_device[d] = std::vector<Row>(by_device[d].begin() + from + offsets[d], by_device[d].begin() + to + offsets[d]);
+  // One in the middle that only some have would pair all that follow it wrongly: then they do not run together.
+  std::size_t together = 0;
+  const std::size_t n = by_device.front().size();
+  for (std::size_t i = 0; i < n; ++i) {
+    Ns last_start = t.ops.start[by_device[0][i]], first_end = t.ops.end[by_device[0][i]];
+    for (const auto& rows : by_device) last_start = std::max(last_start, t.ops.start[rows[i]]), first_end = std::min(first_end, t.ops.end[rows[i]]);
+    together += last_start < first_end;
+  }
+  return 20 * together >= 19 * n;
+}
+
 int trace_late_devices(lua_State* lua) {
   const Context& c = context(lua);
   const Trace& t = c.a.trace;
-  if (c.a.devices.size() < 2) { lua_newtable(lua); return 1; }
+  if (c.a.devices.size() < 2 || !t.clocks_aligned) { lua_newtable(lua); return 1; }
   // The n-th collective of a name on one device is the n-th of that name on every other: they are one collective. Messages from one
   // to another are none, and have the same name for all pairs.
   std::map<NameId, std::vector<std::vector<Row>>> collectives;  // by name, by device
@@ -939,23 +978,25 @@ int trace_late_devices(lua_State* lua) {
   struct Late { Ns ns = 0, exposed = 0; lua_Integer count = 0; std::vector<Row> own, waited; };
   std::vector<Late> late(c.a.devices.size());
   for (const auto& [name, by_device] : collectives) {
-    const std::size_t n = by_device.front().size();
-    if (!std::all_of(by_device.begin(), by_device.end(), [&](const auto& rows) { return rows.size() == n; })) continue;  // which belongs to which cannot be told
+    // Ranks recorded apart may have a few more before the others' first, or after their last.
+    std::vector<std::vector<Row>> same = by_device;
+    if (!keep_common(t, same)) continue;  // which belongs to which cannot be told
+    const std::size_t n = same.front().size();
     for (std::size_t i = 0; i < n; ++i) {
       std::size_t last = 0, first_out = 0;
-      for (std::size_t d = 1; d < by_device.size(); ++d) {
-        if (t.ops.start[by_device[d][i]] > t.ops.start[by_device[last][i]]) last = d;
-        if (t.ops.end[by_device[d][i]] < t.ops.end[by_device[first_out][i]]) first_out = d;
+      for (std::size_t d = 1; d < same.size(); ++d) {
+        if (t.ops.start[same[d][i]] > t.ops.start[same[last][i]]) last = d;
+        if (t.ops.end[same[d][i]] < t.ops.end[same[first_out][i]]) first_out = d;
       }
-      const Row own = by_device[last][i];
-      if (t.ops.end[by_device[first_out][i]] <= t.ops.start[own]) continue;  // it did not wait: of another group, or the root of a broadcast
+      const Row own = same[last][i];
+      if (t.ops.end[same[first_out][i]] <= t.ops.start[own]) continue;  // it did not wait: of another group, or the root of a broadcast
       if (overlap(c.a.account.devices[last].window, t.span_of(own)) == 0) continue;
       std::vector<Ns> waits, exposed;
-      for (std::size_t d = 0; d < by_device.size(); ++d) {
+      for (std::size_t d = 0; d < same.size(); ++d) {
         if (d == last) continue;
-        const Span wait{t.ops.start[by_device[d][i]], t.ops.start[own]};
+        const Span wait{t.ops.start[same[d][i]], t.ops.start[own]};
         waits.push_back(wait.length()), exposed.push_back(wait.length() - overlap(computing[d], wait));
-        late[last].waited.push_back(by_device[d][i]);
+        late[last].waited.push_back(same[d][i]);
       }
       late[last].ns += median(std::move(waits)), late[last].exposed += median(std::move(exposed)), ++late[last].count;
       late[last].own.push_back(own);

@@ -21,7 +21,8 @@
 #include "config.hpp"
 #include "docs.hpp"
 #include "new_rule.hpp"
-#include "read_nsys.hpp"
+#include "ranks.hpp"
+#include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
 
@@ -112,7 +113,7 @@ void write(const std::string& text, const std::string& file) {
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
+  std::string format = "text", nsys = "nsys", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
   bool update = false;
   std::optional<std::string> range;
   std::optional<int> device, rank;
@@ -194,10 +195,14 @@ struct Setup {
     return chosen(all_rules, o.select.empty() ? config.select : o.select, o.ignore.empty() ? config.ignore : o.ignore);
   }
 
-  Analysis analyse(const std::string& report, const Selection& selection) const {
+  // Of one report, or of the ranks of one job.
+  Analysis analyse(const std::vector<std::string>& reports, const Options& o, const Selection& selection) const {
     Classes classes;
     config.extend(classes);
-    return Analysis(read_nsys(report), std::move(classes), selection);
+    std::vector<Trace> ranks;
+    for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
+    Trace trace = joined(std::move(ranks), classes);
+    return Analysis(std::move(trace), std::move(classes), selection);
   }
 };
 
@@ -254,12 +259,13 @@ int check(const Options& o) {
   result.rules = rules;
   bool met = false;
   {
-    Progress progress(o.reports.size());
-    for (std::size_t i = 0; i < o.reports.size(); ++i) {
-      progress.say("reading " + printable(o.reports[i]), i);
+    const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
+    Progress progress(jobs.size());
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      progress.say("reading " + printable(jobs[i].front()), i);
       try {
-        const Analysis analysis = setup.analyse(o.reports[i], selection);
-        progress.say("checking " + printable(o.reports[i]), i);
+        const Analysis analysis = setup.analyse(jobs[i], o, selection);
+        progress.say("checking " + printable(jobs[i].front()), i);
         const Facts facts(analysis);
         Report report = evaluate(rules, analysis, facts, settings);
         suppress(report, setup.config.suppressions, today());
@@ -296,7 +302,7 @@ int check(const Options& o) {
 // Reads and judges reports for comparison; a baseline stands for the captures that it was made of.
 class Capturer {
  public:
-  Capturer(const Setup& setup, const Options& o, std::size_t reports) : setup_(setup), rules_(setup.rules(o)), settings_(setup.config.rule_settings(setup.all_rules)), selection_(selection_of(o)), progress_(reports) {
+  Capturer(const Setup& setup, const Options& o, std::size_t reports) : setup_(setup), options_(o), rules_(setup.rules(o)), settings_(setup.config.rule_settings(setup.all_rules)), selection_(selection_of(o)), progress_(reports) {
     for (const auto& [name, value] : {std::pair("--range", o.range.value_or("")), {"--device", o.device ? std::to_string(*o.device) : ""}, {"--rank", o.rank ? std::to_string(*o.rank) : ""}})
       if (!value.empty()) selected_ += fmt::format("{}{} {}", selected_.empty() ? "" : " ", name, printable(value));
   }
@@ -304,17 +310,18 @@ class Capturer {
   enum class Wanted { reports, baselines_too };
   std::vector<Capture> read(const std::vector<std::string>& paths, Wanted wanted) {
     std::vector<Capture> captures;
+    std::vector<std::string> reports;
     for (auto path = paths.begin(); path != paths.end(); ++path) {
       std::error_code ec;
       if (path->empty()) throw Error("an empty name is no report");
       if (std::any_of(paths.begin(), path, [&](const std::string& other) { return std::filesystem::equivalent(other, *path, ec); })) throw Error(fmt::format("{}: is named twice; a capture counts once", printable(*path)));
-      progress_.say("reading " + printable(*path), done_++);
-      if (is_baseline(*path)) {
-        if (wanted == Wanted::reports) throw Error(fmt::format("{}: is a baseline; a report is wanted here", printable(*path)));
-        for (Capture& c : read_baseline(*path)) captures.push_back(std::move(c));
-        continue;
-      }
-      const Analysis analysis = setup_.analyse(*path, selection_);
+      if (!is_baseline(*path)) { reports.push_back(*path); continue; }
+      if (wanted == Wanted::reports) throw Error(fmt::format("{}: is a baseline; a report is wanted here", printable(*path)));
+      for (Capture& c : read_baseline(*path)) captures.push_back(std::move(c));
+    }
+    for (const std::vector<std::string>& job : find_jobs(reports)) {
+      progress_.say("reading " + printable(job.front()), done_), done_ += job.size();
+      const Analysis analysis = setup_.analyse(job, options_, selection_);
       const Facts facts(analysis);
       captures.push_back(capture_of(analysis, facts, evaluate(rules_, analysis, facts, settings_), rules_, settings_));
       captures.back().selection = selected_;
@@ -324,6 +331,7 @@ class Capturer {
 
  private:
   const Setup& setup_;
+  const Options& options_;
   std::vector<Rule> rules_;
   std::map<std::string, RuleSettings> settings_;
   Selection selection_;
@@ -463,7 +471,7 @@ int list_facts(const Options& o) {
   const Analysis analysis = [&] {
     Progress progress(1);
     progress.say("reading " + printable(o.reports.front()), 0);
-    return setup.analyse(o.reports.front(), selection_of(o));
+    return setup.analyse({o.reports.front()}, o, selection_of(o));
   }();
   const Facts facts(analysis);
   write_outputs(outputs_of(o, two_formats), [&](const Output& output) { return output.format == "json" ? render_facts_json(analysis, facts) : render_facts_text(analysis, facts, style_of(output)); });
@@ -545,7 +553,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
 
 int run(int argc, char** argv) {
   Options o;
-  CLI::App app{"Finds what slows down a GPU training run, from its Nsight Systems report: what to fix first, what it is worth, and where the proof is."};
+  CLI::App app{"Finds what slows down a GPU training run, from its Nsight Systems report or PyTorch profiler trace: what to fix first, what it is worth, and where the proof is."};
   app.name("gh-advise");
   app.set_version_flag("--version", std::string("gh-advise ") + GH_ADVISE_VERSION);
   app.require_subcommand(1);
@@ -569,10 +577,11 @@ int run(int argc, char** argv) {
     c->add_option("--range", o.range, "Only what was launched inside NVTX ranges of this name (* and ? allowed)")->type_name("NAME");
     c->add_option("--device", o.device, "Only this GPU");
     c->add_option("--rank", o.rank, "Only this process, counted from 0 in order of GPUs");
+    c->add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files (default: the one on the PATH)")->type_name("PATH");
   };
 
   CLI::App* check_command = app.add_subcommand("check", "Advise on one or several reports");
-  check_command->add_option("REPORT", o.reports, "SQLite exports of Nsight Systems (nsys export --type sqlite)")->required();
+  check_command->add_option("REPORT", o.reports, "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch profiler traces (.json, .json.gz). Files of one job's ranks make one report")->required();
   printing(check_command, ci_formats), chosen_rules(check_command), rule_options(check_command), selecting(check_command);
   check_command->add_option("--fail-on", o.fail_on, "Exit with 1 where a finding is at least this severe: error, warning or note")->type_name("SEVERITY");
 

@@ -717,32 +717,12 @@ void read_availability(const Database& db, const bool whole, const std::set<std:
   std::vector<NameId> called;  // each name once
   for (const NameId n : trace.calls.name)
     if (!seen[n]) seen[n] = true, called.push_back(n);
-  const auto count = [&](Source s) -> std::size_t {
-    const auto ops = [&](auto wanted) {
-      std::size_t n = 0;
-      for (Row r = 0; r < trace.ops.size(); ++r) n += wanted(r);
-      return n;
-    };
-    switch (s) {
-      case Source::kernels: return ops([&](Row r) { return trace.ops.kind[r] == OpKind::kernel || trace.ops.kind[r] == OpKind::graph; });
-      case Source::copies: return ops([&](Row r) { return trace.ops.kind[r] == OpKind::copy && !is_unified(trace.ops.copy[r]); });
-      case Source::unified_copies: return ops([&](Row r) { return is_unified(trace.ops.copy[r]); });
-      case Source::calls: return trace.calls.size();
-      case Source::ranges: return trace.ranges.size();
-      case Source::os_calls: return trace.os_calls.size();
-      case Source::gpu_faults: return trace.gpu_faults.size();
-      case Source::cpu_faults: return trace.cpu_faults.size();
-      case Source::memory_use: return trace.memory_use.size();
-      case Source::samples: return trace.samples.size();
-      default: return 0;
-    }
-  };
   for (std::size_t i = 0; i < static_cast<std::size_t>(Source::count); ++i) {
     const auto source = static_cast<Source>(i);
     const auto description = schema()["source"][name_of(source)];
     Availability& a = trace.sources[i];
     a.record_with = description["record_with"].value_or(std::string());
-    if (count(source) > 0) { a.state = Collected::yes; continue; }
+    if (trace.rows_of(source) > 0) { a.state = Collected::yes; continue; }
     const std::vector<std::string> kinds = strings(description["kinds"]), collected_if = strings(description["collected_if"]), lost_if = strings(description["lost_if"]);
     // What the profiler says of a tracer, it says of one process: rows prove that the tracer worked in another.
     const bool tracer_worked = description["tracer"].value_or(std::string()) == "cuda" && (trace.ops.size() > 0 || trace.calls.size() > 0);
@@ -793,7 +773,7 @@ void check_file(const std::filesystem::path& path, const std::string& shown) {
     const std::string extension = path.extension().string();
     if (extension == ".nsys-rep" || extension == ".qdrep" || extension == ".qdstrm")
       throw Error(fmt::format("{}: is not exported yet; run `nsys export --type sqlite {}` and give the .sqlite file", shown, shown));
-    throw Error(fmt::format("{}: is not an SQLite database; give a report exported with `nsys export --type sqlite`", shown));
+    throw Error(fmt::format("{}: is not an SQLite database, and no PyTorch profiler trace; give a report exported with `nsys export --type sqlite`, or what export_chrome_trace wrote", shown));
   }
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(head[i]); };
   const std::uint64_t page = byte(16) << 8 | byte(17), size = page == 1 ? 65536 : page, pages = std::uint64_t{byte(28)} << 24 | byte(29) << 16 | byte(30) << 8 | byte(31);

@@ -154,7 +154,7 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
     else same->second += ", " + n.rule;
   }
   for (const auto& [n, ids] : lacking) {
-    out += wrapped(fmt::format("Not checked: {}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1), n.record_with.empty() ? "" : fmt::format(" Record with: nsys profile {}", n.record_with)), style.width, 2) + '\n';
+    out += wrapped(fmt::format("Not checked: {}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1), n.record_with.empty() ? "" : fmt::format(" Record with: {}{}", n.record_with.starts_with("torch.") ? "" : "nsys profile ", n.record_with)), style.width, 2) + '\n';
   }
   for (const auto& [s, state] : report.suppressions)
     if (state == SuppressionState::used)

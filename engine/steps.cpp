@@ -38,7 +38,8 @@ Counted counted(std::string name) {
   if (from == name.end()) return {name, std::nullopt};
   const auto to = std::find_if_not(from, name.end(), digit);
   if (to - from > 15) return {name, std::nullopt};
-  return {std::string(name.begin(), from) + "#" + std::string(to, name.end()), std::stoll(std::string(from, to))};
+  const std::string before(name.begin(), from);  // "ProfilerStep#12" has its sign already
+  return {before + (before.ends_with('#') ? "" : "#") + std::string(to, name.end()), std::stoll(std::string(from, to))};
 }
 
 // Ranges with one name (numbers aside) on one thread.
@@ -71,7 +72,7 @@ std::size_t launching(const Trace& trace, const std::vector<Row>& rows, const st
 }
 
 Marks marks_of(const Trace& trace, const RangeGroup& group) {
-  Marks marks{.source = StepSource::ranges, .described = fmt::format("NVTX ranges '{}'", group.pattern), .begins = {}};
+  Marks marks{.source = StepSource::ranges, .described = fmt::format("{} '{}'", trace.ranges_are, group.pattern), .begins = {}};
   // A step begins where the range before has ended, so that what is launched between two ranges belongs to the second; what was
   // launched in the first range bounds the second step, so n ranges give n - 1 steps. Marks stand between two steps.
   const bool at_start = group.at == Classes::StepPattern::At::start;
@@ -295,7 +296,7 @@ std::vector<Step> steps_in_range(const Trace& trace, const DeviceSteps& device, 
 std::string no_such_range(const Trace& trace, const std::string& glob) {
   std::set<std::string> names;
   for (const NameId id : trace.ranges.name) names.insert(trace.names[id]);
-  if (names.empty()) return fmt::format("--range '{}': the report has no NVTX ranges", glob);
+  if (names.empty()) return fmt::format("--range '{}': the report has no {}", glob, trace.ranges_are);
   const std::vector<std::string> all(names.begin(), names.end());
   if (std::any_of(all.begin(), all.end(), [&](const std::string& n) { return glob_match(glob, n); })) return fmt::format("--range '{}': nothing was launched inside ranges of that name", glob);
   const std::string hint = did_you_mean(glob, all);

@@ -145,6 +145,27 @@ const char* name_of(Source s) {
   return pick(std::array{"kernels", "copies", "unified_copies", "calls", "ranges", "os_calls", "gpu_faults", "cpu_faults", "memory_use", "samples", "graph_nodes"}, s);
 }
 
+std::size_t Trace::rows_of(Source s) const {
+  const auto count = [&](auto wanted) {
+    std::size_t n = 0;
+    for (Row r = 0; r < ops.size(); ++r) n += wanted(r);
+    return n;
+  };
+  switch (s) {
+    case Source::kernels: return count([&](Row r) { return ops.kind[r] == OpKind::kernel || ops.kind[r] == OpKind::graph; });
+    case Source::copies: return count([&](Row r) { return ops.kind[r] == OpKind::copy && !is_unified(ops.copy[r]); });
+    case Source::unified_copies: return count([&](Row r) { return is_unified(ops.copy[r]); });
+    case Source::calls: return calls.size();
+    case Source::ranges: return ranges.size();
+    case Source::os_calls: return os_calls.size();
+    case Source::gpu_faults: return gpu_faults.size();
+    case Source::cpu_faults: return cpu_faults.size();
+    case Source::memory_use: return memory_use.size();
+    case Source::samples: return samples.size();
+    default: return 0;
+  }
+}
+
 void Trace::seal() {
   const auto name = ranks(names.size(), [&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
   const auto process = ranks(processes.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(processes[a].pid, processes[a].name) < std::tie(processes[b].pid, processes[b].name); });
@@ -155,6 +176,7 @@ void Trace::seal() {
   });
   sort_rows(calls.size(), earlier(calls, Ranked{calls.thread, thread}, Plain{calls.correlation}, Ranked{calls.name, name}), calls.start, calls.end, calls.name, calls.correlation, calls.thread);
   sort_rows(ranges.size(), earlier(ranges, Ranked{ranges.thread, thread}, Ranked{ranges.name, name}), ranges.start, ranges.end, ranges.name, ranges.thread, ranges.bytes);
+  sort_rows(frames.size(), earlier(frames, Ranked{frames.thread, thread}, Ranked{frames.name, name}), frames.start, frames.end, frames.name, frames.thread);
   sort_rows(os_calls.size(), earlier(os_calls, Ranked{os_calls.thread, thread}, Ranked{os_calls.name, name}), os_calls.start, os_calls.end, os_calls.name, os_calls.thread);
   sort_rows(syncs.size(), earlier(syncs, Ranked{syncs.stream, stream}, Plain{syncs.correlation}), syncs.start, syncs.end, syncs.correlation, syncs.stream);
   sort_rows(gpu_faults.size(), earlier(gpu_faults, Ranked{gpu_faults.device, device}, Plain{gpu_faults.address}, Plain{gpu_faults.count}), gpu_faults.start, gpu_faults.end, gpu_faults.address, gpu_faults.count, gpu_faults.device);

@@ -74,12 +74,21 @@ struct Calls {
   std::size_t size() const { return start.size(); }
 };
 
-/// NVTX push/pop and start/end ranges. One that was still open at the end of the recording ends there.
+/// NVTX push/pop and start/end ranges, or a profiler's annotations and operators. One that was still open at the end of the recording
+/// ends there.
 struct Ranges {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
   std::vector<std::int64_t> bytes;        ///< of the message, where a collective's range tells it; otherwise 0
+  std::size_t size() const { return start.size(); }
+};
+
+/// Python functions and modules of the program, where the profiler recorded stacks; those of Python and PyTorch themselves are left out.
+struct Frames {
+  std::vector<Ns> start, end;
+  std::vector<NameId> name;               ///< "train.py(40): train_step"
+  std::vector<std::uint16_t> thread;
   std::size_t size() const { return start.size(); }
 };
 
@@ -159,7 +168,7 @@ enum class Collected : std::uint8_t { yes, nothing_happened, not_collected, unkn
 struct Availability {
   Collected state = Collected::unknown;
   std::string reason;       ///< for a person, where the state is not `yes`
-  std::string record_with;  ///< the `nsys profile` options that would record it
+  std::string record_with;  ///< the `nsys profile` options that would record it, or a call of torch.profiler
   /// Rows exist, or the recording would have written them had there been any.
   bool known() const { return state == Collected::yes || state == Collected::nothing_happened; }
 };
@@ -170,6 +179,7 @@ struct Diagnostic { int severity = 0; std::string text; };
 struct Trace {
   // Where it comes from.
   std::string path, format, producer, schema;
+  std::string ranges_are = "NVTX ranges";  ///< for people: what `ranges` are in such reports
   Names names;
   std::vector<Device> devices;
   std::vector<Process> processes;
@@ -179,6 +189,7 @@ struct Trace {
   Ops ops;
   Calls calls;
   Ranges ranges;
+  Frames frames;
   OsCalls os_calls;
   Syncs syncs;
   GpuFaults gpu_faults;
@@ -186,7 +197,10 @@ struct Trace {
   MemoryUse memory_use;
   Samples samples;
   std::vector<Span> profiler_overhead;    ///< host time that the profiler says it took itself
+  Ns recording_ns = 0;                    ///< host time, over all processes, that recording operators, memory and frames may have taken
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
+  Ns epoch_ns = 0;                        ///< what time 0 is since 1970, where the report says so; otherwise 0
+  bool clocks_aligned = true;             ///< false: of several ranks whose clocks are not known to agree
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
   std::vector<Diagnostic> diagnostics;
@@ -194,6 +208,9 @@ struct Trace {
 
   const Availability& availability(Source s) const { return sources[static_cast<std::size_t>(s)]; }
   Availability& availability(Source s) { return sources[static_cast<std::size_t>(s)]; }
+
+  /// How many rows there are of what a source records; 0 for graph_nodes, which are kernels.
+  std::size_t rows_of(Source s) const;
 
   std::uint16_t device_of(Row op) const { return streams[ops.stream[op]].device; }
   std::uint16_t process_of(Row op) const { return streams[ops.stream[op]].process; }

@@ -68,6 +68,15 @@ inline std::vector<std::filesystem::path> recordings() {
   return files;
 }
 
+/// The shipped PyTorch profiler traces, unpacked, in order of name.
+inline std::vector<std::filesystem::path> torch_traces() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(GH_FIXTURES))
+    if (entry.path().string().ends_with(".pt.trace.json")) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 }  // namespace support

@@ -27,13 +27,16 @@ return {
   },
   evaluate = function(trace, options)
     local findings = {}
-    local how = "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi"
+    local by_torch = trace:fact "report.producer":starts_with "PyTorch"
+    local how = by_torch and "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) with schedule(wait=10, warmup=3, active=8)"
+      or "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi"
+    local again = by_torch and "Copy or record the trace again." or "Export the report again: nsys export --type sqlite."
     local function say(subject, message, data, advice, severity, metrics)
       findings[#findings + 1] = { subject = subject, message = message, data = data, severity = severity or "note", voids = severity == "error", advice = { advice }, metrics = metrics }
     end
     local problems = trace:problems()
     if problems[1] then
-      say("reading", "damaged", { problem = table.concat(problems, "; ") }, "Export the report again: nsys export --type sqlite.", "warning")
+      say("reading", "damaged", { problem = table.concat(problems, "; ") }, again, "warning")
     end
     local kernels = trace:ops { kind = "kernel" }
     local nameless = kernels:where { name = { "", "[[]string *" } }:count()
@@ -59,13 +62,14 @@ return {
     local steps = trace:fact "steps.count" / trace:fact "device.count"
     if trace:fact "steps.found" == 0 then
       say("steps", "no_steps", { window = trace:fact "steps.total_ns" / trace:fact "device.count" },
-        "Put an NVTX range around each step (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.")
+        by_torch and "Call profiler.step() after each step and record several; or choose an annotation of the trace with --range NAME."
+          or "Put an NVTX range around each step (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.")
     elseif steps < options.least_steps then
       say("steps", "few_steps", { count = math.floor(steps) }, "Record five to ten steps after warm-up.", nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
     end
     local overhead = trace:fact "capture.profiler_overhead_fraction"
     if overhead and overhead >= options.overhead_share then
-      say("overhead", "overhead", { share = overhead }, "Trace less at once (leave out osrt or NVTX of every operator) to confirm times.", nil,
+      say("overhead", "overhead", { share = overhead }, by_torch and "Record less at once (no with_stack, profile_memory, record_shapes) to confirm times." or "Trace less at once (leave out osrt or NVTX of every operator) to confirm times.", nil,
         { { name = "profiler overhead", value = overhead, unit = "fraction", threshold = options.overhead_share } })
     end
     return findings

@@ -43,7 +43,7 @@ return {
     if comm:count() == 0 then return {} end
     local devices = trace:fact "device.count"
     if devices < 2 then
-      return nil, "the report holds one rank only, so who comes late to a collective does not show", "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report"
+      return nil, "the report holds one rank only, so who comes late to a collective does not show", "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report; or give the reports of all ranks at once"
     end
     local late = trace:late_devices()
     if #late == 0 then return nil, "the ranks' collectives could not be matched with each other: they differ in number, or go from one to one other", "" end

@@ -30,7 +30,7 @@ return {
     local comm = trace:ops { class = "collective" }
     if comm:count() == 0 then return {} end
     if trace:fact "device.count" < 2 then
-      return nil, "the report holds one rank only: how long its collectives waited for others does not show", "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report"
+      return nil, "the report holds one rank only: how long its collectives waited for others does not show", "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report; or give the reports of all ranks at once"
     end
     local messages = trace:ranges { name = "nccl*", min_bytes = 1 }
     if messages:count() == 0 then

@@ -39,7 +39,7 @@ return {
   { name = "fires between graphs, and then does not say to use them", trace = graphed(), expect = { { severity = "error", message = "*although most of its work is in CUDA graphs*", worth = { 0.4, 0.65 } } } },
   { name = "fires between graphs traced whole", trace = steps(0, { ops = { { 500, 1500, graph = true, launched = { 480, 490 } }, { 2300, 9000, graph = true, launched = { 2280, 2290 } }, { 9700, 9990, graph = true, launched = { 9680, 9690 } } } }), options = { least = 10 },
     expect = { { severity = "error", message = "*although most of its work is in CUDA graphs*" } } },
-  { name = "is a note where the profiler's own share explains it", trace = steps(85), options = { overhead_ns = 30000 }, expect = { { severity = "note", confidence = "medium", message = "*The profiler's own share of each call may explain it.", worth = { 0, 0.001 } } } },
+  { name = "is a note where the profiler's own share explains it", trace = steps(85), options = { overhead_ns = 30000 }, expect = { { severity = "note", confidence = "medium", message = "*The profiler's own share of what it records may explain it.", worth = { 0, 0.001 } } } },
 
   { name = "is silent below the threshold", trace = steps(92), expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(80), options = { share = 0.3 }, expect = "clean" },
