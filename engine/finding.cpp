@@ -1,4 +1,5 @@
 #include "finding.hpp"
+#include "plan.hpp"
 
 #include <fmt/format.h>
 
@@ -89,6 +90,7 @@ void suppress(Report& report, const std::vector<Suppression>& suppressions, cons
     }
     report.suppressions.emplace_back(s, state);
   }
+  if (!suppressions.empty()) report.plan = make_plan(report);
   rank(report.findings);  // what followed from a root that is now suppressed stands for itself
 }
 

@@ -54,7 +54,7 @@ Json one_of_each() {
   all["problems"] = {"some rows"};
   all["findings"] = Json::array({all["findings"][1]});  // data-loader-starvation; the team's rule comes first
   const std::function<void(Json&)> cut = [&](Json& value) {
-    if (value.is_array() && value.size() > 1) value.erase(value.begin() + 1, value.end());
+    if (value.is_array() && value.size() > 1 && !value[0].is_number()) value.erase(value.begin() + 1, value.end());
     for (Json& part : value)
       if (part.is_structured()) cut(part);
   };
@@ -209,7 +209,8 @@ TEST_CASE("JSON: findings come best first, worth a part of the step, each rule i
         CHECK((here.first > before.first || (here.first == before.first && here.second <= before.second)));
         before = here;
       }
-      CHECK(std::abs(f["recoverable_ns"].get<double>() - fraction * step) < 1);
+      const double of = f["predicted_step_ns"].is_null() ? step : report["plan"]["step_ns"].get<double>();
+      CHECK(std::abs(f["recoverable_ns"].get<double>() - fraction * of) < 1);
       where[f["rule"]].insert("findings");
       for (const Json& e : f["evidence"]) CHECK(e["start_ns"].get<std::int64_t>() <= e["end_ns"].get<std::int64_t>());
     }
