@@ -34,10 +34,9 @@ std::pair<double, std::string> items_in_step(const Analysis& a) {
   std::map<NameId, std::pair<double, std::string>> names;
   std::map<std::string, double> sums;
   const Ranges& ranges = a.trace.ranges;
-  const Span hull = a.hull();
-  const Ns first = a.devices.front().steps.front().host_start, last = hull.end;
+  const std::vector<Step>& steps = a.devices.front().steps;
   for (Row r = 0; r < ranges.size(); ++r) {
-    if (ranges.start[r] < first || ranges.end[r] > last) continue;
+    if (ranges.start[r] < steps.front().host_start || ranges.start[r] >= steps.back().host_start) continue;
     const auto [it, fresh] = names.try_emplace(ranges.name[r]);
     if (fresh) {
       auto& [count, item] = it->second;
@@ -47,7 +46,7 @@ std::pair<double, std::string> items_in_step(const Analysis& a) {
   }
   if (sums.empty()) return {0, ""};
   const auto& [item, sum] = *sums.begin();
-  return {sum / static_cast<double>(a.devices.front().steps.size()), item};
+  return {sum / static_cast<double>(steps.size() - 1), item};
 }
 
 }  // namespace

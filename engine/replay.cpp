@@ -427,7 +427,8 @@ void Replay::apply(const Change& change, Guess guess, Graph& g) const {
       for (const Row op : rows) {
         if (!ops_.holds(op)) continue;
         const Row before = stream_before_[op - ops_.first];
-        const std::uint32_t first = before != no_row && head[before - ops_.first] ? head[before - ops_.first] : op_node(op);
+        const bool goes_on = before != no_row && head[before - ops_.first] && step_of_[before - ops_.first] == step_of_[op - ops_.first];
+        const std::uint32_t first = goes_on ? head[before - ops_.first] : op_node(op);
         head[op - ops_.first] = first;
         auto& [longest, sum] = runs[first];
         longest = std::max(longest, g.length[op_node(op)]), sum += g.length[op_node(op)];
