@@ -296,6 +296,10 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   part("How to fix it", rule.fix);
   part("When it is wrong", rule.wrong);
   part("Severity", rule.warning_at > 1 ? "By what it says, not by what it is worth." : fmt::format("An error from 20 % of the step that can be won back, a warning from {}, a note below.", percent(rule.warning_at)));
+  part("What it is worth",
+       "Where a finding says which step its fix leaves, the recorded steps were replayed with what the fix changes, after taking off what the profiler added; the range says between what the measured step should "
+       "lie, and why. Do not believe it where it says \"at most\" or \"no less than\" (the replay did not fit the trace, or ranks wait for each other), and take the range rather than the number where the host "
+       "bounds what is left. Where no step is given the worth is the rule's own account of the time: a ceiling, or its estimate.");
   if (!rule.needs.empty()) {
     std::string needs;
     for (const Source s : rule.needs) needs += (needs.empty() ? "" : ", ") + std::string(name_of(s));

@@ -135,6 +135,7 @@ class Replay {
   double unrepresentative_ = 0, uniform_error_ = 0, unresolved_ = 0;
   Graph recorded_;
   std::array<Graph, 3> unprofiled_;          // by Guess
+  std::array<Ns, 3> now_{};                  // likewise: the step with no change
 };
 
 }  // namespace gh
