@@ -101,7 +101,7 @@ struct Report {
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
 };
 
-/// Takes what the team lives with out of the findings. `today` is a day like "2026-11-21".
+/// Takes what the team lives with out of the findings and the plan, for which the Analysis has to be alive. `today` is a day like "2026-11-21".
 void suppress(Report& report, const std::vector<Suppression>& suppressions, const std::string& today);
 
 /// Sixteen hexadecimal digits of what does not change from one recording to the next: rule and subject.

@@ -17,9 +17,9 @@ constexpr double trusted_error = 0.02;
 
 // What Nsight Systems adds, measured on an H200 and an H100 as recorded steps less the same ones unprofiled: a pause between two kernels
 // grows by 0.7 us. The host grows slower with every launch, by a multiple of what a recorded launch call lasts, part of it outside of
-// the call: recordings that the host bounds show 1.1 (H200) to 4 (H100 whose cores other processes shared), so twice is the best guess.
+// the call: recordings that the host bounds show 1.1 to 5 times (H200) and 1 to 4 (H100 whose cores other processes shared); twice is the best guess.
 constexpr Ns overhead_gap_ns = 700, least_gap_ns = 300, overhead_gap_below_ns = 20'000;
-constexpr double overhead_launches[] = {2.0, 4.5, 0.5};  // by Guess: the most overhead leaves the least
+constexpr double overhead_launches[] = {2.0, 6.0, 0.5};  // by Guess: the most overhead leaves the least
 constexpr double least_call_fraction = 0.2;
 
 constexpr Ns launched_ahead_ns = 50'000;       // a launch that comes so long before its turn does not delay it

@@ -14,7 +14,7 @@ return {
     runs = "{runs} runs {a_step} of three and more elementwise kernels and reductions in a row ({kernels} kernels) take {time:ns} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.",
   },
   doc = {
-    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream. Those of attention written out, of normalizations written out and of an optimizer's loop are left to their own rules.",
+    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream. Those of attention written out, of normalizations written out and of an optimizer's loop are left to their own rules; the step that is predicted is that of torch.compile, which fuses norms as well.",
     why = "Each such kernel reads its input from memory and writes its result back; fused, a whole run reads and writes once. They keep the GPU busy and compute next to nothing.",
     fix = "torch.compile(model) fuses runs on its own. By hand: Liger's kernels (SwiGLU, rotary embedding, cross-entropy), apex's and Transformer Engine's fused layers, Megatron's --bias-gelu-fusion, --bias-swiglu-fusion, --bias-dropout-fusion and its fused rotary embedding.",
     wrong = "Neighbours in a run need not work on the same data (casts of separate weights under autocast): those do not fuse, and the estimate is too high by them. torch.compile may choose other kernels for the rest as well.",
