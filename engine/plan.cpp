@@ -53,6 +53,7 @@ std::pair<double, std::string> items_in_step(const Analysis& a) {
 
 void predict(Finding& f, const Replay& replay, const std::string& uncertain) {
   if (f.changes.empty() || !replay.reason().empty()) return;
+  replay.trim(f.changes);
   f.predicted = predicted(replay, f.changes, uncertain);
   const Ns now = replay.step_ns({});
   f.recoverable_ns = std::clamp<Ns>(now - f.predicted->step_ns, 0, now);

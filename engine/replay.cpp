@@ -527,6 +527,22 @@ Replay::Graph Replay::changed(const Changes& changes, Guess guess) const {
   return g;
 }
 
+void Replay::trim(Changes& changes) const {
+  for (Change& c : changes) {
+    const Block& block = c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop ? calls_ : ops_;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < c.rows.size(); ++i) {
+      if (!block.holds(c.rows[i])) continue;
+      if (!c.cut_ns.empty()) c.cut_ns[kept] = c.cut_ns[i];
+      c.rows[kept++] = c.rows[i];
+    }
+    c.rows.resize(kept), c.rows.shrink_to_fit();
+    if (!c.cut_ns.empty()) c.cut_ns.resize(kept), c.cut_ns.shrink_to_fit();
+    std::erase_if(c.host, [&](const HostSpan& h) { return h.span.end <= window_.start || h.span.start >= window_.end; });
+    c.host.shrink_to_fit();
+  }
+}
+
 Ns Replay::step_ns(const Changes& changes, Guess guess) const {
   return changes.empty() ? now_[static_cast<std::size_t>(guess)] : period(times(changed(changes, guess)));
 }

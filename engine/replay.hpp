@@ -72,6 +72,9 @@ class Replay {
   bool trusted() const;
   std::string distrust() const;                    ///< why not, in words
 
+  /// Leaves out of the changes what lies outside of the replayed steps: a long report has millions of rows of the rest.
+  void trim(Changes& changes) const;
+
   /// The mean step with these changes made, without what the profiler added to it.
   Ns step_ns(const Changes& changes, Guess guess = Guess::best) const;
   /// The same with what the profiler added: with no change this is recorded_ns.
