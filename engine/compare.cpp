@@ -280,20 +280,20 @@ std::vector<FindingChange> matched_findings(const std::vector<Capture>& before, 
   std::vector<FindingChange> changes;
   for (const auto& [fingerprint, h] : is) {
     FindingChange c;
-    c.change = Change::fresh, c.finding = *h.finding, c.after_ns = median_of(h.ns);
+    c.change = FindingState::fresh, c.finding = *h.finding, c.after_ns = median_of(h.ns);
     if (const auto p = partner.find(fingerprint); p != partner.end()) {
       const Held& w = was.at(p->second);
       c.before_ns = median_of(w.ns);
       const Difference d = difference({w.ns, {}}, {h.ns, {}}, {settings.min_effect, step.before, false, false}, settings);
       const bool beyond_noise = d.p ? d.real : std::abs(c.after_ns - c.before_ns) > std::max(settings.min_effect * step.before, settings.noise_floor * c.before_ns);
-      c.change = !beyond_noise ? Change::same : c.after_ns > c.before_ns ? Change::worse : Change::better;
+      c.change = !beyond_noise ? FindingState::same : c.after_ns > c.before_ns ? FindingState::worse : FindingState::better;
     }
     changes.push_back(std::move(c));
   }
   for (const auto& [fingerprint, w] : was) {
     if (taken.contains(fingerprint)) continue;
     FindingChange c;
-    c.change = Change::gone, c.finding = *w.finding, c.present = false, c.before_ns = median_of(w.ns);
+    c.change = FindingState::gone, c.finding = *w.finding, c.present = false, c.before_ns = median_of(w.ns);
     changes.push_back(std::move(c));
   }
   // What only some of the captures show, and the baseline nowhere.
@@ -302,7 +302,7 @@ std::vector<FindingChange> matched_findings(const std::vector<Capture>& before, 
     for (const Finding& f : capture.findings) {
       if (is.contains(f.fingerprint) || captures_with(before, f.fingerprint) > 0 || !seen.insert(f.fingerprint).second) continue;
       FindingChange c;
-      c.change = Change::unknown, c.finding = f, c.after_ns = static_cast<double>(f.recoverable_ns);
+      c.change = FindingState::unknown, c.finding = f, c.after_ns = static_cast<double>(f.recoverable_ns);
       changes.push_back(std::move(c));
     }
   return changes;
@@ -314,18 +314,18 @@ void judge_findings(std::vector<FindingChange>& changes, const std::vector<Captu
   for (FindingChange& c : changes) {
     const bool loud = c.finding.severity >= settings.fail_on.value_or(Severity::warning);
     const RuleOutcome *then = outcome_of(before, c.finding.rule), *now = outcome_of(after, c.finding.rule);
-    const auto unknown = [&](std::string why) { c.change = Change::unknown, c.why = std::move(why); };
+    const auto unknown = [&](std::string why) { c.change = FindingState::unknown, c.why = std::move(why); };
     const auto untold = [&](std::string why) { unknown(std::move(why)), c.untold = loud; };
     const std::size_t shown_by = captures_with(after, c.finding.fingerprint);
-    if (c.change == Change::worse && loud) {
+    if (c.change == FindingState::worse && loud) {
       c.fails = longer && !explained;
       if (!longer) c.why = "does not fail, since the step did not get longer";
-    } else if (c.change == Change::unknown) {
+    } else if (c.change == FindingState::unknown) {
       const std::string why = fmt::format("shown by {} of {} captures", shown_by, after.size());
       // One capture of many may have had bad luck.
       if (3 * shown_by >= after.size() && clear(c.after_ns, now)) untold(why);
       else unknown(why);
-    } else if (c.change == Change::fresh) {
+    } else if (c.change == FindingState::fresh) {
       if (!then) untold("the baseline was made without this rule");
       else if (now && then->version != now->version) untold("the rule or its options changed since the baseline was made");
       else if (then->state == RuleOutcome::State::failed) untold("the rule failed on the baseline");
@@ -334,7 +334,7 @@ void judge_findings(std::vector<FindingChange>& changes, const std::vector<Captu
       else if (clear(c.after_ns, now) || (longer && !explained)) c.fails = loud;
       else if (shorter) unknown("may have been there, a smaller share of a longer step");
       else if (loud && !longer) c.why = "does not fail: the step did not get longer, and it is so close to its threshold that it may have been just below";
-    } else if (c.change == Change::gone) {
+    } else if (c.change == FindingState::gone) {
       if (!now) unknown("the rule was not asked this time");
       else if (now->state != RuleOutcome::State::looked) unknown("could not be checked this time: " + now->reason);
       else if (shown_by > 0) unknown(fmt::format("shown by {} of {} captures", shown_by, after.size()));
@@ -449,15 +449,15 @@ std::string headline(const Comparison& c, const GateSettings& settings) {
     if (!names.empty()) text += fmt::format("{} {}; ", fmt::join(names, ", "), names.size() == 1 ? one : many);
   };
   if (c.verdict == Verdict::regressed) {
-    part(rules([](const FindingChange& f) { return f.fails && f.change == Change::fresh; }), "came in", "came in");
-    part(rules([](const FindingChange& f) { return f.fails && f.change == Change::worse; }), "got worse", "got worse");
+    part(rules([](const FindingChange& f) { return f.fails && f.change == FindingState::fresh; }), "came in", "came in");
+    part(rules([](const FindingChange& f) { return f.fails && f.change == FindingState::worse; }), "got worse", "got worse");
     for (const BudgetResult& b : c.budgets)
       if (b.fails && !b.budget.where.empty()) text += fmt::format("{} breaks its budget; ", b.budget.fact);
     return fmt::format("Regressed: {}{}.", text, step);
   }
-  part(rules([&](const FindingChange& f) { return loud(f) && f.change == Change::gone; }), "is gone", "are gone");
-  part(rules([&](const FindingChange& f) { return loud(f) && f.change == Change::better; }), "got better", "got better");
-  std::vector<std::string> accepted = rules([](const FindingChange& f) { return f.change == Change::accepted; });
+  part(rules([&](const FindingChange& f) { return loud(f) && f.change == FindingState::gone; }), "is gone", "are gone");
+  part(rules([&](const FindingChange& f) { return loud(f) && f.change == FindingState::better; }), "got better", "got better");
+  std::vector<std::string> accepted = rules([](const FindingChange& f) { return f.change == FindingState::accepted; });
   for (const BudgetResult& b : c.budgets)
     if (b.state == BudgetResult::State::accepted) accepted.push_back(b.budget.where.empty() ? "the longer step" : b.budget.fact);
   part(accepted, "is accepted", "are accepted");
@@ -513,7 +513,7 @@ const char* name_of(Verdict v) {
   return names[static_cast<std::size_t>(v)];
 }
 
-const char* name_of(Change c) {
+const char* name_of(FindingState c) {
   constexpr const char* names[] = {"new", "worse", "same", "better", "gone", "unknown", "accepted"};
   return names[static_cast<std::size_t>(c)];
 }
@@ -582,11 +582,12 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   };
   double accepted_ns = 0;  // what is accepted adds to the step
   for (FindingChange& f : c.findings)
-    if (f.present && f.change != Change::better && suppressed(f.finding.rule, f.finding.subject, f.after_ns)) {
+    if (f.present && f.change != FindingState::better && suppressed(f.finding.rule, f.finding.subject, f.after_ns)) {
       accepted_ns += std::max(0.0, f.after_ns - f.before_ns);
-      f.change = Change::accepted;
+      f.change = FindingState::accepted;
     }
-  const bool longer = c.step.real && c.step.effect > 0, explained = longer && accepted_ns > 0 && c.step.after - accepted_ns <= c.step.before * (1 + settings.min_effect);
+  const bool longer = c.step.real && c.step.effect > 0, // What a fix is worth leaves out what the profiler added, and is right within a tenth or so.
+             explained = longer && accepted_ns > 0 && c.step.after - 1.1 * accepted_ns <= c.step.before * (1 + settings.min_effect);
   judge_findings(c.findings, before, after, settings, c.step, longer, explained, c.step.real && c.step.effect < 0);
 
   std::vector<Budget> budgets = settings.budgets;
@@ -610,7 +611,7 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
     SuppressionState state = SuppressionState::expired;
     if (s.holds(today)) {
       const auto subject_fits = [&](const Finding& f) { return f.rule == s.rule && glob_match(s.subject, f.subject); };
-      const bool used = std::any_of(c.findings.begin(), c.findings.end(), [&](const FindingChange& f) { return f.change == Change::accepted && subject_fits(f.finding); }) ||
+      const bool used = std::any_of(c.findings.begin(), c.findings.end(), [&](const FindingChange& f) { return f.change == FindingState::accepted && subject_fits(f.finding); }) ||
                         std::any_of(c.budgets.begin(), c.budgets.end(), [&](const BudgetResult& b) { return b.state == BudgetResult::State::accepted && subject_fits(finding_of(b)); });
       const RuleOutcome* outcome = outcome_of(after, s.rule);
       const bool looked = s.rule == "budget" || (outcome && outcome->state == RuleOutcome::State::looked);
@@ -620,7 +621,7 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   }
 
   for (const FindingChange& f : c.findings)
-    if (f.fails) c.reasons.push_back(fmt::format("{} {}: {} ({})", f.finding.rule, f.change == Change::fresh ? "came in" : "got worse", f.finding.title, f.change == Change::fresh ? fmt::format("worth {} {} a step", f.finding.about ? "about" : "at most", duration(f.after_ns)) : fmt::format("{} a step, before {}", duration(f.after_ns), duration(f.before_ns))));
+    if (f.fails) c.reasons.push_back(fmt::format("{} {}: {} ({})", f.finding.rule, f.change == FindingState::fresh ? "came in" : "got worse", f.finding.title, f.change == FindingState::fresh ? fmt::format("worth {} {} a step", f.finding.about ? "about" : "at most", duration(f.after_ns)) : fmt::format("{} a step, before {}", duration(f.after_ns), duration(f.before_ns))));
   for (const BudgetResult& b : c.budgets)
     if (b.fails) c.reasons.push_back(b.message);
 

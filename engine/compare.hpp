@@ -28,12 +28,12 @@ std::string basis_text(const Difference& difference);
 enum class Verdict : std::uint8_t { passes, regressed, cannot_tell };
 const char* name_of(Verdict);        ///< "passes", "regressed", "cannot_tell"
 
-enum class Change : std::uint8_t { fresh, worse, same, better, gone, unknown, accepted };
-const char* name_of(Change);         ///< "new", "worse", "same", "better", "gone", "unknown", "accepted"
+enum class FindingState : std::uint8_t { fresh, worse, same, better, gone, unknown, accepted };
+const char* name_of(FindingState);         ///< "new", "worse", "same", "better", "gone", "unknown", "accepted"
 
 /// A finding on both sides.
 struct FindingChange {
-  Change change = Change::same;
+  FindingState change = FindingState::same;
   Finding finding;                   ///< as it is now; as it was, where it is gone
   bool present = true;               ///< found now
   double before_ns = 0, after_ns = 0;///< what it costs a step

@@ -33,7 +33,7 @@ constexpr Field finding_fields[] = {
     {"message", "The name of one of the rule's messages."},
     {"data", "What the message is filled with."},
     {"subject", "What it is about, without times, counts or addresses: the finding is recognized by rule and subject."},
-    {"recoverable_ns", "What the fix wins back, over all steps and devices. It decides severity and rank."},
+    {"recoverable_ns", "What the fix wins back, over all steps and devices, as the rule tells it from the account. It decides severity and rank where there is no `change` to replay."},
     {"about", "true where that is an estimate which the truth may exceed; otherwise it is printed as \"at most\"."},
     {"severity", "note, warning or error, instead of what the share says."},
     {"at_most", "The highest severity that it may have."},
@@ -41,6 +41,8 @@ constexpr Field finding_fields[] = {
     {"advice", "A list of texts; the first is what to do first."},
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
     {"evidence", "What selection:evidence returns: stretches of the trace that prove it."},
+    {"change", "What the fix changes about the trace, see below. The trace is then replayed, and what comes out takes the place of recoverable_ns."},
+    {"uncertain", "Why the factors of a change have a range, in words: \"how much of the model is bound by memory\"."},
     {"follows_from", "The id of a rule whose finding is the root of this one. It then stands behind that finding."},
     {"voids", "true where it puts the whole report in doubt: it then comes first."},
 };
@@ -49,6 +51,7 @@ constexpr Field case_fields[] = {
     {"trace", "A literal trace; see below."},
     {"fixture", "Instead of it: the name of a recorded report."},
     {"options", "Options of the rule for this case."},
+    {"replay", "true where a literal trace is to be replayed with the finding's change. Fixtures always are; in most literal traces the host bounds every step, since each operation is launched just before it starts."},
     {"expect", "\"clean\", \"not checked\", \"snapshot\" (all that the rule says, held to ID.snapshot, which `--update` writes) or a list of findings, each with any of severity, subject, message, confidence (globs) and `worth = { least, most }`, a share of the step. One finding more or less fails."},
 };
 
@@ -76,7 +79,7 @@ std::string example(const Rule& rule, const std::filesystem::path& fixtures) {
     trace->path = literal ? "a trace of its tests" : std::filesystem::path(trace->path).filename().string();
     const Analysis analysis(std::move(*trace), Classes(), {});
     const Facts facts(analysis);
-    const std::string text = render_text(analysis, evaluate({rule}, analysis, facts, {}), {});
+    const std::string text = render_text(analysis, evaluate({rule}, analysis, facts, {}, !literal), {});
     return fmt::format("## What it says\n\n```\n{}```\n\n", text);
   }
   return "";
@@ -109,7 +112,7 @@ std::string facts_page() {
 
 std::string api_page() {
   std::string s = "# Writing rules\n\nA rule is one Lua file that returns a table. It runs in a sandbox of its own, with bounds on instructions, memory and time, and sees facts and selections of the trace, never rows.\n\n## The rule\n\n";
-  s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) + "## A test case\n\nTests stand beside the rule, in ID.test.lua: a list of cases. `gh-advise test DIR` runs them.\n\n" + table("field", case_fields);
+  s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) + "## A change\n\nWhat a finding says under `change` is a list of tables such as `{ scale = products, by = 0.2, least = 0.17, most = 0.35 }`: a verb with a selection, and for some verbs a factor. The trace is replayed with all of them made; `least` and `most` bound what a factor may turn out to be, and so the range of the prediction.\n\n" + table("verb", change_verbs()) + "## A test case\n\nTests stand beside the rule, in ID.test.lua: a list of cases. `gh-advise test DIR` runs them.\n\n" + table("field", case_fields);
   s += "A literal trace, times in microseconds:\n\n```lua\n";
   // The engine's own description of it.
   s += std::string(literal_trace_example()) + "```\n\n## What a rule can call\n\n| | | |\n|---|---|---|\n";

@@ -1,4 +1,5 @@
 #include "finding.hpp"
+#include "plan.hpp"
 
 #include <fmt/format.h>
 
@@ -91,6 +92,7 @@ void suppress(Report& report, const std::vector<Suppression>& suppressions, cons
     }
     report.suppressions.emplace_back(s, state);
   }
+  if (std::any_of(report.suppressed.begin(), report.suppressed.end(), [](const Finding& f) { return f.predicted.has_value(); })) report.plan = make_plan(report);
   rank(report.findings);  // what followed from a root that is now suppressed stands for itself
 }
 

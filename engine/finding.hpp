@@ -6,6 +6,7 @@
 
 #include "analysis.hpp"
 #include "facts.hpp"
+#include "replay.hpp"
 #include "text.hpp"
 
 namespace gh {
@@ -33,6 +34,13 @@ struct Metric {
   std::optional<double> threshold;
 };
 
+/// What a step takes once something has been changed, without what the profiler added.
+struct Prediction {
+  Ns step_ns = 0;
+  Ns least_ns = 0, most_ns = 0;      ///< the measured step is expected between these
+  std::string why;                   ///< why the range is as wide as it is
+};
+
 struct Finding {
   std::string rule, category, title;
   Severity severity = Severity::note;
@@ -41,6 +49,8 @@ struct Finding {
   Ns recoverable_ns = 0;             ///< of the mean step: at most this, or about this
   double recoverable_fraction = 0;   ///< of the step, 0 to 1
   bool about = false;                ///< what is recoverable is an estimate, which the truth may exceed; otherwise a ceiling
+  Changes changes;                   ///< what the fix changes about the trace; none where that cannot be replayed
+  std::optional<Prediction> predicted;  ///< the step after this fix alone; what is recoverable is then told from it
   std::string confidence = "high";   ///< high, medium, low
   std::vector<std::string> advice;   ///< the first is what to do first
   std::vector<Metric> metrics;
@@ -73,6 +83,21 @@ struct Suppression {
 enum class SuppressionState : std::uint8_t { used, unused, expired, not_checked };
 const char* name_of(SuppressionState);
 
+/// Fixes one after the other, each the one that then wins most.
+struct Plan {
+  struct Fix {
+    std::string rule, fingerprint;    ///< of the finding
+    Prediction step;                  ///< with this fix and those before it
+  };
+  std::vector<Fix> fixes;
+  Ns recorded_ns = 0;                 ///< the replayed steps' mean as recorded
+  Prediction now;                     ///< the same without what the profiler added
+  double items = 0;                   ///< tokens or samples in a step, where ranges say so; otherwise 0
+  std::string item;                   ///< "tokens"
+  Replay::Bounds bounds;              ///< with all of these fixes
+  std::string ceiling;                ///< why what fixes are worth is a ceiling and no forecast, or ""
+};
+
 /// The outcome of all rules on one report.
 struct Report {
   std::vector<Finding> findings;      ///< the best fix first
@@ -80,13 +105,15 @@ struct Report {
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
   std::vector<Finding> suppressed;    ///< taken out of `findings`
+  std::shared_ptr<const Replay> replay;  ///< of the steps; it refers to the Analysis. Nothing where none was asked for
+  std::optional<Plan> plan;           ///< nothing where the steps cannot be replayed
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
 };
 
 /// "gh-advise.toml:3: the suppression of unfused-norm expired after 2026-11-20; fix it, or decide anew"; "" of one that is in use or was not looked at.
 std::string suppression_note(const Suppression& suppression, SuppressionState state);
 
-/// Takes what the team lives with out of the findings. `today` is a day like "2026-11-21".
+/// Takes what the team lives with out of the findings and the plan, for which the Analysis has to be alive. `today` is a day like "2026-11-21".
 void suppress(Report& report, const std::vector<Suppression>& suppressions, const std::string& today);
 
 /// Sixteen hexadecimal digits of what does not change from one recording to the next: rule and subject.

@@ -1031,6 +1031,46 @@ int selection_where(lua_State* lua) {
   return 1;
 }
 
+int selection_beside(lua_State* lua) {
+  const Context& c = context(lua);
+  const Trace& t = c.a.trace;
+  const Rows &s = selection(lua, 1), &other = selection(lua, 2);
+  if (s.kind != Kind::ops || other.kind != Kind::ops) throw Error("'beside' is asked of operations, about operations");
+  lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
+  enum : std::uint8_t { own = 1, neighbour = 2 };
+  std::vector<std::uint8_t> marks(t.ops.size());
+  for (const Row r : s.rows) marks[r] |= own;
+  for (const Row r : other.rows) marks[r] = neighbour;
+  struct Run { std::vector<Row> rows; bool after = false; };  // of each stream: the row of own operations that goes on, and whether it began at a neighbour
+  std::map<std::uint32_t, Run> runs;
+  Rows out{Kind::ops, {}, {}};
+  for (const DeviceSteps& d : c.a.devices)
+    for (const Row op : d.ops) {
+      Run& run = runs[t.ops.stream[op]];
+      if (marks[op] == own) { run.rows.push_back(op); continue; }
+      if (t.ops.kind[op] == OpKind::set && marks[op] == 0) continue;  // a product's workspace is cleared right before it
+      if (run.after || marks[op] == neighbour) out.rows.insert(out.rows.end(), run.rows.begin(), run.rows.end());
+      run.rows.clear(), run.after = marks[op] == neighbour;
+    }
+  for (const auto& [stream, run] : runs)
+    if (run.after) out.rows.insert(out.rows.end(), run.rows.begin(), run.rows.end());
+  std::sort(out.rows.begin(), out.rows.end());
+  push(lua, std::move(out));
+  return 1;
+}
+
+int selection_calls(lua_State* lua) {
+  const Rows& s = selection(lua, 1);
+  if (s.kind != Kind::ops) throw Error("only operations are launched by calls");
+  Rows out{Kind::calls, {}, {}};
+  for (const Row op : s.rows)
+    if (const Row call = context(lua).a.trace.ops.call[op]; call != no_row) out.rows.push_back(call);
+  std::sort(out.rows.begin(), out.rows.end());
+  out.rows.erase(std::unique(out.rows.begin(), out.rows.end()), out.rows.end());
+  push(lua, std::move(out));
+  return 1;
+}
+
 int selection_count(lua_State* lua) {
   lua_pushinteger(lua, static_cast<lua_Integer>(selection(lua, 1).rows.size()));
   return 1;
@@ -1258,6 +1298,8 @@ const std::vector<Entry>& entries() {
       {{"trace:sampled_fraction", "({ { metric = glob, least?, most? }, ... }) -> fraction | nil, reason, record_with", "The share of sampled moments within the steps at which every metric lies within its bounds."}, lua_verb<trace_sampled_fraction>},
       {{"trace:late_devices", "() -> list of { device, late_ns, exposed_ns, count, own, waited }", "For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how much of that with nothing computed beside it, how many those were, its own collectives, of which nothing is waiting, and the others'."}, lua_verb<trace_late_devices>},
       {{"selection:where", "(filter) -> selection", "The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, thread take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, inferred, drained, migrating a truth value; after, before, inside (wholly within its rows' time), launched_in (by a call within these ranges) a selection."}, lua_verb<selection_where>},
+      {{"selection:beside", "(other) -> selection", "The operations that stand next to one of the other's on their stream, with nothing but such operations and memsets between: the casts before a product."}, lua_verb<selection_beside>},
+      {{"selection:calls", "() -> selection", "The CUDA calls that launched these operations."}, lua_verb<selection_calls>},
       {{"selection:count", "() -> number", "How many rows there are."}, lua_verb<selection_count>},
       {{"selection:sum", "(field) -> number", "The sum of a field over the rows. Durations that overlap count twice: see union_ns."}, lua_verb<selection_sum>},
       {{"selection:median", "(field) -> number | nil", "The median of a field; nil of no rows."}, lua_verb<selection_median>},
@@ -1336,6 +1378,74 @@ void push_trace(lua_State* lua, const ApiHost& host) {
   lua_setfield(lua, LUA_REGISTRYINDEX, context_key);
   lua_newuserdatauv(lua, 0, 0);
   luaL_setmetatable(lua, trace_type);
+}
+
+const std::vector<ChangeVerb>& change_verbs() {
+  static const std::vector<ChangeVerb> verbs{
+      {"remove", "Operations that are gone, with the calls that launched them and the host's work for those."},
+      {"scale", "Operations that take `by` of their recorded time. Of two changes that scale the same one, the smaller factor counts."},
+      {"shorten", "Operations that lose the time in which they overlap `stalls`, a selection or a list of them: kernels without their page faults."},
+      {"fuse", "Operations of which every uninterrupted run on a stream becomes one kernel; it takes `by` of the longest of them."},
+      {"graph", "Operations that follow each other `gap_ns` apart with no launch of their own, as in a CUDA graph or a loop in one kernel."},
+      {"overlap", "Operations that queue on a stream of their own; nothing waits for them within the step."},
+      {"unblock", "Calls that no longer wait for the GPU."},
+      {"drop", "Calls that are gone, with the host's work for them."},
+      {"pause", "Host time that takes `by` of what it took (0 by default): that in ranges or calls of the operating system, the whole pause between two CUDA calls in which idle time lies, or what the host spends waiting for operations."},
+  };
+  return verbs;
+}
+
+Changes to_changes(lua_State* lua, int index) {
+  Changes changes;
+  if (lua_isnil(lua, index)) return changes;
+  if (!lua_istable(lua, index)) throw Error("'change' has to be a list, such as { { remove = operations } }");
+  const Context& c = context(lua);
+  const Trace& t = c.a.trace;
+  std::vector<std::string> verbs;
+  for (const ChangeVerb& v : change_verbs()) verbs.emplace_back(v.name);
+  const int top = lua_gettop(lua);
+  for (lua_Integer i = 1; i <= 100 && lua_rawgeti(lua, index, i) == LUA_TTABLE; ++i, lua_settop(lua, top)) {
+    const int part = lua_gettop(lua);
+    std::vector<std::string> keys;
+    for (lua_pushnil(lua); lua_next(lua, part); lua_pop(lua, 1))
+      if (lua_type(lua, -2) == LUA_TSTRING) keys.emplace_back(lua_tostring(lua, -2));
+    const auto verb = std::find_if(verbs.begin(), verbs.end(), [&](const std::string& v) { return std::find(keys.begin(), keys.end(), v) != keys.end(); });
+    for (const std::string& key : keys)
+      if (std::find(verbs.begin(), verbs.end(), key) == verbs.end() && key != "by" && key != "least" && key != "most" && key != "gap_ns" && key != "stalls") throw Error(fmt::format("a change has an unknown key '{}'{}", printable(key), did_you_mean(key, verbs)));
+    if (verb == verbs.end()) throw Error(fmt::format("a change is one of {}, each of a selection", fmt::join(verbs, ", ")));
+    const auto field = [&](const char* key) { lua_pushstring(lua, key), lua_rawget(lua, part); return lua_gettop(lua); };
+    Change change;
+    change.kind = static_cast<Change::Kind>(verb - verbs.begin());
+    const Rows& rows = selection(lua, field(verb->c_str()));
+    const auto number = [&](const char* key, double otherwise) { const double n = luaL_optnumber(lua, field(key), otherwise); return std::isfinite(n) ? std::max(n, 0.0) : throw Error(fmt::format("'{}' of a change is not a finite number", key)); };
+    const double by = number("by", change.kind == Change::Kind::pause ? 0 : 1);
+    change.factor = {by, std::min(by, number("least", by)), std::max(by, number("most", by))};
+    change.gap_ns = static_cast<Ns>(number("gap_ns", 0));
+    const bool calls = change.kind == Change::Kind::unblock || change.kind == Change::Kind::drop;
+    if (change.kind == Change::Kind::pause) {
+      if (rows.kind == Kind::calls || rows.kind == Kind::steps) throw Error("'pause' takes ranges, idle time, calls of the operating system or what the host waits for");
+      for (const Row r : rows.rows) change.host.push_back({thread_of(c, rows, r), span_of(c, rows, r), rows.kind == Kind::idle});
+    } else if (rows.kind != (calls ? Kind::calls : Kind::ops)) {
+      throw Error(fmt::format("'{}' takes a selection of {}", *verb, calls ? "calls" : "operations"));
+    } else {
+      change.rows = rows.rows;
+    }
+    if (change.kind == Change::Kind::shorten) {
+      std::map<std::size_t, std::vector<Span>> raw;
+      const int given = field("stalls");
+      const auto add = [&](const Rows& s) {
+        for (const auto& [slot, spans] : time_of(c, s)) raw[slot].insert(raw[slot].end(), spans.begin(), spans.end());
+      };
+      if (lua_istable(lua, given)) for (lua_Integer k = 1; lua_rawgeti(lua, given, k) != LUA_TNIL; ++k) add(selection(lua, lua_gettop(lua)));
+      else add(selection(lua, given));
+      std::map<std::size_t, Spans> stalls;
+      for (auto& [slot, spans] : raw) stalls[slot] = united(std::move(spans));
+      for (const Row r : change.rows) change.cut_ns.push_back(overlap(set_for(stalls, slot_of(c, rows, r)), t.span_of(r)));
+    }
+    lua_charge(lua, static_cast<std::int64_t>(rows.rows.size()));
+    changes.push_back(std::move(change));
+  }
+  return changes;
 }
 
 std::vector<Evidence> to_evidence(lua_State* lua, int index) {

@@ -34,4 +34,14 @@ void push_trace(lua_State* lua, const ApiHost& host);
 /// Evidence that rule code put into a table with `selection:evidence`, at `index` of the stack.
 std::vector<Evidence> to_evidence(lua_State* lua, int index);
 
+/// One verb of a finding's `change`, in the order of Change::Kind.
+struct ChangeVerb {
+  const char* name;
+  const char* doc;
+};
+const std::vector<ChangeVerb>& change_verbs();
+
+/// What rule code says that a fix changes, at `index` of the stack: nil, or a list of tables with one of change_verbs each. Throws Error.
+Changes to_changes(lua_State* lua, int index);
+
 }  // namespace gh

@@ -377,7 +377,7 @@ std::vector<Suppression> accepted(const Options& o, const Comparison& c) {
       if (id == name || id == f.fingerprint) used[id] = true;
   };
   for (const FindingChange& f : c.findings)
-    if (f.present && (f.change == Change::fresh || f.change == Change::worse || f.untold) && consider(f.finding, f.finding.rule, f.after_ns)) use(f.finding, f.finding.rule);
+    if (f.present && (f.change == FindingState::fresh || f.change == FindingState::worse || f.untold) && consider(f.finding, f.finding.rule, f.after_ns)) use(f.finding, f.finding.rule);
   for (const BudgetResult& b : c.budgets)
     if (b.state == BudgetResult::State::broken) {
       // A fraction is not rounded, and one that fell below its limit is accepted however far it falls.

@@ -37,7 +37,7 @@ std::string suppression_text(const Suppression& suppression, SuppressionState st
 struct CiFinding {
   Finding finding;
   std::string report;            ///< path of the report that shows it
-  std::optional<Change> change;  ///< where it was compared with a baseline
+  std::optional<FindingState> change;  ///< where it was compared with a baseline
   bool fails = false;
 };
 

@@ -56,7 +56,7 @@ std::string worth_text(const Finding& f) { return f.recoverable_ns > 0 ? fmt::fo
 
 std::string change_prefix(const CiFinding& f) { return f.change ? fmt::format("[{}] ", name_of(*f.change)) : ""; }
 
-bool is_present(const CiFinding& f) { return !f.change || *f.change != Change::gone; }
+bool is_present(const CiFinding& f) { return !f.change || *f.change != FindingState::gone; }
 
 // Everything that a reader needs in one text.
 std::string full_text(const CiFinding& f) {
@@ -104,11 +104,11 @@ CiResult ci_result(const Comparison& c, const std::vector<Capture>& after, const
   // Where nothing can be told, only that is shown.
   if (c.verdict != Verdict::cannot_tell) {
     for (const BudgetResult& b : c.budgets) {
-      if (b.state == BudgetResult::State::broken) r.findings.push_back({finding_of(b), report, Change::fresh, b.fails});
+      if (b.state == BudgetResult::State::broken) r.findings.push_back({finding_of(b), report, FindingState::fresh, b.fails});
       else if (b.state != BudgetResult::State::unknown) r.kept_budgets.push_back(b.budget.fact);
     }
     for (const FindingChange& f : c.findings)
-      if (f.present || f.change == Change::gone) r.findings.push_back({f.finding, report, f.change, f.fails});
+      if (f.present || f.change == FindingState::gone) r.findings.push_back({f.finding, report, f.change, f.fails});
   }
   for (const Capture& capture : after)
     for (const auto& [id, outcome] : capture.rules) {
@@ -144,9 +144,9 @@ std::string render_sarif(const CiResult& result) {
     Json item{{"ruleId", f.finding.rule}, {"ruleIndex", index.at(f.finding.rule)}, {"kind", present ? "fail" : "pass"}, {"level", present ? name_of(f.finding.severity) : "none"}, {"message", {{"text", full_text(f)}}},
               {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", uri_of(place.file)}}}, {"region", {{"startLine", place.line}}}}}}}}, {"partialFingerprints", {{"ghAdvise/v1", f.finding.fingerprint}, {"primaryLocationLineHash", f.finding.fingerprint + ":1"}}}, {"rank", std::min(rank, 100.0)}};
     if (f.change) {
-      const Change c = *f.change;
-      item["baselineState"] = c == Change::fresh ? "new" : c == Change::gone ? "absent" : c == Change::worse || c == Change::better ? "updated" : "unchanged";
-      if (c == Change::accepted) item["suppressions"] = {{{"kind", "external"}, {"status", "accepted"}}};
+      const FindingState c = *f.change;
+      item["baselineState"] = c == FindingState::fresh ? "new" : c == FindingState::gone ? "absent" : c == FindingState::worse || c == FindingState::better ? "updated" : "unchanged";
+      if (c == FindingState::accepted) item["suppressions"] = {{{"kind", "external"}, {"status", "accepted"}}};
     }
     item["properties"] = {{"subject", f.finding.subject}, {"recoverable_ns", f.finding.recoverable_ns}, {"recoverable_fraction", f.finding.recoverable_fraction}, {"fails", f.fails}};
     results.push_back(std::move(item));
@@ -179,8 +179,8 @@ std::string render_github(const CiResult& result) {
   if (!result.headline.empty()) out += command(result.verdict == Verdict::passes ? "notice" : "error", "gh-advise", result.headline, {});
   for (const std::string& e : result.errors) out += command("error", "gh-advise: cannot be judged", e, {});
   for (const CiFinding& f : result.findings) {
-    if (f.change == Change::same || f.change == Change::accepted) continue;
-    const bool good = f.change == Change::gone || f.change == Change::better;
+    if (f.change == FindingState::same || f.change == FindingState::accepted) continue;
+    const bool good = f.change == FindingState::gone || f.change == FindingState::better;
     const char* by_severity = f.finding.severity == Severity::error ? "error" : f.finding.severity == Severity::warning ? "warning" : "notice";
     const char* level = good ? "notice" : f.fails ? "error" : f.change && f.finding.severity != Severity::note ? "warning" : by_severity;
     out += command(level, fmt::format("gh-advise: {}", f.finding.rule), full_text(f), place_of(f));

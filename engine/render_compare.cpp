@@ -18,7 +18,7 @@ std::string signed_ns(double ns) { return (ns < 0 ? "-" : "+") + duration(std::a
 bool matters(double change_ns, const Comparison& c) { return std::abs(change_ns) >= 0.002 * std::max(c.step.before, c.step.after); }
 
 std::string worth_text(const FindingChange& f) {
-  if (f.change == Change::worse || f.change == Change::better) return fmt::format("{} -> {} a step", duration(f.before_ns), duration(f.after_ns));
+  if (f.change == FindingState::worse || f.change == FindingState::better) return fmt::format("{} -> {} a step", duration(f.before_ns), duration(f.after_ns));
   const double ns = f.present ? f.after_ns : f.before_ns;
   return ns > 0 ? fmt::format("{} {} a step", f.finding.about ? "about" : "at most", duration(ns)) : "";
 }
@@ -71,7 +71,7 @@ std::string render_comparison_text(const Comparison& c, Detail detail, const Tex
 
   lines.clear();
   for (const FindingChange& f : c.findings) {
-    if (!all && f.change == Change::same) continue;
+    if (!all && f.change == FindingState::same) continue;
     const std::string state = f.fails ? paint.severity(Severity::error, padded(name_of(f.change), 8)) : padded(name_of(f.change), 8);
     const std::string worth = worth_text(f);
     lines += fmt::format("  {} {} {}\n", state, padded(name_of(f.finding.severity), 7), wrapped(fmt::format("{}: {}{}{}", f.finding.rule, f.finding.title, worth.empty() ? "" : ", " + worth, f.why.empty() ? "" : " (" + f.why + ")"), style.width, 19));
@@ -147,7 +147,7 @@ std::string render_comparison_markdown(const Comparison& c) {
   list("What cannot be compared:", c.incomparable);
   std::string rows;
   for (const FindingChange& f : c.findings) {
-    if (f.change == Change::same) continue;
+    if (f.change == FindingState::same) continue;
     rows += fmt::format("| {} | {} | `{}` | {} | {} |\n", f.fails ? fmt::format("**{}**", name_of(f.change)) : name_of(f.change), name_of(f.finding.severity), f.finding.rule, markdown_text(f.finding.title + (f.why.empty() ? "" : " (" + f.why + ")")), markdown_text(worth_text(f)));
   }
   if (!rows.empty()) out += "### What changed\n\n| change | severity | rule | | worth |\n|---|---|---|---|---|\n" + rows + '\n';

@@ -62,8 +62,20 @@ Json finding_json(const Finding& f) {
   for (const Evidence& e : f.evidence)
     evidence.push_back({{"start_ns", e.span.start}, {"end_ns", e.span.end}, {"device", or_null(e.device)}, {"stream", or_null(e.stream)}, {"thread", or_null(e.thread)}, {"name", e.name}, {"note", e.note}, {"source", e.source.line > 0 ? Json(e.source.file + ':' + std::to_string(e.source.line)) : Json(nullptr)}});
   return {{"rule", f.rule}, {"category", f.category}, {"severity", name_of(f.severity)}, {"title", f.title}, {"message", f.message}, {"subject", f.subject},
-          {"recoverable_ns", f.recoverable_ns}, {"recoverable_fraction", f.recoverable_fraction}, {"recoverable_is", f.about ? "about" : "at_most"}, {"confidence", f.confidence}, {"advice", f.advice},
+          {"recoverable_ns", f.recoverable_ns}, {"recoverable_fraction", f.recoverable_fraction}, {"recoverable_is", f.about ? "about" : "at_most"}, {"predicted_step_ns", f.predicted ? Json(f.predicted->step_ns) : Json(nullptr)},
+          {"predicted_step_range_ns", f.predicted ? Json{f.predicted->least_ns, f.predicted->most_ns} : Json(nullptr)}, {"predicted_step_why", f.predicted ? Json(f.predicted->why) : Json(nullptr)}, {"confidence", f.confidence}, {"advice", f.advice},
           {"metrics", metrics}, {"evidence", evidence}, {"follows_from", or_null(f.follows_from)}, {"fingerprint", f.fingerprint}};
+}
+
+Json plan_json(const Report& report) {
+  if (!report.plan) return nullptr;
+  const Plan& p = *report.plan;
+  const Replay& r = *report.replay;
+  Json fixes = Json::array();
+  for (const Plan::Fix& f : p.fixes) fixes.push_back({{"rule", f.rule}, {"fingerprint", f.fingerprint}, {"step_ns", f.step.step_ns}, {"step_range_ns", {f.step.least_ns, f.step.most_ns}}});
+  return {{"recorded_step_ns", p.recorded_ns}, {"step_ns", p.now.step_ns}, {"step_range_ns", {p.now.least_ns, p.now.most_ns}}, {"items", p.items > 0 ? Json{{"in_step", p.items}, {"what", p.item}} : Json(nullptr)}, {"fixes", fixes}, {"ceiling", or_null(p.ceiling)},
+          {"bounds", {{"products_ns", p.bounds.products_ns}, {"compute_ns", p.bounds.compute_ns}, {"link_ns", p.bounds.link_ns}, {"host_ns", p.bounds.host_ns}}},
+          {"replay", {{"steps", r.steps()}, {"uniform_error", r.uniform_error()}, {"unresolved", r.unresolved()}, {"unrepresentative", r.unrepresentative()}}}};
 }
 
 }  // namespace
@@ -91,7 +103,7 @@ std::string render_json(const Analysis& a, const Report& report) {
     suppressions.push_back({{"rule", s.rule}, {"subject", s.subject}, {"reason", s.reason}, {"until", or_null(s.until)}, {"where", s.where}, {"state", name_of(state)}});
   for (const Failed& f : report.failed) failed.push_back({{"rule", f.rule}, {"error", f.error}});
   const Json json = {{"schema_version", 1}, {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION}, {"report", report_head(a)}, {"devices", devices}, {"window_ns", window}, {"steps", steps},
-                     {"account", account_json(a.account, accounts)}, {"findings", findings}, {"clean", report.clean}, {"not_checked", not_checked}, {"failed", failed}, {"suppressed", suppressed}, {"suppressions", suppressions}, {"problems", a.trace.problems}};
+                     {"account", account_json(a.account, accounts)}, {"plan", plan_json(report)}, {"findings", findings}, {"clean", report.clean}, {"not_checked", not_checked}, {"failed", failed}, {"suppressed", suppressed}, {"suppressions", suppressions}, {"problems", a.trace.problems}};
   return json.dump(2) + '\n';
 }
 

@@ -86,6 +86,36 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
   return out;
 }
 
+// "1", "1 and 2", "1, 2 and 4"
+std::string numbers(const std::vector<std::string>& list) {
+  if (list.size() < 2) return list.empty() ? "" : list.front();
+  return fmt::format("{} and {}", fmt::join(list.begin(), list.end() - 1, ", "), list.back());
+}
+
+std::string plan_text(const Report& report, const TextStyle& style, const Paint& paint) {
+  if (!report.plan || report.plan->fixes.empty()) return "";
+  const Plan& p = *report.plan;
+  const auto step = [&](const Prediction& s) { return duration(s.step_ns) + (p.items > 0 ? fmt::format(" ({:.0f} {}/s)", p.items / (static_cast<double>(s.step_ns) / 1e9), p.item) : ""); };
+  const char* arrow = style.unicode ? " → " : " -> ";
+  std::string line = step(p.now) + " now";
+  std::vector<std::string> made;
+  for (const Plan::Fix& fix : p.fixes) {
+    const auto at = std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return f.fingerprint == fix.fingerprint; });
+    made.push_back(std::to_string(at - report.findings.begin() + 1));
+    line += fmt::format("{}{} after {}", arrow, step(fix.step), numbers(made));
+  }
+  std::string out = paint.bold(p.ceiling.empty() ? "What the fixes are worth together" : "What the fixes are worth together, at most") + '\n';
+  out += "  " + wrapped(line, style.width, 2) + '\n';
+  const Prediction& last = p.fixes.back().step;
+  const Replay::Bounds& b = p.bounds;
+  const Ns host = std::min(b.host_ns, last.step_ns), gpu = std::min(b.compute_ns, last.step_ns), link = std::min(b.link_ns, last.step_ns);
+  const std::string gpu_text = fmt::format("{} of kernels, {} of them matrix products and attention", duration(gpu), duration(std::min(b.products_ns, gpu)));
+  const std::string bound = gpu >= host && gpu >= link ? "the GPU: " + gpu_text : link >= host ? fmt::format("the link to the host: {} of copies", duration(link)) : fmt::format("the host: {} of its own time, beside {}", duration(host), gpu_text);
+  out += "  " + wrapped(fmt::format("Replayed without what the profiler adds (recorded: {}). The last, measured, should lie between {} and {}; it is then bound by {}.", duration(p.recorded_ns), duration(last.least_ns), duration(last.most_ns), bound), style.width, 2) + '\n';
+  if (!p.ceiling.empty()) out += "  " + wrapped(fmt::format("No forecast: {}.", p.ceiling), style.width, 2) + '\n';
+  return out;
+}
+
 // `above` is the line before, if any: what it says of name and note is not said again.
 std::string evidence_line(const Evidence& e, const Evidence* above, const TextStyle& style, std::size_t indent) {
   std::string line = fmt::format("at {} for {}", seconds(e.span.start), duration(e.span.length()));
@@ -116,13 +146,14 @@ std::pair<std::string, double> largest_loss(const Analysis& a) {
 std::string finding_text(std::size_t number, const Finding& f, const Analysis& a, const TextStyle& style, const Paint& paint) {
   constexpr std::size_t indent = 13;
   const auto field = [&](const char* name, const std::string& text) { return fmt::format("   {}{}\n", paint.faint(padded(name, indent - 3)), text); };
-  const Ns step = a.step_count() > 0 ? a.total_ns() / a.step_count() : 0;
+  const Ns step = f.predicted ? f.predicted->step_ns + f.recoverable_ns : a.step_count() > 0 ? a.total_ns() / a.step_count() : 0;
   std::string worth;
   if (f.recoverable_ns > 0) worth = fmt::format("worth {} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns), a.has_steps() ? "each " + duration(step) + " step" : duration(step), percent(f.recoverable_fraction));
   std::string out = wrapped(fmt::format("{}. {}: {}{}", number, name_of(f.severity), f.title, worth.empty() ? "" : ", " + worth), style.width, 3) + '\n';
   const std::string tag = fmt::format("{}. {}", number, name_of(f.severity));
   out = paint.severity(f.severity, tag) + out.substr(tag.size());
   out += field("why", wrapped(f.message + (f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence)), style.width, indent));
+  if (f.predicted) out += field("step", wrapped(fmt::format("{}{} with this fix alone, between {} and {} once measured ({})", f.about ? "" : "no less than ", duration(f.predicted->step_ns), duration(f.predicted->least_ns), duration(f.predicted->most_ns), f.predicted->why), style.width, indent));
   if (!f.follows_from.empty()) out += field("follows", wrapped(fmt::format("from {}: that fix probably cures this as well", f.follows_from), style.width, indent));
   for (std::size_t i = 0; i < f.evidence.size(); ++i) out += field(i == 0 ? "evidence" : "", evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style, indent));
   for (std::size_t i = 0; i < f.advice.size(); ++i) out += field(i == 0 ? "fix" : "", (f.advice.size() > 1 ? "- " : "") + wrapped(f.advice[i], style.width, indent + (f.advice.size() > 1 ? 2 : 0)));
@@ -136,6 +167,7 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   const Paint paint(style);
   std::string out = heading(a, style, paint) + '\n';
   if (const std::string account = account_table(a, style, paint); !account.empty()) out += account + '\n';
+  if (const std::string plan = plan_text(report, style, paint); !plan.empty()) out += plan + '\n';
 
   std::size_t number = 0;
   for (const Finding& f : report.findings) out += finding_text(++number, f, a, style, paint) + '\n';
@@ -207,6 +239,10 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   part("How to fix it", rule.fix);
   part("When it is wrong", rule.wrong);
   part("Severity", rule.warning_at > 1 ? "By what it says, not by what it is worth." : fmt::format("An error from 20 % of the step that can be won back, a warning from {}, a note below.", percent(rule.warning_at)));
+  part("What it is worth",
+       "Where a finding says which step its fix leaves, the recorded steps were replayed with what the fix changes, after taking off what the profiler added; the range says between what the measured step should "
+       "lie, and why. Do not believe it where it says \"at most\" or \"no less than\" (the replay did not fit the trace, or ranks wait for each other), and take the range rather than the number where the host "
+       "bounds what is left. Where no step is given the worth is the rule's own account of the time: a ceiling, or its estimate.");
   if (!rule.needs.empty()) {
     std::string needs;
     for (const Source s : rule.needs) needs += (needs.empty() ? "" : ", ") + std::string(name_of(s));

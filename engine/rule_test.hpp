@@ -18,6 +18,7 @@ struct RuleTestResult {
 ///
 ///   { name = "fires when ...", trace = { ... } (see trace_literal.hpp) or fixture = "starved", options = { share = 0.1 },
 ///     expect = "clean" | "not checked" | "snapshot" | { { severity = "error", subject = "...", message = "*glob*", confidence = "high", worth = { 0.6, 0.8 } }, ... } }
+/// On fixtures what findings are worth is replayed; on literal traces, in which the host would bound every step, only with `replay = true`.
 ///
 /// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable fraction. "snapshot" holds all that
 /// the rule says to what ID.snapshot has for the case. Fixtures are the *.sqlite of `fixtures`.

@@ -13,6 +13,7 @@
 #include "embedded.hpp"
 #include "lua_api.hpp"
 #include "lua_sandbox.hpp"
+#include "plan.hpp"
 
 namespace gh {
 namespace {
@@ -171,9 +172,9 @@ std::string fill(const std::string& pattern, const Table& data, const Analysis& 
 
 Severity severity_of(double fraction, const Rule& rule) { return fraction >= error_at ? Severity::error : fraction >= rule.warning_at ? Severity::warning : Severity::note; }
 
-Finding read_finding(lua_State* lua, int index, const Rule& rule, const Analysis& analysis, const RuleSettings& settings) {
+Finding read_finding(lua_State* lua, int index, const Rule& rule, const Analysis& analysis, const Replay* replay, const RuleSettings& settings) {
   const Table t(lua, index, "a finding");
-  t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics", "evidence", "severity", "at_most", "voids", "follows_from", "about"});
+  t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics", "evidence", "severity", "at_most", "voids", "follows_from", "about", "change", "uncertain"});
   Finding f;
   f.rule = rule.id, f.category = rule.category, f.title = rule.title;
   const std::string message = t.text("message");
@@ -190,6 +191,10 @@ Finding read_finding(lua_State* lua, int index, const Rule& rule, const Analysis
   const double all = static_cast<double>(analysis.total_ns()), recoverable = std::clamp(t.number("recoverable_ns").value_or(0), 0.0, all);
   f.recoverable_fraction = all > 0 ? recoverable / all : 0;
   f.recoverable_ns = analysis.step_count() > 0 ? static_cast<Ns>(std::llround(recoverable / static_cast<double>(analysis.step_count()))) : 0;
+  t.push("change");
+  f.changes = to_changes(lua, lua_gettop(lua));
+  lua_pop(lua, 1);
+  if (const std::string uncertain = printable(t.text("uncertain", false)); replay) predict(f, *replay, uncertain);
   f.severity = severity_of(f.recoverable_fraction, rule);
   if (const std::string s = t.text("severity", false); !s.empty()) f.severity = parse_severity(s, "a finding");
   if (const std::string s = t.text("at_most", false); !s.empty()) f.severity = std::min(f.severity, parse_severity(s, "a finding"));
@@ -219,7 +224,7 @@ void push_option(lua_State* lua, const OptionValue& value) {
   else lua_pushlstring(lua, std::get<std::string>(value).data(), std::get<std::string>(value).size());
 }
 
-void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts, const RuleSettings& settings, Report& report) {
+void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts, const Replay* replay, const RuleSettings& settings, Report& report) {
   constexpr std::size_t most_findings = 200;  // more is a rule that reports rows, not problems
   // Verbs charge for the rows they walk: a long report needs a larger budget for the same rule.
   SandboxLimits limits;
@@ -254,7 +259,7 @@ void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts
   lua_setfield(lua, -2, "findings");
   Table(lua, -1, "what evaluate returned").each("findings", [&](int index) {
     if (found.size() == most_findings) throw Error(fmt::format("more than {} findings; report the worst and how many there are", most_findings));
-    found.push_back(read_finding(lua, index, rule, analysis, settings));
+    found.push_back(read_finding(lua, index, rule, analysis, replay, settings));
   });
   if (found.empty()) report.clean.push_back(rule.id);
   report.findings.insert(report.findings.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
@@ -361,8 +366,9 @@ void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<st
   std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.id < b.id; });
 }
 
-Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts, const std::map<std::string, RuleSettings>& settings) {
+Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts, const std::map<std::string, RuleSettings>& settings, bool replayed) {
   static const RuleSettings unchanged;
+  const auto replay = replayed ? std::make_shared<const Replay>(analysis) : nullptr;
   std::vector<Report> parts(rules.size());
   const auto judge = [&](const Rule& rule, Report& report) {
     // Without GPU work nothing can be called clean, whatever was recorded. What judges the recording itself runs all the same.
@@ -378,7 +384,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
     }
     const auto setting = settings.find(rule.id);
     try {
-      evaluate_one(rule, analysis, facts, setting == settings.end() ? unchanged : setting->second, report);
+      evaluate_one(rule, analysis, facts, replay.get(), setting == settings.end() ? unchanged : setting->second, report);
     } catch (const std::exception& e) {
       const std::string what = e.what();
       report.failed.push_back({rule.id, what.starts_with(rule.path) ? what : fmt::format("{}: {}", rule.path, what)});
@@ -397,7 +403,10 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
   Report report;
   const auto append = [](auto& to, auto& from) { to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end())); };
   for (Report& part : parts) append(report.findings, part.findings), append(report.clean, part.clean), append(report.not_checked, part.not_checked), append(report.failed, part.failed);
+  report.replay = replay;
   rank(report.findings);
+  widen_by_roots(report.findings);
+  report.plan = make_plan(report);
   return report;
 }
 

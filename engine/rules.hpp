@@ -60,6 +60,7 @@ double warns_from(const Rule& rule, const RuleSettings& settings);
 void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<std::string>& notes);
 
 /// Evaluates rules on a report: what each found, found clean, could not check, or failed at. One that fails does not hinder another.
-Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts, const std::map<std::string, RuleSettings>& settings);
+/// `replayed`: what findings are worth is told by replaying the trace with the changes that they name, else by the rules' own account.
+Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts, const std::map<std::string, RuleSettings>& settings, bool replayed = true);
 
 }  // namespace gh

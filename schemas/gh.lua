@@ -126,6 +126,17 @@ function trace:late_devices() end
 ---@return gh.Selection
 function selection:where(filter) end
 
+--- The operations that stand next to one of the other's on their stream, with nothing but such operations and memsets between: the casts before a product.
+--- (other) -> selection
+---@param other any
+---@return gh.Selection
+function selection:beside(other) end
+
+--- The CUDA calls that launched these operations.
+--- () -> selection
+---@return gh.Selection
+function selection:calls() end
+
 --- How many rows there are.
 --- () -> number
 ---@return any

@@ -290,6 +290,7 @@ TEST_CASE("commands: rules lists, explain documents, version and help tell") {
   for (const std::string& id : ids(advise("rules --format json"))) {
     CHECK(contains(rules.out, id));
     const Ran doc = advise("explain " + id);
+    CHECK(contains(doc.out, "Do not believe it where"));
     CHECK(doc.status == 0);
     CHECK(doc.out.starts_with(id + ": "));
     for (const char* part : {"\nWhat it does\n  ", "\nWhy it matters\n  ", "\nHow to fix it\n  ", "\nWhen it is wrong\n  ", "\nSeverity\n  "}) CHECK_MESSAGE(contains(doc.out, part), id, part);

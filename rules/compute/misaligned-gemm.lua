@@ -38,6 +38,8 @@ return {
         elements = single:count() > 0 and "one element" or "two elements", speedup = string.format("%.0f", speedup) },
       about = true,
       recoverable_ns = time * (1 - 1 / speedup),
+      change = { { scale = slow, by = 1 / speedup, least = 0.7 / speedup, most = math.min(1, 1.6 / speedup) } },
+      uncertain = "how much faster aligned products are depends on their shape",
       at_most = share < options.share and "note" or nil,
       metrics = { { name = "unaligned GEMMs", value = share, unit = "fraction", threshold = options.share } },
       evidence = slow:evidence { most = 5 },

@@ -55,19 +55,32 @@ return {
     else
       advice[#advice + 1] = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores know no TF32 and no BF16."
     end
-    if gemms:where { class = { "gemm_half", "gemm_fp8" } }:own_ns() > time then
+    local mostly_half = gemms:where { class = { "gemm_half", "gemm_fp8" } }:own_ns() > time
+    if mostly_half then
       advice[#advice + 1] = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast."
     end
     -- Fused attention has no such products around its softmax.
     local between = trace:ops { class = { "pointwise", "reduction", "softmax", "embedding" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
-    local chains, _, attention = trace:chains { centre = trace:ops { class = "softmax" }, edge = gemms, through = between, edges = 2 }
+    local chains, written_out, attention = trace:chains { centre = trace:ops { class = "softmax" }, edge = gemms, through = between, edges = 2 }
     local follows = chains:count() >= 2 * steps and slow:minus(slow:minus(attention)):own_ns() > time / 2
+    local change
+    local function faster(by) return { scale = slow, by = 1 / by, least = 0.85 / by, most = math.min(1, 1.7 / by) } end
+    if follows and half_speedup then  -- fused attention computes all of it in half precision
+      change = { { remove = written_out }, { scale = attention, by = 0.5 / half_speedup, least = 0.25 / half_speedup, most = 0.75 / half_speedup }, { scale = slow:minus(attention), by = 1 / speedup } }
+    elseif speedup and mostly_half and half_speedup and complex:own_ns() == 0 then  -- cast like the rest of the model, they need no casts around them
+      local casts = between:where { class = "pointwise", name = "*copy_kernel*" }:beside(slow)
+      change = { faster(half_speedup), { remove = casts } }
+    elseif speedup then
+      change = { faster(speedup) }
+    end
     return { {
       subject = "FP32 GEMMs",
       message = speedup and "cores" or "unknown",
       data = { root = follows and " Most of it is attention written out around its softmax." or complex:own_ns() > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:own_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
       about = true,
       recoverable_ns = speedup and time * math.max(0, 1 - 1 / speedup) or time,
+      change = change,
+      uncertain = "large products come to within 0.85 of the expected time; convolutions and products with a short side take up to 1.7 of it",
       at_most = share < options.share and "note" or nil,
       confidence = speedup and "high" or "medium",
       follows_from = follows and "unfused-softmax" or nil,

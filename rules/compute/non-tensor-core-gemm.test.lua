@@ -59,7 +59,7 @@ return {
   { name = "needs kernels", trace = steps(fp32, 5000, { not_collected = { "kernels" } }), expect = "not checked" },
 
   { name = "fp32", fixture = "fp32", expect = { { severity = "error", subject = "FP32 GEMMs", confidence = "high", message = "*(86 %), 100 % of all GEMM time. In TF32*", worth = { 0.69, 0.75 } } } },
-  { name = "lora: FP32 adapters", fixture = "lora", expect = { { severity = "warning", message = "238 *(13 %), 34 % of all*", worth = { 0.09, 0.13 } } } },
+  { name = "lora: FP32 adapters", fixture = "lora", expect = { { severity = "warning", message = "238 *(13 %), 34 % of all*", worth = { 0.14, 0.18 } } } },  -- its casts go as well; measured 0.21
   { name = "tf32", fixture = "tf32", expect = "clean" },
   { name = "good", fixture = "good", expect = "clean" },
   { name = "compile-graphs: the kernels do not show", fixture = "compile-graphs", expect = "not checked" },

@@ -44,14 +44,20 @@ return {
     if to_tf32 and to_half and to_half > to_tf32 and tf32_ns + cores_ns > 0 then
       local gain = 1 - to_tf32 / to_half
       local attention = trace:ops { class = "attention_fused", name = { "*_f32_*", "*<float,*" } }
+      local change = { { scale = tf32, by = to_tf32 / to_half, least = 0.85 * to_tf32 / to_half, most = math.min(1, 1.4 * to_tf32 / to_half) }, { scale = attention, by = 1 / math.max(options.attention_speedup, 1), least = 0.7 / math.max(options.attention_speedup, 1), most = math.min(1, 2 / math.max(options.attention_speedup, 1)) } }
       local saved = tf32_ns * gain + attention:own_ns() * math.max(0, 1 - 1 / math.max(options.attention_speedup, 1))
       if tf32_ns + cores_ns > half_ns then
-        local convolutions = tf32:where { name = convolution }:own_ns() > tf32_ns / 2
+        local convolutions = tf32:where { name = convolution }:own_ns() > tf32_ns / 4  -- those of one pixel run as plain products
         local factor = convolutions and options.convolution_memory_factor or options.memory_factor
-        saved = saved + trace:ops { class = { "pointwise", "reduction", "norm" } }:own_ns() * math.max(0, 1 - factor)
+        local memory_bound = trace:ops { class = { "pointwise", "reduction", "norm" } }
+        saved = saved + memory_bound:own_ns() * math.max(0, 1 - factor)
+        change[#change + 1] = { scale = memory_bound, by = factor, least = 0.8 * factor, most = math.min(1, 1.3 * factor) }
       end
       -- What CUDA cores multiply is the other rule's, up to TF32; what remains is worth a note.
       local beyond = cores_ns > tf32_ns
+      if beyond then
+        change[#change + 1] = { scale = cores, by = 1 / math.max(to_half, 1), least = 0.85 / math.max(to_half, 1), most = math.min(1, 1.8 / math.max(to_half, 1)) }
+      end
       if beyond then saved = saved + cores_ns / math.max(to_tf32, 1) * gain end
       local share = saved / total
       if share >= options.note_share then
@@ -62,6 +68,8 @@ return {
             attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", attention:own_ns() / steps / 1e6) },
           about = true,
           recoverable_ns = saved,
+          change = change,
+          uncertain = "how much of the model is bound by memory, and how near its products come to the peak in half precision, does not show before",
           at_most = (beyond or share < options.share) and "note" or nil,
           confidence = "medium",
           metrics = { { name = "saved in BF16", value = share, unit = "fraction", threshold = options.share } },

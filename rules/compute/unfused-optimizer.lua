@@ -51,6 +51,8 @@ return {
       data = { count = math.floor(loop:count() / steps + 0.5), time = time / steps, gaps = gaps / steps, step = trace:fact "step.mean_ns", share = share },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor) + gaps,
+      change = { { graph = loop }, { scale = loop, by = options.fused_factor, least = 0.7 * options.fused_factor, most = 1.6 * options.fused_factor } },
+      uncertain = "what a fused update takes depends on the optimizer and the precision of its state",
       at_most = (plain or share < options.share) and "note" or nil,
       confidence = marked and "high" or "medium",
       metrics = { { name = "optimizer's loop", value = share, unit = "fraction", threshold = options.share } },

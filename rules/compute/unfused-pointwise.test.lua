@@ -32,14 +32,14 @@ end
 return {
   -- Five kernels of 500 us, of which one's time stays.
   { name = "fires on an activation written out", trace = steps(gelu),
-    expect = { { severity = "error", subject = "elementwise runs", confidence = "medium", message = "1 runs a step*(5 kernels) take 2.50 ms of each 10.0 ms step (25 %). Fused, a run takes about as long as its longest kernel: 500.0 us in all.", worth = { 0.199, 0.201 } } } },
+    expect = { { severity = "warning", subject = "elementwise runs", confidence = "medium", message = "1 runs a step*(5 kernels) take 2.50 ms of each 10.0 ms step (25 %). Fused, a run takes about as long as its longest kernel: 500.0 us in all.", worth = { 0.199, 0.201 } } } },
   { name = "fires on casts and sums", trace = steps { gemm, cast, multiply, sum, cast, gemm }, expect = { { severity = "warning", worth = { 0.149, 0.151 } } } },
-  { name = "counts runs by themselves", trace = steps { gemm, add, multiply, cast, gemm, add, multiply, cast }, expect = { { severity = "error", message = "2 runs*(6 kernels)*1.00 ms in all.", worth = { 0.199, 0.201 } } } },
+  { name = "counts runs by themselves", trace = steps { gemm, add, multiply, cast, gemm, add, multiply, cast }, expect = { { severity = "warning", message = "2 runs*(6 kernels)*1.00 ms in all.", worth = { 0.199, 0.201 } } } },
   { name = "promises little where one kernel is most of a run", trace = steps { gemm, { add, 2000 }, { cast, 100 }, { multiply, 100 }, gemm }, expect = { { severity = "note", worth = { 0.019, 0.021 } } } },
   { name = "is not misled by what other streams do meanwhile", trace = steps({}, { ops = {
       { 20, 1000, kernel = gemm }, { 1000, 2000, kernel = add }, { 1500, 1600, kernel = gemm, stream = 8 }, { 2000, 3000, kernel = multiply }, { 3000, 4000, kernel = cast }, { 4000, 10000, kernel = gemm } } }),
-    expect = { { severity = "error", message = "1 runs*(3 kernels)*" } } },
-  { name = "fires without steps, on the whole window", trace = { ops = { { 0, 2000, kernel = add }, { 2000, 4000, kernel = cast }, { 4000, 6000, kernel = add }, { 6000, 10000, kernel = gemm } } }, expect = { { severity = "error" } } },
+    expect = { { severity = "warning", message = "1 runs*(3 kernels)*" } } },
+  { name = "fires without steps, on the whole window", trace = { ops = { { 0, 2000, kernel = add }, { 2000, 4000, kernel = cast }, { 4000, 6000, kernel = add }, { 6000, 10000, kernel = gemm } } }, expect = { { severity = "warning" } } },
   { name = "notes 6 %", trace = steps { gemm, { add, 200 }, { multiply, 200 }, { cast, 200 } }, expect = { { severity = "note" } } },
   { name = "is a note below the team's own threshold", trace = steps(gelu), options = { share = 0.5 }, expect = { { severity = "note" } } },
 
@@ -58,8 +58,8 @@ return {
   { name = "needs what graphs hold", trace = steps({}, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = gemm } } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(gelu, { not_collected = { "kernels" } }), expect = "not checked" },
 
-  { name = "good: what its norms leave", fixture = "good", expect = { { severity = "warning", subject = "elementwise runs", worth = { 0.1, 0.14 } } } },
-  { name = "lora", fixture = "lora", expect = { { severity = "warning", worth = { 0.15, 0.2 } } } },
+  { name = "good: what its norms leave", fixture = "good", expect = { { severity = "warning", subject = "elementwise runs", worth = { 0.29, 0.35 } } } },  -- compiled, its norms are fused as well; measured 0.26
+  { name = "lora", fixture = "lora", expect = { { severity = "warning", worth = { 0.34, 0.4 } } } },  -- measured 0.38
   { name = "compile", fixture = "compile", expect = "clean" },
   { name = "compile-graphsnode", fixture = "compile-graphsnode", expect = "clean" },
   { name = "offload: little of its step", fixture = "offload", expect = "clean" },

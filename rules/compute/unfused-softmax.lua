@@ -73,12 +73,23 @@ return {
 
     -- What the fused kernel takes replaces these kernels and the GEMMs around them.
     local recoverable = single and time or time + edges:own_ns() * (1 - options.fused_gemm_factor)
+    -- A fused kernel takes queries, keys and values as the projections left them, and scales them itself.
+    local layout = trace:ops { class = "pointwise", name = { "*direct_copy*", "*CatArray*", "*AUnaryFunctor*" } }:minus(inner):beside(edges)
+    local change = { { remove = single and inner or inner:plus(layout) } }
+    if not single then
+      local cores = edges:where { class = "gemm_cuda_core" }
+      local half_speedup = trace:fact "device.half_speedup" or 1
+      change[2] = { scale = edges:minus(cores), by = options.fused_gemm_factor, least = 0.5 * options.fused_gemm_factor, most = 1.5 * options.fused_gemm_factor }
+      change[3] = { scale = cores, by = options.fused_gemm_factor / half_speedup, least = 0.5 * options.fused_gemm_factor / half_speedup, most = 1.5 * options.fused_gemm_factor / half_speedup }
+    end
     return { {
       subject = "attention",
       message = single and "single" or "chains",
       data = { count = math.floor(count / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share },
       about = true,
       recoverable_ns = recoverable,
+      change = change,
+      uncertain = "how long the fused kernel takes depends on head size, mask and GPU: a quarter to three quarters of the products that it replaces",
       at_most = (single or share < options.share) and "note" or nil,
       confidence = single and "medium" or "high",
       metrics = { { name = "kernels between the GEMMs of attention", value = share, unit = "fraction", threshold = options.share } },

@@ -57,6 +57,7 @@ return {
       message = range and "range" or "host",
       data = { idle = idle / steps, share = share, range = range and short(range) or "" },
       recoverable_ns = idle,
+      change = { { pause = pauses } },
       confidence = range and "high" or "medium",
       follows_from = 2 * turns > idle and "um-migration-storm" or nil,
       metrics = { { name = "unexplained idle time", value = share, unit = "fraction", threshold = options.share } },

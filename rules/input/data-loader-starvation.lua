@@ -75,6 +75,7 @@ return {
       message = inferred and "pause" or share < options.share and "fetch" or workers and "workers" or "main",
       data = { idle = idle_a_step, step = step, share = share },
       recoverable_ns = idle,
+      change = { { pause = waits }, { pause = trace:ranges { phase = "loader" } } },
       at_most = share < options.share and "note" or nil,
       confidence = inferred and "medium" or "high",
       metrics = { { name = "idle while loading", value = share, unit = "fraction", threshold = options.share } },

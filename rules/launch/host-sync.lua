@@ -75,6 +75,7 @@ return {
       data = { call = call, times = often < 1.5 and "once" or string.format("%.0f times", often), every = string.format("%.0f", 1 / often), range = range and string.format(", most in range '%s'", short(range)) or "", idle = idle / steps, share = share },
       about = true,
       recoverable_ns = idle,
+      change = { { remove = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 } }, { unblock = blocking } },
       confidence = "high",
       metrics = {
         { name = "idle after waits", value = share, unit = "fraction", threshold = options.share },

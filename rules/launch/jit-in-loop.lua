@@ -49,6 +49,7 @@ return {
       message = some > 1 and "again" or "once",
       data = { call = call, some = some, all = most, idle = idle / steps, time = idle / #devices, share = share },
       recoverable_ns = idle,
+      change = { { drop = trace:calls { class = "compilation" } } },
       about = true,
       at_most = some <= 1 and "note" or nil,
       metrics = { { name = "idle while compiling", value = share, unit = "fraction", threshold = options.share } },

@@ -67,6 +67,8 @@ return {
       about = true,
       -- In graphs short pauses between the kernels stay.
       recoverable_ns = math.max(0, little and unprofiled * total or mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns),
+      change = { { graph = operations:minus(nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, by = 1, least = 0.5 } },
+      uncertain = "torch.compile fuses elementwise kernels as well, of which nobody knows how many",
       at_most = little and "note" or nil,
       confidence = little and "medium" or "high",
       metrics = { { name = "idle while launching", value = share, unit = "fraction", threshold = options.share } },

@@ -64,7 +64,7 @@ return {
   { name = "needs calls", trace = steps(40, { not_collected = { "calls" } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(40, { not_collected = { "kernels" } }), expect = "not checked" },
 
-  { name = "launchbound", fixture = "launchbound", expect = { { severity = "error", message = "*1004 launches a step*of operations that take 2.06 us*", worth = { 0.84, 0.88 } } } },
+  { name = "launchbound", fixture = "launchbound", expect = { { severity = "error", message = "*1004 launches a step*of operations that take 2.06 us*", worth = { 0.76, 0.88 } } } },
   { name = "compile-graphsnode: between its graphs", fixture = "compile-graphsnode", expect = { { message = "*although most of its work is in CUDA graphs*" } } },
   { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
   { name = "good", fixture = "good", expect = "clean" },

@@ -68,6 +68,7 @@ return {
       message = "churn",
       data = { allocations = often(allocations), frees = often(frees), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = waits:group("name")[1].key, idle = idle / steps, share = share },
       recoverable_ns = idle,
+      change = { { drop = calls } },
       at_most = 2 * without > all and "note" or nil,
       follows_from = managed and faults >= options.fault_share and "um-fault-stall" or nil,
       metrics = { { name = "idle in allocations", value = share, unit = "fraction", threshold = options.share } },

@@ -57,7 +57,7 @@ return {
   { name = "needs steps", trace = steps(50, { ranges = {} }), expect = "not checked" },
   { name = "needs calls", trace = steps(50, { not_collected = { "calls" } }), expect = "not checked" },
 
-  { name = "um", fixture = "um", expect = { { severity = "warning", subject = "managed allocations", message = "507 allocations and 505 frees a step, most of the time in cudaFree*", worth = { 0.11, 0.14 } } } },
+  { name = "um", fixture = "um", expect = { { severity = "warning", subject = "managed allocations", message = "507 allocations and 505 frees a step, most of the time in cudaFree*", worth = { 0.15, 0.19 } } } },
   { name = "um-umtouch-full", fixture = "um-umtouch-full", expect = { { severity = "warning", subject = "managed allocations" } } },
   { name = "good", fixture = "good", expect = "clean" },
   { name = "launchbound", fixture = "launchbound", expect = "clean" },

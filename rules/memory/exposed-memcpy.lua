@@ -36,6 +36,7 @@ local function finding(trace, options, copies, prefetched)
     message = prefetched and "prefetched" or "alone",
     data = { bytes = copies:sum "bytes" / steps, direction = way, exposed = exposed / steps, share = share, rate = rate },
     recoverable_ns = exposed,
+    change = not prefetched and { { overlap = copies } } or nil,
     metrics = {
       { name = prefetched and "exposed prefetches" or "exposed copies", value = share, unit = "fraction", threshold = options.share },
       { name = "bandwidth", value = rate, unit = "bytes/s", threshold = not prefetched and direction ~= "p2p" and trace:fact "device.link_bytes_per_s" or nil },

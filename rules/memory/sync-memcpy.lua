@@ -43,6 +43,7 @@ return {
       message = "copies",
       data = { count = string.format(copies:count() < 0.95 * steps and "%.1f" or "%.0f", copies:count() / steps), call = call, idle = idle / steps, share = share },
       recoverable_ns = idle,
+      change = { { unblock = copies } },
       about = true,
       metrics = { { name = "idle in synchronous copies", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },

@@ -39,6 +39,13 @@ return {
     local recoverable = stall
     if not storm then recoverable = stall + moves:exposed_ns(faults) + turns:union_ns() + churn end
 
+    local kernels = trace:ops { kind = { "kernel", "set" } }
+    local change = { { shorten = kernels, stalls = faults } }
+    if not storm then
+      change = { { shorten = kernels, stalls = { faults, moves } }, { pause = turns }, { pause = trace:idle { cause = { "launch", "unknown" } }, by = 1, least = 0.7 } }
+      if churn > 0 then change[4] = { drop = trace:calls { class = "allocation" } } end
+    end
+
     local advice = {}
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     local fits = peak and memory and peak < 0.9 * memory
@@ -57,6 +64,8 @@ return {
       data = { stall = stall / steps, share = share, count = string.format("%.0f", faults:sum "count" / steps),
         churn = churn > 0 and string.format(" Allocating and freeing managed memory leaves the GPU idle for %.1f %% more; a caching allocator ends both.", 100 * churn / total) or "" },
       recoverable_ns = recoverable,
+      change = change,
+      uncertain = "the driver's work on faults slows the host's other calls as well, by an amount that does not show",
       about = true,
       follows_from = storm and "um-migration-storm" or nil,
       metrics = {

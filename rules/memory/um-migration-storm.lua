@@ -33,9 +33,10 @@ return {
     local move_ns = moves:union_ns()
     if memory_share < options.memory_share or move_ns / total < options.step_share then return {} end
 
-    local time = move_ns
+    local time, stalls = move_ns, { moves }
     local advice = {}
     if trace:available "gpu_faults" then
+      stalls[2] = trace:gpu_faults { migrating = true }
       time = time + trace:gpu_faults { migrating = true }:exposed_ns(moves)
     else
       advice[#advice + 1] = "The faults themselves were not recorded, so this is the copies' time alone: record with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true."
@@ -68,6 +69,8 @@ return {
         thrash = thrash and string.format(" %.0f %% of the bytes thrash: the same blocks move three times or more, both ways.", thrashed * 100) or "" },
       about = true,
       recoverable_ns = time,
+      change = { { shorten = trace:ops { kind = { "kernel", "set" } }, stalls = stalls }, { pause = moves }, { pause = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = "unknown" }, by = 1, least = 0.7 } },
+      uncertain = "recording page faults slows the host's turn as well, by an amount that does not show",
       metrics = {
         { name = "share of GPU memory operations", value = memory_share, unit = "fraction", threshold = options.memory_share },
         { name = "migrations and their faults", value = share, unit = "fraction", threshold = options.step_share },

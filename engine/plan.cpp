@@ -1,0 +1,101 @@
+#include "plan.hpp"
+
+#include <fmt/format.h>
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "text.hpp"
+
+namespace gh {
+namespace {
+
+// Steps of the same program differ by this much from run to run, and from a recording without its overhead (59 recordings: median 1 %).
+constexpr double spread = 0.06;
+constexpr double least_worth = 0.02;    // of the step that is left, for a fix to be part of the plan
+constexpr std::size_t most_fixes = 8;
+
+Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by); }
+
+Prediction predicted(const Replay& replay, const Changes& changes, std::string why) {
+  const Ns now = replay.step_ns({}), best = replay.step_ns(changes), least = std::min(best, replay.step_ns(changes, Guess::least)), most = std::max(best, replay.step_ns(changes, Guess::most));
+  Prediction p{best, times(least, 1 - spread), times(most, 1 + spread), std::move(why)};
+  if (!replay.trusted()) p.most_ns = std::max(p.most_ns, now), p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
+  else if (p.why.empty()) p.why = fmt::format("from run to run, and what the profiler adds to the host's calls");
+  return p;
+}
+
+// What a step works on, from ranges such as "step 7 tokens=8192" or "micro batch, 16 samples".
+std::pair<double, std::string> items_in_step(const Analysis& a) {
+  static const RE2 before(R"((?i)\b(tokens|samples)\s*[=:]\s*(\d{1,12})\b)"), after(R"((?i)\b(\d{1,12})\s*(tokens|samples)\b)");
+  std::map<NameId, std::pair<double, std::string>> names;
+  std::map<std::string, double> sums;
+  const Ranges& ranges = a.trace.ranges;
+  const std::vector<Step>& steps = a.devices.front().steps;
+  for (Row r = 0; r < ranges.size(); ++r) {
+    if (ranges.start[r] < steps.front().host_start || ranges.start[r] >= steps.back().host_start) continue;
+    const auto [it, fresh] = names.try_emplace(ranges.name[r]);
+    if (fresh) {
+      auto& [count, item] = it->second;
+      if (!RE2::PartialMatch(a.trace.names[ranges.name[r]], before, &item, &count)) RE2::PartialMatch(a.trace.names[ranges.name[r]], after, &count, &item);
+    }
+    if (it->second.first > 0) sums[it->second.second] += it->second.first;
+  }
+  if (sums.empty()) return {0, ""};
+  const auto& [item, sum] = *sums.begin();
+  return {sum / static_cast<double>(steps.size() - 1), item};
+}
+
+}  // namespace
+
+void predict(Finding& f, const Replay& replay, const std::string& uncertain) {
+  if (f.changes.empty() || !replay.reason().empty()) return;
+  replay.trim(f.changes);
+  f.predicted = predicted(replay, f.changes, uncertain);
+  const Ns now = replay.step_ns({});
+  f.recoverable_ns = std::clamp<Ns>(now - f.predicted->step_ns, 0, now);
+  f.recoverable_fraction = static_cast<double>(f.recoverable_ns) / static_cast<double>(now);
+  f.about = replay.trusted();
+}
+
+void widen_by_roots(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    for (const Finding& root : findings)
+      if (f.predicted && root.predicted && root.rule == f.follows_from && root.predicted->least_ns < f.predicted->least_ns)
+        f.predicted->least_ns = root.predicted->least_ns, f.predicted->why = fmt::format("the fix of {} may cure this as well; {}", root.rule, f.predicted->why);
+}
+
+std::optional<Plan> make_plan(const Report& report) {
+  if (!report.replay || !report.replay->reason().empty()) return std::nullopt;
+  const Replay& replay = *report.replay;
+  Plan plan;
+  plan.recorded_ns = replay.recorded_ns(), plan.now = predicted(replay, {}, ""), plan.ceiling = replay.distrust();
+  std::tie(plan.items, plan.item) = items_in_step(replay.analysis());
+  std::vector<const Finding*> rest;
+  for (const Finding& f : report.findings)
+    if (f.predicted) rest.push_back(&f);
+  Changes made;
+  Ns step = plan.now.step_ns;
+  while (!rest.empty() && plan.fixes.size() < most_fixes) {
+    std::size_t best = 0;
+    Ns best_ns = step;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      Changes with = made;
+      with.insert(with.end(), rest[i]->changes.begin(), rest[i]->changes.end());
+      if (const Ns ns = replay.step_ns(with); ns < best_ns) best = i, best_ns = ns;
+    }
+    if (static_cast<double>(step - best_ns) < least_worth * static_cast<double>(step)) break;
+    const Finding& f = *rest[best];
+    made.insert(made.end(), f.changes.begin(), f.changes.end());
+    plan.fixes.push_back({f.rule, f.fingerprint, predicted(replay, made, "")});
+    step = best_ns;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best));
+  }
+  plan.bounds = replay.bounds(made);
+  return plan;
+}
+
+}  // namespace gh
