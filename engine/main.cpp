@@ -121,7 +121,7 @@ struct Options {
 
 // The formats of a command, and what is written where in which of them.
 using Formats = std::vector<std::string>;
-const Formats two_formats{"text", "json"}, ci_formats{"text", "json", "markdown", "sarif", "github", "junit"}, diff_formats{"text", "json", "markdown"};
+const Formats two_formats{"text", "json"}, ci_formats{"text", "json", "markdown", "sarif", "github", "junit"}, check_formats{"text", "json", "markdown", "sarif", "github", "junit", "trace"}, diff_formats{"text", "json", "markdown"};
 
 struct Output { std::string format, file; };
 
@@ -246,7 +246,7 @@ std::string render_ci(const std::string& format, const CiResult& result) {
 int check(const Options& o) {
   const Setup setup(o);
   const std::vector<Rule> rules = setup.rules(o);
-  const std::vector<Output> outputs = outputs_of(o, ci_formats);
+  const std::vector<Output> outputs = outputs_of(o, check_formats);
   if (rules.empty()) throw Error("--select and --ignore leave no rule to check; `gh-advise rules` lists them");
   const auto settings = setup.config.rule_settings(setup.all_rules);
   const std::optional<Severity> fail_on = o.fail_on.empty() ? setup.config.fail_on : parse_severity(o.fail_on, "--fail-on");
@@ -260,6 +260,7 @@ int check(const Options& o) {
   bool met = false;
   {
     const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
+    if (jobs.size() > 1 && std::any_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format == "trace"; })) throw Error("the format trace is of one report: name one at a time");
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       progress.say("reading " + printable(jobs[i].front()), i);
@@ -271,7 +272,8 @@ int check(const Options& o) {
         suppress(report, setup.config.suppressions, today());
         suppressions.add(report);
         for (const Output& output : outputs)
-          if (output.format == "text") texts[&output] += (texts[&output].empty() ? "" : "\n") + render_text(analysis, report, style_of(output));
+          if (output.format == "trace") texts[&output] = render_trace(analysis, report);
+          else if (output.format == "text") texts[&output] += (texts[&output].empty() ? "" : "\n") + render_text(analysis, report, style_of(output));
         objects.push_back(render_json(analysis, report));
         result.add(analysis, report, fail_on);
         // A gate that passes because nothing could be looked at would pass on every broken recording.
@@ -287,7 +289,7 @@ int check(const Options& o) {
   result.errors = broken;
   result.verdict = status == could_not ? Verdict::cannot_tell : status == threshold_met ? Verdict::regressed : Verdict::passes;
   write_outputs(outputs, [&](const Output& output) -> std::string {
-    if (output.format == "text") return texts[&output];
+    if (output.format == "text" || output.format == "trace") return texts[&output];
     if (output.format == "markdown") return render_check_markdown(result);
     if (output.format != "json") return render_ci(output.format, result);
     if (objects.empty()) return "";
@@ -582,7 +584,7 @@ int run(int argc, char** argv) {
 
   CLI::App* check_command = app.add_subcommand("check", "Advise on one or several reports");
   check_command->add_option("REPORT", o.reports, "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch profiler traces (.json, .json.gz). Files of one job's ranks make one report")->required();
-  printing(check_command, ci_formats), chosen_rules(check_command), rule_options(check_command), selecting(check_command);
+  printing(check_command, check_formats), chosen_rules(check_command), rule_options(check_command), selecting(check_command);
   check_command->add_option("--fail-on", o.fail_on, "Exit with 1 where a finding is at least this severe: error, warning or note")->type_name("SEVERITY");
 
   CLI::App* baseline_command = app.add_subcommand("baseline", "Keep what one or several captures come to, for gate to compare with");

@@ -522,6 +522,7 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
   }
   describe(head);
   settle_sources(head);
+  trace_.origin_ns = first_;
   trace_.epoch_ns = first_ + std::clamp<std::int64_t>(integer_in(head, "baseTimeNanoseconds"), 0, absurd_ns);
 
   const auto shift = [&](std::vector<Ns>& times) {

@@ -15,6 +15,10 @@ std::string render_text(const Analysis& analysis, const Report& report, const Te
 /// One report as a JSON object (schemas/report.schema.json), indented.
 std::string render_json(const Analysis& analysis, const Report& report);
 
+/// The evidence of all findings, the steps with their account, and what the devices idled for, as a Chrome trace on the time axis of the
+/// report's own file, to be opened in Perfetto beside it.
+std::string render_trace(const Analysis& analysis, const Report& report);
+
 /// All facts with units and documentation, as a table or as JSON.
 std::string render_facts_text(const Analysis& analysis, const Facts& facts, const TextStyle& style);
 std::string render_facts_json(const Analysis& analysis, const Facts& facts);

@@ -200,6 +200,7 @@ struct Trace {
   Ns recording_ns = 0;                    ///< host time, over all processes, that recording operators, memory and frames may have taken
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
   Ns epoch_ns = 0;                        ///< what time 0 is since 1970, where the report says so; otherwise 0
+  Ns origin_ns = 0;                       ///< what time 0 is on the axis of the file itself
   bool clocks_aligned = true;             ///< false: of several ranks whose clocks are not known to agree
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
