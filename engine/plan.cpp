@@ -23,6 +23,10 @@ Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by
 Prediction predicted(const Replay& replay, const Changes& changes, std::string why) {
   const Ns now = replay.step_ns({}), best = replay.step_ns(changes), least = std::min(best, replay.step_ns(changes, Guess::least)), most = std::max(best, replay.step_ns(changes, Guess::most));
   Prediction p{best, times(least, 1 - spread), times(most, 1 + spread), std::move(why)};
+  // A change cannot make the step longer; where the replay says so, it lost a stretch that the host had in hand.
+  p.step_ns = std::min(p.step_ns, now), p.least_ns = std::min(p.least_ns, p.step_ns);
+  const Ns host_least = replay.step_ns({}, Guess::least), host_most = replay.step_ns({}, Guess::most);
+  if (!p.why.empty() && std::abs(host_most - host_least) > times(now, spread)) p.why += "; what the profiler adds to the host's calls is not known better";
   if (!replay.trusted()) p.most_ns = std::max(p.most_ns, now), p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
   else if (p.why.empty()) p.why = fmt::format("from run to run, and what the profiler adds to the host's calls");
   return p;
@@ -33,6 +37,7 @@ std::pair<double, std::string> items_in_step(const Analysis& a) {
   static const RE2 before(R"((?i)\b(tokens|samples)\s*[=:]\s*(\d{1,12})\b)"), after(R"((?i)\b(\d{1,12})\s*(tokens|samples)\b)");
   std::map<NameId, std::pair<double, std::string>> names;
   std::map<std::string, double> sums;
+  std::map<std::uint16_t, Ns> counted_until;  // by thread
   const Ranges& ranges = a.trace.ranges;
   const std::vector<Step>& steps = a.devices.front().steps;
   for (Row r = 0; r < ranges.size(); ++r) {
@@ -42,7 +47,11 @@ std::pair<double, std::string> items_in_step(const Analysis& a) {
       auto& [count, item] = it->second;
       if (!RE2::PartialMatch(a.trace.names[ranges.name[r]], before, &item, &count)) RE2::PartialMatch(a.trace.names[ranges.name[r]], after, &count, &item);
     }
-    if (it->second.first > 0) sums[it->second.second] += it->second.first;
+    if (it->second.first == 0) continue;
+    // Of ranges inside each other the outermost says it all.
+    Ns& until = counted_until[ranges.thread[r]];
+    if (ranges.start[r] < until) continue;
+    until = ranges.end[r], sums[it->second.second] += it->second.first;
   }
   if (sums.empty()) return {0, ""};
   const auto& [item, sum] = *sums.begin();
@@ -52,7 +61,7 @@ std::pair<double, std::string> items_in_step(const Analysis& a) {
 }  // namespace
 
 void predict(Finding& f, const Replay& replay, const std::string& uncertain) {
-  if (f.changes.empty() || !replay.reason().empty()) return;
+  if (f.changes.empty() || !replay.reason().empty() || replay.collectives()) return;
   replay.trim(f.changes);
   f.predicted = predicted(replay, f.changes, uncertain);
   const Ns now = replay.step_ns({});
@@ -69,7 +78,7 @@ void widen_by_roots(std::vector<Finding>& findings) {
 }
 
 std::optional<Plan> make_plan(const Report& report) {
-  if (!report.replay || !report.replay->reason().empty()) return std::nullopt;
+  if (!report.replay || !report.replay->reason().empty() || report.replay->collectives()) return std::nullopt;
   const Replay& replay = *report.replay;
   Plan plan;
   plan.recorded_ns = replay.recorded_ns(), plan.now = predicted(replay, {}, ""), plan.ceiling = replay.distrust();
@@ -85,7 +94,9 @@ std::optional<Plan> make_plan(const Report& report) {
     for (std::size_t i = 0; i < rest.size(); ++i) {
       Changes with = made;
       with.insert(with.end(), rest[i]->changes.begin(), rest[i]->changes.end());
-      if (const Ns ns = replay.step_ns(with); ns < best_ns) best = i, best_ns = ns;
+      // Findings come the best first, a root before what follows from it: a later one has to win clearly more.
+      const Ns ns = replay.step_ns(with);
+      if (best_ns == step ? ns < best_ns : static_cast<double>(best_ns - ns) > least_worth * static_cast<double>(step)) best = i, best_ns = ns;
     }
     if (static_cast<double>(step - best_ns) < least_worth * static_cast<double>(step)) break;
     const Finding& f = *rest[best];
@@ -95,6 +106,8 @@ std::optional<Plan> make_plan(const Report& report) {
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best));
   }
   plan.bounds = replay.bounds(made);
+  // The replayed steps may live off a lead that the host had when they began.
+  if (!plan.fixes.empty()) plan.fixes.back().step.most_ns = std::max({plan.fixes.back().step.most_ns, plan.bounds.host_ns, plan.bounds.compute_ns, plan.bounds.link_ns});
   return plan;
 }
 

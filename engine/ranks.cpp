@@ -21,13 +21,14 @@ struct Place {
   std::string job;            // "" where it says nothing
   std::int64_t rank = 0;
   std::optional<double> begins_s;  // since 1970
+  bool by_name = false;       // rather than by what the file says itself
 };
 
 Place place_of(const std::string& path) {
   // A PyTorch trace describes itself before its first event.
   static const re2::RE2 info("\"distributedInfo\"\\s*:\\s*\\{[^{}]*?\"rank\"\\s*:\\s*(\\d{1,7})[^{}]*?\"world_size\"\\s*:\\s*(\\d{1,7})");
   static const re2::RE2 base("\"baseTimeNanoseconds\"\\s*:\\s*(\\d{1,19})"), first("\"traceEvents\"[^{]*\\{[^{}]*?\"ts\"\\s*:\\s*(\\d{1,19})");
-  static const re2::RE2 named("(?i)(rank[_.-]?)(\\d{1,7})");
+  static const re2::RE2 named("(?i)((?:^|[^a-z])rank[_.-]?)(\\d{1,7})");
   Place place;
   const std::string folder = std::filesystem::path(path).parent_path().string(), name = std::filesystem::path(path).filename().string();
   std::string head(1 << 18, '\0');
@@ -45,10 +46,11 @@ Place place_of(const std::string& path) {
       }
     }
   std::string word;
-  if (RE2::PartialMatch(name, named, &word, &place.rank)) {
+  // The rank of a low-rank adapter is no process.
+  if (name.find("lora") == name.npos && name.find("LoRA") == name.npos && RE2::PartialMatch(name, named, &word, &place.rank)) {
     std::string pattern = name;
     RE2::Replace(&pattern, named, "\\1#");
-    place.job = fmt::format("{}\n{}", folder, pattern);
+    place.job = fmt::format("{}\n{}", folder, pattern), place.by_name = true;
   }
   return place;
 }
@@ -158,7 +160,7 @@ void add(Trace& to, const Trace& from, Ns shift) {
 }  // namespace
 
 std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& paths) {
-  struct Job { std::string key; std::optional<double> begins_s; std::set<std::int64_t> ranks; };
+  struct Job { std::string key; std::optional<double> begins_s; std::set<std::int64_t> ranks; bool by_name = false; };
   std::vector<Job> jobs;
   std::vector<std::vector<std::string>> files;
   for (const std::string& path : paths) {
@@ -171,10 +173,17 @@ std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& 
     if (its != jobs.end()) {
       its->ranks.insert(place.rank), files[static_cast<std::size_t>(its - jobs.begin())].push_back(path);
     } else {
-      jobs.push_back({place.job, place.begins_s, {place.rank}}), files.push_back({path});
+      jobs.push_back({place.job, place.begins_s, {place.rank}, place.by_name}), files.push_back({path});
     }
   }
-  return files;
+  // Names that are no numbering of ranks from 0 on mean something else.
+  std::vector<std::vector<std::string>> grouped;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const bool numbered = *jobs[i].ranks.begin() == 0 && *jobs[i].ranks.rbegin() == static_cast<std::int64_t>(jobs[i].ranks.size()) - 1;
+    if (!jobs[i].by_name || numbered || files[i].size() == 1) grouped.push_back(std::move(files[i]));
+    else for (std::string& path : files[i]) grouped.push_back({std::move(path)});
+  }
+  return grouped;
 }
 
 std::optional<std::ptrdiff_t> matching(const std::vector<Ns>& first, const std::vector<Ns>& other, std::optional<Ns> ahead) {
@@ -205,6 +214,8 @@ std::optional<std::ptrdiff_t> matching(const std::vector<Ns>& first, const std::
 Trace joined(std::vector<Trace> ranks, const Classes& classes) {
   Trace all = std::move(ranks.front());
   if (ranks.size() == 1) return all;
+  for (const Trace& rank : ranks)
+    if (&rank != &ranks.front() && rank.format != all.format) throw Error(fmt::format("{} and {} look like ranks of one job, but come from different profilers; name them one at a time", all.path, rank.path));
   const auto first = collective_ends(all, classes);
   const Ns epoch = all.epoch_ns;
   all.path = fmt::format("{} and {} more rank{} of its job", all.path, ranks.size() - 1, ranks.size() == 2 ? "" : "s");

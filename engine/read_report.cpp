@@ -50,8 +50,10 @@ bool needs_export(const fs::path& path, std::string_view begin) {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "gh-advise-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error(fmt::format("{}: no folder can be made there; set TMPDIR to one with room", printable(fs::temp_directory_path().string())));
+    std::error_code ec;
+    const fs::path parent = fs::temp_directory_path(ec);
+    std::string name = (parent / "gh-advise-XXXXXX").string();
+    if (ec || !mkdtemp(name.data())) throw Error(fmt::format("{}: no temporary folder can be made there; set TMPDIR to one with room", ec ? "TMPDIR" : printable(parent.string())));
     path = name;
   }
   ~TemporaryFolder() {
@@ -98,9 +100,16 @@ Trace read_exported(const fs::path& path, const std::string& nsys) {
   if (status < 0) throw Error(fmt::format("{}: is not exported yet, and {} cannot be run to do it; name it with --nsys, or {}", shown, printable(nsys), by_hand));
   std::error_code ec;
   if (status != 0 || !fs::exists(exported, ec)) throw Error(fmt::format("{}: {} export failed ({}); {}", shown, printable(nsys), last_line(log).empty() ? fmt::format("exit status {}", status) : last_line(log), by_hand));
-  Trace trace = read_nsys(exported);
-  trace.path = shown;
-  return trace;
+  try {
+    Trace trace = read_nsys(exported);
+    trace.path = shown;
+    return trace;
+  } catch (const Error& e) {
+    // The exported file is gone by the time that anybody reads this.
+    std::string what = e.what();
+    if (const std::string temporary = printable(exported.string()); what.starts_with(temporary)) what.replace(0, temporary.size(), shown);
+    throw Error(what);
+  }
 }
 
 }  // namespace

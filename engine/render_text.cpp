@@ -108,10 +108,11 @@ std::string plan_text(const Report& report, const TextStyle& style, const Paint&
   out += "  " + wrapped(line, style.width, 2) + '\n';
   const Prediction& last = p.fixes.back().step;
   const Replay::Bounds& b = p.bounds;
-  const Ns host = std::min(b.host_ns, last.step_ns), gpu = std::min(b.compute_ns, last.step_ns), link = std::min(b.link_ns, last.step_ns);
+  const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
   const std::string gpu_text = fmt::format("{} of kernels, {} of them matrix products and attention", duration(gpu), duration(std::min(b.products_ns, gpu)));
   const std::string bound = gpu >= host && gpu >= link ? "the GPU: " + gpu_text : link >= host ? fmt::format("the link to the host: {} of copies", duration(link)) : fmt::format("the host: {} of its own time, beside {}", duration(host), gpu_text);
-  out += "  " + wrapped(fmt::format("Replayed without what the profiler adds (recorded: {}). The last, measured, should lie between {} and {}; it is then bound by {}.", duration(p.recorded_ns), duration(last.least_ns), duration(last.most_ns), bound), style.width, 2) + '\n';
+  const std::string ends = p.ceiling.empty() ? fmt::format("The last, measured, should lie between {} and {}; it", duration(last.least_ns), duration(last.most_ns)) : std::string("The last");
+  out += "  " + wrapped(fmt::format("Replayed without what the profiler adds (recorded: {}). {} is then bound by {}.", duration(p.recorded_ns), ends, bound), style.width, 2) + '\n';
   if (!p.ceiling.empty()) out += "  " + wrapped(fmt::format("No forecast: {}.", p.ceiling), style.width, 2) + '\n';
   return out;
 }
@@ -153,7 +154,13 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
   const std::string tag = fmt::format("{}. {}", number, name_of(f.severity));
   out = paint.severity(f.severity, tag) + out.substr(tag.size());
   out += field("why", wrapped(f.message + (f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence)), style.width, indent));
-  if (f.predicted) out += field("step", wrapped(fmt::format("{}{} with this fix alone, between {} and {} once measured ({})", f.about ? "" : "no less than ", duration(f.predicted->step_ns), duration(f.predicted->least_ns), duration(f.predicted->most_ns), f.predicted->why), style.width, indent));
+  if (f.predicted) {
+    const Prediction& p = *f.predicted;
+    const std::string text = f.recoverable_ns == 0 ? fmt::format("still {} with this fix alone: it is hidden behind other work", duration(p.step_ns))
+                             : f.about             ? fmt::format("{} with this fix alone, between {} and {} once measured ({})", duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why)
+                                                   : fmt::format("no less than {} with this fix alone ({})", duration(p.least_ns), p.why);
+    out += field("step", wrapped(text, style.width, indent));
+  }
   if (!f.follows_from.empty()) out += field("follows", wrapped(fmt::format("from {}: that fix probably cures this as well", f.follows_from), style.width, indent));
   for (std::size_t i = 0; i < f.evidence.size(); ++i) out += field(i == 0 ? "evidence" : "", evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style, indent));
   for (std::size_t i = 0; i < f.advice.size(); ++i) out += field(i == 0 ? "fix" : "", (f.advice.size() > 1 ? "- " : "") + wrapped(f.advice[i], style.width, indent + (f.advice.size() > 1 ? 2 : 0)));

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t most_steps = 24;         // replayed: enough for a mean of steps that alternate
 constexpr std::size_t most_points = 150'000;   // as far as three steps allow
 constexpr double trusted_error = 0.02;
+constexpr double most_unrepresentative = 0.05;  // of the mean step: with more, what is won there says nothing about the step
 
 // What Nsight Systems adds, measured on an H200 and an H100 as recorded steps less the same ones unprofiled: a pause between two kernels
 // grows by 0.7 us. The host grows slower with every launch, by a multiple of what a recorded launch call lasts, part of it outside of
@@ -92,7 +93,9 @@ void Replay::choose_steps() {
   std::size_t best = 0;
   for (std::size_t first = 1; first + take <= n; ++first)
     if (std::abs(mean_of(first) - mean) < std::abs(mean_of(best) - mean)) best = first;
-  unrepresentative_ = take == n ? 0 : std::abs(mean_of(best) - mean) / mean;
+  // Of the first of the replayed steps only the end counts.
+  unrepresentative_ = std::abs(mean_of(best) - mean) / mean;
+  if (unrepresentative_ > most_unrepresentative) { reason_ = fmt::format("the steps that can be replayed differ from all by {}", percent(unrepresentative_)); return; }
 
   const Step &from = lead.steps[best], &to = lead.steps[best + take - 1];
   window_ = {std::min(from.host_start, from.span.start), to.span.end};

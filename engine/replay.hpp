@@ -68,6 +68,9 @@ class Replay {
   double uniform_error() const { return uniform_error_; }
   /// Time of waiting calls for which no operation was found that they wait for, of the replayed time.
   double unresolved() const { return unresolved_; }
+  /// Whether collectives run in the replayed steps. Their durations hold the wait for other ranks, which a fix changes in ways that no replay
+  /// of one recording tells, so that it bounds the step neither way.
+  bool collectives() const { return collectives_; }
   /// Whether a replay may be called a forecast: the errors above are at most 2 % each. Otherwise it is a ceiling of what a fix is worth.
   bool trusted() const;
   std::string distrust() const;                    ///< why not, in words
