@@ -156,6 +156,23 @@ TEST_SUITE("read_kineto") {
     CHECK(flops(trace_of("good")) == flops(trace_of("compile")));
   }
 
+  TEST_CASE("kernels tell their occupancy, and how many SMs the GPU has where nothing else does") {
+    const auto with = [](const std::string& ts, const std::string& dur, const std::string& more) { return kernel("k", ts, dur, "\"correlation\": 7" + more); };
+    const std::vector<std::string> events{launch("1", "1"), with("10", "30", ", \"blocks per SM\": 0.060606, \"est. achieved occupancy %\": 100"), with("40", "10", ", \"est. achieved occupancy %\": 20"), with("50", "10", ""),
+                                          with("60", "10", ", \"est. achieved occupancy %\": 900"), event("gpu_memset", "Memset (Device)", "80", "1", R"("device": 0, "stream": 7, "bytes": 8)")};
+    const gh::Trace t = read(events);
+    CHECK(t.ops.occupancy == std::vector<std::uint8_t>{100, 20, gh::no_occupancy, gh::no_occupancy, gh::no_occupancy});
+    CHECK(t.devices[0].sm_count == 132);
+    const auto occupancy = [](gh::Trace trace) {
+      const gh::Analysis a(std::move(trace), gh::Classes(), {});
+      return gh::Facts(a).value("kernels.occupancy_fraction");
+    };
+    CHECK(std::get<double>(occupancy(read(events))) == doctest::Approx((30 * 1.0 + 10 * 0.2) / 40));
+    CHECK(std::holds_alternative<gh::Unknown>(occupancy(read({launch("1", "1"), with("10", "30", "")}))));
+    CHECK(read({with("10", "30", "")}).ops.occupancy.empty());  // no memory for what is not there
+    CHECK(read(events, R"("deviceProperties": [{"id": 0, "name": "a", "numSms": 108}])").devices[0].sm_count == 108);
+  }
+
   TEST_CASE("the bytes of a collective's message come from shape and type") {
     const gh::Trace t = read({event("user_annotation", "nccl:all_reduce", "1", "1", R"("Input Dims": [[1024, 2]], "Input type": ["c10::BFloat16"])"),
                               event("user_annotation", "nccl:all_reduce", "3", "1", R"("Input Dims": [[1024]], "Input type": ["strange"])"), event("user_annotation", "forward", "5", "1", R"("Input Dims": [[1024]], "Input type": ["float"])")});
