@@ -506,12 +506,14 @@ SourceLine source_around(const Context& c, std::uint16_t thread, Ns at) {
   return line_in(c, t.ranges, at, beside);
 }
 
-// The line at which the host was for most of an idle time, as host_note names it; else where it made the call that it was in.
+// The line at which the host was for most of an idle time, as host_note names it; else where it made the call that it was in, or the
+// one that ended it.
 SourceLine source_of_idle(const Context& c, const Idle& idle) {
   const Trace& t = c.a.trace;
   if (const Row frame = idle.thread == no_index ? no_row : innermost(t.frames, idle.thread, idle.span, 0.5); frame != no_row)
     if (const auto it = c.a.names.sources.find(t.frames.name[frame]); it != c.a.names.sources.end()) return it->second;
-  return source_around(c, idle.thread, idle.call != no_row && t.frames.size() > 0 ? t.calls.start[idle.call] : idle.span.start);
+  const Row call = idle.call != no_row ? idle.call : idle.next != no_row ? t.ops.call[idle.next] : no_row;
+  return call != no_row && t.frames.size() > 0 ? source_around(c, t.calls.thread[call], t.calls.start[call]) : source_around(c, idle.thread, idle.span.start);
 }
 
 Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& note) {
