@@ -168,6 +168,9 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes) : kernel(tr
       for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) phases[id] |= static_cast<std::uint8_t>(classes.is_phase(static_cast<Phase>(p), trace.names[id]) << p);
       if (SourceLine line = source_line(trace.names[id]); line.line > 0) sources[id] = std::move(line);
     }
+  for (const NameId id : trace.frames.name)
+    if (once(id, 8))
+      if (SourceLine line = source_line(trace.names[id]); line.line > 0) sources[id] = std::move(line);
 }
 
 }  // namespace gh

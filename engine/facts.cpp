@@ -85,6 +85,15 @@ FactValue sm_fill(const Analysis& a) {
   return per(full, all, "there were no kernels");
 }
 
+// As the profiler estimates it, weighted by the time of kernels.
+FactValue occupancy(const Analysis& a) {
+  const Ops& ops = a.trace.ops;
+  if (ops.occupancy.empty()) return Unknown{"no kernel bears an occupancy: PyTorch profiler traces have it, reports of Nsight Systems do not"};
+  const auto estimated = [&](Row op) { return ops.kind[op] == OpKind::kernel && ops.occupancy[op] != no_occupancy && a.kernel_class(op) != "collective"; };
+  const double sum = sum_ops(a, estimated, [&](Row op) { return static_cast<double>(a.trace.span_of(op).length()) * ops.occupancy[op]; });
+  return per(sum / 100, sum_ops(a, estimated, length_of(a)), "no kernel within the steps bears an occupancy");
+}
+
 FactValue sm_efficiency(const Analysis& a) {
   if (const FactValue sampled = sample_mean(a, "SMs Active"); std::holds_alternative<double>(sampled)) return sampled;
   const FactValue fill = sm_fill(a);
@@ -231,6 +240,7 @@ std::vector<Fact> basic_facts() {
       {"kernels.per_step", Unit::count, "Kernels a step, those inside whole graphs not counted.", per_step(Source::kernels, [](const Analysis& a) { return is_kernel(a); }, ones)},
       {"kernels.mean_ns", Unit::ns, "The mean duration of a kernel.", needs(Source::kernels, [](const Analysis& a) { return per(sum_ops(a, is_kernel(a), length_of(a)), sum_ops(a, is_kernel(a), one), "there were no kernels"); })},
       {"kernels.sm_fill_fraction", Unit::fraction, "How full kernels' grids make the GPU: blocks against SMs, at most 1, weighted by time. A ceiling of SM efficiency while kernels run.", needs(Source::kernels, sm_fill)},
+      {"kernels.occupancy_fraction", Unit::fraction, "Warps that run on an SM against those that fit, as the PyTorch profiler estimates it for each kernel (est. achieved occupancy), weighted by time; collectives left out. Low occupancy alone is no fault.", needs(Source::kernels, occupancy)},
       {"sm.efficiency_fraction", Unit::fraction, "SMs at work, of the steps: sampled where GPU metrics were, otherwise a ceiling from blocks against SMs.", sm_efficiency},
       {"gemm.flops_per_step", Unit::count, "Floating-point operations of matrix products and attention a step, from the shapes that ranges carry (emit_nvtx with record_shapes).",
        needs(Source::ranges, [](const Analysis& a) {

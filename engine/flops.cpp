@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -10,12 +11,12 @@ namespace {
 
 using Shape = std::vector<double>;
 
-// "..., sizes = [[8, 2], [2, 4], []], ..." as lists of numbers; tensors only, whatever else stands between them.
-std::vector<Shape> shapes_of(std::string_view name) {
+// "..., sizes = [[8, 2], [2, 4], []], ...", or what follows another title, as lists of numbers; tensors only, whatever else stands between them.
+std::vector<Shape> shapes_of(std::string_view name, std::string_view title = "sizes = [") {
   std::vector<Shape> shapes;
-  const std::size_t at = name.find("sizes = [");
+  const std::size_t at = name.find(title);
   if (at == name.npos) return shapes;
-  std::string_view rest = name.substr(at + 9);
+  std::string_view rest = name.substr(at + title.size());
   int depth = 0;
   for (std::size_t i = 0; i < rest.size(); ++i) {
     const char c = rest[i];
@@ -41,15 +42,53 @@ std::optional<double> product(const std::vector<Shape>& shapes, std::size_t firs
   return flops;
 }
 
+// Where the first factor stands among the operands of an operator, and its rank.
+struct Factors { std::size_t first, rank; };
+std::optional<Factors> factors_of(std::string_view op) {
+  if (op == "mm" || op == "_scaled_mm") return Factors{0, 2};
+  if (op == "addmm") return Factors{1, 2};
+  if (op == "bmm") return Factors{0, 3};
+  if (op == "baddbmm") return Factors{1, 3};
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<Product> product_of_range(std::string_view name) {
+  if (!name.starts_with("aten::")) return std::nullopt;
+  const auto factors = factors_of(name.substr(6, name.find(',') - 6));
+  if (!factors) return std::nullopt;
+  const auto [first, rank] = *factors;
+  const std::vector<Shape> sizes = shapes_of(name), strides = shapes_of(name, "strides = [");
+  if (sizes.size() < first + 2 || sizes[first].size() != rank || sizes[first + 1].size() != rank) return std::nullopt;
+  Product p{sizes[first][rank - 2], sizes[first + 1][rank - 1], sizes[first][rank - 1], {}};
+  for (std::size_t i = first; i < first + 2; ++i) {
+    if (strides.size() <= i || strides[i].size() != rank) return Product{p.m, p.n, p.k, {}};
+    const double row = strides[i][rank - 2], column = strides[i][rank - 1];
+    if (std::min(row, column) != 1) return Product{p.m, p.n, p.k, {}};  // which PyTorch copies first
+    p.leading.push_back(std::max(row, column));
+    if (rank == 3 && sizes[i][0] > 1) p.leading.push_back(strides[i][0]);
+  }
+  return p;
+}
+
+std::optional<bool> is_aligned(const Product& p, int element_bytes, double* odd) {
+  if (std::min({p.m, p.n, p.k}) <= 1) return std::nullopt;
+  const auto whole = [&](double extent) { return std::fmod(extent * element_bytes, 16) == 0; };
+  std::vector<double> rows = p.leading;
+  rows.push_back(p.n);  // of the result
+  for (const double extent : rows)
+    if (!whole(extent)) {
+      if (odd) *odd = extent;
+      return false;
+    }
+  return !p.leading.empty() || (whole(p.m) && whole(p.k)) ? std::optional(true) : std::nullopt;
+}
 
 std::optional<double> flops_of_range(std::string_view name) {
   if (!name.starts_with("aten::")) return std::nullopt;
   const std::string_view op = name.substr(6, name.find(',') - 6);
-  if (op == "mm" || op == "_scaled_mm") return product(shapes_of(name), 0, 2);
-  if (op == "addmm") return product(shapes_of(name), 1, 2);
-  if (op == "bmm") return product(shapes_of(name), 0, 3);
-  if (op == "baddbmm") return product(shapes_of(name), 1, 3);
+  if (const auto factors = factors_of(op)) return product(shapes_of(name), factors->first, factors->rank);
   if (op.starts_with("_scaled_dot_product_")) {
     const bool backward = op.ends_with("_backward");
     const std::vector<Shape> shapes = shapes_of(name);

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "flops.hpp"
 #include "lua_sandbox.hpp"
 #include "ranks.hpp"
 #include "text.hpp"
@@ -463,22 +464,56 @@ std::string host_note(const Context& c, const Idle& idle) {
   return note;
 }
 
-// The line of the program that the innermost range around a moment of a thread names; else one of another thread of the process, since
-// backward runs on a thread of its own while the one that called it waits.
+// The line of the program that the innermost of ranges or frames around a moment names, of those on wanted threads.
+template <class Events, class Wanted>
+SourceLine line_in(const Context& c, const Events& events, Ns at, Wanted wanted) {
+  const auto upto = std::upper_bound(events.start.begin(), events.start.end(), at) - events.start.begin();
+  std::size_t looked = 0;
+  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked) {
+    if (events.end[r] < at || !wanted(events.thread[r])) continue;
+    if (const auto it = c.a.names.sources.find(events.name[r]); it != c.a.names.sources.end()) return it->second;
+  }
+  return {};
+}
+
+// The forward operator of the backward one that a thread is in: its row of Trace::forwards.
+Row forward_of(const Trace& t, std::uint16_t thread, Ns at) {
+  const auto upto = std::upper_bound(t.forwards.start.begin(), t.forwards.start.end(), at) - t.forwards.start.begin();
+  std::size_t looked = 0;
+  for (auto f = static_cast<Row>(upto); f-- > 0 && looked < 100'000; ++looked) {
+    if (t.forwards.thread[f] != thread) continue;
+    // Backward operators follow each other on their thread: either the last one lasts, or none does.
+    const auto same = std::equal_range(t.ranges.start.begin(), t.ranges.start.end(), t.forwards.start[f]);
+    for (auto r = static_cast<Row>(same.first - t.ranges.start.begin()); r < static_cast<Row>(same.second - t.ranges.start.begin()); ++r)
+      if (t.ranges.thread[r] == thread && t.ranges.end[r] >= at) return f;
+    return no_row;
+  }
+  return no_row;
+}
+
+// The line of the program at which a thread was: that of its Python frames, of its ranges, of the forward operator whose backward it
+// computes; else of another thread of the process, since backward runs on a thread of its own while the one that called it waits.
 SourceLine source_around(const Context& c, std::uint16_t thread, Ns at) {
   const Trace& t = c.a.trace;
   if (c.a.names.sources.empty() || thread == no_index) return {};
-  const auto upto = std::upper_bound(t.ranges.start.begin(), t.ranges.start.end(), at) - t.ranges.start.begin();
-  SourceLine elsewhere;
-  std::size_t looked = 0;
-  for (auto r = static_cast<Row>(upto); r-- > 0 && looked < 100'000; ++looked) {
-    if (t.ranges.end[r] < at || t.threads[t.ranges.thread[r]].process != t.threads[thread].process) continue;
-    const auto it = c.a.names.sources.find(t.ranges.name[r]);
-    if (it == c.a.names.sources.end()) continue;
-    if (t.ranges.thread[r] == thread) return it->second;
-    if (elsewhere.line == 0) elsewhere = it->second;
-  }
-  return elsewhere;
+  const auto same = [thread](std::uint16_t other) { return other == thread; };
+  if (SourceLine line = line_in(c, t.frames, at, same); line.line > 0) return line;
+  if (SourceLine line = line_in(c, t.ranges, at, same); line.line > 0) return line;
+  if (const Row f = forward_of(t, thread, at); f != no_row)
+    if (SourceLine line = line_in(c, t.frames, t.forwards.forward_start[f], [&](std::uint16_t other) { return other == t.forwards.forward_thread[f]; }); line.line > 0) return line;
+  const auto beside = [&](std::uint16_t other) { return t.threads[other].process == t.threads[thread].process; };
+  if (SourceLine line = line_in(c, t.frames, at, beside); line.line > 0) return line;
+  return line_in(c, t.ranges, at, beside);
+}
+
+// The line at which the host was for most of an idle time, as host_note names it; else where it made the call that it was in, or the
+// one that ended it.
+SourceLine source_of_idle(const Context& c, const Idle& idle) {
+  const Trace& t = c.a.trace;
+  if (const Row frame = idle.thread == no_index ? no_row : innermost(t.frames, idle.thread, idle.span, 0.5); frame != no_row)
+    if (const auto it = c.a.names.sources.find(t.frames.name[frame]); it != c.a.names.sources.end()) return it->second;
+  const Row call = idle.call != no_row ? idle.call : idle.next != no_row ? t.ops.call[idle.next] : no_row;
+  return call != no_row && t.frames.size() > 0 ? source_around(c, t.calls.thread[call], t.calls.start[call]) : source_around(c, idle.thread, idle.span.start);
 }
 
 Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& note) {
@@ -511,7 +546,8 @@ Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& 
   }
   if (!note.empty()) e.note += (e.note.empty() ? "" : "; ") + note;
   const Row launch = op != no_row ? t.ops.call[op] : no_row;
-  e.source = launch != no_row ? source_around(c, t.calls.thread[launch], t.calls.start[launch]) : source_around(c, thread_of(c, s, r), e.span.start);
+  if (s.kind == Kind::idle) e.source = source_of_idle(c, c.idle_of(r));
+  else e.source = launch != no_row ? source_around(c, t.calls.thread[launch], t.calls.start[launch]) : source_around(c, thread_of(c, s, r), e.span.start);
   return e;
 }
 
@@ -1203,6 +1239,70 @@ int selection_group(lua_State* lua) {
   return 1;
 }
 
+// The product in whose range or operator each operation was launched, the innermost one: its row of Trace::ranges, or no_row.
+std::vector<Row> ranges_of_products(const Context& c, const std::vector<Row>& ops, const std::map<NameId, Product>& named) {
+  const Trace& t = c.a.trace;
+  std::map<std::uint16_t, std::vector<Row>> by_thread;
+  for (Row r = 0; r < t.ranges.size(); ++r)
+    if (named.contains(t.ranges.name[r])) by_thread[t.ranges.thread[r]].push_back(r);
+  std::vector<Row> found(ops.size(), no_row);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Row call = t.ops.call[ops[i]];
+    if (call == no_row) continue;
+    const std::vector<Row>& ranges = by_thread[t.calls.thread[call]];
+    const Ns at = t.calls.start[call];
+    const auto after = std::upper_bound(ranges.begin(), ranges.end(), at, [&](Ns moment, Row r) { return moment < t.ranges.start[r]; });
+    // Products hold no other products: only the last one to begin can last.
+    if (after != ranges.begin() && t.ranges.end[*(after - 1)] >= at) found[i] = *(after - 1);
+  }
+  return found;
+}
+
+int selection_products(lua_State* lua) {
+  const Context& c = context(lua);
+  const Trace& t = c.a.trace;
+  const Rows& s = selection(lua, 1);
+  if (s.kind != Kind::ops) throw Error("'products' is asked of operations");
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size() + t.ranges.size() / 4));
+  std::map<NameId, Product> named;
+  std::vector<bool> seen(t.names.size());
+  for (const NameId name : t.ranges.name) {
+    if (seen[name]) continue;
+    seen[name] = true;
+    if (const auto p = product_of_range(t.names[name])) named.emplace(name, *p);
+  }
+  struct Group { NameId name; int element_bytes; Ns ns = 0; std::vector<Row> rows; };
+  std::map<std::pair<NameId, int>, Group> groups;
+  if (!named.empty()) {
+    const std::vector<Row> ranges = ranges_of_products(c, s.rows, named);
+    for (std::size_t i = 0; i < s.rows.size(); ++i) {
+      if (ranges[i] == no_row) continue;
+      const std::string& tier = c.a.kernel_class(s.rows[i]);
+      const int bytes = tier == "gemm_half" ? 2 : tier == "gemm_fp8" || tier == "gemm_int8" ? 1 : 4;
+      Group& g = groups.try_emplace({t.ranges.name[ranges[i]], bytes}, Group{t.ranges.name[ranges[i]], bytes, 0, {}}).first->second;
+      g.ns += t.span_of(s.rows[i]).length(), g.rows.push_back(s.rows[i]);
+    }
+  }
+  std::vector<Group*> order;
+  for (auto& [key, group] : groups) order.push_back(&group);
+  using Key = std::tuple<Ns, const std::string&, int>;
+  std::sort(order.begin(), order.end(), [&](const Group* x, const Group* y) { return Key(-x->ns, t.names[x->name], x->element_bytes) < Key(-y->ns, t.names[y->name], y->element_bytes); });
+  lua_newtable(lua);
+  for (std::size_t i = 0; i < order.size() && i < 1000; ++i) {
+    const Product& p = named.at(order[i]->name);
+    double odd = 0;
+    const std::optional<bool> aligned = is_aligned(p, order[i]->element_bytes, &odd);
+    lua_newtable(lua);
+    const auto field = [lua](const char* key, double v) { push(lua, v), lua_setfield(lua, -2, key); };
+    field("m", p.m), field("n", p.n), field("k", p.k), field("count", static_cast<double>(order[i]->rows.size())), field("sum_ns", static_cast<double>(order[i]->ns));
+    if (aligned) lua_pushboolean(lua, *aligned), lua_setfield(lua, -2, "aligned");
+    if (aligned == false) field("odd", odd);
+    push(lua, Rows{Kind::ops, std::move(order[i]->rows), {}}), lua_setfield(lua, -2, "rows");
+    lua_rawseti(lua, -2, static_cast<lua_Integer>(i + 1));
+  }
+  return 1;
+}
+
 // The rows with the largest value of a field, ties by time, so that the order is total.
 std::vector<Row> largest(const Context& c, const Rows& s, std::size_t n, Field field) {
   std::vector<std::pair<double, Row>> order;
@@ -1311,6 +1411,7 @@ const std::vector<Entry>& entries() {
       {{"selection:plus", "(other) -> selection", "The rows of either."}, lua_verb<selection_plus>},
       {{"selection:minus", "(other) -> selection", "The rows that the other has not."}, lua_verb<selection_minus>},
       {{"selection:group", "(field, most = 20) -> list of { key, count, sum_ns, rows }", "Rows by the value of a field, the group with the longest summed time first."}, lua_verb<selection_group>},
+      {{"selection:products", "() -> list of { m, n, k, aligned, odd, count, sum_ns, rows }", "The matrix products that these operations compute, where the range or operator that launched them carries shapes (PyTorch's record_shapes), the longest first. aligned: whether rows of operands and result begin at multiples of 16 bytes; nil where the shapes do not tell. odd: the extent in elements that is to blame."}, lua_verb<selection_products>},
       {{"selection:top", "(n, field = \"duration_ns\") -> list of rows", "The n rows with the largest value, each as a table of its fields."}, lua_verb<selection_top>},
       {{"string.glob", "(text, pattern) -> boolean", "Whether the whole text matches: * any run, ? any byte, the rest literally. Text has it as a method: name:glob \"nccl*\"."}, nullptr},
       {{"string.split", "(text, separator) -> list", "The parts between plain separators of 1 to 64 bytes."}, nullptr},

@@ -129,6 +129,12 @@ void add(Trace& to, const Trace& from, Ns shift) {
   const auto behind = [](std::size_t n) { return [n](auto v) { return v + n; }; };
   const auto times = [&](auto& a, const auto& b) { append_shifted(a.start, b.start, shift), append_shifted(a.end, b.end, shift); };
 
+  if (!from.ops.occupancy.empty()) {
+    to.ops.occupancy.resize(to.ops.size(), no_occupancy);
+    append(to.ops.occupancy, from.ops.occupancy);
+  } else if (!to.ops.occupancy.empty()) {
+    to.ops.occupancy.resize(to.ops.size() + from.ops.size(), no_occupancy);
+  }
   times(to.ops, from.ops);
   append(to.ops.bytes, from.ops.bytes), append_mapped(to.ops.stream, from.ops.stream, behind(streams)), append_mapped(to.ops.name, from.ops.name, name), append(to.ops.correlation, from.ops.correlation);
   append(to.ops.blocks, from.ops.blocks), append(to.ops.threads, from.ops.threads), append(to.ops.kind, from.ops.kind), append(to.ops.copy, from.ops.copy), append(to.ops.source, from.ops.source);
@@ -139,6 +145,8 @@ void add(Trace& to, const Trace& from, Ns shift) {
   append_mapped(to.ranges.name, from.ranges.name, name), append_mapped(to.ranges.thread, from.ranges.thread, behind(threads)), append(to.ranges.bytes, from.ranges.bytes);
   times(to.frames, from.frames);
   append_mapped(to.frames.name, from.frames.name, name), append_mapped(to.frames.thread, from.frames.thread, behind(threads));
+  append_shifted(to.forwards.start, from.forwards.start, shift), append_mapped(to.forwards.thread, from.forwards.thread, behind(threads));
+  append_shifted(to.forwards.forward_start, from.forwards.forward_start, shift), append_mapped(to.forwards.forward_thread, from.forwards.forward_thread, behind(threads));
   times(to.os_calls, from.os_calls);
   append_mapped(to.os_calls.name, from.os_calls.name, name), append_mapped(to.os_calls.thread, from.os_calls.thread, behind(threads));
   times(to.syncs, from.syncs);

@@ -59,11 +59,11 @@ ByText<std::string> inverted(const char* table, const char* below = nullptr) {
   return out;
 }
 
-enum class Category : std::uint8_t { operator_, annotation, kernel, copy, set, call, sync, frame, overhead, memory, foreign, count };
-constexpr std::array category_names{"operator", "annotation", "kernel", "copy", "set", "call", "sync", "frame", "overhead", "memory", "foreign"};
+enum class Category : std::uint8_t { operator_, annotation, kernel, copy, set, call, sync, frame, overhead, memory, forward, foreign, count };
+constexpr std::array category_names{"operator", "annotation", "kernel", "copy", "set", "call", "sync", "frame", "overhead", "memory", "forward", "foreign"};
 
-enum class Argument : std::uint8_t { device, stream, correlation, bytes, grid, block, shapes, types, reserved, memory_device, memory_kind, collective, elements_in, elements_out, element_type, text, count };
-constexpr std::array argument_names{"device", "stream", "correlation", "bytes", "grid", "block", "shapes", "types", "reserved", "memory_device", "memory_kind", "collective", "elements_in", "elements_out", "element_type", "text"};
+enum class Argument : std::uint8_t { device, stream, correlation, bytes, grid, block, blocks_per_sm, occupancy, shapes, strides, types, reserved, memory_device, memory_kind, collective, elements_in, elements_out, element_type, text, count };
+constexpr std::array argument_names{"device", "stream", "correlation", "bytes", "grid", "block", "blocks_per_sm", "occupancy", "shapes", "strides", "types", "reserved", "memory_device", "memory_kind", "collective", "elements_in", "elements_out", "element_type", "text"};
 constexpr auto argument_count = static_cast<std::size_t>(Argument::count);
 
 // By the names that the file uses: the enumerator that the schema's key stands for.
@@ -137,7 +137,7 @@ std::uint32_t product_of(std::string_view list) { return static_cast<std::uint32
 
 // An event of which only the texts of its values are known; views are good until the next event.
 struct Event {
-  std::string_view phase, category, name, pid, tid, time, duration;
+  std::string_view phase, category, name, pid, tid, time, duration, id;
   std::array<std::string_view, argument_count> arguments;
   std::string_view operator[](Argument a) const { return arguments[static_cast<std::size_t>(a)]; }
 };
@@ -159,6 +159,7 @@ class EventParser {
       else if (key == "tid") e.tid = token(field.value());
       else if (key == "ts") e.time = token(field.value());
       else if (key == "dur") e.duration = token(field.value());
+      else if (key == "id") e.id = token(field.value());
     }
     return e;
   }
@@ -205,8 +206,8 @@ class Reader {
     const auto known = categories_.find(e.category);
     if (known == categories_.end()) return;
     const Category c = known->second;
-    const bool instant = c == Category::memory;
-    if (e.phase != (instant ? "i" : "X")) return;
+    const bool instant = c == Category::memory || c == Category::forward;
+    if (c == Category::forward ? e.phase != "s" && e.phase != "f" : e.phase != (instant ? "i" : "X")) return;
     ++count_[static_cast<std::size_t>(c)];
     const std::optional<Ns> start = nanoseconds(e.time), length = instant ? 0 : nanoseconds(e.duration);
     const bool sound = start && length && *length >= 0 && std::abs(*start) < absurd_ns && *length < longest_capture_ns;
@@ -228,6 +229,7 @@ class Reader {
         if (matches(overhead_, e.name)) trace_.profiler_overhead.push_back({start, end});
         return true;
       case Category::memory: return put_memory(e, start);
+      case Category::forward: return put_forward(e, start);
       default: return true;
     }
   }
@@ -248,7 +250,24 @@ class Reader {
     o.threads.push_back(kernel ? static_cast<std::uint16_t>(std::min<std::uint32_t>(product_of(e[Argument::block]), 65535)) : 0);
     o.kind.push_back(kernel ? OpKind::kernel : c == Category::copy ? OpKind::copy : OpKind::set), o.copy.push_back(copied), o.source.push_back(from), o.target.push_back(to);
     o.cause.push_back(MigrationCause::none), o.address.push_back(0), o.in_graph.push_back(0);
+    if (kernel) put_occupancy(e);
+    else if (!o.occupancy.empty()) o.occupancy.push_back(no_occupancy);
     return true;
+  }
+
+  // What the profiler works out from a kernel's grid, registers and shared memory.
+  void put_occupancy(const Event& e) {
+    Ops& o = trace_.ops;
+    const auto percent = integer(e[Argument::occupancy]);
+    const bool known = percent && *percent >= 0 && *percent <= 100;
+    if (known && o.occupancy.empty()) o.occupancy.resize(o.size() - 1, no_occupancy);
+    if (known || !o.occupancy.empty()) o.occupancy.push_back(known ? static_cast<std::uint8_t>(*percent) : no_occupancy);
+    // Blocks against blocks per SM tell how many SMs there are, the more exactly the larger the grid.
+    double per_sm = 0;
+    const std::string_view token = unquoted(e[Argument::blocks_per_sm]);
+    std::from_chars(token.data(), token.data() + token.size(), per_sm);
+    auto& [blocks, sms] = sms_[trace_.streams[o.stream.back()].device];
+    if (per_sm > 0 && o.blocks.back() > blocks && o.blocks.back() / per_sm < 10'000) blocks = o.blocks.back(), sms = static_cast<int>(std::lround(blocks / per_sm));
   }
 
   bool put_call(const Event& e, Ns start, Ns end) {
@@ -272,10 +291,14 @@ class Reader {
     const std::string_view shapes = e[Argument::shapes];
     if (!shapes.empty() && is_product(e.name)) {  // as torch.autograd.profiler.emit_nvtx(record_shapes=True) writes it
       shaped_.assign(e.name);
-      shaped_ += ", sizes = ";
-      for (const char c : shapes)
-        if (c == ',') shaped_ += ", ";
-        else if (c != ' ' && c != '\n' && c != '\r' && c != '\t') shaped_ += c;
+      const auto list = [this](std::string_view title, std::string_view text) {
+        shaped_ += title;
+        for (const char c : text)
+          if (c == ',') shaped_ += ", ";
+          else if (c != ' ' && c != '\n' && c != '\r' && c != '\t') shaped_ += c;
+      };
+      list(", sizes = ", shapes);
+      if (!e[Argument::strides].empty()) list(", strides = ", e[Argument::strides]);
       name = name_of(shaped_);
     } else {
       name = name_of(e.name);
@@ -291,6 +314,14 @@ class Reader {
     if (it->second) return true;
     Frames& f = trace_.frames;
     f.start.push_back(start), f.end.push_back(end), f.name.push_back(name), f.thread.push_back(thread_of(e));
+    return true;
+  }
+
+  // One end of an arrow from a forward operator ("s") to its backward ("f").
+  bool put_forward(const Event& e, Ns start) {
+    const auto id = integer(e.id);
+    if (!id) return false;
+    (e.phase == "s" ? arrows_[*id].from : arrows_[*id].to) = {thread_of(e), start};
     return true;
   }
 
@@ -409,11 +440,16 @@ class Reader {
   std::unordered_map<NameId, bool> library_;
   std::map<std::int64_t, std::uint16_t> threads_, devices_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> streams_;
+  struct Sms { std::uint32_t blocks = 0; int count = 0; };
+  std::map<std::uint16_t, Sms> sms_;  // by device, from the kernel with the most blocks
   std::map<std::int64_t, std::string> thread_names_;
   std::map<std::string, std::string> process_names_;
   std::map<std::string, std::int64_t> process_calls_;
   struct Reserved { std::int64_t device; Ns start; std::int64_t bytes; };
   std::vector<Reserved> reserved_;
+  struct End { std::uint16_t thread = no_index; Ns at = 0; };
+  struct Arrow { End from, to; };
+  std::map<std::int64_t, Arrow> arrows_;
   std::string shaped_;
   std::int64_t last_tid_ = std::numeric_limits<std::int64_t>::min();
   std::uint16_t last_thread_ = 0;
@@ -443,6 +479,9 @@ void Reader::describe(const nlohmann::json& head) {
       d.sm_count = small("numSms"), d.compute_major = small("computeMajor"), d.compute_minor = small("computeMinor");
       d.memory_bytes = std::clamp<std::int64_t>(integer_in(p, "totalGlobalMem"), 0, std::int64_t{1} << 50);
     }
+
+  for (const auto& [device, sms] : sms_)
+    if (trace_.devices[device].sm_count == 0) trace_.devices[device].sm_count = sms.count;
 
   // The process is the one that called CUDA; its name and those of its threads stand in metadata events.
   const auto usual = std::max_element(process_calls_.begin(), process_calls_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -520,6 +559,12 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
     MemoryUse& m = trace_.memory_use;
     m.start.push_back(r.start), m.bytes.push_back(change), m.device.push_back(device_of(r.device)), m.kind.push_back(MemoryKind::device);
   }
+  if (trace_.frames.size() > 0)
+    for (const auto& [id, arrow] : arrows_) {
+      if (arrow.from.thread == no_index || arrow.to.thread == no_index) continue;
+      Forwards& f = trace_.forwards;
+      f.start.push_back(arrow.to.at), f.thread.push_back(arrow.to.thread), f.forward_start.push_back(arrow.from.at), f.forward_thread.push_back(arrow.from.thread);
+    }
   describe(head);
   settle_sources(head);
   trace_.origin_ns = first_;
@@ -529,7 +574,7 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
     for (Ns& t : times) t -= first_;
   };
   const auto shift_both = [&](auto& events) { shift(events.start), shift(events.end); };
-  shift_both(trace_.ops), shift_both(trace_.calls), shift_both(trace_.ranges), shift_both(trace_.syncs), shift_both(trace_.frames), shift(trace_.memory_use.start);
+  shift_both(trace_.ops), shift_both(trace_.calls), shift_both(trace_.ranges), shift_both(trace_.syncs), shift_both(trace_.frames), shift(trace_.memory_use.start), shift(trace_.forwards.start), shift(trace_.forwards.forward_start);
   for (Span& s : trace_.profiler_overhead) s = {s.start - first_, s.end - first_};
   trace_.seal();
   for (Row op = 0; op < trace_.ops.size(); ++op)

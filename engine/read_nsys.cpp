@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <atomic>
 #include <exception>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <thread>
 #include <tuple>
+#include <unordered_map>
 
 #include "embedded.hpp"
 #include "sqlite.hpp"
@@ -180,6 +183,7 @@ struct Part {
   Ops ops;
   Calls calls;
   Ranges ranges;
+  Frames frames;
   OsCalls os_calls;
   Syncs syncs;
   GpuFaults gpu_faults;
@@ -280,6 +284,53 @@ std::int64_t message_bytes(std::string_view json) {
   return std::max<std::int64_t>(bytes, 0);
 }
 
+// Python's stack at a CUDA call, which `nsys profile --python-backtrace=cuda` writes as a mark at the call's start: the frames in JSON,
+// the innermost first, their functions and files as ids of strings.
+class Backtraces {
+ public:
+  explicit Backtraces(const Database& db) {
+    if (db.has_table("StringIds")) string_.emplace(db, "SELECT value FROM StringIds WHERE id = ?1");
+  }
+
+  static bool is_one(std::string_view json) { return json.find(key) != json.npos; }
+
+  // "train.py(40): train_step" of the innermost frame of the program itself; "" where all are of installed packages. Programs call from
+  // few places: each is looked at once.
+  const std::string& frame(std::string_view json) {
+    const auto [it, added] = known_.try_emplace(std::string(json));
+    if (!added) return it->second;
+    const nlohmann::json mark = nlohmann::json::parse(json, nullptr, false);
+    if (!mark.is_object() || !mark.contains(key) || !mark[key].is_object() || !mark[key].contains("Frames") || !mark[key]["Frames"].is_array()) return it->second;
+    for (const nlohmann::json& f : mark[key]["Frames"]) {
+      const auto number = [&](const char* name) { return f.is_object() && f.contains(name) && f[name].is_number_integer() ? f[name].get<std::int64_t>() : -1; };
+      std::string name = fmt::format("{}({}): {}", text(number("File")), number("Line"), text(number("Function")));
+      if (source_line(name).line == 0) continue;
+      it->second = std::move(name);
+      break;
+    }
+    return it->second;
+  }
+
+ private:
+  static constexpr const char* key = "Python Backtrace on CUDA";
+
+  // Strings stand there as in HTML: "&lt;module&gt;".
+  std::string text(std::int64_t id) {
+    if (!string_ || id < 0) return "";
+    string_->reset();
+    string_->bind(1, id);
+    if (!string_->step()) return "";
+    std::string text(string_->text(0));
+    if (text.find('\0') != text.npos) return "";
+    for (const auto& [escaped, plain] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}})
+      for (std::size_t at = 0; (at = text.find(escaped, at)) != text.npos; ++at) text.replace(at, std::strlen(escaped), plain);
+    return text;
+  }
+
+  std::optional<Query> string_;
+  std::unordered_map<std::string, std::string> known_;
+};
+
 // Calls, ranges and OS-runtime calls: a stretch of a thread's time with a name.
 template <class Events>
 void read_host(const Database& db, const std::string& kind, const std::string& table, Part& part, Events& events) {
@@ -289,9 +340,20 @@ void read_host(const Database& db, const std::string& kind, const std::string& t
   reserve(rows.expected_rows(db), events.start, events.end, events.name, events.thread);
   if constexpr (are_calls) reserve(rows.expected_rows(db), events.correlation);
   part.bare_threads = kind == "file_access";
+  std::optional<Backtraces> backtraces;
   while (rows.next()) {
     if constexpr (are_ranges) {
       const std::int64_t t = rows.integer(type);  // NULL in some old exports: then every row with an end is a range
+      if (t == 34 && !rows.is_null(payload) && Backtraces::is_one(rows.text(payload))) {
+        if (!backtraces) backtraces.emplace(db);
+        const std::string& frame = backtraces->frame(rows.text(payload));
+        const Ns at = rows.integer(start);
+        const std::int64_t tid = rows.integer(thread);
+        if (!rows.sound(at, at) || frame.empty()) continue;
+        Frames& f = part.frames;
+        f.start.push_back(at), f.end.push_back(at), f.name.push_back(part.names(FileName{-1, frame})), f.thread.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(part.threads(tid), no_index - 1)));
+        continue;
+      }
       if (t != 59 && t != 60 && !(rows.is_null(type) && !rows.is_null(end))) { rows.sound(0, 0); continue; }
     }
     const Ns s = rows.integer(start);
@@ -616,7 +678,7 @@ void merge(Part& part, Translator& translator, Trace& trace) {
     append(to.start, from.start), append(to.end, from.end), append(to.name, from.name), append(to.thread, from.thread);
   };
   append(trace.calls.correlation, part.calls.correlation), append(trace.ranges.bytes, part.ranges.bytes);
-  host(trace.calls, part.calls), host(trace.ranges, part.ranges), host(trace.os_calls, part.os_calls);
+  host(trace.calls, part.calls), host(trace.ranges, part.ranges), host(trace.frames, part.frames), host(trace.os_calls, part.os_calls);
 
   renumber(part.syncs.stream, streams);
   append(trace.syncs.start, part.syncs.start), append(trace.syncs.end, part.syncs.end);

@@ -177,6 +177,7 @@ void Trace::seal() {
   sort_rows(calls.size(), earlier(calls, Ranked{calls.thread, thread}, Plain{calls.correlation}, Ranked{calls.name, name}), calls.start, calls.end, calls.name, calls.correlation, calls.thread);
   sort_rows(ranges.size(), earlier(ranges, Ranked{ranges.thread, thread}, Ranked{ranges.name, name}), ranges.start, ranges.end, ranges.name, ranges.thread, ranges.bytes);
   sort_rows(frames.size(), earlier(frames, Ranked{frames.thread, thread}, Ranked{frames.name, name}), frames.start, frames.end, frames.name, frames.thread);
+  sort_rows(forwards.size(), earlier_point(forwards, Ranked{forwards.thread, thread}, Plain{forwards.forward_start}, Ranked{forwards.forward_thread, thread}), forwards.start, forwards.thread, forwards.forward_start, forwards.forward_thread);
   sort_rows(os_calls.size(), earlier(os_calls, Ranked{os_calls.thread, thread}, Ranked{os_calls.name, name}), os_calls.start, os_calls.end, os_calls.name, os_calls.thread);
   sort_rows(syncs.size(), earlier(syncs, Ranked{syncs.stream, stream}, Plain{syncs.correlation}), syncs.start, syncs.end, syncs.correlation, syncs.stream);
   sort_rows(gpu_faults.size(), earlier(gpu_faults, Ranked{gpu_faults.device, device}, Plain{gpu_faults.address}, Plain{gpu_faults.count}), gpu_faults.start, gpu_faults.end, gpu_faults.address, gpu_faults.count, gpu_faults.device);
@@ -184,7 +185,7 @@ void Trace::seal() {
   sort_rows(memory_use.size(), earlier_point(memory_use, Ranked{memory_use.device, device}, Plain{memory_use.kind}, Plain{memory_use.bytes}), memory_use.start, memory_use.bytes, memory_use.device, memory_use.kind);
   sort_rows(samples.size(), earlier_point(samples, Ranked{samples.device, device}, Ranked{samples.metric, name}, Plain{samples.value}), samples.start, samples.metric, samples.value, samples.device);
   sort_rows(ops.size(), earlier(ops, Ranked{ops.stream, stream}, Plain{ops.correlation}, Plain{ops.kind}, Plain{ops.copy}, Ranked{ops.name, name}, Plain{ops.address}, Plain{ops.bytes}, Plain{ops.cause}), ops.start, ops.end, ops.bytes,
-            ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
+            ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph, ops.occupancy);
 
   const CallIndex index(*this);
   ops.call.resize(ops.size());

@@ -46,6 +46,8 @@ const char* name_of(MemoryKind);
 const char* name_of(MigrationCause);
 inline bool is_unified(CopyKind k) { return k == CopyKind::um_h2d || k == CopyKind::um_d2h || k == CopyKind::um_d2d; }
 
+inline constexpr std::uint8_t no_occupancy = 255;
+
 /// Work on a GPU: kernels, copies (those of unified memory too), memsets, and graphs traced as a whole.
 struct Ops {
   std::vector<Ns> start, end;
@@ -62,6 +64,7 @@ struct Ops {
   std::vector<MigrationCause> cause;
   std::vector<std::int64_t> address;      ///< migrations: virtual address of what moved; otherwise 0
   std::vector<std::uint8_t> in_graph;     ///< 1 where a CUDA graph's node was traced by itself
+  std::vector<std::uint8_t> occupancy;    ///< kernels: achieved occupancy as the profiler estimates it, in percent, or no_occupancy; empty where it never does
   std::size_t size() const { return start.size(); }
 };
 
@@ -89,6 +92,16 @@ struct Frames {
   std::vector<Ns> start, end;
   std::vector<NameId> name;               ///< "train.py(40): train_step"
   std::vector<std::uint16_t> thread;
+  std::size_t size() const { return start.size(); }
+};
+
+/// From a backward operator to the forward one that it belongs to. Kept only beside frames, whose lines it leads to: backward runs on
+/// threads without any.
+struct Forwards {
+  std::vector<Ns> start;                  ///< of the backward operator
+  std::vector<std::uint16_t> thread;
+  std::vector<Ns> forward_start;
+  std::vector<std::uint16_t> forward_thread;
   std::size_t size() const { return start.size(); }
 };
 
@@ -190,6 +203,7 @@ struct Trace {
   Calls calls;
   Ranges ranges;
   Frames frames;
+  Forwards forwards;
   OsCalls os_calls;
   Syncs syncs;
   GpuFaults gpu_faults;

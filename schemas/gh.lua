@@ -202,6 +202,11 @@ function selection:minus(other) end
 ---@return table
 function selection:group(field, most) end
 
+--- The matrix products that these operations compute, where the range or operator that launched them carries shapes (PyTorch's record_shapes), the longest first. aligned: whether rows of operands and result begin at multiples of 16 bytes; nil where the shapes do not tell. odd: the extent in elements that is to blame.
+--- () -> list of { m, n, k, aligned, odd, count, sum_ns, rows }
+---@return table
+function selection:products() end
+
 --- The n rows with the largest value, each as a table of its fields.
 --- (n, field = "duration_ns") -> list of rows
 ---@param n any

@@ -29,6 +29,26 @@ TEST_SUITE("flops") {
       CHECK_FALSE(flops_of_range(name));
   }
 
+  TEST_CASE("alignment, by strides exactly and by sizes as far as they tell") {
+    const auto aligned = [](const char* name, int bytes = 2) { return is_aligned(product_of_range(name).value(), bytes); };
+    CHECK(aligned("aten::mm, sizes = [[8192, 768], [768, 50304]]") == true);
+    CHECK(aligned("aten::mm, sizes = [[8192, 768], [768, 50257]]") == false);   // rows of the result
+    CHECK(aligned("aten::mm, sizes = [[8191, 768], [768, 4096]]") == std::nullopt);
+    CHECK(aligned("aten::mm, sizes = [[8192, 767], [767, 4096]]") == std::nullopt);  // of a gradient of weights, or of an odd hidden size
+    CHECK(aligned("aten::mm, sizes = [[8192, 767], [767, 4096]], strides = [[767, 1], [4096, 1]]") == false);
+    CHECK(aligned("aten::mm, sizes = [[768, 8191], [8191, 4096]], strides = [[1, 768], [4096, 1]]") == true);
+    CHECK(aligned("aten::mm, sizes = [[8192, 768], [768, 4096]], strides = [[769, 1], [1, 768]]") == false);  // a slice of a wider matrix
+    CHECK(aligned("aten::addmm, sizes = [[8], [64, 64], [64, 8], [], []], strides = [[1], [64, 1], [1, 64], [], []]") == true);
+    CHECK(aligned("aten::addmm, sizes = [[8], [64, 64], [64, 8], [], []]", 1) == false);  // FP8 wants 16
+    CHECK(aligned("aten::mm, sizes = [[64, 64], [64, 4]]", 4) == true);
+    CHECK(aligned("aten::bmm, sizes = [[3, 64, 64], [3, 64, 64]], strides = [[4097, 64, 1], [4096, 64, 1]]") == false);
+    CHECK(aligned("aten::mm, sizes = [[8192, 768], [768, 1]]") == std::nullopt);  // with a vector
+    CHECK_FALSE(product_of_range("aten::_scaled_dot_product_flash_attention, sizes = [[8, 32, 1024, 64], [8, 32, 512, 64], [8, 32, 512, 64]]"));
+    double odd = 0;
+    is_aligned(product_of_range("aten::mm, sizes = [[50257, 8192], [8192, 768]], strides = [[1, 50257], [768, 1]]").value(), 2, &odd);
+    CHECK(odd == 50257);
+  }
+
   TEST_CASE("utilization of a recording with shapes lies below its bound") {
     const Analysis a = recorded("eager-autogradnvtx");
     // 6 layers of hidden size 2048 (4 square products, 3 of the MLP with 5632), 8 x 1024 tokens, forward and twice backward, attention and

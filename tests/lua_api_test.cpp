@@ -51,6 +51,18 @@ TEST_SUITE("lua api") {
     CHECK(answer(five_steps("{ 10, 900, kernel = 'k' }"), "return trace:ops { inside = trace:steps() }:count()") == "5");
   }
 
+  TEST_CASE("products are told by the shapes around their launch") {
+    const auto trace = [](const std::string& range) {
+      return five_steps("{ 10, 400, kernel = 'nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT', launched = { 2, 4 } }, { 400, 900, kernel = 'nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNN', launched = { 20, 22 } }", range);
+    };
+    const std::string list = "local s = '' for _, p in ipairs(trace:ops():products()) do s = s .. p.m .. 'x' .. p.n .. 'x' .. p.k .. ' ' .. tostring(p.aligned) .. ' ' .. tostring(p.odd) .. ' ' .. p.count .. ' ' .. p.rows:count() .. ';' end return s";
+    CHECK(answer(trace(", { 1, 10, 'aten::mm, sizes = [[64, 32], [32, 16]]' }, { 12, 30, 'aten::mm, sizes = [[64, 32], [32, 17]]' }"), list) == "64x17x32 false 17 5 5;64x16x32 true nil 5 5;");
+    CHECK(answer(trace(", { 1, 10, 'aten::mm, sizes = [[63, 32], [32, 16]]' }, { 10, 15, 'aten::mm, sizes = [[8, 8], [8, 8]]' }"), list) == "63x16x32 nil nil 5 5;");
+    CHECK(answer(trace(", { 1, 10, 'aten::mm, sizes = [[64, 32], [32, 16]]', thread = 'other' }"), list) == "");
+    CHECK(answer(trace(", { 1, 10, 'forward' }"), list) == "");
+    CHECK(answer(trace(""), "return pcall(trace:calls().products, trace:calls())").starts_with("false"));
+  }
+
   TEST_CASE("phases of ranges") {
     const std::string trace = five_steps("{ 10, 900, kernel = 'k' }", ", { 5, 100, 'Optimizer.step#AdamW.step' }, { 200, 300, 'save_checkpoint' }, { 300, 400, 'validation' }, { 400, 500, 'gc.collect' }, { 500, 600, 'dataloader' }");
     for (const char* phase : {"optimizer", "checkpoint", "evaluation", "garbage_collection", "loader"}) {

@@ -79,6 +79,9 @@ TEST_SUITE("ranks") {
     const gh::Trace zero = gh::read_kineto(rank_file(0)), one = gh::read_kineto(rank_file(1));
     CHECK(both.ops.size() == zero.ops.size() + one.ops.size());
     CHECK(both.ranges.size() == zero.ranges.size() + one.ranges.size());
+    const auto estimated = [](const gh::Trace& t) { return std::count_if(t.ops.occupancy.begin(), t.ops.occupancy.end(), [](std::uint8_t percent) { return percent != gh::no_occupancy; }); };
+    CHECK(both.ops.occupancy.size() == both.ops.size());
+    CHECK(estimated(both) == estimated(zero) + estimated(one));
     CHECK(both.devices.size() == 2);
     CHECK(both.processes.size() == 2);
     CHECK(both.clocks_aligned);

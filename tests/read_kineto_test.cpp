@@ -156,6 +156,23 @@ TEST_SUITE("read_kineto") {
     CHECK(flops(trace_of("good")) == flops(trace_of("compile")));
   }
 
+  TEST_CASE("kernels tell their occupancy, and how many SMs the GPU has where nothing else does") {
+    const auto with = [](const std::string& ts, const std::string& dur, const std::string& more) { return kernel("k", ts, dur, "\"correlation\": 7" + more); };
+    const std::vector<std::string> events{launch("1", "1"), with("10", "30", ", \"blocks per SM\": 0.060606, \"est. achieved occupancy %\": 100"), with("40", "10", ", \"est. achieved occupancy %\": 20"), with("50", "10", ""),
+                                          with("60", "10", ", \"est. achieved occupancy %\": 900"), event("gpu_memset", "Memset (Device)", "80", "1", R"("device": 0, "stream": 7, "bytes": 8)")};
+    const gh::Trace t = read(events);
+    CHECK(t.ops.occupancy == std::vector<std::uint8_t>{100, 20, gh::no_occupancy, gh::no_occupancy, gh::no_occupancy});
+    CHECK(t.devices[0].sm_count == 132);
+    const auto occupancy = [](gh::Trace trace) {
+      const gh::Analysis a(std::move(trace), gh::Classes(), {});
+      return gh::Facts(a).value("kernels.occupancy_fraction");
+    };
+    CHECK(std::get<double>(occupancy(read(events))) == doctest::Approx((30 * 1.0 + 10 * 0.2) / 40));
+    CHECK(std::holds_alternative<gh::Unknown>(occupancy(read({launch("1", "1"), with("10", "30", "")}))));
+    CHECK(read({with("10", "30", "")}).ops.occupancy.empty());  // no memory for what is not there
+    CHECK(read(events, R"("deviceProperties": [{"id": 0, "name": "a", "numSms": 108}])").devices[0].sm_count == 108);
+  }
+
   TEST_CASE("the bytes of a collective's message come from shape and type") {
     const gh::Trace t = read({event("user_annotation", "nccl:all_reduce", "1", "1", R"("Input Dims": [[1024, 2]], "Input type": ["c10::BFloat16"])"),
                               event("user_annotation", "nccl:all_reduce", "3", "1", R"("Input Dims": [[1024]], "Input type": ["strange"])"), event("user_annotation", "forward", "5", "1", R"("Input Dims": [[1024]], "Input type": ["float"])")});
@@ -223,6 +240,41 @@ TEST_SUITE("read_kineto") {
     CHECK(t.frames.size() == 6);  // not PyTorch's own
     support::write_file(dir / "t.json", document(events));
     CHECK(contains(support::advise("t.json --select gpu-idle", {"COLUMNS=160", dir / ""}).out, "train.py(88): log_loss"));
+  }
+
+  TEST_CASE("evidence names the line of the innermost frame, and in backward that of the forward operator") {
+    const auto at_thread = [](std::string e, int thread) { return e.replace(e.find("\"tid\": 43"), 9, "\"tid\": " + std::to_string(thread)); };
+    const auto arrow = [](const std::string& phase, int thread, const std::string& ts) {
+      return fmt::format(R"({{"ph": "{}", "id": 5, "pid": 42, "tid": {}, "ts": {}, "cat": "fwdbwd", "name": "fwdbwd"}})", phase, thread, ts);
+    };
+    const std::string slow = "cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1";
+    const auto lines = [&](bool stacks, bool arrows) {
+      std::vector<std::string> events;
+      for (int step = 0; step < 6; ++step) {
+        const auto us = [&](double t) { return fmt::format("{:.3f}", step * 10'000.0 + t); };
+        events.push_back(event("user_annotation", "ProfilerStep#" + std::to_string(step), us(0), "9999"));
+        if (stacks) events.push_back(event("python_function", "train.py(88): step", us(1), "9990")), events.push_back(event("python_function", "model/head.py(12): forward", us(20), "500"));
+        if (stacks) events.push_back(event("python_function", "torch/nn/modules/linear.py(9): forward", us(25), "400"));
+        events.push_back(event("cpu_op", "aten::linear", us(30), "300"));
+        events.push_back(launch(us(40), "5", std::to_string(10 * step + 1))), events.push_back(kernel(slow, us(60), step % 2 ? "3000" : "4000", fmt::format("\"correlation\": {}", 10 * step + 1)));
+        events.push_back(at_thread(event("cpu_op", "MmBackward0", us(4000), "300"), 44));
+        events.push_back(at_thread(launch(us(4100), "5", std::to_string(10 * step + 2)), 44)), events.push_back(kernel(slow, us(4200), step % 2 ? "3900" : "3000", fmt::format("\"correlation\": {}", 10 * step + 2)));
+        if (arrows) {
+          std::string from = arrow("s", 43, us(30)), to = arrow("f", 44, us(4000));
+          const std::string id = "\"id\": " + std::to_string(step);
+          events.push_back(from.replace(from.find("\"id\": 5"), 7, id)), events.push_back(to.replace(to.find("\"id\": 5"), 7, id));
+        }
+      }
+      const TempDir dir;
+      support::write_file(dir / "t.json", document(events));
+      const auto report = support::json_of(support::advise("t.json --select misaligned-gemm --format json", {"", dir / ""}));
+      std::map<std::int64_t, std::string> found;  // by the microseconds that the kernel takes: forward 4000, backward 3900
+      for (const auto& e : report["findings"][0]["evidence"]) found[(e["end_ns"].get<std::int64_t>() - e["start_ns"].get<std::int64_t>()) / 1000] = e["source"].is_string() ? e["source"].get<std::string>() : "";
+      return found;
+    };
+    CHECK(lines(true, true) == std::map<std::int64_t, std::string>{{4000, "model/head.py:12"}, {3900, "model/head.py:12"}});
+    CHECK(lines(true, false) == std::map<std::int64_t, std::string>{{4000, "model/head.py:12"}, {3900, "train.py:88"}});  // where the thread stood that called backward
+    CHECK(lines(false, true) == std::map<std::int64_t, std::string>{{4000, ""}, {3900, ""}});
   }
 
   TEST_CASE("what recording costs is not called launching") {

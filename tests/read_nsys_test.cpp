@@ -57,6 +57,11 @@ gh::Trace read(const std::string& sql) {
   return gh::read_nsys(support::run_sql(dir / "report.sqlite", sql));
 }
 
+// What --python-backtrace=cuda writes at a call.
+std::string backtrace(const std::string& start, const std::string& frames) {
+  return "INSERT INTO NVTX_EVENTS VALUES (" + start + R"(, NULL, 34, NULL, NULL, (42<<24)+7, '{"Python Backtrace on CUDA":{"Thread state":"Running","Frames":[)" + frames + "]}}');";
+}
+
 // A column as text: doctest shows it where it differs.
 template <class T>
 std::string list(const std::vector<T>& column) { return fmt::format("{}", fmt::join(column, " ")); }
@@ -111,6 +116,24 @@ double fact(const gh::Analysis& analysis, const std::string& name) {
 }
 
 }  // namespace
+
+TEST_CASE("Python's backtrace at a CUDA call names the line of the program") {
+  const std::string sql = named("(1, 'cudaLaunchKernel_v7000'), (2, '/opt/lib/python3.12/site-packages/torch/nn/functional.py'), (3, 'model/head.py'), (4, 'linear'), (5, '&lt;module&gt;'), (6, 'train.py')") +
+                          call_rows("(10, 20, (42<<24)+7, 1, 1), (30, 40, (42<<24)+7, 2, 1), (50, 60, (42<<24)+7, 3, 1)") +
+                          "CREATE TABLE NVTX_EVENTS (start, end, eventType, text TEXT, textId, globalTid, jsonText TEXT);" +
+                          backtrace("10", R"({"Function":4,"File":2,"Line":98},{"Function":4,"File":3,"Line":12},{"Function":5,"File":6,"Line":3})") + backtrace("30", R"({"Function":5,"File":6,"Line":7})") +
+                          // Of a package only, and what is damaged: nothing.
+                          backtrace("50", R"({"Function":4,"File":2,"Line":98})") + backtrace("50", R"(7, {"File":"x"}, {"File":99,"Line":1})") + backtrace("50", "{");
+  const gh::Trace t = read(sql);
+  CHECK(t.problems.empty());
+  REQUIRE(t.frames.size() == 2);
+  CHECK(t.names[t.frames.name[0]] == "model/head.py(12): linear");
+  CHECK(t.names[t.frames.name[1]] == "train.py(7): <module>");
+  CHECK(t.frames.start == std::vector<gh::Ns>{10, 30});
+  CHECK(t.frames.end == t.frames.start);
+  CHECK(t.frames.thread[0] == t.calls.thread[0]);
+  CHECK(t.ranges.size() == 0);
+}
 
 TEST_CASE("1. tables are lazy: absent, empty and not recorded are three things") {
   const std::string cuda = captured("('CAPTURE_EVENT_TYPE', 'Cuda')"), nvtx = captured("('CAPTURE_EVENT_TYPE', 'NvtxEvents')");

@@ -5,16 +5,17 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of tensor-core GEMMs whose name says that they load one or two elements at a time, of the step, from which they count. Aligned dimensions have none." },
+    share = { default = 0.05, unit = "fraction", doc = "Time of tensor-core GEMMs whose shapes are unaligned, or whose name says that they load one or two elements at a time, of the step, from which they count. Aligned dimensions have none." },
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
     speedup = { default = 2, unit = "count", doc = "How many times as fast an aligned product is, before Hopper. Padding GPT-2's vocabulary from 50257 to 50304 is known to win a quarter of the step on an A100." },
     hopper_speedup = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on, where unaligned products fall back to kernels of Turing. Measured on an H100: 6." },
   },
   messages = {
+    shaped = "{count} tensor-core GEMMs {a_step} have rows that do not begin at multiples of 16 bytes, by their shapes, the longest of them {odd} elements long ({shape}): they take {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they are about {speedup} times as fast.",
     padded = "{count} tensor-core GEMMs {a_step} work on dimensions that are no multiple of 8: they load {elements} at a time and take {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they are about {speedup} times as fast.",
   },
   doc = {
-    what = "Adds up tensor-core GEMMs and convolutions whose name ends in align1 or align2 (CUTLASS, cuBLAS): one of their rows does not begin at a multiple of 16 bytes.",
+    what = "Adds up tensor-core GEMMs and convolutions whose name ends in align1 or align2 (CUTLASS, cuBLAS): one of their rows does not begin at a multiple of 16 bytes. Where the recording has the shapes of operands (record_shapes of torch.profiler and emit_nvtx), those decide, whatever the name says; a kernel whose name says that it loads four or more elements at a time is never counted.",
     why = "The fast kernels load 16 bytes at a time, or whole tiles by hardware. A single odd dimension, most often the vocabulary or the number of classes, sends the largest product of the model to kernels that load element by element.",
     fix = "Pad the odd dimension to a multiple of 64 (at least of 8, of 16 for FP8): the vocabulary in the tokenizer's embedding (model.resize_token_embeddings(n, pad_to_multiple_of=64)), the number of classes, hidden and head sizes, the sequence length (pad_to_multiple_of in the collator). Megatron: --make-vocab-size-divisible-by.",
     wrong = "Padding changes the shape of saved weights. CUDA-core products of unaligned FP32 data are another rule's.",
@@ -25,17 +26,38 @@ return {
     local on_tensor_cores = gemms:where { class = { "gemm_tf32", "gemm_half", "gemm_fp8", "gemm_int8" } }
     local single = on_tensor_cores:where { name = { "*_align1", "*_align1>*", "*_align1_*", "*_aligna1_*", "*_alignb1_*" } }
     local slow = single:plus(on_tensor_cores:where { name = { "*_align2", "*_align2>*", "*_align2_*", "*_aligna2_*", "*_alignb2_*" } })
+    local named = slow
+    local exact, largest = on_tensor_cores:minus(on_tensor_cores), nil
+    for _, product in ipairs(on_tensor_cores:products()) do
+      if product.aligned == true then slow = slow:minus(product.rows) end
+      if product.aligned == false then
+        exact = exact:plus(product.rows)
+        largest = largest or product
+      end
+    end
+    exact = exact:minus(exact:where { name = { "*align4*", "*align8*", "*align16*", "*aligna4_*", "*aligna8_*", "*aligna16_*", "*_ldg4*", "*_ldg8*", "*nvjet*" } })
+    slow = slow:plus(exact)
     local time = slow:own_ns()
     local share = time / trace:fact "steps.total_ns"
     if time == 0 or share < options.note_share then return {} end
 
     local steps = trace:fact "steps.count"
-    local speedup = math.max(1, (trace:fact "device.compute_capability" or 0) >= 9 and options.hopper_speedup or options.speedup)
+    -- Turing's kernels are what the names show; of others nobody measured how slow they are.
+    local fallen_back = (trace:fact "device.compute_capability" or 0) >= 9 and slow:minus(named):own_ns() < time / 2
+    local speedup = math.max(1, fallen_back and options.hopper_speedup or options.speedup)
+    local shape = largest and string.format("[%d, %d] x [%d, %d]", largest.m, largest.k, largest.k, largest.n) or ""
+    local by_shape = exact:own_ns() > time / 2
+    local advice = { "Look for the odd dimension: a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length. Pad it to a multiple of 64, at least of 8 (16 for FP8)." }
+    if by_shape then
+      advice[1] = string.format("Pad %d to %d, the next multiple of 64 (at least to one of 8, of 16 for FP8).", largest.odd, math.ceil(largest.odd / 64) * 64)
+    end
+    advice[2] = "Hugging Face: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64), and pad_to_multiple_of=8 in the data collator. Megatron, NeMo: --make-vocab-size-divisible-by 128. Mask the added logits, or let them train to nothing."
     return { {
       subject = "unaligned GEMMs",
-      message = "padded",
+      message = by_shape and "shaped" or "padded",
+      confidence = by_shape and "high" or "medium",
       data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:own_ns(),
-        elements = single:count() > 0 and "one element" or "two elements", speedup = string.format("%.0f", speedup) },
+        odd = largest and string.format("%d", largest.odd) or "", shape = shape, elements = single:count() > 0 and "one element" or "two elements", speedup = string.format("%.0f", speedup) },
       about = true,
       recoverable_ns = time * (1 - 1 / speedup),
       change = { { scale = slow, by = 1 / speedup, least = 0.7 / speedup, most = math.min(1, 1.6 / speedup) } },
@@ -43,10 +65,7 @@ return {
       at_most = share < options.share and "note" or nil,
       metrics = { { name = "unaligned GEMMs", value = share, unit = "fraction", threshold = options.share } },
       evidence = slow:evidence { most = 5 },
-      advice = {
-        "Look for the odd dimension: a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length. Pad it to a multiple of 64, at least of 8 (16 for FP8).",
-        "Hugging Face: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64), and pad_to_multiple_of=8 in the data collator. Megatron, NeMo: --make-vocab-size-divisible-by 128. Mask the added logits, or let them train to nothing.",
-      },
+      advice = advice,
     } }
   end,
 }

@@ -9,11 +9,15 @@ local function steps(kernel, time, more)
   trace.rest = nil
   return trace
 end
+-- The same for 5 ms, launched within a range that carries shapes.
+local function shaped(kernel, range, thread)
+  return steps(kernel, 5000, { ranges = { { 0, 9990, "step {n}" }, { 4, 11, range, thread = thread } } })
+end
 local a100 = { name = "NVIDIA A100-SXM4-80GB", compute = 8.0, sm_count = 108, memory_gib = 80 }
 
 return {
   { name = "fires on align1", trace = steps(align1, 5000),
-    expect = { { severity = "error", subject = "unaligned GEMMs", confidence = "high", message = "1 tensor-core GEMMs a step*load one element at a time and take 5.00 ms of each 10.0 ms step (50 %), 50 % of all GEMM time. Aligned, they are about 5 times as fast.", worth = { 0.39, 0.41 } } } },
+    expect = { { severity = "error", subject = "unaligned GEMMs", confidence = "medium", message = "1 tensor-core GEMMs a step*load one element at a time and take 5.00 ms of each 10.0 ms step (50 %), 50 % of all GEMM time. Aligned, they are about 5 times as fast.", worth = { 0.39, 0.41 } } } },
   { name = "fires on align2", trace = steps(align2, 1000), expect = { { severity = "warning", message = "*load two elements at a time*", worth = { 0.079, 0.081 } } } },
   { name = "fires on cuBLAS's own", trace = steps("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_aligna2_alignc2_execute_kernel__5x_cublas", 1000), expect = { { severity = "warning", message = "*two elements*" } } },
   { name = "fires on TF32", trace = steps("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align1>(T1::Params)", 1000), expect = { { severity = "warning" } } },
@@ -23,6 +27,19 @@ return {
   { name = "leaves out what waits for pages of unified memory", trace = steps(align1, 5000, { gpu_faults = { { 20, 5000, address = 0 } } }), expect = "clean" },
   { name = "notes 3 %", trace = steps(align1, 300), expect = { { severity = "note" } } },
   { name = "is a note below the team's own threshold", trace = steps(align1, 5000), options = { share = 0.6 }, expect = { { severity = "note" } } },
+
+  { name = "is sure of it by shapes, and names the dimension", trace = shaped(align1, "aten::mm, sizes = [[8192, 768], [768, 50257]]"),
+    expect = { { severity = "error", confidence = "high", message = "*the longest of them 50257 elements long ([8192, 768] x [768, 50257])*about 5 times*" } } },
+  { name = "finds by shapes what no name tells, and promises less", trace = shaped("void my_tensorop_bf16_gemm_kernel()", "aten::mm, sizes = [[8192, 768], [768, 50257]]"),
+    expect = { { severity = "error", confidence = "high", message = "*by their shapes*about 2 times*" } } },
+  { name = "sees by strides that the odd dimension is that of a saved operand", trace = shaped(align1, "aten::mm, sizes = [[50257, 8192], [8192, 768]], strides = [[1, 50257], [768, 1]]"),
+    expect = { { confidence = "high", message = "*50257 elements long ([50257, 8192] x [8192, 768])*" } } },
+  { name = "asks the name where sizes do not tell", trace = shaped(align1, "aten::mm, sizes = [[8191, 768], [768, 4096]]"), expect = { { confidence = "medium" } } },
+  { name = "believes strides that an odd number of tokens harms nothing", trace = shaped(align1, "aten::mm, sizes = [[8191, 768], [768, 4096]], strides = [[768, 1], [1, 768]]"), expect = "clean" },
+  { name = "is silent about aligned shapes, whatever the name says", trace = shaped(align1, "aten::addmm, sizes = [[4096], [8192, 768], [768, 4096], [], []]"), expect = "clean" },
+  { name = "is silent about kernels that load eight at a time all the same", trace = shaped(aligned, "aten::mm, sizes = [[8192, 768], [768, 50257]]"), expect = "clean" },
+  { name = "asks TF32 for multiples of 4 only", trace = shaped("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align1>(T1::Params)", "aten::mm, sizes = [[8192, 768], [768, 1004]]"), expect = "clean" },
+  { name = "is not led by shapes of another thread", trace = shaped(align1, "aten::mm, sizes = [[8192, 768], [768, 4096]]", "other"), expect = { { confidence = "medium" } } },
 
   { name = "is silent about 1 %", trace = steps(align1, 100), expect = "clean" },
   { name = "is silent about aligned products", trace = steps(aligned, 5000), expect = "clean" },
