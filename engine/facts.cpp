@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "flops.hpp"
+#include "metrics.hpp"
 
 namespace gh {
 namespace {
@@ -58,16 +59,11 @@ auto needs_device(Compute compute) {
 
 FactValue known(double v, const char* why) { return v > 0 ? FactValue(v) : FactValue(Unknown{why}); }
 
-FactValue sample_mean(const Analysis& a, const char* metric) {
+FactValue activity(const Analysis& a, const char* name) {
+  if (const auto sampled = sampled_activity(a, name)) return *sampled;
+  if (const auto loose = unaligned_activity(a, name)) return *loose;
   const Availability& have = a.trace.availability(Source::samples);
-  if (!have.known()) return Unknown{have.reason};
-  double sum = 0, n = 0;
-  for (Row r = 0; r < a.trace.samples.size(); ++r) {
-    if (!a.trace.names[a.trace.samples.metric[r]].starts_with(metric)) continue;
-    for (std::size_t d = 0; d < a.devices.size(); ++d)
-      if (a.devices[d].device == a.trace.samples.device[r] && overlap(a.account.devices[d].window, Span{a.trace.samples.start[r], a.trace.samples.start[r] + 1}) > 0) sum += a.trace.samples.value[r], ++n;
-  }
-  return per(sum / 100, n, "this metric was not sampled within the steps");
+  return Unknown{have.known() ? "this metric was not sampled within the steps" : have.reason};
 }
 
 // Blocks against SMs, weighted by the time of kernels.
@@ -95,7 +91,7 @@ FactValue occupancy(const Analysis& a) {
 }
 
 FactValue sm_efficiency(const Analysis& a) {
-  if (const FactValue sampled = sample_mean(a, "SMs Active"); std::holds_alternative<double>(sampled)) return sampled;
+  if (const auto sampled = sampled_activity(a, "sm_active")) return *sampled;
   const FactValue fill = sm_fill(a);
   if (!a.trace.availability(Source::graph_nodes).known()) return Unknown{a.trace.availability(Source::graph_nodes).reason};
   if (!std::holds_alternative<double>(fill)) return fill;
@@ -283,9 +279,16 @@ std::vector<Fact> basic_facts() {
          return ns > 0 ? per(ns, static_cast<double>(a.step_count()) / std::max<double>(1, static_cast<double>(a.devices.size())), "no steps") : FactValue(Unknown{"no range marks the data loader"});
        })},
       {"memory.peak_bytes", Unit::bytes, "The most device memory in use at once.", needs(Source::memory_use, peak_memory)},
-      {"samples.sm_active_fraction", Unit::fraction, "SMs active, averaged over the samples within the steps.", [](const Analysis& a) { return sample_mean(a, "SMs Active"); }},
-      {"samples.tensor_active_fraction", Unit::fraction, "Tensor cores active, averaged likewise.", [](const Analysis& a) { return sample_mean(a, "Tensor Active"); }},
-      {"samples.dram_read_fraction", Unit::fraction, "Bandwidth of device memory used for reading, averaged likewise.", [](const Analysis& a) { return sample_mean(a, "DRAM Read Bandwidth"); }},
+      {"samples.sm_active_fraction", Unit::fraction, "SMs with a warp, averaged over the samples of GPU metrics (or DCGM's) within the steps. See samples.time_base.", [](const Analysis& a) { return activity(a, "sm_active"); }},
+      {"samples.sm_occupancy_fraction", Unit::fraction, "Warps on the SMs, of the most that fit, averaged likewise.", [](const Analysis& a) { return activity(a, "sm_occupancy"); }},
+      {"samples.tensor_active_fraction", Unit::fraction, "Tensor cores active, averaged likewise.", [](const Analysis& a) { return activity(a, "tensor_active"); }},
+      {"samples.dram_active_fraction", Unit::fraction, "Device memory read or written, averaged likewise: DCGM's, or bandwidth read and written together, at most 1 at any moment.", [](const Analysis& a) { return activity(a, "dram_active"); }},
+      {"samples.dram_read_fraction", Unit::fraction, "Bandwidth of device memory used for reading, averaged likewise.", [](const Analysis& a) { return activity(a, "dram_read"); }},
+      {"samples.time_base", Unit::text, "Whether the samples are aligned to the steps, or averaged over the whole of a monitor's file (--dcgm), which may hold idle time and other work.", [](const Analysis& a) -> FactValue {
+         if (!a.trace.monitor.time_base.empty()) return a.trace.monitor.time_base;
+         if (a.trace.samples.size() > 0) return "aligned: the report's own samples";
+         return Unknown{a.trace.availability(Source::samples).reason};
+       }},
   };
 }
 

@@ -11,6 +11,7 @@
 
 #include "flops.hpp"
 #include "lua_sandbox.hpp"
+#include "metrics.hpp"
 #include "ranks.hpp"
 #include "text.hpp"
 
@@ -880,9 +881,8 @@ int trace_runs(lua_State* lua) {
 
 // Whether a sample lies within the steps of its device.
 bool sampled_in_steps(const Context& c, Row r) {
-  const Samples& s = c.a.trace.samples;
-  const std::size_t slot = c.device_slot[s.device[r]];
-  return slot != std::string::npos && overlap(c.a.account.devices[slot].window, Span{s.start[r], s.start[r] + 1}) > 0;
+  const std::size_t slot = c.device_slot[c.a.trace.samples.device[r]];
+  return slot != std::string::npos && gh::sampled_in_steps(c.a, slot, r);
 }
 
 int not_sampled(lua_State* lua, const std::string& glob) {
@@ -900,10 +900,11 @@ int trace_metric(lua_State* lua) {
   lua_charge(lua, static_cast<std::int64_t>(s.size() / 4));
   std::map<NameId, bool> matches;
   std::vector<double> values;
+  Ns period = 0;
   for (Row r = 0; r < s.size(); ++r) {
     const auto [it, first] = matches.emplace(s.metric[r], false);
-    if (first) it->second = glob_match(glob, c.a.trace.names[s.metric[r]]);
-    if (it->second && sampled_in_steps(c, r)) values.push_back(s.value[r]);
+    if (first) it->second = is_metric(glob, c.a.trace.names[s.metric[r]]);
+    if (it->second && sampled_in_steps(c, r)) values.push_back(s.value[r]), period = std::max(period, s.period[r]);
   }
   if (values.empty()) return not_sampled(lua, glob);
   std::sort(values.begin(), values.end());
@@ -912,7 +913,7 @@ int trace_metric(lua_State* lua) {
   lua_newtable(lua);
   const auto field = [&](const char* key, double v) { push(lua, v), lua_setfield(lua, -2, key); };
   field("count", static_cast<double>(values.size())), field("mean", sum / static_cast<double>(values.size())), field("median", values[values.size() / 2]);
-  field("least", values.front()), field("most", values.back());
+  field("least", values.front()), field("most", values.back()), field("period_ns", static_cast<double>(period));
   return 1;
 }
 
@@ -943,7 +944,7 @@ int trace_sampled_fraction(lua_State* lua) {
   for (Row r = 0; r < s.size(); ++r) {
     auto [it, first] = matches.emplace(s.metric[r], std::vector<bool>());
     if (first)
-      for (const Bound& b : bounds) it->second.push_back(glob_match(b.glob, c.a.trace.names[s.metric[r]]));
+      for (const Bound& b : bounds) it->second.push_back(is_metric(b.glob, c.a.trace.names[s.metric[r]]));
     for (std::size_t b = 0; b < bounds.size(); ++b)
       if (it->second[b] && sampled_in_steps(c, r)) {
         Moment& m = moments[{s.device[r], s.start[r]}];
@@ -1394,8 +1395,8 @@ const std::vector<Entry>& entries() {
       {{"trace:streamed_uploads", "({ min_bytes = 1 MiB, min_per_step = 4 }?) -> selection", "Copies from the host that come bit by bit within a step, in at least so many bursts with kernels between them: weights fetched layer by layer. A batch is one burst."}, lua_verb<trace_streamed_uploads>},
       {{"trace:chains", "({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges", "Runs of operations on one stream around each operation of `centre`, over operations of `through` only, up to one of `edge` on either side within `most`. `with` lists selections of which each run has to hold one. Returns the runs, all operations in them, and the edges."}, lua_verb<trace_chains>},
       {{"trace:runs", "({ of, least = 3 }) -> runs, inner, longest", "Uninterrupted runs, on one stream, of at least so many operations of a selection; all operations in them; and the longest of each."}, lua_verb<trace_runs>},
-      {{"trace:metric", "(glob) -> { count, mean, median, least, most } | nil, reason, record_with", "The samples of a GPU metric within the steps."}, lua_verb<trace_metric>},
-      {{"trace:sampled_fraction", "({ { metric = glob, least?, most? }, ... }) -> fraction | nil, reason, record_with", "The share of sampled moments within the steps at which every metric lies within its bounds."}, lua_verb<trace_sampled_fraction>},
+      {{"trace:metric", "(metric) -> { count, mean, median, least, most, period_ns } | nil, reason, record_with", "The samples of a GPU metric within the steps, by a glob over names or as an activity that sources name differently: sm_active, sm_occupancy, tensor_active (schemas/metrics.toml). period_ns: over how long a monitor averages; 0 of the profiler's own samples."}, lua_verb<trace_metric>},
+      {{"trace:sampled_fraction", "({ { metric = glob or activity, least?, most? }, ... }) -> fraction | nil, reason, record_with", "The share of sampled moments within the steps at which every metric lies within its bounds."}, lua_verb<trace_sampled_fraction>},
       {{"trace:late_devices", "() -> list of { device, late_ns, exposed_ns, count, own, waited }", "For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how much of that with nothing computed beside it, how many those were, its own collectives, of which nothing is waiting, and the others'."}, lua_verb<trace_late_devices>},
       {{"selection:where", "(filter) -> selection", "The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, thread take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, inferred, drained, migrating a truth value; after, before, inside (wholly within its rows' time), launched_in (by a call within these ranges) a selection."}, lua_verb<selection_where>},
       {{"selection:beside", "(other) -> selection", "The operations that stand next to one of the other's on their stream, with nothing but such operations and memsets between: the casts before a product."}, lua_verb<selection_beside>},

@@ -22,6 +22,7 @@
 #include "docs.hpp"
 #include "new_rule.hpp"
 #include "ranks.hpp"
+#include "read_dcgm.hpp"
 #include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
@@ -113,7 +114,7 @@ void write(const std::string& text, const std::string& file) {
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", nsys = "nsys", config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
+  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
   bool update = false;
   std::optional<std::string> range;
   std::optional<int> device, rank;
@@ -146,6 +147,7 @@ std::vector<Output> outputs_of(const Options& o, const Formats& formats) {
   if (!plain) outputs.push_back({o.format, to_stdout});
   std::vector<std::string> inputs = o.reports;
   inputs.insert(inputs.end(), o.baselines.begin(), o.baselines.end());
+  if (!o.dcgm.empty()) inputs.push_back(o.dcgm);
   for (auto out = outputs.begin(); out != outputs.end(); ++out) {
     for (const std::string& input : inputs)
       if (std::error_code ec; std::filesystem::equivalent(out->file, input, ec)) throw Error(fmt::format("--output {}: is what is read; name another file", printable(out->file)));
@@ -202,6 +204,8 @@ struct Setup {
     std::vector<Trace> ranks;
     for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
     Trace trace = joined(std::move(ranks), classes);
+    if (!o.dcgm.empty())
+      for (const std::string& note : add_dcgm(trace, o.dcgm)) fmt::print(stderr, "gh-advise: note: {}\n", note);
     return Analysis(std::move(trace), std::move(classes), selection);
   }
 };
@@ -580,6 +584,7 @@ int run(int argc, char** argv) {
     c->add_option("--device", o.device, "Only this GPU");
     c->add_option("--rank", o.rank, "Only this process, counted from 0 in order of GPUs");
     c->add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files (default: the one on the PATH)")->type_name("PATH");
+    c->add_option("--dcgm", o.dcgm, "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, or of dcgm-exporter's metrics")->type_name("FILE");
   };
 
   CLI::App* check_command = app.add_subcommand("check", "Advise on one or several reports");

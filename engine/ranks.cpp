@@ -155,7 +155,7 @@ void add(Trace& to, const Trace& from, Ns shift) {
   append(to.gpu_faults.address, from.gpu_faults.address), append(to.gpu_faults.count, from.gpu_faults.count), append_mapped(to.gpu_faults.device, from.gpu_faults.device, behind(devices));
   append_shifted(to.cpu_faults.start, from.cpu_faults.start, shift), append(to.cpu_faults.address, from.cpu_faults.address), append_mapped(to.cpu_faults.function, from.cpu_faults.function, name);
   append_shifted(to.memory_use.start, from.memory_use.start, shift), append(to.memory_use.bytes, from.memory_use.bytes), append_mapped(to.memory_use.device, from.memory_use.device, behind(devices)), append(to.memory_use.kind, from.memory_use.kind);
-  append_shifted(to.samples.start, from.samples.start, shift), append_mapped(to.samples.metric, from.samples.metric, name), append(to.samples.value, from.samples.value), append_mapped(to.samples.device, from.samples.device, behind(devices));
+  append_shifted(to.samples.start, from.samples.start, shift), append(to.samples.period, from.samples.period), append_mapped(to.samples.metric, from.samples.metric, name), append(to.samples.value, from.samples.value), append_mapped(to.samples.device, from.samples.device, behind(devices));
   for (const Span s : from.profiler_overhead) to.profiler_overhead.push_back({s.start + shift, s.end + shift});
   to.recording_ns += from.recording_ns;
   append(to.diagnostics, from.diagnostics);

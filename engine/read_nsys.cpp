@@ -726,10 +726,21 @@ void read_samples(const Database& db, Translator& translator, Trace& trace) {
       const std::int64_t id = gpu & 0xFF;  // the GPU's id in the report, not a CUDA ordinal
       if (!devices.contains(gpu)) devices[gpu] = translator.device(id, translator.gpus().ordinal_of(id));
       Samples& s = trace.samples;
-      s.start.push_back(start), s.metric.push_back(name->second), s.value.push_back(value), s.device.push_back(devices[gpu]);
+      s.start.push_back(start), s.period.push_back(0), s.metric.push_back(name->second), s.value.push_back(value), s.device.push_back(devices[gpu]);
     }
   }
   if (unnamed) trace.problems.push_back(fmt::format("{} GPU metric sample{} of metrics that the report does not name {} left out", unnamed, unnamed == 1 ? "" : "s", unnamed == 1 ? "was" : "were"));
+}
+
+void read_session(const Database& db, Trace& trace) {
+  std::vector<std::string> unheard;  // a report whose time of day is not known is whole all the same
+  for (const std::string& table : strings(schema()["table"]["session"]["tables"])) {
+    if (!db.has_table(table)) continue;
+    TableReader rows(db, "session", table, {"epoch_ns"}, unheard);
+    if (!rows.next()) continue;
+    const Ns epoch = rows.integer(0);
+    if (rows.sound(0, 0) && epoch > 0 && epoch < std::numeric_limits<Ns>::max() / 2) trace.epoch_ns = epoch;
+  }
 }
 
 // Returns whether the whole report was exported, and not only some tables of it.
@@ -854,6 +865,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   if (std::none_of(signature.begin(), signature.end(), [&](const std::string& t) { return db.has_table(t); }))
     throw Error(fmt::format("{}: is an SQLite database, but not an export of Nsight Systems; give a report exported with `nsys export --type sqlite`", trace.path));
   const bool whole = read_version(db, trace);
+  read_session(db, trace);
 
   // The largest tables first, so that two readers finish together.
   struct Task { std::string kind, table; Part part; };

@@ -6,6 +6,7 @@
 
 #include "flops.hpp"
 #include "layout.hpp"
+#include "metrics.hpp"
 #include "render.hpp"
 
 namespace gh {
@@ -38,10 +39,21 @@ std::string heading(const Analysis& a, const TextStyle& style, const Paint& pain
     out += wrapped(line, style.width, 2) + '\n';
   }
   for (const DeviceSteps& d : a.bystanders) out += wrapped(fmt::format("device {}: left out, since it ran {} and no step", a.trace.devices[d.device].ordinal, plural(static_cast<std::int64_t>(d.ops.size()), "operation")), style.width, 2) + '\n';
+  if (!a.trace.monitor.time_base.empty()) out += wrapped("DCGM samples: time base " + a.trace.monitor.time_base, style.width, 2) + '\n';
   return out;
 }
 
-// Busy is not efficient: beside it stands how much of the GPU's peak the model can have reached.
+// Busy is not efficient: what was sampled of that, averages over a monitor's whole file as such.
+std::string activity_text(const Analysis& a) {
+  const bool aligned = sampled_activity(a, "sm_active") || sampled_activity(a, "tensor_active");
+  const auto mean = [&](const char* activity) { return aligned ? sampled_activity(a, activity) : unaligned_activity(a, activity); };
+  std::string text;
+  if (const auto sms = mean("sm_active")) text += ", SMs active " + percent(*sms);
+  if (const auto tensor = mean("tensor_active")) text += (text.empty() ? ", tensor cores active " : ", tensor cores ") + percent(*tensor);
+  return text.empty() || aligned ? text : text + " over all that was monitored";
+}
+
+// Beside it stands as well how much of the GPU's peak the model can have reached.
 std::string mfu_text(const Analysis& a) {
   const auto bound = a.has_steps() ? mfu_upper_bound(a) : std::nullopt;
   if (!bound || *bound == 0) return "";
@@ -81,7 +93,7 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
   for (const Line& l : lines) out += row(l) + '\n';
   Ns busy = 0;
   for (const DeviceAccount& d : a.account.devices) busy += total(d.busy);
-  const std::string sum = fmt::format("  {} {:>10} {:>6}", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %"), of_it = "GPU busy " + percent(static_cast<double>(busy) / static_cast<double>(all)) + mfu_text(a);
+  const std::string sum = fmt::format("  {} {:>10} {:>6}", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %"), of_it = "GPU busy " + percent(static_cast<double>(busy) / static_cast<double>(all)) + mfu_text(a) + activity_text(a);
   out += sum + (sum.size() + 2 + of_it.size() <= style.width ? "  " : "\n  ") + of_it + '\n';
   return out;
 }

@@ -183,7 +183,7 @@ void Trace::seal() {
   sort_rows(gpu_faults.size(), earlier(gpu_faults, Ranked{gpu_faults.device, device}, Plain{gpu_faults.address}, Plain{gpu_faults.count}), gpu_faults.start, gpu_faults.end, gpu_faults.address, gpu_faults.count, gpu_faults.device);
   sort_rows(cpu_faults.size(), earlier_point(cpu_faults, Plain{cpu_faults.address}, Ranked{cpu_faults.function, name}), cpu_faults.start, cpu_faults.address, cpu_faults.function);
   sort_rows(memory_use.size(), earlier_point(memory_use, Ranked{memory_use.device, device}, Plain{memory_use.kind}, Plain{memory_use.bytes}), memory_use.start, memory_use.bytes, memory_use.device, memory_use.kind);
-  sort_rows(samples.size(), earlier_point(samples, Ranked{samples.device, device}, Ranked{samples.metric, name}, Plain{samples.value}), samples.start, samples.metric, samples.value, samples.device);
+  sort_rows(samples.size(), earlier_point(samples, Ranked{samples.device, device}, Ranked{samples.metric, name}, Plain{samples.value}), samples.start, samples.period, samples.metric, samples.value, samples.device);
   sort_rows(ops.size(), earlier(ops, Ranked{ops.stream, stream}, Plain{ops.correlation}, Plain{ops.kind}, Plain{ops.copy}, Ranked{ops.name, name}, Plain{ops.address}, Plain{ops.bytes}, Plain{ops.cause}), ops.start, ops.end, ops.bytes,
             ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph, ops.occupancy);
 

@@ -150,10 +150,26 @@ struct MemoryUse {
 /// Samples of GPU metrics.
 struct Samples {
   std::vector<Ns> start;
+  std::vector<Ns> period;                 ///< a monitor's: the value is an average over the time since its sample before; the profiler's own: 0
   std::vector<NameId> metric;
-  std::vector<double> value;
+  std::vector<double> value;              ///< percent, or as the metric's name says
   std::vector<std::uint16_t> device;
   std::size_t size() const { return start.size(); }
+};
+
+/// A monitor's mean over all that it wrote, where nothing tells which of it lies within the steps.
+struct UnalignedMean {
+  std::string metric;                     ///< as Samples name it
+  std::uint16_t device = 0;
+  double mean = 0;                        ///< percent
+  std::size_t count = 0;
+};
+
+/// What came from beside the report: the file of a monitor of GPUs.
+struct Monitor {
+  std::string path;                       ///< "" without one
+  std::string time_base;                  ///< for people: whether its samples are aligned to the report, and why not
+  std::vector<UnalignedMean> unaligned;   ///< where they are not
 };
 
 /// A GPU on which something ran. What the report does not say is 0, and the name then "".
@@ -210,6 +226,7 @@ struct Trace {
   CpuFaults cpu_faults;
   MemoryUse memory_use;
   Samples samples;
+  Monitor monitor;
   std::vector<Span> profiler_overhead;    ///< host time that the profiler says it took itself
   Ns recording_ns = 0;                    ///< host time, over all processes, that recording operators, memory and frames may have taken
   Ns capture_start = 0, capture_end = 0;  ///< first and last event

@@ -226,8 +226,8 @@ class Builder {
       trace_.gpu_faults.start.push_back(s.start), trace_.gpu_faults.end.push_back(s.end), trace_.gpu_faults.device.push_back(0);
       trace_.gpu_faults.address.push_back(static_cast<std::int64_t>(r.number("address", 0))), trace_.gpu_faults.count.push_back(static_cast<std::int64_t>(r.number("count", 1)));
     });
-    list("samples", {}, [&](const Entry& r) {
-      trace_.samples.start.push_back(r.time(1) + shift_), trace_.samples.metric.push_back(trace_.names.intern(r.text_at(2))), trace_.samples.value.push_back(r.number_at(3)), trace_.samples.device.push_back(0);
+    list("samples", {"period"}, [&](const Entry& r) {
+      trace_.samples.start.push_back(r.time(1) + shift_), trace_.samples.period.push_back(static_cast<Ns>(1000 * std::clamp(r.number("period", 0), 0.0, 1e12))), trace_.samples.metric.push_back(trace_.names.intern(r.text_at(2))), trace_.samples.value.push_back(r.number_at(3)), trace_.samples.device.push_back(0);
     });
     list("memory_use", {"bytes"}, [&](const Entry& r) {
       trace_.memory_use.start.push_back(r.time(1) + shift_), trace_.memory_use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
@@ -278,7 +278,7 @@ std::string_view literal_trace_example() {
   calls = { { 20, 25, "cudaStreamSynchronize", thread = "main" } },
   ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
   gpu_faults = { { 5, 9, address = 0, count = 3 } }, memory_use = { { 0, bytes = 1e9 } },
-  samples = { { 5, "SMs Active [Throughput %]", 80 } },
+  samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: a monitor's, an average over so long before
   diagnostics = { "text" }, not_collected = { "gpu_faults" } }
 )";
 }

@@ -103,14 +103,14 @@ function trace:chains(arguments) end
 ---@return gh.Selection
 function trace:runs(arguments) end
 
---- The samples of a GPU metric within the steps.
---- (glob) -> { count, mean, median, least, most } | nil, reason, record_with
----@param glob any
+--- The samples of a GPU metric within the steps, by a glob over names or as an activity that sources name differently: sm_active, sm_occupancy, tensor_active (schemas/metrics.toml). period_ns: over how long a monitor averages; 0 of the profiler's own samples.
+--- (metric) -> { count, mean, median, least, most, period_ns } | nil, reason, record_with
+---@param metric any
 ---@return any
-function trace:metric(glob) end
+function trace:metric(metric) end
 
 --- The share of sampled moments within the steps at which every metric lies within its bounds.
---- ({ { metric = glob, least?, most? }, ... }) -> fraction | nil, reason, record_with
+--- ({ { metric = glob or activity, least?, most? }, ... }) -> fraction | nil, reason, record_with
 ---@param arguments any
 ---@return any
 function trace:sampled_fraction(arguments) end

@@ -24,7 +24,7 @@ return {
     local clock, reason, record_with = trace:metric "GPC Clock Frequency*"
     if clock == nil then return nil, reason, record_with end
     local function busy_below(fraction)
-      return trace:sampled_fraction { { metric = "GPC Clock Frequency*", most = fraction * clock.most }, { metric = "SMs Active*", least = options.sms_active } }
+      return trace:sampled_fraction { { metric = "GPC Clock Frequency*", most = fraction * clock.most }, { metric = "sm_active", least = options.sms_active } }
     end
     local busy, none, how = busy_below(1)
     if busy == nil then return nil, none, how end

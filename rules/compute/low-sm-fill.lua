@@ -9,10 +9,10 @@ return {
     min_ns = { default = 3000, unit = "ns", doc = "Shorter kernels take that long on any number of SMs: starting and ending is most of it." },
   },
   messages = {
-    empty = "{count} kernels {a_step} have fewer blocks than this GPU has SMs ({sms}) and run alone: they take {time:ns} of {each_step} and leave {empty:fraction} of the SMs empty meanwhile, {share:fraction} of the time in which kernels run.",
+    empty = "{count} kernels {a_step} have fewer blocks than this GPU has SMs ({sms}) and run alone: they take {time:ns} of {each_step} and leave {empty:fraction} of the SMs empty meanwhile, {share:fraction} of the time in which kernels run.{sampled}",
   },
   doc = {
-    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them. Collectives, fused attention (one token decodes with few blocks) and persistent kernels, which start as many blocks as they need, are left out. Without steps it is at most a note.",
+    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them, and at most what sampled SM activity (GPU metrics, or DCGM aligned to the report) leaves. Collectives, fused attention (one token decodes with few blocks) and persistent kernels, which start as many blocks as they need, are left out. Without steps it is at most a note.",
     why = "A kernel on 1 of 132 SMs counts as a busy GPU and uses less than one percent of it.",
     fix = "Give each kernel more work: a larger batch or micro-batch, longer sequences, grouped or batched products instead of many small ones; split-K for a product whose result is small. Independent small kernels can share the GPU on several streams. A single block that sums everything up belongs into a two-stage reduction.",
     wrong = "Fewer blocks can be right where each is bound by memory and many SMs would only share the same bandwidth. What is won is at most what is said: twice the work in the same time.",
@@ -34,6 +34,10 @@ return {
       weighted, sum = weighted + group.sum_ns * (1 - math.min(tonumber(group.key), sms) / sms), sum + group.sum_ns
     end
     local lost = time * weighted / sum
+    -- Where the SMs were sampled, no more of them can have been empty than that leaves.
+    local sampled = trace:metric "sm_active"
+    local active = sampled and trace:fact "samples.sm_active_fraction"
+    if active then lost = math.min(lost, math.max(0, kernels:union_ns() - active * trace:fact "steps.total_ns")) end
     local share = lost / busy
     if share < options.share then return {} end
 
@@ -52,7 +56,8 @@ return {
     return { {
       subject = "small grids",
       message = "empty",
-      data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns" },
+      data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns",
+        sampled = active and string.format(" Sampled, SMs are active %.0f %% of the step.", 100 * active) or "" },
       recoverable_ns = lost,
       -- Without steps there is no telling a training loop from a start or a generation.
       at_most = trace:fact "steps.found" == 0 and "note" or nil,

@@ -7,8 +7,8 @@ local function steps(idle, more)
   more = more or {}
   local samples = {}
   for i = 0, 9 do
-    samples[#samples + 1] = { i * 1000 + 500, sms_active, i < idle and (more.sms or 95) or 99 }
-    if not more.no_tensor then samples[#samples + 1] = { i * 1000 + 500, more.metric or tensor_active, i < idle and (more.tensor or 0) or 80 } end
+    samples[#samples + 1] = { i * 1000 + 500, more.sm_metric or sms_active, i < idle and (more.sms or 95) or 99, period = more.period }
+    if not more.no_tensor then samples[#samples + 1] = { i * 1000 + 500, more.metric or tensor_active, i < idle and (more.tensor or 0) or 80, period = more.period } end
   end
   local at = 20 + idle * 900
   return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step {n}" } }, samples = samples, not_collected = more.not_collected, ops = more.ops or {
@@ -26,6 +26,11 @@ return {
   { name = "warns from where the team says", trace = steps(3), options = { warning_share = 0.25 }, expect = { { severity = "warning" } } },
   { name = "fires on graphs traced whole", trace = steps(5, { ops = { { 20, 10000, graph = true } } }), expect = { { severity = "warning" } } },
   { name = "takes 8 % for idle", trace = steps(5, { tensor = 8 }), expect = { { severity = "warning" } } },
+
+  { name = "takes DCGM's fields, and only notes what is an average over many kernels", trace = steps(5, { sm_metric = "DCGM_FI_PROF_SM_ACTIVE", metric = "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", period = 20000 }),
+    expect = { { severity = "note", subject = "tensor cores", confidence = "low", worth = { 0, 0 } } } },
+  { name = "goes by averages over less than the team's bound", trace = steps(5, { period = 20000 }), options = { most_period_ns = 30000000 }, expect = { { severity = "warning" } } },
+  { name = "does not take averages that reach out of the steps", trace = steps(5, { period = 200000 }), expect = "not checked" },
 
   { name = "is silent about a tenth", trace = steps(1), expect = "clean" },
   { name = "is silent where the SMs are idle too", trace = steps(5, { sms = 20 }), expect = "clean" },
