@@ -52,13 +52,17 @@ TEST_SUITE("replay") {
     for (const auto& path : support::recordings()) {
       CAPTURE(path.filename().string());
       const Replayed r(read_nsys(path));
+      if (path.stem() == "checkpoint-stall") {  // no run of its steps is like all
+        CHECK(r.replay.reason() == "the steps that can be replayed differ from all by 11 %");
+        continue;
+      }
       REQUIRE(r.replay.reason() == "");
       CHECK(std::abs(r.replay.profiled_step_ns({}) - r.replay.recorded_ns()) <= r.replay.recorded_ns() / 1000);
       const bool straggler = path.stem() == "ddp-straggler";  // one rank waits for what the other does, which no edge shows
       CHECK(r.replay.uniform_error() <= (straggler ? 0.05 : 0.02));
       CHECK(r.replay.unresolved() <= 0.02);
       CHECK(r.replay.trusted() == (r.replay.distrust() == ""));
-      CHECK(r.replay.trusted() == !path.stem().string().starts_with("ddp"));
+      CHECK(r.replay.trusted() == (!path.stem().string().starts_with("ddp") && path.stem() != "alloc-churn"));
       CHECK(r.replay.step_ns({}) <= r.replay.recorded_ns());
     }
   }
@@ -67,6 +71,7 @@ TEST_SUITE("replay") {
     for (const auto& path : support::recordings()) {
       CAPTURE(path.filename().string());
       const Replayed r(read_nsys(path));
+      if (!r.replay.reason().empty()) continue;
       const Ns recorded = r.replay.recorded_ns(), tiny = r.replay.step_ns({r.change(Kind::scale, "*", 0.01)}), host = r.replay.bounds({}).host_ns;
       CHECK(tiny >= host - recorded / 100);
       CHECK(tiny <= host + recorded / 20);
