@@ -62,7 +62,9 @@ TEST_SUITE("replay") {
       CHECK(r.replay.uniform_error() <= (straggler ? 0.05 : 0.02));
       CHECK(r.replay.unresolved() <= 0.02);
       CHECK(r.replay.trusted() == (r.replay.distrust() == ""));
-      CHECK(r.replay.trusted() == (!path.stem().string().starts_with("ddp") && path.stem() != "alloc-churn"));
+      // Collectives; and those whose first step, of which only the end is replayed, is unlike the others by more than 2 % of the mean.
+      const bool unlike = path.stem() == "alloc-churn" || path.stem() == "compile-graphsnode" || path.stem() == "um-umtouch-lora";
+      CHECK(r.replay.trusted() == (!path.stem().string().starts_with("ddp") && !unlike));
       CHECK(r.replay.step_ns({}) <= r.replay.recorded_ns());
     }
   }
