@@ -1,12 +1,11 @@
 #include "classes.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
 
-#include "embedded.hpp"
+#include "schema_table.hpp"
 
 namespace gh {
 namespace {
@@ -15,7 +14,6 @@ constexpr std::array call_class_names{"other", "sync", "allocation", "copy_sync"
 
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation", "garbage_collection"};
 
-toml::table own_table(const char* path) { return toml::parse(embedded_file(path), std::string_view(path)); }
 
 std::vector<std::string> strings(const toml::table& table, std::string_view key) {
   std::vector<std::string> out;
@@ -40,18 +38,18 @@ const char* name_of(CallClass c) { return call_class_names[static_cast<std::size
 const char* name_of(Phase p) { return phase_names[static_cast<std::size_t>(p)]; }
 
 Classes::Classes() {
-  add_kernel_classes(own_table("schemas/kernels.toml"), "schemas/kernels.toml", false);
+  add_kernel_classes(schema_table("schemas/kernels.toml"), "schemas/kernels.toml", false);
   class_index("other");
-  add_gpus(own_table("schemas/gpus.toml"), "schemas/gpus.toml", false);
+  add_gpus(schema_table("schemas/gpus.toml"), "schemas/gpus.toml", false);
 
-  const toml::table calls = own_table("schemas/calls.toml");
+  const toml::table calls = schema_table("schemas/calls.toml");
   for_tables(calls, "call_class", [&](const toml::table& entry) {
     const auto name = std::find(call_class_names.begin(), call_class_names.end(), entry["class"].value_or(std::string()));
     if (name == call_class_names.end()) throw std::logic_error("schemas/calls.toml names an unknown class");
     calls_.push_back({static_cast<CallClass>(name - call_class_names.begin()), Patterns(strings(entry, "match"), "schemas/calls.toml"), Patterns(strings(entry, "except"), "schemas/calls.toml")});
   });
 
-  const toml::table ranges = own_table("schemas/ranges.toml");
+  const toml::table ranges = schema_table("schemas/ranges.toml");
   for_tables(ranges, "step", [&](const toml::table& entry) { steps_.push_back({Patterns(strings(entry, "match"), "schemas/ranges.toml"), StepPattern::At::whole}); });
   for_tables(ranges, "mark", [&](const toml::table& entry) {
     steps_.push_back({Patterns(strings(entry, "match"), "schemas/ranges.toml"), entry["at"].value_or(std::string()) == "start" ? StepPattern::At::start : StepPattern::At::end});
@@ -136,7 +134,7 @@ GpuPeaks Classes::peaks(const Device& device) const {
       return p;
     }
   // An unknown name: by architecture, where the report tells SMs and clock. Operations per SM and clock, dense.
-  static const toml::table table = own_table("schemas/gpus.toml");
+  static const toml::table table = schema_table("schemas/gpus.toml");
   GpuPeaks p;
   p.has_tensor_cores = device.compute_major >= 7;
   for_tables(table, "architecture", [&](const toml::table& entry) {

@@ -51,6 +51,9 @@ struct Scale {
   bool exact = false;                  // counts do not vary from run to run: no noise floor
 };
 
+// A change as a share of a reference; from nothing to something, more than any limit.
+double relative(double change, double reference) { return reference > 0 ? change / reference : change == 0 ? 0 : std::copysign(1e9, change); }
+
 Difference difference(const Sample& before, const Sample& after, const Scale& scale, const GateSettings& settings) {
   Difference d;
   const bool by_captures = before.captures.size() >= enough && after.captures.size() >= enough;
@@ -59,7 +62,7 @@ Difference difference(const Sample& before, const Sample& after, const Scale& sc
   const auto& y = by_captures || before.steps.empty() || after.steps.empty() ? after.captures : after.steps;
   d.before = scale.means ? mean_of(x) : median_of(x), d.after = scale.means ? mean_of(y) : median_of(y);
   const double reference = scale.reference.value_or(std::abs(d.before)), change = d.after - d.before;
-  d.effect = reference > 0 ? change / reference : change == 0 ? 0 : std::copysign(1e9, change);
+  d.effect = relative(change, reference);
   d.real = std::abs(d.effect) > scale.least_effect && change != 0;
   if (by_captures || by_steps) {
     d.p = mann_whitney_p(x, y);
@@ -153,8 +156,7 @@ std::variant<Difference, std::string> fact_difference(const std::vector<Capture>
   Difference d = difference(x, y, scale, settings);
   // Steps tell whether it changed; by how much is told by the fact itself, which is not always their median.
   d.before = median_of(x.captures), d.after = median_of(y.captures);
-  const double reference = scale.reference.value_or(std::abs(d.before));
-  d.effect = reference > 0 ? (d.after - d.before) / reference : d.after == d.before ? 0 : std::copysign(1e9, d.after - d.before);
+  d.effect = relative(d.after - d.before, scale.reference.value_or(std::abs(d.before)));
   return d;
 }
 
@@ -203,7 +205,7 @@ std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<G
 
 // Why two captures are not of one program, or "".
 std::string other_program(const Program& a, const Program& b) {
-  if (a.shown != b.shown) return fmt::format("the kernels inside CUDA graphs show in only one of the two; record both with --cuda-graph-trace=node");
+  if (a.shown != b.shown) return "the kernels inside CUDA graphs show in only one of the two; record both with --cuda-graph-trace=node";
   if (differ(a.graphs, b.graphs, same_count)) return fmt::format("another program: {} CUDA graphs a step where the baseline has {}", count_text(b.graphs), count_text(a.graphs));
   if (!a.shown) return differ(a.kernels, b.kernels, same_gemms) ? fmt::format("another program: {} kernels a step outside of CUDA graphs where the baseline has {}", count_text(b.kernels), count_text(a.kernels)) : "";
   if (differ(a.attention_blocks, b.attention_blocks, same_count))
@@ -451,8 +453,9 @@ std::string headline(const Comparison& c, const GateSettings& settings) {
   if (c.verdict == Verdict::regressed) {
     part(rules([](const FindingChange& f) { return f.fails && f.change == FindingState::fresh; }), "came in", "came in");
     part(rules([](const FindingChange& f) { return f.fails && f.change == FindingState::worse; }), "got worse", "got worse");
+    std::set<std::string> broken;  // several budgets may name one fact
     for (const BudgetResult& b : c.budgets)
-      if (b.fails && !b.budget.where.empty()) text += fmt::format("{} breaks its budget; ", b.budget.fact);
+      if (b.fails && !b.budget.where.empty() && broken.insert(b.budget.fact).second) text += fmt::format("{} breaks its budget; ", b.budget.fact);
     return fmt::format("Regressed: {}{}.", text, step);
   }
   part(rules([&](const FindingChange& f) { return loud(f) && f.change == FindingState::gone; }), "is gone", "are gone");
@@ -586,8 +589,9 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
       accepted_ns += std::max(0.0, f.after_ns - f.before_ns);
       f.change = FindingState::accepted;
     }
-  const bool longer = c.step.real && c.step.effect > 0, // What a fix is worth leaves out what the profiler added, and is right within a tenth or so.
-             explained = longer && accepted_ns > 0 && c.step.after - 1.1 * accepted_ns <= c.step.before * (1 + settings.min_effect);
+  const bool longer = c.step.real && c.step.effect > 0;
+  // What a fix is worth leaves out what the profiler added, and is right within a tenth or so.
+  const bool explained = longer && accepted_ns > 0 && c.step.after - 1.1 * accepted_ns <= c.step.before * (1 + settings.min_effect);
   judge_findings(c.findings, before, after, settings, c.step, longer, explained, c.step.real && c.step.effect < 0);
 
   std::vector<Budget> budgets = settings.budgets;

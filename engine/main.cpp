@@ -14,6 +14,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "baseline.hpp"
@@ -261,6 +262,7 @@ int check(const Options& o) {
   SuppressionsOfAll suppressions;
   CiResult result;
   result.rules = rules;
+  const bool wants_json = std::any_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format == "json"; });
   bool met = false;
   {
     const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
@@ -278,7 +280,7 @@ int check(const Options& o) {
         for (const Output& output : outputs)
           if (output.format == "trace") texts[&output] = render_trace(analysis, report);
           else if (output.format == "text") texts[&output] += (texts[&output].empty() ? "" : "\n") + render_text(analysis, report, style_of(output));
-        objects.push_back(render_json(analysis, report));
+        if (wants_json) objects.push_back(render_json(analysis, report));
         result.add(analysis, report, fail_on);
         // A gate that passes because nothing could be looked at would pass on every broken recording.
         if (fail_on && analysis.total_ns() == 0) broken.push_back(fmt::format("{}: holds no GPU work, so --fail-on cannot judge it; record it again", analysis.trace.path));
@@ -368,34 +370,23 @@ int make_baseline(const Options& o) {
 std::vector<Suppression> accepted(const Options& o, const Comparison& c) {
   constexpr double headroom = 1.2;
   std::vector<Suppression> suppressions;
-  std::vector<std::string> ids = o.accept, known;
-  const auto consider = [&](const Finding& f, const std::string& name, double cost) {
-    known.push_back(name);
+  std::vector<std::string> names;
+  std::set<std::string> used;  // of the ids that were asked for
+  const auto consider = [&](const Finding& f, const std::string& name, std::optional<double> cost) {
+    names.push_back(name);
     bool wanted = false;
-    for (std::string& id : ids)
-      if (id == name || id == f.fingerprint) wanted = true;
-    if (wanted) suppressions.push_back({f.rule, f.subject, printable(o.reason), o.until, "", cost > 0 ? std::optional(std::round(cost * headroom)) : std::nullopt});
-    return wanted;
-  };
-  std::map<std::string, bool> used;
-  const auto use = [&](const Finding& f, const std::string& name) {
-    for (const std::string& id : ids)
-      if (id == name || id == f.fingerprint) used[id] = true;
+    for (const std::string& id : o.accept)
+      if (id == name || id == f.fingerprint) wanted = true, used.insert(id);
+    if (wanted) suppressions.push_back({f.rule, f.subject, printable(o.reason), o.until, "", cost ? std::optional(*cost * headroom) : std::nullopt});
   };
   for (const FindingChange& f : c.findings)
-    if (f.present && (f.change == FindingState::fresh || f.change == FindingState::worse || f.untold) && consider(f.finding, f.finding.rule, f.after_ns)) use(f.finding, f.finding.rule);
+    if (f.present && (f.change == FindingState::fresh || f.change == FindingState::worse || f.untold)) consider(f.finding, f.finding.rule, f.after_ns > 0 ? std::optional(std::round(f.after_ns)) : std::nullopt);
+  // One that fell below its limit is accepted however far it falls.
   for (const BudgetResult& b : c.budgets)
-    if (b.state == BudgetResult::State::broken) {
-      // A fraction is not rounded, and one that fell below its limit is accepted however far it falls.
-      const Finding f = finding_of(b);
-      if (consider(f, b.budget.fact, 0)) {
-        use(f, b.budget.fact);
-        if (b.value.effect > 0) suppressions.back().up_to = b.value.after * headroom;
-      }
-    }
-  for (const std::string& id : ids)
-    if (!used[id])
-      throw Error(fmt::format("--accept {}: nothing of that name came in, got worse or broke its budget{}", printable(id), known.empty() ? "" : fmt::format("; these did: {}", fmt::join(known, ", "))));
+    if (b.state == BudgetResult::State::broken) consider(finding_of(b), b.budget.fact, b.value.effect > 0 ? std::optional(b.value.after) : std::nullopt);
+  for (const std::string& id : o.accept)
+    if (!used.contains(id))
+      throw Error(fmt::format("--accept {}: nothing of that name came in, got worse or broke its budget{}", printable(id), names.empty() ? "" : fmt::format("; these did: {}", fmt::join(names, ", "))));
   return suppressions;
 }
 

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <toml++/toml.h>
 
-#include "embedded.hpp"
+#include "schema_table.hpp"
 
 namespace gh {
 namespace {
 
 std::vector<Activity> read_activities() {
-  const toml::table table = toml::parse(embedded_file("schemas/metrics.toml"), std::string_view("schemas/metrics.toml"));
+  const toml::table table = schema_table("schemas/metrics.toml");
   std::vector<Activity> all;
   for (const auto& [name, entry] : *table["activity"].as_table()) {
     Activity a{std::string(name.str()), {}, entry.at_path("dcgm_field").value_or(std::string()), entry.at_path("dcgm_column").value_or(std::string())};

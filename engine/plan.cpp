@@ -28,7 +28,7 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
   const Ns host_least = replay.step_ns({}, Guess::least), host_most = replay.step_ns({}, Guess::most);
   if (!p.why.empty() && std::abs(host_most - host_least) > times(now, spread)) p.why += "; what the profiler adds to the host's calls is not known better";
   if (!replay.trusted()) p.most_ns = std::max(p.most_ns, now), p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
-  else if (p.why.empty()) p.why = fmt::format("from run to run, and what the profiler adds to the host's calls");
+  else if (p.why.empty()) p.why = "from run to run, and what the profiler adds to the host's calls";
   return p;
 }
 

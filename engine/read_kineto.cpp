@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <simdjson.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +12,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "embedded.hpp"
+#include "schema_table.hpp"
 #include "event_stream.hpp"
 #include "text.hpp"
 
@@ -28,15 +27,8 @@ constexpr Ns absurd_ns = Ns{1} << 61, longest_capture_ns = Ns{1} << 55;
 constexpr std::size_t longest_name = 1 << 14;
 
 const toml::table& schema() {
-  static const toml::table parsed = toml::parse(embedded_file("schemas/kineto.toml"), std::string_view("schemas/kineto.toml"));
+  static const toml::table parsed = schema_table("schemas/kineto.toml");
   return parsed;
-}
-
-std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
-  std::vector<std::string> out;
-  if (const toml::array* list = node.as_array())
-    for (const toml::node& item : *list) out.push_back(item.value_or(std::string()));
-  return out;
 }
 
 bool matches(const std::vector<std::string>& globs, std::string_view text) {

@@ -1,7 +1,6 @@
 #include "read_nsys.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
@@ -19,7 +18,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "embedded.hpp"
+#include "schema_table.hpp"
 #include "sqlite.hpp"
 #include "text.hpp"
 
@@ -34,15 +33,8 @@ constexpr Ns longest_capture_ns = Ns{1} << 55;
 constexpr std::int64_t process_mask = ~std::int64_t{0xFFFFFF};
 
 const toml::table& schema() {
-  static const toml::table parsed = toml::parse(embedded_file("schemas/nsys.toml"), std::string_view("schemas/nsys.toml"));
+  static const toml::table parsed = schema_table("schemas/nsys.toml");
   return parsed;
-}
-
-std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
-  std::vector<std::string> out;
-  if (const toml::array* list = node.as_array())
-    for (const toml::node& item : *list) out.push_back(item.value_or(std::string()));
-  return out;
 }
 
 // Numbers from the file (ids of strings, threads, streams), numbered in order of first sight. Rows repeat the last one mostly.
