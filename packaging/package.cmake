@@ -10,6 +10,11 @@ string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "ABI \\1" re2_version "${re2_file}")
 set_source_files_properties(${CMAKE_SOURCE_DIR}/engine/command_line.cpp PROPERTIES COMPILE_DEFINITIONS
   "GH_ADVISE_DATE=\"${release_date}\";GH_ADVISE_MACHINE=\"${CMAKE_SYSTEM_PROCESSOR}\";GH_ADVISE_COMPILER=\"${CMAKE_CXX_COMPILER_ID} C++ ${CMAKE_CXX_COMPILER_VERSION}\";GH_ADVISE_LINKED=\"$<IF:$<BOOL:${GH_STATIC}>,statically,dynamically>\";GH_ADVISE_RE2=\"${re2_version}\"")
 
+set(GH_MAINTAINER "The authors of gh-advise <gh-advise@localhost>" CACHE STRING "Whom the packages name: whoever hands them out")
+# Debian wants a changelog of the package beside the program's.
+execute_process(COMMAND date -u -R -d ${release_date} OUTPUT_VARIABLE changed OUTPUT_STRIP_TRAILING_WHITESPACE)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/changelog CONTENT "gh-advise (@PROJECT_VERSION@) stable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- @GH_MAINTAINER@  @changed@\n" @ONLY)
+
 # The manual page and the completions, as the program writes them.
 set(documents "")
 function(add_document file)  # FILE ARGUMENTS...: standard output, packed where it is to be
@@ -21,7 +26,7 @@ function(add_document file)  # FILE ARGUMENTS...: standard output, packed where 
   add_custom_command(OUTPUT ${path}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/documents
     COMMAND sh -ec "file=$1; shift; \"$@\" > \"$file.part\"; ${pack} < \"$file.part\" > \"$file\"; rm \"$file.part\"" write ${path} ${ARGN}
-    DEPENDS gh-advise ${CMAKE_SOURCE_DIR}/CHANGELOG.md VERBATIM)
+    DEPENDS gh-advise ${CMAKE_BINARY_DIR}/changelog VERBATIM)
   set(documents ${documents} ${path} PARENT_SCOPE)
 endfunction()
 set(program ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:gh-advise>)
@@ -29,7 +34,7 @@ add_document(gh-advise.1.gz ${program} manual)
 add_document(gh-advise ${program} completion bash)
 add_document(_gh-advise ${program} completion zsh)
 add_document(gh-advise.fish ${program} completion fish)
-add_document(changelog.gz cat ${CMAKE_SOURCE_DIR}/CHANGELOG.md)
+add_document(changelog.gz cat ${CMAKE_BINARY_DIR}/changelog)
 add_custom_target(documents ALL DEPENDS ${documents})
 
 install(TARGETS gh-advise RUNTIME COMPONENT program)
@@ -37,10 +42,10 @@ install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.1.gz DESTINATION ${CMAKE_I
 install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise DESTINATION share/bash-completion/completions COMPONENT program)
 install(FILES ${CMAKE_BINARY_DIR}/documents/_gh-advise DESTINATION share/zsh/vendor-completions COMPONENT program)
 install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.fish DESTINATION share/fish/vendor_completions.d COMPONENT program)
-install(FILES packaging/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/gh-advise COMPONENT program)
+install(FILES CHANGELOG.md packaging/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/gh-advise COMPONENT program)
 
 set(CPACK_PACKAGE_VENDOR gh-advise)
-set(CPACK_PACKAGE_CONTACT "The authors of gh-advise <gh-advise@localhost>")
+set(CPACK_PACKAGE_CONTACT "${GH_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "advisor and linter for GPU training runs")
 set(CPACK_STRIP_FILES ON)
 
@@ -69,7 +74,7 @@ else()
   configure_package_config_file(packaging/gh-advise-config.cmake.in ${CMAKE_BINARY_DIR}/gh-advise-config.cmake INSTALL_DESTINATION lib/cmake/gh-advise)
   write_basic_package_version_file(${CMAKE_BINARY_DIR}/gh-advise-config-version.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${CMAKE_BINARY_DIR}/gh-advise-config.cmake ${CMAKE_BINARY_DIR}/gh-advise-config-version.cmake DESTINATION lib/cmake/gh-advise COMPONENT library)
-  install(FILES packaging/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/libgh-advise-dev COMPONENT library)
+  install(FILES CHANGELOG.md packaging/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/libgh-advise-dev COMPONENT library)
 
   set(CPACK_GENERATOR DEB)
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -78,16 +83,14 @@ else()
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME gh-advise)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION utils)
-  set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "advisor and linter for GPU training runs
- Finds what slows down a GPU training run, from its Nsight Systems report or
- PyTorch profiler trace: what to fix first, what it is worth, and where the
- proof is.")
+  set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "Finds what slows down a GPU training run, from its Nsight Systems report or
+PyTorch profiler trace: what to fix first, what it is worth, and where the
+proof is.")
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libgh-advise-dev)
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, liblua5.4-dev, libre2-dev, libsimdjson-dev, libsqlite3-dev, libtomlplusplus-dev, nlohmann-json3-dev, pkg-config, zlib1g-dev")
-  set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "advisor and linter for GPU training runs (library)
- The engine of gh-advise for C++ programs: it reads reports of Nsight Systems
- and PyTorch profiler traces, and finds what slows them down.")
+  set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "The engine of gh-advise for C++ programs that link it: it reads reports of
+Nsight Systems and PyTorch profiler traces, and finds what slows them down.")
   if(CMAKE_CROSSCOMPILING)
     # dpkg-shlibdeps asks dpkg, which knows nothing of libraries for another machine. A Debian release has one version of each library
     # for all machines, so what the program needs here it needs there: ./dev passes what dpkg-shlibdeps found for this one.
