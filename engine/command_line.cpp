@@ -52,14 +52,15 @@ struct Command {
   Value value() const { return positionals.empty() ? Value{Value::Kind::none, {}} : positionals.front().value; }
 };
 
-// "TEXT:{text,json}" is what a person calls FORMAT.
+// What a person calls it: "TEXT:{text,json}" of --format is FORMAT.
 std::string type_of(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name();
-  const std::string type = option.get_type_name();
-  if (!type.starts_with("TEXT")) return type == "INT" ? "N" : type;
-  std::string name = option.get_lnames().front();
-  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return name;
+  const std::string type = option.get_type_name(), name = type.substr(0, type.find(":{"));
+  if (name == "INT" || name == "UINT" || name == "FLOAT") return "N";
+  if (name != "TEXT" || option.get_lnames().empty()) return name;
+  std::string upper = option.get_lnames().front();
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return upper;
 }
 
 Command command_of(const CLI::App& app) {

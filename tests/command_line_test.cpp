@@ -152,3 +152,5 @@ TEST_CASE("command line: --version tells what the program was built with") {
   const string changes = read_file(GH_SOURCE_DIR "/CHANGELOG.md");
   CHECK(changes.substr(changes.find("\n## ")).starts_with("\n## " GH_ADVISE_VERSION " ("));
 }
+
+TEST_CASE("library: the README shows the example that is built") { CHECK(contains(read_file(GH_SOURCE_DIR "/README.md"), "```cpp\n" + read_file(GH_SOURCE_DIR "/examples/findings/findings.cpp") + "```")); }
