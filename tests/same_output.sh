@@ -10,7 +10,7 @@ export LC_ALL=C.UTF-8 COLUMNS=100
 # write PROGRAM REPORT FOLDER
 write() {
   mkdir -p "$3"
-  "$1" check "$2" --output json="$3/json" --output text="$3/text" --output markdown="$3/markdown" --output sarif="$3/sarif" --output junit="$3/junit" --output trace="$3/trace" --output github="$3/github" >"$3/out" 2>"$3/err" || echo "exit status $?" >>"$3/err"
+  "$1" check "$2" --output json="$3/json" --output text="$3/text" --output markdown="$3/markdown" --output sarif="$3/sarif" --output junit="$3/junit" --output trace="$3/trace" --output html="$3/html" --output github="$3/github" >"$3/out" 2>"$3/err" || echo "exit status $?" >>"$3/err"
   "$1" facts "$2" --format json >"$3/facts" 2>>"$3/err" || echo "exit status $?" >>"$3/err"
 }
 
