@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "baseline.hpp"
+#include "command_line.hpp"
 #include "compare.hpp"
 #include "config.hpp"
 #include "docs.hpp"
@@ -115,7 +116,7 @@ void write(const std::string& text, const std::string& file) {
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
+  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, shell, test_directory, fixtures, filter = "*", directory, reason, until;
   bool update = false;
   std::optional<std::string> range;
   std::optional<int> device, rank;
@@ -624,7 +625,7 @@ int run(int argc, char** argv) {
   test_command->add_option("--fixtures", o.fixtures, "Where the reports lie that cases name (default: fixtures/ beside the program)")->type_name("DIR");
 
   CLI::App* new_rule_command = app.add_subcommand("new-rule", "Write a rule and its test, to be edited");
-  new_rule_command->add_option("RULE", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
+  new_rule_command->add_option("NAME", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
   new_rule_command->add_option("--in", o.directory, "The team's folder of rules")->required()->type_name("DIR");
 
   CLI::App* docs_command = app.add_subcommand("docs", "Write the documentation: rules, facts, the rule API, configuration, formats");
@@ -633,6 +634,11 @@ int run(int argc, char** argv) {
 
   CLI::App* config_command = app.add_subcommand("config", "Print the configuration in effect, and where each value comes from");
   rule_options(config_command);
+
+  CLI::App* completion_command = app.add_subcommand("completion", "Print what a shell sources to complete commands, options and rules");
+  completion_command->add_option("SHELL", o.shell, "bash, zsh or fish")->required()->transform(CLI::IsMember(shells));
+
+  CLI::App* manual_command = app.add_subcommand("manual", "Print the manual page, as in: gh-advise manual | man -l -");
 
   std::vector<std::string> commands;
   for (const CLI::App* c : app.get_subcommands([](CLI::App*) { return true; })) commands.push_back(c->get_name());
@@ -655,7 +661,7 @@ int run(int argc, char** argv) {
     write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), to_stdout);
     return done;
   } catch (const CLI::CallForVersion&) {
-    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", to_stdout);
+    write(version_text(), to_stdout);
     return done;
   } catch (const CLI::ParseError& e) {
     const auto subcommands = app.get_subcommands();
@@ -682,6 +688,8 @@ int run(int argc, char** argv) {
   if (new_rule_command->parsed()) return new_rule(o);
   if (docs_command->parsed()) return write_docs(o);
   if (config_command->parsed()) return show_config(o);
+  if (completion_command->parsed()) return write(completion(app, o.shell, own_rules()), to_stdout), done;
+  if (manual_command->parsed()) return write(manual_page(app), to_stdout), done;
   return test_rules(o);
 }
 
