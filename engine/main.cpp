@@ -28,6 +28,7 @@
 #include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
+#include "scrub.hpp"
 
 namespace {
 
@@ -512,6 +513,24 @@ int show_config(const Options& o) {
   return done;
 }
 
+int scrub_report(const Options& o) {
+  const std::string& out = o.outputs.front();
+  const Scrubbed s = [&] {
+    Progress progress(1);
+    progress.say("scrubbing " + printable(o.reports.front()), 0);
+    return scrub(o.reports.front(), out);
+  }();
+  std::string text = fmt::format("{}\n", printable(out));
+  for (const auto& [what, count] : s.removed)
+    if (count > 0) text += fmt::format("  {:<26} {} removed\n", what, count);
+  text += fmt::format("  {:<26} {} changed, where one of these, a home folder or a name stood in it\n", "other texts", s.changed);
+  if (!s.left_out.empty()) text += fmt::format("  {:<26} {}\n", "left out", printable(fmt::format("{}", fmt::join(s.left_out, ", "))));
+  text += fmt::format("Searched for {} values and names, and for home folders: none is left in {}.\n"
+                      "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look at those before you share it.\n", s.searched_for, bytes_text(static_cast<double>(s.bytes)));
+  write(text, to_stdout);
+  return done;
+}
+
 int test_rules(const Options& o) {
   const RuleTestResult result = run_rule_tests(o.test_directory, {o.fixtures.empty() ? fixtures_beside_program() : std::filesystem::path(o.fixtures), o.filter, o.update});
   write(result.output, to_stdout);
@@ -604,6 +623,10 @@ int run(int argc, char** argv) {
   docs_command->add_option("--out", o.directory, "The folder to write to")->required()->type_name("DIR");
   rule_options(docs_command);
 
+  CLI::App* scrub_command = app.add_subcommand("scrub", "Copy a report without environment, command lines, captured output and names of hosts and users, to be shared");
+  scrub_command->add_option("REPORT", o.reports, "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")->required()->expected(1);
+  scrub_command->add_option("-o,--output", o.outputs, "The copy; packed where it ends in .gz")->type_name("FILE")->required()->expected(1);
+
   CLI::App* config_command = app.add_subcommand("config", "Print the configuration in effect, and where each value comes from");
   rule_options(config_command);
 
@@ -654,6 +677,7 @@ int run(int argc, char** argv) {
   if (explain_command->parsed()) return explain(o);
   if (new_rule_command->parsed()) return new_rule(o);
   if (docs_command->parsed()) return write_docs(o);
+  if (scrub_command->parsed()) return scrub_report(o);
   if (config_command->parsed()) return show_config(o);
   return test_rules(o);
 }

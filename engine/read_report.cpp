@@ -76,4 +76,6 @@ Trace read_report(const fs::path& path, const std::string& nsys) {
   return needs_export(path, begin) ? read_exported(path, nsys) : read_nsys(path);
 }
 
+bool is_torch_trace(const fs::path& path) { return may_be_json(beginning(path)); }
+
 }  // namespace gh

@@ -40,6 +40,8 @@ std::string heading(const Analysis& a, const TextStyle& style, const Paint& pain
   }
   for (const DeviceSteps& d : a.bystanders) out += wrapped(fmt::format("device {}: left out, since it ran {} and no step", a.trace.devices[d.device].ordinal, plural(static_cast<std::int64_t>(d.ops.size()), "operation")), style.width, 2) + '\n';
   if (!a.trace.monitor.time_base.empty()) out += wrapped("DCGM samples: time base " + a.trace.monitor.time_base, style.width, 2) + '\n';
+  if (a.trace.environment_variables > 0)
+    out += wrapped(fmt::format("It holds {} of the profiled program; before you share it: gh-advise scrub {} -o OUT", plural(a.trace.environment_variables, "environment variable"), a.trace.path), style.width, 2) + '\n';
   return out;
 }
 
