@@ -22,12 +22,14 @@
 #include "compare.hpp"
 #include "config.hpp"
 #include "docs.hpp"
+#include "files.hpp"
 #include "new_rule.hpp"
 #include "ranks.hpp"
 #include "read_dcgm.hpp"
 #include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
+#include "scrub.hpp"
 
 namespace {
 
@@ -92,27 +94,8 @@ TextStyle style_of(bool to_terminal) {
 
 constexpr const char* to_stdout = "-";
 
-// Writes to the file, all or nothing, or to stdout.
-void write(const std::string& text, const std::string& file) {
-  if (file == to_stdout) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
-    return;
-  }
-  // What is no file (/dev/null, a pipe) is written as it is: it cannot be put in place whole. A link stays a link.
-  namespace fs = std::filesystem;
-  std::error_code ec, ignored;
-  const fs::path target = fs::weakly_canonical(file, ignored);
-  const bool direct = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
-  const fs::path part = direct ? target : fs::path(fmt::format("{}.{}.part", target.string(), getpid()));
-  std::ofstream out(part, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (out && !direct) fs::rename(part, target, ec);
-  if (!out || ec) {
-    if (!direct) fs::remove(part, ignored);
-    throw Error(fmt::format("--output {}: cannot be written{}", printable(file), ec ? ": " + ec.message() : "; check the folder and the space left"));
-  }
-}
+// Writes what --output asks for to the file, or to stdout.
+void write(const std::string& text, const std::string& file) { file == to_stdout ? write_to_stdout(text) : write_file(file, text, "--output"); }
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
@@ -426,7 +409,7 @@ int gate(const Options& o) {
       const std::string path = setup.config_path.empty() ? "gh-advise.toml" : setup.config_path;
       const std::vector<Suppression> added = accepted(o, c);
       const std::string text = with_suppressions(path, added);
-      write(text, path);
+      write_file(path, text);
       for (const Suppression& s : added) fmt::print(stderr, "gh-advise: accepted {}, {}: written to {}\n", s.rule, s.subject, printable(path));
       c = compare(before, after, settings, Config(text, path).suppressions, today());
     }
@@ -503,12 +486,6 @@ int explain(const Options& o) {
 // The recorded reports that the build unpacks lie beside the program.
 std::filesystem::path fixtures_beside_program() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fixtures"; }
 
-// Writes a file that must not be there yet.
-void write_new(const std::filesystem::path& path, const std::string& text) {
-  if (std::error_code ec; std::filesystem::exists(path, ec)) throw Error(fmt::format("{}: is there already; choose another name or folder", printable(path.string())));
-  write(text, path.string());
-}
-
 int new_rule(const Options& o) {
   const std::size_t slash = o.rule_id.find('/');
   const NewRule made = make_rule(slash == std::string::npos ? "" : o.rule_id.substr(0, slash), slash == std::string::npos ? o.rule_id : o.rule_id.substr(slash + 1));
@@ -517,7 +494,9 @@ int new_rule(const Options& o) {
   std::filesystem::create_directories(folder, ec);
   if (ec) throw Error(fmt::format("--in {}: cannot be made: {}", printable(o.directory), ec.message()));
   const std::filesystem::path rule = folder / (made.id + ".lua"), test = folder / (made.id + ".test.lua");
-  write_new(rule, made.rule), write_new(test, made.test);
+  for (const std::filesystem::path& path : {rule, test})
+    if (std::filesystem::exists(path, ec)) throw Error(fmt::format("{}: is there already; choose another name or folder", printable(path.string())));
+  write_file(rule, made.rule), write_file(test, made.test);
   write(fmt::format("{}\n{}\nEdit both, then run: gh-advise test {}\n", printable(rule.string()), printable(test.string()), printable(o.directory)), to_stdout);
   return done;
 }
@@ -529,7 +508,7 @@ int write_docs(const Options& o) {
     std::error_code ec;
     std::filesystem::create_directories(path.parent_path(), ec);
     if (ec) throw Error(fmt::format("--out {}: cannot be made: {}", printable(o.directory), ec.message()));
-    write(page.text, path.string());
+    write_file(path, page.text);
   }
   return done;
 }
@@ -537,6 +516,24 @@ int write_docs(const Options& o) {
 int show_config(const Options& o) {
   const Setup setup(o);
   write(render_config(setup.config, setup.all_rules), to_stdout);
+  return done;
+}
+
+int scrub_report(const Options& o) {
+  const std::string& out = o.outputs.front();
+  const Scrubbed s = [&] {
+    Progress progress(1);
+    progress.say("scrubbing " + printable(o.reports.front()), 0);
+    return scrub(o.reports.front(), out);
+  }();
+  std::string text = fmt::format("{}\n", printable(out));
+  for (const auto& [what, count] : s.removed)
+    if (count > 0) text += fmt::format("  {:<26} {} removed\n", what, count);
+  text += fmt::format("  {:<26} {} changed, where one of these, a home folder or a name stood in it\n", "other texts", s.changed);
+  if (!s.left_out.empty()) text += fmt::format("  {:<26} {}\n", "left out", printable(fmt::format("{}", fmt::join(s.left_out, ", "))));
+  text += fmt::format("Searched for {} values and names, and for home folders: none is left in {}.\n"
+                      "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look at those before you share it.\n", s.searched_for, bytes_text(static_cast<double>(s.bytes)));
+  write(text, to_stdout);
   return done;
 }
 
@@ -632,6 +629,10 @@ int run(int argc, char** argv) {
   docs_command->add_option("--out", o.directory, "The folder to write to")->required()->type_name("DIR");
   rule_options(docs_command);
 
+  CLI::App* scrub_command = app.add_subcommand("scrub", "Copy a report without environment, command lines, captured output and names of hosts and users, to be shared");
+  scrub_command->add_option("REPORT", o.reports, "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")->required()->expected(1);
+  scrub_command->add_option("-o,--output", o.outputs, "The copy; packed where it ends in .gz")->type_name("FILE")->required()->expected(1);
+
   CLI::App* config_command = app.add_subcommand("config", "Print the configuration in effect, and where each value comes from");
   rule_options(config_command);
 
@@ -687,6 +688,7 @@ int run(int argc, char** argv) {
   if (explain_command->parsed()) return explain(o);
   if (new_rule_command->parsed()) return new_rule(o);
   if (docs_command->parsed()) return write_docs(o);
+  if (scrub_command->parsed()) return scrub_report(o);
   if (config_command->parsed()) return show_config(o);
   if (completion_command->parsed()) return write(completion(app, o.shell, own_rules()), to_stdout), done;
   if (manual_command->parsed()) return write(manual_page(app), to_stdout), done;
@@ -696,6 +698,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  clean_up_when_interrupted();
   // Selections of millions of rows come and go: what they held goes back to the system, instead of a heap that only grows.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   try {

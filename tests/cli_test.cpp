@@ -213,7 +213,7 @@ TEST_CASE("command line: --output writes all or nothing") {
   // What was there stays where nothing could be made.
   error_of("missing.sqlite --output " + in_shell(dir / "out.txt"));
   CHECK(read_file(dir / "out.txt") == text);
-  CHECK(contains(error_of("starved.sqlite --output " + in_shell(dir / "no/out.txt")), "out.txt: cannot be written; check the folder"));
+  CHECK(contains(error_of("starved.sqlite --output " + in_shell(dir / "no/out.txt")), "out.txt: cannot be written: No such file or directory; check the folder"));
   fs::create_directory(dir / "folder");
   CHECK(contains(error_of("starved.sqlite --output " + in_shell(dir / "folder")), "cannot be written"));
   for (const auto& entry : fs::directory_iterator(dir / "")) CHECK(entry.path().extension() != ".part");
@@ -230,7 +230,7 @@ TEST_CASE("command line: --output writes all or nothing") {
   // A full disk is no success.
   const Ran full = advise("starved.sqlite >/dev/full");
   CHECK(full.status == 2);
-  CHECK(full.err == "gh-advise: cannot write to standard output\n");
+  CHECK(full.err == "gh-advise: cannot write to standard output: No space left on device\n");
 }
 
 TEST_CASE("team rules: added from several folders, and they say loudly what they take the place of") {
