@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "profile.hpp"
 #include "text.hpp"
 
 namespace gh {
@@ -167,6 +168,7 @@ std::size_t Trace::rows_of(Source s) const {
 }
 
 void Trace::seal() {
+  const Timed timed("read/sort");
   const auto name = ranks(names.size(), [&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
   const auto process = ranks(processes.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(processes[a].pid, processes[a].name) < std::tie(processes[b].pid, processes[b].name); });
   const auto device = ranks(devices.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(devices[a].ordinal, devices[a].name) < std::tie(devices[b].ordinal, devices[b].name); });
