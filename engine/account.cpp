@@ -88,6 +88,9 @@ class Host {
         loader[trace.ranges.thread[r]].push_back({trace.ranges.start[r], trace.ranges.end[r]});
       }
     for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].loader = united(std::move(loader[t]));
+    std::vector<std::size_t> calls(threads_.size());
+    for (const std::uint16_t thread : trace.calls.thread) ++calls[thread];
+    for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].calls.reserve(calls[t]);  // growing would hold them twice
     for (Row c = 0; c < trace.calls.size(); ++c) {
       Thread& t = threads_[trace.calls.thread[c]];
       if (trace.calls.end[c] <= t.calls_end) continue;  // nested in the call before
@@ -335,6 +338,7 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
       if (trace.ops.copy[op] == CopyKind::d2h && trace.ops.bytes[op] >= offload_bytes) came_down.insert(trace.ops.bytes[op]);
 
     // Every pause lies between two operations of the device; the later one's launch tells what the host did.
+    d.idle.reserve(3 * rest.size());  // what is not used of it is never touched, and costs nothing
     std::size_t next = 0;
     Row previous = no_row;
     for (const Span gap : rest) {

@@ -4,15 +4,14 @@
 #include <lua.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "embedded.hpp"
 #include "lua_api.hpp"
 #include "lua_sandbox.hpp"
+#include "parallel.hpp"
 #include "plan.hpp"
 #include "profile.hpp"
 
@@ -399,13 +398,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
   {
     const Timed timed("rules");
     // Each rule has a sandbox of its own, and nobody writes to the analysis.
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-      for (std::size_t i; (i = next++) < rules.size();) judge(rules[i], parts[i]);
-    };
-    std::vector<std::jthread> helpers;
-    for (unsigned n = 1; n < std::min({std::thread::hardware_concurrency(), 4u, static_cast<unsigned>(rules.size())}); ++n) helpers.emplace_back(work);
-    work();
+    in_parallel(rules.size(), [&](std::size_t i, std::size_t) { judge(rules[i], parts[i]); });
   }
   Report report;
   const auto append = [](auto& to, auto& from) { to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end())); };
