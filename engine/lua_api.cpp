@@ -312,6 +312,9 @@ class Filter {
       if (!any("")) kinds_ = {kinds_[0], false, false, false};  // only kernels have a class
     } else if (kind_ == Kind::calls && field == Field::class_) {
       leave(std::numeric_limits<std::uint8_t>::max(), [&](NameId n) { return static_cast<std::size_t>(c.a.names.call[n]); }, [&](std::size_t k) { return std::string(name_of(static_cast<CallClass>(k))); });
+    } else if (kind_ == Kind::idle && field == Field::cause) {
+      for (std::size_t k = 0; k < causes_.size(); ++k) causes_[k] = causes_[k] && any(name_of(static_cast<IdleCause>(k)));
+      all_causes_ = false;
     } else if (kind_ == Kind::ops && field == Field::direction) {
       push_back(column_test(c.a.trace.ops.copy, static_cast<std::size_t>(CopyKind::other) + 1, [&](std::size_t k) { return any(name_of(static_cast<CopyKind>(k))); }));
     } else if (const std::vector<std::uint16_t>* threads = kind_ == Kind::calls ? &c.a.trace.calls.thread : kind_ == Kind::ranges ? &c.a.trace.ranges.thread : kind_ == Kind::os_calls ? &c.a.trace.os_calls.thread : nullptr; threads && field == Field::thread) {
@@ -323,6 +326,7 @@ class Filter {
   bool operator()(const Context& c, const Rows& s, Row r) const {
     if (row_kinds_ && !kinds_[static_cast<std::size_t>(row_kinds_[r])]) return false;
     if (!names_.empty() && !names_[row_names_[r]]) return false;
+    if (!all_causes_ && !causes_[static_cast<std::size_t>(c.idle_of(r).cause)]) return false;
     return tests_.empty() || std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, s, r); });
   }
 
@@ -332,6 +336,8 @@ class Filter {
   const NameId* row_names_;                            // of what has names
   std::array<bool, 4> kinds_{true, true, true, true};  // by OpKind
   std::vector<std::uint8_t> names_;                    // by NameId; empty where no name is asked for
+  bool all_causes_ = true;
+  std::array<bool, static_cast<std::size_t>(IdleCause::unknown) + 1> causes_ = [] { std::array<bool, static_cast<std::size_t>(IdleCause::unknown) + 1> all; all.fill(true); return all; }();
   std::vector<Test> tests_;
 };
 

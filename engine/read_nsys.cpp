@@ -128,7 +128,7 @@ class TableReader {
   // How many rows there will be at most, so that columns can be made large enough at once: growing would need twice the memory.
   // The largest row id tells without reading; a file cannot hold more rows than it has bytes for.
   std::size_t expected_rows(const Database& db) const {
-    if (pages_) return pages_->rows();
+    if (pages_) return pages_->expected_rows();
     if (!query_) return 0;
     try {
       Query most(db, "SELECT max(rowid) FROM \"" + table_ + '"');

@@ -15,6 +15,7 @@ constexpr std::size_t file_header_bytes = 100, leaf_header_bytes = 8, interior_h
 constexpr unsigned char interior_table = 5, leaf_table = 13;
 constexpr std::size_t margin = 32;  // behind the last page: numbers of nine bytes may be looked at before it is known where they end
 constexpr int deepest = 20;         // SQLite's own limit
+constexpr std::size_t pages_held_bytes = 256 << 10;
 
 std::uint32_t big16(const unsigned char* p) { return static_cast<std::uint32_t>(p[0]) << 8 | p[1]; }
 std::uint32_t big32(const unsigned char* p) { return big16(p) << 16 | big16(p + 2); }
@@ -148,40 +149,41 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
 }
 
 PageRows::PageRows(const PageFile& file, const TableLayout& layout, std::span<const std::uint32_t> leaves, const std::vector<int>& wanted)
-    : file_(file), layout_(layout), wanted_(wanted), leaves_(leaves.begin(), leaves.end()), pages_(leaves.size() * file.page_bytes() + margin) {
+    : file_(file), layout_(layout), wanted_(wanted), leaves_(leaves), pages_(std::max<std::size_t>(1, std::min(leaves.size(), pages_held_bytes / file.page_bytes())) * file.page_bytes() + margin) {
   for (const int w : wanted) {
     columns_ = std::max(columns_, static_cast<std::size_t>(w + 1));
     expect(w < 0 || !layout.columns[static_cast<std::size_t>(w)].is_real);
   }
   values_.resize(columns_);
-  for (std::size_t i = 0; i < leaves_.size();) {  // pages that follow each other in the file are read at once
-    std::size_t n = 1;
-    while (i + n < leaves_.size() && leaves_[i + n] == leaves_[i] + n) ++n;
-    file.read(leaves_[i], n, pages_.data() + i * file.page_bytes());
-    i += n;
-  }
-  for (std::size_t i = 0; i < leaves_.size(); ++i) {
-    begin_page(i);
-    rows_ += cells_;
-  }
-  page_ = 0, cells_ = 0;
+  if (!leaves.empty()) begin_page();
 }
 
-void PageRows::begin_page(std::size_t page) {
-  const std::size_t header = leaves_[page] == 1 ? file_header_bytes : 0;
-  const unsigned char* bytes = pages_.data() + page * file_.page_bytes();
-  expect(bytes[header] == leaf_table);
-  cell_ = 0, cells_ = big16(bytes + header + 3);
+// Begins with the page at page_. Pages that follow each other in the file are read at once.
+void PageRows::begin_page() {
+  const std::size_t bytes = file_.page_bytes();
+  if (page_ >= first_ + held_) {
+    first_ = page_, held_ = 0;
+    for (const std::size_t most = std::min((pages_.size() - margin) / bytes, leaves_.size() - page_); held_ < most;) {
+      std::size_t n = 1;
+      while (held_ + n < most && leaves_[first_ + held_ + n] == leaves_[first_ + held_] + n) ++n;
+      file_.read(leaves_[first_ + held_], n, pages_.data() + held_ * bytes);
+      held_ += n;
+    }
+  }
+  const std::size_t header = leaves_[page_] == 1 ? file_header_bytes : 0;
+  const unsigned char* page = pages_.data() + (page_ - first_) * bytes;
+  expect(page[header] == leaf_table);
+  cell_ = 0, cells_ = big16(page + header + 3);
   expect(header + leaf_header_bytes + 2 * cells_ <= file_.usable_bytes());
 }
 
 bool PageRows::step() {
   while (cell_ == cells_) {
-    if (page_ == leaves_.size()) return false;
-    begin_page(page_++);
+    if (++page_ >= leaves_.size()) return false;
+    begin_page();
   }
-  const unsigned char* page = pages_.data() + (page_ - 1) * file_.page_bytes();
-  const std::size_t pointers = (leaves_[page_ - 1] == 1 ? file_header_bytes : 0) + leaf_header_bytes;
+  const unsigned char* page = pages_.data() + (page_ - first_) * file_.page_bytes();
+  const std::size_t pointers = (leaves_[page_] == 1 ? file_header_bytes : 0) + leaf_header_bytes;
   const std::size_t at = big16(page + pointers + 2 * cell_++);
   expect(at >= pointers + 2 * cells_ && at + 4 <= file_.usable_bytes());
   decode(page, page + at);

@@ -63,10 +63,12 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
 /// The rows of some of a table's leaf pages, stepped through as with Query. Values are valid until the next step.
 class PageRows {
  public:
-  /// `wanted` are positions in the layout's columns, or -1 for what the table does not have and what reads as NULL.
+  /// `wanted` are positions in the layout's columns, or -1 for what the table does not have and what reads as NULL. File, layout and leaves have to outlive
+  /// the rows.
   PageRows(const PageFile& file, const TableLayout& layout, std::span<const std::uint32_t> leaves, const std::vector<int>& wanted);
 
-  std::size_t rows() const { return rows_; }
+  /// About how many rows there are: as many on every page as on the first of them.
+  std::size_t expected_rows() const { return cells_ * leaves_.size(); }
   bool step();
 
   bool is_null(int column) const { return type_of(column) == null; }
@@ -83,7 +85,7 @@ class PageRows {
 
   std::uint64_t type_of(int column) const { return wanted_[static_cast<std::size_t>(column)] < 0 ? null : values_[static_cast<std::size_t>(wanted_[static_cast<std::size_t>(column)])].type; }
   std::size_t at(int column) const { return values_[static_cast<std::size_t>(wanted_[static_cast<std::size_t>(column)])].at; }
-  void begin_page(std::size_t page);
+  void begin_page();
   void decode(const unsigned char* page, const unsigned char* cell);
   void gather_overflow(const unsigned char* local, std::size_t local_bytes, std::size_t bytes);
 
@@ -91,13 +93,14 @@ class PageRows {
   const TableLayout& layout_;
   std::vector<int> wanted_;
   std::size_t columns_ = 0;             // of a row: up to the last that is wanted
-  std::vector<std::uint32_t> leaves_;
-  std::vector<unsigned char> pages_;    // all of them
+  std::span<const std::uint32_t> leaves_;
+  std::vector<unsigned char> pages_;    // some of them, of which the first is leaves_[first_]: few enough to stay in a processor's cache
+  std::size_t first_ = 0, held_ = 0;
   std::vector<unsigned char> whole_;    // a row that goes beyond its page
   const unsigned char* row_ = nullptr;  // the payload: on its page, or in whole_
   std::vector<Value> values_;
   std::int64_t id_ = 0;
-  std::size_t rows_ = 0, page_ = 0, cell_ = 0, cells_ = 0;
+  std::size_t page_ = 0, cell_ = 0, cells_ = 0;  // page_ is a position in leaves_
 };
 
 }  // namespace gh

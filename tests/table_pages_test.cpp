@@ -35,17 +35,14 @@ std::optional<std::string> by_page(const std::filesystem::path& path, const Data
   for (std::size_t c = 0; c < layout->columns.size(); ++c) wanted.push_back(static_cast<int>(c));
   const std::vector<std::uint32_t> leaves = file.leaves(layout->root);
   std::string out;
-  std::size_t counted = 0, stepped = 0;
   for (std::size_t i = 0; i < leaves.size(); i += at_a_time) {
     PageRows rows(file, *layout, std::span(leaves).subspan(i, std::min(at_a_time, leaves.size() - i)), wanted);
-    counted += rows.rows();
-    for (; rows.step(); ++stepped) {
+    while (rows.step()) {
       for (int c = 0; c < static_cast<int>(wanted.size()); ++c)
         out += rows.is_null(c) ? "NULL|" : rows.is_integer(c) ? std::to_string(rows.integer(c)) + '|' : rows.is_text(c) ? '"' + std::string(rows.text(c)) + "\"|" : std::to_string(rows.real(c)) + '|';
       out += '\n';
     }
   }
-  CHECK(counted == stepped);
   return out;
 } catch (const UnexpectedPage&) {
   return std::nullopt;
