@@ -24,6 +24,8 @@
 #include "docs.hpp"
 #include "files.hpp"
 #include "new_rule.hpp"
+#include "parallel.hpp"
+#include "profile.hpp"
 #include "ranks.hpp"
 #include "read_dcgm.hpp"
 #include "read_report.hpp"
@@ -100,7 +102,8 @@ void write(const std::string& text, const std::string& file) { file == to_stdout
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
   std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, shell, test_directory, fixtures, filter = "*", directory, reason, until;
-  bool update = false;
+  bool update = false, profile = false;
+  unsigned threads = 0;
   std::optional<std::string> range;
   std::optional<int> device, rank;
 };
@@ -187,7 +190,10 @@ struct Setup {
     Classes classes;
     config.extend(classes);
     std::vector<Trace> ranks;
-    for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
+    {
+      const Timed timed("read");
+      for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
+    }
     Trace trace = joined(std::move(ranks), classes);
     if (!o.dcgm.empty())
       for (const std::string& note : add_dcgm(trace, o.dcgm)) fmt::print(stderr, "gh-advise: note: {}\n", note);
@@ -262,6 +268,7 @@ int check(const Options& o) {
         Report report = evaluate(rules, analysis, facts, settings);
         suppress(report, setup.config.suppressions, today());
         suppressions.add(report);
+        const Timed timed("render");
         for (const Output& output : outputs)
           if (output.format == "trace") texts[&output] = render_trace(analysis, report);
           else if (output.format == "html") texts[&output] = render_html(analysis, report, rules);
@@ -578,6 +585,8 @@ int run(int argc, char** argv) {
     c->add_option("--device", o.device, "Only this GPU");
     c->add_option("--rank", o.rank, "Only this process, counted from 0 in order of GPUs");
     c->add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files (default: the one on the PATH)")->type_name("PATH");
+    c->add_option("--threads", o.threads, "How many threads work at one time (default: as many as there are processors); results do not depend on it")->type_name("N")->check(CLI::Range(1, 1024));
+    c->add_flag("--profile", o.profile, "Print to standard error where the program's own time and memory went");
     c->add_option("--dcgm", o.dcgm, "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, or of dcgm-exporter's metrics")->type_name("FILE");
   };
 
@@ -679,6 +688,12 @@ int run(int argc, char** argv) {
     throw Error(fmt::format("{}; see `gh-advise {}--help`", what, subcommands.empty() ? "" : command.get_name() + " "));
   }
 
+  use_threads(o.threads);
+  if (o.profile) start_profile();
+  struct AtEnd {
+    bool profile;
+    ~AtEnd() { if (profile) std::fputs(render_profile().c_str(), stderr); }
+  } at_end{o.profile};
   if (check_command->parsed()) return check(o);
   if (baseline_command->parsed()) return make_baseline(o);
   if (gate_command->parsed()) return gate(o);
