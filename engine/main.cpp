@@ -18,9 +18,11 @@
 #include <thread>
 
 #include "baseline.hpp"
+#include "command_line.hpp"
 #include "compare.hpp"
 #include "config.hpp"
 #include "docs.hpp"
+#include "files.hpp"
 #include "new_rule.hpp"
 #include "parallel.hpp"
 #include "profile.hpp"
@@ -29,6 +31,7 @@
 #include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
+#include "scrub.hpp"
 
 namespace {
 
@@ -93,31 +96,12 @@ TextStyle style_of(bool to_terminal) {
 
 constexpr const char* to_stdout = "-";
 
-// Writes to the file, all or nothing, or to stdout.
-void write(const std::string& text, const std::string& file) {
-  if (file == to_stdout) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
-    return;
-  }
-  // What is no file (/dev/null, a pipe) is written as it is: it cannot be put in place whole. A link stays a link.
-  namespace fs = std::filesystem;
-  std::error_code ec, ignored;
-  const fs::path target = fs::weakly_canonical(file, ignored);
-  const bool direct = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
-  const fs::path part = direct ? target : fs::path(fmt::format("{}.{}.part", target.string(), getpid()));
-  std::ofstream out(part, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (out && !direct) fs::rename(part, target, ec);
-  if (!out || ec) {
-    if (!direct) fs::remove(part, ignored);
-    throw Error(fmt::format("--output {}: cannot be written{}", printable(file), ec ? ": " + ec.message() : "; check the folder and the space left"));
-  }
-}
+// Writes what --output asks for to the file, or to stdout.
+void write(const std::string& text, const std::string& file) { file == to_stdout ? write_to_stdout(text) : write_file(file, text, "--output"); }
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
+  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, shell, test_directory, fixtures, filter = "*", directory, reason, until;
   bool update = false, profile = false;
   unsigned threads = 0;
   std::optional<std::string> range;
@@ -126,7 +110,7 @@ struct Options {
 
 // The formats of a command, and what is written where in which of them.
 using Formats = std::vector<std::string>;
-const Formats two_formats{"text", "json"}, ci_formats{"text", "json", "markdown", "sarif", "github", "junit"}, check_formats{"text", "json", "markdown", "sarif", "github", "junit", "trace"}, diff_formats{"text", "json", "markdown"};
+const Formats two_formats{"text", "json"}, gate_formats{"text", "json", "markdown", "sarif", "github", "junit", "html"}, check_formats{"text", "json", "markdown", "sarif", "github", "junit", "html", "trace"}, diff_formats{"text", "json", "markdown", "html"};
 
 struct Output { std::string format, file; };
 
@@ -272,7 +256,8 @@ int check(const Options& o) {
   bool met = false;
   {
     const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
-    if (jobs.size() > 1 && std::any_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format == "trace"; })) throw Error("the format trace is of one report: name one at a time");
+    for (const Output& out : outputs)
+      if (jobs.size() > 1 && (out.format == "trace" || out.format == "html")) throw Error(fmt::format("the format {} is of one report: name one at a time", out.format));
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       progress.say("reading " + printable(jobs[i].front()), i);
@@ -286,6 +271,7 @@ int check(const Options& o) {
         const Timed timed("render");
         for (const Output& output : outputs)
           if (output.format == "trace") texts[&output] = render_trace(analysis, report);
+          else if (output.format == "html") texts[&output] = render_html(analysis, report, rules);
           else if (output.format == "text") texts[&output] += (texts[&output].empty() ? "" : "\n") + render_text(analysis, report, style_of(output));
         if (wants_json) objects.push_back(render_json(analysis, report));
         result.add(analysis, report, fail_on);
@@ -302,7 +288,7 @@ int check(const Options& o) {
   result.errors = broken;
   result.verdict = status == could_not ? Verdict::cannot_tell : status == threshold_met ? Verdict::regressed : Verdict::passes;
   write_outputs(outputs, [&](const Output& output) -> std::string {
-    if (output.format == "text" || output.format == "trace") return texts[&output];
+    if (output.format == "text" || output.format == "html" || output.format == "trace") return texts[&output];
     if (output.format == "markdown") return render_check_markdown(result);
     if (output.format != "json") return render_ci(output.format, result);
     if (objects.empty()) return "";
@@ -414,15 +400,15 @@ void check_accept_options(const Options& o) {
 int gate(const Options& o) {
   const Setup setup(o);
   check_accept_options(o);
-  const std::vector<Output> outputs = outputs_of(o, ci_formats);
+  const std::vector<Output> outputs = outputs_of(o, gate_formats);
   GateSettings settings = setup.config.gate;
   if (!o.fail_on.empty()) settings.fail_on = parse_severity(o.fail_on, "--fail-on");
   Comparison c;
-  std::vector<Capture> after;
+  std::vector<Capture> before, after;
   std::string unreadable;
   try {
     Capturer capturer(setup, o, o.reports.size() + o.baselines.size());
-    const std::vector<Capture> before = capturer.read(o.baselines, Capturer::Wanted::baselines_too);
+    before = capturer.read(o.baselines, Capturer::Wanted::baselines_too);
     after = capturer.read(o.reports, Capturer::Wanted::reports);
     c = compare(before, after, settings, setup.config.suppressions, today());
     if (!o.accept.empty()) {
@@ -430,7 +416,7 @@ int gate(const Options& o) {
       const std::string path = setup.config_path.empty() ? "gh-advise.toml" : setup.config_path;
       const std::vector<Suppression> added = accepted(o, c);
       const std::string text = with_suppressions(path, added);
-      write(text, path);
+      write_file(path, text);
       for (const Suppression& s : added) fmt::print(stderr, "gh-advise: accepted {}, {}: written to {}\n", s.rule, s.subject, printable(path));
       c = compare(before, after, settings, Config(text, path).suppressions, today());
     }
@@ -447,6 +433,7 @@ int gate(const Options& o) {
     if (output.format == "text") return render_comparison_text(c, Detail::verdict, style_of(output));
     if (output.format == "json") return render_comparison_json(c);
     if (output.format == "markdown") return render_comparison_markdown(c);
+    if (output.format == "html") return render_comparison_html(c, before, after);
     return render_ci(output.format, result);
   });
   for (const auto& [s, state] : c.suppressions)
@@ -459,12 +446,14 @@ int diff(const Options& o) {
   const Setup setup(o);
   const std::vector<Output> outputs = outputs_of(o, diff_formats);
   Comparison c;
+  std::vector<Capture> before, after;
   {
     Capturer capturer(setup, o, 2);
-    const std::vector<Capture> before = capturer.read({o.reports.front()}, Capturer::Wanted::baselines_too), after = capturer.read({o.reports.back()}, Capturer::Wanted::baselines_too);
+    before = capturer.read({o.reports.front()}, Capturer::Wanted::baselines_too), after = capturer.read({o.reports.back()}, Capturer::Wanted::baselines_too);
     c = compare(before, after, {}, {}, today());
   }
   write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "html") return render_comparison_html(c, before, after);
     return output.format == "json" ? render_comparison_json(c) : output.format == "markdown" ? render_comparison_markdown(c) : render_comparison_text(c, Detail::everything, style_of(output));
   });
   return done;
@@ -504,12 +493,6 @@ int explain(const Options& o) {
 // The recorded reports that the build unpacks lie beside the program.
 std::filesystem::path fixtures_beside_program() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fixtures"; }
 
-// Writes a file that must not be there yet.
-void write_new(const std::filesystem::path& path, const std::string& text) {
-  if (std::error_code ec; std::filesystem::exists(path, ec)) throw Error(fmt::format("{}: is there already; choose another name or folder", printable(path.string())));
-  write(text, path.string());
-}
-
 int new_rule(const Options& o) {
   const std::size_t slash = o.rule_id.find('/');
   const NewRule made = make_rule(slash == std::string::npos ? "" : o.rule_id.substr(0, slash), slash == std::string::npos ? o.rule_id : o.rule_id.substr(slash + 1));
@@ -518,7 +501,9 @@ int new_rule(const Options& o) {
   std::filesystem::create_directories(folder, ec);
   if (ec) throw Error(fmt::format("--in {}: cannot be made: {}", printable(o.directory), ec.message()));
   const std::filesystem::path rule = folder / (made.id + ".lua"), test = folder / (made.id + ".test.lua");
-  write_new(rule, made.rule), write_new(test, made.test);
+  for (const std::filesystem::path& path : {rule, test})
+    if (std::filesystem::exists(path, ec)) throw Error(fmt::format("{}: is there already; choose another name or folder", printable(path.string())));
+  write_file(rule, made.rule), write_file(test, made.test);
   write(fmt::format("{}\n{}\nEdit both, then run: gh-advise test {}\n", printable(rule.string()), printable(test.string()), printable(o.directory)), to_stdout);
   return done;
 }
@@ -530,7 +515,7 @@ int write_docs(const Options& o) {
     std::error_code ec;
     std::filesystem::create_directories(path.parent_path(), ec);
     if (ec) throw Error(fmt::format("--out {}: cannot be made: {}", printable(o.directory), ec.message()));
-    write(page.text, path.string());
+    write_file(path, page.text);
   }
   return done;
 }
@@ -538,6 +523,24 @@ int write_docs(const Options& o) {
 int show_config(const Options& o) {
   const Setup setup(o);
   write(render_config(setup.config, setup.all_rules), to_stdout);
+  return done;
+}
+
+int scrub_report(const Options& o) {
+  const std::string& out = o.outputs.front();
+  const Scrubbed s = [&] {
+    Progress progress(1);
+    progress.say("scrubbing " + printable(o.reports.front()), 0);
+    return scrub(o.reports.front(), out);
+  }();
+  std::string text = fmt::format("{}\n", printable(out));
+  for (const auto& [what, count] : s.removed)
+    if (count > 0) text += fmt::format("  {:<26} {} removed\n", what, count);
+  text += fmt::format("  {:<26} {} changed, where one of these, a home folder or a name stood in it\n", "other texts", s.changed);
+  if (!s.left_out.empty()) text += fmt::format("  {:<26} {}\n", "left out", printable(fmt::format("{}", fmt::join(s.left_out, ", "))));
+  text += fmt::format("Searched for {} values and names, and for home folders: none is left in {}.\n"
+                      "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look at those before you share it.\n", s.searched_for, bytes_text(static_cast<double>(s.bytes)));
+  write(text, to_stdout);
   return done;
 }
 
@@ -600,7 +603,7 @@ int run(int argc, char** argv) {
   CLI::App* gate_command = app.add_subcommand("gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
   gate_command->add_option("REPORT", o.reports, "One or several captures of what is to be merged")->required();
   gate_command->add_option("--baseline", o.baselines, "What `gh-advise baseline` wrote, or a report (several times)")->type_name("FILE")->required()->allow_extra_args(false);
-  printing(gate_command, ci_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
+  printing(gate_command, gate_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
   gate_command->add_option("--fail-on", o.fail_on, "Findings that came in and budgets that broke fail from this severity on: error, warning (unless set) or note")->type_name("SEVERITY");
   gate_command->add_option("--accept", o.accept, "Write an exception into the configuration: for a rule that came in or got worse, one finding's fingerprint, or a budget's fact")->delimiter(',')->type_name("ID")->allow_extra_args(false);
   gate_command->add_option("--reason", o.reason, "Why it is accepted")->type_name("TEXT");
@@ -628,15 +631,24 @@ int run(int argc, char** argv) {
   test_command->add_option("--fixtures", o.fixtures, "Where the reports lie that cases name (default: fixtures/ beside the program)")->type_name("DIR");
 
   CLI::App* new_rule_command = app.add_subcommand("new-rule", "Write a rule and its test, to be edited");
-  new_rule_command->add_option("RULE", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
+  new_rule_command->add_option("NAME", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
   new_rule_command->add_option("--in", o.directory, "The team's folder of rules")->required()->type_name("DIR");
 
   CLI::App* docs_command = app.add_subcommand("docs", "Write the documentation: rules, facts, the rule API, configuration, formats");
   docs_command->add_option("--out", o.directory, "The folder to write to")->required()->type_name("DIR");
   rule_options(docs_command);
 
+  CLI::App* scrub_command = app.add_subcommand("scrub", "Copy a report without environment, command lines, captured output and names of hosts and users, to be shared");
+  scrub_command->add_option("REPORT", o.reports, "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")->required()->expected(1);
+  scrub_command->add_option("-o,--output", o.outputs, "The copy; packed where it ends in .gz")->type_name("FILE")->required()->expected(1);
+
   CLI::App* config_command = app.add_subcommand("config", "Print the configuration in effect, and where each value comes from");
   rule_options(config_command);
+
+  CLI::App* completion_command = app.add_subcommand("completion", "Print what a shell sources to complete commands, options and rules");
+  completion_command->add_option("SHELL", o.shell, "bash, zsh or fish")->required()->transform(CLI::IsMember(shells));
+
+  CLI::App* manual_command = app.add_subcommand("manual", "Print the manual page, as in: gh-advise manual | man -l -");
 
   std::vector<std::string> commands;
   for (const CLI::App* c : app.get_subcommands([](CLI::App*) { return true; })) commands.push_back(c->get_name());
@@ -659,7 +671,7 @@ int run(int argc, char** argv) {
     write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), to_stdout);
     return done;
   } catch (const CLI::CallForVersion&) {
-    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", to_stdout);
+    write(version_text(), to_stdout);
     return done;
   } catch (const CLI::ParseError& e) {
     const auto subcommands = app.get_subcommands();
@@ -691,13 +703,17 @@ int run(int argc, char** argv) {
   if (explain_command->parsed()) return explain(o);
   if (new_rule_command->parsed()) return new_rule(o);
   if (docs_command->parsed()) return write_docs(o);
+  if (scrub_command->parsed()) return scrub_report(o);
   if (config_command->parsed()) return show_config(o);
+  if (completion_command->parsed()) return write(completion(app, o.shell, own_rules()), to_stdout), done;
+  if (manual_command->parsed()) return write(manual_page(app), to_stdout), done;
   return test_rules(o);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  clean_up_when_interrupted();
   // Selections of millions of rows come and go: what they held goes back to the system, instead of a heap that only grows.
   mallopt(M_MMAP_THRESHOLD, 1 << 17);
   try {

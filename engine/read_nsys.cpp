@@ -23,6 +23,7 @@
 #include "parallel.hpp"
 #include "profile.hpp"
 #include "schema_table.hpp"
+#include "scrub.hpp"
 #include "sqlite.hpp"
 #include "table_pages.hpp"
 #include "text.hpp"
@@ -1061,6 +1062,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   if (trace.problems.size() > problems) damaged.insert("sample");
   translator.name_devices();
   read_availability(db, whole, damaged, trace);
+  trace.environment_variables = environment_variables(db);
   trace.seal();
   // Sums over devices and steps must not overflow, and no recording lasts a year.
   if (trace.capture_end - trace.capture_start > longest_capture_ns)

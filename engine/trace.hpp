@@ -235,6 +235,7 @@ struct Trace {
   bool clocks_aligned = true;             ///< false: of several ranks whose clocks are not known to agree
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
+  std::int64_t environment_variables = 0; ///< of the profiled program, which the report holds; their names and values are not read
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> problems;      ///< what had to be left out on reading: said to the user, and it may void a result
 
@@ -247,6 +248,7 @@ struct Trace {
   std::uint16_t device_of(Row op) const { return streams[ops.stream[op]].device; }
   std::uint16_t process_of(Row op) const { return streams[ops.stream[op]].process; }
   Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
+  std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" of no_index
 
   /// Sorts every kind of event by start (ties: longer first, then by what distinguishes them, so that the order is total) and
   /// joins operations and synchronizations to calls by process and correlation.
