@@ -44,6 +44,7 @@ struct DeviceAccount {
 struct Account {
   std::vector<std::string> causes;
   std::vector<DeviceAccount> devices;       ///< parallel to the DeviceSteps they were made of
+  std::vector<IdleCause> idle_causes;       ///< of every Idle, one device after the other: what is asked of all of them, again and again
   /// The sum over devices and steps of one cause; 0 for one that is not listed.
   Ns total_ns(const std::string& cause) const;
   Ns total_ns() const;                      ///< over all causes: the sum of all steps on all devices

@@ -310,7 +310,7 @@ class Filter {
     } else if (kind_ == Kind::ops && field == Field::direction) {
       push_back(column_test(c.a.trace.ops.copy, static_cast<std::size_t>(CopyKind::other) + 1, [&](std::size_t k) { return any(name_of(static_cast<CopyKind>(k))); }));
     } else if (const std::vector<std::uint16_t>* threads = kind_ == Kind::calls ? &c.a.trace.calls.thread : kind_ == Kind::ranges ? &c.a.trace.ranges.thread : kind_ == Kind::os_calls ? &c.a.trace.os_calls.thread : nullptr; threads && field == Field::thread) {
-      push_back(column_test(*threads, c.a.trace.threads.size(), [&](std::size_t t) { return any(thread_text(c, static_cast<std::uint16_t>(t))); }));
+      push_back(column_test(*threads, c.a.trace.threads.size(), [&](std::size_t t) { return any(c.a.trace.thread_label(static_cast<std::uint16_t>(t))); }));
     } else {
       push_back(text_test(field, globs));
     }
@@ -318,7 +318,7 @@ class Filter {
   bool operator()(const Context& c, const Rows& s, Row r) const {
     if (row_kinds_ && !kinds_[static_cast<std::size_t>(row_kinds_[r])]) return false;
     if (!names_.empty() && !passes_by_name(row_names_[r])) return false;
-    if (!all_causes_ && !causes_[static_cast<std::size_t>(c.idle_of(r).cause)]) return false;
+    if (!all_causes_ && !causes_[static_cast<std::size_t>(c.a.account.idle_causes[r])]) return false;
     return tests_.empty() || std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, s, r); });
   }
 
