@@ -715,7 +715,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   clean_up_when_interrupted();
   // Selections of millions of rows come and go: what they held goes back to the system, instead of a heap that only grows.
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_MMAP_THRESHOLD, 1 << 17);
   try {
     return run(argc, argv);
   } catch (const std::exception& e) {
