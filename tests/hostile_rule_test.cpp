@@ -39,7 +39,7 @@ TEST_CASE("hostile rules: each is stopped and named, and others still speak") {
       {"local function f() return pcall(f) and 1 end return f()", ""},
       {"local t = {} for i = 1, 2e5 do t = { t } end return { { message = t } }", "needs 'message', a string"},
       // Huge.
-      {"return { { message = 'main', data = { share = 1 }, subject = string.rep('x', 1e9) } }", "more than 1 MiB"},
+      {"return { { message = 'main', data = { share = 1 }, subject = string.rep('x', 1e9) } }", "resulting string too large"},
       {"local s = 'x' while true do s = s .. s end", "more than 1 MiB"},
       {"local f = " + finding + " f.subject = string.rep('x', 1e6) return { f }", "'subject' is longer than 16 KiB"},
       {"local f = " + finding + " f.advice = { string.rep('x', 1e6) } return { f }", "'advice' is longer than 16 KiB"},
@@ -83,25 +83,25 @@ TEST_CASE("hostile rules: files that are stopped on loading, or are none, are na
     const Ran ran = shell("ulimit -v 4000000; ulimit -t 60; exec timeout 60 '" GH_PROGRAM "' " + arguments);
     CHECK(ran.status == 2);
     CHECK_MESSAGE(lines_of(ran.err).size() == 1, ran.err);
-    CHECK_MESSAGE(contains(ran.err, "hostile"), ran.err);
     return ran.err;
   };
   const std::string report = "compile-graphs.sqlite --rules " + in_shell(dir / "");
   for (const std::string text : {"while true do end", "local t = {} for i = 1, 1e9 do t[i] = i end", "local function f() return 1 + f() end return f()", "return string.rep('x', 1e9)", "\x1bLua", "return 7"}) {
     INFO(text);
     write_file(dir / "hostile.lua", text);
-    error(report);
+    CHECK(contains(error(report), "hostile.lua"));
   }
   write_file(dir / "hostile.lua", "return " + std::string(100'000, '{'));
   error(report);
   write_file(dir / "hostile.lua", std::string(200 << 10, ' '));
   CHECK(contains(error(report), "longer than 128 KiB"));
+  // What would be read for ever is no rule.
   fs::remove(dir / "hostile.lua");
   fs::create_symlink("/dev/zero", dir / "hostile.lua");
-  CHECK(contains(error(report), "is no file"));
+  CHECK(contains(error(report), "holds no rule"));
   fs::remove(dir / "hostile.lua");
   shell("mkfifo hostile.lua", {"", dir / ""});
-  CHECK(contains(error(report), "is no file"));
+  CHECK(contains(error(report), "holds no rule"));
   fs::remove(dir / "hostile.lua");
   shell("truncate -s 1G hostile.lua", {"", dir / ""});
   CHECK(contains(error(report), "is larger than 64 MiB"));
