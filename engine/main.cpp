@@ -18,11 +18,14 @@
 #include <thread>
 
 #include "baseline.hpp"
+#include "command_line.hpp"
 #include "compare.hpp"
 #include "config.hpp"
 #include "docs.hpp"
 #include "files.hpp"
 #include "new_rule.hpp"
+#include "parallel.hpp"
+#include "profile.hpp"
 #include "ranks.hpp"
 #include "read_dcgm.hpp"
 #include "read_report.hpp"
@@ -98,15 +101,16 @@ void write(const std::string& text, const std::string& file) { file == to_stdout
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
-  bool update = false;
+  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, shell, test_directory, fixtures, filter = "*", directory, reason, until;
+  bool update = false, profile = false;
+  unsigned threads = 0;
   std::optional<std::string> range;
   std::optional<int> device, rank;
 };
 
 // The formats of a command, and what is written where in which of them.
 using Formats = std::vector<std::string>;
-const Formats two_formats{"text", "json"}, ci_formats{"text", "json", "markdown", "sarif", "github", "junit"}, check_formats{"text", "json", "markdown", "sarif", "github", "junit", "trace"}, diff_formats{"text", "json", "markdown"};
+const Formats two_formats{"text", "json"}, gate_formats{"text", "json", "markdown", "sarif", "github", "junit", "html"}, check_formats{"text", "json", "markdown", "sarif", "github", "junit", "html", "trace"}, diff_formats{"text", "json", "markdown", "html"};
 
 struct Output { std::string format, file; };
 
@@ -186,7 +190,10 @@ struct Setup {
     Classes classes;
     config.extend(classes);
     std::vector<Trace> ranks;
-    for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
+    {
+      const Timed timed("read");
+      for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
+    }
     Trace trace = joined(std::move(ranks), classes);
     if (!o.dcgm.empty())
       for (const std::string& note : add_dcgm(trace, o.dcgm)) fmt::print(stderr, "gh-advise: note: {}\n", note);
@@ -249,7 +256,8 @@ int check(const Options& o) {
   bool met = false;
   {
     const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
-    if (jobs.size() > 1 && std::any_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format == "trace"; })) throw Error("the format trace is of one report: name one at a time");
+    for (const Output& out : outputs)
+      if (jobs.size() > 1 && (out.format == "trace" || out.format == "html")) throw Error(fmt::format("the format {} is of one report: name one at a time", out.format));
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       progress.say("reading " + printable(jobs[i].front()), i);
@@ -260,8 +268,10 @@ int check(const Options& o) {
         Report report = evaluate(rules, analysis, facts, settings);
         suppress(report, setup.config.suppressions, today());
         suppressions.add(report);
+        const Timed timed("render");
         for (const Output& output : outputs)
           if (output.format == "trace") texts[&output] = render_trace(analysis, report);
+          else if (output.format == "html") texts[&output] = render_html(analysis, report, rules);
           else if (output.format == "text") texts[&output] += (texts[&output].empty() ? "" : "\n") + render_text(analysis, report, style_of(output));
         if (wants_json) objects.push_back(render_json(analysis, report));
         result.add(analysis, report, fail_on);
@@ -278,7 +288,7 @@ int check(const Options& o) {
   result.errors = broken;
   result.verdict = status == could_not ? Verdict::cannot_tell : status == threshold_met ? Verdict::regressed : Verdict::passes;
   write_outputs(outputs, [&](const Output& output) -> std::string {
-    if (output.format == "text" || output.format == "trace") return texts[&output];
+    if (output.format == "text" || output.format == "html" || output.format == "trace") return texts[&output];
     if (output.format == "markdown") return render_check_markdown(result);
     if (output.format != "json") return render_ci(output.format, result);
     if (objects.empty()) return "";
@@ -390,15 +400,15 @@ void check_accept_options(const Options& o) {
 int gate(const Options& o) {
   const Setup setup(o);
   check_accept_options(o);
-  const std::vector<Output> outputs = outputs_of(o, ci_formats);
+  const std::vector<Output> outputs = outputs_of(o, gate_formats);
   GateSettings settings = setup.config.gate;
   if (!o.fail_on.empty()) settings.fail_on = parse_severity(o.fail_on, "--fail-on");
   Comparison c;
-  std::vector<Capture> after;
+  std::vector<Capture> before, after;
   std::string unreadable;
   try {
     Capturer capturer(setup, o, o.reports.size() + o.baselines.size());
-    const std::vector<Capture> before = capturer.read(o.baselines, Capturer::Wanted::baselines_too);
+    before = capturer.read(o.baselines, Capturer::Wanted::baselines_too);
     after = capturer.read(o.reports, Capturer::Wanted::reports);
     c = compare(before, after, settings, setup.config.suppressions, today());
     if (!o.accept.empty()) {
@@ -423,6 +433,7 @@ int gate(const Options& o) {
     if (output.format == "text") return render_comparison_text(c, Detail::verdict, style_of(output));
     if (output.format == "json") return render_comparison_json(c);
     if (output.format == "markdown") return render_comparison_markdown(c);
+    if (output.format == "html") return render_comparison_html(c, before, after);
     return render_ci(output.format, result);
   });
   for (const auto& [s, state] : c.suppressions)
@@ -435,12 +446,14 @@ int diff(const Options& o) {
   const Setup setup(o);
   const std::vector<Output> outputs = outputs_of(o, diff_formats);
   Comparison c;
+  std::vector<Capture> before, after;
   {
     Capturer capturer(setup, o, 2);
-    const std::vector<Capture> before = capturer.read({o.reports.front()}, Capturer::Wanted::baselines_too), after = capturer.read({o.reports.back()}, Capturer::Wanted::baselines_too);
+    before = capturer.read({o.reports.front()}, Capturer::Wanted::baselines_too), after = capturer.read({o.reports.back()}, Capturer::Wanted::baselines_too);
     c = compare(before, after, {}, {}, today());
   }
   write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "html") return render_comparison_html(c, before, after);
     return output.format == "json" ? render_comparison_json(c) : output.format == "markdown" ? render_comparison_markdown(c) : render_comparison_text(c, Detail::everything, style_of(output));
   });
   return done;
@@ -572,6 +585,8 @@ int run(int argc, char** argv) {
     c->add_option("--device", o.device, "Only this GPU");
     c->add_option("--rank", o.rank, "Only this process, counted from 0 in order of GPUs");
     c->add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files (default: the one on the PATH)")->type_name("PATH");
+    c->add_option("--threads", o.threads, "How many threads work at one time (default: as many as there are processors); results do not depend on it")->type_name("N")->check(CLI::Range(1, 1024));
+    c->add_flag("--profile", o.profile, "Print to standard error where the program's own time and memory went");
     c->add_option("--dcgm", o.dcgm, "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, or of dcgm-exporter's metrics")->type_name("FILE");
   };
 
@@ -588,7 +603,7 @@ int run(int argc, char** argv) {
   CLI::App* gate_command = app.add_subcommand("gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
   gate_command->add_option("REPORT", o.reports, "One or several captures of what is to be merged")->required();
   gate_command->add_option("--baseline", o.baselines, "What `gh-advise baseline` wrote, or a report (several times)")->type_name("FILE")->required()->allow_extra_args(false);
-  printing(gate_command, ci_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
+  printing(gate_command, gate_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
   gate_command->add_option("--fail-on", o.fail_on, "Findings that came in and budgets that broke fail from this severity on: error, warning (unless set) or note")->type_name("SEVERITY");
   gate_command->add_option("--accept", o.accept, "Write an exception into the configuration: for a rule that came in or got worse, one finding's fingerprint, or a budget's fact")->delimiter(',')->type_name("ID")->allow_extra_args(false);
   gate_command->add_option("--reason", o.reason, "Why it is accepted")->type_name("TEXT");
@@ -616,7 +631,7 @@ int run(int argc, char** argv) {
   test_command->add_option("--fixtures", o.fixtures, "Where the reports lie that cases name (default: fixtures/ beside the program)")->type_name("DIR");
 
   CLI::App* new_rule_command = app.add_subcommand("new-rule", "Write a rule and its test, to be edited");
-  new_rule_command->add_option("RULE", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
+  new_rule_command->add_option("NAME", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
   new_rule_command->add_option("--in", o.directory, "The team's folder of rules")->required()->type_name("DIR");
 
   CLI::App* docs_command = app.add_subcommand("docs", "Write the documentation: rules, facts, the rule API, configuration, formats");
@@ -629,6 +644,11 @@ int run(int argc, char** argv) {
 
   CLI::App* config_command = app.add_subcommand("config", "Print the configuration in effect, and where each value comes from");
   rule_options(config_command);
+
+  CLI::App* completion_command = app.add_subcommand("completion", "Print what a shell sources to complete commands, options and rules");
+  completion_command->add_option("SHELL", o.shell, "bash, zsh or fish")->required()->transform(CLI::IsMember(shells));
+
+  CLI::App* manual_command = app.add_subcommand("manual", "Print the manual page, as in: gh-advise manual | man -l -");
 
   std::vector<std::string> commands;
   for (const CLI::App* c : app.get_subcommands([](CLI::App*) { return true; })) commands.push_back(c->get_name());
@@ -651,7 +671,7 @@ int run(int argc, char** argv) {
     write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), to_stdout);
     return done;
   } catch (const CLI::CallForVersion&) {
-    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", to_stdout);
+    write(version_text(), to_stdout);
     return done;
   } catch (const CLI::ParseError& e) {
     const auto subcommands = app.get_subcommands();
@@ -668,6 +688,12 @@ int run(int argc, char** argv) {
     throw Error(fmt::format("{}; see `gh-advise {}--help`", what, subcommands.empty() ? "" : command.get_name() + " "));
   }
 
+  use_threads(o.threads);
+  if (o.profile) start_profile();
+  struct AtEnd {
+    bool profile;
+    ~AtEnd() { if (profile) std::fputs(render_profile().c_str(), stderr); }
+  } at_end{o.profile};
   if (check_command->parsed()) return check(o);
   if (baseline_command->parsed()) return make_baseline(o);
   if (gate_command->parsed()) return gate(o);
@@ -679,6 +705,8 @@ int run(int argc, char** argv) {
   if (docs_command->parsed()) return write_docs(o);
   if (scrub_command->parsed()) return scrub_report(o);
   if (config_command->parsed()) return show_config(o);
+  if (completion_command->parsed()) return write(completion(app, o.shell, own_rules()), to_stdout), done;
+  if (manual_command->parsed()) return write(manual_page(app), to_stdout), done;
   return test_rules(o);
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("command line: what Nsight Systems writes itself is exported first") {
     CHECK(ran.status == 2);
     return ran.err;
   };
-  CHECK(contains(error("./missing"), "is not exported yet, and ./missing cannot be run to do it; name it with --nsys, or run `nsys export --type sqlite run 1.nsys-rep`"));
+  if (!emulated) CHECK(contains(error("./missing"), "is not exported yet, and ./missing cannot be run to do it; name it with --nsys, or run `nsys export --type sqlite run 1.nsys-rep`"));
   CHECK(contains(error("./broken"), "./broken export failed (no such importer)"));
   CHECK(contains(error("./idle"), "./idle export failed (exit status 0)"));
 }
@@ -129,7 +129,7 @@ TEST_CASE("command line: what is missing or wrong is one line that says what to 
   CHECK(contains(error_of("check"), "REPORT is required; see `gh-advise check --help`"));
   CHECK(contains(error_of("explain"), "RULE is required"));
   CHECK(contains(error_of("facts"), "REPORT is required"));
-  CHECK(contains(error_of("starved.sqlite --format xml"), "--format: xml not in {text,json,markdown,sarif,github,junit,trace}"));
+  CHECK(contains(error_of("starved.sqlite --format xml"), "--format: xml not in {text,json,markdown,sarif,github,junit,html,trace}"));
   CHECK(contains(error_of("starved.sqlite --steps ten"), "as in --steps 10:20"));
   CHECK(contains(error_of("starved.sqlite --steps 5:3"), "the last step comes before the first"));
   CHECK(contains(error_of("starved.sqlite --device x"), "--device"));
@@ -300,7 +300,7 @@ TEST_CASE("commands: rules lists, explain documents, version and help tell") {
   for (const auto& rule : listed["rules"])
     for (const auto& option : rule["options"]) CHECK_MESSAGE(contains(advise("explain " + rule["id"].get<std::string>()).out, "  " + option["name"].get<std::string>() + " = "), option.dump());
 
-  CHECK(advise("--version").out == "gh-advise " GH_ADVISE_VERSION "\n");
+  CHECK(advise("--version").out.starts_with("gh-advise " GH_ADVISE_VERSION "\nfor "));
   const Ran help = advise("--help");
   CHECK(help.status == 0);
   CHECK(advise("-h").out == help.out);
@@ -388,11 +388,12 @@ TEST_CASE("terminal: its width is respected, and COLUMNS comes first") {
 TEST_CASE("terminal: a line says what is being done to whom waits, and only there") {
   // Reports enough for some seconds; the first sight of the line ends it.
   std::string many;
-  for (int i = 0; i < 80; ++i) many += " eager-autogradnvtx.sqlite";
+  const int reports = emulated ? 8 : 80;
+  for (int i = 0; i < reports; ++i) many += " eager-autogradnvtx.sqlite";
   const Ran shown = shell("script -qec \"'" GH_PROGRAM "'" + many + " >/dev/null\" /dev/null | head -c 80");
   CHECK(shown.out.starts_with("\r\x1b[K"));
   CHECK(contains(shown.out, "ing eager-autogradnvtx.sqlite ("));
-  CHECK(contains(shown.out, " of 80) ... "));
+  CHECK(contains(shown.out, " of " + std::to_string(reports) + ") ... "));
   CHECK(shell("timeout -s KILL 2 '" GH_PROGRAM "'" + many + " 2>&1 >/dev/null").out == "");
 }
 
