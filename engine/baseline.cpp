@@ -261,6 +261,8 @@ std::string render_baseline(const std::vector<Capture>& captures) {
 }
 
 bool is_baseline(const std::filesystem::path& path) {
+  // A trace is JSON as well, of any size.
+  if (std::error_code ec; !std::filesystem::is_regular_file(path, ec) || std::filesystem::file_size(path, ec) > most_file_bytes) return false;
   std::ifstream file(path, std::ios::binary);
   char first = 0;
   if (!(file >> first) || first != '{') return false;
