@@ -20,6 +20,7 @@
 #include "baseline.hpp"
 #include "compare.hpp"
 #include "config.hpp"
+#include "digest.hpp"
 #include "docs.hpp"
 #include "new_rule.hpp"
 #include "ranks.hpp"
@@ -115,10 +116,11 @@ void write(const std::string& text, const std::string& file) {
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until;
+  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until, node;
   bool update = false;
   std::optional<std::string> range;
   std::optional<int> device, rank;
+  std::optional<std::int64_t> first_rank;
 };
 
 // The formats of a command, and what is written where in which of them.
@@ -365,6 +367,22 @@ int make_baseline(const Options& o) {
   return done;
 }
 
+int digest(const Options& o) {
+  const Setup setup(o);
+  if (o.outputs.size() != 1) throw Error("digest writes one file: --output rank.digest");
+  const std::string file = outputs_of(o, {"json"}).front().file;
+  if (o.first_rank && *o.first_rank < 0) throw Error("--first-rank: ranks are counted from 0");
+  Progress progress(1);
+  progress.say("digesting " + printable(o.reports.front()), 0);
+  const auto analyse = [&](std::optional<int> rank) {
+    Selection selection = selection_of(o);
+    if (rank) selection.rank = rank;
+    return setup.analyse(o.reports, o, selection);
+  };
+  write(pack_digest(make_digest(analyse, o.reports.front(), setup.rules(o), setup.config.rule_settings(setup.all_rules), {o.node, o.first_rank})), file);
+  return done;
+}
+
 // The suppressions that --accept asks for: of what came in, got worse, may have come in, or broke its budget. They hold up to a fifth more than
 // it costs now.
 std::vector<Suppression> accepted(const Options& o, const Comparison& c) {
@@ -597,6 +615,13 @@ int run(int argc, char** argv) {
   gate_command->add_option("--reason", o.reason, "Why it is accepted")->type_name("TEXT");
   gate_command->add_option("--until", o.until, "The last day on which it is: 2026-12-31; for good where it is not given")->type_name("DATE");
 
+  CLI::App* digest_command = app.add_subcommand("digest", "Write what one report of a job comes to, for fleet to bring together");
+  digest_command->add_option("REPORT", o.reports, "The report of a rank, or of all ranks of a node")->required()->expected(1);
+  digest_command->add_option("-o,--output", o.outputs, "The digest")->type_name("FILE")->required()->allow_extra_args(false);
+  digest_command->add_option("--first-rank", o.first_rank, "The rank of the report's first process in the job, where neither the report nor its name (rank7) says")->type_name("N");
+  digest_command->add_option("--node", o.node, "The machine that it ran on, instead of what the report says")->type_name("NAME");
+  chosen_rules(digest_command), rule_options(digest_command), selecting(digest_command);
+
   CLI::App* diff_command = app.add_subcommand("diff", "Show what changed between two reports or baselines");
   diff_command->add_option("REPORT", o.reports, "Before and after")->required()->expected(2);
   printing(diff_command, diff_formats), chosen_rules(diff_command), rule_options(diff_command), selecting(diff_command);
@@ -670,6 +695,7 @@ int run(int argc, char** argv) {
   if (check_command->parsed()) return check(o);
   if (baseline_command->parsed()) return make_baseline(o);
   if (gate_command->parsed()) return gate(o);
+  if (digest_command->parsed()) return digest(o);
   if (diff_command->parsed()) return diff(o);
   if (facts_command->parsed()) return list_facts(o);
   if (rules_command->parsed()) return list_rules(o);
