@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <re2/re2.h>
+#include <simdjson.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -58,7 +59,12 @@ Collectives collectives_of(const Analysis& a, std::size_t most) {
   if (rows.size() > most) rows.resize(most);
   for (const Row op : rows) {
     const auto name = std::lower_bound(out.names.begin(), out.names.end(), t.names[t.ops.name[op]]) - out.names.begin();
-    out.first.push_back({static_cast<std::uint32_t>(name), t.ops.start[op], t.ops.end[op], t.span_of(op).length() - overlap(computing, t.span_of(op))});
+    Collective c{static_cast<std::uint32_t>(name), t.ops.start[op], t.ops.end[op]};
+    for (std::size_t q = 0; q < 4; ++q) {
+      const Span part{c.start, c.start + (c.end - c.start) * static_cast<Ns>(q + 1) / 4};
+      c.alone[q] = part.length() - overlap(computing, part);
+    }
+    out.first.push_back(c);
   }
   return out;
 }
@@ -110,10 +116,13 @@ Json or_null(const std::string& s) { return s.empty() ? Json(nullptr) : Json(s);
 Json json_of(const Quartiles& q) { return {q.least, q.lower, q.middle, q.upper, q.most}; }
 
 Json json_of(const Collectives& c) {
-  Json kinds = Json::array(), name = Json::array(), start = Json::array(), ns = Json::array(), alone = Json::array();
+  Json kinds = Json::array(), name = Json::array(), start = Json::array(), ns = Json::array(), alone = {Json::array(), Json::array(), Json::array(), Json::array()};
   for (const Collectives::Kind& k : c.kinds) kinds.push_back({{"name", k.name}, {"count", k.count}, {"quartiles_ns", json_of(k.ns)}});
-  for (const Collective& one : c.first) name.push_back(one.name), start.push_back(one.start), ns.push_back(one.end - one.start), alone.push_back(one.alone);
-  return {{"kinds", kinds}, {"names", c.names}, {"name", name}, {"start_ns", start}, {"ns", ns}, {"alone_ns", alone}};
+  for (const Collective& one : c.first) {
+    name.push_back(one.name), start.push_back(one.start), ns.push_back(one.end - one.start);
+    for (std::size_t q = 0; q < 4; ++q) alone[q].push_back(one.alone[q]);
+  }
+  return {{"kinds", kinds}, {"names", c.names}, {"name", name}, {"start_ns", start}, {"ns", ns}, {"alone_quarters_ns", alone}};
 }
 
 constexpr const char* state_names[] = {"looked", "not_checked", "not_recorded", "failed"};
@@ -138,142 +147,172 @@ Json json_of(const RankDigest& r) {
           {"account", account}, {"facts", facts}, {"findings", findings}, {"rules", rules}, {"plan", Json::parse(r.plan_json)}, {"collectives", json_of(r.collectives)}};
 }
 
-// ---- and back. Numbers as a recording can have them: what is none would make every comparison with it true or false for no reason.
+// ---- and back, by simdjson, as there may be thousands. Numbers are as a recording can have them: what is none would make every comparison with it
+// true or false for no reason.
 
-double within(const Json& json, double least, double most) {
-  if (!json.is_number()) throw Error("a number is missing");
-  const double v = json.get<double>();
-  if (!(v >= least && v <= most)) throw Error(fmt::format("the number {} is out of range", json.dump()));
+using Element = simdjson::dom::element;
+
+Element at(Element object, std::string_view key) {
+  Element value;
+  if (object[key].get(value)) throw Error(fmt::format("'{}' is missing", key));
+  return value;
+}
+
+template <class T>
+T as(Element json, const char* what) {
+  T value;
+  if (json.get(value)) throw Error(fmt::format("{} is missing", what));
+  return value;
+}
+simdjson::dom::array list_of(Element json) { return as<simdjson::dom::array>(json, "a list"); }
+simdjson::dom::object object_of(Element json) { return as<simdjson::dom::object>(json, "an object"); }
+bool truth_of(Element json) { return as<bool>(json, "a truth value"); }
+std::string text_of(Element json) { return printable(as<std::string_view>(json, "a text")); }
+std::string text_or_none(Element json) { return json.is_null() ? "" : text_of(json); }
+
+double within(Element json, double least, double most) {
+  const auto v = as<double>(json, "a number");
+  if (!(v >= least && v <= most)) throw Error(fmt::format("the number {} is out of range", v));
   return v;
 }
 constexpr double most_ns = 2e18, most_count = 1e12;
-Ns ns_of(const Json& json) { return static_cast<Ns>(within(json, 0, most_ns)); }
-Ns time_of(const Json& json) { return static_cast<Ns>(within(json, -most_ns, most_ns)); }
-std::int64_t count_of(const Json& json) { return static_cast<std::int64_t>(within(json, 0, most_count)); }
-std::string text_of(const Json& json) { return printable(json.get_ref<const std::string&>()); }
-std::string text_or_none(const Json& json) { return json.is_null() ? "" : text_of(json); }
+// Times since 1970 have more digits than a double.
+Ns integer_within(Element json, double least, double most) {
+  within(json, least, most);
+  return as<std::int64_t>(json, "a whole number");
+}
+Ns ns_of(Element json) { return integer_within(json, 0, most_ns); }
+Ns time_of(Element json) { return integer_within(json, -most_ns, most_ns); }
+std::int64_t count_of(Element json) { return integer_within(json, 0, most_count); }
 
-std::vector<std::string> texts_of(const Json& list) {
-  std::vector<std::string> texts;
-  for (const Json& item : list) texts.push_back(text_of(item));
-  return texts;
+template <class Read>
+auto all_of(Element list, Read read) {
+  std::vector<decltype(read(Element()))> values;
+  for (const Element item : list_of(list)) values.push_back(read(item));
+  return values;
+}
+std::vector<std::string> texts_of(Element list) { return all_of(list, text_of); }
+std::vector<Ns> times_of(Element list) { return all_of(list, ns_of); }
+
+Quartiles quartiles_from(Element json) {
+  const std::vector<Ns> v = times_of(json);
+  if (v.size() != 5) throw Error("quartiles are five numbers");
+  if (!std::is_sorted(v.begin(), v.end())) throw Error("quartiles are not in order");
+  return {v[0], v[1], v[2], v[3], v[4]};
 }
 
-std::vector<Ns> times_of(const Json& list) {
-  std::vector<Ns> times;
-  for (const Json& item : list) times.push_back(ns_of(item));
-  return times;
+Span span_from(Element json) {
+  const std::vector<Ns> v = all_of(json, time_of);
+  if (v.size() != 2 || v[1] < v[0]) throw Error("a stretch of time ends before it begins");
+  return {v[0], v[1]};
 }
 
-Quartiles quartiles_from(const Json& j) {
-  if (j.size() != 5) throw Error("quartiles are five numbers");
-  const Quartiles q{ns_of(j[0]), ns_of(j[1]), ns_of(j[2]), ns_of(j[3]), ns_of(j[4])};
-  if (!(q.least <= q.lower && q.lower <= q.middle && q.middle <= q.upper && q.upper <= q.most)) throw Error("quartiles are not in order");
-  return q;
-}
-
-std::string id_of(const Json& j) {
-  const std::string name = j.get<std::string>();
-  if (!is_name(name)) throw Error(fmt::format("'{}' is no name of a rule or category", printable(name)));
+std::string id_of(Element json) {
+  const std::string name = text_of(json);
+  if (!is_name(name)) throw Error(fmt::format("'{}' is no name of a rule or category", name));
   return name;
 }
 
-Unit unit_named(const std::string& name) {
+Unit unit_of(Element json) {
+  const std::string name = text_of(json);
   for (int u = 0; u <= static_cast<int>(Unit::text); ++u)
     if (name == name_of(static_cast<Unit>(u))) return static_cast<Unit>(u);
-  throw Error(fmt::format("there is no unit '{}'", printable(name)));
+  throw Error(fmt::format("there is no unit '{}'", name));
 }
 
-Evidence evidence_from(const Json& j) {
+Evidence evidence_from(Element j) {
   Evidence e;
-  e.span = {time_of(j.at("start_ns")), time_of(j.at("end_ns"))};
+  e.span = {time_of(at(j, "start_ns")), time_of(at(j, "end_ns"))};
   if (e.span.end < e.span.start) throw Error("evidence ends before it begins");
-  if (!j.at("device").is_null()) e.device = count_of(j.at("device"));
-  if (!j.at("stream").is_null()) e.stream = static_cast<std::int64_t>(within(j.at("stream"), 0, most_ns));
-  e.thread = text_or_none(j.at("thread")), e.name = text_of(j.at("name")), e.note = text_of(j.at("note"));
-  if (!j.at("source").is_null()) {
-    const std::string place = text_of(j.at("source"));
+  if (!at(j, "device").is_null()) e.device = count_of(at(j, "device"));
+  if (!at(j, "stream").is_null()) e.stream = ns_of(at(j, "stream"));
+  e.thread = text_or_none(at(j, "thread")), e.name = text_of(at(j, "name")), e.note = text_of(at(j, "note"));
+  if (const std::string place = text_or_none(at(j, "source")); !place.empty()) {
     const std::size_t colon = place.rfind(':');
     e.source = {place.substr(0, colon), colon == place.npos ? 0 : std::atoi(place.c_str() + colon + 1)};
   }
   return e;
 }
 
-Finding finding_from(const Json& j) {
+Metric metric_from(Element j) {
+  Metric m{text_of(at(j, "name")), within(at(j, "value"), -1e30, 1e30), unit_of(at(j, "unit")), std::nullopt};
+  if (!at(j, "threshold").is_null()) m.threshold = within(at(j, "threshold"), -1e30, 1e30);
+  return m;
+}
+
+Finding finding_from(Element j) {
   Finding f;
-  f.rule = id_of(j.at("rule")), f.category = id_of(j.at("category"));
-  f.title = text_of(j.at("title")), f.message = text_of(j.at("message")), f.subject = text_of(j.at("subject")), f.fingerprint = text_of(j.at("fingerprint"));
-  f.severity = parse_severity(j.at("severity").get<std::string>(), "severity");
-  f.recoverable_ns = ns_of(j.at("recoverable_ns")), f.recoverable_fraction = within(j.at("recoverable_fraction"), 0, 1);
-  f.about = j.at("recoverable_is") == "about", f.voids = j.at("voids").get<bool>();
-  f.confidence = text_of(j.at("confidence")), f.advice = texts_of(j.at("advice")), f.follows_from = text_or_none(j.at("follows_from"));
-  for (const Json& e : j.at("evidence")) f.evidence.push_back(evidence_from(e));
-  for (const Json& m : j.at("metrics")) {
-    Metric metric{text_of(m.at("name")), within(m.at("value"), -1e30, 1e30), unit_named(m.at("unit").get<std::string>()), std::nullopt};
-    if (!m.at("threshold").is_null()) metric.threshold = within(m.at("threshold"), -1e30, 1e30);
-    f.metrics.push_back(std::move(metric));
-  }
-  if (!j.at("predicted_step_ns").is_null()) {
-    const Json& range = j.at("predicted_step_range_ns");
-    f.predicted = Prediction{ns_of(j.at("predicted_step_ns")), ns_of(range.at(0)), ns_of(range.at(1)), text_or_none(j.at("predicted_step_why"))};
+  f.rule = id_of(at(j, "rule")), f.category = id_of(at(j, "category"));
+  f.title = text_of(at(j, "title")), f.message = text_of(at(j, "message")), f.subject = text_of(at(j, "subject")), f.fingerprint = text_of(at(j, "fingerprint"));
+  f.severity = parse_severity(text_of(at(j, "severity")), "severity");
+  f.recoverable_ns = ns_of(at(j, "recoverable_ns")), f.recoverable_fraction = within(at(j, "recoverable_fraction"), 0, 1);
+  f.about = text_of(at(j, "recoverable_is")) == "about", f.voids = truth_of(at(j, "voids"));
+  f.confidence = text_of(at(j, "confidence")), f.advice = texts_of(at(j, "advice")), f.follows_from = text_or_none(at(j, "follows_from"));
+  f.evidence = all_of(at(j, "evidence"), evidence_from), f.metrics = all_of(at(j, "metrics"), metric_from);
+  if (!at(j, "predicted_step_ns").is_null()) {
+    const Span range = span_from(at(j, "predicted_step_range_ns"));
+    f.predicted = Prediction{ns_of(at(j, "predicted_step_ns")), range.start, range.end, text_or_none(at(j, "predicted_step_why"))};
   }
   return f;
 }
 
-Collectives collectives_from(const Json& j) {
+Collectives collectives_from(Element j) {
   Collectives c;
-  for (const Json& k : j.at("kinds")) c.kinds.push_back({text_of(k.at("name")), count_of(k.at("count")), quartiles_from(k.at("quartiles_ns"))});
-  c.names = texts_of(j.at("names"));
-  const Json &name = j.at("name"), &start = j.at("start_ns"), &ns = j.at("ns"), &alone = j.at("alone_ns");
-  if (start.size() != name.size() || ns.size() != name.size() || alone.size() != name.size()) throw Error("columns of collectives are not of one length");
+  c.kinds = all_of(at(j, "kinds"), [](Element k) { return Collectives::Kind{text_of(at(k, "name")), count_of(at(k, "count")), quartiles_from(at(k, "quartiles_ns"))}; });
+  c.names = texts_of(at(j, "names"));
+  const std::vector<Ns> name = times_of(at(j, "name")), start = all_of(at(j, "start_ns"), time_of), ns = times_of(at(j, "ns"));
+  const std::vector<std::vector<Ns>> alone = all_of(at(j, "alone_quarters_ns"), times_of);
+  if (start.size() != name.size() || ns.size() != name.size() || alone.size() != 4 || std::any_of(alone.begin(), alone.end(), [&](const std::vector<Ns>& column) { return column.size() != name.size(); }))
+    throw Error("columns of collectives are not of one length");
   for (std::size_t i = 0; i < name.size(); ++i) {
-    const Ns begin = time_of(start[i]), length = ns_of(ns[i]);
-    const double index = within(name[i], 0, most_count);
-    if (index >= static_cast<double>(c.names.size())) throw Error("a collective has no name");
-    c.first.push_back({static_cast<std::uint32_t>(index), begin, begin + length, std::min(ns_of(alone[i]), length)});
-    if (i > 0 && c.first[i - 1].end > c.first[i].end) throw Error("collectives are not in order");
+    if (name[i] >= static_cast<Ns>(c.names.size())) throw Error("a collective has no name");
+    Collective one{static_cast<std::uint32_t>(name[i]), start[i], start[i] + ns[i]};
+    for (std::size_t q = 0; q < 4; ++q) one.alone[q] = std::min(alone[q][i], ns[i]);
+    if (!std::is_sorted(one.alone.begin(), one.alone.end())) throw Error("a collective's quarters are not in order");
+    c.first.push_back(one);
+    if (i > 0 && c.first[i - 1].end > one.end) throw Error("collectives are not in order");
   }
   return c;
 }
 
-RankDigest rank_from(const Json& j) {
+RankDigest rank_from(Element j) {
   RankDigest r;
-  if (!j.at("rank").is_null()) r.rank = count_of(j.at("rank"));
-  r.local_rank = count_of(j.at("local_rank")), r.devices = texts_of(j.at("devices"));
-  const Json& steps = j.at("steps");
-  r.has_steps = steps.at("found").get<bool>(), r.step_count = count_of(steps.at("count")), r.mean_step_ns = within(steps.at("mean_ns"), 0, most_ns);
-  r.step_ns = quartiles_from(steps.at("quartiles_ns")), r.sample_ns = times_of(steps.at("sample_ns"));
-  r.window = {time_of(steps.at("window_ns").at(0)), time_of(steps.at("window_ns").at(1))};
-  for (const Json& c : j.at("account")) {
-    CauseShare& share = r.account[text_of(c.at("cause"))];
-    share = {within(c.at("ns_per_step"), 0, most_ns), quartiles_from(c.at("quartiles_ns")), times_of(c.at("sample_ns"))};
+  if (!at(j, "rank").is_null()) r.rank = count_of(at(j, "rank"));
+  r.local_rank = count_of(at(j, "local_rank")), r.devices = texts_of(at(j, "devices"));
+  const Element steps = at(j, "steps");
+  r.has_steps = truth_of(at(steps, "found")), r.step_count = count_of(at(steps, "count")), r.mean_step_ns = within(at(steps, "mean_ns"), 0, most_ns);
+  r.step_ns = quartiles_from(at(steps, "quartiles_ns")), r.sample_ns = times_of(at(steps, "sample_ns")), r.window = span_from(at(steps, "window_ns"));
+  for (const Element c : list_of(at(j, "account"))) {
+    CauseShare& share = r.account[text_of(at(c, "cause"))];
+    share = {within(at(c, "ns_per_step"), 0, most_ns), quartiles_from(at(c, "quartiles_ns")), times_of(at(c, "sample_ns"))};
     if (share.sample_ns.size() != r.sample_ns.size()) throw Error("the account is not as long as the steps");
   }
-  for (const auto& [name, f] : j.at("facts").items()) {
+  for (const auto [name, f] : object_of(at(j, "facts"))) {
     FactNumber& fact = r.facts[printable(name)];
-    fact.unit = unit_named(f.at("unit").get<std::string>());
-    if (f.at("value").is_null()) fact.unknown = text_of(f.at("unknown"));
-    else fact.value = within(f.at("value"), -1e30, 1e30);
+    fact.unit = unit_of(at(f, "unit"));
+    if (at(f, "value").is_null()) fact.unknown = text_of(at(f, "unknown"));
+    else fact.value = within(at(f, "value"), -1e30, 1e30);
   }
-  for (const Json& f : j.at("findings")) r.findings.push_back(finding_from(f));
-  for (const auto& [id, outcome] : j.at("rules").items()) {
-    const auto state = std::find(std::begin(state_names), std::end(state_names), outcome.at("state").get<std::string>());
+  r.findings = all_of(at(j, "findings"), finding_from);
+  for (const auto [id, outcome] : object_of(at(j, "rules"))) {
+    const auto state = std::find(std::begin(state_names), std::end(state_names), text_of(at(outcome, "state")));
     if (state == std::end(state_names)) throw Error("a rule is in no state that there is");
-    r.rules[printable(id)] = {static_cast<RuleOutcome::State>(state - std::begin(state_names)), outcome.contains("reason") ? text_of(outcome.at("reason")) : "", text_of(outcome.at("version")), 0};
+    Element reason;
+    r.rules[printable(id)] = {static_cast<RuleOutcome::State>(state - std::begin(state_names)), outcome["reason"].get(reason) ? "" : text_of(reason), text_of(at(outcome, "version")), 0};
   }
-  r.plan_json = j.at("plan").dump();
-  r.collectives = collectives_from(j.at("collectives"));
+  r.plan_json = simdjson::minify(at(j, "plan"));
+  r.collectives = collectives_from(at(j, "collectives"));
   return r;
 }
 
-Digest digest_from(const Json& j) {
+Digest digest_from(Element j) {
   Digest d;
-  const Json& report = j.at("report");
-  d.report = text_of(report.at("path")), d.format = text_of(report.at("format")), d.producer = text_of(report.at("producer"));
-  if (!report.at("epoch_ns").is_null()) d.epoch_ns = ns_of(report.at("epoch_ns"));
-  d.node = text_or_none(j.at("node")), d.problems = texts_of(j.at("problems"));
-  if (!j.at("world_size").is_null()) d.world_size = count_of(j.at("world_size"));
-  for (const Json& r : j.at("ranks")) d.ranks.push_back(rank_from(r));
+  const Element report = at(j, "report");
+  d.report = text_of(at(report, "path")), d.format = text_of(at(report, "format")), d.producer = text_of(at(report, "producer"));
+  if (!at(report, "epoch_ns").is_null()) d.epoch_ns = ns_of(at(report, "epoch_ns"));
+  d.node = text_or_none(at(j, "node")), d.problems = texts_of(at(j, "problems"));
+  if (!at(j, "world_size").is_null()) d.world_size = count_of(at(j, "world_size"));
+  d.ranks = all_of(at(j, "ranks"), rank_from);
   if (d.ranks.empty()) throw Error("it holds no rank");
   return d;
 }
@@ -283,6 +322,13 @@ Error none(const std::filesystem::path& path, const std::string& why) {
 }
 
 }  // namespace
+
+double Collective::alone_within(Ns ns) const {
+  const double length = static_cast<double>(end - start), at = length > 0 ? std::clamp(4 * static_cast<double>(ns) / length, 0.0, 4.0) : 0;
+  const auto whole = std::min(static_cast<std::size_t>(at), alone.size() - 1);
+  const double before = whole > 0 ? static_cast<double>(alone[whole - 1]) : 0;
+  return before + (at - static_cast<double>(whole)) * (static_cast<double>(alone[whole]) - before);
+}
 
 Quartiles quartiles(std::vector<Ns> values) {
   if (values.empty()) return {};
@@ -356,23 +402,23 @@ std::string unpack_digest(const std::filesystem::path& path) {
 
 Digest read_digest(const std::filesystem::path& path) {
   const std::string text = unpack_digest(path);
-  Json json;
+  simdjson::dom::parser parser;
+  Element json;
+  std::string generator;
   try {
-    json = Json::parse(text);
-    if (!json.is_object() || !json.contains("kind") || json["kind"] != kind) throw Error("it does not say that it is one");
-    if (json.at("schema_version") == 1 && json.at("analysis_version") == analysis_version) {
+    if (parser.parse(text).get(json)) throw Error("it is no whole JSON");
+    std::string_view said;
+    if (json["kind"].get(said) || said != kind) throw Error("it does not say that it is one");
+    if (count_of(at(json, "schema_version")) == 1 && count_of(at(json, "analysis_version")) == analysis_version) {
       Digest d = digest_from(json);
       d.path = printable(path.string());
       return d;
     }
-  } catch (const Json::exception& e) {
-    const std::string_view what = e.what();
-    throw none(path, std::string(what.substr(what.find("] ") == what.npos ? 0 : what.find("] ") + 2)));  // without the library's own number
+    generator = text_of(at(json, "generator"));
   } catch (const Error& e) {
     throw none(path, e.what());
   }
-  const bool says = json.contains("generator") && json["generator"].is_string();
-  throw Error(fmt::format("{}: was made by another version, {}, which measured otherwise than gh-advise {}; make it anew with `gh-advise digest`", printable(path.string()), says ? text_of(json["generator"]) : "unknown", GH_ADVISE_VERSION));
+  throw Error(fmt::format("{}: was made by another version, {}, which measured otherwise than gh-advise {}; make it anew with `gh-advise digest`", printable(path.string()), generator, GH_ADVISE_VERSION));
 }
 
 }  // namespace gh

@@ -1,5 +1,6 @@
 // What one report of a job comes to, small enough that those of thousands of ranks can be brought together (see fleet.hpp).
 #pragma once
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -22,7 +23,10 @@ Quartiles quartiles(std::vector<Ns> values);
 struct Collective {
   std::uint32_t name = 0;  ///< index into Collectives::names
   Ns start = 0, end = 0;
-  Ns alone = 0;            ///< of it, the time in which that GPU computed nothing beside it
+  /// Of its first quarter, half, three quarters and all of it, the time in which that GPU computed nothing beside it.
+  std::array<Ns, 4> alone{};
+  /// The same of its first `ns`, between the quarters in proportion.
+  double alone_within(Ns ns) const;
 };
 
 /// What a rank did in collectives, those from one rank to one other aside.
@@ -69,7 +73,7 @@ struct Digest {
   std::vector<RankDigest> ranks;
 };
 
-inline constexpr std::size_t most_sampled_steps = 64, most_collectives = 1024;
+inline constexpr std::size_t most_sampled_steps = 64, most_collectives = 512;
 
 /// What is said of a report rather than found in it.
 struct DigestOptions {
