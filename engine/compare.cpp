@@ -516,6 +516,11 @@ const char* name_of(Verdict v) {
   return names[static_cast<std::size_t>(v)];
 }
 
+const char* name_of(BudgetResult::State s) {
+  constexpr const char* names[] = {"kept", "broken", "unknown", "accepted"};
+  return names[static_cast<std::size_t>(s)];
+}
+
 const char* name_of(FindingState c) {
   constexpr const char* names[] = {"new", "worse", "same", "better", "gone", "unknown", "accepted"};
   return names[static_cast<std::size_t>(c)];

@@ -82,6 +82,8 @@ struct Comparison {
 Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after, const GateSettings& settings,
                    const std::vector<Suppression>& suppressions, const std::string& today);
 
+const char* name_of(BudgetResult::State);  ///< "kept", "broken", "unknown", "accepted"
+
 /// What makes captures incomparable: other GPUs, another program, nothing in them. Empty where nothing does.
 std::vector<std::string> incomparable(const std::vector<Capture>& before, const std::vector<Capture>& after);
 

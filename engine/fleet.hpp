@@ -85,9 +85,15 @@ Fleet make_fleet(std::vector<Digest> digests, const Rule* late, const std::vecto
 /// "0-7, 12": ranks in words, at most `most` runs of them.
 std::string ranks_text(std::vector<std::int64_t> ranks, std::size_t most = 8);
 
+/// "17 of 20 ranks on 3 nodes", and what the job's step is.
+std::string fleet_count_text(const Fleet& fleet);
+std::string fleet_step_text(const Fleet& fleet);
+
 std::string render_fleet_text(const Fleet& fleet, const TextStyle& style);
 /// As JSON (schemas/fleet.schema.json). `errors`: digests that could not be read.
 std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>& errors);
+/// As a page, with a map of ranks by cause.
+std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>& errors);
 /// For the formats of CI systems; the caller adds verdict and errors. `name` is what the job is called.
 CiResult fleet_ci_result(const Fleet& fleet, const std::vector<Rule>& rules, const std::string& name, std::optional<Severity> fail_on);
 

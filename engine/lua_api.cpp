@@ -136,12 +136,6 @@ const std::string& name_of_row(const Context& c, const Rows& s, Row r) {
   }
 }
 
-std::string thread_text(const Context& c, std::uint16_t thread) {
-  if (thread == no_index) return "";
-  const Thread& t = c.a.trace.threads[thread];
-  return t.name.empty() ? fmt::format("thread {}", t.tid) : fmt::format("{} ({})", t.name, t.tid);
-}
-
 enum class Field { name, class_, kind, direction, from, to, cause, thread, start_ns, end_ns, duration_ns, bytes, blocks, threads, stream, device, count, number };
 
 const std::vector<std::string>& field_names() {
@@ -190,7 +184,7 @@ std::string key_text(const Context& c, Kind kind, Field field, std::uint32_t key
   if (key == no_text) return "";
   switch (field) {
     case Field::name: return c.a.trace.names[key];
-    case Field::thread: return thread_text(c, static_cast<std::uint16_t>(key));
+    case Field::thread: return c.a.trace.thread_label(static_cast<std::uint16_t>(key));
     case Field::class_: return kind == Kind::ops ? c.a.classes.kernel_classes()[key] : name_of(static_cast<CallClass>(key));
     case Field::kind: return name_of(static_cast<OpKind>(key));
     case Field::direction: return name_of(static_cast<CopyKind>(key));
@@ -524,7 +518,7 @@ Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& 
   if (const std::size_t slot = slot_of(c, s, r); slot != std::string::npos) e.device = t.devices[c.a.devices[slot].device].ordinal;
   const Row op = s.kind == Kind::ops ? r : s.kind == Kind::chains ? (*s.chains)[r].first : no_row;
   if (op != no_row) e.stream = t.streams[t.ops.stream[op]].id;
-  e.thread = thread_text(c, thread_of(c, s, r));
+  e.thread = c.a.trace.thread_label(thread_of(c, s, r));
   e.name = name_of_row(c, s, r);
   if (s.kind == Kind::idle) {
     const Idle& idle = c.idle_of(r);

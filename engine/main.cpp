@@ -130,7 +130,7 @@ struct Options {
 
 // The formats of a command, and what is written where in which of them.
 using Formats = std::vector<std::string>;
-const Formats two_formats{"text", "json"}, ci_formats{"text", "json", "markdown", "sarif", "github", "junit"}, check_formats{"text", "json", "markdown", "sarif", "github", "junit", "trace"}, diff_formats{"text", "json", "markdown"};
+const Formats two_formats{"text", "json"}, gate_formats{"text", "json", "markdown", "sarif", "github", "junit", "html"}, check_formats{"text", "json", "markdown", "sarif", "github", "junit", "html", "trace"}, diff_formats{"text", "json", "markdown", "html"};
 
 struct Output { std::string format, file; };
 
@@ -273,7 +273,8 @@ int check(const Options& o) {
   bool met = false;
   {
     const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
-    if (jobs.size() > 1 && std::any_of(outputs.begin(), outputs.end(), [](const Output& out) { return out.format == "trace"; })) throw Error("the format trace is of one report: name one at a time");
+    for (const Output& out : outputs)
+      if (jobs.size() > 1 && (out.format == "trace" || out.format == "html")) throw Error(fmt::format("the format {} is of one report: name one at a time", out.format));
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       progress.say("reading " + printable(jobs[i].front()), i);
@@ -286,6 +287,7 @@ int check(const Options& o) {
         suppressions.add(report);
         for (const Output& output : outputs)
           if (output.format == "trace") texts[&output] = render_trace(analysis, report);
+          else if (output.format == "html") texts[&output] = render_html(analysis, report, rules);
           else if (output.format == "text") texts[&output] += (texts[&output].empty() ? "" : "\n") + render_text(analysis, report, style_of(output));
         if (wants_json) objects.push_back(render_json(analysis, report));
         result.add(analysis, report, fail_on);
@@ -302,7 +304,7 @@ int check(const Options& o) {
   result.errors = broken;
   result.verdict = status == could_not ? Verdict::cannot_tell : status == threshold_met ? Verdict::regressed : Verdict::passes;
   write_outputs(outputs, [&](const Output& output) -> std::string {
-    if (output.format == "text" || output.format == "trace") return texts[&output];
+    if (output.format == "text" || output.format == "html" || output.format == "trace") return texts[&output];
     if (output.format == "markdown") return render_check_markdown(result);
     if (output.format != "json") return render_ci(output.format, result);
     if (objects.empty()) return "";
@@ -391,7 +393,7 @@ int digest(const Options& o) {
 int fleet(const Options& o) {
   const Setup setup(o);
   const std::vector<Rule> rules = setup.rules(o);
-  const std::vector<Output> outputs = outputs_of(o, ci_formats);
+  const std::vector<Output> outputs = outputs_of(o, gate_formats);
   const std::optional<Severity> fail_on = o.fail_on.empty() ? setup.config.fail_on : parse_severity(o.fail_on, "--fail-on");
   const auto late = std::find_if(rules.begin(), rules.end(), [](const Rule& r) { return r.id == "rank-straggler"; });
   std::vector<std::string> errors;
@@ -423,6 +425,7 @@ int fleet(const Options& o) {
   write_outputs(outputs, [&](const Output& output) {
     if (output.format == "text") return render_fleet_text(fleet, style_of(output));
     if (output.format == "json") return render_fleet_json(fleet, errors);
+    if (output.format == "html") return render_fleet_html(fleet, errors);
     if (output.format == "markdown") return render_check_markdown(result);
     return render_ci(output.format, result);
   });
@@ -449,7 +452,7 @@ SlurmStatus wait_for(const SlurmOptions& slurm) {
 }
 
 int slurm(const Options& o) {
-  SlurmOptions slurm{o.directory, o.work, o.program, o.container, o.partition, o.tasks, o.sbatch, {}, {}, {"json"}};
+  SlurmOptions slurm{o.directory, o.work, o.program, o.container, o.partition, o.tasks, o.sbatch, {}, {}, {"json", "html"}};
   if (slurm.program.empty()) slurm.program = slurm.container.empty() ? std::filesystem::read_symlink("/proc/self/exe").string() : "gh-advise";
   if (!o.status) {
     const Setup setup(o);
@@ -515,15 +518,15 @@ void check_accept_options(const Options& o) {
 int gate(const Options& o) {
   const Setup setup(o);
   check_accept_options(o);
-  const std::vector<Output> outputs = outputs_of(o, ci_formats);
+  const std::vector<Output> outputs = outputs_of(o, gate_formats);
   GateSettings settings = setup.config.gate;
   if (!o.fail_on.empty()) settings.fail_on = parse_severity(o.fail_on, "--fail-on");
   Comparison c;
-  std::vector<Capture> after;
+  std::vector<Capture> before, after;
   std::string unreadable;
   try {
     Capturer capturer(setup, o, o.reports.size() + o.baselines.size());
-    const std::vector<Capture> before = capturer.read(o.baselines, Capturer::Wanted::baselines_too);
+    before = capturer.read(o.baselines, Capturer::Wanted::baselines_too);
     after = capturer.read(o.reports, Capturer::Wanted::reports);
     c = compare(before, after, settings, setup.config.suppressions, today());
     if (!o.accept.empty()) {
@@ -548,6 +551,7 @@ int gate(const Options& o) {
     if (output.format == "text") return render_comparison_text(c, Detail::verdict, style_of(output));
     if (output.format == "json") return render_comparison_json(c);
     if (output.format == "markdown") return render_comparison_markdown(c);
+    if (output.format == "html") return render_comparison_html(c, before, after);
     return render_ci(output.format, result);
   });
   for (const auto& [s, state] : c.suppressions)
@@ -560,12 +564,14 @@ int diff(const Options& o) {
   const Setup setup(o);
   const std::vector<Output> outputs = outputs_of(o, diff_formats);
   Comparison c;
+  std::vector<Capture> before, after;
   {
     Capturer capturer(setup, o, 2);
-    const std::vector<Capture> before = capturer.read({o.reports.front()}, Capturer::Wanted::baselines_too), after = capturer.read({o.reports.back()}, Capturer::Wanted::baselines_too);
+    before = capturer.read({o.reports.front()}, Capturer::Wanted::baselines_too), after = capturer.read({o.reports.back()}, Capturer::Wanted::baselines_too);
     c = compare(before, after, {}, {}, today());
   }
   write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "html") return render_comparison_html(c, before, after);
     return output.format == "json" ? render_comparison_json(c) : output.format == "markdown" ? render_comparison_markdown(c) : render_comparison_text(c, Detail::everything, style_of(output));
   });
   return done;
@@ -699,7 +705,7 @@ int run(int argc, char** argv) {
   CLI::App* gate_command = app.add_subcommand("gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
   gate_command->add_option("REPORT", o.reports, "One or several captures of what is to be merged")->required();
   gate_command->add_option("--baseline", o.baselines, "What `gh-advise baseline` wrote, or a report (several times)")->type_name("FILE")->required()->allow_extra_args(false);
-  printing(gate_command, ci_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
+  printing(gate_command, gate_formats), chosen_rules(gate_command), rule_options(gate_command), selecting(gate_command);
   gate_command->add_option("--fail-on", o.fail_on, "Findings that came in and budgets that broke fail from this severity on: error, warning (unless set) or note")->type_name("SEVERITY");
   gate_command->add_option("--accept", o.accept, "Write an exception into the configuration: for a rule that came in or got worse, one finding's fingerprint, or a budget's fact")->delimiter(',')->type_name("ID")->allow_extra_args(false);
   gate_command->add_option("--reason", o.reason, "Why it is accepted")->type_name("TEXT");
@@ -714,7 +720,7 @@ int run(int argc, char** argv) {
 
   CLI::App* fleet_command = app.add_subcommand("fleet", "Bring the digests of a job's ranks together: what holds on how many, who is late, what to fix");
   fleet_command->add_option("DIGEST", o.reports, "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")->required();
-  printing(fleet_command, ci_formats), chosen_rules(fleet_command), rule_options(fleet_command);
+  printing(fleet_command, gate_formats), chosen_rules(fleet_command), rule_options(fleet_command);
   fleet_command->add_option("--fail-on", o.fail_on, "Exit with 1 where a finding is at least this severe: error, warning or note")->type_name("SEVERITY");
 
   CLI::App* slurm_command = app.add_subcommand("slurm", "Digest a folder of reports as a Slurm job, and bring them together in another that depends on it");

@@ -19,6 +19,9 @@ std::string render_json(const Analysis& analysis, const Report& report);
 /// report's own file, to be opened in Perfetto beside it.
 std::string render_trace(const Analysis& analysis, const Report& report);
 
+/// A page to look at, one file below 2 MB: verdict, plan, account, timelines of the evidence, steps, kernels, copies. `rules` document themselves in it.
+std::string render_html(const Analysis& analysis, const Report& report, const std::vector<Rule>& rules);
+
 /// All facts with units and documentation, as a table or as JSON.
 std::string render_facts_text(const Analysis& analysis, const Facts& facts, const TextStyle& style);
 std::string render_facts_json(const Analysis& analysis, const Facts& facts);
@@ -34,6 +37,8 @@ std::string render_comparison_text(const Comparison& comparison, Detail detail, 
 /// As JSON (schemas/comparison.schema.json), and as Markdown for a pull request.
 std::string render_comparison_json(const Comparison& comparison);
 std::string render_comparison_markdown(const Comparison& comparison);
+/// As a page to look at, before and after side by side; the captures tell each step.
+std::string render_comparison_html(const Comparison& comparison, const std::vector<Capture>& before, const std::vector<Capture>& after);
 /// An exception and what became of it, in a line.
 std::string suppression_text(const Suppression& suppression, SuppressionState state);
 

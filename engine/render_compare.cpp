@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "phrases.hpp"
 #include "render.hpp"
 
 namespace gh {
@@ -23,15 +24,10 @@ std::string worth_text(const FindingChange& f) {
   return ns > 0 ? fmt::format("{} {} a step", f.finding.about ? "about" : "at most", duration(ns)) : "";
 }
 
-const char* state_name(BudgetResult::State s) {
-  constexpr const char* names[] = {"kept", "broken", "unknown", "accepted"};
-  return names[static_cast<std::size_t>(s)];
-}
-
 }  // namespace
 
 std::string suppression_text(const Suppression& s, SuppressionState state) {
-  const std::string what = fmt::format("{}{}: {}{} ({})", s.rule, s.subject == "*" ? "" : ", " + s.subject, s.reason, s.until.empty() ? "" : ", until " + s.until, s.where);
+  const std::string what = suppressed_text(s);
   switch (state) {
     case SuppressionState::expired: return "expired: " + what;
     case SuppressionState::unused: return "matches nothing any more: " + what;
@@ -81,7 +77,7 @@ std::string render_comparison_text(const Comparison& c, Detail detail, const Tex
 
   lines.clear();
   for (const BudgetResult& b : c.budgets)
-    if (!b.budget.where.empty()) lines += fmt::format("  {} {}\n", b.fails ? paint.severity(Severity::error, padded(state_name(b.state), 8)) : padded(state_name(b.state), 8), wrapped(fmt::format("{} ({})", b.message, b.budget.where), style.width, 11));
+    if (!b.budget.where.empty()) lines += fmt::format("  {} {}\n", b.fails ? paint.severity(Severity::error, padded(name_of(b.state), 8)) : padded(name_of(b.state), 8), wrapped(fmt::format("{} ({})", b.message, b.budget.where), style.width, 11));
   if (!lines.empty()) out += '\n' + paint.bold("Budgets") + '\n' + lines;
 
   if (all) {
@@ -125,7 +121,7 @@ std::string render_comparison_json(const Comparison& c) {
     facts.back().update(difference(x.value));
   }
   for (const BudgetResult& x : c.budgets)
-    budgets.push_back({{"fact", x.budget.fact}, {"state", state_name(x.state)}, {"fails", x.fails}, {"severity", name_of(x.budget.severity)}, {"message", x.message}, {"max", limit(x.budget.max)}, {"min", limit(x.budget.min)}, {"max_increase", limit(x.budget.max_increase)},
+    budgets.push_back({{"fact", x.budget.fact}, {"state", name_of(x.state)}, {"fails", x.fails}, {"severity", name_of(x.budget.severity)}, {"message", x.message}, {"max", limit(x.budget.max)}, {"min", limit(x.budget.min)}, {"max_increase", limit(x.budget.max_increase)},
                        {"max_decrease", limit(x.budget.max_decrease)}, {"where", x.budget.where.empty() ? Json(nullptr) : Json(x.budget.where)}, {"value", x.state == BudgetResult::State::unknown ? Json(nullptr) : difference(x.value)}});
   for (const auto& [s, state] : c.suppressions)
     suppressions.push_back({{"rule", s.rule}, {"subject", s.subject}, {"reason", s.reason}, {"until", s.until.empty() ? Json(nullptr) : Json(s.until)}, {"where", s.where}, {"state", name_of(state)}});
@@ -157,7 +153,7 @@ std::string render_comparison_markdown(const Comparison& c) {
   if (!rows.empty()) out += rows + '\n';
   rows.clear();
   for (const BudgetResult& b : c.budgets)
-    if (!b.budget.where.empty()) rows += fmt::format("| {} | {} |\n", b.fails ? fmt::format("**{}**", state_name(b.state)) : state_name(b.state), markdown_text(b.message));
+    if (!b.budget.where.empty()) rows += fmt::format("| {} | {} |\n", b.fails ? fmt::format("**{}**", name_of(b.state)) : name_of(b.state), markdown_text(b.message));
   if (!rows.empty()) out += "### Budgets\n\n| | |\n|---|---|\n" + rows + '\n';
   const auto row = [](const std::string& label, const Difference& d) {
     return fmt::format("| {} | {} | {} | {}{} |\n", label, duration(d.before), duration(d.after), signed_ns(d.after - d.before), d.real ? "" : " (noise)");

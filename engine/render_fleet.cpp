@@ -20,23 +20,23 @@ const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank) {
   return *std::find_if(fleet.ranks.begin(), fleet.ranks.end(), [&](const FleetRank& r) { return r.rank == rank; });
 }
 
-std::string count_text(const Fleet& fleet) {
+}  // namespace
+
+std::string fleet_count_text(const Fleet& fleet) {
   const auto n = static_cast<std::int64_t>(fleet.ranks.size());
   std::string text = n == fleet.world_size ? fmt::format("{} rank{}", n, n == 1 ? "" : "s") : fmt::format("{} of {} ranks", n, fleet.world_size);
   if (!fleet.nodes.empty()) text += fmt::format(" on {} node{}", fleet.nodes.size(), fleet.nodes.size() == 1 ? "" : "s");
   return text;
 }
 
-std::string step_text(const Fleet& fleet) {
+std::string fleet_step_text(const Fleet& fleet) {
   const FleetRank& slowest = rank_of(fleet, fleet.slowest);
   return fmt::format("The job's step takes {}; rank {}{} sets the pace: it takes {} without waiting for others", duration(fleet.step_ns), slowest.rank, node_text(slowest), duration(slowest.step_ns - slowest.wait_ns));
 }
 
-}  // namespace
-
 std::string render_fleet_text(const Fleet& fleet, const TextStyle& style) {
   const Paint paint(style);
-  std::string out = paint.bold(count_text(fleet)) + '\n' + wrapped(step_text(fleet) + ".", style.width, 2) + '\n';
+  std::string out = paint.bold(fleet_count_text(fleet)) + '\n' + wrapped(fleet_step_text(fleet) + ".", style.width, 2) + '\n';
   for (const std::string& note : fleet.notes) out += wrapped(paint.severity(Severity::warning, "note") + ": " + note, style.width, 2) + '\n';
 
   out += '\n' + paint.bold("Where a step goes, over ranks") + '\n';
@@ -153,7 +153,7 @@ CiResult fleet_ci_result(const Fleet& fleet, const std::vector<Rule>& rules, con
   for (const Rule& r : rules) result.outcomes[r.id];
   for (const FleetFinding& f : fleet.findings)
     if (!f.suppressed) result.findings.push_back({f.finding, name, std::nullopt, fail_on && f.finding.severity >= *fail_on});
-  CiReport of{name, fmt::format("{}. {}.", count_text(fleet), step_text(fleet)), {}};
+  CiReport of{name, fmt::format("{}. {}.", fleet_count_text(fleet), fleet_step_text(fleet)), {}};
   for (const std::string& note : fleet.notes) of.steps += " Note: " + note + '.';
   for (const Unlike& u : fleet.unlike) of.steps += fmt::format(" Not like the others: {} {} ({}).", u.ranks.size() == 1 ? "rank" : "ranks", ranks_text(u.ranks), u.what);
   for (std::size_t c = 0; c < fleet.causes.size(); ++c)

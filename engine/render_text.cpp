@@ -4,9 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "flops.hpp"
 #include "layout.hpp"
-#include "metrics.hpp"
+#include "phrases.hpp"
 #include "render.hpp"
 
 namespace gh {
@@ -21,46 +20,12 @@ std::string bar(double fraction, std::size_t width, bool unicode) {
   return s + eighths[n % 8];
 }
 
-std::string seconds(Ns ns) { return fmt::format("{:.4f} s", static_cast<double>(ns) / 1e9); }
-
-std::string plural(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : std::string_view(noun).ends_with("ch") ? "es" : "s"); }
-
 std::string heading(const Analysis& a, const TextStyle& style, const Paint& paint) {
   std::string out = paint.bold(shortened(a.trace.path, style.width)) + '\n';
   out += wrapped(fmt::format("{}, schema {}", a.trace.producer, a.trace.schema), style.width, 0) + '\n';
-  for (const DeviceSteps& d : a.devices) {
-    const Device& device = a.trace.devices[d.device];
-    std::vector<Ns> lengths;
-    for (const Step& s : d.steps) lengths.push_back(s.span.length());
-    std::string line = fmt::format("device {}: {}, ", device.ordinal, device.name.empty() ? "GPU not named in the report" : device.name);
-    if (d.source == StepSource::none) line += fmt::format("{} ({} of it)", d.described, duration(lengths.front()));
-    else line += fmt::format("{} of {} (median), from {}", plural(static_cast<std::int64_t>(d.steps.size()), d.source == StepSource::selected_range ? "stretch" : "step"), duration(median(lengths)), d.described);
-    if (d.left_out > 0) line += fmt::format("; {} of start-up left out", plural(d.left_out, "step"));
-    out += wrapped(line, style.width, 2) + '\n';
-  }
-  for (const DeviceSteps& d : a.bystanders) out += wrapped(fmt::format("device {}: left out, since it ran {} and no step", a.trace.devices[d.device].ordinal, plural(static_cast<std::int64_t>(d.ops.size()), "operation")), style.width, 2) + '\n';
-  if (!a.trace.monitor.time_base.empty()) out += wrapped("DCGM samples: time base " + a.trace.monitor.time_base, style.width, 2) + '\n';
+  for (const DeviceSteps& d : a.devices) out += wrapped(device_text(a, d), style.width, 2) + '\n';
+  for (const std::string& note : side_notes(a)) out += wrapped(note, style.width, 2) + '\n';
   return out;
-}
-
-// Busy is not efficient: what was sampled of that, averages over a monitor's whole file as such.
-std::string activity_text(const Analysis& a) {
-  const bool aligned = sampled_activity(a, "sm_active") || sampled_activity(a, "tensor_active");
-  const auto mean = [&](const char* activity) { return aligned ? sampled_activity(a, activity) : unaligned_activity(a, activity); };
-  std::string text;
-  if (const auto sms = mean("sm_active")) text += ", SMs active " + percent(*sms);
-  if (const auto tensor = mean("tensor_active")) text += (text.empty() ? ", tensor cores active " : ", tensor cores ") + percent(*tensor);
-  return text.empty() || aligned ? text : text + " over all that was monitored";
-}
-
-// Beside it stands as well how much of the GPU's peak the model can have reached.
-std::string mfu_text(const Analysis& a) {
-  const auto bound = a.has_steps() ? mfu_upper_bound(a) : std::nullopt;
-  if (!bound || *bound == 0) return "";
-  const auto flops = product_flops(a);
-  double peak = 0;  // operations that all devices could have done
-  for (std::size_t d = 0; d < a.devices.size(); ++d) peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half * static_cast<double>(total(a.account.devices[d].window)) / 1e9;
-  return flops ? ", MFU " + percent(*flops / peak) : ", MFU at most " + percent(*bound);
 }
 
 std::string account_table(const Analysis& a, const TextStyle& style, const Paint& paint) {
@@ -91,41 +56,20 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
                        drawn.empty() ? "" : "  ", drawn);
   };
   for (const Line& l : lines) out += row(l) + '\n';
-  Ns busy = 0;
-  for (const DeviceAccount& d : a.account.devices) busy += total(d.busy);
-  const std::string sum = fmt::format("  {} {:>10} {:>6}", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %"), of_it = "GPU busy " + percent(static_cast<double>(busy) / static_cast<double>(all)) + mfu_text(a) + activity_text(a);
+  const std::string sum = fmt::format("  {} {:>10} {:>6}", padded(a.has_steps() ? "the step" : "all", label_width), duration(all / steps), "100 %"), of_it = busy_text(a);
   out += sum + (sum.size() + 2 + of_it.size() <= style.width ? "  " : "\n  ") + of_it + '\n';
   return out;
-}
-
-// "1", "1 and 2", "1, 2 and 4"
-std::string numbers(const std::vector<std::string>& list) {
-  if (list.size() < 2) return list.empty() ? "" : list.front();
-  return fmt::format("{} and {}", fmt::join(list.begin(), list.end() - 1, ", "), list.back());
 }
 
 std::string plan_text(const Report& report, const TextStyle& style, const Paint& paint) {
   if (!report.plan || report.plan->fixes.empty()) return "";
   const Plan& p = *report.plan;
-  const auto step = [&](const Prediction& s) { return duration(s.step_ns) + (p.items > 0 ? fmt::format(" ({:.0f} {}/s)", p.items / (static_cast<double>(s.step_ns) / 1e9), p.item) : ""); };
-  const char* arrow = style.unicode ? " → " : " -> ";
-  std::string line = step(p.now) + " now";
-  std::vector<std::string> made;
-  for (const Plan::Fix& fix : p.fixes) {
-    const auto at = std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return f.fingerprint == fix.fingerprint; });
-    made.push_back(std::to_string(at - report.findings.begin() + 1));
-    line += fmt::format("{}{} after {}", arrow, step(fix.step), numbers(made));
-  }
+  const auto numbers = fix_numbers(report);
+  std::string line = step_text(p, p.now) + " now";
+  for (std::size_t i = 0; i < p.fixes.size(); ++i) line += fmt::format("{}{} after {}", style.unicode ? " → " : " -> ", step_text(p, p.fixes[i].step), listed(numbers[i]));
   std::string out = paint.bold(p.ceiling.empty() ? "What the fixes are worth together" : "What the fixes are worth together, at most") + '\n';
   out += "  " + wrapped(line, style.width, 2) + '\n';
-  const Prediction& last = p.fixes.back().step;
-  const Replay::Bounds& b = p.bounds;
-  const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
-  const std::string gpu_text = fmt::format("{} of kernels, {} of them matrix products and attention", duration(gpu), duration(std::min(b.products_ns, gpu)));
-  const std::string bound = gpu >= host && gpu >= link ? "the GPU: " + gpu_text : link >= host ? fmt::format("the link to the host: {} of copies", duration(link)) : fmt::format("the host: {} of its own time, beside {}", duration(host), gpu_text);
-  const std::string ends = p.ceiling.empty() ? fmt::format("The last, measured, should lie between {} and {}; it", duration(last.least_ns), duration(last.most_ns)) : std::string("The last");
-  out += "  " + wrapped(fmt::format("Replayed without what the profiler adds (recorded: {}). {} is then bound by {}.", duration(p.recorded_ns), ends, bound), style.width, 2) + '\n';
-  if (!p.ceiling.empty()) out += "  " + wrapped(fmt::format("No forecast: {}.", p.ceiling), style.width, 2) + '\n';
+  for (const std::string& note : plan_notes(report)) out += "  " + wrapped(note, style.width, 2) + '\n';
   return out;
 }
 
@@ -142,37 +86,15 @@ std::string evidence_line(const Evidence& e, const Evidence* above, const TextSt
   return wrapped(line, style.width, indent);
 }
 
-// From this share on a loss that no rule explains is said; what healthy training has of launch gaps and waits stays below.
-constexpr double unexplained_share = 0.15;
-
-// The cause of the account, compute aside, that takes most of the time.
-std::pair<std::string, double> largest_loss(const Analysis& a) {
-  std::pair<std::string, double> largest{"", 0};
-  for (const std::string& cause : a.account.causes) {
-    if (cause.starts_with("compute.") || a.total_ns() == 0) continue;
-    const double share = static_cast<double>(a.account.total_ns(cause)) / static_cast<double>(a.total_ns());
-    if (share > largest.second) largest = {cause, share};
-  }
-  return largest;
-}
-
 std::string finding_text(std::size_t number, const Finding& f, const Analysis& a, const TextStyle& style, const Paint& paint) {
   constexpr std::size_t indent = 13;
   const auto field = [&](const char* name, const std::string& text) { return fmt::format("   {}{}\n", paint.faint(padded(name, indent - 3)), text); };
-  const Ns step = f.predicted ? f.predicted->step_ns + f.recoverable_ns : a.step_count() > 0 ? a.total_ns() / a.step_count() : 0;
-  std::string worth;
-  if (f.recoverable_ns > 0) worth = fmt::format("worth {} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns), a.has_steps() ? "each " + duration(step) + " step" : duration(step), percent(f.recoverable_fraction));
-  std::string out = wrapped(fmt::format("{}. {}: {}{}", number, name_of(f.severity), f.title, worth.empty() ? "" : ", " + worth), style.width, 3) + '\n';
+  const std::string worth = worth_text(f, a);
+  std::string out = wrapped(fmt::format("{}. {}: {}{}", number, name_of(f.severity), f.title, worth.empty() ? "" : ", worth " + worth), style.width, 3) + '\n';
   const std::string tag = fmt::format("{}. {}", number, name_of(f.severity));
   out = paint.severity(f.severity, tag) + out.substr(tag.size());
   out += field("why", wrapped(f.message + (f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence)), style.width, indent));
-  if (f.predicted) {
-    const Prediction& p = *f.predicted;
-    const std::string text = f.recoverable_ns == 0 ? fmt::format("still {} with this fix alone: it is hidden behind other work", duration(p.step_ns))
-                             : f.about             ? fmt::format("{} with this fix alone, between {} and {} once measured ({})", duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why)
-                                                   : fmt::format("no less than {} with this fix alone ({})", duration(p.least_ns), p.why);
-    out += field("step", wrapped(text, style.width, indent));
-  }
+  if (const std::string text = prediction_text(f); !text.empty()) out += field("step", wrapped(text, style.width, indent));
   if (!f.follows_from.empty()) out += field("follows", wrapped(fmt::format("from {}: that fix probably cures this as well", f.follows_from), style.width, indent));
   for (std::size_t i = 0; i < f.evidence.size(); ++i) out += field(i == 0 ? "evidence" : "", evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style, indent));
   for (std::size_t i = 0; i < f.advice.size(); ++i) out += field(i == 0 ? "fix" : "", (f.advice.size() > 1 ? "- " : "") + wrapped(f.advice[i], style.width, indent + (f.advice.size() > 1 ? 2 : 0)));
@@ -190,26 +112,11 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
 
   std::size_t number = 0;
   for (const Finding& f : report.findings) out += finding_text(++number, f, a, style, paint) + '\n';
-  const bool loud = std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& f) { return f.severity != Severity::note; });
-  if (!loud && !report.clean.empty()) {
-    const auto [cause, share] = largest_loss(a);
-    out += wrapped(share < unexplained_share ? paint.good(report.findings.empty() ? "Nothing was found by the rules that could look." : "Nothing above a note was found by the rules that could look.")
-                                             : fmt::format("No rule explains the largest loss: {}, {} of {}.", cause_label(cause), percent(share), a.has_steps() ? "the step" : "the time"),
-                   style.width, 0) + '\n';
-  }
+  if (const Quiet quiet = quiet_text(a, report); !quiet.text.empty()) out += wrapped(quiet.explained ? paint.good(quiet.text) : quiet.text, style.width, 0) + '\n';
   if (!report.clean.empty()) out += wrapped(fmt::format("Checked and clean: {}.", fmt::join(report.clean, ", ")), style.width, 2) + '\n';
-  std::vector<std::pair<NotChecked, std::string>> lacking;  // rules that lack the same thing are named together
-  for (const NotChecked& n : report.not_checked) {
-    const auto same = std::find_if(lacking.begin(), lacking.end(), [&](const auto& l) { return l.first.reason == n.reason && l.first.record_with == n.record_with; });
-    if (same == lacking.end()) lacking.emplace_back(n, n.rule);
-    else same->second += ", " + n.rule;
-  }
-  for (const auto& [n, ids] : lacking) {
-    out += wrapped(fmt::format("Not checked: {}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1), n.record_with.empty() ? "" : fmt::format(" Record with: {}{}", n.record_with.starts_with("torch.") ? "" : "nsys profile ", n.record_with)), style.width, 2) + '\n';
-  }
+  for (const std::string& line : not_checked_text(report)) out += wrapped("Not checked: " + line, style.width, 2) + '\n';
   for (const auto& [s, state] : report.suppressions)
-    if (state == SuppressionState::used)
-      out += wrapped(fmt::format("Suppressed: {}{}: {}{} ({})", s.rule, s.subject == "*" ? "" : ", " + s.subject, s.reason, s.until.empty() ? "" : ", until " + s.until, s.where), style.width, 2) + '\n';
+    if (state == SuppressionState::used) out += wrapped("Suppressed: " + suppressed_text(s), style.width, 2) + '\n';
   for (const Failed& f : report.failed) out += wrapped(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error), style.width, 2) + '\n';
   return out;
 }

@@ -1,5 +1,7 @@
 #include "trace.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
@@ -164,6 +166,12 @@ std::size_t Trace::rows_of(Source s) const {
     case Source::samples: return samples.size();
     default: return 0;
   }
+}
+
+std::string Trace::thread_label(std::uint16_t thread) const {
+  if (thread == no_index) return "";
+  const Thread& t = threads[thread];
+  return t.name.empty() ? fmt::format("thread {}", t.tid) : fmt::format("{} ({})", t.name, t.tid);
 }
 
 void Trace::seal() {

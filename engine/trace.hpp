@@ -251,6 +251,7 @@ struct Trace {
   std::uint16_t device_of(Row op) const { return streams[ops.stream[op]].device; }
   std::uint16_t process_of(Row op) const { return streams[ops.stream[op]].process; }
   Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
+  std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" of no_index
 
   /// Sorts every kind of event by start (ties: longer first, then by what distinguishes them, so that the order is total) and
   /// joins operations and synchronizations to calls by process and correlation.

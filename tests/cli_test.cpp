@@ -129,7 +129,7 @@ TEST_CASE("command line: what is missing or wrong is one line that says what to 
   CHECK(contains(error_of("check"), "REPORT is required; see `gh-advise check --help`"));
   CHECK(contains(error_of("explain"), "RULE is required"));
   CHECK(contains(error_of("facts"), "REPORT is required"));
-  CHECK(contains(error_of("starved.sqlite --format xml"), "--format: xml not in {text,json,markdown,sarif,github,junit,trace}"));
+  CHECK(contains(error_of("starved.sqlite --format xml"), "--format: xml not in {text,json,markdown,sarif,github,junit,html,trace}"));
   CHECK(contains(error_of("starved.sqlite --steps ten"), "as in --steps 10:20"));
   CHECK(contains(error_of("starved.sqlite --steps 5:3"), "the last step comes before the first"));
   CHECK(contains(error_of("starved.sqlite --device x"), "--device"));

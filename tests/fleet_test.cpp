@@ -372,6 +372,11 @@ TEST_CASE("fleet: every format, from a folder of digests") {
   CHECK(contains(failing.out, "<failure type=\"rank-straggler\""));
   CHECK(advise("fleet " + folder + " --ignore comm,idle --fail-on error").status == 0);
   CHECK_FALSE(contains(advise("fleet " + folder + " --ignore comm").out, "rank-straggler"));
+  const std::string page = advise("fleet " + folder + " --format html").out;
+  CHECK(page.starts_with("<!doctype html>"));
+  CHECK(contains(page, "<title>rank 7 on n0: idle: unknown, 19.4 ms a step</title>"));  // of the map of ranks by cause
+  CHECK(contains(page, "<title>rank 7 on n0 comes 19."));
+  CHECK(contains(page, "no less than"));
   fs::remove(dir / "3.digest");
   const Ran missing = advise("fleet " + folder + " --fail-on error");
   CHECK(missing.status == 2);
@@ -380,4 +385,22 @@ TEST_CASE("fleet: every format, from a folder of digests") {
   const Ran suppressed = advise("fleet " + folder + " --format json --config " + in_shell(dir / "gh-advise.toml"));
   CHECK(json_of(suppressed)["suppressed"].size() == 1);
   CHECK(valid("fleet.schema.json", suppressed.out) == "valid\n");
+}
+
+TEST_CASE("fleet: the page of thousands of ranks can be sent by mail, and what is foreign in it is text") {
+  gh::Fleet fleet = fleet_of(job(9));
+  std::vector<gh::FleetRank> ranks;
+  for (std::int64_t r = 0; r < 4096; ++r) {
+    ranks.push_back(fleet.ranks[static_cast<std::size_t>(r % 9)]);
+    ranks.back().rank = r, ranks.back().node = "<b>n&" + std::to_string(r / 8);
+    for (std::size_t c = 0; c < ranks.back().cause_ns.size(); ++c) ranks.back().cause_ns[c] *= 1 + (r * 7919 % 97) / 10.0;  // no two alike
+    if (r % 3 == 0) fleet.stragglers.push_back(r);
+  }
+  fleet.ranks = std::move(ranks);
+  for (gh::Quartiles& q : fleet.account) q.most *= 11;
+  const std::string page = gh::render_fleet_html(fleet, {"<i>x.digest</i>: is no digest"});
+  CHECK(page.size() < 2'000'000);
+  CHECK_FALSE(contains(page, "<b>n"));
+  CHECK_FALSE(contains(page, "<i>x"));
+  CHECK(contains(page, "&lt;b&gt;n&amp;"));
 }

@@ -1,0 +1,268 @@
+// Draws the timelines and makes tables sortable. Everything that comes from a report is set as text or as a number, never as markup.
+'use strict';
+(() => {
+  const source = document.getElementById('data');
+  if (!source) return;
+  const data = JSON.parse(source.textContent);
+  const svg_ns = 'http://www.w3.org/2000/svg';
+  const tip = document.getElementById('tip');
+
+  const make = (parent, tag, attributes = {}, text) => {
+    const svg = parent instanceof SVGElement || tag === 'svg';
+    const node = svg ? document.createElementNS(svg_ns, tag) : document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    if (text !== undefined) node.textContent = text;
+    parent.append(node);
+    return node;
+  };
+
+  const duration = ns => {
+    const [unit, size] = ns >= 1e9 ? ['s', 1e9] : ns >= 1e6 ? ['ms', 1e6] : ns >= 1e3 ? ['us', 1e3] : ['ns', 1];
+    const value = ns / size;
+    return `${size === 1 ? Math.round(value) : value.toPrecision(Math.abs(value) >= 100 ? 4 : 3)} ${unit}`;
+  };
+  // A point in time with as many digits as distinguish it from one `step` later.
+  const point = (ns, step) => `${(ns / 1e9).toFixed(Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(Math.max(step, 1))))))} s`;
+
+  const show_tip = (text, x, y) => {
+    tip.textContent = text;
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x + 12, innerWidth - box.width - 4))}px`;
+    tip.style.top = `${y + 16 + box.height > innerHeight ? Math.max(4, y - box.height - 10) : y + 16}px`;
+  };
+  const hide_tip = () => { tip.hidden = true; };
+
+  // One timeline: lanes over a common axis of time. A lane holds pieces [start, length, name, activity, count, busy], shares of equal parts,
+  // or marks that lead to a finding; times are relative to `origin`.
+  class Timeline {
+    constructor(figure, view) {
+      this.figure = figure;
+      this.view = view;
+      const tools = make(figure, 'div', {class: 'tools'});
+      const button = (text, label, action) => {
+        const b = make(tools, 'button', {type: 'button', 'aria-label': label, title: label}, text);
+        b.addEventListener('click', action);
+        return b;
+      };
+      button('+', 'Zoom in', () => this.zoom(0.5));
+      button('\u2212', 'Zoom out', () => this.zoom(2));
+      button('\u2190', 'Earlier', () => this.pan(-0.25));
+      button('\u2192', 'Later', () => this.pan(0.25));
+      this.fit = button(view.evidence ? 'the evidence' : 'all', 'Show what it opened with', () => this.show(...view.detail));
+      if (view.evidence) button('the steps', 'Show all that this timeline holds', () => this.show(0, view.length));
+      this.said = make(tools, 'span', {class: 'said', 'aria-live': 'polite'});
+      this.svg = make(figure, 'svg', {tabindex: 0, role: 'group', 'aria-label': view.label});
+      this.svg.addEventListener('keydown', e => this.key(e));
+      this.svg.addEventListener('wheel', e => this.wheel(e), {passive: false});
+      this.svg.addEventListener('pointerdown', e => this.grab(e));
+      this.svg.addEventListener('pointermove', e => this.hover(e));
+      this.svg.addEventListener('pointerleave', hide_tip);
+      this.svg.addEventListener('blur', hide_tip);
+      this.svg.addEventListener('dblclick', () => this.show(...view.detail));
+      new ResizeObserver(() => { if (this.width !== this.svg.clientWidth) this.draw(); }).observe(this.svg);
+      this.chosen = -1;
+      this.show(...view.detail);
+    }
+
+    show(from, to) {
+      const least = 100, all = this.view.length;
+      let length = Math.min(Math.max(to - from, least), all);
+      from = Math.min(Math.max(from, 0), all - length);
+      this.from = from;
+      this.to = from + length;
+      this.chosen = -1;
+      hide_tip();
+      this.draw();
+    }
+    zoom(factor, at = (this.from + this.to) / 2) { this.show(at - (at - this.from) * factor, at + (this.to - at) * factor); }
+    pan(share) { const by = (this.to - this.from) * share; const from = Math.min(Math.max(this.from + by, 0), this.view.length - (this.to - this.from)); this.show(from, from + this.to - this.from); }
+
+    x(ns) { return this.gutter + (ns - this.from) / (this.to - this.from) * (this.width - this.gutter); }
+    time_at(client_x) { return this.from + (client_x - this.svg.getBoundingClientRect().left - this.gutter) / (this.width - this.gutter) * (this.to - this.from); }
+
+    key(e) {
+      const action = {'+': () => this.zoom(0.5), '=': () => this.zoom(0.5), '-': () => this.zoom(2), ArrowLeft: () => this.pan(-0.25), ArrowRight: () => this.pan(0.25),
+        0: () => this.show(...this.view.detail), Home: () => this.show(...this.view.detail), a: () => this.show(0, this.view.length), n: () => this.choose(1), p: () => this.choose(-1), Enter: () => this.follow(), Escape: hide_tip}[e.key];
+      if (!action || e.ctrlKey || e.metaKey || e.altKey) return;
+      e.preventDefault();
+      action();
+    }
+    // A plain wheel scrolls the page.
+    wheel(e) {
+      if (!e.ctrlKey && !e.metaKey && !e.shiftKey) return;
+      e.preventDefault();
+      if (e.shiftKey) this.pan(Math.sign(e.deltaY || e.deltaX) * 0.1);
+      else this.zoom(e.deltaY < 0 ? 0.8 : 1.25, this.time_at(e.clientX));
+    }
+    grab(e) {
+      if (e.button !== 0 || e.target.closest('a')) return;
+      const [from, to, x] = [this.from, this.to, e.clientX];
+      const move = m => {
+        const by = (x - m.clientX) / (this.width - this.gutter) * (to - from), start = Math.min(Math.max(from + by, 0), this.view.length - (to - from));
+        this.svg.classList.add('panning');
+        this.show(start, start + to - from);
+      };
+      const up = () => { removeEventListener('pointermove', move); removeEventListener('pointerup', up); removeEventListener('pointercancel', up); this.svg.classList.remove('panning'); };
+      addEventListener('pointermove', move);
+      addEventListener('pointerup', up);
+      addEventListener('pointercancel', up);
+    }
+    hover(e) {
+      const at = e.target.dataset && e.target.dataset.at;
+      if (at === undefined || this.svg.classList.contains('panning')) hide_tip();
+      else show_tip(this.text_of(this.drawn[at]), e.clientX, e.clientY);
+    }
+    // By keyboard: the next piece, and what it is.
+    choose(by) {
+      if (this.drawn.length === 0) return;
+      this.svg.querySelector('.chosen')?.classList.remove('chosen');
+      this.chosen = (this.chosen + by + this.drawn.length) % this.drawn.length;
+      const node = this.drawn[this.chosen].node, box = node.getBoundingClientRect();
+      node.classList.add('chosen');
+      const text = this.text_of(this.drawn[this.chosen]);
+      this.said.textContent = text.replaceAll('\n', ', ');
+      show_tip(text, Math.max(box.left, 0), box.bottom);
+    }
+    // The finding of which the chosen mark is evidence.
+    follow() {
+      const link = this.drawn[this.chosen]?.node.closest('a');
+      if (link) location.hash = link.getAttribute('href');
+    }
+    text_of({lane, start, length, name, activity, count, busy}) {
+      const what = count > 1 ? `${count} together, most of the time ${data.activities[activity].label}` : name || data.activities[activity].label;
+      const kind = count > 1 || activity === undefined || data.activities[activity].label === name ? '' : `\n${data.activities[activity].label}`;
+      return `${what}${kind}\n${lane}\nat ${point(this.view.origin + start, (this.to - this.from) / 1e4)} for ${duration(length)}${count > 1 ? `, ${duration(busy)} of it taken` : ''}`;
+    }
+
+    draw() {
+      this.width = this.svg.clientWidth || 900;
+      const narrow = this.width < 560;
+      this.gutter = narrow ? 0 : 150;
+      this.drawn = [];
+      this.svg.replaceChildren();
+      const span = this.to - this.from;
+      let y = 20;
+      const heads = [];
+      for (const lane of this.view.lanes) {
+        if (narrow && lane.label) { heads.push([lane.label, 0, y + 10]); y += 14; }
+        lane.y = y;
+        lane.height = lane.parts ? 56 : lane.marks ? 14 : 16;
+        if (!narrow && lane.label) heads.push([lane.label, 0, y + Math.min(lane.height, 16) - 4]);
+        y += lane.height + 3;
+      }
+      const height = y + 4;
+      this.svg.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
+      this.svg.setAttribute('height', height);
+      this.svg.dataset.from = this.view.origin + this.from;
+      this.svg.dataset.to = this.view.origin + this.to;
+      this.svg.dataset.gutter = this.gutter;
+      make(this.svg, 'rect', {class: 'back', x: 0, y: 0, width: this.width, height});
+      // The axis.
+      const rough = span / Math.max(2, (this.width - this.gutter) / 130), power = 10 ** Math.floor(Math.log10(rough)), tick = power * [1, 2, 5, 10].find(f => f * power >= rough);
+      for (let t = Math.ceil((this.view.origin + this.from) / tick) * tick; t <= this.view.origin + this.to; t += tick) {
+        const x = this.x(t - this.view.origin);
+        make(this.svg, 'line', {class: 'grid', x1: x, x2: x, y1: 14, y2: height});
+        if (x < this.width - 40) make(this.svg, 'text', {class: 'tick', x: x + 2, y: 11}, point(t, tick));
+      }
+      for (const lane of this.view.lanes) this.draw_lane(lane, span);
+      if (this.view.evidence) {
+        const [start, end] = this.view.evidence, x = this.x(Math.max(start, this.from)), to = this.x(Math.min(end, this.to));
+        if (end >= this.from && start <= this.to) {
+          const box = {x: Math.max(x, this.gutter), y: 16, width: Math.max(1.5, to - x), height: height - 18};
+          make(this.svg, 'rect', {class: 'evidence-shade', ...box});
+          make(this.svg, 'rect', {class: 'evidence', ...box, 'data-start': this.view.origin + start, 'data-end': this.view.origin + end});
+        }
+      }
+      for (const [label, x, label_y] of heads) {
+        const most = narrow ? Math.floor(this.width / 6) : 25;
+        make(make(this.svg, 'text', {class: 'lane', x, y: label_y}, label.length > most ? `${label.slice(0, most - 1)}\u2026` : label), 'title', {}, label);
+      }
+    }
+    draw_lane(lane, span) {
+      if (lane.parts) return this.draw_parts(lane);
+      for (const entry of lane.marks || lane.pieces) {
+        const [start, length] = entry;
+        if (start + length < this.from || start > this.to) continue;
+        const from = this.x(Math.max(start, this.from)), width = Math.max(lane.marks ? 3 : 0.7, this.x(Math.min(start + length, this.to)) - from);
+        const at = {x: from, y: lane.y, width, height: lane.height, 'data-at': this.drawn.length, 'data-start': this.view.origin + start, 'data-end': this.view.origin + start + length};
+        if (lane.marks) {
+          const link = make(this.svg, 'a', {href: lane.href, tabindex: -1, 'aria-label': `${lane.title}, at ${point(this.view.origin + start, span / 1e4)}`});
+          const node = make(link, 'rect', {class: `mark ${lane.severity}`, ...at});
+          this.drawn.push({node, lane: lane.label, start, length, name: lane.title, count: 1});
+          continue;
+        }
+        const [, , name, activity, count = 1, busy = length] = entry;
+        const node = make(this.svg, 'rect', {class: `piece ${data.activities[activity].name}${count > 1 ? ' several' : ''}`, ...at});
+        const text = name < 0 ? '' : data.names[name];
+        this.drawn.push({node, lane: lane.label || 'ranges within', start, length, name: text, activity, count, busy});
+        const letters = Math.floor((width - 6) / 6.2);
+        const label = count > 1 ? `${count} together` : text;
+        if (letters >= 4 && label) make(this.svg, 'text', {class: 'inside', x: from + 3, y: lane.y + 12}, label.length > letters ? `${label.slice(0, letters - 1)}\u2026` : label);
+      }
+    }
+    // Shares of equal parts of the time, one over the other.
+    draw_parts(lane) {
+      const part = this.view.length / lane.parts.length;
+      lane.parts.forEach((shares, i) => {
+        const start = i * part;
+        if (start + part < this.from || start > this.to) return;
+        const from = this.x(Math.max(start, this.from)), width = Math.max(0.5, this.x(Math.min(start + part, this.to)) - from + 0.3);
+        let y = lane.y + lane.height;
+        for (let s = 0; s < shares.length; s += 2) {
+          const height = shares[s + 1] / 1000 * lane.height;
+          y -= height;
+          const node = make(this.svg, 'rect', {class: `part ${data.activities[shares[s]].name}`, x: from, y, width, height, 'data-at': this.drawn.length, 'data-start': this.view.origin + start, 'data-end': this.view.origin + start + part});
+          this.drawn.push({node, lane: lane.label, start, length: part, name: `${data.activities[shares[s]].label}: ${shares[s + 1] / 10} %`, activity: shares[s], count: 1});
+        }
+      });
+    }
+  }
+
+  // A figure is drawn when it comes into sight: a page may hold dozens.
+  const timelines = new Map();
+  const draw = figure => {
+    if (!timelines.has(figure)) timelines.set(figure, new Timeline(figure, data.views[figure.dataset.view]));
+    return timelines.get(figure);
+  };
+  const figures = [...document.querySelectorAll('.timeline')];
+  const watch = new IntersectionObserver(entries => { for (const e of entries) if (e.isIntersecting) { watch.unobserve(e.target); draw(e.target); } }, {rootMargin: '300px'});
+  figures.forEach(f => watch.observe(f));
+  addEventListener('beforeprint', () => figures.forEach(draw));
+  // A page that is opened at a finding has nothing but empty figures above it: keep its place.
+  for (const f of figures) f.style.minHeight = `${60 + data.views[f.dataset.view].lanes.length * 20}px`;
+
+  // Another piece of a finding's evidence.
+  for (const button of document.querySelectorAll('button[data-show]')) {
+    button.addEventListener('click', () => {
+      const figure = document.getElementById(button.dataset.figure);
+      figure.replaceChildren();
+      figure.dataset.view = button.dataset.show;
+      timelines.delete(figure);
+      for (const b of document.querySelectorAll(`button[data-figure="${button.dataset.figure}"]`)) b.setAttribute('aria-pressed', b === button);
+      const timeline = draw(figure);
+      figure.scrollIntoView({block: 'nearest'});
+      timeline.svg.focus({preventScroll: true});
+    });
+  }
+
+  for (const table of document.querySelectorAll('table.sortable')) {
+    table.querySelectorAll('th').forEach((head, column) => {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener('click', () => {
+        const descending = head.getAttribute('aria-sort') ? head.getAttribute('aria-sort') === 'ascending' : head.classList.contains('number');
+        for (const other of table.querySelectorAll('th')) other.removeAttribute('aria-sort');
+        head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
+        const value = row => row.cells[column].dataset.value ?? row.cells[column].textContent;
+        const rows = [...table.tBodies[0].rows].sort((x, y) => {
+          const [a, b] = [value(x), value(y)], order = Number.isNaN(Number(a)) || Number.isNaN(Number(b)) ? a.localeCompare(b) : a - b;
+          return descending ? -order : order;
+        });
+        table.tBodies[0].append(...rows);
+      });
+    });
+  }
+})();

@@ -1,0 +1,169 @@
+// Pages: what the engine puts into them. What a browser makes of them is asked by browser_test.mjs.
+#include <cmath>
+#include <map>
+
+#include "html.hpp"
+#include "program.hpp"
+#include "read_nsys.hpp"
+#include "timeline.hpp"
+#include "trace_literal.hpp"
+
+using namespace support;
+using gh::Activity;
+using gh::Ns;
+
+namespace {
+
+gh::Analysis recording(const std::string& name) { return gh::Analysis(gh::read_nsys(GH_FIXTURES "/" + name + ".sqlite"), gh::Classes(), {}); }
+
+// Steps of 5 ms: 1 ms of a GEMM, then 400 kernels of 1 us that begin 2 us apart.
+std::string many_small() {
+  std::string ops = "{ 0, 1000, kernel = 'sm90_gemm_bf16', launched = { -20, -15 } }";
+  for (int i = 0; i < 400; ++i) ops += ", { " + std::to_string(1000 + 2 * i) + ", " + std::to_string(1001 + 2 * i) + ", kernel = 'vectorized_elementwise_kernel', launched = { " + std::to_string(2 * i) + ", " + std::to_string(2 * i + 1) + " } }";
+  return "return { repeats = { times = 4, every = 5000 }, ranges = { { -100, 4000, 'step {n}' } }, ops = { " + ops + " } }";
+}
+
+std::string page(const std::string& arguments) {
+  const Ran ran = advise(arguments + " --format html");
+  INFO(ran.err);
+  REQUIRE(ran.out.starts_with("<!doctype html>"));
+  return ran.out;
+}
+
+}  // namespace
+
+TEST_CASE("html: foreign text becomes neither markup nor the end of an attribute") {
+  CHECK(gh::escaped("<b a=\"1\" c='2'>&amp;\x1b[0m") == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp; [0m");
+  CHECK(gh::html_page("</title><script>", "", "{\"names\":[\"</script><script>\"]}").find("</script><script>") == std::string::npos);
+}
+
+TEST_CASE("html: the overview's parts hold as much of each activity as the account") {
+  for (const char* name : {"starved", "offload", "um", "ddp-straggler"}) {
+    INFO(name);
+    const gh::Analysis a = recording(name);
+    const gh::Overview o = gh::overview_of(a);
+    REQUIRE(o.devices.size() == a.devices.size());
+    std::map<Activity, double> drawn, accounted;
+    for (std::size_t d = 0; d < o.devices.size(); ++d) {
+      for (const auto& part : o.devices[d].parts) {
+        double all = 0;
+        for (std::size_t i = 0; i < part.size(); ++i) {
+          drawn[static_cast<Activity>(i)] += part[i] * static_cast<double>(o.span.length()) / static_cast<double>(o.devices[d].parts.size());
+          all += part[i];
+        }
+        CHECK(all < 1.0001);
+      }
+      for (const auto& step : a.account.devices[d].step_ns)
+        for (std::size_t c = 0; c < step.size(); ++c) accounted[gh::activity_of(a.account.causes[c])] += static_cast<double>(step[c]);
+    }
+    for (const auto& [activity, ns] : accounted) {
+      INFO(name << ", " << gh::label_of(activity) << ": " << drawn[activity] / 1e6 << " ms drawn, " << ns / 1e6 << " ms accounted");
+      // Devices begin and end their steps at other moments than the window of all.
+      CHECK(std::abs(drawn[activity] - ns) <= 0.02 * static_cast<double>(a.total_ns()));
+    }
+  }
+}
+
+TEST_CASE("html: a view draws what is long by itself and counts what is short") {
+  const gh::Analysis a(gh::trace_from_text(many_small()), gh::Classes(), {});
+  gh::Evidence e;
+  e.span = {6'200'000, 6'400'000}, e.device = 0;
+  const gh::View few = gh::view_of(a, e, 200), many = gh::view_of(a, e, 10'000);
+  for (const gh::View* v : {&few, &many}) {
+    CHECK(v->evidence == e.span);
+    CHECK(v->detail.start <= e.span.start);
+    CHECK(v->span.start <= v->detail.start);
+    CHECK(v->span.end >= v->detail.end);
+    bool streams = false;
+    for (const gh::Lane& l : v->lanes) {
+      if (!l.label.starts_with("stream")) continue;
+      streams = true;
+      std::size_t count = 0;
+      Ns busy = 0, before = 0;
+      for (const gh::Piece& p : l.pieces) {
+        CHECK(p.span.start >= before);
+        before = p.span.start;
+        count += p.count, busy += p.busy_ns;
+        if (p.count == 1 && p.span.length() == 1'000'000) CHECK(p.activity == Activity::products);
+      }
+      // Nothing is lost, however few pieces there are: each step has one GEMM and 400 kernels of 1 us.
+      std::size_t expected = 0;
+      Ns expected_busy = 0;
+      for (gh::Row op = 0; op < a.trace.ops.size(); ++op)
+        if (a.trace.ops.start[op] < v->span.end && a.trace.ops.end[op] > v->span.start) ++expected, expected_busy += a.trace.ops.end[op] - a.trace.ops.start[op];
+      CHECK(count == expected);
+      CHECK(busy == expected_busy);
+    }
+    CHECK(streams);
+  }
+  const auto pieces = [](const gh::View& v) {
+    std::size_t n = 0;
+    for (const gh::Lane& l : v.lanes) n += l.pieces.size();
+    return n;
+  };
+  CHECK(pieces(few) <= 200);
+  CHECK(pieces(many) > pieces(few));
+}
+
+TEST_CASE("html: the view of an idle stretch has the thread that let it happen") {
+  const gh::Analysis a = recording("starved");
+  gh::Evidence e;
+  for (const gh::Idle& i : a.account.devices.front().idle)
+    if (i.span.length() > e.span.length()) e.span = i.span;
+  e.device = 0;
+  const gh::View v = gh::view_of(a, e, 2'000);
+  std::string lanes;
+  bool idle = false;
+  for (const gh::Lane& l : v.lanes) {
+    lanes += l.label + '|';
+    for (const gh::Piece& p : l.pieces) idle = idle || (p.activity == Activity::idle_input && p.span == e.span);
+  }
+  INFO(lanes);
+  CHECK(lanes.starts_with("steps|ranges of "));
+  CHECK(lanes.find("|CUDA calls of ") != lanes.npos);
+  CHECK(lanes.find("|stream 7|") != lanes.npos);
+  CHECK(idle);
+}
+
+TEST_CASE("html: any report's page stays below 2 MB") {
+  const TempDir dir;
+  // A rule that says as much as it may, and a hundred times.
+  write_file(dir / "loud.lua", rule_text("team-loud", "    local found, long = {}, ('<very> & long '):rep(300)\n"
+                                                      "    for i = 1, 150 do found[i] = { message = 'main', data = { share = 0.5 }, subject = 'it ' .. i .. long, recoverable_ns = 1e6, advice = { long, long, long, long, long, long },\n"
+                                                      "      evidence = trace:ops { kind = 'kernel' }:evidence { most = 10 } } end\n    return found"));
+  for (const char* report : {"starved.sqlite", "eager-autogradnvtx.sqlite", "ddp-straggler.sqlite"}) {
+    const std::string html = page(std::string(report) + " --rules '" + (dir / "").string() + "'");
+    CHECK(html.size() < 2'000'000);
+    CHECK(html.find("more findings are listed above") != html.npos);
+  }
+}
+
+TEST_CASE("html: nothing in a page points elsewhere") {
+  const std::string html = page("starved.sqlite");
+  for (const char* outward : {" src=", "url(http", "@import", "//fonts", "fetch(", "XMLHttpRequest"}) {
+    INFO(outward);
+    CHECK(html.find(outward) == html.npos);
+  }
+  CHECK(html.find("default-src 'none'") != html.npos);
+}
+
+TEST_CASE("html: it is of one report, or of one comparison") {
+  const Ran two = advise("starved.sqlite good.sqlite --format html");
+  CHECK(two.status == 2);
+  CHECK(two.err == "gh-advise: the format html is of one report: name one at a time\n");
+  const std::string diff = page("diff starved.sqlite good.sqlite");
+  CHECK(diff.find("a step before") != diff.npos);
+  CHECK(diff.find("a step now") != diff.npos);
+  const Ran gate = advise("gate good.sqlite --baseline starved.sqlite --format html");
+  CHECK(gate.status == 0);
+  CHECK(gate.out.find("data-loader-starvation is gone") != gate.out.npos);
+}
+
+TEST_CASE("html: a report without GPU work says that nothing could be judged") {
+  const TempDir dir;
+  const auto empty = run_sql(dir / "empty.sqlite", "CREATE TABLE META_DATA_EXPORT(name, value); CREATE TABLE META_DATA_CAPTURE(name, value); CREATE TABLE StringIds(id INTEGER, value TEXT);"
+                                                   "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.20.3')");
+  const Ran ran = advise("'" + empty.string() + "' --format html");
+  INFO(ran.err);
+  CHECK(ran.out.find("<h1>Nothing could be judged: the report holds no GPU work.</h1>") != ran.out.npos);
+}
