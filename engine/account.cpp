@@ -78,6 +78,25 @@ bool trains(const Trace& trace, const Classes& classes, const NameClasses& names
   return false;
 }
 
+// std::partition_point, looked for around a place where it is likely to be, which is then moved there: what is asked in order of time needs no search
+// through millions.
+template <class Item, class Before>
+typename std::vector<Item>::const_iterator partition_near(const std::vector<Item>& items, std::size_t& near, Before before) {
+  std::size_t low = 0, high = items.size();
+  near = std::min(near, high);
+  for (std::size_t width = 1;; width *= 4) {  // outwards, until it lies between low and high
+    const std::size_t left = near - std::min(near, width), right = std::min(items.size(), near + width);
+    const bool from = left == 0 || before(items[left - 1]), to = right == items.size() || !before(items[right]);
+    if (from) low = left;
+    if (to) high = right;
+    if (from && to) break;
+  }
+  const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto found = std::partition_point(at(low), at(high), before);
+  near = static_cast<std::size_t>(found - items.begin());
+  return found;
+}
+
 // What the host threads of a process did, ready to be asked about any stretch of time.
 class Host {
  public:
@@ -88,6 +107,9 @@ class Host {
         loader[trace.ranges.thread[r]].push_back({trace.ranges.start[r], trace.ranges.end[r]});
       }
     for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].loader = united(std::move(loader[t]));
+    std::vector<std::size_t> calls(threads_.size());
+    for (const std::uint16_t thread : trace.calls.thread) ++calls[thread];
+    for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].calls.reserve(calls[t]);  // growing would hold them twice
     for (Row c = 0; c < trace.calls.size(); ++c) {
       Thread& t = threads_[trace.calls.thread[c]];
       if (trace.calls.end[c] <= t.calls_end) continue;  // nested in the call before
@@ -101,9 +123,9 @@ class Host {
   CallClass call_class(Row call) const { return names_.call[trace_.calls.name[call]]; }
 
   // Splits a pause of the GPU, which ended with an operation that `launch` launched, by what the launching thread did.
-  void explain(const Span gap, const Row launch, const std::vector<Step>& steps, const Uploads next, std::vector<Idle>& out, const Idle& like) const {
+  void explain(const Span gap, const Row launch, const std::vector<Step>& steps, const Uploads next, std::vector<Idle>& out, const Idle& like) {
     const std::uint16_t thread = trace_.calls.thread[launch];
-    const Thread& t = threads_[thread];
+    Thread& t = threads_[thread];
     const Ns launched = std::clamp(trace_.calls.end[launch], gap.start, gap.end);
     const Row synced = sync_in(t, gap);
     const bool drained = like.drained || synced != no_row;
@@ -117,8 +139,8 @@ class Host {
     const Span host{gap.start, launched};
     Ns at = host.start;
     // In time order: loader ranges first, then calls, then what lies between calls.
-    auto range = std::partition_point(t.loader.begin(), t.loader.end(), [&](const Span& s) { return s.end <= host.start; });
-    auto call = std::partition_point(t.calls.begin(), t.calls.end(), [&](Row c) { return trace_.calls.end[c] <= host.start; });
+    auto range = partition_near(t.loader, t.near_range, [&](const Span& s) { return s.end <= host.start; });
+    auto call = partition_near(t.calls, t.near_call, [&](Row c) { return trace_.calls.end[c] <= host.start; });
     while (at < host.end) {
       while (range != t.loader.end() && range->end <= at) ++range;
       while (call != t.calls.end() && trace_.calls.end[*call] <= at) ++call;
@@ -149,6 +171,7 @@ class Host {
     Ns calls_end = std::numeric_limits<Ns>::min();
     std::vector<Row> syncs;
     std::vector<Row> os_calls;
+    std::size_t near_range = 0, near_call = 0, near_sync = 0;  // where the last pause was: the next is not far
   };
 
   IdleCause cause_of(Row call) const {
@@ -161,8 +184,8 @@ class Host {
   }
 
   // The thread's first wait for the GPU that ended inside the pause.
-  Row sync_in(const Thread& t, Span gap) const {
-    const auto it = std::partition_point(t.syncs.begin(), t.syncs.end(), [&](Row c) { return trace_.calls.end[c] < gap.start; });
+  Row sync_in(Thread& t, Span gap) const {
+    const auto it = partition_near(t.syncs, t.near_sync, [&](Row c) { return trace_.calls.end[c] < gap.start; });
     return it != t.syncs.end() && trace_.calls.end[*it] < gap.end ? *it : no_row;
   }
 
@@ -298,7 +321,7 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
     }
   };
 
-  const Host host(trace, classes, names);
+  Host host(trace, classes, names);
   for (const DeviceSteps& device : devices) {
     std::vector<Span> all;
     for (const Step& s : device.steps) all.push_back(s.span);
@@ -335,6 +358,7 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
       if (trace.ops.copy[op] == CopyKind::d2h && trace.ops.bytes[op] >= offload_bytes) came_down.insert(trace.ops.bytes[op]);
 
     // Every pause lies between two operations of the device; the later one's launch tells what the host did.
+    d.idle.reserve(3 * rest.size());  // what is not used of it is never touched, and costs nothing
     std::size_t next = 0;
     Row previous = no_row;
     for (const Span gap : rest) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profile.hpp"
+
 namespace gh {
 namespace {
 
@@ -25,8 +27,9 @@ std::vector<DeviceSteps> without_bystanders(const Trace& trace, std::vector<Devi
 }  // namespace
 
 Analysis::Analysis(Trace trace_, Classes classes_, const Selection& selection)
-    : trace(std::move(trace_)), classes(std::move(classes_)), names(trace, classes), devices(find_steps(trace, classes, names, selection)),
-      bystanders(without_bystanders(trace, devices)), account(make_account(trace, classes, names, devices)) {}
+    : trace(std::move(trace_)), classes(std::move(classes_)), names(timed("names", [&] { return NameClasses(trace, classes); })),
+      devices(timed("steps", [&] { return find_steps(trace, classes, names, selection); })), bystanders(without_bystanders(trace, devices)),
+      account(timed("account", [&] { return make_account(trace, classes, names, devices); })) {}
 
 std::int64_t Analysis::step_count() const {
   std::int64_t n = 0;

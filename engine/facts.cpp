@@ -182,6 +182,8 @@ std::vector<Fact> basic_facts() {
          const auto any = [&a](Row op) { return !is_unified(a.trace.ops.copy[op]); };
          return per(sum_ops(a, [&a](Row op) { return !is_unified(a.trace.ops.copy[op]) && a.trace.ops.call[op] == no_row; }, one), sum_ops(a, any, one), "no GPU did any work in this report");
        }},
+      {"capture.environment_variables", Unit::count, "Environment variables of the profiled program that the report holds; `gh-advise scrub` takes them out, with what else says whose it is.",
+       [](const Analysis& a) { return number(static_cast<double>(a.trace.environment_variables)); }},
       {"capture.problems", Unit::count, "Tables and kinds of rows that had to be left out on reading.", [](const Analysis& a) { return number(static_cast<double>(a.trace.problems.size())); }},
       {"device.count", Unit::count, "GPUs that did any work (and were selected).", [](const Analysis& a) { return number(static_cast<double>(a.devices.size())); }},
       {"device.name", Unit::text, "The first GPU's name.", needs_device([](const Analysis&, const Device& d) -> FactValue { return d.name.empty() ? FactValue(Unknown{"the report does not name its GPU"}) : FactValue(d.name); })},

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <set>
-#include <thread>
 
 #include "layout.hpp"
+#include "parallel.hpp"
 #include "ranks.hpp"
 
 namespace gh {
@@ -23,14 +22,6 @@ constexpr double least_worth = 0.02;         // of the step that is left, for a 
 constexpr std::size_t most_fixes = 8;
 constexpr double error_at = 0.20, warning_at = 0.05;  // of the job's step, as for a report
 constexpr const char* late_rule = "rank-straggler";
-
-template <class Do>
-void in_parallel(std::size_t n, Do each) {
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (unsigned t = 0; t < std::min<std::size_t>(std::max(std::thread::hardware_concurrency(), 1u), n); ++t)
-    threads.emplace_back([&] { for (std::size_t i; (i = next++) < n;) each(i); });
-}
 
 double middle(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -169,7 +160,7 @@ std::vector<Group> groups_of(const std::vector<Member>& members) {
   while (!rest.empty() && groups.size() < most_groups) {
     const std::size_t first = rest.front();
     std::vector<std::optional<Alignment>> found(rest.size());
-    in_parallel(rest.size(), [&](std::size_t i) {
+    in_parallel(rest.size(), [&](std::size_t i, std::size_t) {
       const Ns a = members[first].digest->epoch_ns, b = members[rest[i]].digest->epoch_ns;
       if (i > 0) found[i] = align(ends[first], ends[rest[i]], a > 0 && b > 0 ? std::optional(a - b) : std::nullopt);
     });
@@ -574,7 +565,7 @@ std::vector<std::string> find_digests(const std::vector<std::string>& paths) {
 std::vector<Digest> read_digests(const std::vector<std::string>& paths, std::vector<std::string>& errors) {
   std::vector<std::optional<Digest>> read(paths.size());
   std::vector<std::string> failed(paths.size());
-  in_parallel(paths.size(), [&](std::size_t i) {
+  in_parallel(paths.size(), [&](std::size_t i, std::size_t) {
     try {
       read[i] = read_digest(paths[i]);
       // Of thousands only this is needed.

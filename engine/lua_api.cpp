@@ -40,7 +40,7 @@ struct Context {
   const Analysis& a;
   const Facts& facts;
   struct Ref { std::size_t device, index; };
-  std::vector<Ref> idle, steps;
+  std::vector<std::size_t> idle_until, steps_until;  // by analysed device: rows up to and with it
   std::vector<std::size_t> device_slot;  // by device of the trace: position in Analysis::devices, or npos
   Span hull;
   std::size_t held_rows = 0, collect_at = first_collection;
@@ -48,12 +48,26 @@ struct Context {
   explicit Context(const ApiHost& host) : a(host.analysis), facts(host.facts), device_slot(a.trace.devices.size(), std::string::npos), hull(a.hull()) {
     for (std::size_t d = 0; d < a.devices.size(); ++d) {
       device_slot[a.devices[d].device] = d;
-      for (std::size_t i = 0; i < a.account.devices[d].idle.size(); ++i) idle.push_back({d, i});
-      for (std::size_t i = 0; i < a.devices[d].steps.size(); ++i) steps.push_back({d, i});
+      idle_until.push_back(idle_rows() + a.account.devices[d].idle.size());
+      steps_until.push_back(step_rows() + a.devices[d].steps.size());
     }
   }
-  const Idle& idle_of(Row r) const { return a.account.devices[idle[r].device].idle[idle[r].index]; }
-  const Step& step_of(Row r) const { return a.devices[steps[r].device].steps[steps[r].index]; }
+  std::size_t idle_rows() const { return idle_until.empty() ? 0 : idle_until.back(); }
+  std::size_t step_rows() const { return steps_until.empty() ? 0 : steps_until.back(); }
+  // Which device's a row is, and its place there: a report has few devices, and most have one.
+  static Ref place(const std::vector<std::size_t>& until, Row r) {
+    std::size_t device = 0;
+    while (until[device] <= r) ++device;
+    return {device, r - (device > 0 ? until[device - 1] : 0)};
+  }
+  const Idle& idle_of(Row r) const {
+    const Ref at = place(idle_until, r);
+    return a.account.devices[at.device].idle[at.index];
+  }
+  const Step& step_of(Row r) const {
+    const Ref at = place(steps_until, r);
+    return a.devices[at.device].steps[at.index];
+  }
 };
 
 Context& context(lua_State* lua) {
@@ -107,8 +121,8 @@ std::size_t slot_of(const Context& c, const Rows& s, Row r) {
   switch (s.kind) {
     case Kind::ops: return c.device_slot[c.a.trace.device_of(r)];
     case Kind::gpu_faults: return c.device_slot[c.a.trace.gpu_faults.device[r]];
-    case Kind::idle: return c.idle[r].device;
-    case Kind::steps: return c.steps[r].device;
+    case Kind::idle: return Context::place(c.idle_until, r).device;
+    case Kind::steps: return Context::place(c.steps_until, r).device;
     case Kind::chains: return c.device_slot[c.a.trace.device_of((*s.chains)[r].first)];
     default: return std::string::npos;
   }
@@ -236,6 +250,14 @@ std::vector<std::string> strings_at(lua_State* lua, int index, const std::string
 
 using Test = std::function<bool(const Context&, const Rows&, Row)>;
 
+// Whether small numbers in a column stand for texts that pass.
+template <class Value>
+Test column_test(const std::vector<Value>& column, std::size_t values, const std::function<bool(std::size_t)>& passes) {
+  std::vector<std::uint8_t> answers(values);
+  for (std::size_t v = 0; v < values; ++v) answers[v] = passes(v);
+  return [&column, answers = std::move(answers)](const Context&, const Rows&, Row r) { return answers[static_cast<std::size_t>(column[r])] != 0; };
+}
+
 // Globs are tried once for each distinct text, not for each row.
 Test text_test(Field field, const std::vector<std::string>& globs) {
   auto answers = std::make_shared<std::vector<std::int8_t>>();  // by text_key, no_text first
@@ -252,49 +274,69 @@ Test text_test(Field field, const std::vector<std::string>& globs) {
   };
 }
 
-// What rows have to pass. Name, class and kind of operations are what nearly every filter of millions of rows asks for: they are
-// answered once for each name and looked up.
+// What rows have to pass. Name, class and kind are what nearly every filter of millions of rows asks for: they are answered once for
+// each name and looked up.
 class Filter {
  public:
-  explicit Filter(Kind kind) : kind_(kind) {}
+  Filter(const Context& c, Kind kind) : kind_(kind), row_kinds_(kind == Kind::ops ? c.a.trace.ops.kind.data() : nullptr) {
+    const Trace& t = c.a.trace;
+    row_names_ = kind == Kind::ops ? t.ops.name.data() : kind == Kind::calls ? t.calls.name.data() : kind == Kind::ranges ? t.ranges.name.data() : kind == Kind::os_calls ? t.os_calls.name.data() : nullptr;
+  }
   void push_back(Test test) { tests_.push_back(std::move(test)); }
   void text(const Context& c, Field field, const std::vector<std::string>& globs) {
     const auto any = [&](const std::string& text) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); }); };
-    if (kind_ == Kind::ops && field == Field::kind) {
-      for (std::size_t k = 0; k < kinds_.size(); ++k) kinds_[k] = kinds_[k] && any(name_of(static_cast<OpKind>(k)));
-    } else if (kind_ == Kind::ops && (field == Field::name || field == Field::class_)) {
-      if (names_.empty()) names_.assign(c.a.trace.names.size(), 1);
-      std::vector<std::int8_t> answers(field == Field::class_ ? c.a.classes.kernel_classes().size() : 0, -1);
-      for (NameId n = 0; n < names_.size(); ++n) {
+    const std::size_t names = c.a.trace.names.size();
+    // Leaves names to pass whose number, by what `key` says of them, stands for a text that does.
+    const auto leave = [&](std::size_t keys, auto key, auto text_of) {
+      if (names_.empty()) names_.assign(names, 1);
+      std::vector<std::int8_t> answers(keys, -1);
+      for (NameId n = 0; n < names; ++n) {
         if (!names_[n]) continue;
-        if (field == Field::name) { names_[n] = any(c.a.trace.names[n]); continue; }
-        std::int8_t& answer = answers[c.a.names.kernel[n]];
-        if (answer < 0) answer = any(c.a.classes.kernel_classes()[c.a.names.kernel[n]]);
+        std::int8_t& answer = answers[key(n)];
+        if (answer < 0) answer = any(text_of(key(n)));
         names_[n] = static_cast<std::uint8_t>(answer);
       }
-      if (field == Field::class_ && !any("")) kinds_ = {kinds_[0], false, false, false};  // only kernels have a class
+    };
+    if (kind_ == Kind::ops && field == Field::kind) {
+      for (std::size_t k = 0; k < kinds_.size(); ++k) kinds_[k] = kinds_[k] && any(name_of(static_cast<OpKind>(k)));
+    } else if (row_names_ && field == Field::name) {
+      leave(names, [](NameId n) { return std::size_t{n}; }, [&](std::size_t n) { return c.a.trace.names[static_cast<NameId>(n)]; });
+    } else if (kind_ == Kind::ops && field == Field::class_) {
+      leave(c.a.classes.kernel_classes().size(), [&](NameId n) { return std::size_t{c.a.names.kernel[n]}; }, [&](std::size_t k) { return c.a.classes.kernel_classes()[k]; });
+      if (!any("")) kinds_ = {kinds_[0], false, false, false};  // only kernels have a class
+    } else if (kind_ == Kind::calls && field == Field::class_) {
+      leave(std::numeric_limits<std::uint8_t>::max(), [&](NameId n) { return static_cast<std::size_t>(c.a.names.call[n]); }, [&](std::size_t k) { return std::string(name_of(static_cast<CallClass>(k))); });
+    } else if (kind_ == Kind::idle && field == Field::cause) {
+      for (std::size_t k = 0; k < causes_.size(); ++k) causes_[k] = causes_[k] && any(name_of(static_cast<IdleCause>(k)));
+      all_causes_ = false;
+    } else if (kind_ == Kind::ops && field == Field::direction) {
+      push_back(column_test(c.a.trace.ops.copy, static_cast<std::size_t>(CopyKind::other) + 1, [&](std::size_t k) { return any(name_of(static_cast<CopyKind>(k))); }));
+    } else if (const std::vector<std::uint16_t>* threads = kind_ == Kind::calls ? &c.a.trace.calls.thread : kind_ == Kind::ranges ? &c.a.trace.ranges.thread : kind_ == Kind::os_calls ? &c.a.trace.os_calls.thread : nullptr; threads && field == Field::thread) {
+      push_back(column_test(*threads, c.a.trace.threads.size(), [&](std::size_t t) { return any(thread_text(c, static_cast<std::uint16_t>(t))); }));
     } else {
       push_back(text_test(field, globs));
     }
   }
   bool operator()(const Context& c, const Rows& s, Row r) const {
-    if (kind_ == Kind::ops) {
-      const Ops& ops = c.a.trace.ops;
-      if (!kinds_[static_cast<std::size_t>(ops.kind[r])]) return false;
-      if (!names_.empty() && !names_[ops.name[r]]) return false;
-    }
-    return std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, s, r); });
+    if (row_kinds_ && !kinds_[static_cast<std::size_t>(row_kinds_[r])]) return false;
+    if (!names_.empty() && !names_[row_names_[r]]) return false;
+    if (!all_causes_ && !causes_[static_cast<std::size_t>(c.idle_of(r).cause)]) return false;
+    return tests_.empty() || std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, s, r); });
   }
 
  private:
   Kind kind_;
+  const OpKind* row_kinds_;                            // of operations
+  const NameId* row_names_;                            // of what has names
   std::array<bool, 4> kinds_{true, true, true, true};  // by OpKind
   std::vector<std::uint8_t> names_;                    // by NameId; empty where no name is asked for
+  bool all_causes_ = true;
+  std::array<bool, static_cast<std::size_t>(IdleCause::unknown) + 1> causes_ = [] { std::array<bool, static_cast<std::size_t>(IdleCause::unknown) + 1> all; all.fill(true); return all; }();
   std::vector<Test> tests_;
 };
 
 Filter parse_filter(lua_State* lua, int index, Kind kind) {
-  Filter tests(kind);
+  Filter tests(context(lua), kind);
   if (lua_isnoneornil(lua, index)) return tests;
   luaL_checktype(lua, index, LUA_TTABLE);
   static const std::vector<std::string> keys{"name", "class", "kind", "direction", "from", "to", "cause", "thread", "memory", "device", "phase", "min_ns", "max_ns", "min_bytes", "max_bytes", "min_blocks", "max_blocks", "in_graph", "inferred", "drained", "migrating", "after", "before", "inside", "launched_in"};
@@ -384,6 +426,7 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
 
 Rows filtered(const Context& c, const Rows& all, const Filter& passes) {
   Rows out{all.kind, {}, all.chains};
+  out.rows.reserve(all.rows.size());  // what is not used of it is never touched, and costs nothing
   for (const Row r : all.rows)
     if (passes(c, all, r)) out.rows.push_back(r);
   return out;
@@ -409,6 +452,43 @@ std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s) {
     if (window.size() != 1) sets[device] = intersection(sets[device], window);
   }
   return sets;
+}
+
+// Calls take(slot, span) with the parts of time_of, each device's in order, without holding them. False, and nothing is taken, where rows do not come in
+// order of time.
+template <class Take>
+bool stream_time(const Context& c, const Rows& s, Take take) {
+  if (s.kind == Kind::chains || s.kind == Kind::steps || !std::is_sorted(s.rows.begin(), s.rows.end())) return false;
+  const std::size_t host = c.a.devices.size();
+  std::vector<Span> windows(host + 1, Span{0, 0}), last(host + 1, Span{0, 0});
+  windows[host] = c.hull;
+  for (std::size_t d = 0; d < host; ++d) {
+    const Spans& window = c.a.account.devices[d].window;
+    if (window.size() > 1) return false;
+    if (!window.empty()) windows[d] = window.front();
+  }
+  const auto slot_name = [&](std::size_t slot) { return slot == host ? std::string::npos : slot; };
+  for (const Row r : s.rows) {
+    const std::size_t slot = std::min(slot_of(c, s, r), host);
+    Span span = span_of(c, s, r);
+    span = {std::max(span.start, windows[slot].start), std::min(span.end, windows[slot].end)};
+    if (span.start >= span.end) continue;
+    Span& open = last[slot];
+    if (open.start < open.end && span.start <= open.end) { open.end = std::max(open.end, span.end); continue; }
+    if (open.start < open.end) take(slot_name(slot), open);
+    open = span;
+  }
+  for (std::size_t slot = 0; slot <= host; ++slot)
+    if (last[slot].start < last[slot].end) take(slot_name(slot), last[slot]);
+  return true;
+}
+
+// The time of a selection on every device.
+double total_time(const Context& c, const Rows& s) {
+  Ns sum = 0;
+  if (!stream_time(c, s, [&](std::size_t, Span span) { sum += span.length(); }))
+    for (const auto& [slot, set] : time_of(c, s)) sum += total(set);
+  return static_cast<double>(sum);
 }
 
 const Spans& set_for(const std::map<std::size_t, Spans>& sets, std::size_t slot) {
@@ -583,6 +663,7 @@ int select(lua_State* lua, Kind kind, std::size_t rows, Each each) {
   lua_charge(lua, static_cast<std::int64_t>(rows / 4));
   const Filter passes = parse_filter(lua, 2, kind);
   Rows out{kind, {}, {}};
+  out.rows.reserve(rows);  // what is not used of it is never touched, and costs nothing
   each([&](Row r) {
     if (passes(c, out, r)) out.rows.push_back(r);
   });
@@ -593,10 +674,15 @@ int select(lua_State* lua, Kind kind, std::size_t rows, Each each) {
 int trace_ops(lua_State* lua) {
   const Context& c = context(lua);
   return select(lua, Kind::ops, c.a.trace.ops.size(), [&](auto take) {
+    const Ops& all = c.a.trace.ops;
     for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
       const Spans& window = c.a.account.devices[d].window;
-      for (const Row op : c.a.devices[d].ops)
-        if (!window.empty() && c.a.trace.ops.start[op] < window.back().end && c.a.trace.ops.end[op] > window.front().start && (window.size() == 1 || overlap(window, c.a.trace.span_of(op)) > 0)) take(op);
+      if (window.empty()) continue;
+      const std::vector<Row>& ops = c.a.devices[d].ops;
+      const auto inside = std::partition_point(ops.begin(), ops.end(), [&](Row op) { return all.start[op] <= window.front().start; });
+      const auto end = std::partition_point(inside, ops.end(), [&](Row op) { return all.start[op] < window.back().end; });
+      for (auto op = ops.begin(); op != end; ++op)
+        if ((op >= inside || (all.end[*op] > window.front().start && all.start[*op] < window.back().end)) && (window.size() == 1 || overlap(window, c.a.trace.span_of(*op)) > 0)) take(*op);
     }
   });
 }
@@ -604,11 +690,13 @@ int trace_ops(lua_State* lua) {
 template <class Events>
 int select_host(lua_State* lua, Kind kind, const Events& events) {
   const Context& c = context(lua);
-  std::set<std::uint16_t> processes;
-  for (const DeviceSteps& d : c.a.devices) processes.insert(d.process);
+  std::vector<std::uint8_t> wanted(c.a.trace.threads.size());  // by thread: whether it is of a process that is analysed
+  for (std::size_t t = 0; t < wanted.size(); ++t)
+    wanted[t] = std::any_of(c.a.devices.begin(), c.a.devices.end(), [&](const DeviceSteps& d) { return d.process == c.a.trace.threads[t].process; });
+  const auto end = static_cast<Row>(std::lower_bound(events.start.begin(), events.start.end(), c.hull.end) - events.start.begin());
   return select(lua, kind, events.size(), [&](auto take) {
-    for (Row r = 0; r < events.size(); ++r)
-      if (events.start[r] < c.hull.end && events.end[r] > c.hull.start && processes.contains(c.a.trace.threads[events.thread[r]].process)) take(r);
+    for (Row r = 0; r < end; ++r)
+      if (events.end[r] > c.hull.start && wanted[events.thread[r]]) take(r);
   });
 }
 
@@ -627,16 +715,16 @@ int trace_gpu_faults(lua_State* lua) {
 
 int trace_idle(lua_State* lua) {
   const Context& c = context(lua);
-  return select(lua, Kind::idle, c.idle.size(), [&](auto take) {
-    for (Row r = 0; r < c.idle.size(); ++r) take(r);
+  return select(lua, Kind::idle, c.idle_rows(), [&](auto take) {
+    for (Row r = 0; r < c.idle_rows(); ++r) take(r);
   });
 }
 
 int trace_steps(lua_State* lua) {
   const Context& c = context(lua);
-  return select(lua, Kind::steps, c.steps.size(), [&](auto take) {
-    for (Row r = 0; r < c.steps.size(); ++r)
-      if (c.a.devices[c.steps[r].device].source != StepSource::none) take(r);
+  return select(lua, Kind::steps, c.step_rows(), [&](auto take) {
+    for (Row r = 0; r < c.step_rows(); ++r)
+      if (c.a.devices[Context::place(c.steps_until, r).device].source != StepSource::none) take(r);
   });
 }
 
@@ -829,7 +917,7 @@ int trace_chains(lua_State* lua) {
       edges.rows.insert(edges.rows.end(), edges_after.begin(), edges_after.end());
     }
   const auto unique = [](std::vector<Row>& rows) {
-    std::sort(rows.begin(), rows.end());
+    if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   };
   unique(inner.rows), unique(edges.rows);
@@ -1096,7 +1184,7 @@ int selection_calls(lua_State* lua) {
   Rows out{Kind::calls, {}, {}};
   for (const Row op : s.rows)
     if (const Row call = context(lua).a.trace.ops.call[op]; call != no_row) out.rows.push_back(call);
-  std::sort(out.rows.begin(), out.rows.end());
+  if (!std::is_sorted(out.rows.begin(), out.rows.end())) std::sort(out.rows.begin(), out.rows.end());
   out.rows.erase(std::unique(out.rows.begin(), out.rows.end()), out.rows.end());
   push(lua, std::move(out));
   return 1;
@@ -1125,16 +1213,59 @@ int selection_sum(lua_State* lua) {
 int selection_union_ns(lua_State* lua) {
   const Rows& s = selection(lua, 1);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
-  double sum = 0;
-  for (const auto& [slot, set] : time_of(context(lua), s)) sum += static_cast<double>(total(set));
-  push(lua, sum);
+  push(lua, total_time(context(lua), s));
   return 1;
+}
+
+// A set of time that is asked about one span after the other, in order.
+class Cursor {
+ public:
+  explicit Cursor(const Spans& set) : set_(&set) {}
+  Ns overlap(Span span) {
+    const Spans& set = *set_;
+    while (at_ < set.size() && set[at_].end <= span.start) ++at_;
+    Ns sum = 0;
+    for (std::size_t i = at_; i < set.size() && set[i].start < span.end; ++i) sum += std::min(set[i].end, span.end) - std::max(set[i].start, span.start);
+    return sum;
+  }
+
+ private:
+  const Spans* set_;
+  std::size_t at_ = 0;
+};
+
+// `combined` without holding the time of the larger selection, which may be millions of spans. Nothing where that cannot be.
+std::optional<double> combined_by_stream(const Context& c, const Rows& a, const Rows& b, bool common) {
+  constexpr std::size_t host = std::string::npos;
+  const bool many_devices = c.a.devices.size() > 1;
+  if (c.a.devices.size() < c.a.trace.devices.size() || (!common && many_devices)) return std::nullopt;
+  const bool hold_first = a.rows.size() <= b.rows.size();
+  const auto held = time_of(c, hold_first ? a : b);
+  std::map<std::pair<std::size_t, std::size_t>, Cursor> cursors;  // by slot of what is held, and of what streams
+  Ns streamed = 0, both = 0;
+  const bool done = stream_time(c, hold_first ? b : a, [&](std::size_t slot, Span span) {
+    streamed += span.length();
+    for (const auto& [other, set] : held)  // what the host does concerns every device
+      if (other == slot || other == host || slot == host) both += cursors.try_emplace({other, slot}, set).first->second.overlap(span);
+  });
+  if (!done) return std::nullopt;
+  if (common) return static_cast<double>(both);
+  Ns first = streamed;
+  if (hold_first) {
+    first = 0;
+    for (const auto& [slot, set] : held) first += total(set);
+  }
+  return static_cast<double>(first - both);
 }
 
 int combined(lua_State* lua, bool common) {
   const Context& c = context(lua);
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
   lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
+  if (const auto streamed = combined_by_stream(c, a, b, common)) {
+    push(lua, *streamed);
+    return 1;
+  }
   const auto sets = time_of(c, a), others = time_of(c, b);
   double sum = 0;
   for (const auto& [slot, set] : sets) {
@@ -1167,6 +1298,10 @@ int selection_own_ns(lua_State* lua) {
     for (const Row op : c.a.devices[d].ops)
       if (is_unified(t.ops.copy[op])) stalls[d].push_back(t.span_of(op));
   double sum = 0;
+  if (stalls.empty()) {
+    push(lua, total_time(c, s));
+    return 1;
+  }
   for (const auto& [slot, set] : time_of(c, s)) {
     const auto stall = stalls.find(slot);
     sum += static_cast<double>(total(set) - (stall == stalls.end() ? 0 : overlap(set, united(stall->second))));
@@ -1194,9 +1329,16 @@ int merged(lua_State* lua, bool keep) {
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
   if (a.kind != b.kind || a.chains != b.chains) throw Error("these selections are of different kinds");
   lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
-  std::vector<Row> x = a.rows, y = b.rows;
-  std::sort(x.begin(), x.end()), std::sort(y.begin(), y.end());
+  std::vector<Row> own, others;  // in order, where the selections are not
+  const auto in_order = [](const std::vector<Row>& rows, std::vector<Row>& copy) -> const std::vector<Row>& {
+    if (std::is_sorted(rows.begin(), rows.end())) return rows;
+    copy = rows;
+    std::sort(copy.begin(), copy.end());
+    return copy;
+  };
+  const std::vector<Row> &x = in_order(a.rows, own), &y = in_order(b.rows, others);
   Rows out{a.kind, {}, a.chains};
+  out.rows.reserve(x.size() + (keep ? y.size() : 0));
   if (keep) std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(out.rows));
   else std::set_difference(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(out.rows));
   push(lua, std::move(out));
@@ -1213,9 +1355,15 @@ int selection_group(lua_State* lua) {
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
   struct Group { Ns ns = 0; std::vector<Row> rows; };
   std::map<std::pair<std::uint32_t, double>, Group> by_key;
+  std::vector<Group*> by_text;  // the groups of texts, found without a search
   for (const Row r : s.rows) {
-    Group& g = by_key[{text_key(c, s, r, field), number_field(c, s, r, field).value_or(0)}];
-    g.ns += span_of(c, s, r).length(), g.rows.push_back(r);
+    const std::uint32_t key = text_key(c, s, r, field);
+    Group* g = key < by_text.size() ? by_text[key] : nullptr;
+    if (!g) {
+      g = &by_key[{key, key == no_text ? number_field(c, s, r, field).value_or(0) : 0}];
+      if (key != no_text) by_text.resize(std::max<std::size_t>(by_text.size(), key + std::size_t{1})), by_text[key] = g;
+    }
+    g->ns += span_of(c, s, r).length(), g->rows.push_back(r);
   }
   std::map<std::string, Group> groups;
   for (auto& [key, group] : by_key) groups[key.first != no_text ? key_text(c, s.kind, field, key.first) : fmt::format("{:.0f}", key.second)] = std::move(group);

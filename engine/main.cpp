@@ -18,17 +18,22 @@
 #include <thread>
 
 #include "baseline.hpp"
+#include "command_line.hpp"
 #include "compare.hpp"
 #include "config.hpp"
 #include "digest.hpp"
-#include "fleet.hpp"
 #include "docs.hpp"
+#include "files.hpp"
+#include "fleet.hpp"
 #include "new_rule.hpp"
+#include "parallel.hpp"
+#include "profile.hpp"
 #include "ranks.hpp"
 #include "read_dcgm.hpp"
 #include "read_report.hpp"
 #include "render.hpp"
 #include "rule_test.hpp"
+#include "scrub.hpp"
 #include "slurm.hpp"
 
 namespace {
@@ -94,32 +99,14 @@ TextStyle style_of(bool to_terminal) {
 
 constexpr const char* to_stdout = "-";
 
-// Writes to the file, all or nothing, or to stdout.
-void write(const std::string& text, const std::string& file) {
-  if (file == to_stdout) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) throw Error("cannot write to standard output");
-    return;
-  }
-  // What is no file (/dev/null, a pipe) is written as it is: it cannot be put in place whole. A link stays a link.
-  namespace fs = std::filesystem;
-  std::error_code ec, ignored;
-  const fs::path target = fs::weakly_canonical(file, ignored);
-  const bool direct = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
-  const fs::path part = direct ? target : fs::path(fmt::format("{}.{}.part", target.string(), getpid()));
-  std::ofstream out(part, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (out && !direct) fs::rename(part, target, ec);
-  if (!out || ec) {
-    if (!direct) fs::remove(part, ignored);
-    throw Error(fmt::format("--output {}: cannot be written{}", printable(file), ec ? ": " + ec.message() : "; check the folder and the space left"));
-  }
-}
+// Writes what --output asks for to the file, or to stdout.
+void write(const std::string& text, const std::string& file) { file == to_stdout ? write_to_stdout(text) : write_file(file, text, "--output"); }
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, test_directory, fixtures, filter = "*", directory, reason, until, node, work, program, container, partition;
-  bool update = false;
+  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, shell, test_directory, fixtures, filter = "*", directory, reason, until, node, work, program, container, partition;
+  bool update = false, profile = false;
+  unsigned threads = 0;
   std::optional<std::string> range;
   std::optional<int> device, rank;
   std::optional<std::int64_t> first_rank;
@@ -210,7 +197,10 @@ struct Setup {
     Classes classes;
     config.extend(classes);
     std::vector<Trace> ranks;
-    for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
+    {
+      const Timed timed("read");
+      for (const std::string& report : reports) ranks.push_back(read_report(report, o.nsys));
+    }
     Trace trace = joined(std::move(ranks), classes);
     if (!o.dcgm.empty())
       for (const std::string& note : add_dcgm(trace, o.dcgm)) fmt::print(stderr, "gh-advise: note: {}\n", note);
@@ -285,6 +275,7 @@ int check(const Options& o) {
         Report report = evaluate(rules, analysis, facts, settings);
         suppress(report, setup.config.suppressions, today());
         suppressions.add(report);
+        const Timed timed("render");
         for (const Output& output : outputs)
           if (output.format == "trace") texts[&output] = render_trace(analysis, report);
           else if (output.format == "html") texts[&output] = render_html(analysis, report, rules);
@@ -534,7 +525,7 @@ int gate(const Options& o) {
       const std::string path = setup.config_path.empty() ? "gh-advise.toml" : setup.config_path;
       const std::vector<Suppression> added = accepted(o, c);
       const std::string text = with_suppressions(path, added);
-      write(text, path);
+      write_file(path, text);
       for (const Suppression& s : added) fmt::print(stderr, "gh-advise: accepted {}, {}: written to {}\n", s.rule, s.subject, printable(path));
       c = compare(before, after, settings, Config(text, path).suppressions, today());
     }
@@ -611,12 +602,6 @@ int explain(const Options& o) {
 // The recorded reports that the build unpacks lie beside the program.
 std::filesystem::path fixtures_beside_program() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fixtures"; }
 
-// Writes a file that must not be there yet.
-void write_new(const std::filesystem::path& path, const std::string& text) {
-  if (std::error_code ec; std::filesystem::exists(path, ec)) throw Error(fmt::format("{}: is there already; choose another name or folder", printable(path.string())));
-  write(text, path.string());
-}
-
 int new_rule(const Options& o) {
   const std::size_t slash = o.rule_id.find('/');
   const NewRule made = make_rule(slash == std::string::npos ? "" : o.rule_id.substr(0, slash), slash == std::string::npos ? o.rule_id : o.rule_id.substr(slash + 1));
@@ -625,7 +610,9 @@ int new_rule(const Options& o) {
   std::filesystem::create_directories(folder, ec);
   if (ec) throw Error(fmt::format("--in {}: cannot be made: {}", printable(o.directory), ec.message()));
   const std::filesystem::path rule = folder / (made.id + ".lua"), test = folder / (made.id + ".test.lua");
-  write_new(rule, made.rule), write_new(test, made.test);
+  for (const std::filesystem::path& path : {rule, test})
+    if (std::filesystem::exists(path, ec)) throw Error(fmt::format("{}: is there already; choose another name or folder", printable(path.string())));
+  write_file(rule, made.rule), write_file(test, made.test);
   write(fmt::format("{}\n{}\nEdit both, then run: gh-advise test {}\n", printable(rule.string()), printable(test.string()), printable(o.directory)), to_stdout);
   return done;
 }
@@ -637,7 +624,7 @@ int write_docs(const Options& o) {
     std::error_code ec;
     std::filesystem::create_directories(path.parent_path(), ec);
     if (ec) throw Error(fmt::format("--out {}: cannot be made: {}", printable(o.directory), ec.message()));
-    write(page.text, path.string());
+    write_file(path, page.text);
   }
   return done;
 }
@@ -645,6 +632,24 @@ int write_docs(const Options& o) {
 int show_config(const Options& o) {
   const Setup setup(o);
   write(render_config(setup.config, setup.all_rules), to_stdout);
+  return done;
+}
+
+int scrub_report(const Options& o) {
+  const std::string& out = o.outputs.front();
+  const Scrubbed s = [&] {
+    Progress progress(1);
+    progress.say("scrubbing " + printable(o.reports.front()), 0);
+    return scrub(o.reports.front(), out);
+  }();
+  std::string text = fmt::format("{}\n", printable(out));
+  for (const auto& [what, count] : s.removed)
+    if (count > 0) text += fmt::format("  {:<26} {} removed\n", what, count);
+  text += fmt::format("  {:<26} {} changed, where one of these, a home folder or a name stood in it\n", "other texts", s.changed);
+  if (!s.left_out.empty()) text += fmt::format("  {:<26} {}\n", "left out", printable(fmt::format("{}", fmt::join(s.left_out, ", "))));
+  text += fmt::format("Searched for {} values and names, and for home folders: none is left in {}.\n"
+                      "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look at those before you share it.\n", s.searched_for, bytes_text(static_cast<double>(s.bytes)));
+  write(text, to_stdout);
   return done;
 }
 
@@ -689,6 +694,8 @@ int run(int argc, char** argv) {
     c->add_option("--device", o.device, "Only this GPU");
     c->add_option("--rank", o.rank, "Only this process, counted from 0 in order of GPUs");
     c->add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files (default: the one on the PATH)")->type_name("PATH");
+    c->add_option("--threads", o.threads, "How many threads work at one time (default: as many as there are processors); results do not depend on it")->type_name("N")->check(CLI::Range(1, 1024));
+    c->add_flag("--profile", o.profile, "Print to standard error where the program's own time and memory went");
     c->add_option("--dcgm", o.dcgm, "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, or of dcgm-exporter's metrics")->type_name("FILE");
   };
 
@@ -759,15 +766,24 @@ int run(int argc, char** argv) {
   test_command->add_option("--fixtures", o.fixtures, "Where the reports lie that cases name (default: fixtures/ beside the program)")->type_name("DIR");
 
   CLI::App* new_rule_command = app.add_subcommand("new-rule", "Write a rule and its test, to be edited");
-  new_rule_command->add_option("RULE", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
+  new_rule_command->add_option("NAME", o.rule_id, "CATEGORY/ID, as in comm/tiny-collectives")->required();
   new_rule_command->add_option("--in", o.directory, "The team's folder of rules")->required()->type_name("DIR");
 
   CLI::App* docs_command = app.add_subcommand("docs", "Write the documentation: rules, facts, the rule API, configuration, formats");
   docs_command->add_option("--out", o.directory, "The folder to write to")->required()->type_name("DIR");
   rule_options(docs_command);
 
+  CLI::App* scrub_command = app.add_subcommand("scrub", "Copy a report without environment, command lines, captured output and names of hosts and users, to be shared");
+  scrub_command->add_option("REPORT", o.reports, "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")->required()->expected(1);
+  scrub_command->add_option("-o,--output", o.outputs, "The copy; packed where it ends in .gz")->type_name("FILE")->required()->expected(1);
+
   CLI::App* config_command = app.add_subcommand("config", "Print the configuration in effect, and where each value comes from");
   rule_options(config_command);
+
+  CLI::App* completion_command = app.add_subcommand("completion", "Print what a shell sources to complete commands, options and rules");
+  completion_command->add_option("SHELL", o.shell, "bash, zsh or fish")->required()->transform(CLI::IsMember(shells));
+
+  CLI::App* manual_command = app.add_subcommand("manual", "Print the manual page, as in: gh-advise manual | man -l -");
 
   std::vector<std::string> commands;
   for (const CLI::App* c : app.get_subcommands([](CLI::App*) { return true; })) commands.push_back(c->get_name());
@@ -790,7 +806,7 @@ int run(int argc, char** argv) {
     write(subcommands.empty() ? app.help() : subcommands.front()->help("gh-advise"), to_stdout);
     return done;
   } catch (const CLI::CallForVersion&) {
-    write(std::string("gh-advise ") + GH_ADVISE_VERSION + "\n", to_stdout);
+    write(version_text(), to_stdout);
     return done;
   } catch (const CLI::ParseError& e) {
     const auto subcommands = app.get_subcommands();
@@ -807,6 +823,12 @@ int run(int argc, char** argv) {
     throw Error(fmt::format("{}; see `gh-advise {}--help`", what, subcommands.empty() ? "" : command.get_name() + " "));
   }
 
+  use_threads(o.threads);
+  if (o.profile) start_profile();
+  struct AtEnd {
+    bool profile;
+    ~AtEnd() { if (profile) std::fputs(render_profile().c_str(), stderr); }
+  } at_end{o.profile};
   if (check_command->parsed()) return check(o);
   if (baseline_command->parsed()) return make_baseline(o);
   if (gate_command->parsed()) return gate(o);
@@ -819,13 +841,17 @@ int run(int argc, char** argv) {
   if (explain_command->parsed()) return explain(o);
   if (new_rule_command->parsed()) return new_rule(o);
   if (docs_command->parsed()) return write_docs(o);
+  if (scrub_command->parsed()) return scrub_report(o);
   if (config_command->parsed()) return show_config(o);
+  if (completion_command->parsed()) return write(completion(app, o.shell, own_rules()), to_stdout), done;
+  if (manual_command->parsed()) return write(manual_page(app), to_stdout), done;
   return test_rules(o);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  clean_up_when_interrupted();
   // Selections of millions of rows come and go: what they held goes back to the system, instead of a heap that only grows.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   try {

@@ -75,6 +75,7 @@ std::vector<std::string> side_notes(const Analysis& a) {
   std::vector<std::string> notes;
   for (const DeviceSteps& d : a.bystanders) notes.push_back(fmt::format("device {}: left out, since it ran {} and no step", a.trace.devices[d.device].ordinal, plural(static_cast<std::int64_t>(d.ops.size()), "operation")));
   if (!a.trace.monitor.time_base.empty()) notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
+  if (a.trace.environment_variables > 0) notes.push_back(fmt::format("The report holds {} of the profiled program; before you share it: gh-advise scrub {} -o OUT", plural(a.trace.environment_variables, "environment variable"), a.trace.path));
   return notes;
 }
 

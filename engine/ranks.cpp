@@ -102,6 +102,7 @@ void add(Trace& to, const Trace& from, Ns shift) {
   append_shifted(to.samples.start, from.samples.start, shift), append(to.samples.period, from.samples.period), append_mapped(to.samples.metric, from.samples.metric, name), append(to.samples.value, from.samples.value), append_mapped(to.samples.device, from.samples.device, behind(devices));
   for (const Span s : from.profiler_overhead) to.profiler_overhead.push_back({s.start + shift, s.end + shift});
   to.recording_ns += from.recording_ns;
+  to.environment_variables += from.environment_variables;
   append(to.diagnostics, from.diagnostics);
   for (const std::string& p : from.problems) to.problems.push_back(fmt::format("{}: {}", from.path, p));
   // What one rank did not record, nobody can say of the job.

@@ -14,6 +14,7 @@
 
 #include "schema_table.hpp"
 #include "event_stream.hpp"
+#include "scrub.hpp"
 #include "text.hpp"
 
 namespace gh {
@@ -559,6 +560,7 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
     }
   describe(head);
   settle_sources(head);
+  trace_.environment_variables = environment_variables_beside_events(head);
   trace_.origin_ns = first_;
   trace_.epoch_ns = first_ + std::clamp<std::int64_t>(integer_in(head, "baseTimeNanoseconds"), 0, absurd_ns);
 

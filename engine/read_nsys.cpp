@@ -4,22 +4,28 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <atomic>
+#include <cstring>
+#include <deque>
 #include <exception>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <thread>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
+#include "parallel.hpp"
+#include "profile.hpp"
 #include "schema_table.hpp"
+#include "scrub.hpp"
 #include "sqlite.hpp"
+#include "table_pages.hpp"
 #include "text.hpp"
 
 namespace gh {
@@ -64,20 +70,45 @@ struct StreamKey {
 struct FileName {
   std::int64_t id = -1;
   std::string text;
-  auto operator<=>(const FileName&) const = default;
 };
+
+// The same while its row is read.
+struct FileNameView {
+  std::int64_t id = -1;
+  std::string_view text;
+};
+
+// The rows of a table, or those on some of its pages.
+struct TablePart {
+  const Database& db;
+  std::string kind, table;
+  const PageFile* file = nullptr;  // null: SQLite reads all of it
+  const TableLayout* layout = nullptr;
+  std::span<const std::uint32_t> leaves;
+};
+
+std::string malformed_rows(std::string_view table, std::int64_t n) {
+  return fmt::format("{} row{} of table {} made no sense (wrong type, or an end before its start) and {} left out", n, n == 1 ? "" : "s", table, n == 1 ? "was" : "were");
+}
 
 // One kind of event in one table, as schemas/nsys.toml describes it: a statement whose column i is our column i.
 class TableReader {
+  template <class Ask>
+  auto by_source(Ask ask) const { return pages_ ? ask(*pages_) : ask(*query_); }
+
  public:
   // `wanted` are our names of the columns, in the order in which `integer(i)` and `text(i)` will ask for them.
-  TableReader(const Database& db, std::string kind, std::string table, const std::vector<std::string>& wanted, std::vector<std::string>& problems)
-      : problems_(problems), table_(std::move(table)) {
-    const auto description = schema()["table"][kind];
-    const std::vector<std::string> present = db.columns(table_);
+  // Rows that make no sense are counted in `malformed`, and make a problem where that is null.
+  TableReader(const TablePart& from, const std::vector<std::string>& wanted, std::vector<std::string>& problems, std::int64_t* malformed = nullptr)
+      : problems_(problems), table_(from.table), count_malformed_(malformed) {
+    const auto description = schema()["table"][from.kind];
+    std::vector<std::string> present;
+    if (from.file) for (const TableLayout::Column& c : from.layout->columns) present.push_back(c.name);
+    else present = from.db.columns(table_);
     const auto exists = [&](const std::string& c) { return std::find(present.begin(), present.end(), c) != present.end(); };
     const std::vector<std::string> required = strings(description["required"]);
     std::string sql;
+    std::vector<int> positions;
     for (const std::string& name : wanted) {
       const std::vector<std::string> candidates = strings(description["columns"][name]);
       const auto found = std::find_if(candidates.begin(), candidates.end(), exists);
@@ -86,14 +117,19 @@ class TableReader {
         return;
       }
       sql += (sql.empty() ? "SELECT " : ", ") + (found == candidates.end() ? "NULL" : '"' + *found + '"');
+      positions.push_back(found == candidates.end() ? -1 : static_cast<int>(std::find(present.begin(), present.end(), *found) - present.begin()));
       required_.push_back(std::find(required.begin(), required.end(), name) != required.end());
     }
-    query_.emplace(db, sql + " FROM \"" + table_ + '"');
+    if (from.file) pages_.emplace(*from.file, *from.layout, from.leaves, positions);
+    else query_.emplace(from.db, sql + " FROM \"" + table_ + '"');
   }
+  TableReader(const Database& db, std::string kind, std::string table, const std::vector<std::string>& wanted, std::vector<std::string>& problems)
+      : TableReader(TablePart{.db = db, .kind = std::move(kind), .table = std::move(table), .leaves = {}}, wanted, problems) {}
 
   // How many rows there will be at most, so that columns can be made large enough at once: growing would need twice the memory.
   // The largest row id tells without reading; a file cannot hold more rows than it has bytes for.
   std::size_t expected_rows(const Database& db) const {
+    if (pages_) return pages_->expected_rows();
     if (!query_) return 0;
     try {
       Query most(db, "SELECT max(rowid) FROM \"" + table_ + '"');
@@ -105,28 +141,34 @@ class TableReader {
   }
 
   ~TableReader() {
-    if (malformed_) problems_.push_back(fmt::format("{} row{} of table {} made no sense (wrong type, or an end before its start) and {} left out", malformed_,
-                                                    malformed_ == 1 ? "" : "s", table_, malformed_ == 1 ? "was" : "were"));
+    if (count_malformed_) *count_malformed_ += malformed_;
+    else if (malformed_) problems_.push_back(malformed_rows(table_, malformed_));
   }
 
   // The next row; false after the last.
-  bool next() { return query_ && query_->step(); }
+  bool next() { return pages_ ? pages_->step() : query_ && query_->step(); }
 
   std::int64_t integer(int column) {
-    if (query_->is_integer(column)) return query_->integer(column);
-    if (!query_->is_null(column) || required_[static_cast<std::size_t>(column)]) sound_ = false;
-    return 0;
+    return by_source([&](const auto& rows) -> std::int64_t {
+      if (rows.is_integer(column)) return rows.integer(column);
+      if (!rows.is_null(column) || required_[static_cast<std::size_t>(column)]) sound_ = false;
+      return 0;
+    });
   }
   double real(int column) {
-    if (query_->is_text(column) || query_->is_null(column)) sound_ = false;
-    return query_->real(column);
+    return by_source([&](const auto& rows) {
+      if (rows.is_text(column) || rows.is_null(column)) sound_ = false;
+      return rows.real(column);
+    });
   }
-  FileName name(int column) {
-    if (query_->is_null(column)) return {};
-    return query_->is_text(column) ? FileName{-1, std::string(query_->text(column))} : FileName{integer(column), {}};
+  FileNameView name(int column) {
+    return by_source([&](const auto& rows) -> FileNameView {
+      if (rows.is_null(column)) return {};
+      return rows.is_text(column) ? FileNameView{-1, rows.text(column)} : FileNameView{integer(column), {}};
+    });
   }
-  bool is_null(int column) const { return query_->is_null(column); }
-  std::string_view text(int column) const { return query_->text(column); }
+  bool is_null(int column) const { return by_source([&](const auto& rows) { return rows.is_null(column); }); }
+  std::string_view text(int column) const { return by_source([&](const auto& rows) { return rows.text(column); }); }
 
   // Whether the values asked for since the last row were what they should be. Counts the row where not.
   bool sound(Ns start, Ns end) {
@@ -139,20 +181,22 @@ class TableReader {
  private:
   std::vector<std::string>& problems_;
   std::string table_;
-  std::optional<Query> query_;
-  std::vector<bool> required_;
+  std::optional<Query> query_;     // of these two there is one, or none where a required column is missing
+  std::optional<PageRows> pages_;
+  std::vector<std::uint8_t> required_;
   bool sound_ = true;
   std::int64_t malformed_ = 0;
+  std::int64_t* count_malformed_;
 };
 
 // Names numbered in order of first sight. Ids of strings are small, as a rule, and come in every row: an array finds them.
 class NameNumbering {
  public:
-  std::uint32_t operator()(const FileName& name) {
+  std::uint32_t operator()(const FileNameView& name) {
     if (name.id < 0 || name.id >= dense_limit) return others_number(name);
     const auto id = static_cast<std::size_t>(name.id);
     if (id >= dense_.size()) dense_.resize(std::max(id + 1, 2 * dense_.size()), unseen);
-    if (dense_[id] == unseen) dense_[id] = static_cast<std::uint32_t>(keys_.size()), keys_.push_back(name);
+    if (dense_[id] == unseen) dense_[id] = add(name);
     return dense_[id];
   }
   const std::vector<FileName>& keys() const { return keys_; }
@@ -160,17 +204,38 @@ class NameNumbering {
  private:
   static constexpr std::int64_t dense_limit = 1 << 22;
   static constexpr std::uint32_t unseen = no_row;
-  std::uint32_t others_number(const FileName& name) {
-    const auto [it, added] = others_.try_emplace(name, static_cast<std::uint32_t>(keys_.size()));
-    if (added) keys_.push_back(name);
-    return it->second;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::uint32_t add(const FileNameView& name) {
+    keys_.push_back({name.id, std::string(name.text)});
+    return static_cast<std::uint32_t>(keys_.size() - 1);
+  }
+  std::uint32_t others_number(const FileNameView& name) {
+    if (name.id != -1) {
+      const auto [it, added] = sparse_.try_emplace(name.id, unseen);
+      return added ? it->second = add(name) : it->second;
+    }
+    if (const auto it = texts_.find(name.text); it != texts_.end()) return it->second;
+    const std::uint32_t number = add(name);
+    texts_.emplace(keys_.back().text, number);
+    return number;
   }
   std::vector<FileName> keys_;
   std::vector<std::uint32_t> dense_;
-  std::map<FileName, std::uint32_t> others_;
+  std::map<std::int64_t, std::uint32_t> sparse_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> texts_;
 };
 
-// What one table reads into, with the numbers of the file still to be translated (`translate`).
+// The numbers that one thread has given to what it saw of one table.
+struct Numbers {
+  NameNumbering names;
+  Numbering<std::int64_t> threads;
+  Numbering<StreamKey> streams;
+};
+
+// What a part of a table reads into, with numbers still to be translated.
 struct Part {
   Ops ops;
   Calls calls;
@@ -181,12 +246,10 @@ struct Part {
   GpuFaults gpu_faults;
   CpuFaults cpu_faults;
   MemoryUse memory_use;
-  Samples samples;
   std::vector<Span> overhead;
-  NameNumbering names;
-  Numbering<std::int64_t> threads;
-  bool bare_threads = false;  // these are ids within a process that the table does not name
-  Numbering<StreamKey> streams;
+  std::size_t worker = 0;        // whose Numbers they are
+  Numbers* numbers = nullptr;
+  std::int64_t malformed = 0;
   std::vector<std::string> problems;
 };
 
@@ -221,22 +284,22 @@ MigrationCause migration_cause(std::int64_t c) { return c >= 1 && c <= 5 ? stati
 template <class... Columns>
 void reserve(std::size_t rows, Columns&... columns) { (columns.reserve(rows), ...); }
 
-void read_ops(const Database& db, const std::string& kind, const std::string& table, Part& part) {
+void read_ops(const TablePart& from, Part& part) {
   enum { start, end, device, stream, process, correlation, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, bytes, copy, source, target, cause, address, graph_node };
-  TableReader rows(db, kind, table, {"start", "end", "device", "stream", "process", "correlation", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
-                                     "bytes", "kind", "source", "target", "cause", "address", "graph_node"}, part.problems);
-  const bool is_kernel = kind == "kernel", is_copy = kind == "copy";
-  const OpKind op_kind = is_kernel ? OpKind::kernel : is_copy ? OpKind::copy : kind == "set" ? OpKind::set : OpKind::graph;
+  TableReader rows(from, {"start", "end", "device", "stream", "process", "correlation", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+                          "bytes", "kind", "source", "target", "cause", "address", "graph_node"}, part.problems, &part.malformed);
+  const bool is_kernel = from.kind == "kernel", is_copy = from.kind == "copy";
+  const OpKind op_kind = is_kernel ? OpKind::kernel : is_copy ? OpKind::copy : from.kind == "set" ? OpKind::set : OpKind::graph;
   Ops& ops = part.ops;
-  reserve(rows.expected_rows(db), ops.start, ops.end, ops.bytes, ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
+  reserve(rows.expected_rows(from.db), ops.start, ops.end, ops.bytes, ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
   while (rows.next()) {
     const Ns s = rows.integer(start), e = rows.integer(end);
     const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), rows.integer(stream)};
     const std::uint32_t corr = small(rows.integer(correlation));
-    FileName file_name;
+    FileNameView file_name;
     std::uint32_t blocks = 0, threads = 0;
     CopyKind copied = CopyKind::none;
-    MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
+    MemoryKind source_kind = MemoryKind::unknown, target_kind = MemoryKind::unknown;
     std::int64_t size = 0, where = 0;
     MigrationCause why = MigrationCause::none;
     if (is_kernel) {
@@ -245,10 +308,10 @@ void read_ops(const Database& db, const std::string& kind, const std::string& ta
       threads = product(rows.integer(block_x), rows.integer(block_y), rows.integer(block_z));
     } else if (op_kind != OpKind::graph) {
       size = std::clamp<std::int64_t>(rows.integer(bytes), 0, std::int64_t{1} << 50);
-      to = rows.is_null(target) ? MemoryKind::unknown : memory_kind(rows.integer(target));
+      target_kind = rows.is_null(target) ? MemoryKind::unknown : memory_kind(rows.integer(target));
       if (is_copy) {
         copied = copy_kind(rows.integer(copy));
-        from = rows.is_null(source) ? MemoryKind::unknown : memory_kind(rows.integer(source));
+        source_kind = rows.is_null(source) ? MemoryKind::unknown : memory_kind(rows.integer(source));
         why = migration_cause(rows.integer(cause));
         if (is_unified(copied)) where = rows.integer(address);
       }
@@ -257,10 +320,10 @@ void read_ops(const Database& db, const std::string& kind, const std::string& ta
     if (!rows.sound(s, e)) continue;
     ops.start.push_back(s), ops.end.push_back(e), ops.bytes.push_back(size), ops.correlation.push_back(is_unified(copied) ? 0 : corr);
     // Migrations belong to no stream and to no call: a stream of their own keeps them out of any other's order.
-    ops.stream.push_back(part.streams(is_unified(copied) ? StreamKey{key.process, key.device, -1} : key));
-    ops.name.push_back(part.names(file_name));
+    ops.stream.push_back(part.numbers->streams(is_unified(copied) ? StreamKey{key.process, key.device, -1} : key));
+    ops.name.push_back(part.numbers->names(file_name));
     ops.blocks.push_back(blocks), ops.threads.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(threads, 65535)));
-    ops.kind.push_back(op_kind), ops.copy.push_back(copied), ops.source.push_back(from), ops.target.push_back(to), ops.cause.push_back(why), ops.address.push_back(where);
+    ops.kind.push_back(op_kind), ops.copy.push_back(copied), ops.source.push_back(source_kind), ops.target.push_back(target_kind), ops.cause.push_back(why), ops.address.push_back(where);
     ops.in_graph.push_back(in_graph);
   }
 }
@@ -325,25 +388,27 @@ class Backtraces {
 
 // Calls, ranges and OS-runtime calls: a stretch of a thread's time with a name.
 template <class Events>
-void read_host(const Database& db, const std::string& kind, const std::string& table, Part& part, Events& events) {
+void read_host(const TablePart& from, Part& part, Events& events) {
   enum { start, end, thread, name, name_text, name_id, type, correlation, thread_id, payload };
-  TableReader rows(db, kind, table, {"start", "end", "thread", "name", "name_text", "name_id", "type", "correlation", "thread_id", "payload"}, part.problems);
+  TableReader rows(from, {"start", "end", "thread", "name", "name_text", "name_id", "type", "correlation", "thread_id", "payload"}, part.problems, &part.malformed);
   constexpr bool are_ranges = std::is_same_v<Events, Ranges>, are_calls = std::is_same_v<Events, Calls>;
-  reserve(rows.expected_rows(db), events.start, events.end, events.name, events.thread);
-  if constexpr (are_calls) reserve(rows.expected_rows(db), events.correlation);
-  part.bare_threads = kind == "file_access";
+  const std::size_t expected = rows.expected_rows(from.db);
+  reserve(expected, events.start, events.end, events.name, events.thread);
+  if constexpr (are_calls) reserve(expected, events.correlation);
+  if constexpr (are_ranges) reserve(expected, events.bytes);
+  const bool is_file_access = from.kind == "file_access";
   std::optional<Backtraces> backtraces;
   while (rows.next()) {
     if constexpr (are_ranges) {
       const std::int64_t t = rows.integer(type);  // NULL in some old exports: then every row with an end is a range
       if (t == 34 && !rows.is_null(payload) && Backtraces::is_one(rows.text(payload))) {
-        if (!backtraces) backtraces.emplace(db);
+        if (!backtraces) backtraces.emplace(from.db);
         const std::string& frame = backtraces->frame(rows.text(payload));
         const Ns at = rows.integer(start);
         const std::int64_t tid = rows.integer(thread);
         if (!rows.sound(at, at) || frame.empty()) continue;
         Frames& f = part.frames;
-        f.start.push_back(at), f.end.push_back(at), f.name.push_back(part.names(FileName{-1, frame})), f.thread.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(part.threads(tid), no_index - 1)));
+        f.start.push_back(at), f.end.push_back(at), f.name.push_back(part.numbers->names({-1, frame})), f.thread.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(part.numbers->threads(tid), no_index - 1)));
         continue;
       }
       if (t != 59 && t != 60 && !(rows.is_null(type) && !rows.is_null(end))) { rows.sound(0, 0); continue; }
@@ -351,36 +416,36 @@ void read_host(const Database& db, const std::string& kind, const std::string& t
     const Ns s = rows.integer(start);
     const bool open = are_ranges && rows.is_null(end);
     const Ns e = open ? std::max<Ns>(s, 0) : rows.integer(end);
-    FileName file_name = rows.name(are_ranges ? (rows.is_null(name_text) ? name_id : name_text) : name);
-    if (kind == "file_access") file_name.text = "file access";
-    const std::int64_t tid = rows.integer(part.bare_threads ? thread_id : thread);
+    FileNameView file_name = rows.name(are_ranges ? (rows.is_null(name_text) ? name_id : name_text) : name);
+    if (is_file_access) file_name.text = "file access";
+    const std::int64_t tid = rows.integer(is_file_access ? thread_id : thread);
     std::uint32_t corr = 0;
     if constexpr (are_calls) corr = small(rows.integer(correlation));
     std::int64_t bytes = 0;
     if constexpr (are_ranges) bytes = rows.is_null(payload) ? 0 : message_bytes(rows.text(payload));
     if (!rows.sound(s, e)) continue;
-    events.start.push_back(s), events.end.push_back(open ? open_end : e), events.name.push_back(part.names(file_name));
-    events.thread.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(part.threads(tid), no_index - 1)));
+    events.start.push_back(s), events.end.push_back(open ? open_end : e), events.name.push_back(part.numbers->names(file_name));
+    events.thread.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(part.numbers->threads(tid), no_index - 1)));
     if constexpr (are_calls) events.correlation.push_back(corr);
     if constexpr (are_ranges) events.bytes.push_back(bytes);
   }
 }
 
-void read_syncs(const Database& db, const std::string& table, Part& part) {
+void read_syncs(const TablePart& from, Part& part) {
   enum { start, end, device, stream, process, correlation };
-  TableReader rows(db, "sync", table, {"start", "end", "device", "stream", "process", "correlation"}, part.problems);
+  TableReader rows(from, {"start", "end", "device", "stream", "process", "correlation"}, part.problems, &part.malformed);
   while (rows.next()) {
     const Ns s = rows.integer(start), e = rows.integer(end);
     const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), rows.integer(stream)};
     const std::uint32_t corr = small(rows.integer(correlation));
     if (!rows.sound(s, e)) continue;
-    part.syncs.start.push_back(s), part.syncs.end.push_back(e), part.syncs.correlation.push_back(corr), part.syncs.stream.push_back(part.streams(key));
+    part.syncs.start.push_back(s), part.syncs.end.push_back(e), part.syncs.correlation.push_back(corr), part.syncs.stream.push_back(part.numbers->streams(key));
   }
 }
 
-void read_gpu_faults(const Database& db, const std::string& table, Part& part) {
+void read_gpu_faults(const TablePart& from, Part& part) {
   enum { start, end, device, process, address, count };
-  TableReader rows(db, "gpu_fault", table, {"start", "end", "device", "process", "address", "count"}, part.problems);
+  TableReader rows(from, {"start", "end", "device", "process", "address", "count"}, part.problems, &part.malformed);
   while (rows.next()) {
     const Ns s = rows.integer(start), e = rows.integer(end);
     const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), -1};
@@ -388,25 +453,25 @@ void read_gpu_faults(const Database& db, const std::string& table, Part& part) {
     if (!rows.sound(s, e)) continue;
     GpuFaults& f = part.gpu_faults;
     f.start.push_back(s), f.end.push_back(e), f.address.push_back(where), f.count.push_back(faults);
-    f.device.push_back(static_cast<std::uint16_t>(part.streams(key)));
+    f.device.push_back(static_cast<std::uint16_t>(part.numbers->streams(key)));
   }
 }
 
-void read_cpu_faults(const Database& db, const std::string& table, Part& part) {
+void read_cpu_faults(const TablePart& from, Part& part) {
   enum { start, address, function };
-  TableReader rows(db, "cpu_fault", table, {"start", "address", "function"}, part.problems);
+  TableReader rows(from, {"start", "address", "function"}, part.problems, &part.malformed);
   while (rows.next()) {
     const Ns s = rows.integer(start);
     const std::int64_t where = rows.integer(address);
-    const FileName name = rows.name(function);
+    const FileNameView name = rows.name(function);
     if (!rows.sound(s, s)) continue;
-    part.cpu_faults.start.push_back(s), part.cpu_faults.address.push_back(where), part.cpu_faults.function.push_back(part.names(name));
+    part.cpu_faults.start.push_back(s), part.cpu_faults.address.push_back(where), part.cpu_faults.function.push_back(part.numbers->names(name));
   }
 }
 
-void read_memory_use(const Database& db, const std::string& table, Part& part) {
+void read_memory_use(const TablePart& from, Part& part) {
   enum { start, device, process, bytes, kind, operation };
-  TableReader rows(db, "memory_use", table, {"start", "device", "process", "bytes", "kind", "operation"}, part.problems);
+  TableReader rows(from, {"start", "device", "process", "bytes", "kind", "operation"}, part.problems, &part.malformed);
   while (rows.next()) {
     const Ns s = rows.integer(start);
     const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), -1};
@@ -414,12 +479,12 @@ void read_memory_use(const Database& db, const std::string& table, Part& part) {
     if (!rows.sound(s, s)) continue;
     MemoryUse& m = part.memory_use;
     m.start.push_back(s), m.bytes.push_back(freed == 1 ? -size : size), m.kind.push_back(memory_kind(where));
-    m.device.push_back(static_cast<std::uint16_t>(part.streams(key)));
+    m.device.push_back(static_cast<std::uint16_t>(part.numbers->streams(key)));
   }
 }
 
-void read_overhead(const Database& db, const std::string& table, Part& part) {
-  TableReader rows(db, "overhead", table, {"start", "end"}, part.problems);
+void read_overhead(const TablePart& from, Part& part) {
+  TableReader rows(from, {"start", "end"}, part.problems, &part.malformed);
   while (rows.next()) {
     const Ns s = rows.integer(0), e = rows.integer(1);
     if (rows.sound(s, e)) part.overhead.push_back({s, e});
@@ -594,9 +659,9 @@ class Translator {
         if (!db_.has_table(table)) continue;
         TableReader rows(db_, "thread_name", table, {"thread", "name"}, trace_.problems);
         while (rows.next()) {
-          const FileName name = rows.name(1);
+          const FileNameView name = rows.name(1);
           const std::int64_t thread = rows.integer(0);
-          if (rows.sound(0, 0)) thread_names_->try_emplace(thread, name);
+          if (rows.sound(0, 0)) thread_names_->try_emplace(thread, FileName{name.id, std::string(name.text)});
         }
       }
     }
@@ -640,55 +705,173 @@ class Translator {
   std::optional<std::map<std::int64_t, std::string>> process_names_;
 };
 
-template <class T>
-void append(std::vector<T>& to, std::vector<T>& from) {
-  if (to.empty()) to.swap(from);
-  else to.reserve(to.size() + from.size()), to.insert(to.end(), from.begin(), from.end());
-  std::vector<T>().swap(from);
+// A table that is read, and what its parts read.
+struct Task {
+  std::string kind, table;
+  std::optional<TableLayout> layout;
+  std::vector<std::uint32_t> leaves;   // none: SQLite reads it
+  std::vector<Part> parts;             // in order of rows
+  std::vector<Numbers> numbers;        // by worker
+  std::atomic<bool> unexpected = false;
+};
+
+void read_part(const TablePart& from, Part& part) {
+  const Timed timed("read/" + from.table);
+  const std::string& kind = from.kind;
+  if (kind == "call") read_host(from, part, part.calls);
+  else if (kind == "range") read_host(from, part, part.ranges);
+  else if (kind == "os_call" || kind == "file_access") read_host(from, part, part.os_calls);
+  else if (kind == "sync") read_syncs(from, part);
+  else if (kind == "gpu_fault") read_gpu_faults(from, part);
+  else if (kind == "cpu_fault") read_cpu_faults(from, part);
+  else if (kind == "memory_use") read_memory_use(from, part);
+  else if (kind == "overhead") read_overhead(from, part);
+  else read_ops(from, part);
 }
 
-template <class T, class Id>
-void renumber(std::vector<T>& column, const std::vector<Id>& ids) {
-  for (T& v : column) v = static_cast<T>(ids[v]);
-}
-
-void merge(Part& part, Translator& translator, Trace& trace) {
-  const std::vector<NameId> names = translator.names(part.names.keys(), part.calls.size() > 0);
-  const std::vector<std::uint16_t> threads = translator.threads(part.threads.keys(), part.bare_threads);
-  const std::vector<std::uint32_t> streams = translator.streams(part.streams.keys());
-  std::vector<std::uint16_t> devices;
-  for (const std::uint32_t s : streams) devices.push_back(trace.streams[s].device);
-
-  Ops& o = part.ops;
-  renumber(o.name, names), renumber(o.stream, streams);
-  append(trace.ops.start, o.start), append(trace.ops.end, o.end), append(trace.ops.bytes, o.bytes), append(trace.ops.stream, o.stream), append(trace.ops.name, o.name);
-  append(trace.ops.correlation, o.correlation), append(trace.ops.blocks, o.blocks), append(trace.ops.threads, o.threads), append(trace.ops.kind, o.kind);
-  append(trace.ops.copy, o.copy), append(trace.ops.source, o.source), append(trace.ops.target, o.target), append(trace.ops.cause, o.cause), append(trace.ops.address, o.address), append(trace.ops.in_graph, o.in_graph);
-
-  const auto host = [&](auto& to, auto& from) {
-    renumber(from.name, names), renumber(from.thread, threads);
-    append(to.start, from.start), append(to.end, from.end), append(to.name, from.name), append(to.thread, from.thread);
+// Reads all tables, as many parts at a time as there are threads. What is not as expected on a table's pages makes SQLite read it.
+void read_tables(const std::filesystem::path& path, const Database& db, std::deque<Task>& tasks) {
+  constexpr std::size_t part_bytes = std::size_t{16} << 20;
+  std::optional<PageFile> file;
+  try {
+    file.emplace(path);
+  } catch (const UnexpectedPage&) {
+  }
+  struct Job { Task* task; std::size_t part, first, count; };
+  std::vector<Job> jobs;
+  const auto plan = [&](Task& task, std::size_t leaves_a_part) {
+    task.parts.clear(), task.numbers.clear();
+    task.numbers.resize(thread_count()), task.parts.resize(std::max<std::size_t>(1, (task.leaves.size() + leaves_a_part - 1) / leaves_a_part));
+    for (std::size_t i = 0; i < task.parts.size(); ++i) jobs.push_back({&task, i, i * leaves_a_part, std::min(leaves_a_part, task.leaves.size() - i * leaves_a_part)});
   };
-  append(trace.calls.correlation, part.calls.correlation), append(trace.ranges.bytes, part.ranges.bytes);
-  host(trace.calls, part.calls), host(trace.ranges, part.ranges), host(trace.frames, part.frames), host(trace.os_calls, part.os_calls);
+  for (Task& task : tasks) {
+    if (file)
+      try {
+        task.layout = layout_of(db, task.table);
+        if (task.layout) task.leaves = file->leaves(task.layout->root);
+      } catch (const UnexpectedPage&) {
+        task.leaves.clear();
+      }
+    plan(task, file ? part_bytes / file->page_bytes() : 1);
+  }
+  std::vector<std::unique_ptr<Database>> connections(thread_count());
+  const auto read = [&](std::size_t i, std::size_t worker) {
+    const auto& [task, number, first, count] = jobs[i];
+    if (task->unexpected) return;
+    if (!connections[worker]) connections[worker] = std::make_unique<Database>(path);
+    Part& part = task->parts[number];
+    part.worker = worker, part.numbers = &task->numbers[worker];
+    try {
+      const bool by_page = !task->leaves.empty();
+      read_part({*connections[worker], task->kind, task->table, by_page ? &*file : nullptr, by_page ? &*task->layout : nullptr, std::span(task->leaves).subspan(first, count)}, part);
+    } catch (const UnexpectedPage&) {
+      task->unexpected = true;
+    }
+  };
+  in_parallel(jobs.size(), read);
+  jobs.clear();
+  for (Task& task : tasks)
+    if (task.unexpected) task.unexpected = false, task.leaves.clear(), plan(task, 1);
+  in_parallel(jobs.size(), read);
+}
 
-  renumber(part.syncs.stream, streams);
-  append(trace.syncs.start, part.syncs.start), append(trace.syncs.end, part.syncs.end);
-  append(trace.syncs.correlation, part.syncs.correlation), append(trace.syncs.stream, part.syncs.stream);
+// A thread's numbers as rows of the trace's own tables.
+struct Translated {
+  std::vector<NameId> names;
+  std::vector<std::uint16_t> threads, devices;
+  std::vector<std::uint32_t> streams;
+};
 
-  renumber(part.gpu_faults.device, devices);
-  append(trace.gpu_faults.start, part.gpu_faults.start), append(trace.gpu_faults.end, part.gpu_faults.end), append(trace.gpu_faults.address, part.gpu_faults.address);
-  append(trace.gpu_faults.count, part.gpu_faults.count), append(trace.gpu_faults.device, part.gpu_faults.device);
+// Of all threads that read a table, by worker.
+std::vector<Translated> translated(Task& task, Translator& translator, const Trace& trace) {
+  Numbers all;
+  std::vector<Translated> by_worker(task.numbers.size());
+  const auto number = [](const auto& keys, auto& numbering, auto& numbers) {
+    for (const auto& key : keys) numbers.push_back(static_cast<std::remove_cvref_t<decltype(numbers)>::value_type>(numbering(key)));
+  };
+  std::vector<std::vector<std::uint32_t>> threads(task.numbers.size());
+  for (std::size_t w = 0; w < task.numbers.size(); ++w) {
+    for (const FileName& key : task.numbers[w].names.keys()) by_worker[w].names.push_back(all.names({key.id, key.text}));
+    number(task.numbers[w].threads.keys(), all.threads, threads[w]);
+    number(task.numbers[w].streams.keys(), all.streams, by_worker[w].streams);
+  }
+  const std::vector<NameId> names = translator.names(all.names.keys(), task.kind == "call");
+  const std::vector<std::uint16_t> thread_ids = translator.threads(all.threads.keys(), task.kind == "file_access");
+  const std::vector<std::uint32_t> streams = translator.streams(all.streams.keys());
+  for (std::size_t w = 0; w < by_worker.size(); ++w) {
+    for (NameId& n : by_worker[w].names) n = names[n];
+    for (const std::uint32_t t : threads[w]) by_worker[w].threads.push_back(thread_ids[t]);
+    for (std::uint32_t& s : by_worker[w].streams) s = streams[s], by_worker[w].devices.push_back(trace.streams[s].device);
+  }
+  task.numbers.clear();
+  return by_worker;
+}
 
-  renumber(part.cpu_faults.function, names);
-  append(trace.cpu_faults.start, part.cpu_faults.start), append(trace.cpu_faults.address, part.cpu_faults.address), append(trace.cpu_faults.function, part.cpu_faults.function);
+// Puts the parts of all tables into the trace, one after the other, several columns at a time. A part's column is gone as soon as it has
+// been copied, so that the trace is not held twice.
+void merge(std::deque<Task>& tasks, Translator& translator, Trace& trace) {
+  const Timed timed("read/merge");
+  std::vector<std::vector<Translated>> translations;
+  for (Task& task : tasks) {
+    translations.push_back(translated(task, translator, trace));
+    std::int64_t malformed = 0;
+    for (const Part& part : task.parts) malformed += part.malformed;
+    trace.problems.insert(trace.problems.end(), task.parts.front().problems.begin(), task.parts.front().problems.end());
+    if (malformed) trace.problems.push_back(malformed_rows(task.table, malformed));
+  }
+  std::vector<std::function<void()>> columns;
+  // `of` finds the column in a part; `ids`, where there are any, what its numbers mean.
+  const auto numbered = [&](auto& to, auto of, auto ids) {
+    columns.push_back([&tasks, &translations, &to, of, ids] {
+      std::size_t rows = 0;
+      for (Task& task : tasks)
+        for (Part& part : task.parts) rows += of(part).size();
+      for (std::size_t t = 0; t < tasks.size(); ++t)
+        for (Part& part : tasks[t].parts) {
+          auto& from = of(part);
+          if constexpr (!std::is_null_pointer_v<decltype(ids)>) {
+            const auto& meaning = translations[t][part.worker].*ids;
+            for (auto& v : from) v = static_cast<std::remove_reference_t<decltype(v)>>(meaning[v]);
+          }
+          if (from.size() == rows) { to.swap(from); return; }
+          to.reserve(rows);
+          to.insert(to.end(), from.begin(), from.end());
+          std::remove_reference_t<decltype(from)>().swap(from);
+        }
+    });
+  };
+  const auto plain = [&](auto& to, auto of) { numbered(to, of, nullptr); };
+  const auto host = [&](auto& to, auto of) {
+    plain(to.start, [of](Part& p) -> auto& { return of(p).start; }), plain(to.end, [of](Part& p) -> auto& { return of(p).end; });
+    numbered(to.name, [of](Part& p) -> auto& { return of(p).name; }, &Translated::names), numbered(to.thread, [of](Part& p) -> auto& { return of(p).thread; }, &Translated::threads);
+  };
+  host(trace.calls, [](Part& p) -> auto& { return p.calls; }), host(trace.ranges, [](Part& p) -> auto& { return p.ranges; });
+  host(trace.frames, [](Part& p) -> auto& { return p.frames; }), host(trace.os_calls, [](Part& p) -> auto& { return p.os_calls; });
+  plain(trace.calls.correlation, [](Part& p) -> auto& { return p.calls.correlation; }), plain(trace.ranges.bytes, [](Part& p) -> auto& { return p.ranges.bytes; });
 
-  renumber(part.memory_use.device, devices);
-  append(trace.memory_use.start, part.memory_use.start), append(trace.memory_use.bytes, part.memory_use.bytes);
-  append(trace.memory_use.device, part.memory_use.device), append(trace.memory_use.kind, part.memory_use.kind);
+  Ops& o = trace.ops;
+  plain(o.start, [](Part& p) -> auto& { return p.ops.start; }), plain(o.end, [](Part& p) -> auto& { return p.ops.end; }), plain(o.bytes, [](Part& p) -> auto& { return p.ops.bytes; });
+  numbered(o.stream, [](Part& p) -> auto& { return p.ops.stream; }, &Translated::streams), numbered(o.name, [](Part& p) -> auto& { return p.ops.name; }, &Translated::names);
+  plain(o.correlation, [](Part& p) -> auto& { return p.ops.correlation; }), plain(o.blocks, [](Part& p) -> auto& { return p.ops.blocks; }), plain(o.threads, [](Part& p) -> auto& { return p.ops.threads; });
+  plain(o.kind, [](Part& p) -> auto& { return p.ops.kind; }), plain(o.copy, [](Part& p) -> auto& { return p.ops.copy; }), plain(o.source, [](Part& p) -> auto& { return p.ops.source; });
+  plain(o.target, [](Part& p) -> auto& { return p.ops.target; }), plain(o.cause, [](Part& p) -> auto& { return p.ops.cause; }), plain(o.address, [](Part& p) -> auto& { return p.ops.address; });
+  plain(o.in_graph, [](Part& p) -> auto& { return p.ops.in_graph; });
 
-  append(trace.profiler_overhead, part.overhead);
-  trace.problems.insert(trace.problems.end(), part.problems.begin(), part.problems.end());
+  plain(trace.syncs.start, [](Part& p) -> auto& { return p.syncs.start; }), plain(trace.syncs.end, [](Part& p) -> auto& { return p.syncs.end; });
+  plain(trace.syncs.correlation, [](Part& p) -> auto& { return p.syncs.correlation; }), numbered(trace.syncs.stream, [](Part& p) -> auto& { return p.syncs.stream; }, &Translated::streams);
+
+  plain(trace.gpu_faults.start, [](Part& p) -> auto& { return p.gpu_faults.start; }), plain(trace.gpu_faults.end, [](Part& p) -> auto& { return p.gpu_faults.end; });
+  plain(trace.gpu_faults.address, [](Part& p) -> auto& { return p.gpu_faults.address; }), plain(trace.gpu_faults.count, [](Part& p) -> auto& { return p.gpu_faults.count; });
+  numbered(trace.gpu_faults.device, [](Part& p) -> auto& { return p.gpu_faults.device; }, &Translated::devices);
+
+  plain(trace.cpu_faults.start, [](Part& p) -> auto& { return p.cpu_faults.start; }), plain(trace.cpu_faults.address, [](Part& p) -> auto& { return p.cpu_faults.address; });
+  numbered(trace.cpu_faults.function, [](Part& p) -> auto& { return p.cpu_faults.function; }, &Translated::names);
+
+  plain(trace.memory_use.start, [](Part& p) -> auto& { return p.memory_use.start; }), plain(trace.memory_use.bytes, [](Part& p) -> auto& { return p.memory_use.bytes; });
+  plain(trace.memory_use.kind, [](Part& p) -> auto& { return p.memory_use.kind; }), numbered(trace.memory_use.device, [](Part& p) -> auto& { return p.memory_use.device; }, &Translated::devices);
+
+  plain(trace.profiler_overhead, [](Part& p) -> auto& { return p.overhead; });
+  in_parallel(columns.size(), [&](std::size_t i, std::size_t) { columns[i](); });
 }
 
 // Samples name their GPU and metric by numbers of their own, so they are read when the rest is known. One of a metric without a name
@@ -865,57 +1048,27 @@ Trace read_nsys(const std::filesystem::path& path) {
   const bool whole = read_version(db, trace);
   read_session(db, trace);
 
-  // The largest tables first, so that two readers finish together.
-  struct Task { std::string kind, table; Part part; };
-  std::vector<Task> tasks;
+  std::deque<Task> tasks;  // the largest tables first, so that readers finish together
   for (const char* kind : {"call", "kernel", "range", "os_call", "memory_use", "copy", "set", "graph", "sync", "gpu_fault", "cpu_fault", "overhead", "file_access"})
     for (const std::string& table : strings(schema()["table"][kind]["tables"]))
-      if (db.has_table(table)) tasks.push_back({kind, table, {}});
-  std::atomic<std::size_t> next_task = 0;
-  std::exception_ptr failure;
-  std::atomic<bool> failed = false;
-  const auto work = [&](const Database& mine) {
-    try {
-      for (std::size_t i; (i = next_task++) < tasks.size() && !failed;) {
-        auto& [kind, table, part] = tasks[i];
-        if (kind == "call") read_host(mine, kind, table, part, part.calls);
-        else if (kind == "range") read_host(mine, kind, table, part, part.ranges);
-        else if (kind == "os_call" || kind == "file_access") read_host(mine, kind, table, part, part.os_calls);
-        else if (kind == "sync") read_syncs(mine, table, part);
-        else if (kind == "gpu_fault") read_gpu_faults(mine, table, part);
-        else if (kind == "cpu_fault") read_cpu_faults(mine, table, part);
-        else if (kind == "memory_use") read_memory_use(mine, table, part);
-        else if (kind == "overhead") read_overhead(mine, table, part);
-        else read_ops(mine, kind, table, part);
+      if (db.has_table(table)) {
+        Task& task = tasks.emplace_back();
+        task.kind = kind, task.table = table;
       }
-    } catch (...) {
-      if (!failed.exchange(true)) failure = std::current_exception();
-    }
-  };
-  {
-    std::jthread helper([&] {
-      try {
-        const Database mine(path);
-        work(mine);
-      } catch (...) {
-        if (!failed.exchange(true)) failure = std::current_exception();
-      }
-    });
-    work(db);
-  }
-  if (failure) std::rethrow_exception(failure);
+  read_tables(path, db, tasks);
 
   Translator translator(db, trace);
+  merge(tasks, translator, trace);
   std::set<std::string> damaged;
-  for (Task& task : tasks) {
-    if (!task.part.problems.empty()) damaged.insert(task.kind);
-    merge(task.part, translator, trace);
-  }
+  for (const Task& task : tasks)
+    if (std::any_of(task.parts.begin(), task.parts.end(), [](const Part& p) { return p.malformed > 0 || !p.problems.empty(); })) damaged.insert(task.kind);
+  tasks.clear();
   const std::size_t problems = trace.problems.size();
   read_samples(db, translator, trace);
   if (trace.problems.size() > problems) damaged.insert("sample");
   translator.name_devices();
   read_availability(db, whole, damaged, trace);
+  trace.environment_variables = environment_variables(db);
   trace.seal();
   // Sums over devices and steps must not overflow, and no recording lasts a year.
   if (trace.capture_end - trace.capture_start > longest_capture_ns)

@@ -11,4 +11,7 @@ namespace gh {
 /// exported to a temporary file by `nsys`, a program's path or its name on the PATH. Throws Error that says what is wrong and what to do.
 Trace read_report(const std::filesystem::path& path, const std::string& nsys = "nsys");
 
+/// Whether a file begins as PyTorch's traces do: JSON, or packed with gzip.
+bool is_torch_trace(const std::filesystem::path& path);
+
 }  // namespace gh

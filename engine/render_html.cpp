@@ -409,9 +409,9 @@ class ReportPage {
       if (lines.empty()) return;
       if (lines.size() > 40) lines.resize(40);
       for (std::string& l : lines) l = shortened(l, std::min<std::size_t>(allowed_.text, 600));
-      out += element("h4", title) + bullets(lines);
+      out += element("h3", title) + bullets(lines);
     };
-    if (!report_.clean.empty()) out += element("h4", "Checked and clean") + element("p", shortened(fmt::format("{}", fmt::join(report_.clean, ", ")), 4'000));
+    if (!report_.clean.empty()) out += element("h3", "Checked and clean") + element("p", shortened(fmt::format("{}", fmt::join(report_.clean, ", ")), 4'000));
     add("Not checked", not_checked_text(report_));
     std::vector<std::string> suppressed, failed;
     for (const auto& [s, state] : report_.suppressions)
@@ -436,7 +436,7 @@ std::string side_html(const Comparison& c, bool after, const std::vector<Capture
   double all = 0;
   for (const CauseChange& x : c.account) causes.emplace_back(x.cause, after ? x.ns.after : x.ns.before), all += causes.back().second;
   const std::vector<StackPart> parts = stack_of(causes);
-  std::string out = "<div>" + element("h4", shortened((after ? "Now: " : "Before: ") + (after ? c.after : c.before), 200));
+  std::string out = "<div>" + element("h3", shortened((after ? "Now: " : "Before: ") + (after ? c.after : c.before), 200));
   out += stacked_bar(after ? "a step now" : "a step before", parts, duration(all), longest_ns > 0 ? all / longest_ns : 1) + legend(parts);
   std::vector<std::pair<double, double>> dots;
   for (const Capture& capture : captures)
@@ -457,7 +457,7 @@ std::string render_comparison_html(const Comparison& c, const std::vector<Captur
   const auto list = [](const char* title, std::vector<std::string> items) {
     if (items.size() > 50) items.resize(50);
     for (std::string& i : items) i = shortened(i, 1'000);
-    return items.empty() ? "" : element("h4", title) + bullets(items);
+    return items.empty() ? "" : element("h2", title) + bullets(items);
   };
   std::string body = "<header><p class=faint>gh-advise</p>" + element("h1", shortened(c.headline, 500)) + bullets({shortened("before: " + c.before, 400), shortened("now: " + c.after, 400)}, "where") + "</header>\n<main>\n";
   body += list("Why it fails", c.reasons) + list("What cannot be compared", c.incomparable);

@@ -12,7 +12,7 @@ Json fact_json(const FactValue& value) {
   return nullptr;
 }
 
-Json report_head(const Analysis& a) { return {{"path", a.trace.path}, {"format", a.trace.format}, {"producer", a.trace.producer}, {"schema", a.trace.schema}}; }
+Json report_head(const Analysis& a) { return {{"path", a.trace.path}, {"format", a.trace.format}, {"producer", a.trace.producer}, {"schema", a.trace.schema}, {"environment_variables", a.trace.environment_variables}}; }
 
 // A field that does not apply is null.
 Json or_null(std::int64_t v) { return v < 0 ? Json(nullptr) : Json(v); }

@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "files.hpp"
 #include "lua_sandbox.hpp"
 #include "read_nsys.hpp"
 #include "rules.hpp"
@@ -189,7 +190,7 @@ void run_file(const fs::path& path, const RuleTestOptions& options, RuleTestResu
     if (options.update && !snapshots.empty()) {
       std::string text;
       for (const auto& [name, said] : snapshots) text += fmt::format("[{}]\n{}\n", name, said);
-      if (!(std::ofstream(snapshot_path, std::ios::binary) << text)) throw Error(fmt::format("{}: cannot be written", printable(snapshot_path.string())));
+      write_file(snapshot_path, text);
     }
   } catch (const std::exception& e) {
     fail("", fmt::format("    {}\n", e.what()));

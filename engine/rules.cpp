@@ -4,16 +4,16 @@
 #include <lua.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "embedded.hpp"
 #include "lua_api.hpp"
 #include "lua_sandbox.hpp"
+#include "parallel.hpp"
 #include "plan.hpp"
+#include "profile.hpp"
 
 namespace gh {
 namespace {
@@ -368,7 +368,11 @@ void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<st
 
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts, const std::map<std::string, RuleSettings>& settings, bool replayed) {
   static const RuleSettings unchanged;
-  const auto replay = replayed ? std::make_shared<const Replay>(analysis) : nullptr;
+  std::shared_ptr<const Replay> replay;
+  if (replayed) {
+    const Timed timed("replay");
+    replay = std::make_shared<const Replay>(analysis);
+  }
   std::vector<Report> parts(rules.size());
   const auto judge = [&](const Rule& rule, Report& report) {
     // Without GPU work nothing can be called clean, whatever was recorded. What judges the recording itself runs all the same.
@@ -383,6 +387,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
       return;
     }
     const auto setting = settings.find(rule.id);
+    const Timed timed("rules/" + rule.id);
     try {
       evaluate_one(rule, analysis, facts, replay.get(), setting == settings.end() ? unchanged : setting->second, report);
     } catch (const std::exception& e) {
@@ -391,14 +396,9 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
     }
   };
   {
+    const Timed timed("rules");
     // Each rule has a sandbox of its own, and nobody writes to the analysis.
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-      for (std::size_t i; (i = next++) < rules.size();) judge(rules[i], parts[i]);
-    };
-    std::vector<std::jthread> helpers;
-    for (unsigned n = 1; n < std::min({std::thread::hardware_concurrency(), 4u, static_cast<unsigned>(rules.size())}); ++n) helpers.emplace_back(work);
-    work();
+    in_parallel(rules.size(), [&](std::size_t i, std::size_t) { judge(rules[i], parts[i]); });
   }
   Report report;
   const auto append = [](auto& to, auto& from) { to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end())); };
@@ -406,6 +406,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
   report.replay = replay;
   rank(report.findings);
   widen_by_roots(report.findings);
+  const Timed timed("plan");
   report.plan = make_plan(report);
   return report;
 }

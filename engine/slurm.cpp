@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <set>
 
 #include "digest.hpp"
+#include "files.hpp"
 #include "json.hpp"
 #include "text.hpp"
 
@@ -53,14 +53,7 @@ std::string last_line(const std::string& text) {
 
 fs::path work_of(const SlurmOptions& o) { return fs::weakly_canonical(o.work.empty() ? o.folder / "gh-advise" : o.work); }
 
-void write_file(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) throw Error(fmt::format("{}: cannot be written; check the folder and the space left, or name another with --work", printable(path.string())));
-}
-
-bool is_torch_trace(const fs::path& path) {
+bool holds_torch_trace(const fs::path& path) {
   std::string head(1 << 16, '\0');
   const gzFile file = gzopen(path.c_str(), "rb");
   if (!file) return false;
@@ -81,7 +74,7 @@ std::vector<SlurmReport> reports_in(const fs::path& folder, const fs::path& work
     const std::string name = at->path().filename().string();
     const bool exported = name.ends_with(".sqlite"), recorded = name.ends_with(".nsys-rep") || name.ends_with(".qdrep");
     if (recorded && fs::exists(fs::path(at->path()).replace_extension(".sqlite"), ignored)) continue;
-    if (exported || recorded || ((name.ends_with(".json") || name.ends_with(".json.gz")) && is_torch_trace(at->path()))) reports.push_back({at->path(), at->path().lexically_relative(top).string()});
+    if (exported || recorded || ((name.ends_with(".json") || name.ends_with(".json.gz")) && holds_torch_trace(at->path()))) reports.push_back({at->path(), at->path().lexically_relative(top).string()});
   }
   if (ec) throw Error(fmt::format("{}: cannot be read: {}", printable(folder.string()), ec.message()));
   if (reports.empty()) throw Error(fmt::format("{}: holds no report (*.sqlite, *.nsys-rep, PyTorch traces)", printable(folder.string())));
@@ -300,8 +293,8 @@ std::string submit_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
   for (const auto& entry : fs::recursive_directory_iterator(work / "digests"))
     if (entry.path().extension() == ".digest" && !wanted.contains(entry.path())) stale.push_back(entry.path());
   for (const fs::path& path : stale) fs::remove(path, ec);
-  write_file(work / "reports", listed(jobs.reports)), write_file(work / "todo", listed(jobs.todo));
-  write_file(work / "digest.sh", jobs.digest_script), write_file(work / "merge.sh", jobs.merge_script);
+  write_file(work / "reports", listed(jobs.reports), "--work"), write_file(work / "todo", listed(jobs.todo), "--work");
+  write_file(work / "digest.sh", jobs.digest_script, "--work"), write_file(work / "merge.sh", jobs.merge_script, "--work");
 
   std::vector<std::string> ids;
   const auto submit = [&](const std::vector<std::string>& words) {
@@ -320,7 +313,7 @@ std::string submit_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
   }
   const std::vector<std::string> digesting = ids;
   ids.push_back(submit(merge_words(o, digesting)));
-  write_file(work / "jobs.json", Json{{"arrays", arrays}, {"merge", ids.back()}, {"reports_per_task", jobs.per_task}}.dump(1) + '\n');
+  write_file(work / "jobs.json", Json{{"arrays", arrays}, {"merge", ids.back()}, {"reports_per_task", jobs.per_task}}.dump(1) + '\n', "--work");
   const std::size_t already = jobs.reports.size() - jobs.todo.size();
   std::string said = jobs.todo.empty() ? fmt::format("all {} reports are digested already\n", already)
                                        : fmt::format("job {} digests {} report{}{}\n", fmt::join(digesting, ", "), jobs.todo.size(), jobs.todo.size() == 1 ? "" : "s", already > 0 ? fmt::format(", {} are done already", already) : "");

@@ -17,25 +17,24 @@ namespace {
   throw Error(fmt::format("{}: cannot {}: {}; export the report again with `nsys export --type sqlite`", db.shown_path(), what, why));
 }
 
-// The path as a file: URI, in which SQLite takes its options. Its authority is empty: a path may begin with two slashes.
-std::string uri_of(const std::filesystem::path& path) {
-  std::string uri = "file://";
+}  // namespace
+
+std::string quoted_name(std::string_view name) {
+  std::string q = "\"";
+  for (const char c : name) q += c == '"' ? "\"\"" : std::string(1, c);
+  return q + '"';
+}
+
+std::string immutable_uri(const std::filesystem::path& path) {
+  std::string uri = "file://";  // with an empty authority: a path may begin with two slashes
   for (const char c : std::filesystem::absolute(path).string())
     if (c == '%' || c == '?' || c == '#') uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     else uri += c;
   return uri + "?immutable=1";
 }
 
-std::string quoted(std::string_view identifier) {
-  std::string q = "\"";
-  for (const char c : identifier) q += c == '"' ? "\"\"" : std::string(1, c);
-  return q + '"';
-}
-
-}  // namespace
-
 Database::Database(const std::filesystem::path& path) : shown_path_(printable(path.string())) {
-  const int rc = sqlite3_open_v2(uri_of(path).c_str(), &db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int rc = sqlite3_open_v2(immutable_uri(path).c_str(), &db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   if (rc != SQLITE_OK) {
     const std::string why = db_ ? printable(sqlite3_errmsg(db_)) : "out of memory";
     sqlite3_close(db_);
@@ -63,7 +62,7 @@ bool Database::has_table(std::string_view table) const {
 }
 
 std::vector<std::string> Database::columns(std::string_view table) const {
-  Query q(*this, "PRAGMA table_info(" + quoted(table) + ")");
+  Query q(*this, "PRAGMA table_info(" + quoted_name(table) + ")");
   std::vector<std::string> names;
   while (q.step()) names.emplace_back(q.text(1));
   return names;

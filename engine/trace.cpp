@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
 
+#include "parallel.hpp"
+#include "profile.hpp"
 #include "text.hpp"
 
 namespace gh {
@@ -19,21 +22,36 @@ const char* pick(const std::array<const char*, N>& table, E value) { return tabl
 template <class T>
 void reorder(std::vector<T>& column, const std::vector<Row>& order) {
   if (column.empty()) return;
-  std::vector<T> sorted(column.size());
-  for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = column[order[i]];
+  std::vector<T> sorted;
+  sorted.reserve(column.size());
+  for (const Row row : order) sorted.push_back(column[row]);
   column.swap(sorted);
 }
 
-// Sorts the columns of one kind of event together. `before(a, b)` compares rows.
+// Sorts the columns of one kind of event together, stably. `before(a, b)` compares rows. Reports are tables that are in order by themselves, one after the
+// other: what is in order already is found, and merged.
 template <class Before, class... Columns>
 void sort_rows(std::size_t rows, Before before, Columns&... columns) {
-  bool sorted = true;
-  for (Row i = 1; i < rows && sorted; ++i) sorted = !before(i, i - 1);
-  if (sorted) return;
-  std::vector<Row> order(rows);
+  std::vector<std::size_t> runs{0};  // where each begins, and the end
+  for (Row i = 1; i < rows; ++i)
+    if (before(i, i - 1)) runs.push_back(i);
+  if (runs.size() == 1) return;
+  runs.push_back(rows);
+  std::vector<Row> order(rows), merged(rows);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), before);
-  (reorder(columns, order), ...);
+  while (runs.size() > 2) {
+    std::vector<std::size_t> longer{0};
+    for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
+      const std::size_t end = runs[std::min(i + 2, runs.size() - 1)];
+      const auto at = [&](std::size_t n) { return order.begin() + static_cast<std::ptrdiff_t>(n); };
+      std::merge(at(runs[i]), at(runs[i + 1]), at(runs[i + 1]), at(end), merged.begin() + static_cast<std::ptrdiff_t>(runs[i]), before);
+      longer.push_back(end);
+    }
+    order.swap(merged), runs.swap(longer);
+  }
+  std::vector<Row>().swap(merged);
+  const std::array<std::function<void()>, sizeof...(Columns)> reordered{[&] { reorder(columns, order); }...};
+  in_parallel(reordered.size(), [&](std::size_t i, std::size_t) { reordered[i](); });
 }
 
 // Finds calls by process and correlation. Correlations are dense within a process, as a rule: then an array serves.
@@ -175,6 +193,7 @@ std::string Trace::thread_label(std::uint16_t thread) const {
 }
 
 void Trace::seal() {
+  const Timed timed("read/sort");
   const auto name = ranks(names.size(), [&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
   const auto process = ranks(processes.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(processes[a].pid, processes[a].name) < std::tie(processes[b].pid, processes[b].name); });
   const auto device = ranks(devices.size(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(devices[a].ordinal, devices[a].name) < std::tie(devices[b].ordinal, devices[b].name); });

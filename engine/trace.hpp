@@ -239,6 +239,7 @@ struct Trace {
   bool clocks_aligned = true;             ///< false: of several ranks whose clocks are not known to agree
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
+  std::int64_t environment_variables = 0; ///< of the profiled program, which the report holds; their names and values are not read
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> problems;      ///< what had to be left out on reading: said to the user, and it may void a result
 

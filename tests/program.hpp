@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -36,9 +37,19 @@ inline Ran shell(const std::string& command, const How& how = {}) {
 /// `gh-advise ARGUMENTS` (shell syntax), in the folder of the recorded reports unless `how` says otherwise.
 inline Ran advise(const std::string& arguments, const How& how = {}) { return shell("exec '" GH_PROGRAM "' " + arguments, how); }
 
-/// The same on a terminal of so many columns; what it shows is in `out`, standard error included.
+/// Whether the program was built for another machine and runs under an emulator: then it is slow, and qemu cannot tell it that a program
+/// which it starts is missing.
+#ifdef GH_EMULATED
+inline constexpr bool emulated = true;
+#else
+inline constexpr bool emulated = false;
+#endif
+
+/// The same on a terminal of so many columns; what it shows is in `out`, standard error included, but for the line that says what is being
+/// done, which comes on slow machines.
 inline Ran on_terminal(const std::string& arguments, const How& how = {}, int columns = 100) {
   Ran ran = shell("exec script -qec \"stty cols " + std::to_string(columns) + "; '" GH_PROGRAM "' " + arguments + "\" /dev/null", how);
+  ran.out = std::regex_replace(ran.out, std::regex("\r\x1b\\[K([^\r\n]* \\.\\.\\. [0-9]+ s(?=\r))?"), "");
   std::erase(ran.out, '\r');
   return ran;
 }

@@ -1,0 +1,39 @@
+// Work shared out among threads. What is computed must not depend on how many there are.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace gh {
+
+/// How many threads work at one time: as many as there are processors for the program, unless `use_threads` said otherwise.
+unsigned thread_count();
+/// 0: as many as there are processors. Call it before anything runs in parallel.
+void use_threads(unsigned count);
+
+/// Calls work(i, worker) for every i below `count`, each once, on several threads, among them the caller's. Numbers are handed out in order. `worker` is
+/// below thread_count(): a worker does one thing at a time. The first exception ends it and is thrown on.
+template <class Work>
+void in_parallel(std::size_t count, Work work) {
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure;
+  const auto run = [&](std::size_t worker) {
+    try {
+      for (std::size_t i; !failed && (i = next++) < count;) work(i, worker);
+    } catch (...) {
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t worker = 1; worker < std::min<std::size_t>(thread_count(), count); ++worker) helpers.emplace_back(run, worker);
+    run(0);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace gh

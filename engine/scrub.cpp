@@ -1,0 +1,645 @@
+#include "scrub.hpp"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+#include <sqlite3.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+
+#include "event_stream.hpp"
+#include "files.hpp"
+#include "read_report.hpp"
+#include "schema_table.hpp"
+#include "sqlite.hpp"
+#include "text.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+const toml::table& schema() {
+  static const toml::table table = schema_table("schemas/scrub.toml");
+  return table;
+}
+
+bool any_matches(const std::vector<std::string>& globs, std::string_view name) {
+  return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, name); });
+}
+
+// What has to go, by what it is.
+enum class Kind { environment, command, host, user, folder, output, count };
+constexpr const char* told[] = {"environment variables", "words of the command line", "host names", "user names", "folders", "texts of captured output"};
+constexpr const char* key_of[] = {"environment", "command", "host", "user", "folder", "output"};
+
+constexpr std::size_t least_name_bytes = 3, least_value_bytes = 8, most_value_bytes = 1 << 16;
+constexpr const char* replacement = "[removed]";
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// What is looked for in texts
+
+// Values and names that were found where they are known to stand, to be replaced wherever else they do.
+class Secrets {
+ public:
+  Secrets() : homes_(home_pattern, quiet()) {}
+
+  void add(Kind kind, std::string_view value) {
+    value = value.substr(0, most_value_bytes);
+    switch (kind) {
+      case Kind::folder:
+        // A top folder, /root or /workspace, tells nothing.
+        while (value.ends_with('/')) value.remove_suffix(1);
+        if (value.starts_with('/') && value.find('/', 1) != value.npos) folders_.emplace(value);
+        return;
+      case Kind::host:
+      case Kind::user:
+        if (value.size() >= least_name_bytes && !any_matches(common_names, value)) names_.emplace(value);
+        if (const std::size_t dot = value.find('.'); kind == Kind::host && dot != value.npos && value.find_first_not_of("0123456789.") != value.npos) add(kind, value.substr(0, dot));
+        return;
+      case Kind::command:
+        if (const std::size_t equals = value.find('='); equals != value.npos) value.remove_prefix(equals + 1);
+        // A plain word (forward, bfloat16) and a file of the program (train.py) also name what ran.
+        if (is_plain(value) || is_file_name(value)) return;
+        [[fallthrough]];
+      default:
+        if (value.size() >= least_value_bytes && value != replacement && (std::any_of(value.begin(), value.end(), is_letter) || is_number(value))) values_.emplace(value);
+    }
+  }
+
+  // "NAME=value" or NAME="value", as reports write variables.
+  void add_variable(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos) return add(Kind::environment, text);
+    const std::string_view name = text.substr(0, equals);
+    std::string_view value = text.substr(equals + 1);
+    if (value.size() >= 2 && value.starts_with('"') && value.ends_with('"')) value = value.substr(1, value.size() - 2);
+    add_variable(name, value);
+  }
+  void add_variable(std::string_view name, std::string_view value) {
+    for (const Kind kind : {Kind::host, Kind::user, Kind::folder})
+      if (any_matches(strings(toml::node_view<const toml::node>(schema())["environment"][key_of[static_cast<int>(kind)]]), name)) return add(kind, value);
+    add(Kind::environment, value);
+  }
+
+  // Names of users from the paths of home folders in any text.
+  void add_owners(std::string_view text) {
+    re2::StringPiece rest(text.data(), text.size());
+    for (std::string owner; RE2::FindAndConsume(&rest, homes_, &owner);) add(Kind::user, owner);
+  }
+
+  // After the last addition and before the first search.
+  void compile() {
+    std::string all, in_bytes;
+    const auto append = [](std::string& to, const std::string& value, bool bounded) {
+      if (!to.empty()) to += '|';
+      // Found by itself only, where it may be part of a longer word of another meaning.
+      if (bounded && is_word(value.front())) to += "\\b";
+      to += RE2::QuoteMeta(value);
+      if (bounded && is_word(value.back())) to += "\\b";
+    };
+    for (const std::string& value : values_) append(all, value, is_plain(value) || is_number(value));
+    for (const std::string& value : values_)
+      if (!is_number(value)) append(in_bytes, value, is_plain(value));
+    for (const std::string& name : names_) append(all, name, true);
+    for (const std::string& name : names_)
+      if (name.size() >= least_value_bytes) append(in_bytes, name, true);
+    std::string folders;
+    for (const std::string& folder : folders_) append(folders, folder, true);
+    all_ = compiled(all), in_bytes_ = compiled(in_bytes), folder_ = compiled(folders);
+  }
+
+  // Replaces what is found. False where nothing was.
+  bool replace_in(std::string& text) const {
+    bool changed = folder_ && RE2::GlobalReplace(&text, *folder_, ".") > 0;
+    changed = RE2::GlobalReplace(&text, homes_, "~") > 0 || changed;
+    return (all_ && RE2::GlobalReplace(&text, *all_, replacement) > 0) || changed;
+  }
+  bool stand_in(std::string_view text) const { return found(folder_, text) || RE2::PartialMatch(piece(text), homes_) || found(all_, text); }
+  // In bytes of any meaning, where a short name stands by chance.
+  bool stand_in_bytes(std::string_view bytes) const { return found(in_bytes_, bytes); }
+  std::size_t size() const { return values_.size() + names_.size() + folders_.size(); }
+  std::size_t longest() const {
+    std::size_t longest = 0;
+    for (const auto* set : {&values_, &names_, &folders_})
+      for (const std::string& value : *set) longest = std::max(longest, value.size());
+    return longest;
+  }
+
+ private:
+  // Home folders of Linux, clusters, macOS and Windows; the owner is the group.
+  static constexpr const char* home_pattern = R"((?:(?:/[\w.+-]+)*/homes?(?:/users)?(?:/[a-z])?|(?:[A-Za-z]:|\b)?/Users|[A-Za-z]:\\+Users\\+)[/]?([\w.+@-]*\w))";
+  // Accounts of systems and images, and words that are replaced by.
+  static inline const std::vector<std::string> common_names{"root", "user", "users", "home", "nobody", "local", "localhost", "removed", "public", "shared", "Public", "Shared"};
+
+  static re2::RE2::Options quiet() {
+    re2::RE2::Options options;
+    options.set_log_errors(false);
+    options.set_encoding(re2::RE2::Options::EncodingLatin1);
+    options.set_longest_match(true);
+    options.set_max_mem(256 << 20);
+    return options;
+  }
+  static std::unique_ptr<RE2> compiled(const std::string& expression) {
+    if (expression.empty()) return nullptr;
+    auto made = std::make_unique<RE2>(expression, quiet());
+    if (!made->ok()) throw Error("the report's environment is too large to be searched for");
+    return made;
+  }
+  static re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+  static bool found(const std::unique_ptr<RE2>& expression, std::string_view text) { return expression && RE2::PartialMatch(piece(text), *expression); }
+  static bool is_plain(std::string_view value) {
+    return std::all_of(value.begin(), value.end(), is_word) && (value.find_first_of("0123456789") == value.npos || value.size() < 12);
+  }
+  static bool is_file_name(std::string_view value) {
+    const std::size_t dot = value.rfind('.');
+    return value.find('/') != 0 && dot != value.npos && value.size() - dot <= 6 && std::all_of(value.begin() + static_cast<std::ptrdiff_t>(dot) + 1, value.end(), is_letter);
+  }
+  // An address or a long number; others (versions, lists of GPUs) tell nothing.
+  static bool is_number(std::string_view value) {
+    static const RE2 expression(R"(\d{8,}|\d+\.\d+\.\d+\.\d+(?::\d+)?)");
+    return RE2::FullMatch(piece(value), expression);
+  }
+
+  std::set<std::string> values_, names_, folders_;
+  RE2 homes_;
+  std::unique_ptr<RE2> all_, in_bytes_, folder_;
+};
+
+// What is being done, and the count of it.
+struct Work {
+  Secrets secrets;
+  Scrubbed result;
+  void count(Kind kind, std::int64_t n = 1) { result.removed[told[static_cast<int>(kind)]] += n; }
+};
+
+[[noreturn]] void fail_left(const fs::path& report, std::string_view where) {
+  throw Error(fmt::format("{}: some of what has to go would be left {}, so nothing was written; please report this", printable(report.string()), where));
+}
+
+// Searches the bytes of what was written, unpacked where it is packed.
+void search_bytes(const fs::path& path, const fs::path& report, const Secrets& secrets) {
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (!file) throw Error(fmt::format("{}: what was written cannot be read again", printable(report.string())));
+  constexpr std::size_t chunk = 4 << 20;
+  const std::size_t overlap = secrets.longest();
+  std::string bytes;
+  for (int got = 1; got > 0;) {
+    bytes.erase(0, bytes.size() - std::min(bytes.size(), overlap));
+    const std::size_t kept = bytes.size();
+    bytes.resize(kept + chunk);
+    got = gzread(file.get(), bytes.data() + kept, chunk);
+    if (got < 0) throw Error(fmt::format("{}: what was written cannot be read again", printable(report.string())));
+    bytes.resize(kept + static_cast<std::size_t>(got));
+    if (secrets.stand_in_bytes(bytes)) fail_left(report, "in the bytes of the file");
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Reports of Nsight Systems
+
+struct Column { std::string name, type; int key = 0; };
+struct Table {
+  std::string name;
+  std::vector<Column> columns;
+  std::vector<std::string> string_ids;  // columns that refer to StringIds
+};
+
+std::vector<Table> tables_of(const Database& db) {
+  const std::vector<std::string> known = strings(schema()["nsys"]["strings"]);
+  std::vector<Table> tables;
+  Query names(db, "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name");
+  while (names.step()) {
+    Table t{std::string(names.text(0)), {}, {}};
+    const std::string sql(names.text(1));
+    Query columns(db, "PRAGMA table_info(" + quoted_name(t.name) + ")");
+    while (columns.step()) {
+      t.columns.push_back({std::string(columns.text(1)), std::string(columns.text(2)), static_cast<int>(columns.integer(5))});
+      const std::string& column = t.columns.back().name;
+      // "nameId INTEGER NOT NULL, -- REFERENCES StringIds(id) -- Function name"
+      const bool says_so = RE2::PartialMatch(sql, "(?m)^\\s*\"?" + RE2::QuoteMeta(column) + "\"?\\s[^\\n]*REFERENCES StringIds\\b");
+      if (says_so || std::find(known.begin(), known.end(), column) != known.end()) t.string_ids.push_back(column);
+    }
+    if (!t.columns.empty()) tables.push_back(std::move(t));
+  }
+  return tables;
+}
+
+// The copy of one database. SQLite calls back for the texts.
+class SqliteScrub {
+ public:
+  SqliteScrub(const fs::path& report, const fs::path& out, Work& work) : report_(report), out_(out), work_(work), db_(report) {
+    if (!db_.has_table("StringIds")) throw Error(fmt::format("{}: is not an export of Nsight Systems; give the .sqlite file that `nsys export --type sqlite` wrote", db_.shown_path()));
+    tables_ = tables_of(db_);
+  }
+
+  void run() {
+    collect();
+    work_.secrets.compile();
+    copy();
+    search();
+  }
+
+ private:
+  using View = toml::node_view<const toml::node>;
+  static View nsys() { return View(schema())["nsys"]; }
+  static bool is_kept(const std::string& table) { return any_matches(strings(nsys()["keep"]), table); }
+
+  // Each row of a table of names and values.
+  template <class Use>
+  void each_pair(const Table& t, Use use) {
+    const auto has = [&](const char* name) { return std::any_of(t.columns.begin(), t.columns.end(), [&](const Column& c) { return c.name == name; }); };
+    if (!has("name") || !has("value")) return;
+    Query rows(db_, "SELECT name, value FROM " + quoted_name(t.name));
+    while (rows.step()) use(std::string(rows.text(0)), std::string(rows.text(1)));
+  }
+
+  void collect() {
+    std::unordered_set<std::int64_t> output;
+    for (const Table& t : tables_) {
+      if (const View names = nsys()["names"][t.name]; names)
+        each_pair(t, [&](const std::string& name, const std::string& value) {
+          for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user, Kind::folder})
+            if (any_matches(strings(names[key_of[static_cast<int>(kind)]]), name)) {
+              work_.count(kind, value.empty() ? 0 : 1);
+              kind == Kind::environment ? work_.secrets.add_variable(value) : work_.secrets.add(kind, value);
+            }
+        });
+      if (any_matches(strings(nsys()["output"]), t.name))
+        for (const std::string& column : t.string_ids) add_ids(t, column, output);
+      else if (is_kept(t.name) && t.name != "StringIds")
+        for (const std::string& column : t.string_ids) add_ids(t, column, kept_strings_);
+      else if (!is_kept(t.name) && Query(db_, "SELECT 1 FROM " + quoted_name(t.name) + " LIMIT 1").step()) work_.result.left_out.push_back(t.name);
+    }
+    for (const std::int64_t id : output) kept_strings_.erase(id);
+    work_.count(Kind::output, static_cast<std::int64_t>(output.size()));
+    // Before 2022 the environment stood among the strings, where nothing refers to it.
+    Query texts(db_, "SELECT id, value FROM StringIds");
+    while (texts.step()) {
+      const std::string_view text = texts.text(1);
+      if (kept_strings_.contains(texts.integer(0))) { work_.secrets.add_owners(text); continue; }
+      if (output.contains(texts.integer(0)) || !looks_like_variables(text)) continue;
+      for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
+        to = std::min(text.find('\0', from), text.size());
+        work_.secrets.add_variable(text.substr(from, to - from)), work_.count(Kind::environment);
+      }
+    }
+    for (const Table& t : tables_)
+      if (is_kept(t.name) && t.name != "StringIds")
+        for (const Column& c : t.columns)
+          if (c.type.find("TEXT") != c.type.npos) {
+            Query cells(db_, fmt::format("SELECT DISTINCT {0} FROM {1} WHERE {0} LIKE '%/%' OR {0} LIKE '%\\%'", quoted_name(c.name), quoted_name(t.name)));
+            while (cells.step()) work_.secrets.add_owners(cells.text(0));
+          }
+  }
+
+  static bool looks_like_variables(std::string_view text) {
+    static const RE2 expression(R"(^[A-Za-z_]\w*=)");
+    return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), expression);
+  }
+
+  void add_ids(const Table& t, const std::string& column, std::unordered_set<std::int64_t>& to) {
+    Query ids(db_, fmt::format("SELECT DISTINCT {0} FROM {1} WHERE typeof({0}) = 'integer'", quoted_name(column), quoted_name(t.name)));
+    while (ids.step()) to.insert(ids.integer(0));
+  }
+
+  // --- writing
+
+  struct Closer { void operator()(sqlite3* db) const { sqlite3_close(db); } };
+
+  [[noreturn]] void fail(sqlite3* db) const {
+    throw Error(fmt::format("{}: cannot be copied: {}", db_.shown_path(), shortened(printable(sqlite3_errmsg(db)), 200)));
+  }
+  void execute(sqlite3* db, const std::string& sql) const {
+    if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail(db);
+  }
+
+  // scrubbed(text): the text without what has to go.
+  static void scrubbed(sqlite3_context* context, int, sqlite3_value** arguments) {
+    auto& self = *static_cast<SqliteScrub*>(sqlite3_user_data(context));
+    const bool is_text = sqlite3_value_type(arguments[0]) == SQLITE_TEXT;
+    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(arguments[0]));
+    std::string text(bytes ? bytes : "", static_cast<std::size_t>(sqlite3_value_bytes(arguments[0])));
+    if (self.work_.secrets.replace_in(text)) ++self.work_.result.changed;
+    if (is_text) sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    else sqlite3_result_blob64(context, text.data(), text.size(), SQLITE_TRANSIENT);
+  }
+  static void is_kept_string(sqlite3_context* context, int, sqlite3_value** arguments) {
+    sqlite3_result_int(context, static_cast<SqliteScrub*>(sqlite3_user_data(context))->kept_strings_.contains(sqlite3_value_int64(arguments[0])));
+  }
+  // is_kept_name(table, name): of tables of names and values.
+  static void is_kept_name(sqlite3_context* context, int, sqlite3_value** arguments) {
+    const auto text = [&](int i) {
+      const auto* t = reinterpret_cast<const char*>(sqlite3_value_text(arguments[i]));
+      return std::string(t ? t : "");
+    };
+    sqlite3_result_int(context, any_matches(strings(nsys()["names"][text(0)]["keep"]), text(1)));
+  }
+
+  // A connection to the new file, with the report beside it as "report".
+  std::unique_ptr<sqlite3, Closer> open_new() {
+    sqlite3* opened = nullptr;
+    const int rc = sqlite3_open_v2(out_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+    std::unique_ptr<sqlite3, Closer> db(opened);
+    if (rc != SQLITE_OK) fail(opened);
+    sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 1);
+    sqlite3_progress_handler(opened, 10'000, [](void* budget) -> int { return --*static_cast<std::int64_t*>(budget) < 0; }, &budget_);
+    constexpr int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+    sqlite3_create_function(opened, "scrubbed", 1, flags, this, scrubbed, nullptr, nullptr);
+    sqlite3_create_function(opened, "is_kept_string", 1, flags, this, is_kept_string, nullptr, nullptr);
+    sqlite3_create_function(opened, "is_kept_name", 2, flags, this, is_kept_name, nullptr, nullptr);
+    // The file is no one else's yet, and put in place when it is whole: no journal.
+    execute(opened, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA encoding = 'UTF-8'");
+    sqlite3_stmt* attach = nullptr;
+    sqlite3_prepare_v2(opened, "ATTACH ?1 AS report", -1, &attach, nullptr);
+    const std::string uri = immutable_uri(report_);
+    sqlite3_bind_text(attach, 1, uri.c_str(), -1, SQLITE_TRANSIENT);
+    const int attached = sqlite3_step(attach);
+    sqlite3_finalize(attach);
+    if (attached != SQLITE_DONE) fail(opened);
+    return db;
+  }
+
+  void copy() {
+    const auto db = open_new();
+    execute(db.get(), "BEGIN");
+    for (const Table& t : tables_) {
+      if (!is_kept(t.name)) continue;
+      budget_ = 1000 + db_.size_bytes() / 10'000 * 64;  // several times what a report takes; pages that lead in circles end there
+      std::string definition, wanted;
+      std::vector<std::string> key;
+      for (const Column& c : t.columns) {
+        definition += fmt::format("{}{} {}", definition.empty() ? "" : ", ", quoted_name(c.name), plain_type(c.type));
+        if (c.key > 0) key.push_back(quoted_name(c.name));
+        wanted += fmt::format("{}{}", wanted.empty() ? "" : ", ", value_of(t, c));
+      }
+      if (!key.empty()) definition += fmt::format(", PRIMARY KEY ({})", fmt::join(key, ", "));
+      execute(db.get(), fmt::format("CREATE TABLE main.{} ({})", quoted_name(t.name), definition));
+      std::string sql = fmt::format("INSERT INTO main.{0} SELECT {1} FROM report.{0}", quoted_name(t.name), wanted);
+      if (nsys()["names"][t.name]) sql += fmt::format(" WHERE is_kept_name('{}', name)", t.name);
+      execute(db.get(), sql);
+    }
+    execute(db.get(), "COMMIT");
+  }
+
+  // INTEGER PRIMARY KEY is more than a type: it is the row's number.
+  static std::string plain_type(const std::string& type) {
+    for (const char* known : {"INTEGER", "REAL", "TEXT", "BLOB"})
+      if (type == known) return type;
+    return "";
+  }
+
+  std::string value_of(const Table& t, const Column& c) const {
+    const std::string name = quoted_name(c.name);
+    if (any_matches(strings(nsys()["columns_out"]), c.name)) return "''";
+    const std::string text = fmt::format("CASE WHEN typeof({0}) IN ('text', 'blob') THEN scrubbed({0}) ELSE {0} END", name);
+    if (t.name == "StringIds" && c.name == "value") return fmt::format("CASE WHEN is_kept_string(id) THEN {} ELSE '' END", text);
+    // Arguments may follow the name of a process.
+    if (t.name == "PROCESSES" && c.name == "name") return fmt::format("CASE WHEN typeof(name) = 'text' THEN scrubbed(substr(name, 1, instr(name || ' ', ' ') - 1)) ELSE {} END", text);
+    return text;
+  }
+
+  // --- proving
+
+  void search() {
+    const Database made(out_);
+    for (const Table& t : tables_of(made)) {
+      std::string any;
+      for (const Column& c : t.columns) any += fmt::format("{}typeof({}) IN ('text', 'blob')", any.empty() ? "" : " OR ", quoted_name(c.name));
+      Query rows(made, fmt::format("SELECT * FROM {} WHERE {}", quoted_name(t.name), any));
+      while (rows.step())
+        for (int c = 0; c < static_cast<int>(t.columns.size()); ++c)
+          if (rows.is_text(c) && work_.secrets.stand_in(rows.text(c))) fail_left(report_, "in table " + printable(t.name));
+    }
+    search_bytes(out_, report_, work_.secrets);
+  }
+
+  fs::path report_, out_;
+  Work& work_;
+  Database db_;
+  std::vector<Table> tables_;
+  std::unordered_set<std::int64_t> kept_strings_;
+  std::int64_t budget_ = 0;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Traces of the PyTorch profiler
+
+using Json = nlohmann::ordered_json;
+
+// Calls `use` for what stands below keys, however deep, that say that it is of a kind.
+template <class Value, class Use>
+void each_secret(const Value& json, Use use) {
+  if (!json.is_structured()) return;
+  for (const auto& [key, value] : json.items()) {
+    bool known = false;
+    for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user})
+      if (json.is_object() && any_matches(strings(toml::node_view<const toml::node>(schema())["torch"][key_of[static_cast<int>(kind)]]), key)) use(kind, value), known = true;
+    if (!known) each_secret(value, use);
+  }
+}
+
+// Calls `use(text)` for each string in JSON text, as it is meant, and puts in what that returns in its place, if anything.
+template <class Use>
+std::string with_strings(std::string_view json, Use use) {
+  std::string out;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t open = std::min(json.find('"', at), json.size());
+    out += json.substr(at, open - at);
+    if (open == json.size()) break;
+    std::size_t close = open + 1;
+    bool escaped = false;
+    while (close < json.size() && json[close] != '"') escaped = escaped || json[close] == '\\', close += json[close] == '\\' ? 2 : 1;
+    close = std::min(close + 1, json.size());
+    const std::string_view literal = json.substr(open, close - open);
+    std::string text(literal.substr(1, literal.size() > 1 ? literal.size() - 2 : 0));
+    if (escaped)
+      if (const Json parsed = Json::parse(literal, nullptr, false); parsed.is_string()) text = parsed.get<std::string>();
+    if (const auto instead = use(text)) out += Json(*instead).dump(-1, ' ', false, Json::error_handler_t::replace);
+    else out += literal;
+    at = close;
+  }
+  return out;
+}
+
+class TorchScrub {
+ public:
+  TorchScrub(const fs::path& report, NewFile& out, bool packed, Work& work) : report_(report), out_(out), packed_(packed), work_(work) {}
+
+  void run() {
+    collect();
+    work_.secrets.compile();
+    write();
+    search();
+  }
+
+ private:
+  void collect() {
+    EventStream events(report_);
+    for (std::string_view event; events.next(event);) {
+      if (event.find('\\') == event.npos) work_.secrets.add_owners(event);
+      else with_strings(event, [&](const std::string& text) { work_.secrets.add_owners(text); return std::optional<std::string>(); });
+    }
+    if (!events.has_events()) throw Error(fmt::format("{}: is JSON without traceEvents; give what torch.profiler's export_chrome_trace wrote", printable(report_.string())));
+    bare_ = events.head().empty();
+    const Json head = bare_ ? Json::object() : Json::parse(events.head(), nullptr, false);
+    if (!head.is_object()) throw Error(fmt::format("{}: what stands beside its events is no JSON; copy or record it again", printable(report_.string())));
+    each_secret(head, [&](Kind kind, const Json& value) { add(kind, "", value); });
+    const std::vector<std::string> keep = strings(schema()["torch"]["keep"]);
+    for (const auto& [key, value] : head.items())
+      if (!any_matches(keep, key)) work_.result.left_out.push_back(key);
+      else if (key != "traceEvents") head_[key] = value;
+    with_strings(head_.dump(-1, ' ', false, Json::error_handler_t::replace), [&](const std::string& text) { work_.secrets.add_owners(text); return std::optional<std::string>(); });
+  }
+
+  void add(Kind kind, const std::string& name, const Json& value) {
+    if (value.is_structured()) {
+      for (const auto& [key, element] : value.items()) add(kind, value.is_object() ? key : "", element);
+    } else if (value.is_string()) {
+      const auto text = value.get<std::string>();
+      work_.count(kind);
+      if (kind == Kind::environment) name.empty() ? work_.secrets.add_variable(text) : work_.secrets.add_variable(name, text);
+      else work_.secrets.add(kind, text);
+    }
+  }
+
+  std::string scrubbed(std::string_view json) {
+    return with_strings(json, [&](std::string text) -> std::optional<std::string> {
+      if (!work_.secrets.replace_in(text)) return std::nullopt;
+      ++work_.result.changed;
+      return text;
+    });
+  }
+  // Whether any string may hold what has to go, told from the text at once.
+  bool is_clean(std::string_view json) const { return json.find('\\') == json.npos && !work_.secrets.stand_in(json); }
+
+  void write() {
+    Packer to(out_, packed_);
+    if (!bare_) {
+      std::string head = scrubbed(head_.dump(1, ' ', false, Json::error_handler_t::replace));
+      head.resize(head.rfind('}'));
+      while (!head.empty() && (head.back() == '\n' || head.back() == ' ')) head.pop_back();
+      to.write(head + (head_.empty() ? "" : ",") + "\n\"traceEvents\": ");
+    }
+    EventStream events(report_);
+    const char* before = "[\n";
+    for (std::string_view event; events.next(event); before = ",\n") to.write(before), to.write(is_clean(event) ? std::string(event) : scrubbed(event));
+    if (*before == '[') to.write("[");
+    to.write(bare_ ? "\n]\n" : "\n]\n}\n");
+    to.finish();
+  }
+
+  void search() {
+    const auto check = [&](std::string_view json, const char* where) {
+      with_strings(json, [&](const std::string& text) {
+        if (work_.secrets.stand_in(text)) fail_left(report_, where);
+        return std::optional<std::string>();
+      });
+    };
+    EventStream events(out_.path());
+    for (std::string_view event; events.next(event);)
+      if (!is_clean(event)) check(event, "in an event");
+    check(events.head(), "beside the events");
+    search_bytes(out_.path(), report_, work_.secrets);
+  }
+
+  // Into the file as it is, or packed with gzip.
+  class Packer {
+   public:
+    Packer(NewFile& file, bool packed) : file_(file), packed_(packed) {
+      if (packed_ && deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw Error("zlib cannot be set up");
+    }
+    ~Packer() {
+      if (packed_) deflateEnd(&stream_);
+    }
+    Packer(const Packer&) = delete;
+    Packer& operator=(const Packer&) = delete;
+    void write(std::string_view text) {
+      buffer_ += text;
+      if (buffer_.size() > chunk) flush(Z_NO_FLUSH);
+    }
+    void finish() { flush(Z_FINISH); }
+
+   private:
+    static constexpr std::size_t chunk = 1 << 20;
+    void flush(int how) {
+      if (!packed_) file_.write(buffer_);
+      else {
+        std::string out(chunk, '\0');
+        stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data()), stream_.avail_in = static_cast<uInt>(buffer_.size());
+        do {
+          stream_.next_out = reinterpret_cast<Bytef*>(out.data()), stream_.avail_out = static_cast<uInt>(out.size());
+          deflate(&stream_, how);
+          file_.write(std::string_view(out).substr(0, out.size() - stream_.avail_out));
+        } while (stream_.avail_out == 0);
+      }
+      buffer_.clear();
+    }
+    NewFile& file_;
+    bool packed_;
+    z_stream stream_{};
+    std::string buffer_;
+  };
+
+  fs::path report_;
+  NewFile& out_;
+  bool packed_, bare_ = false;
+  Json head_ = Json::object();
+  Work& work_;
+};
+
+}  // namespace
+
+Scrubbed scrub(const fs::path& report, const fs::path& out) {
+  std::error_code ec;
+  if (fs::exists(out, ec) && fs::equivalent(report, out, ec)) throw Error(fmt::format("{}: is what is read; name another file", printable(out.string())));
+  if (fs::exists(out, ec) && !fs::is_regular_file(out, ec)) throw Error(fmt::format("{}: is no file; name one", printable(out.string())));
+  NewFile file(out);
+  Work work;
+  if (is_torch_trace(report)) TorchScrub(report, file, out.extension() == ".gz", work).run();
+  else SqliteScrub(report, file.path(), work).run();
+  work.result.searched_for = work.secrets.size();
+  work.result.bytes = fs::file_size(file.path(), ec);
+  file.commit();
+  return work.result;
+}
+
+std::int64_t environment_variables(const Database& db) {
+  std::int64_t count = 0;
+  try {
+    for (const auto& [table, names] : *schema()["nsys"]["names"].as_table()) {
+      const std::vector<std::string> globs = strings(toml::node_view<const toml::node>(names)["environment"]);
+      if (globs.empty() || !db.has_table(table.str())) continue;
+      const std::vector<std::string> columns = db.columns(table.str());
+      if (std::find(columns.begin(), columns.end(), "name") == columns.end()) continue;
+      Query rows(db, fmt::format("SELECT name FROM {}", quoted_name(table.str())));
+      while (rows.step()) count += any_matches(globs, rows.text(0));
+    }
+    // Before 2022 it stood among the first strings.
+    if (count == 0 && db.has_table("StringIds")) {
+      Query texts(db, "SELECT count(*) FROM StringIds WHERE id < 1000 AND value GLOB 'PATH=*'");
+      if (texts.step()) count = texts.integer(0);
+    }
+  } catch (const Error&) {
+    // Whoever reads the rest says so.
+  }
+  return count;
+}
+
+std::int64_t environment_variables_beside_events(const nlohmann::json& head) {
+  std::int64_t count = 0;
+  each_secret(head, [&](Kind kind, const nlohmann::json& value) { count += kind == Kind::environment ? static_cast<std::int64_t>(value.is_structured() ? value.size() : 1) : 0; });
+  return count;
+}
+
+}  // namespace gh
