@@ -238,13 +238,13 @@ void add_lateness(const std::vector<Member>& members, Fleet& fleet) {
       if (const std::size_t all = matched[group.members[m]]; all > 0) r.last_fraction = static_cast<double>(last_count[group.members[m]]) / static_cast<double>(all);
     }
   }
-  const bool any = std::any_of(members.begin(), members.end(), [](const Member& m) { return !m.rank->collectives.first.empty(); });
+  fleet.collectives = std::any_of(members.begin(), members.end(), [](const Member& m) { return !m.rank->collectives.first.empty(); });
   const auto aligned = static_cast<std::size_t>(std::count_if(fleet.ranks.begin(), fleet.ranks.end(), [](const FleetRank& r) { return r.group >= 0; }));
   if (fleet.ranks.size() < 2) fleet.clocks = "there is one rank only, so nobody waits for another";
-  else if (!any) fleet.clocks = "no rank ran a collective, so nothing tells how the clocks of the reports belong together; nobody waits for another";
+  else if (!fleet.collectives) fleet.clocks = "no report shows a collective, in which ranks would wait for each other and by which their clocks could be aligned";
   else if (aligned == 0) fleet.clocks = "the ranks' collectives could not be matched, so times of different reports cannot be compared and who comes late does not show";
   else {
-    fleet.clocks = fmt::format("the clocks of {} of {} reports' ranks were aligned by the ends of their collectives, which no rank leaves much before another", aligned, fleet.ranks.size());
+    fleet.clocks = fmt::format("the clocks of {} of {} ranks were aligned by the ends of their collectives, which no rank leaves much before another", aligned, fleet.ranks.size());
     if (groups.size() > 1) fleet.clocks += fmt::format("; they fall into {} groups that share no collectives, and are told apart only within each", groups.size());
   }
 }
@@ -308,8 +308,8 @@ void add_stragglers(const Rule* late, Fleet& fleet) {
     fleet.nodes.push_back(std::move(n));
   }
 
+  if (!late || !fleet.collectives) return;  // without collectives it stands as the ranks' own reports have it
   RuleOutcome& outcome = fleet.rules[late_rule];
-  if (!late) { fleet.rules.erase(late_rule); return; }
   outcome.state = fleet.groups > 0 ? RuleOutcome::State::looked : RuleOutcome::State::not_checked;
   outcome.reason = fleet.groups > 0 ? "" : fleet.clocks;
   const bool turns = stragglers.empty() && fleet.waited_ns >= warning_at * fleet.step_ns;

@@ -62,6 +62,7 @@ struct Fleet {
   double waited_ns = 0;                  ///< a step: the middle rank waits for the last one
   std::vector<std::int64_t> stragglers;  ///< ranks, the latest first
   std::vector<FleetNode> nodes;          ///< in order of name
+  bool collectives = false;              ///< whether any rank ran one
   std::size_t groups = 0;                ///< of ranks whose collectives match
   std::string clocks;                    ///< how times of different reports were aligned, or why not
   std::vector<FleetFinding> findings;    ///< the best fix first
@@ -85,9 +86,10 @@ Fleet make_fleet(std::vector<Digest> digests, const Rule* late, const std::vecto
 /// "0-7, 12": ranks in words, at most `most` runs of them.
 std::string ranks_text(std::vector<std::int64_t> ranks, std::size_t most = 8);
 
-/// "17 of 20 ranks on 3 nodes", and what the job's step is.
+/// "17 of 20 ranks on 3 nodes", what the job's step is, and what ranks wait for each other, as sentences.
 std::string fleet_count_text(const Fleet& fleet);
 std::string fleet_step_text(const Fleet& fleet);
+std::string fleet_waits_text(const Fleet& fleet);
 
 std::string render_fleet_text(const Fleet& fleet, const TextStyle& style);
 /// As JSON (schemas/fleet.schema.json). `errors`: digests that could not be read.

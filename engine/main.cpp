@@ -429,7 +429,7 @@ int fleet(const Options& o) {
 // Waits for the jobs of a folder, with a line on a terminal that says how far they are.
 SlurmStatus wait_for(const SlurmOptions& slurm) {
   const bool terminal = isatty(STDERR_FILENO);
-  for (;; std::this_thread::sleep_for(std::chrono::seconds(2))) {
+  for (;; std::this_thread::sleep_for(std::chrono::seconds(3))) {
     const SlurmStatus status = slurm_status(slurm);
     if (terminal) {
       const std::string text = render_slurm_status(status);
@@ -443,7 +443,7 @@ SlurmStatus wait_for(const SlurmOptions& slurm) {
 }
 
 int slurm(const Options& o) {
-  SlurmOptions slurm{o.directory, o.work, o.program, o.container, o.partition, o.tasks, o.sbatch, {}, {}, {"json", "html"}};
+  SlurmOptions slurm{o.directory, o.work, o.program, o.container, o.partition, o.tasks, o.sbatch, {}, {}, {}, {"json", "html"}};
   if (slurm.program.empty()) slurm.program = slurm.container.empty() ? std::filesystem::read_symlink("/proc/self/exe").string() : "gh-advise";
   if (!o.status) {
     const Setup setup(o);
@@ -453,8 +453,9 @@ int slurm(const Options& o) {
         for (std::vector<std::string>* arguments : {&slurm.digest_arguments, &slurm.fleet_arguments}) arguments->push_back(fmt::format("{}={}", option, v));
     };
     const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
-    if (!setup.config_path.empty()) pass("--config", {absolute(setup.config_path)});
-    for (const std::string& folder : o.rule_directories) pass("--rules", {absolute(folder)});
+    if (!setup.config_path.empty()) pass("--config", {absolute(setup.config_path)}), slurm.binds.push_back(std::filesystem::absolute(setup.config_path).parent_path());
+    for (const std::filesystem::path& folder : setup.config.rule_directories) slurm.binds.push_back(std::filesystem::absolute(folder));
+    for (const std::string& folder : o.rule_directories) pass("--rules", {absolute(folder)}), slurm.binds.push_back(std::filesystem::absolute(folder));
     pass("--select", o.select), pass("--ignore", o.ignore);
     if (o.nsys != "nsys") slurm.digest_arguments.push_back("--nsys=" + o.nsys);
     const SlurmJobs jobs = slurm_jobs(slurm, slurm_max_array_size());

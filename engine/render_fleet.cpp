@@ -34,6 +34,11 @@ std::string fleet_step_text(const Fleet& fleet) {
   return fmt::format("The job's step takes {}; rank {}{} sets the pace: it takes {} without waiting for others", duration(fleet.step_ns), slowest.rank, node_text(slowest), duration(slowest.step_ns - slowest.wait_ns));
 }
 
+std::string fleet_waits_text(const Fleet& fleet) {
+  if (fleet.groups > 0) return fmt::format("The middle rank waits {} of each step for the last one in collectives ({}); {}.", duration(fleet.waited_ns), percent(fleet.waited_ns / fleet.step_ns), fleet.clocks);
+  return fmt::format("{}{}.", fleet.collectives ? "Not known: " : "Nobody for anybody, as far as the reports show: ", fleet.clocks);
+}
+
 std::string render_fleet_text(const Fleet& fleet, const TextStyle& style) {
   const Paint paint(style);
   std::string out = paint.bold(fleet_count_text(fleet)) + '\n' + wrapped(fleet_step_text(fleet) + ".", style.width, 2) + '\n';
@@ -52,20 +57,17 @@ std::string render_fleet_text(const Fleet& fleet, const TextStyle& style) {
   if (small > 0) out += fmt::format("  {} more, below 0.5 % on each rank\n", small);
 
   out += '\n' + paint.bold("Who waits for whom") + '\n';
-  if (fleet.groups == 0) out += "  " + wrapped(fmt::format("Not known: {}.", fleet.clocks), style.width, 2) + '\n';
-  else {
-    out += "  " + wrapped(fmt::format("The middle rank waits {} of each step for the last one in collectives ({}); {}.", duration(fleet.waited_ns), percent(fleet.waited_ns / fleet.step_ns), fleet.clocks), style.width, 2) + '\n';
-    constexpr std::size_t most_shown = 8;
-    std::size_t shown = 0, shown_nodes = 0;
-    for (const std::int64_t r : fleet.stragglers) {
-      if (++shown > most_shown) { out += fmt::format("  and {} more\n", fleet.stragglers.size() - most_shown); break; }
-      const FleetRank& rank = rank_of(fleet, r);
-      out += "  " + wrapped(fmt::format("rank {}{}: {} late a step, last in {} of the collectives", r, node_text(rank), duration(rank.late_ns), percent(rank.last_fraction)), style.width, 4) + '\n';
-    }
-    // Nodes say more than ranks where several of their ranks are late.
-    for (const FleetNode& n : fleet.nodes)
-      if (n.late > 1 && shown_nodes++ < most_shown) out += "  " + wrapped(fmt::format("node {}: {} of its {} ranks come late", n.node, n.late, n.ranks), style.width, 4) + '\n';
+  out += "  " + wrapped(fleet_waits_text(fleet), style.width, 2) + '\n';
+  constexpr std::size_t most_shown = 8;
+  std::size_t shown = 0, shown_nodes = 0;
+  for (const std::int64_t r : fleet.stragglers) {
+    if (++shown > most_shown) { out += fmt::format("  and {} more\n", fleet.stragglers.size() - most_shown); break; }
+    const FleetRank& rank = rank_of(fleet, r);
+    out += "  " + wrapped(fmt::format("rank {}{}: {} late a step, last in {} of the collectives", r, node_text(rank), duration(rank.late_ns), percent(rank.last_fraction)), style.width, 4) + '\n';
   }
+  // Nodes say more than ranks where several of their ranks are late.
+  for (const FleetNode& n : fleet.nodes)
+    if (n.late > 1 && shown_nodes++ < most_shown) out += "  " + wrapped(fmt::format("node {}: {} of its {} ranks come late", n.node, n.late, n.ranks), style.width, 4) + '\n';
 
   if (!fleet.plan.empty()) {
     std::string line = duration(fleet.step_ns) + " now";

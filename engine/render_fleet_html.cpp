@@ -88,7 +88,7 @@ std::string account_part(const Fleet& fleet) {
 }
 
 std::string waits_part(const Fleet& fleet) {
-  std::string out = element("p", fleet.groups > 0 ? fmt::format("The middle rank waits {} of each step for the last one in collectives ({}); {}.", duration(fleet.waited_ns), percent(fleet.waited_ns / fleet.step_ns), fleet.clocks) : fmt::format("Not known: {}.", fleet.clocks));
+  std::string out = element("p", fleet_waits_text(fleet));
   HtmlTable late("Ranks that come late", {{"Rank", true}, {"Node"}, {"Late a step", true}, {"Last in", true}, {"Late, of the step"}});
   for (std::size_t i = 0; i < fleet.stragglers.size() && i < most_rows; ++i) {
     const FleetRank& r = *std::find_if(fleet.ranks.begin(), fleet.ranks.end(), [&](const FleetRank& one) { return one.rank == fleet.stragglers[i]; });

@@ -110,12 +110,20 @@ std::string words_text(const std::vector<std::string>& words) {
   return text;
 }
 
+// What a container has to see of the file system.
+std::vector<fs::path> bound(const SlurmOptions& o) {
+  std::vector<fs::path> paths{fs::weakly_canonical(o.folder), work_of(o)};
+  paths.insert(paths.end(), o.binds.begin(), o.binds.end());
+  return paths;
+}
+
 // How the scripts call the program: as a shell function, so that quoting happens in one place.
 std::string program_function(const SlurmOptions& o) {
   if (o.container.empty()) return fmt::format("gh_advise() {{ {} \"$@\"; }}\n", shell_word(o.program));
-  const fs::path folder = fs::canonical(o.folder), work = work_of(o);
+  std::string binds;
+  for (const fs::path& path : bound(o)) binds += " --bind " + shell_word(path.string());
   return fmt::format("runtime=$(command -v apptainer || command -v singularity) || {{ echo 'neither apptainer nor singularity is on the PATH' >&2; exit 1; }}\n"
-                     "gh_advise() {{ \"$runtime\" exec --bind {} --bind {} {} {} \"$@\"; }}\n", shell_word(folder.string()), shell_word(work.string()), shell_word(o.container), shell_word(o.program));
+                     "gh_advise() {{ \"$runtime\" exec{} {} {} \"$@\"; }}\n", binds, shell_word(o.container), shell_word(o.program));
 }
 
 std::vector<std::string> sbatch_words(const SlurmOptions& o, const std::vector<std::string>& own, const std::vector<std::string>& script) {
@@ -217,7 +225,7 @@ SlurmJobs slurm_jobs(const SlurmOptions& o, std::int64_t max_array_size) {
   const fs::path work = work_of(o);
   if (o.tasks < 0) throw Error("--ntasks: give a number of tasks, at least 1");
   if (!o.container.empty())
-    for (const fs::path& path : {fs::weakly_canonical(o.folder), work})
+    for (const fs::path& path : bound(o))
       if (path.string().find_first_of(",:") != std::string::npos) throw Error(fmt::format("{}: holds a comma or a colon, which --bind of Apptainer cannot take; move it, or name another with --work", printable(path.string())));
   jobs.reports = reports_in(o.folder, work);
   for (const SlurmReport& r : jobs.reports) {
@@ -295,6 +303,8 @@ std::string submit_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
   for (const fs::path& path : stale) fs::remove(path, ec);
   write_file(work / "reports", listed(jobs.reports), "--work"), write_file(work / "todo", listed(jobs.todo), "--work");
   write_file(work / "digest.sh", jobs.digest_script, "--work"), write_file(work / "merge.sh", jobs.merge_script, "--work");
+
+  fs::remove(work / "jobs.json", ec);  // from here on it would speak of other reports
 
   std::vector<std::string> ids;
   const auto submit = [&](const std::vector<std::string>& words) {

@@ -21,6 +21,7 @@ struct SlurmOptions {
   std::int64_t tasks = 0;               ///< among which the reports are divided; 0 for one each, as far as the cluster allows
   std::vector<std::string> sbatch;      ///< further options of sbatch, for both jobs
   std::vector<std::string> digest_arguments, fleet_arguments;  ///< of `gh-advise digest` and `fleet`
+  std::vector<std::filesystem::path> binds;  ///< folders that a container needs besides: of the configuration and its rules
   std::vector<std::string> results;     ///< formats of the result beside text, "json"
 };
 

@@ -96,6 +96,7 @@ expect "$out" "failed: run6.sqlite: $job/run6.sqlite: "
 expect "$out" ", on n"
 expect "$out" "result: $job/gh-advise/fleet.txt"
 expect "$(cat "$job/gh-advise/fleet.txt")" "12 ranks"
+grep -q "<title>gh-advise: 12 ranks</title>" "$job/gh-advise/fleet.html" || fail "there is no page"
 expect "$(cat "$job"/gh-advise/logs/fleet-*.log)" "failed: run6.sqlite"
 [ "$(find "$state" -name oops)" = "" ] || fail "a name was run as a command"
 
