@@ -15,7 +15,7 @@ namespace {
 using Cell = HtmlTable::Cell;
 
 constexpr std::size_t most_columns = 320;  // of the map: with its rows some thousands of cells, half a megabyte at worst
-constexpr std::size_t most_findings = 40, most_rows = 256;
+constexpr std::size_t most_findings = 40, most_rows = 256, most_late = 32;
 
 // Shades of the map: a cell has the darkest of which its share of the job's step reaches the limit.
 constexpr std::array<double, 7> limits{0.005, 0.01, 0.02, 0.05, 0.10, 0.20, 0.50};
@@ -39,6 +39,8 @@ std::string heat_map(const Fleet& fleet) {
     const std::size_t c = causes[row];
     const double y = top + row_height * static_cast<double>(row), usual = static_cast<double>(fleet.account[c].middle);
     out += fmt::format("<text x={} y={:.0f} text-anchor=end>{}</text>", left - 6, y + 14, escaped(shortened(cause_label(fleet.causes[c]), 32)));
+    // A pattern, which tells idle time from other elsewhere, would not show in a narrow cell; here each row has its name.
+    const std::string colour = fleet.causes[c].starts_with("idle.") ? "style=\"fill:var(--idle)\"" : fmt::format("class=\"{}\"", name_of(activity_of(fleet.causes[c])));
     struct Column { const FleetRank* rank; std::size_t shade; };
     std::vector<Column> cells;
     for (std::size_t i = 0; i < n; i += each) {
@@ -54,7 +56,7 @@ std::string heat_map(const Fleet& fleet) {
         const FleetRank &a = *cells[i].rank, &b = *cells[j - 1].rank;
         const std::string who = &a == &b ? fmt::format("rank {}{}", a.rank, a.node.empty() ? "" : " on " + a.node) : fmt::format("ranks {} to {}", a.rank, b.rank);
         const std::string time = duration(least) == duration(most) ? duration(most) : fmt::format("{} to {}", duration(least), duration(most));
-        out += fmt::format("<rect class=\"{}\" x={:.2f} y={:.0f} width={:.2f} height={} fill-opacity={}><title>{}</title></rect>", name_of(activity_of(fleet.causes[c])), left + width * static_cast<double>(i), y + 1, std::max(width * static_cast<double>(j - i), 0.5), row_height - 2,
+        out += fmt::format("<rect {} x={:.2f} y={:.0f} width={:.2f} height={} fill-opacity={}><title>{}</title></rect>", colour, left + width * static_cast<double>(i), y + 1, std::max(width * static_cast<double>(j - i), 0.5), row_height - 2,
                            shades[cells[i].shade - 1], escaped(fmt::format("{}: {}, {} a step", who, cause_label(fleet.causes[c]), time)));
       }
       i = j;
@@ -89,14 +91,15 @@ std::string account_part(const Fleet& fleet) {
 
 std::string waits_part(const Fleet& fleet) {
   std::string out = element("p", fleet_waits_text(fleet));
-  HtmlTable late("Ranks that come late", {{"Rank", true}, {"Node"}, {"Late a step", true}, {"Last in", true}, {"Late, of the step"}});
-  for (std::size_t i = 0; i < fleet.stragglers.size() && i < most_rows; ++i) {
+  const std::size_t shown = std::min(fleet.stragglers.size(), most_late);
+  HtmlTable late(shown < fleet.stragglers.size() ? fmt::format("The latest {} of {} ranks that come late; all are in the JSON", shown, fleet.stragglers.size()) : "Ranks that come late", {{"Rank", true}, {"Node"}, {"Late a step", true}, {"Last in", true}, {"Late, of the step"}});
+  for (std::size_t i = 0; i < shown; ++i) {
     const FleetRank& r = *std::find_if(fleet.ranks.begin(), fleet.ranks.end(), [&](const FleetRank& one) { return one.rank == fleet.stragglers[i]; });
     late.row({Cell(std::to_string(r.rank), static_cast<double>(r.rank)), r.node, Cell(duration(r.late_ns), r.late_ns), Cell(percent(r.last_fraction), r.last_fraction), Cell::raw(plain_bar(r.late_ns / fleet.step_ns, "idle-other"))});
   }
-  HtmlTable nodes("Nodes with late ranks", {{"Node"}, {"Ranks", true}, {"Late", true}, {"Its middle rank's lateness", true}});
+  HtmlTable nodes("Nodes of which several ranks come late", {{"Node"}, {"Ranks", true}, {"Late", true}, {"Its middle rank's lateness", true}});
   for (const FleetNode& n : fleet.nodes)
-    if (n.late > 0) nodes.row({n.node, Cell(std::to_string(n.ranks), static_cast<double>(n.ranks)), Cell(std::to_string(n.late), static_cast<double>(n.late)), Cell(duration(n.late_ns), n.late_ns)});
+    if (n.late > 1) nodes.row({n.node, Cell(std::to_string(n.ranks), static_cast<double>(n.ranks)), Cell(std::to_string(n.late), static_cast<double>(n.late)), Cell(duration(n.late_ns), n.late_ns)});
   return out + late.html() + nodes.html();
 }
 
