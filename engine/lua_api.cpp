@@ -312,7 +312,7 @@ class Filter {
     } else if (kind_ == Kind::ops && field == Field::direction) {
       push_back(column_test(c.a.trace.ops.copy, static_cast<std::size_t>(CopyKind::other) + 1, [&](std::size_t k) { return any(name_of(static_cast<CopyKind>(k))); }));
     } else if (const std::vector<std::uint16_t>* threads = kind_ == Kind::calls ? &c.a.trace.calls.thread : kind_ == Kind::ranges ? &c.a.trace.ranges.thread : kind_ == Kind::os_calls ? &c.a.trace.os_calls.thread : nullptr; threads && field == Field::thread) {
-      push_back(column_test(*threads, c.a.trace.threads.size(), [&](std::size_t t) { return any(thread_text(c, static_cast<std::uint16_t>(t))); }));
+      push_back(column_test(*threads, c.a.trace.threads.size(), [&](std::size_t t) { return any(c.a.trace.thread_label(static_cast<std::uint16_t>(t))); }));
     } else {
       push_back(text_test(field, globs));
     }
