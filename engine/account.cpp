@@ -395,7 +395,7 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
       for (Idle& idle : d.idle)
         if (idle.by_upload) idle.cause = IdleCause::unknown, idle.inferred = idle.by_upload = false;
     StepSums idle_sums(device.steps, d.step_ns);
-    for (const Idle& idle : d.idle) idle_sums.add(idle.span, first_idle + static_cast<std::size_t>(idle.cause));
+    for (const Idle& idle : d.idle) idle_sums.add(idle.span, first_idle + static_cast<std::size_t>(idle.cause)), account.idle_causes.push_back(idle.cause);
   }
   return account;
 }

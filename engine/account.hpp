@@ -17,13 +17,13 @@ const char* name_of(IdleCause);
 /// A stretch in which a device did nothing, with one cause. A pause of the GPU falls into several where the host did several things.
 struct Idle {
   Span span;
-  IdleCause cause = IdleCause::unknown;
-  bool inferred = false;           ///< input: no range says so, the way the host spent the time does
-  bool by_upload = false;          ///< input: only that data went up after the pause speaks for it
   Row previous = no_row, next = no_row;  ///< the operations around the pause
-  std::uint16_t thread = no_index; ///< that launched `next`
   Row call = no_row;               ///< sync, allocation, compilation: the call in which the thread was
-  bool drained = false;            ///< the thread had let the GPU run dry by waiting for it, and has not got ahead of it again since
+  std::uint16_t thread = no_index; ///< that launched `next`
+  IdleCause cause = IdleCause::unknown;
+  bool inferred : 1 = false;       ///< input: no range says so, the way the host spent the time does
+  bool by_upload : 1 = false;      ///< input: only that data went up after the pause speaks for it
+  bool drained : 1 = false;        ///< the thread had let the GPU run dry by waiting for it, and has not got ahead of it again since
 };
 
 /// The account of one device.
@@ -44,6 +44,7 @@ struct DeviceAccount {
 struct Account {
   std::vector<std::string> causes;
   std::vector<DeviceAccount> devices;       ///< parallel to the DeviceSteps they were made of
+  std::vector<IdleCause> idle_causes;       ///< of every Idle, one device after the other: what is asked of all of them, again and again
   /// The sum over devices and steps of one cause; 0 for one that is not listed.
   Ns total_ns(const std::string& cause) const;
   Ns total_ns() const;                      ///< over all causes: the sum of all steps on all devices

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 
+#include "parallel.hpp"
 #include "schema_table.hpp"
 
 namespace gh {
@@ -151,24 +153,31 @@ GpuPeaks Classes::peaks(const Device& device) const {
 }
 
 NameClasses::NameClasses(const Trace& trace, const Classes& classes) : kernel(trace.names.size()), call(trace.names.size()), phases(trace.names.size()) {
-  std::vector<std::uint8_t> seen(trace.names.size());
-  const auto once = [&](NameId id, std::uint8_t bit) {
-    const bool first = !(seen[id] & bit);
-    seen[id] |= bit;
-    return first;
-  };
+  enum : std::uint8_t { of_kernel = 1, of_call = 2, of_range = 4, of_frame = 8 };
+  std::vector<std::uint8_t> borne(trace.names.size());  // by what
   for (Row r = 0; r < trace.ops.size(); ++r)
-    if (const NameId id = trace.ops.name[r]; trace.ops.kind[r] == OpKind::kernel && once(id, 1)) kernel[id] = classes.kernel_class(trace.names[id]);
-  for (const NameId id : trace.calls.name)
-    if (once(id, 2)) call[id] = classes.call_class(trace.names[id]);
-  for (const NameId id : trace.ranges.name)
-    if (once(id, 4)) {
-      for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) phases[id] |= static_cast<std::uint8_t>(classes.is_phase(static_cast<Phase>(p), trace.names[id]) << p);
-      if (SourceLine line = source_line(trace.names[id]); line.line > 0) sources[id] = std::move(line);
+    if (trace.ops.kind[r] == OpKind::kernel) borne[trace.ops.name[r]] |= of_kernel;
+  for (const NameId id : trace.calls.name) borne[id] |= of_call;
+  for (const NameId id : trace.ranges.name) borne[id] |= of_range;
+  for (const NameId id : trace.frames.name) borne[id] |= of_frame;
+  // Each name is looked up once, several at a time: a framework that numbers its ranges leaves millions.
+  constexpr std::size_t at_a_time = 1024;
+  std::mutex mutex;
+  in_parallel((borne.size() + at_a_time - 1) / at_a_time, [&](std::size_t block, std::size_t) {
+    std::vector<std::pair<NameId, SourceLine>> lines;
+    for (std::size_t id = block * at_a_time; id < std::min(borne.size(), (block + 1) * at_a_time); ++id) {
+      const auto name = static_cast<NameId>(id);
+      const std::string& text = trace.names[name];
+      if (borne[id] & of_kernel) kernel[id] = classes.kernel_class(text);
+      if (borne[id] & of_call) call[id] = classes.call_class(text);
+      if (borne[id] & of_range)
+        for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) phases[id] |= static_cast<std::uint8_t>(classes.is_phase(static_cast<Phase>(p), text) << p);
+      if (borne[id] & (of_range | of_frame))
+        if (SourceLine line = source_line(text); line.line > 0) lines.emplace_back(name, std::move(line));
     }
-  for (const NameId id : trace.frames.name)
-    if (once(id, 8))
-      if (SourceLine line = source_line(trace.names[id]); line.line > 0) sources[id] = std::move(line);
+    const std::lock_guard lock(mutex);
+    for (auto& [name, line] : lines) sources[name] = std::move(line);
+  });
 }
 
 }  // namespace gh

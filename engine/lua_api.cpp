@@ -275,7 +275,7 @@ Test text_test(Field field, const std::vector<std::string>& globs) {
 }
 
 // What rows have to pass. Name, class and kind are what nearly every filter of millions of rows asks for: they are answered once for
-// each name and looked up.
+// each name that comes, and looked up.
 class Filter {
  public:
   Filter(const Context& c, Kind kind) : kind_(kind), row_kinds_(kind == Kind::ops ? c.a.trace.ops.kind.data() : nullptr) {
@@ -285,27 +285,25 @@ class Filter {
   void push_back(Test test) { tests_.push_back(std::move(test)); }
   void text(const Context& c, Field field, const std::vector<std::string>& globs) {
     const auto any = [&](const std::string& text) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); }); };
-    const std::size_t names = c.a.trace.names.size();
-    // Leaves names to pass whose number, by what `key` says of them, stands for a text that does.
-    const auto leave = [&](std::size_t keys, auto key, auto text_of) {
-      if (names_.empty()) names_.assign(names, 1);
-      std::vector<std::int8_t> answers(keys, -1);
-      for (NameId n = 0; n < names; ++n) {
-        if (!names_[n]) continue;
-        std::int8_t& answer = answers[key(n)];
-        if (answer < 0) answer = any(text_of(key(n)));
-        names_[n] = static_cast<std::uint8_t>(answer);
-      }
+    const auto by_name = [&](std::function<bool(NameId)> passes) {
+      if (names_.empty()) names_.assign(c.a.trace.names.size(), not_asked);
+      name_tests_.push_back(std::move(passes));
+    };
+    // Whether each of `count` numbers stands for a text that passes.
+    const auto answers = [&](std::size_t count, auto text_of) {
+      std::vector<std::uint8_t> passes(count);
+      for (std::size_t k = 0; k < count; ++k) passes[k] = any(text_of(k));
+      return passes;
     };
     if (kind_ == Kind::ops && field == Field::kind) {
       for (std::size_t k = 0; k < kinds_.size(); ++k) kinds_[k] = kinds_[k] && any(name_of(static_cast<OpKind>(k)));
     } else if (row_names_ && field == Field::name) {
-      leave(names, [](NameId n) { return std::size_t{n}; }, [&](std::size_t n) { return c.a.trace.names[static_cast<NameId>(n)]; });
+      by_name([&names = c.a.trace.names, globs](NameId n) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, names[n]); }); });
     } else if (kind_ == Kind::ops && field == Field::class_) {
-      leave(c.a.classes.kernel_classes().size(), [&](NameId n) { return std::size_t{c.a.names.kernel[n]}; }, [&](std::size_t k) { return c.a.classes.kernel_classes()[k]; });
+      by_name([&of = c.a.names.kernel, passes = answers(c.a.classes.kernel_classes().size(), [&](std::size_t k) { return c.a.classes.kernel_classes()[k]; })](NameId n) { return passes[of[n]] != 0; });
       if (!any("")) kinds_ = {kinds_[0], false, false, false};  // only kernels have a class
     } else if (kind_ == Kind::calls && field == Field::class_) {
-      leave(std::numeric_limits<std::uint8_t>::max(), [&](NameId n) { return static_cast<std::size_t>(c.a.names.call[n]); }, [&](std::size_t k) { return std::string(name_of(static_cast<CallClass>(k))); });
+      by_name([&of = c.a.names.call, passes = answers(static_cast<std::size_t>(CallClass::event) + 1, [&](std::size_t k) { return name_of(static_cast<CallClass>(k)); })](NameId n) { return passes[static_cast<std::size_t>(of[n])] != 0; });
     } else if (kind_ == Kind::idle && field == Field::cause) {
       for (std::size_t k = 0; k < causes_.size(); ++k) causes_[k] = causes_[k] && any(name_of(static_cast<IdleCause>(k)));
       all_causes_ = false;
@@ -319,17 +317,25 @@ class Filter {
   }
   bool operator()(const Context& c, const Rows& s, Row r) const {
     if (row_kinds_ && !kinds_[static_cast<std::size_t>(row_kinds_[r])]) return false;
-    if (!names_.empty() && !names_[row_names_[r]]) return false;
-    if (!all_causes_ && !causes_[static_cast<std::size_t>(c.idle_of(r).cause)]) return false;
+    if (!names_.empty() && !passes_by_name(row_names_[r])) return false;
+    if (!all_causes_ && !causes_[static_cast<std::size_t>(c.a.account.idle_causes[r])]) return false;
     return tests_.empty() || std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, s, r); });
   }
 
  private:
+  static constexpr std::int8_t not_asked = -1;
+  bool passes_by_name(NameId n) const {
+    std::int8_t& answer = names_[n];
+    if (answer == not_asked) answer = std::all_of(name_tests_.begin(), name_tests_.end(), [n](const auto& passes) { return passes(n); });
+    return answer != 0;
+  }
+
   Kind kind_;
   const OpKind* row_kinds_;                            // of operations
   const NameId* row_names_;                            // of what has names
   std::array<bool, 4> kinds_{true, true, true, true};  // by OpKind
-  std::vector<std::uint8_t> names_;                    // by NameId; empty where no name is asked for
+  std::vector<std::function<bool(NameId)>> name_tests_;
+  mutable std::vector<std::int8_t> names_;             // by NameId: their answer, once a row has asked; empty where there are none
   bool all_causes_ = true;
   std::array<bool, static_cast<std::size_t>(IdleCause::unknown) + 1> causes_ = [] { std::array<bool, static_cast<std::size_t>(IdleCause::unknown) + 1> all; all.fill(true); return all; }();
   std::vector<Test> tests_;

@@ -9,8 +9,8 @@ namespace gh {
 /// Begins to count. Phases that are under way are not counted.
 void start_profile();
 
-/// What was counted since start_profile, as a table of lines for people: each phase, indented under the one within which it ran, in order of first
-/// sight, with seconds on the clock, seconds of processors (of the thread that counted it) and the most memory that the program had held when it last ended. Phases of
+/// What was counted since start_profile, as lines for people: each phase, indented under the one within which it ran, in order of first sight, with
+/// seconds on the clock, seconds of the processor (of the thread that counted it), and the memory that the program held when it last ended, and at most until then. Phases of
 /// several threads run side by side: their seconds add up to more than those of the phase around them.
 std::string render_profile();
 

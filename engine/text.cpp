@@ -158,10 +158,14 @@ Patterns::Patterns(const std::vector<std::string>& expressions, std::string_view
   re2::RE2::Options options;
   options.set_case_sensitive(false);
   options.set_log_errors(false);
+  std::string any;  // one expression for all of them: a text is gone through once
   for (const std::string& e : expressions) {
     compiled_.push_back(std::make_shared<re2::RE2>(e, options));
     if (!compiled_.back()->ok()) throw Error(fmt::format("{}: '{}' is not a regular expression: {}", where, printable(e), compiled_.back()->error()));
+    any += fmt::format("{}(?:{})", any.empty() ? "" : "|", e);
   }
+  if (compiled_.size() < 2) return;
+  if (auto joined = std::make_shared<re2::RE2>(any, options); joined->ok()) compiled_ = {std::move(joined)};
 }
 
 bool Patterns::match(std::string_view text) const {

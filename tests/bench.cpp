@@ -1,19 +1,29 @@
-// bench [FIXTURE [TIMES]]: how long the whole program takes on a long report, against a bare pass over the same columns.
+// bench [FIXTURE [TIMES...]]: how long the program takes on long reports, against a bare pass over the same columns.
 //
-// The report is a recorded one whose events are repeated TIMES times, end to end. Both are run in turn, three times, and the least
-// of each counts, since machines are shared. This is a program to run by hand, no test: it asserts nothing about time.
+// A report is a recorded one whose events are repeated TIMES times, end to end. Three things are run on it in turn, three times, and the least of
+// each counts, since machines are shared: the bare pass, in as many threads as there are processors; reading, account and all rules without replay; and
+// the whole program, which replays and writes JSON. Seconds of the processor stand beside those of the clock: where other programs run, only they
+// can be compared. This is a program to run by hand, no test: it asserts nothing about time.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "parallel.hpp"
+#include "profile.hpp"
+#include "read_report.hpp"
+#include "rules.hpp"
 
 namespace {
 
@@ -84,63 +94,102 @@ void lengthen(const fs::path& from, const fs::path& to, int times) {
   sqlite3_close(db);
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
-
-// A bare pass: every column of every row, nothing done with it. Returns the rows.
-std::int64_t bare_pass(const fs::path& path, double& seconds) {
-  const auto start = std::chrono::steady_clock::now();
+// A bare pass: every column of every row, nothing done with it; tables in ranges of row ids, each thread with a connection of its own. Returns the rows.
+std::int64_t bare_pass(const fs::path& path) {
+  struct Part { const Table* table; std::int64_t first, last; };
+  std::vector<Part> parts;
+  constexpr std::int64_t part_rows = 100'000;
   sqlite3* db = open_database(path, SQLITE_OPEN_READONLY);
-  std::int64_t rows = 0;
-  volatile std::int64_t sink = 0;
-  for (const Table& table : tables) {
-    sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(db, fmt::format("SELECT {} FROM {}", table.columns, table.name).c_str(), -1, &statement, nullptr) != SQLITE_OK) continue;
-    const int columns = sqlite3_column_count(statement);
-    for (; sqlite3_step(statement) == SQLITE_ROW; ++rows)
-      for (int c = 0; c < columns; ++c) sink = sink + sqlite3_column_int64(statement, c);
-    sqlite3_finalize(statement);
-  }
+  for (const Table& table : tables)
+    for (std::int64_t first = 0, last = number(db, fmt::format("SELECT max(rowid) FROM {}", table.name)); first <= last; first += part_rows) parts.push_back({&table, first, first + part_rows - 1});
   sqlite3_close(db);
-  seconds = seconds_since(start);
+  std::vector<sqlite3*> connections(gh::thread_count());
+  for (sqlite3*& c : connections) c = open_database(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX);
+  std::atomic<std::int64_t> rows = 0, sink = 0;
+  gh::in_parallel(parts.size(), [&](std::size_t i, std::size_t worker) {
+    sqlite3_stmt* statement = nullptr;
+    const std::string sql = fmt::format("SELECT {} FROM {} WHERE rowid BETWEEN {} AND {}", parts[i].table->columns, parts[i].table->name, parts[i].first, parts[i].last);
+    if (sqlite3_prepare_v2(connections[worker], sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) return;
+    const int columns = sqlite3_column_count(statement);
+    std::int64_t n = 0, sum = 0;
+    for (; sqlite3_step(statement) == SQLITE_ROW; ++n)
+      for (int c = 0; c < columns; ++c) sum += sqlite3_column_int64(statement, c);
+    sqlite3_finalize(statement);
+    rows += n, sink += sum;
+  });
+  for (sqlite3* c : connections) sqlite3_close(c);
   return rows;
 }
 
-// The whole program: seconds on the clock, and the most memory that it held.
-long whole_program(const fs::path& report, double& seconds) {
+// Reading, account and all rules, without replay. Prints where the time went.
+void judge(const fs::path& path) {
+  gh::start_profile();
+  const std::vector<gh::Rule> rules = gh::own_rules();
+  gh::Trace trace = gh::timed("read", [&] { return gh::read_report(path, "nsys"); });
+  const gh::Analysis analysis(std::move(trace), gh::Classes(), {});
+  const gh::Facts facts(analysis);
+  gh::evaluate(rules, analysis, facts, {}, false);
+  std::istringstream lines(gh::render_profile());
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("  ") || line.starts_with("  sort") || line.starts_with("  merge")) fmt::print("    {}\n", line);
+  std::fflush(stdout);
+}
+
+struct Cost {
+  double seconds = std::numeric_limits<double>::max(), processor_seconds = seconds;
+  std::int64_t bytes = 0;  // of memory, at most
+};
+
+// Runs it in a process of its own, whose memory can be told. `quiet`: without what it prints.
+template <class Work>
+void run_apart(Cost& cost, bool quiet, Work work) {
+  std::fflush(stdout);
   const auto start = std::chrono::steady_clock::now();
   const pid_t child = fork();
   if (child == 0) {
-    execl(GH_PROGRAM, GH_PROGRAM, report.c_str(), "--output", "/dev/null", static_cast<char*>(nullptr));
-    _exit(127);
+    if (quiet && !std::freopen("/dev/null", "w", stdout)) _exit(2);
+    work();
+    _exit(0);
   }
   int status = 0;
   rusage usage{};
   wait4(child, &status, 0, &usage);
-  seconds = seconds_since(start);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    fmt::print(stderr, "the program failed on {}\n", report.string());
+    fmt::print(stderr, "the program failed\n");
     std::exit(2);
   }
-  return usage.ru_maxrss * 1024;
+  const auto of = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  cost.seconds = std::min(cost.seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  cost.processor_seconds = std::min(cost.processor_seconds, of(usage.ru_utime) + of(usage.ru_stime));
+  cost.bytes = std::max<std::int64_t>(cost.bytes, usage.ru_maxrss * 1024);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 17);  // as the program has it
   const std::string fixture = argc > 1 ? argv[1] : "starved";
-  const int times = argc > 2 ? std::max(1, std::atoi(argv[2])) : 100;
-  const fs::path report = fs::temp_directory_path() / fmt::format("gh-advise-bench-{}.sqlite", getpid());
-  lengthen(fs::path(GH_FIXTURES) / (fixture + ".sqlite"), report, times);
-  double pass = std::numeric_limits<double>::max(), program = pass;
-  std::int64_t rows = 0;
-  long memory = 0;
-  for (int i = 0; i < 3; ++i) {
-    double seconds = 0;
-    rows = bare_pass(report, seconds), pass = std::min(pass, seconds);
-    memory = std::max(memory, whole_program(report, seconds)), program = std::min(program, seconds);
+  std::vector<int> sizes{25, 100, 400};
+  if (argc > 2) sizes.clear();
+  for (int i = 2; i < argc; ++i) sizes.push_back(std::max(1, std::atoi(argv[i])));
+  fmt::print("{} threads\n", gh::thread_count());
+  for (const int times : sizes) {
+    const fs::path report = fs::temp_directory_path() / fmt::format("gh-advise-bench-{}.sqlite", getpid());
+    lengthen(fs::path(GH_FIXTURES) / (fixture + ".sqlite"), report, times);
+    Cost bare, judged, whole;
+    std::int64_t rows = 0;
+    for (int i = 0; i < 3; ++i) {
+      run_apart(bare, true, [&] { bare_pass(report); });
+      run_apart(judged, i < 2, [&] { judge(report); });
+      run_apart(whole, true, [&] { execl(GH_PROGRAM, GH_PROGRAM, report.c_str(), "--format", "json", static_cast<char*>(nullptr)); _exit(127); });
+    }
+    rows = bare_pass(report);
+    const auto events = static_cast<double>(rows);
+    fmt::print("{} x {}: {:.0f} MB, {:.2f} million events\n", fixture, times, static_cast<double>(fs::file_size(report)) / 1e6, events / 1e6);
+    fmt::print("{:<34} {:>9} {:>7} {:>11} {:>7} {:>16} {:>14}\n", "", "seconds", "ratio", "processor s", "ratio", "M events/s", "bytes an event");
+    for (const auto& [name, cost] : {std::pair("bare pass", &bare), {"read, account, rules", &judged}, {"with replay and JSON", &whole}})
+      fmt::print("{:<34} {:>9.2f} {:>7.2f} {:>11.2f} {:>7.2f} {:>16.2f} {:>14.0f}\n", name, cost->seconds, cost->seconds / bare.seconds, cost->processor_seconds, cost->processor_seconds / bare.processor_seconds,
+                 events / cost->seconds / 1e6, static_cast<double>(cost->bytes) / events);
+    fs::remove(report);
   }
-  fmt::print("{} x {}: {:.0f} MB, {:.2f} million events\n", fixture, times, static_cast<double>(fs::file_size(report)) / 1e6, static_cast<double>(rows) / 1e6);
-  fmt::print("bare pass  {:.2f} s\nprogram    {:.2f} s  {:.2f} million events/s  {:.0f} MB at most, {:.0f} bytes an event\nratio      {:.2f}\n", pass, program, static_cast<double>(rows) / program / 1e6,
-             static_cast<double>(memory) / 1e6, static_cast<double>(memory) / static_cast<double>(rows), program / pass);
-  fs::remove(report);
 }
