@@ -66,7 +66,7 @@ grep -q '^error data-loader-starvation: ' "$folder/found"
 
 say "both are gone after they are removed"
 inside 'dpkg-query -L gh-advise libgh-advise-dev' | sort -u >"$folder/files"
-quietly 'apt-get purge -y gh-advise libgh-advise-dev g++ cmake ninja-build; apt-get autoremove -y --purge'
+quietly 'apt-get purge -y gh-advise libgh-advise-dev g++ cmake ninja-build; apt-get autoremove -y --purge -o APT::AutoRemove::RecommendsImportant=false -o APT::AutoRemove::SuggestsImportant=false'
 inside 'dpkg-query -W -f "\${Package}\n" | sort' | diff "$folder/before" -
 while read -r file; do [ -d "$bare$file" ] || [ ! -e "$bare$file" ] || { echo "left behind: $file"; exit 1; }; done <"$folder/files"
 [ -z "$(find "$bare" -xdev -iname '*gh-advise*' -not -path '*/packages/*' -not -path '*/var/log/*')" ]
