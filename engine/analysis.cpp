@@ -60,6 +60,18 @@ Span Analysis::hull() const {
   return hull;
 }
 
+std::vector<Row> Analysis::ops_in_steps(std::size_t device) const {
+  const Spans& window = account.devices[device].window;
+  std::vector<Row> rows;
+  std::size_t at = 0;
+  for (const Row op : devices[device].ops) {
+    while (at < window.size() && window[at].end <= trace.ops.start[op]) ++at;
+    if (at == window.size()) break;
+    if (trace.ops.end[op] > window[at].start) rows.push_back(op);
+  }
+  return rows;
+}
+
 const std::string& Analysis::kernel_class(Row op) const {
   static const std::string none;
   return trace.ops.kind[op] == OpKind::kernel ? classes.kernel_classes()[names.kernel[trace.ops.name[op]]] : none;

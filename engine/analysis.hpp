@@ -25,6 +25,8 @@ struct Analysis {
   std::vector<Ns> step_lengths() const;               ///< of all devices
   /// From the first device's first step to the last one's end; what the host did is looked at within.
   Span hull() const;
+  /// The operations of the n-th analysed device that touch its steps, in order.
+  std::vector<Row> ops_in_steps(std::size_t device) const;
   /// The kernel class of an operation, or "" of copies, memsets and graphs.
   const std::string& kernel_class(Row op) const;
 };

@@ -62,10 +62,8 @@ std::vector<KernelUse> kernels_of(const Analysis& a) {
   std::unordered_map<NameId, std::pair<std::int64_t, Ns>> uses;
   std::unordered_map<NameId, const std::string*> classes;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    const Spans& window = a.account.devices[d].window;
-    if (window.empty()) continue;
-    for (const Row op : a.devices[d].ops) {
-      if (a.trace.ops.kind[op] != OpKind::kernel || a.trace.ops.start[op] >= window.back().end || a.trace.ops.end[op] <= window.front().start) continue;
+    for (const Row op : a.ops_in_steps(d)) {
+      if (a.trace.ops.kind[op] != OpKind::kernel) continue;
       auto& [count, ns] = uses[a.trace.ops.name[op]];
       ++count, ns += a.trace.span_of(op).length();
       classes[a.trace.ops.name[op]] = &a.kernel_class(op);
@@ -263,6 +261,8 @@ std::string render_baseline(const std::vector<Capture>& captures) {
 }
 
 bool is_baseline(const std::filesystem::path& path) {
+  // A trace is JSON as well, of any size.
+  if (std::error_code ec; !std::filesystem::is_regular_file(path, ec) || std::filesystem::file_size(path, ec) > most_file_bytes) return false;
   std::ifstream file(path, std::ios::binary);
   char first = 0;
   if (!(file >> first) || first != '{') return false;

@@ -132,10 +132,10 @@ std::string configuration_page() {
 
 std::string formats_page() {
   std::string s = "# Formats\n\n`--format text` is for people. `--output FORMAT=FILE` writes another format to a file in the same run, several times.\n\n| format | of | |\n|---|---|---|\n";
-  for (const auto& [format, of, doc] : {std::tuple("json", "check, gate, diff, facts, rules", "for programs; the schemas are below"), {"markdown", "check, gate, diff", "a summary for a pull request"}, {"sarif", "check, gate", "SARIF 2.1.0, for code scanning; `partialFingerprints` recognize a finding, `baselineState` says what became of it, `rank` is what it is worth in percent of the step. What is gone has the kind \"pass\""},
-                                        {"github", "check, gate", "workflow commands, which annotate a run of GitHub Actions"}, {"junit", "check, gate", "JUnit XML: a case for each rule and budget"}, {"trace", "check", "a Chrome trace of the evidence and the account, on the time axis of the report, for Perfetto"}})
+  for (const auto& [format, of, doc] : {std::tuple("json", "check, gate, diff, fleet, facts, rules", "for programs; the schemas are below"), {"markdown", "check, gate, diff, fleet", "a summary for a pull request"}, {"sarif", "check, gate, fleet", "SARIF 2.1.0, for code scanning; `partialFingerprints` recognize a finding, `baselineState` says what became of it, `rank` is what it is worth in percent of the step. What is gone has the kind \"pass\""},
+                                        {"github", "check, gate, fleet", "workflow commands, which annotate a run of GitHub Actions"}, {"junit", "check, gate, fleet", "JUnit XML: a case for each rule and budget"}, {"trace", "check", "a Chrome trace of the evidence and the account, on the time axis of the report, for Perfetto"}})
     s += fmt::format("| {} | {} | {} |\n", format, of, doc);
-  for (const auto& [of, schema] : {std::pair("`check --format json`: one object a report, a list of them where several reports were named", "report"), {"`gate` and `diff --format json`", "comparison"}, {"what `baseline` writes", "baseline"}, {"`facts --format json`", "facts"}})
+  for (const auto& [of, schema] : {std::pair("`check --format json`: one object a report, a list of them where several reports were named", "report"), {"`gate` and `diff --format json`", "comparison"}, {"what `baseline` writes", "baseline"}, {"what `digest` writes, unpacked", "digest"}, {"`fleet --format json`", "fleet"}, {"`facts --format json`", "facts"}})
     s += fmt::format("\n{}:\n\n```json\n{}```\n", of, embedded_file(fmt::format("schemas/{}.schema.json", schema)));
   return s;
 }

@@ -119,7 +119,7 @@ struct EventStream::State {
     if (used - keep > most_event_bytes) fail("an event of more than 64 MiB, so it is no trace of the PyTorch profiler,");
     const std::vector<char> chunk = unpacker.next();
     if (chunk.empty()) return false;
-    std::memmove(text.data(), text.data() + keep, used - keep);
+    if (keep < used) std::memmove(text.data(), text.data() + keep, used - keep);  // at first there is no text to be moved
     used -= keep, at -= keep, text_offset += keep;
     if (where == in_event) begin = 0;
     if (text.size() < used + chunk.size() + padding) text.resize(used + chunk.size() + padding);

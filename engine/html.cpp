@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "embedded.hpp"
 #include "layout.hpp"
@@ -18,6 +17,7 @@ constexpr const char* patterns = R"svg(<svg width="0" height="0" style="position
 <pattern id="pattern-idle-sync" width="7" height="8" patternUnits="userSpaceOnUse"><rect width="7" height="8" style="fill:var(--page)"/><rect width="3" height="8" style="fill:var(--idle)"/></pattern>
 <pattern id="pattern-idle-launch" width="8" height="6" patternUnits="userSpaceOnUse"><rect width="8" height="6" style="fill:var(--page)"/><rect width="8" height="2" style="fill:var(--idle)"/></pattern>
 <pattern id="pattern-idle-other" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" style="fill:var(--page)"/><rect width="2" height="8" style="fill:var(--idle)"/></pattern>
+<pattern id="pattern-communication" width="7" height="7" patternUnits="userSpaceOnUse"><rect width="7" height="7" style="fill:var(--communication)"/><circle cx="3.5" cy="3.5" r="1" style="fill:var(--text)"/></pattern>
 </defs></svg>
 )svg";
 
@@ -34,6 +34,7 @@ std::string escaped(std::string_view text) {
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
+      case '%': out.ends_with(' ') ? out.replace(out.size() - 1, 1, "\u00a0%") : out += c; break;  // a number stays beside it
       default: out += c;
     }
   }
@@ -63,9 +64,9 @@ void HtmlTable::row(const std::vector<Cell>& cells) {
   rows_ += "</tr>\n";
 }
 
-std::string HtmlTable::html() const {
+std::string HtmlTable::html(std::size_t rows_open) const {
   if (rows_.empty()) return "";
-  std::string out = "<div class=wide><table class=sortable>" + element("caption", caption_) + "<thead><tr>";
+  std::string out = fmt::format("<div class=wide tabindex=0 role=region aria-label=\"{}\"><table class=sortable data-open={}>", escaped(caption_), rows_open) + element("caption", caption_) + "<thead><tr>";
   for (const Column& c : columns_) out += element("th", c.title, c.number ? "scope=col class=number" : "scope=col");
   return out + "</tr></thead><tbody>\n" + rows_ + "</tbody></table></div>\n";
 }
@@ -73,10 +74,10 @@ std::string HtmlTable::html() const {
 std::string stacked_bar(const std::string& label, const std::vector<StackPart>& parts, const std::string& value, double scale) {
   std::string said, drawn;
   for (const StackPart& p : parts) {
-    const std::string text = fmt::format("{} {}", p.label, percent(p.fraction));
+    const std::string text = fmt::format("{} {}", percent(p.fraction), p.label);
     said += (said.empty() ? "" : ", ") + text;
-    // A label that does not fit is in the tooltip and in the table.
-    drawn += fmt::format("<span class=\"{}\" style=\"width:{:.3f}%\" title=\"{}\">{}</span>", name_of(p.activity), 100 * clamped(p.fraction) * scale, escaped(text), p.fraction * scale >= 0.09 ? "<b>" + escaped(text) + "</b>" : "");
+    // The script takes away what does not fit; it is in the tooltip and in the table.
+    drawn += fmt::format("<span class=\"{}\" style=\"width:{:.3f}%\" title=\"{}\">{}</span>", name_of(p.activity), 100 * clamped(p.fraction) * scale, escaped(text), p.fraction * scale >= 0.05 ? "<b>" + escaped(text) + "</b>" : "");
   }
   return fmt::format("<div class=stack-row><span class=label>{0}</span><div class=stack role=img aria-label=\"{0}: {1}\">{2}</div><span class=value>{3}</span></div>\n", escaped(label), escaped(said), drawn, escaped(value));
 }
@@ -97,23 +98,29 @@ std::string plain_bar(double fraction, std::string_view css_class, std::optional
   return out + "</span>";
 }
 
-std::string strip_plot(const std::string& label, const std::vector<std::pair<double, double>>& dots, StripAxis axis, double most_ms) {
-  if (dots.empty() || most_ms <= 0) return "";
+std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps, StripAxis axis, Ns most_ns, std::size_t most_dots) {
+  if (steps.empty() || most_ns <= 0) return "";
   constexpr double left = 70, right = 1000, top = 10, bottom = 110;
-  const double first = dots.front().first, last = std::max(dots.back().first, first + 1e-9);
-  const auto y = [&](double ms) { return bottom - (bottom - top) * ms / most_ms; };
-  std::vector<double> lengths;
-  for (const auto& dot : dots) lengths.push_back(dot.second);
-  std::sort(lengths.begin(), lengths.end());
-  const double middle = lengths[lengths.size() / 2];
-  const std::string said = fmt::format("{}: {} steps, from {} to {}, half of them below {}", label, dots.size(), duration(lengths.front() * 1e6), duration(lengths.back() * 1e6), duration(middle * 1e6));
+  const double first = steps.front().x, last = std::max(steps.back().x, first + 1e-9);
+  const auto x = [&](double at) { return steps.size() == 1 ? (left + right) / 2 : left + 5 + (right - left - 10) * (at - first) / (last - first); };
+  const auto y = [&](Ns ns) { return bottom - (bottom - top) * static_cast<double>(ns) / static_cast<double>(most_ns); };
+  const auto at = [&](double v) { return axis == StripAxis::seconds ? fmt::format("{:.3f} s", v) : fmt::format("step {:.0f}", v + 1); };
+  std::vector<Ns> lengths;
+  for (const StripDot& s : steps) lengths.push_back(s.ns);
+  const Ns middle = median(lengths);
+  const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
+  const std::size_t each = most_dots == 0 ? steps.size() : (steps.size() + most_dots - 1) / most_dots;
+  const std::string said = fmt::format("{}: {} steps, from {} to {}, {} in the median{}", label, steps.size(), duration(*least), duration(*most), duration(middle), each > 1 ? fmt::format("; a dot is the longest of {}", each) : "");
   std::string out = fmt::format("<figure><figcaption>{0}</figcaption><svg class=strip viewBox=\"0 0 1010 130\" role=img aria-label=\"{0}\">", escaped(said));
   out += fmt::format("<line class=axis x1={0} x2={0} y1={1} y2={2} /><line class=axis x1={0} x2={3} y1={2} y2={2} />", left, top, bottom, right);
-  for (const double ms : {0.0, most_ms / 2, most_ms}) out += fmt::format("<text x={} y={:.1f} text-anchor=end>{}</text>", left - 5, y(ms) + 4, duration(ms * 1e6));
-  const auto at = [&](double x) { return axis == StripAxis::seconds ? fmt::format("{:.3f} s", x) : fmt::format("step {:.0f}", x); };
-  out += fmt::format("<text x={} y=126>{}</text><text x={} y=126 text-anchor=end>{}</text>", left, at(first), right, at(dots.back().first));
+  for (const Ns ns : {Ns{0}, most_ns / 2, most_ns}) out += fmt::format("<text x={} y={:.1f} text-anchor=end>{}</text>", left - 5, y(ns) + 4, duration(ns));
+  out += fmt::format("<text x={} y=126>{}</text><text x={} y=126 text-anchor=end>{}</text>", left, at(first), right, at(steps.back().x));
   out += fmt::format("<line class=median x1={} x2={} y1={:.1f} y2={:.1f} />", left, right, y(middle), y(middle));
-  for (const auto& [s, ms] : dots) out += fmt::format("<circle class=dot cx={:.1f} cy={:.1f} r=2.5><title>{}, {}</title></circle>", dots.size() == 1 ? (left + right) / 2 : left + 5 + (right - left - 10) * (s - first) / (last - first), y(ms), duration(ms * 1e6), at(s));
+  for (std::size_t i = 0; i < steps.size(); i += each) {
+    const auto from = steps.begin() + static_cast<std::ptrdiff_t>(i), to = steps.begin() + static_cast<std::ptrdiff_t>(std::min(i + each, steps.size()));
+    const StripDot& dot = *std::max_element(from, to, [](const StripDot& a, const StripDot& b) { return a.ns < b.ns; });
+    out += fmt::format("<circle class=dot cx={:.1f} cy={:.1f} r=2.5><title>{}, {}</title></circle>", x(dot.x), y(dot.ns), duration(dot.ns), at(dot.x));
+  }
   return out + "</svg></figure>\n";
 }
 

@@ -35,11 +35,13 @@ class HtmlTable {
     Cell(const char* text) : Cell(std::string_view(text)) {}
     Cell(std::string_view text, double sort_by) : html(escaped(text)), value(sort_by) {}
     static Cell raw(std::string made) { Cell cell(""); cell.html = std::move(made); return cell; }
+    static Cell raw(std::string made, double sort_by) { Cell cell("", sort_by); cell.html = std::move(made); return cell; }
   };
   HtmlTable(std::string caption, std::vector<Column> columns) : caption_(std::move(caption)), columns_(std::move(columns)) {}
   void row(const std::vector<Cell>& cells);
   bool empty() const { return rows_.empty(); }
-  std::string html() const;        ///< "" without rows
+  /// "" without rows. Beyond `rows_open` rows the rest is folded, until asked for.
+  std::string html(std::size_t rows_open = 1'000'000) const;
 
  private:
   std::string caption_;
@@ -59,9 +61,11 @@ std::string legend(const std::vector<StackPart>& parts);
 /// A bar of one colour, and where given the stretch in which its end is expected, and a limit. All 0 to 1.
 std::string plain_bar(double fraction, std::string_view css_class, std::optional<std::pair<double, double>> range = std::nullopt, std::optional<double> limit = std::nullopt);
 
-/// Durations in ms, drawn as dots over when they began (in s) or over their number, with their median. The axis goes to `most_ms`.
+/// Steps drawn as dots over when they began, or over their number, with their median. Where there are more than `most_dots`, each dot is
+/// the longest of several in a row. The axis goes to `most_ns`. Times are in nanoseconds.
 enum class StripAxis { seconds, order };
-std::string strip_plot(const std::string& label, const std::vector<std::pair<double, double>>& dots, StripAxis axis, double most_ms);
+struct StripDot { double x = 0; Ns ns = 0; };
+std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps, StripAxis axis, Ns most_ns, std::size_t most_dots);
 
 /// A whole page, in which nothing is fetched: the style sheet, the script, and `data` (JSON) for it.
 std::string html_page(std::string_view title, const std::string& body, const std::string& data);

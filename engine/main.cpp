@@ -21,8 +21,10 @@
 #include "command_line.hpp"
 #include "compare.hpp"
 #include "config.hpp"
+#include "digest.hpp"
 #include "docs.hpp"
 #include "files.hpp"
+#include "fleet.hpp"
 #include "new_rule.hpp"
 #include "parallel.hpp"
 #include "profile.hpp"
@@ -32,6 +34,7 @@
 #include "render.hpp"
 #include "rule_test.hpp"
 #include "scrub.hpp"
+#include "slurm.hpp"
 
 namespace {
 
@@ -101,11 +104,15 @@ void write(const std::string& text, const std::string& file) { file == to_stdout
 
 struct Options {
   std::vector<std::string> reports, select, ignore, rule_directories, outputs, baselines, accept;
-  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, shell, test_directory, fixtures, filter = "*", directory, reason, until;
+  std::string format = "text", nsys = "nsys", dcgm, config_path, fail_on, steps, rule_id, shell, test_directory, fixtures, filter = "*", directory, reason, until, node, work, program, container, partition;
   bool update = false, profile = false;
   unsigned threads = 0;
   std::optional<std::string> range;
   std::optional<int> device, rank;
+  std::optional<std::int64_t> first_rank;
+  std::vector<std::string> sbatch;
+  std::int64_t tasks = 0;
+  bool dry_run = false, wait = false, status = false;
 };
 
 // The formats of a command, and what is written where in which of them.
@@ -356,6 +363,109 @@ int make_baseline(const Options& o) {
   if (spread > setup.config.gate.noise_floor) fmt::print(stderr, "gh-advise: note: the step takes {} in one capture and {} in another; is each of them what main comes to?\n", duration(*least), duration(*most));
   fmt::print(stderr, "gh-advise: a baseline of {} written to {}\n", captures.size() == 1 ? printable(o.reports.front()) : fmt::format("{} captures", captures.size()), printable(output.file));
   return done;
+}
+
+int digest(const Options& o) {
+  const Setup setup(o);
+  if (o.outputs.size() != 1) throw Error("digest writes one file: --output rank.digest");
+  const std::string file = outputs_of(o, {"json"}).front().file;
+  if (o.first_rank && *o.first_rank < 0) throw Error("--first-rank: ranks are counted from 0");
+  Progress progress(1);
+  progress.say("digesting " + printable(o.reports.front()), 0);
+  const auto analyse = [&](std::optional<int> rank) {
+    Selection selection = selection_of(o);
+    if (rank) selection.rank = rank;
+    return setup.analyse(o.reports, o, selection);
+  };
+  write(pack_digest(make_digest(analyse, o.reports.front(), setup.rules(o), setup.config.rule_settings(setup.all_rules), {o.node, o.first_rank})), file);
+  return done;
+}
+
+int fleet(const Options& o) {
+  const Setup setup(o);
+  const std::vector<Rule> rules = setup.rules(o);
+  const std::vector<Output> outputs = outputs_of(o, gate_formats);
+  const std::optional<Severity> fail_on = o.fail_on.empty() ? setup.config.fail_on : parse_severity(o.fail_on, "--fail-on");
+  const auto late = std::find_if(rules.begin(), rules.end(), [](const Rule& r) { return r.id == "rank-straggler"; });
+  std::vector<std::string> errors;
+  const Fleet fleet = [&] {
+    const std::vector<std::string> files = find_digests(o.reports);
+    Progress progress(1);
+    progress.say(fmt::format("reading {} digests", files.size()), 0);
+    std::vector<Digest> digests = read_digests(files, errors);
+    for (Digest& d : digests)
+      for (RankDigest& r : d.ranks) {
+        // --select and --ignore choose here as well as in `digest`.
+        const auto asked = [&](const std::string& id) { return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.id == id; }) || std::none_of(setup.all_rules.begin(), setup.all_rules.end(), [&](const Rule& rule) { return rule.id == id; }); };
+        std::erase_if(r.findings, [&](const Finding& f) { return !asked(f.rule); });
+        std::erase_if(r.rules, [&](const auto& outcome) { return !asked(outcome.first); });
+      }
+    if (digests.empty()) throw Error(errors.size() == 1 ? errors.front() : fmt::format("none of {} digests can be read; the first: {}", errors.size(), errors.front()));
+    return make_fleet(std::move(digests), late == rules.end() ? nullptr : &*late, setup.config.suppressions, today());
+  }();
+  // A gate that passes because ranks are missing would pass on every broken job.
+  std::vector<std::string> broken = errors;
+  if (fail_on && !fleet.missing.empty()) broken.push_back(fmt::format("{} of {} ranks are missing ({}), so --fail-on cannot judge the job", fleet.missing.size(), fleet.world_size, ranks_text(fleet.missing)));
+  for (const auto& [id, outcome] : fleet.rules)
+    if (outcome.state == RuleOutcome::State::failed) broken.push_back(fmt::format("rule {} failed: {}", id, outcome.reason));
+  CiResult result = fleet_ci_result(fleet, rules, o.reports.size() == 1 ? printable(o.reports.front()) : "the job", fail_on);
+  const bool met = std::any_of(result.findings.begin(), result.findings.end(), [](const CiFinding& f) { return f.fails; });
+  const int status = !broken.empty() ? could_not : met ? threshold_met : done;
+  result.errors = broken;
+  result.verdict = status == could_not ? Verdict::cannot_tell : status == threshold_met ? Verdict::regressed : Verdict::passes;
+  write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "text") return render_fleet_text(fleet, style_of(output));
+    if (output.format == "json") return render_fleet_json(fleet, errors);
+    if (output.format == "html") return render_fleet_html(fleet, errors);
+    if (output.format == "markdown") return render_check_markdown(result);
+    return render_ci(output.format, result);
+  });
+  for (const auto& [s, state] : fleet.suppressions)
+    if (const std::string note = suppression_note(s, state); !note.empty()) fmt::print(stderr, "gh-advise: note: {}\n", note);
+  for (const std::string& e : broken) fmt::print(stderr, "gh-advise: {}\n", e);
+  return status;
+}
+
+// Waits for the jobs of a folder, with a line on a terminal that says how far they are.
+SlurmStatus wait_for(const SlurmOptions& slurm) {
+  const bool terminal = isatty(STDERR_FILENO);
+  for (;; std::this_thread::sleep_for(std::chrono::seconds(3))) {
+    const SlurmStatus status = slurm_status(slurm);
+    if (terminal) {
+      const std::string text = render_slurm_status(status);
+      fmt::print(stderr, "\r\x1b[K{}", text.substr(0, text.find('\n')));
+      std::fflush(stderr);
+    }
+    if (status.busy) continue;
+    if (terminal) std::fputs("\r\x1b[K", stderr);
+    return status;
+  }
+}
+
+int slurm(const Options& o) {
+  SlurmOptions slurm{o.directory, o.work, o.program, o.container, o.partition, o.tasks, o.sbatch, {}, {}, {}, {"json", "html"}};
+  if (slurm.program.empty()) slurm.program = slurm.container.empty() ? std::filesystem::read_symlink("/proc/self/exe").string() : "gh-advise";
+  if (!o.status) {
+    const Setup setup(o);
+    setup.rules(o);  // says what is wrong with them here rather than in a thousand tasks
+    const auto pass = [&](const char* option, const std::vector<std::string>& values) {
+      for (const std::string& v : values)
+        for (std::vector<std::string>* arguments : {&slurm.digest_arguments, &slurm.fleet_arguments}) arguments->push_back(fmt::format("{}={}", option, v));
+    };
+    const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
+    if (!setup.config_path.empty()) pass("--config", {absolute(setup.config_path)}), slurm.binds.push_back(std::filesystem::absolute(setup.config_path).parent_path());
+    for (const std::filesystem::path& folder : setup.config.rule_directories) slurm.binds.push_back(std::filesystem::absolute(folder));
+    for (const std::string& folder : o.rule_directories) pass("--rules", {absolute(folder)}), slurm.binds.push_back(std::filesystem::absolute(folder));
+    pass("--select", o.select), pass("--ignore", o.ignore);
+    if (o.nsys != "nsys") slurm.digest_arguments.push_back("--nsys=" + o.nsys);
+    const SlurmJobs jobs = slurm_jobs(slurm, slurm_max_array_size());
+    if (o.dry_run) return write(render_slurm(slurm, jobs), to_stdout), done;
+    write(submit_slurm(slurm, jobs), to_stdout);
+    if (!o.wait) return done;
+  }
+  const SlurmStatus status = o.wait ? wait_for(slurm) : slurm_status(slurm);
+  write(render_slurm_status(status), to_stdout);
+  return status.failed.empty() && (!o.wait || !status.result.empty()) ? done : could_not;
 }
 
 // The suppressions that --accept asks for: of what came in, got worse, may have come in, or broke its budget. They hold up to a fifth more than
@@ -609,6 +719,32 @@ int run(int argc, char** argv) {
   gate_command->add_option("--reason", o.reason, "Why it is accepted")->type_name("TEXT");
   gate_command->add_option("--until", o.until, "The last day on which it is: 2026-12-31; for good where it is not given")->type_name("DATE");
 
+  CLI::App* digest_command = app.add_subcommand("digest", "Write what one report of a job comes to, for fleet to bring together");
+  digest_command->add_option("REPORT", o.reports, "The report of a rank, or of all ranks of a node")->required()->expected(1);
+  digest_command->add_option("-o,--output", o.outputs, "The digest")->type_name("FILE")->required()->allow_extra_args(false);
+  digest_command->add_option("--first-rank", o.first_rank, "The rank of the report's first process in the job, where neither the report nor its name (rank7) says")->type_name("N");
+  digest_command->add_option("--node", o.node, "The machine that it ran on, instead of what the report says")->type_name("NAME");
+  chosen_rules(digest_command), rule_options(digest_command), selecting(digest_command);
+
+  CLI::App* fleet_command = app.add_subcommand("fleet", "Bring the digests of a job's ranks together: what holds on how many, who is late, what to fix");
+  fleet_command->add_option("DIGEST", o.reports, "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")->required();
+  printing(fleet_command, gate_formats), chosen_rules(fleet_command), rule_options(fleet_command);
+  fleet_command->add_option("--fail-on", o.fail_on, "Exit with 1 where a finding is at least this severe: error, warning or note")->type_name("SEVERITY");
+
+  CLI::App* slurm_command = app.add_subcommand("slurm", "Digest a folder of reports as a Slurm job, and bring them together in another that depends on it");
+  slurm_command->add_option("DIR", o.directory, "The reports of a job's ranks, on a file system that the nodes share; what has a digest already is not done again")->required();
+  slurm_command->add_option("--work", o.work, "The folder for scripts, digests, logs and the result (default: gh-advise/ in DIR)")->type_name("DIR");
+  slurm_command->add_option("--partition", o.partition, "As sbatch has it")->type_name("NAME");
+  slurm_command->add_option("--ntasks", o.tasks, "Divide the reports among so many tasks of an array (default: one each, as far as the cluster allows)")->type_name("N")->check(CLI::PositiveNumber);
+  slurm_command->add_option("--sbatch", o.sbatch, "Another option of sbatch, as in --sbatch=--mem=8G (several times)")->type_name("OPTION")->allow_extra_args(false);
+  slurm_command->add_option("--container", o.container, "Run gh-advise out of this image, by Apptainer or Singularity")->type_name("IMAGE");
+  slurm_command->add_option("--program", o.program, "gh-advise as the nodes find it (default: this one; in a container the one on its PATH)")->type_name("PATH");
+  slurm_command->add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files there")->type_name("PATH");
+  slurm_command->add_flag("--dry-run", o.dry_run, "Print the scripts and how they would be submitted, and write nothing");
+  slurm_command->add_flag("--wait", o.wait, "Wait until all is done; exit 2 where a report failed");
+  slurm_command->add_flag("--status", o.status, "Submit nothing: say how far it is, and what failed");
+  chosen_rules(slurm_command), rule_options(slurm_command);
+
   CLI::App* diff_command = app.add_subcommand("diff", "Show what changed between two reports or baselines");
   diff_command->add_option("REPORT", o.reports, "Before and after")->required()->expected(2);
   printing(diff_command, diff_formats), chosen_rules(diff_command), rule_options(diff_command), selecting(diff_command);
@@ -697,6 +833,9 @@ int run(int argc, char** argv) {
   if (check_command->parsed()) return check(o);
   if (baseline_command->parsed()) return make_baseline(o);
   if (gate_command->parsed()) return gate(o);
+  if (digest_command->parsed()) return digest(o);
+  if (fleet_command->parsed()) return fleet(o);
+  if (slurm_command->parsed()) return slurm(o);
   if (diff_command->parsed()) return diff(o);
   if (facts_command->parsed()) return list_facts(o);
   if (rules_command->parsed()) return list_rules(o);

@@ -58,7 +58,7 @@ std::string listed(const std::vector<std::string>& list) {
 
 std::string device_label(const Trace& trace, std::uint16_t device) {
   const Device& d = trace.devices[device];
-  return fmt::format("device {}: {}", d.ordinal, d.name.empty() ? "GPU not named in the report" : d.name);
+  return fmt::format("device {}: {}", d.ordinal, d.name.empty() ? "GPU not named in the report" : shortened(d.name, 80));
 }
 
 std::string device_text(const Analysis& a, const DeviceSteps& d) {

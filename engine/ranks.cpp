@@ -16,45 +16,6 @@
 namespace gh {
 namespace {
 
-// What a file says of its place in a job, without reading all of it.
-struct Place {
-  std::string job;            // "" where it says nothing
-  std::int64_t rank = 0;
-  std::optional<double> begins_s;  // since 1970
-  bool by_name = false;       // rather than by what the file says itself
-};
-
-Place place_of(const std::string& path) {
-  // A PyTorch trace describes itself before its first event.
-  static const re2::RE2 info("\"distributedInfo\"\\s*:\\s*\\{[^{}]*?\"rank\"\\s*:\\s*(\\d{1,7})[^{}]*?\"world_size\"\\s*:\\s*(\\d{1,7})");
-  static const re2::RE2 base("\"baseTimeNanoseconds\"\\s*:\\s*(\\d{1,19})"), first("\"traceEvents\"[^{]*\\{[^{}]*?\"ts\"\\s*:\\s*(\\d{1,19})");
-  static const re2::RE2 named("(?i)((?:^|[^a-z])rank[_.-]?)(\\d{1,7})");
-  Place place;
-  const std::string folder = std::filesystem::path(path).parent_path().string(), name = std::filesystem::path(path).filename().string();
-  std::string head(1 << 18, '\0');
-  std::error_code ec;
-  if (std::filesystem::is_regular_file(path, ec))
-    if (const gzFile file = gzopen(path.c_str(), "rb")) {
-      head.resize(static_cast<std::size_t>(std::max(0, gzread(file, head.data(), static_cast<unsigned>(head.size())))));
-      gzclose(file);
-      std::int64_t world = 0, origin = 0, at = 0;
-      if (head.find('{') != head.npos && RE2::PartialMatch(head, info, &place.rank, &world) && world > 1) {
-        place.job = fmt::format("{}\n{} ranks", folder, world);
-        RE2::PartialMatch(head, base, &origin);
-        if (RE2::PartialMatch(head, first, &at)) place.begins_s = static_cast<double>(origin) / 1e9 + static_cast<double>(at) / 1e6;
-        return place;
-      }
-    }
-  std::string word;
-  // The rank of a low-rank adapter is no process.
-  if (name.find("lora") == name.npos && name.find("LoRA") == name.npos && RE2::PartialMatch(name, named, &word, &place.rank)) {
-    std::string pattern = name;
-    RE2::Replace(&pattern, named, "\\1#");
-    place.job = fmt::format("{}\n{}", folder, pattern), place.by_name = true;
-  }
-  return place;
-}
-
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
@@ -68,10 +29,10 @@ void append_mapped(std::vector<T>& to, const std::vector<T>& from, Map map) {
 }
 
 // When the collectives of a trace ended, by name. Messages from one rank to another are no collectives.
-std::map<std::string, std::vector<Ns>> collective_ends(const Trace& trace, const Classes& classes) {
+CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
   const auto& known = classes.kernel_classes();
   std::map<NameId, bool> is_collective;
-  std::map<std::string, std::vector<Ns>> ends;
+  CollectiveEnds ends;
   for (Row op = 0; op < trace.ops.size(); ++op) {
     if (trace.ops.kind[op] != OpKind::kernel) continue;
     const std::string& name = trace.names[trace.ops.name[op]];
@@ -96,23 +57,6 @@ Ns spread(const std::vector<Ns>& values) {
   std::vector<Ns> off;
   for (const Ns v : values) off.push_back(std::abs(v - usual));
   return median(std::move(off));
-}
-
-// How far the clock of `other` is ahead of that of `first`; nothing where their collectives do not tell. `about` is what the times since
-// 1970 say.
-std::optional<Ns> clock_difference(const std::map<std::string, std::vector<Ns>>& first, const std::map<std::string, std::vector<Ns>>& other, std::optional<Ns> about) {
-  constexpr std::size_t least = 3;
-  // Ranks leave a collective within some ten microseconds of each other. Where the half of them differs by more, these are not the same.
-  constexpr Ns most_spread_ns = 200'000;
-  std::vector<Ns> differences;
-  for (const auto& [name, ends] : first) {
-    const auto it = other.find(name);
-    const auto n = it == other.end() ? std::nullopt : matching(ends, it->second, about);
-    if (!n) continue;
-    for (const auto& [a, b] : pairs(ends, it->second, *n)) differences.push_back(b - a);
-  }
-  if (differences.size() < least) return std::nullopt;
-  return spread(differences) <= most_spread_ns ? std::optional(median(differences)) : std::nullopt;
 }
 
 // Adds all rows of `from`, with its numbers of names, devices, processes, threads and streams put behind those that are there.
@@ -168,6 +112,38 @@ void add(Trace& to, const Trace& from, Ns shift) {
 
 }  // namespace
 
+Place place_of(const std::string& path) {
+  // A PyTorch trace describes itself before its first event.
+  static const re2::RE2 info("\"distributedInfo\"\\s*:\\s*\\{[^{}]*?\"rank\"\\s*:\\s*(\\d{1,7})[^{}]*?\"world_size\"\\s*:\\s*(\\d{1,7})");
+  static const re2::RE2 base("\"baseTimeNanoseconds\"\\s*:\\s*(\\d{1,19})"), first("\"traceEvents\"[^{]*\\{[^{}]*?\"ts\"\\s*:\\s*(\\d{1,19})");
+  static const re2::RE2 named("(?i)((?:^|[^a-z])rank[_.-]?)(\\d{1,7})");
+  Place place;
+  const std::string folder = std::filesystem::path(path).parent_path().string(), name = std::filesystem::path(path).filename().string();
+  std::string head(1 << 18, '\0');
+  std::error_code ec;
+  if (std::filesystem::is_regular_file(path, ec))
+    if (const gzFile file = gzopen(path.c_str(), "rb")) {
+      head.resize(static_cast<std::size_t>(std::max(0, gzread(file, head.data(), static_cast<unsigned>(head.size())))));
+      gzclose(file);
+      std::int64_t origin = 0, at = 0;
+      if (head.find('{') != head.npos && RE2::PartialMatch(head, info, &place.rank, &place.world_size) && place.world_size > 1) {
+        place.job = fmt::format("{}\n{} ranks", folder, place.world_size);
+        RE2::PartialMatch(head, base, &origin);
+        if (RE2::PartialMatch(head, first, &at)) place.begins_s = static_cast<double>(origin) / 1e9 + static_cast<double>(at) / 1e6;
+        return place;
+      }
+      place.rank = place.world_size = 0;
+    }
+  std::string word;
+  // The rank of a low-rank adapter is no process.
+  if (name.find("lora") == name.npos && name.find("LoRA") == name.npos && RE2::PartialMatch(name, named, &word, &place.rank)) {
+    std::string pattern = name;
+    RE2::Replace(&pattern, named, "\\1#");
+    place.job = fmt::format("{}\n{}", folder, pattern), place.by_name = true;
+  }
+  return place;
+}
+
 std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& paths) {
   struct Job { std::string key; std::optional<double> begins_s; std::set<std::int64_t> ranks; bool by_name = false; };
   std::vector<Job> jobs;
@@ -220,6 +196,24 @@ std::optional<std::ptrdiff_t> matching(const std::vector<Ns>& first, const std::
   return 2 * off(fits[0]) <= off(fits[1]) ? std::optional(fits[0].n) : std::nullopt;
 }
 
+std::optional<Alignment> align(const CollectiveEnds& first, const CollectiveEnds& other, std::optional<Ns> about) {
+  constexpr std::size_t least = 3;
+  // Ranks leave a collective within some ten microseconds of each other. Where the half of them differs by more, these are not the same.
+  constexpr Ns most_spread_ns = 200'000;
+  Alignment alignment;
+  std::vector<Ns> differences;
+  for (const auto& [name, ends] : first) {
+    const auto it = other.find(name);
+    const auto n = it == other.end() ? std::nullopt : matching(ends, it->second, about);
+    if (!n) continue;
+    alignment.offsets[name] = *n;
+    for (const auto& [a, b] : pairs(ends, it->second, *n)) differences.push_back(b - a);
+  }
+  if (differences.size() < least || spread(differences) > most_spread_ns) return std::nullopt;
+  alignment.ahead = median(differences);
+  return alignment;
+}
+
 Trace joined(std::vector<Trace> ranks, const Classes& classes) {
   Trace all = std::move(ranks.front());
   if (ranks.size() == 1) return all;
@@ -232,9 +226,9 @@ Trace joined(std::vector<Trace> ranks, const Classes& classes) {
   for (std::size_t r = 1; r < ranks.size(); ++r) {
     std::optional<Ns> about;
     if (epoch != 0 && ranks[r].epoch_ns != 0) about = epoch - ranks[r].epoch_ns;
-    const auto ahead = clock_difference(first, collective_ends(ranks[r], classes), about);
-    all.clocks_aligned = all.clocks_aligned && ahead.has_value();
-    add(all, ranks[r], -ahead.value_or(about.value_or(0)));
+    const auto alignment = align(first, collective_ends(ranks[r], classes), about);
+    all.clocks_aligned = all.clocks_aligned && alignment.has_value();
+    add(all, ranks[r], -(alignment ? alignment->ahead : about.value_or(0)));
     device_rank.resize(all.devices.size(), r);
     ranks[r] = {};
   }

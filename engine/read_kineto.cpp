@@ -314,7 +314,7 @@ class Reader {
   bool put_forward(const Event& e, Ns start) {
     const auto id = integer(e.id);
     if (!id) return false;
-    (e.phase == "s" ? arrows_[*id].from : arrows_[*id].to) = {thread_of(e), start};
+    (e.phase == "s" ? arrows_[*id].from : arrows_[*id].to) = End{thread_of(e), start};
     return true;
   }
 

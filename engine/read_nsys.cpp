@@ -916,6 +916,12 @@ void read_session(const Database& db, Trace& trace) {
     const Ns epoch = rows.integer(0);
     if (rows.sound(0, 0) && epoch > 0 && epoch < std::numeric_limits<Ns>::max() / 2) trace.epoch_ns = epoch;
   }
+  for (const std::string& table : strings(schema()["table"]["system"]["tables"])) {
+    if (!db.has_table(table)) continue;
+    TableReader rows(db, "system", table, {"name", "value"}, unheard);
+    while (rows.next())  // the machine's environment stands in it too
+      if (rows.text(0) == "Hostname" && trace.host.empty()) trace.host = printable(rows.text(1));
+  }
 }
 
 // Returns whether the whole report was exported, and not only some tables of it.

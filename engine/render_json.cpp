@@ -1,12 +1,10 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "json.hpp"
 #include "render.hpp"
 
 namespace gh {
 namespace {
-
-using Json = nlohmann::ordered_json;  // keys stay in the order in which they are written, so that two runs print the same bytes
 
 Json fact_json(const FactValue& value) {
   if (const auto* n = std::get_if<double>(&value)) return *n == std::floor(*n) && std::abs(*n) < 9e15 ? Json(static_cast<std::int64_t>(*n)) : Json(*n);
@@ -56,6 +54,8 @@ Json steps_json(const DeviceSteps& d) {
   return {{"count", lengths.size()}, {"median_ns", median(lengths)}, {"source", source_name(d.source)}, {"described", d.described}, {"left_out", d.left_out}};
 }
 
+}  // namespace
+
 Json finding_json(const Finding& f) {
   Json metrics = Json::array(), evidence = Json::array();
   for (const Metric& m : f.metrics) metrics.push_back({{"name", m.name}, {"value", m.value}, {"unit", name_of(m.unit)}, {"threshold", m.threshold ? Json(*m.threshold) : Json(nullptr)}});
@@ -77,8 +77,6 @@ Json plan_json(const Report& report) {
           {"bounds", {{"products_ns", p.bounds.products_ns}, {"compute_ns", p.bounds.compute_ns}, {"link_ns", p.bounds.link_ns}, {"host_ns", p.bounds.host_ns}}},
           {"replay", {{"steps", r.steps()}, {"uniform_error", r.uniform_error()}, {"unresolved", r.unresolved()}, {"unrepresentative", r.unrepresentative()}}}};
 }
-
-}  // namespace
 
 std::string render_json(const Analysis& a, const Report& report) {
   Json devices = Json::array();

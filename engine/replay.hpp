@@ -61,6 +61,8 @@ class Replay {
   const Analysis& analysis() const { return a_; }
   Ns recorded_ns() const { return recorded_ns_; }  ///< the mean of the steps that are replayed, as recorded
   std::size_t steps() const { return steps_; }     ///< how many those are, on each device
+  /// By analysed device: the number of its first replayed step, and how many those are.
+  const std::vector<std::pair<std::size_t, std::size_t>>& device_steps() const { return device_steps_; }
   /// By how much the replayed steps' mean differs from that of all, of the latter.
   double unrepresentative() const { return unrepresentative_; }
   /// By how much the replay with the same weights for all operations and waits differs from the trace, of the latter: what the model
@@ -130,7 +132,7 @@ class Replay {
   Block ops_, calls_;
   std::vector<Row> stream_before_;           // by operation of the block: the one before it on its stream, or no_row
   std::vector<std::vector<Row>> thread_calls_;  // by thread: calls of the block that are not nested in another
-  std::vector<std::pair<std::size_t, std::size_t>> device_steps_;  // by analysed device: first replayed step, and how many
+  std::vector<std::pair<std::size_t, std::size_t>> device_steps_;
   std::vector<std::int16_t> step_of_;        // by operation of the block: replayed step of its device, or -1
   std::vector<std::vector<Row>> device_ops_;    // by analysed device: operations of the replayed steps
   bool collectives_ = false;

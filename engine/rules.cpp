@@ -21,6 +21,13 @@ namespace {
 // Severity by what is recoverable of the step; a rule may lower the second (one-line remedies: 3 %).
 constexpr double error_at = 0.20;
 
+// What one rule may say; one that says more is stopped. A finding's longest text has some hundred bytes, its longest list ten elements.
+constexpr std::size_t most_findings = 200;      // more is a rule that reports rows, not problems
+constexpr std::size_t most_replayed = 50;       // findings with a change: each is replayed several times
+constexpr std::size_t most_changed_rows = 20'000'000;  // events that these name in all
+constexpr std::size_t most_text_bytes = 16 << 10;
+constexpr lua_Integer most_elements = 1000;
+
 // Reads fields of the table on top of the stack, raw: a metatable of a rule's own tables is none of our business.
 class Table {
  public:
@@ -44,6 +51,7 @@ class Table {
     }
     lua_pop(lua_, 1);
     if (type != LUA_TSTRING && (required || type != LUA_TNIL)) throw Error(fmt::format("{} needs '{}', a string", where_, key));
+    check_length(value, key);
     return value;
   }
 
@@ -69,6 +77,7 @@ class Table {
     each(key, [&](int value) {
       if (lua_type(lua_, value) != LUA_TSTRING) throw Error(fmt::format("{}: '{}' has to be a list of strings", where_, key));
       list.emplace_back(lua_tostring(lua_, value));
+      check_length(list.back(), key);
     });
     return list;
   }
@@ -81,6 +90,7 @@ class Table {
     if (type != LUA_TNIL && type != LUA_TTABLE) throw Error(fmt::format("{}: '{}' has to be a list", where_, key));
     if (type == LUA_TTABLE)
       for (lua_Integer i = 1; lua_rawgeti(lua_, list, i) != LUA_TNIL; ++i) {
+        if (i > most_elements) throw Error(fmt::format("{}: '{}' has more than {} elements", where_, key, most_elements));
         f(lua_gettop(lua_));
         lua_settop(lua_, list);
       }
@@ -111,6 +121,10 @@ class Table {
   }
 
  private:
+  void check_length(const std::string& text, const char* key) const {
+    if (text.size() > most_text_bytes) throw Error(fmt::format("{}: '{}' is longer than {} KiB", where_, key, most_text_bytes >> 10));
+  }
+
   lua_State* lua_;
   int index_;
   std::string where_;
@@ -214,6 +228,8 @@ Finding read_finding(lua_State* lua, int index, const Rule& rule, const Analysis
   t.push("evidence");
   f.evidence = to_evidence(lua, lua_gettop(lua));
   lua_pop(lua, 1);
+  for (const Evidence& e : f.evidence)
+    if (e.span.start < analysis.trace.capture_start || e.span.end > analysis.trace.capture_end) throw Error("a finding has evidence that lies outside of the trace; take it from selection:evidence");
   f.fingerprint = fingerprint(f);
   return f;
 }
@@ -225,7 +241,6 @@ void push_option(lua_State* lua, const OptionValue& value) {
 }
 
 void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts, const Replay* replay, const RuleSettings& settings, Report& report) {
-  constexpr std::size_t most_findings = 200;  // more is a rule that reports rows, not problems
   // Verbs charge for the rows they walk: a long report needs a larger budget for the same rule.
   SandboxLimits limits;
   limits.instructions += static_cast<std::int64_t>(40 * (analysis.trace.ops.size() + analysis.trace.calls.size() + analysis.trace.ranges.size() + analysis.trace.os_calls.size()));
@@ -246,13 +261,14 @@ void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts
   sandbox.call(2, 3);
   const int first = lua_gettop(lua) - 2;
   if (lua_isnil(lua, first)) {
-    const auto text = [&](int index) { return lua_type(lua, index) == LUA_TSTRING ? printable(lua_tostring(lua, index)) : std::string(); };
+    const auto text = [&](int index) { return lua_type(lua, index) == LUA_TSTRING ? printable(std::string_view(lua_tostring(lua, index)).substr(0, most_text_bytes)) : std::string(); };
     const std::string reason = text(first + 1);
     if (reason.empty()) throw Error("evaluate returned nil without a reason");
     report.not_checked.push_back({rule.id, reason, text(first + 2)});
     return;
   }
   std::vector<Finding> found;
+  std::size_t replayed = 0, changed_rows = 0;
   // The returned list is put under a key, so that it is read like any other.
   lua_newtable(lua);
   lua_pushvalue(lua, first);
@@ -260,6 +276,9 @@ void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts
   Table(lua, -1, "what evaluate returned").each("findings", [&](int index) {
     if (found.size() == most_findings) throw Error(fmt::format("more than {} findings; report the worst and how many there are", most_findings));
     found.push_back(read_finding(lua, index, rule, analysis, replay, settings));
+    replayed += !found.back().changes.empty();
+    for (const Change& c : found.back().changes) changed_rows += c.rows.size() + c.host.size();
+    if (replayed > most_replayed || changed_rows > most_changed_rows) throw Error("too many changes to be replayed; leave those out of the findings that are worth least");
   });
   if (found.empty()) report.clean.push_back(rule.id);
   report.findings.insert(report.findings.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
@@ -268,6 +287,10 @@ void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts
 }  // namespace
 
 std::string read_text(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  if (fs::exists(path, ec) && !fs::is_regular_file(path, ec)) throw Error(fmt::format("{}: is no file", printable(path.string())));
+  if (const std::uintmax_t size = fs::file_size(path, ec); !ec && size > most_file_bytes) throw Error(fmt::format("{}: is larger than {} MiB", printable(path.string()), most_file_bytes >> 20));
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();

@@ -41,7 +41,10 @@ struct RuleSettings {
   std::map<std::string, std::string> origins;  ///< where each was set: "gh-advise.toml:6"
 };
 
-/// A file's bytes. Throws Error where it cannot be read.
+/// Rules, configurations and baselines are no larger: a baseline of a hundred captures has some 10 MiB.
+inline constexpr std::uintmax_t most_file_bytes = 64 << 20;
+
+/// A file's bytes. Throws Error where it cannot be read, is no file, or is larger than that.
 std::string read_text(const std::filesystem::path& path);
 
 /// Reads one rule. Throws Error that names file and line where it breaks the contract.

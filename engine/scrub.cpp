@@ -437,15 +437,26 @@ class SqliteScrub {
 
 using Json = nlohmann::ordered_json;
 
+// A trace nests a few deep beside its events; what goes deeper is not walked.
+constexpr std::size_t most_depth = 100;
+
+std::size_t depth_of(std::string_view json) {
+  std::size_t depth = 0, deepest = 0;
+  for (const char c : json)
+    if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
+    else if (c == ']' || c == '}') depth -= depth > 0;
+  return deepest;
+}
+
 // Calls `use` for what stands below keys, however deep, that say that it is of a kind.
 template <class Value, class Use>
-void each_secret(const Value& json, Use use) {
-  if (!json.is_structured()) return;
+void each_secret(const Value& json, Use use, std::size_t depth = 0) {
+  if (!json.is_structured() || depth > most_depth) return;
   for (const auto& [key, value] : json.items()) {
     bool known = false;
     for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user})
       if (json.is_object() && any_matches(strings(toml::node_view<const toml::node>(schema())["torch"][key_of[static_cast<int>(kind)]]), key)) use(kind, value), known = true;
-    if (!known) each_secret(value, use);
+    if (!known) each_secret(value, use, depth + 1);
   }
 }
 
@@ -492,6 +503,7 @@ class TorchScrub {
     }
     if (!events.has_events()) throw Error(fmt::format("{}: is JSON without traceEvents; give what torch.profiler's export_chrome_trace wrote", printable(report_.string())));
     bare_ = events.head().empty();
+    if (depth_of(events.head()) > most_depth) throw Error(fmt::format("{}: what stands beside its events nests too deep to be searched", printable(report_.string())));
     const Json head = bare_ ? Json::object() : Json::parse(events.head(), nullptr, false);
     if (!head.is_object()) throw Error(fmt::format("{}: what stands beside its events is no JSON; copy or record it again", printable(report_.string())));
     each_secret(head, [&](Kind kind, const Json& value) { add(kind, "", value); });

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <limits>
 #include <map>
-#include <unordered_map>
 
 #include "layout.hpp"
 #include "phrases.hpp"
@@ -18,7 +20,7 @@ constexpr std::array<const char*, activities> names{"products", "attention", "ke
 constexpr std::array<const char*, activities> labels{"matrix products", "fused attention", "other GPU work", "exposed communication", "exposed copies", "unified-memory stall", "idle: input", "idle: sync", "idle: launch", "idle: other",
                                                      "step", "range", "CUDA call", "CUDA call that launches", "CUDA call that waits", "CUDA call that allocates", "operating-system call", "page fault"};
 
-constexpr std::size_t most_range_levels = 5, most_streams = 6, most_concerned = 40;
+constexpr std::size_t most_range_levels = 5, most_streams = 6, most_other_devices = 3, most_concerned = 20, most_before = 4'096;
 // Evidence is shown with half its length on either side, and never less than this: what led to a kernel of 5 us takes longer than that.
 constexpr Ns least_margin_ns = 200'000;
 
@@ -33,25 +35,33 @@ Activity call_activity(CallClass c) {
   }
 }
 
-// What a kernel or copy is called, and what it counts as in the account.
-struct OpText {
-  std::string name;
-  Activity activity;
+// What operations count as in the account, without a look at names.
+class Activities {
+ public:
+  explicit Activities(const Analysis& a) : a_(a) {
+    for (const std::string& c : a.classes.kernel_classes()) by_class_.push_back(c == "collective" ? Activity::communication : activity_of("compute." + c));
+  }
+  Activity operator()(Row op) const {
+    const Ops& ops = a_.trace.ops;
+    if (ops.kind[op] == OpKind::kernel) return by_class_[a_.names.kernel[ops.name[op]]];
+    if (ops.kind[op] != OpKind::copy || ops.copy[op] == CopyKind::d2d) return Activity::kernels;
+    return is_unified(ops.copy[op]) ? Activity::stall : Activity::copy;
+  }
+
+ private:
+  const Analysis& a_;
+  std::vector<Activity> by_class_;
 };
-OpText op_text(const Analysis& a, Row op) {
+
+std::string op_name(const Analysis& a, Row op) {
   const Ops& ops = a.trace.ops;
   switch (ops.kind[op]) {
-    case OpKind::kernel: {
-      const std::string& c = a.kernel_class(op);
-      return {kernel_label(a.trace.names[ops.name[op]]), c == "collective" ? Activity::communication : activity_of("compute." + c)};
-    }
-    case OpKind::graph: return {"CUDA graph", Activity::kernels};
-    case OpKind::set: return {"memset", Activity::kernels};
-    default: {
-      const CopyKind k = ops.copy[op];
-      if (is_unified(k)) return {fmt::format("migration {}", name_of(k)), Activity::stall};
-      return {fmt::format("copy {}{}", name_of(k), ops.source[op] == MemoryKind::pageable || ops.target[op] == MemoryKind::pageable ? ", pageable" : ""), k == CopyKind::d2d ? Activity::kernels : Activity::copy};
-    }
+    case OpKind::kernel: return kernel_label(a.trace.names[ops.name[op]]);
+    case OpKind::graph: return "CUDA graph";
+    case OpKind::set: return "memset";
+    default:
+      if (is_unified(ops.copy[op])) return fmt::format("migration {}", name_of(ops.copy[op]));
+      return fmt::format("copy {}{}", name_of(ops.copy[op]), ops.source[op] == MemoryKind::pageable || ops.target[op] == MemoryKind::pageable ? ", pageable" : "");
   }
 }
 
@@ -96,7 +106,19 @@ class Drawn {
   std::array<Ns, activities> weight_{};
 };
 
-// The analysed device on which evidence lies: the one it names, else the first that its thread launched on, else the first.
+// The thread that evidence names. Ranks in containers have threads of one name and number: that of the device's process then.
+std::uint16_t thread_of(const Analysis& a, const Evidence& e) {
+  std::uint16_t found = no_index;
+  for (std::uint16_t i = 0; i < a.trace.threads.size() && !e.thread.empty(); ++i) {
+    if (a.trace.thread_label(i) != e.thread) continue;
+    if (found == no_index) found = i;
+    for (const DeviceSteps& d : a.devices)
+      if (a.trace.devices[d.device].ordinal == e.device && d.process == a.trace.threads[i].process) return i;
+  }
+  return found;
+}
+
+// The analysed device on which evidence lies: the one it names, else the first that its thread's process launched on, else the first.
 std::size_t device_of(const Analysis& a, const Evidence& e, std::uint16_t thread) {
   for (std::size_t d = 0; d < a.devices.size(); ++d)
     if (e.device >= 0 && a.trace.devices[a.devices[d].device].ordinal == e.device) return d;
@@ -117,98 +139,115 @@ std::uint16_t launching_thread(const Analysis& a, const DeviceSteps& device, Spa
   return most == launched.end() ? no_index : most->first;
 }
 
+// Gathers once what a view may show, and then draws it as finely as is asked for.
 class ViewMaker {
  public:
-  ViewMaker(const Analysis& a, const Evidence& e) : a_(a), t_(a.trace) {
+  ViewMaker(const Analysis& a, const Evidence& e) : a_(a), t_(a.trace), activity_(a) {
     view_.evidence = e.span;
-    for (std::uint16_t i = 0; i < t_.threads.size() && !e.thread.empty(); ++i)
-      if (t_.thread_label(i) == e.thread) { thread_ = i; break; }
+    thread_ = thread_of(a, e);
     device_ = device_of(a, e, thread_);
     const Ns margin = std::max(e.span.length() / 2, least_margin_ns);
     view_.detail = {e.span.start - margin, e.span.end + margin};
     view_.span = view_.detail;
     if (device_ < a.devices.size()) {
-      for (const Step& s : a.devices[device_].steps)
-        if (touches(s.span.start, s.span.end, view_.detail)) view_.span = {std::min(view_.span.start, s.span.start), std::max(view_.span.end, s.span.end)};
+      if (a.has_steps()) {
+        for (const Step& s : a.devices[device_].steps)
+          if (touches(s.span.start, s.span.end, view_.detail)) view_.span = {std::min(view_.span.start, s.span.start), std::max(view_.span.end, s.span.end)};
+      } else {
+        view_.span = {view_.detail.start - 10 * view_.detail.length(), view_.detail.end + 10 * view_.detail.length()};
+      }
       if (thread_ == no_index) thread_ = launching_thread(a, a.devices[device_], view_.detail);
       if (thread_ == no_index) thread_ = launching_thread(a, a.devices[device_], view_.span);
+      steps();
     }
+    if (thread_ != no_index) ranges(), calls();
+    if (device_ < a_.devices.size()) streams(), faults(), lost(), other_devices();
   }
 
   // Things shorter than these are drawn together.
   View made(Ns fine, Ns coarse) {
-    fine_ = fine, coarse_ = coarse;
     view_.lanes.clear();
-    steps();
-    if (thread_ != no_index) ranges(), calls();
-    if (device_ < a_.devices.size()) streams(), faults(), lost();
-    std::erase_if(view_.lanes, [](const Lane& l) { return l.pieces.empty(); });
+    for (const Source& s : sources_) {
+      if (s.events.empty()) continue;
+      Lane& lane = view_.lanes.emplace_back(Lane{s.label, {}});
+      Drawn out(lane.pieces, view_.detail, fine, coarse);
+      for (const Event& e : s.events) out.add(e.span, e.activity, [&] { return s.name(e.row); });
+    }
     return view_;
   }
 
   const View& view() const { return view_; }
 
  private:
-  Lane& lane(std::string label) { return view_.lanes.emplace_back(Lane{std::move(label), {}}); }
-  Drawn drawn(Lane& l) const { return {l.pieces, view_.detail, fine_, coarse_}; }
+  struct Event { Span span; Activity activity; std::size_t row; };
+  struct Source {
+    std::string label;
+    std::function<std::string(std::size_t row)> name;
+    std::vector<Event> events;
+  };
+
+  std::vector<Event>& source(std::string label, std::function<std::string(std::size_t)> name) { return sources_.emplace_back(Source{std::move(label), std::move(name), {}}).events; }
   bool shown(Ns start, Ns end) const { return touches(start, end, view_.span); }
 
   void steps() {
-    if (device_ >= a_.devices.size() || !a_.has_steps()) return;
-    Lane& l = lane("steps");
-    for (const Step& s : a_.devices[device_].steps)
-      if (shown(s.span.start, s.span.end)) l.pieces.push_back({s.span, fmt::format("step {}", s.number), Activity::step, 1, s.span.length()});
+    if (!a_.has_steps()) return;
+    const std::vector<Step>& all = a_.devices[device_].steps;
+    std::vector<Event>& events = source("steps", [&all](std::size_t i) { return fmt::format("step {}", all[i].number); });
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (shown(all[i].span.start, all[i].span.end)) events.push_back({all[i].span, Activity::step, i});
   }
 
   // A level of its own for what is nested. Ranges that only overlap (start/end ranges) take a level beside.
   void ranges() {
-    std::vector<std::vector<Row>> levels;
-    std::vector<Ns> ends;
+    std::vector<std::vector<Event>> levels;
     for (Row r = 0; r < t_.ranges.size() && t_.ranges.start[r] < view_.span.end; ++r) {
       if (t_.ranges.thread[r] != thread_ || t_.ranges.start[r] == t_.ranges.end[r] || !shown(t_.ranges.start[r], t_.ranges.end[r])) continue;
       std::size_t level = 0;
-      while (level < ends.size() && ends[level] > t_.ranges.start[r]) ++level;
+      while (level < levels.size() && levels[level].back().span.end > t_.ranges.start[r]) ++level;
       if (level == most_range_levels) continue;
-      if (level == ends.size()) ends.push_back(0), levels.emplace_back();
-      ends[level] = t_.ranges.end[r];
-      levels[level].push_back(r);
+      if (level == levels.size()) levels.emplace_back();
+      levels[level].push_back({{t_.ranges.start[r], t_.ranges.end[r]}, Activity::range, r});
     }
-    for (std::size_t level = 0; level < levels.size(); ++level) {
-      Lane& l = lane(level == 0 ? fmt::format("ranges of {}", t_.thread_label(thread_)) : "");
-      Drawn out = drawn(l);
-      for (const Row r : levels[level]) out.add({t_.ranges.start[r], t_.ranges.end[r]}, Activity::range, [&] { return t_.names[t_.ranges.name[r]]; });
-    }
+    for (std::size_t level = 0; level < levels.size(); ++level)
+      source(level == 0 ? fmt::format("ranges of {}", t_.thread_label(thread_)) : "", [this](std::size_t r) { return t_.names[t_.ranges.name[r]]; }) = std::move(levels[level]);
   }
 
   void calls() {
-    Lane& cuda = lane(fmt::format("CUDA calls of {}", t_.thread_label(thread_)));
-    {
-      Drawn out = drawn(cuda);
-      Ns nested_until = std::numeric_limits<Ns>::min();
-      for (Row c = 0; c < t_.calls.size() && t_.calls.start[c] < view_.span.end; ++c) {
-        if (t_.calls.thread[c] != thread_ || t_.calls.end[c] <= nested_until || !shown(t_.calls.start[c], t_.calls.end[c])) continue;
-        nested_until = t_.calls.end[c];
-        out.add({t_.calls.start[c], t_.calls.end[c]}, call_activity(a_.names.call[t_.calls.name[c]]), [&] { return t_.names[t_.calls.name[c]]; });
-      }
+    std::vector<Event>& cuda = source(fmt::format("CUDA calls of {}", t_.thread_label(thread_)), [this](std::size_t c) { return t_.names[t_.calls.name[c]]; });
+    Ns nested_until = std::numeric_limits<Ns>::min();
+    for (Row c = 0; c < t_.calls.size() && t_.calls.start[c] < view_.span.end; ++c) {
+      if (t_.calls.thread[c] != thread_ || t_.calls.end[c] <= nested_until || !shown(t_.calls.start[c], t_.calls.end[c])) continue;
+      nested_until = t_.calls.end[c];
+      cuda.push_back({{t_.calls.start[c], t_.calls.end[c]}, call_activity(a_.names.call[t_.calls.name[c]]), c});
     }
-    Lane& os = lane(fmt::format("OS calls of {}", t_.thread_label(thread_)));
-    Drawn out = drawn(os);
+    std::vector<Event>& os = source(fmt::format("OS calls of {}", t_.thread_label(thread_)), [this](std::size_t c) { return t_.names[t_.os_calls.name[c]]; });
     for (Row c = 0; c < t_.os_calls.size() && t_.os_calls.start[c] < view_.span.end; ++c)
-      if (t_.os_calls.thread[c] == thread_ && shown(t_.os_calls.start[c], t_.os_calls.end[c])) out.add({t_.os_calls.start[c], t_.os_calls.end[c]}, Activity::os_call, [&] { return t_.names[t_.os_calls.name[c]]; });
+      if (t_.os_calls.thread[c] == thread_ && shown(t_.os_calls.start[c], t_.os_calls.end[c])) os.push_back({{t_.os_calls.start[c], t_.os_calls.end[c]}, Activity::os_call, c});
+  }
+
+  std::vector<Row> ops_of(std::size_t device) const {
+    std::vector<Row> ops;
+    for (const Row op : a_.devices[device].ops) {
+      if (t_.ops.start[op] >= view_.span.end) break;
+      if (shown(t_.ops.start[op], t_.ops.end[op])) ops.push_back(op);
+    }
+    return ops;
+  }
+  void add(const std::string& label, const std::vector<Row>& ops) {
+    std::vector<Event>& events = source(label, [this](std::size_t op) { return op_name(a_, static_cast<Row>(op)); });
+    for (const Row op : ops) events.push_back({t_.span_of(op), activity_(op), op});
   }
 
   // The busiest streams each, the rest in one lane.
   void streams() {
     std::map<std::uint32_t, std::vector<Row>> by_stream;
-    std::vector<std::pair<Ns, std::uint32_t>> busiest;
     std::vector<Span> compute, collectives, copies;
-    for (const Row op : a_.devices[device_].ops) {
-      if (t_.ops.start[op] >= view_.span.end) break;
-      if (!shown(t_.ops.start[op], t_.ops.end[op])) continue;
+    for (const Row op : ops_of(device_)) {
       by_stream[t_.ops.stream[op]].push_back(op);
-      const Activity what = op_text(a_, op).activity;
+      const Activity what = activity_(op);
       (what == Activity::communication ? collectives : what == Activity::copy ? copies : compute).push_back(t_.span_of(op));
     }
+    std::vector<std::pair<Ns, std::uint32_t>> busiest;
     for (const auto& [stream, ops] : by_stream) {
       Ns busy = 0;
       for (const Row op : ops) busy += t_.ops.end[op] - t_.ops.start[op];
@@ -219,52 +258,48 @@ class ViewMaker {
     const std::size_t apart = busiest.size() <= most_streams ? busiest.size() : most_streams - 1;
     for (std::size_t i = 0; i < busiest.size(); ++i) {
       const std::vector<Row>& ops = by_stream[busiest[i].second];
-      if (i < apart) draw(lane(fmt::format("stream {}", t_.streams[busiest[i].second].id)), ops);
+      const std::int64_t id = t_.streams[busiest[i].second].id;
+      if (i < apart) add(id < 0 ? "no stream" : fmt::format("stream {}", id), ops);
       else rest.insert(rest.end(), ops.begin(), ops.end());
     }
-    if (!rest.empty()) {
-      std::sort(rest.begin(), rest.end());
-      draw(lane(fmt::format("{} more streams", busiest.size() - apart)), rest);
-    }
+    std::sort(rest.begin(), rest.end());
+    add(fmt::format("{} more streams", busiest.size() - apart), rest);
     const Spans computing = united(std::move(compute)), talking = united(std::move(collectives));
     exposed_communication_ = difference(talking, computing);
     exposed_copies_ = difference(difference(united(std::move(copies)), computing), talking);
   }
 
-  void draw(Lane& l, const std::vector<Row>& ops) const {
-    Drawn out = drawn(l);
-    for (const Row op : ops) {
-      OpText text = op_text(a_, op);
-      out.add(t_.span_of(op), text.activity, [&] { return std::move(text.name); });
-    }
-  }
-
   void faults() {
-    Lane& l = lane("GPU page faults");
-    Drawn out = drawn(l);
+    std::vector<Event>& events = source("GPU page faults", [](std::size_t) { return std::string("page faults handled"); });
     for (std::size_t f = 0; f < t_.gpu_faults.size() && t_.gpu_faults.start[f] < view_.span.end; ++f)
-      if (t_.gpu_faults.device[f] == a_.devices[device_].device && shown(t_.gpu_faults.start[f], t_.gpu_faults.end[f])) out.add({t_.gpu_faults.start[f], t_.gpu_faults.end[f]}, Activity::fault, [] { return std::string("page faults handled"); });
+      if (t_.gpu_faults.device[f] == a_.devices[device_].device && shown(t_.gpu_faults.start[f], t_.gpu_faults.end[f])) events.push_back({{t_.gpu_faults.start[f], t_.gpu_faults.end[f]}, Activity::fault, f});
   }
 
+  // Rows are the causes of idle time here, and what is exposed after them.
   void lost() {
-    struct Lost { Span span; Activity activity; std::string text; };
-    std::vector<Lost> all;
+    constexpr std::size_t communication = 100, copies = 101;
+    std::vector<Event>& events = source("GPU idle or exposed", [](std::size_t row) -> std::string { return row == communication ? "exposed communication" : row == copies ? "exposed copy" : fmt::format("idle: {}", name_of(static_cast<IdleCause>(row))); });
     for (const Idle& i : a_.account.devices[device_].idle)
-      if (shown(i.span.start, i.span.end)) all.push_back({i.span, activity_of(std::string("idle.") + name_of(i.cause)), fmt::format("idle: {}", name_of(i.cause))});
-    for (const Span& s : exposed_communication_) all.push_back({s, Activity::communication, "exposed communication"});
-    for (const Span& s : exposed_copies_) all.push_back({s, Activity::copy, "exposed copy"});
-    std::stable_sort(all.begin(), all.end(), [](const Lost& x, const Lost& y) { return x.span.start < y.span.start; });
-    Lane& l = lane("GPU idle or exposed");
-    Drawn out = drawn(l);
-    for (Lost& x : all) out.add(x.span, x.activity, [&] { return std::move(x.text); });
+      if (shown(i.span.start, i.span.end)) events.push_back({i.span, activity_of(std::string("idle.") + name_of(i.cause)), static_cast<std::size_t>(i.cause)});
+    for (const Span& s : exposed_communication_) events.push_back({s, Activity::communication, communication});
+    for (const Span& s : exposed_copies_) events.push_back({s, Activity::copy, copies});
+    std::stable_sort(events.begin(), events.end(), [](const Event& x, const Event& y) { return x.span.start < y.span.start; });
+  }
+
+  // Ranks wait for each other: what the others did meanwhile, each in one lane.
+  void other_devices() {
+    std::size_t added = 0;
+    for (std::size_t d = 0; d < a_.devices.size() && added < most_other_devices; ++d)
+      if (d != device_) ++added, add(fmt::format("device {}, all streams", t_.devices[a_.devices[d].device].ordinal), ops_of(d));
   }
 
   const Analysis& a_;
   const Trace& t_;
+  Activities activity_;
   View view_;
+  std::deque<Source> sources_;  // which stay where they are as others are added
   std::uint16_t thread_ = no_index;
   std::size_t device_ = 0;
-  Ns fine_ = 0, coarse_ = 0;
   Spans exposed_communication_, exposed_copies_;
 };
 
@@ -307,12 +342,12 @@ View view_of(const Analysis& a, const Evidence& evidence, std::size_t most_piece
   }
 }
 
-Overview overview_of(const Analysis& a) {
+Overview overview_of(const Analysis& a, std::size_t most_parts, std::size_t most_steps) {
   Overview o;
   for (const DeviceAccount& d : a.account.devices)
     if (!d.window.empty()) o.span = o.span.length() == 0 ? Span{d.window.front().start, d.window.back().end} : Span{std::min(o.span.start, d.window.front().start), std::max(o.span.end, d.window.back().end)};
   if (o.span.length() <= 0) return o;
-  const std::size_t shown = std::min(a.devices.size(), most_devices_drawn), parts = std::clamp<std::size_t>(12'000 / std::max<std::size_t>(shown, 1), 120, 480);
+  const std::size_t shown = std::min(a.devices.size(), most_devices_drawn), parts = std::clamp<std::size_t>(most_parts / std::max<std::size_t>(shown, 1), 60, 480);
   o.devices_left_out = a.devices.size() - shown;
   // The account of equal parts rather than of steps tells all but why the GPU idled, which depends on the steps.
   std::vector<DeviceSteps> even(a.devices.begin(), a.devices.begin() + static_cast<std::ptrdiff_t>(shown));
@@ -336,7 +371,7 @@ Overview overview_of(const Analysis& a) {
       for (std::size_t i = part; i < parts && at(i) < idle.span.end; ++i)
         out.parts[i][static_cast<std::size_t>(activity_of(std::string("idle.") + name_of(idle.cause)))] += share(i, std::min(idle.span.end, at(i + 1)) - std::max(idle.span.start, at(i)));
     }
-    if (a.has_steps()) out.steps = thinned(a.devices[d].steps, most_steps_drawn);
+    if (a.has_steps()) out.steps = thinned(a.devices[d].steps, std::max<std::size_t>(2, most_steps / shown));
   }
   return o;
 }
@@ -351,17 +386,35 @@ Concerned concerned_by(const Analysis& a, const Report& report, const Finding& f
   Concerned out;
   out.per_step = !ops.empty() || !calls.empty();
   double steps = 1;
-  if (out.per_step) {
-    // A change that was replayed names rows of the replayed steps alone.
-    steps = static_cast<double>(f.predicted && report.replay ? report.replay->steps() * a.devices.size() : static_cast<std::size_t>(std::max<std::int64_t>(a.step_count(), 1)));
+  if (out.per_step && f.predicted && report.replay) {
+    // A change that was replayed names rows of the replayed steps alone, and of what lies at their ends.
+    const auto& replayed = report.replay->device_steps();
+    std::vector<Span> on_device(t.devices.size()), on_host(t.processes.size());
+    steps = 0;
+    for (std::size_t d = 0; d < replayed.size(); ++d) {
+      const std::vector<Step>& all = a.devices[d].steps;
+      const auto [first, count] = replayed[d];
+      on_device[a.devices[d].device] = {all[first].span.start, all[first + count - 1].span.end};
+      if (a.devices[d].process < on_host.size()) on_host[a.devices[d].process] = {all[first].host_start, first + count < all.size() ? all[first + count].host_start : all[first + count - 1].span.end};
+      steps += static_cast<double>(count);
+    }
+    const auto outside = [](Span s, Ns start) { return start < s.start || start >= s.end; };
+    std::erase_if(ops, [&](Row op) { return outside(on_device[t.device_of(op)], t.ops.start[op]); });
+    std::erase_if(calls, [&](Row c) { return outside(on_host[t.threads[t.calls.thread[c]].process], t.calls.start[c]); });
+  } else if (out.per_step) {
+    steps = static_cast<double>(std::max<std::int64_t>(a.step_count(), 1));
   } else {
+    // What began in the evidence, and what began shortly before and reached into it.
+    const auto each = [](const auto& events, Span s, auto take) {
+      const auto from = static_cast<std::size_t>(std::lower_bound(events.start.begin(), events.start.end(), s.start) - events.start.begin());
+      for (std::size_t i = from - std::min(from, most_before); i < events.size() && events.start[i] < s.end; ++i)
+        if (touches(events.start[i], events.end[i], s)) take(static_cast<Row>(i));
+    };
     for (const Evidence& e : f.evidence) {
-      for (Row op = 0; op < t.ops.size() && t.ops.start[op] < e.span.end; ++op)
-        if (touches(t.ops.start[op], t.ops.end[op], e.span) && (e.device < 0 || t.devices[t.device_of(op)].ordinal == e.device) && (e.stream < 0 || t.streams[t.ops.stream[op]].id == e.stream)) ops.push_back(op);
-      for (Row c = 0; c < t.calls.size() && t.calls.start[c] < e.span.end; ++c)
-        if (touches(t.calls.start[c], t.calls.end[c], e.span) && (e.thread.empty() ? e.device < 0 : t.thread_label(t.calls.thread[c]) == e.thread)) calls.push_back(c);
-      for (Row c = 0; c < t.os_calls.size() && t.os_calls.start[c] < e.span.end; ++c)
-        if (touches(t.os_calls.start[c], t.os_calls.end[c], e.span) && !e.thread.empty() && t.thread_label(t.os_calls.thread[c]) == e.thread) os_calls.push_back(c);
+      const std::uint16_t thread = thread_of(a, e);
+      each(t.ops, e.span, [&](Row op) { if ((e.device < 0 || t.devices[t.device_of(op)].ordinal == e.device) && (e.stream < 0 || t.streams[t.ops.stream[op]].id == e.stream)) ops.push_back(op); });
+      each(t.calls, e.span, [&](Row c) { if (thread == no_index ? e.device < 0 : t.calls.thread[c] == thread) calls.push_back(c); });
+      each(t.os_calls, e.span, [&](Row c) { if (thread != no_index && t.os_calls.thread[c] == thread) os_calls.push_back(c); });
     }
   }
   const auto distinct = [](std::vector<Row>& rows) {
@@ -369,18 +422,15 @@ Concerned concerned_by(const Analysis& a, const Report& report, const Finding& f
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   };
   distinct(ops), distinct(calls), distinct(os_calls);
-  std::map<std::pair<std::string, std::string>, Use> uses;
-  const auto add = [&](const std::string& name, const std::string& kind, Ns ns) {
-    Use& u = uses.try_emplace({name, kind}, Use{name, kind, 0, 0}).first->second;
-    u.count += 1 / steps, u.ns += static_cast<double>(ns) / steps;
+  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, Ns>> sums;
+  const auto add = [&](std::string name, std::string kind, Ns ns) {
+    auto& [count, time] = sums[{std::move(name), std::move(kind)}];
+    ++count, time += ns;
   };
-  for (const Row op : ops) {
-    const bool kernel = t.ops.kind[op] == OpKind::kernel;
-    add(kernel ? t.names[t.ops.name[op]] : op_text(a, op).name, kernel ? a.kernel_class(op) : name_of(t.ops.kind[op]), t.ops.end[op] - t.ops.start[op]);
-  }
+  for (const Row op : ops) add(op_name(a, op), t.ops.kind[op] == OpKind::kernel ? a.kernel_class(op) : name_of(t.ops.kind[op]), t.ops.end[op] - t.ops.start[op]);
   for (const Row c : calls) add(t.names[t.calls.name[c]], fmt::format("call, {}", name_of(a.names.call[t.calls.name[c]])), t.calls.end[c] - t.calls.start[c]);
   for (const Row c : os_calls) add(t.names[t.os_calls.name[c]], "OS call", t.os_calls.end[c] - t.os_calls.start[c]);
-  for (auto& [key, use] : uses) out.uses.push_back(std::move(use));
+  for (const auto& [what, sum] : sums) out.uses.push_back({what.first, what.second, static_cast<double>(sum.first) / std::max(steps, 1.0), static_cast<double>(sum.second) / std::max(steps, 1.0)});
   std::stable_sort(out.uses.begin(), out.uses.end(), [](const Use& x, const Use& y) { return x.ns > y.ns; });
   if (out.uses.size() > most_concerned) out.uses.resize(most_concerned);
   return out;

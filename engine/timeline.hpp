@@ -50,14 +50,15 @@ struct Overview {
   struct Device {
     std::string label;
     std::vector<std::array<double, account_activities>> parts;  ///< share of each activity, 0 to 1; less than 1 in all outside of steps
-    std::vector<Step> steps;                ///< at most `most_steps_drawn`, evenly chosen
+    std::vector<Step> steps;                ///< evenly chosen where there are too many
   };
   Span span;
   std::vector<Device> devices;              ///< at most `most_devices_drawn`
   std::size_t devices_left_out = 0;
 };
-inline constexpr std::size_t most_steps_drawn = 400, most_devices_drawn = 64;
-Overview overview_of(const Analysis& analysis);
+inline constexpr std::size_t most_devices_drawn = 16;
+/// `most_parts` and `most_steps` are shared by the devices.
+Overview overview_of(const Analysis& analysis, std::size_t most_parts, std::size_t most_steps);
 
 /// A kernel, or a call, that a finding is about.
 struct Use {

@@ -26,6 +26,9 @@ inline constexpr std::uint16_t no_index = std::numeric_limits<std::uint16_t>::ma
 class Names {
  public:
   Names() { intern(""); }
+  Names(const Names& other) { for (const std::string* text : other.texts_) intern(*text); }
+  Names(Names&&) = default;
+  Names& operator=(Names&&) = default;
   NameId intern(std::string_view text);
   const std::string& operator[](NameId id) const { return *texts_[id]; }
   std::size_t size() const { return texts_.size(); }
@@ -208,6 +211,7 @@ struct Diagnostic { int severity = 0; std::string text; };
 struct Trace {
   // Where it comes from.
   std::string path, format, producer, schema;
+  std::string host;                       ///< the machine on which it was recorded, "" where the report does not say
   std::string ranges_are = "NVTX ranges";  ///< for people: what `ranges` are in such reports
   Names names;
   std::vector<Device> devices;

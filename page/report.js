@@ -33,6 +33,15 @@
   };
   const hide_tip = () => { tip.hidden = true; };
 
+  // To a finding, and the piece of its evidence that is meant.
+  const lead_to = (href, evidence) => {
+    const finding = document.querySelector(href);
+    finding.querySelector(`button[data-evidence="${evidence}"]`)?.click();
+    history.pushState(null, '', href);
+    finding.focus({preventScroll: true});
+    finding.scrollIntoView();
+  };
+
   // One timeline: lanes over a common axis of time. A lane holds pieces [start, length, name, activity, count, busy], shares of equal parts,
   // or marks that lead to a finding; times are relative to `origin`.
   class Timeline {
@@ -50,9 +59,9 @@
       button('\u2190', 'Earlier', () => this.pan(-0.25));
       button('\u2192', 'Later', () => this.pan(0.25));
       this.fit = button(view.evidence ? 'the evidence' : 'all', 'Show what it opened with', () => this.show(...view.detail));
-      if (view.evidence) button('the steps', 'Show all that this timeline holds', () => this.show(0, view.length));
+      if (view.evidence) button(view.lanes.some(l => l.label === 'steps') ? 'the steps' : 'the window', 'Show all that this timeline holds', () => this.show(0, view.length));
       this.said = make(tools, 'span', {class: 'said', 'aria-live': 'polite'});
-      this.svg = make(figure, 'svg', {tabindex: 0, role: 'group', 'aria-label': view.label});
+      this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': 'timeline', 'aria-label': `${view.label}. Arrow keys pan, plus and minus zoom, n and p go from piece to piece.`});
       this.svg.addEventListener('keydown', e => this.key(e));
       this.svg.addEventListener('wheel', e => this.wheel(e), {passive: false});
       this.svg.addEventListener('pointerdown', e => this.grab(e));
@@ -75,7 +84,16 @@
       hide_tip();
       this.draw();
     }
-    zoom(factor, at = (this.from + this.to) / 2) { this.show(at - (at - this.from) * factor, at + (this.to - at) * factor); }
+    // Redrawn once before the next picture, however often the mouse moves.
+    later(from, to) {
+      [this.next_from, this.next_to] = [from, to];
+      this.waiting ??= requestAnimationFrame(() => { this.waiting = undefined; this.show(this.next_from, this.next_to); });
+    }
+    zoom(factor, at = (this.from + this.to) / 2) {
+      const length = this.to - this.from;
+      factor = Math.min(Math.max(length * factor, 100), this.view.length) / length;  // at the limit it stays where it is
+      this.show(at - (at - this.from) * factor, at + (this.to - at) * factor);
+    }
     pan(share) { const by = (this.to - this.from) * share; const from = Math.min(Math.max(this.from + by, 0), this.view.length - (this.to - this.from)); this.show(from, from + this.to - this.from); }
 
     x(ns) { return this.gutter + (ns - this.from) / (this.to - this.from) * (this.width - this.gutter); }
@@ -101,7 +119,7 @@
       const move = m => {
         const by = (x - m.clientX) / (this.width - this.gutter) * (to - from), start = Math.min(Math.max(from + by, 0), this.view.length - (to - from));
         this.svg.classList.add('panning');
-        this.show(start, start + to - from);
+        this.later(start, start + to - from);
       };
       const up = () => { removeEventListener('pointermove', move); removeEventListener('pointerup', up); removeEventListener('pointercancel', up); this.svg.classList.remove('panning'); };
       addEventListener('pointermove', move);
@@ -110,14 +128,15 @@
     }
     hover(e) {
       const at = e.target.dataset && e.target.dataset.at;
-      if (at === undefined || this.svg.classList.contains('panning')) hide_tip();
+      if (e.target.lane && !this.svg.classList.contains('panning')) show_tip(this.text_of_part(e.target.lane, e.clientX), e.clientX, e.clientY);
+      else if (at === undefined || this.svg.classList.contains('panning')) hide_tip();
       else show_tip(this.text_of(this.drawn[at]), e.clientX, e.clientY);
     }
     // By keyboard: the next piece, and what it is.
     choose(by) {
       if (this.drawn.length === 0) return;
       this.svg.querySelector('.chosen')?.classList.remove('chosen');
-      this.chosen = (this.chosen + by + this.drawn.length) % this.drawn.length;
+      this.chosen = this.chosen < 0 && by < 0 ? this.drawn.length - 1 : (this.chosen + by + this.drawn.length) % this.drawn.length;
       const node = this.drawn[this.chosen].node, box = node.getBoundingClientRect();
       node.classList.add('chosen');
       const text = this.text_of(this.drawn[this.chosen]);
@@ -127,7 +146,7 @@
     // The finding of which the chosen mark is evidence.
     follow() {
       const link = this.drawn[this.chosen]?.node.closest('a');
-      if (link) location.hash = link.getAttribute('href');
+      link?.dispatchEvent(new MouseEvent('click', {cancelable: true, bubbles: true}));
     }
     text_of({lane, start, length, name, activity, count, busy}) {
       const what = count > 1 ? `${count} together, most of the time ${data.activities[activity].label}` : name || data.activities[activity].label;
@@ -138,7 +157,7 @@
     draw() {
       this.width = this.svg.clientWidth || 900;
       const narrow = this.width < 560;
-      this.gutter = narrow ? 0 : 150;
+      this.gutter = narrow ? 0 : this.width > 1000 ? 205 : 150;
       this.drawn = [];
       this.svg.replaceChildren();
       const span = this.to - this.from;
@@ -160,8 +179,9 @@
       make(this.svg, 'rect', {class: 'back', x: 0, y: 0, width: this.width, height});
       // The axis.
       const rough = span / Math.max(2, (this.width - this.gutter) / 130), power = 10 ** Math.floor(Math.log10(rough)), tick = power * [1, 2, 5, 10].find(f => f * power >= rough);
-      for (let t = Math.ceil((this.view.origin + this.from) / tick) * tick; t <= this.view.origin + this.to; t += tick) {
-        const x = this.x(t - this.view.origin);
+      const first = Math.ceil((this.view.origin + this.from) / tick);
+      for (let i = 0; i < 50 && (first + i) * tick <= this.view.origin + this.to; ++i) {
+        const t = (first + i) * tick, x = this.x(t - this.view.origin);
         make(this.svg, 'line', {class: 'grid', x1: x, x2: x, y1: 14, y2: height});
         if (x < this.width - 40) make(this.svg, 'text', {class: 'tick', x: x + 2, y: 11}, point(t, tick));
       }
@@ -175,20 +195,24 @@
         }
       }
       for (const [label, x, label_y] of heads) {
-        const most = narrow ? Math.floor(this.width / 6) : 25;
+        const most = Math.floor((narrow ? this.width : this.gutter) / 5.8);
         make(make(this.svg, 'text', {class: 'lane', x, y: label_y}, label.length > most ? `${label.slice(0, most - 1)}\u2026` : label), 'title', {}, label);
       }
     }
     draw_lane(lane, span) {
       if (lane.parts) return this.draw_parts(lane);
       for (const entry of lane.marks || lane.pieces) {
-        const [start, length] = entry;
+        const [start, length, of] = entry;  // of a mark: which piece of its finding's evidence it is
         if (start + length < this.from || start > this.to) continue;
         const from = this.x(Math.max(start, this.from)), width = Math.max(lane.marks ? 3 : 0.7, this.x(Math.min(start + length, this.to)) - from);
         const at = {x: from, y: lane.y, width, height: lane.height, 'data-at': this.drawn.length, 'data-start': this.view.origin + start, 'data-end': this.view.origin + start + length};
         if (lane.marks) {
           const link = make(this.svg, 'a', {href: lane.href, tabindex: -1, 'aria-label': `${lane.title}, at ${point(this.view.origin + start, span / 1e4)}`});
           const node = make(link, 'rect', {class: `mark ${lane.severity}`, ...at});
+          link.addEventListener('click', e => {
+            e.preventDefault();
+            lead_to(lane.href, of);
+          });
           this.drawn.push({node, lane: lane.label, start, length, name: lane.title, count: 1});
           continue;
         }
@@ -201,9 +225,9 @@
         if (letters >= 4 && label) make(this.svg, 'text', {class: 'inside', x: from + 3, y: lane.y + 12}, label.length > letters ? `${label.slice(0, letters - 1)}\u2026` : label);
       }
     }
-    // Shares of equal parts of the time, one over the other.
+    // Shares of equal parts of the time, one over the other: a path for each activity, since there are thousands of parts.
     draw_parts(lane) {
-      const part = this.view.length / lane.parts.length;
+      const part = this.view.length / lane.parts.length, paths = new Map();
       lane.parts.forEach((shares, i) => {
         const start = i * part;
         if (start + part < this.from || start > this.to) return;
@@ -212,10 +236,16 @@
         for (let s = 0; s < shares.length; s += 2) {
           const height = shares[s + 1] / 1000 * lane.height;
           y -= height;
-          const node = make(this.svg, 'rect', {class: `part ${data.activities[shares[s]].name}`, x: from, y, width, height, 'data-at': this.drawn.length, 'data-start': this.view.origin + start, 'data-end': this.view.origin + start + part});
-          this.drawn.push({node, lane: lane.label, start, length: part, name: `${data.activities[shares[s]].label}: ${shares[s + 1] / 10} %`, activity: shares[s], count: 1});
+          paths.set(shares[s], `${paths.get(shares[s]) ?? ''}M${from.toFixed(1)} ${y.toFixed(1)}h${width.toFixed(1)}v${height.toFixed(1)}h${(-width).toFixed(1)}z`);
         }
       });
+      for (const [activity, d] of paths) make(this.svg, 'path', {class: `part ${data.activities[activity].name}`, d}).lane = lane;
+    }
+    text_of_part(lane, client_x) {
+      const i = Math.min(lane.parts.length - 1, Math.max(0, Math.floor(this.time_at(client_x) / this.view.length * lane.parts.length))), shares = lane.parts[i], part = this.view.length / lane.parts.length;
+      const lines = [];
+      for (let s = 0; s < shares.length; s += 2) lines.push(`${data.activities[shares[s]].label}: ${shares[s + 1] / 10} %`);
+      return `${lane.label}\nat ${point(this.view.origin + i * part, part)} for ${duration(part)}\n${lines.join('\n')}`;
     }
   }
 
@@ -229,8 +259,11 @@
   const watch = new IntersectionObserver(entries => { for (const e of entries) if (e.isIntersecting) { watch.unobserve(e.target); draw(e.target); } }, {rootMargin: '300px'});
   figures.forEach(f => watch.observe(f));
   addEventListener('beforeprint', () => figures.forEach(draw));
+  // Whoever goes by keyboard passes what has not been in sight yet.
+  addEventListener('keydown', e => { if (e.key === 'Tab') figures.forEach(draw); });
   // A page that is opened at a finding has nothing but empty figures above it: keep its place.
-  for (const f of figures) f.style.minHeight = `${60 + data.views[f.dataset.view].lanes.length * 20}px`;
+  const keep_room = figure => { figure.style.minHeight = `${60 + data.views[figure.dataset.view].lanes.length * 20}px`; };
+  figures.forEach(keep_room);
 
   // Another piece of a finding's evidence.
   for (const button of document.querySelectorAll('button[data-show]')) {
@@ -239,6 +272,7 @@
       figure.replaceChildren();
       figure.dataset.view = button.dataset.show;
       timelines.delete(figure);
+      keep_room(figure);
       for (const b of document.querySelectorAll(`button[data-figure="${button.dataset.figure}"]`)) b.setAttribute('aria-pressed', b === button);
       const timeline = draw(figure);
       figure.scrollIntoView({block: 'nearest'});
@@ -248,21 +282,47 @@
 
   for (const table of document.querySelectorAll('table.sortable')) {
     table.querySelectorAll('th').forEach((head, column) => {
+      if (![...table.tBodies[0].rows].some(row => row.cells[column].dataset.value !== undefined || row.cells[column].textContent.trim())) return;
       const button = document.createElement('button');
       button.type = 'button';
       button.textContent = head.textContent;
       head.replaceChildren(button);
       button.addEventListener('click', () => {
-        const descending = head.getAttribute('aria-sort') ? head.getAttribute('aria-sort') === 'ascending' : head.classList.contains('number');
+        const descending = head.getAttribute('aria-sort') ? head.getAttribute('aria-sort') === 'ascending' : table.tBodies[0].rows[0].cells[column].dataset.value !== undefined;
         for (const other of table.querySelectorAll('th')) other.removeAttribute('aria-sort');
         head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
-        const value = row => row.cells[column].dataset.value ?? row.cells[column].textContent;
-        const rows = [...table.tBodies[0].rows].sort((x, y) => {
-          const [a, b] = [value(x), value(y)], order = Number.isNaN(Number(a)) || Number.isNaN(Number(b)) ? a.localeCompare(b) : a - b;
+        const all = [...table.tBodies[0].rows], numbers = all.some(row => row.cells[column].dataset.value !== undefined);
+        const value = row => numbers ? Number(row.cells[column].dataset.value ?? -Infinity) : row.cells[column].textContent;
+        const rows = all.sort((x, y) => {
+          const [a, b] = [value(x), value(y)], order = numbers ? (a < b ? -1 : a > b ? 1 : 0) : a.localeCompare(b, undefined, {numeric: true});
           return descending ? -order : order;
         });
         table.tBodies[0].append(...rows);
+        fold();
       });
     });
+    // Long tables show their first rows.
+    let open = Number(table.dataset.open);
+    const fold = () => [...table.tBodies[0].rows].forEach((row, i) => row.classList.toggle('folded', i >= open));
+    if (table.tBodies[0].rows.length > open + 1) {
+      const unfold = document.createElement('button');
+      unfold.type = 'button';
+      unfold.className = 'unfold';
+      unfold.textContent = `all ${table.tBodies[0].rows.length} rows`;
+      unfold.addEventListener('click', () => { open = Infinity; fold(); unfold.remove(); });
+      table.after(unfold);
+    } else open = Infinity;
+    fold();
   }
+
+  // A label that would be cut says nothing.
+  const fit = () => {
+    for (const label of document.querySelectorAll('.stack b')) {
+      label.hidden = false;
+      label.hidden = label.offsetWidth + 6 > label.parentElement.clientWidth;
+    }
+  };
+  fit();
+  addEventListener('resize', fit);
+  addEventListener('beforeprint', fit);
 })();

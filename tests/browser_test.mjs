@@ -118,7 +118,7 @@ await test('the account adds up to the step and matches the JSON', async () => {
   near(widths.reduce((sum, [, w]) => sum + w, 0), 100, 0.1, 'the sum of the parts');
   const largest = json.account.slice().sort((a, b) => b.fraction - a.fraction)[0];
   assert.equal(largest.cause, 'idle.input');
-  near(widths.find(([title]) => title.startsWith('idle: input'))[1], 100 * largest.fraction, 0.01, 'the largest part');
+  near(widths.find(([title]) => title.endsWith('idle: input'))[1], 100 * largest.fraction, 0.01, 'the largest part');
   await page.done();
 });
 
@@ -142,13 +142,19 @@ await test('zoom, pan and keys move the axis; the mark stays where it belongs', 
   await page.keyboard.press('+');
   await page.keyboard.press('ArrowLeft');
   assert.ok((await axis())[0] < from);
+  // At the limit it stays where it is.
+  for (let i = 0; i < 40; ++i) await page.keyboard.press('+');
+  const closest = await axis();
+  await page.keyboard.press('+');
+  assert.deepEqual(await axis(), closest);
   await page.keyboard.press('0');
   // Dragging by a quarter of the axis to the left shows what is a quarter later.
-  const box = await figure.locator('svg').boundingBox(), [y, x] = [box.y + box.height - 30, box.x + box.width / 2], by = (box.width - 150) / 4;
+  const box = await figure.locator('svg').boundingBox(), [y, x] = [box.y + box.height - 30, box.x + box.width / 2], by = (box.width - Number(await figure.locator('svg').getAttribute('data-gutter'))) / 4;
   await page.mouse.move(x, y);
   await page.mouse.down();
   await page.mouse.move(x - by, y, {steps: 5});
   await page.mouse.up();
+  await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
   const room = (await axis())[0] - from;
   assert.ok(room > 0 && room <= length / 4 + length / 1e3, `dragged by ${room} of ${length}`);
   // The wheel zooms with Ctrl only.
@@ -198,6 +204,15 @@ await test('tables sort by each column, both ways', async () => {
   await head.getByRole('button').press('Enter');
   assert.equal(await head.getAttribute('aria-sort'), 'ascending');
   assert.deepEqual(await column(count), (await column(count)).slice().sort((a, b) => a - b));
+  await table.locator('thead th').first().getByRole('button').click();
+  const names = await table.locator('tbody tr').evaluateAll(rows => rows.map(r => r.cells[0].textContent));
+  assert.deepEqual(names, names.slice().sort((a, b) => a.localeCompare(b, undefined, {numeric: true})));
+  // What is folded is a click away.
+  const concerned = page.locator('#finding-2 table', {has: page.locator('caption', {hasText: 'concerned'})}), shown = () => concerned.locator('tbody tr:visible').count();
+  const all = await concerned.locator('tbody tr').count();
+  assert.ok(await shown() < all);
+  await page.locator('#finding-2').getByRole('button', {name: `all ${all} rows`}).click();
+  assert.equal(await shown(), all);
   await page.done();
 });
 
@@ -207,8 +222,11 @@ await test('links of the plan and marks of the overview lead to findings', async
   await page.locator('#plan a[href="#finding-2"]').first().click();
   assert.equal(new URL(page.url()).hash, '#finding-2');
   const overview = await timeline(page, 'timeline-overview');
-  await overview.locator('a[href="#finding-1"] rect').first().click();
+  await overview.locator('a[href="#finding-1"] rect').nth(1).click();
   assert.equal(new URL(page.url()).hash, '#finding-1');
+  // The second mark is the second piece of evidence, which is then shown.
+  assert.equal((await drawn(page.locator('#timeline-1'), '.evidence')).rects[0].says_start, json.findings[0].evidence[1].start_ns);
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'finding-1');
   await page.waitForFunction(() => { const top = document.getElementById('finding-1').getBoundingClientRect().top; return top > -5 && top < innerHeight; });
   // By keyboard: the marks come first among what the overview has drawn.
   await overview.locator('svg').focus();
@@ -225,6 +243,8 @@ await test('everything can be reached by keyboard and has a name', async () => {
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the findings');
   await timeline(page, 'timeline-1');
+  const lost = await page.evaluate(() => [...document.querySelectorAll('a[href^="#"]')].map(a => a.getAttribute('href')).filter(h => !document.querySelector(h)));
+  assert.deepEqual(lost, []);
   const nameless = await page.evaluate(() => [...document.querySelectorAll('button, a[href], svg[role], [role=img]')].filter(n => !(n.getAttribute('aria-label') || n.textContent.trim())).map(n => n.outerHTML.slice(0, 120)));
   assert.deepEqual(nameless, []);
   const levels = await page.evaluate(() => [...document.querySelectorAll('h1, h2, h3, h4')].map(h => Number(h.tagName[1])));
@@ -236,10 +256,9 @@ await test('everything can be reached by keyboard and has a name', async () => {
 await test('a page is printed with every timeline', async () => {
   const {html, json} = advise('starved.sqlite');
   const page = await opened(html);
-  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
-  assert.equal(await page.locator('figure.timeline svg').count(), 1 + json.findings.filter(f => f.evidence.length > 0).length);
   const pdf = await page.pdf();
   assert.equal(pdf.subarray(0, 4).toString(), '%PDF');
+  assert.equal(await page.locator('figure.timeline svg').count(), 1 + json.findings.filter(f => f.evidence.length > 0).length);
   await page.done();
 });
 
@@ -287,6 +306,16 @@ await test('before and after stand side by side', async () => {
   for (const f of json.findings) assert.ok(text.includes(`${f.rule}: ${f.title}`), f.rule);
   assert.equal(await page.locator('#step table').first().locator('tbody tr').count(), json.account.filter(c => c.before > 0 || c.after > 0).length);
   await page.screenshot({path: path.join(out, 'diff-light-1280.png'), fullPage: true});
+  await page.done();
+});
+
+await test('hovering over the window tells its shares', async () => {
+  const {html} = advise('starved.sqlite');
+  const page = await opened(html);
+  const overview = await timeline(page, 'timeline-overview');
+  const box = await overview.locator('path.idle-input').boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height - 3);
+  assert.match(await page.locator('#tip').innerText(), /device 0: .*\nat .* for .*\n[^]*idle: input: \d+/);
   await page.done();
 });
 

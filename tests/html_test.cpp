@@ -4,7 +4,9 @@
 
 #include "html.hpp"
 #include "program.hpp"
+#include "ranks.hpp"
 #include "read_nsys.hpp"
+#include "render.hpp"
 #include "timeline.hpp"
 #include "trace_literal.hpp"
 
@@ -41,7 +43,7 @@ TEST_CASE("html: the overview's parts hold as much of each activity as the accou
   for (const char* name : {"starved", "offload", "um", "ddp-straggler"}) {
     INFO(name);
     const gh::Analysis a = recording(name);
-    const gh::Overview o = gh::overview_of(a);
+    const gh::Overview o = gh::overview_of(a, 12'000, 400);
     REQUIRE(o.devices.size() == a.devices.size());
     std::map<Activity, double> drawn, accounted;
     for (std::size_t d = 0; d < o.devices.size(); ++d) {
@@ -125,17 +127,70 @@ TEST_CASE("html: the view of an idle stretch has the thread that let it happen")
   CHECK(idle);
 }
 
-TEST_CASE("html: any report's page stays below 2 MB") {
+TEST_CASE("html: any report's page stays below 2 MB, and what it leads to is there") {
+  const auto check_page = [](const std::string& html) {
+    CHECK(html.size() < 2'000'000);
+    for (std::size_t at = 0; (at = html.find("href=\"#", at)) != html.npos; ++at) {
+      const std::string id = html.substr(at + 7, html.find('"', at + 7) - at - 7);
+      INFO(id);
+      CHECK((html.find("id=" + id + ' ') != html.npos || html.find("id=\"" + id + '"') != html.npos));
+    }
+  };
+  // A rule that says as much as it may, 150 times over.
   const TempDir dir;
-  // A rule that says as much as it may, and a hundred times.
   write_file(dir / "loud.lua", rule_text("team-loud", "    local found, long = {}, ('<very> & long '):rep(300)\n"
                                                       "    for i = 1, 150 do found[i] = { message = 'main', data = { share = 0.5 }, subject = 'it ' .. i .. long, recoverable_ns = 1e6, advice = { long, long, long, long, long, long },\n"
                                                       "      evidence = trace:ops { kind = 'kernel' }:evidence { most = 10 } } end\n    return found"));
   for (const char* report : {"starved.sqlite", "eager-autogradnvtx.sqlite", "ddp-straggler.sqlite"}) {
     const std::string html = page(std::string(report) + " --rules '" + (dir / "").string() + "'");
-    CHECK(html.size() < 2'000'000);
+    check_page(html);
     CHECK(html.find("more findings are listed above") != html.npos);
   }
+  // Sixty-four devices, four hundred steps on each, and each finding once more for each device.
+  std::string ops, ranges;
+  for (int d = 0; d < 64; ++d) {
+    int at = d % 7;
+    for (const char* kernel : {"sm90_gemm_bf16", "flash_fwd_kernel", "vectorized_elementwise_kernel", "softmax_warp_forward", "layer_norm_kernel", "ncclDevKernel_AllReduce_Sum_bf16", "sgemm_128x64"})
+      ops += "{ " + std::to_string(at) + ", " + std::to_string(at + 60 + d) + ", kernel = '" + kernel + "', rank = " + std::to_string(d) + " }, ", at += 110;
+    ranges += "{ -30, 900, 'step {n}', rank = " + std::to_string(d) + " }, ";
+  }
+  const gh::Analysis wide(gh::trace_from_text("return { repeats = { times = 400, every = 1000 }, ranges = { " + ranges + "}, ops = { " + ops + "} }"), gh::Classes(), {});
+  REQUIRE(wide.devices.size() == 64);
+  const gh::Facts facts(wide);
+  gh::Report report = gh::evaluate({}, wide, facts, {});
+  for (int i = 0; i < 60; ++i) {
+    gh::Finding f;
+    f.rule = "team-wide", f.title = "wide <" + std::string(300, 'w') + ">", f.message = std::string(3'000, '<'), f.fingerprint = std::to_string(i), f.advice.assign(8, std::string(600, '\''));
+    for (int e = 0; e < 10; ++e) f.evidence.push_back({{e * 1'000'000, e * 1'000'000 + 900'000}, i, -1, "", std::string(900, '&'), std::string(900, '"'), {}});
+    report.findings.push_back(f);
+  }
+  const std::string html = gh::render_html(wide, report, {});
+  check_page(html);
+  CHECK(html.find("id=finding-40 ") == html.npos);  // so much does not fit with 40 findings in full
+  CHECK(html.find("id=finding-1 ") != html.npos);
+}
+
+TEST_CASE("html: a stretch's kernels are those that ran in it") {
+  const std::string html = page("eager-autogradnvtx.sqlite --range forward");
+  const std::string kernels = html.substr(html.find("<section id=\"kernels\""));
+  CHECK(kernels.find("of a mean stretch") < kernels.find("</section>"));
+  CHECK(kernels.substr(0, kernels.find("</section>")).find("<td>optimizer</td>") == std::string::npos);
+}
+
+TEST_CASE("html: threads of one name and number are told apart by the device's process") {
+  gh::Trace t = gh::trace_from_text("return { repeats = { times = 3, every = 1000 }, ranges = { { -30, 900, 'step {n}' } }, ops = { { 0, 600, kernel = 'a', launched = { -20, -15 } } } }");
+  gh::Trace second = t;
+  const gh::Analysis a(gh::joined({std::move(t), std::move(second)}, gh::Classes()), gh::Classes(), {});
+  REQUIRE(a.trace.threads.size() > 1);
+  gh::Evidence e;
+  e.span = {1'000'000, 1'500'000}, e.device = a.trace.devices[a.devices.back().device].ordinal, e.thread = a.trace.thread_label(0);
+  const auto same = std::count_if(a.trace.threads.begin(), a.trace.threads.end(), [&](const gh::Thread& x) { return x.tid == a.trace.threads.front().tid; });
+  REQUIRE(same > 1);
+  // The second rank's ranges are drawn, not the first's; they are one thread's, so that a level holds one range at a time.
+  const gh::View v = gh::view_of(a, e, 1'000);
+  std::size_t ranges = 0;
+  for (const gh::Lane& l : v.lanes) ranges += l.label.starts_with("ranges of");
+  CHECK(ranges == 1);
 }
 
 TEST_CASE("html: nothing in a page points elsewhere") {

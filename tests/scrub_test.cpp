@@ -131,6 +131,8 @@ TEST_CASE("scrub: what it cannot do is one line, and nothing is overwritten") {
   CHECK(contains(error("missing.sqlite -o shared.sqlite"), "missing.sqlite"));
   CHECK(contains(error("text.sqlite -o shared.sqlite"), "text.sqlite"));
   CHECK(contains(error("trace.json -o shared.json"), "is JSON without traceEvents"));
+  write_file(dir / "deep.json", "{\"a\": " + std::string(100'000, '[') + std::string(100'000, ']') + ", \"traceEvents\": [{}]}");
+  CHECK(contains(error("deep.json -o shared.json"), "nests too deep"));
   CHECK(contains(error("cut.sqlite -o shared.sqlite"), "cut.sqlite"));
   CHECK(contains(error("report.sqlite"), "--output is required"));
   CHECK(read_file(dir / "report.sqlite") == whole);

@@ -1,0 +1,20 @@
+// Baselines, read and compared with themselves.
+#include "baseline.hpp"
+
+#include "compare.hpp"
+#include "fuzz.hpp"
+#include "text.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const std::filesystem::path file = fuzz::file_of(fuzz::text_of(data, size));
+    gh::is_baseline(file);
+    const std::vector<gh::Capture> captures = gh::read_baseline(file);
+    const gh::Comparison c = gh::compare(captures, captures, {}, {}, "2026-11-21");
+    gh::render_comparison_text(c, gh::Detail::everything, {});
+    gh::render_comparison_json(c);
+    gh::render_comparison_markdown(c);
+  } catch (const gh::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,12 @@
+// PyTorch profiler traces, plain or packed.
+#include "fuzz.hpp"
+#include "read_kineto.hpp"
+#include "text.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    fuzz::analyse(gh::read_kineto(fuzz::file_of(fuzz::text_of(data, size))), size % 8 == 0);
+  } catch (const gh::Error&) {
+  }
+  return 0;
+}
