@@ -21,6 +21,7 @@ int ended_by(int signal, Work work) {
   REQUIRE(pipe(ready) == 0);
   const pid_t child = fork();
   if (child == 0) {
+    ::signal(signal, SIG_DFL);  // a suite in the background inherits that interrupts are ignored
     gh::clean_up_when_interrupted();
     work([&] {
       if (write(ready[1], "x", 1) == 1)
