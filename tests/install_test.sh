@@ -75,7 +75,9 @@ left=$(find "$bare" -xdev -iname '*gh-advise*' -not -path "$bare/packages/*" -no
 
 if [ "$architecture" = amd64 ] && ls "$packages"/*_arm64.deb >/dev/null 2>&1; then
   say "arm64: the .deb beside what it depends on, and the static program, under qemu"
-  mmdebstrap --quiet --variant=extract --architectures=arm64 --include="$(echo "$packages"/gh-advise_*_arm64.deb)" --hook-dir=/usr/share/mmdebstrap/hooks/file-mirror-automount "$codename" "$folder/arm64"
+  depends=$(dpkg-deb -f "$packages"/gh-advise_*_arm64.deb Depends | sed 's/ *([^)]*)//g; s/, */,/g')
+  mmdebstrap --quiet --variant=extract --architectures=arm64 --include="$depends" "$codename" "$folder/arm64"
+  dpkg-deb -x "$packages"/gh-advise_*_arm64.deb "$folder/arm64"
   cat >"$folder/shared" <<END
 #!/bin/sh
 exec qemu-aarch64-static -L $folder/arm64 $folder/arm64/usr/bin/gh-advise "\$@"
