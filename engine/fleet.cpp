@@ -87,7 +87,7 @@ std::vector<Member> members_of(std::vector<Digest>& digests, Fleet& fleet) {
     for (const RankDigest& r : d.ranks) ++all, known += r.rank.has_value();
   if (known > 0 && known < all) {
     const auto lacks = std::find_if(digests.begin(), digests.end(), [](const Digest& d) { return !d.ranks.front().rank; });
-    throw Error(fmt::format("{}: does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`", lacks->path));
+    throw Error(fmt::format("{}: does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`, or move that report out of the folder", lacks->path));
   }
   fleet.numbered = known > 0;
   std::map<std::pair<std::string, Ns>, const Digest*> reports;

@@ -219,7 +219,7 @@ TEST_CASE("fleet: ranks twice, ranks missing, and ranks of different jobs") {
   CHECK(contains(error_of(other), "they come from different profilers"));
   other = four;
   other[2].ranks[0].rank.reset();
-  CHECK(contains(error_of(other), "2.digest: does not know its rank, others do"));
+  CHECK(contains(error_of(other), "2.digest: does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`, or move that report out of the folder"));
   other = four;
   for (gh::Digest& d : other) d.ranks[0].rank.reset(), d.world_size = 0;
   CHECK_FALSE(fleet_of(other).numbered);
