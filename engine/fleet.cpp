@@ -87,7 +87,7 @@ std::vector<Member> members_of(std::vector<Digest>& digests, Fleet& fleet) {
     for (const RankDigest& r : d.ranks) ++all, known += r.rank.has_value();
   if (known > 0 && known < all) {
     const auto lacks = std::find_if(digests.begin(), digests.end(), [](const Digest& d) { return !d.ranks.front().rank; });
-    throw Error(fmt::format("{}: does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`", lacks->path));
+    throw Error(fmt::format("{}: does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`, or move that report out of the folder", lacks->path));
   }
   fleet.numbered = known > 0;
   std::map<std::pair<std::string, Ns>, const Digest*> reports;
@@ -240,7 +240,7 @@ void add_lateness(const std::vector<Member>& members, Fleet& fleet) {
   }
   fleet.collectives = std::any_of(members.begin(), members.end(), [](const Member& m) { return !m.rank->collectives.first.empty(); });
   const auto aligned = static_cast<std::size_t>(std::count_if(fleet.ranks.begin(), fleet.ranks.end(), [](const FleetRank& r) { return r.group >= 0; }));
-  if (fleet.ranks.size() < 2) fleet.clocks = "there is one rank only, so nobody waits for another";
+  if (fleet.ranks.size() < 2) fleet.clocks = fleet.collectives ? "the other ranks' digests are not here, so what it waits for them is not known" : "there is one rank only";
   else if (!fleet.collectives) fleet.clocks = "no report shows a collective, in which ranks would wait for each other and by which their clocks could be aligned";
   else if (aligned == 0) fleet.clocks = "the ranks' collectives could not be matched, so times of different reports cannot be compared and who comes late does not show";
   else {
@@ -311,7 +311,8 @@ void add_stragglers(const Rule* late, Fleet& fleet) {
   if (!late || !fleet.collectives) return;  // without collectives it stands as the ranks' own reports have it
   RuleOutcome& outcome = fleet.rules[late_rule];
   outcome.state = fleet.groups > 0 ? RuleOutcome::State::looked : RuleOutcome::State::not_checked;
-  outcome.reason = fleet.groups > 0 ? "" : fleet.clocks;
+  const auto alone = std::count_if(fleet.ranks.begin(), fleet.ranks.end(), [](const FleetRank& r) { return r.group < 0; });
+  outcome.reason = fleet.groups == 0 ? fleet.clocks : alone > 0 ? fmt::format("not on {} of {} ranks: their collectives match nobody's", alone, fleet.ranks.size()) : "";
   const bool turns = stragglers.empty() && fleet.waited_ns >= warning_at * fleet.step_ns;
   if (stragglers.empty() && !turns) return;
   FleetFinding f;
@@ -370,6 +371,8 @@ void add_findings(const std::vector<Member>& members, Fleet& fleet) {
       }
     }
   for (auto& [id, outcome] : fleet.rules)
+    if (outcome.reason.starts_with("the report holds one rank only")) outcome.reason = "needs all ranks in one report; a digest holds each by itself";
+  for (auto& [id, outcome] : fleet.rules)
     if (outcome.state == RuleOutcome::State::looked && not_looked[id] > 0) outcome.reason = fmt::format("not on {} of {} ranks: {}", not_looked[id], members.size(), outcome.reason);
   std::map<std::string, std::size_t> index;
   std::vector<std::vector<Ns>> worth;
@@ -389,6 +392,7 @@ void add_findings(const std::vector<Member>& members, Fleet& fleet) {
     const auto of_all = static_cast<std::int64_t>(members.size());
     const std::string who = static_cast<std::int64_t>(f.ranks.size()) == of_all ? (of_all == 1 ? "On the one rank" : fmt::format("On all {} ranks", of_all)) : fmt::format("On {} of {} ranks ({})", f.ranks.size(), of_all, ranks_text(f.ranks));
     f.finding.message = fmt::format("{}; rank {}: {}", who, f.worst, f.finding.message);
+    if (f.looked < of_all) f.finding.message += fmt::format(" On {} rank{} its rule could not look.", of_all - f.looked, of_all - f.looked == 1 ? "" : "s");
     const auto worst = std::find_if(fleet.ranks.begin(), fleet.ranks.end(), [&](const FleetRank& r) { return r.rank == f.worst; });
     for (Evidence& e : f.finding.evidence) e.note = fmt::format("rank {}{}{}{}", f.worst, worst->node.empty() ? "" : " on " + worst->node, e.note.empty() ? "" : ", ", e.note);
   }
@@ -401,8 +405,17 @@ void add_unlike(const std::vector<Member>& members, Fleet& fleet) {
     std::map<std::string, std::vector<std::int64_t>> values;
     for (std::size_t m = 0; m < members.size(); ++m) values[value_of(m)].push_back(fleet.ranks[m].rank);
     const auto most = std::max_element(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    if (2 * most->second.size() <= members.size()) {
+      std::vector<std::string> parts;
+      for (const auto& [value, ranks] : values)
+        if (parts.size() < 4) parts.push_back(fmt::format("{} on {} {}", value, ranks.size() == 1 ? "rank" : "ranks", ranks_text(ranks)));
+      if (values.size() > parts.size()) parts.push_back(fmt::format("{} other values", values.size() - parts.size()));
+      std::vector<std::int64_t> all;
+      for (const FleetRank& r : fleet.ranks) all.push_back(r.rank);
+      return told(fmt::format("{} differs: {}", name, fmt::join(parts, ", ")), all);
+    }
     for (const auto& [value, ranks] : values)
-      if (value != most->first) told(fmt::format("{}: {}, the others {}", name, value, most->first), ranks);
+      if (value != most->first) told(fmt::format("{}: {}, {} {}", name, value, values.size() == 2 ? "the others" : "most", most->first), ranks);
   };
   words("GPU", [&](std::size_t m) { return fleet.ranks[m].devices; });
   words("profiler", [&](std::size_t m) { return members[m].digest->producer; });
@@ -487,6 +500,9 @@ class Job {
 
 void add_plan(const std::vector<Member>& members, Fleet& fleet) {
   const Job job(fleet);
+  // What communication costs on ranks whose peers are not here may be all waiting for those.
+  const bool partly = !fleet.missing.empty() || (fleet.ranks.size() == 1 && fleet.collectives);
+  const auto untold = [&](const FleetFinding& f) { return partly && f.finding.category == "comm"; };
   fleet.slowest = fleet.ranks[job.slowest()].rank;
   std::vector<std::vector<double>> wins;
   for (FleetFinding& f : fleet.findings) {
@@ -498,9 +514,10 @@ void add_plan(const std::vector<Member>& members, Fleet& fleet) {
     // A rule holds back what is a choice; and what is grave on a rank may matter little to the job.
     else if (!f.finding.voids && f.finding.severity != Severity::note && f.rank_ns.most > 0)
       f.finding.severity = std::min(f.finding.severity, f.finding.recoverable_fraction >= error_at ? Severity::error : f.finding.recoverable_fraction >= warning_at ? Severity::warning : Severity::note);
+    if (untold(f)) f.finding.severity = Severity::note;
   }
   std::set<std::size_t> rest;
-  for (std::size_t i = 0; i < wins.size(); ++i) if (!fleet.findings[i].suppressed) rest.insert(i);
+  for (std::size_t i = 0; i < wins.size(); ++i) if (!fleet.findings[i].suppressed && !untold(fleet.findings[i])) rest.insert(i);
   std::vector<double> made(fleet.ranks.size());
   double step = fleet.step_ns;
   while (!rest.empty() && fleet.plan.size() < most_fixes) {
@@ -510,7 +527,13 @@ void add_plan(const std::vector<Member>& members, Fleet& fleet) {
       for (std::size_t r = 0; r < sum.size(); ++r) sum[r] = fleet.findings[i].finding.rule == late_rule ? std::max(sum[r], wins[i][r]) : sum[r] + wins[i][r];
       return sum;
     };
-    const std::size_t best = *std::min_element(rest.begin(), rest.end(), [&](std::size_t a, std::size_t b) { return job.least_step(with(a)) < job.least_step(with(b)); });
+    const auto less = [&](std::size_t a, std::size_t b) { return job.least_step(with(a)) < job.least_step(with(b)); };
+    std::size_t best = *std::min_element(rest.begin(), rest.end(), less);
+    // Of fixes that win as much, the one that is a cause and does not follow from another.
+    std::set<std::size_t> causes;
+    for (const std::size_t i : rest)
+      if (fleet.findings[i].finding.follows_from.empty() && job.least_step(with(i)) - job.least_step(with(best)) < least_worth * step) causes.insert(i);
+    if (!causes.empty() && !fleet.findings[best].finding.follows_from.empty()) best = *std::min_element(causes.begin(), causes.end(), less);
     const double left = job.least_step(with(best));
     if (step - left < least_worth * step || step <= 0) break;
     made = with(best), step = left, rest.erase(best);

@@ -434,7 +434,12 @@ int fleet(const Options& o) {
 SlurmStatus wait_for(const SlurmOptions& slurm) {
   const bool terminal = isatty(STDERR_FILENO);
   for (;; std::this_thread::sleep_for(std::chrono::seconds(3))) {
-    const SlurmStatus status = slurm_status(slurm);
+    SlurmStatus status;
+    try {
+      status = slurm_status(slurm);
+    } catch (const QueueSilent&) {
+      continue;  // a controller that restarts is back soon
+    }
     if (terminal) {
       const std::string text = render_slurm_status(status);
       fmt::print(stderr, "\r\x1b[K{}", text.substr(0, text.find('\n')));
@@ -469,7 +474,7 @@ int slurm(const Options& o) {
   }
   const SlurmStatus status = o.wait ? wait_for(slurm) : slurm_status(slurm);
   write(render_slurm_status(status), to_stdout);
-  return status.failed.empty() && (!o.wait || !status.result.empty()) ? done : could_not;
+  return status.failed.empty() && status.not_merged.empty() && (!o.wait || !status.result.empty()) ? done : could_not;
 }
 
 // The suppressions that --accept asks for: of what came in, got worse, may have come in, or broke its budget. They hold up to a fifth more than

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "fleet.hpp"
 #include "json.hpp"
@@ -31,12 +32,14 @@ std::string fleet_count_text(const Fleet& fleet) {
 
 std::string fleet_step_text(const Fleet& fleet) {
   const FleetRank& slowest = rank_of(fleet, fleet.slowest);
+  if (slowest.group < 0 || !fleet.missing.empty()) return fmt::format("The job's step takes {}; how much of it ranks wait for others is not known", duration(fleet.step_ns));
   return fmt::format("The job's step takes {}; rank {}{} sets the pace: it takes {} without waiting for others", duration(fleet.step_ns), slowest.rank, node_text(slowest), duration(slowest.step_ns - slowest.wait_ns));
 }
 
 std::string fleet_waits_text(const Fleet& fleet) {
-  if (fleet.groups > 0) return fmt::format("The middle rank waits {} of each step for the last one in collectives ({}); {}.", duration(fleet.waited_ns), percent(fleet.waited_ns / fleet.step_ns), fleet.clocks);
-  return fmt::format("{}{}.", fleet.collectives ? "Not known: " : "Nobody for anybody, as far as the reports show: ", fleet.clocks);
+  const bool partly = !fleet.missing.empty();
+  if (fleet.groups > 0) return fmt::format("{} waits {} of each step for the last one in collectives ({}); {}.", partly ? "Among the ranks that are here the middle one" : fleet.ranks.size() == 2 ? "The waiting rank" : "The middle rank", duration(fleet.waited_ns), percent(fleet.waited_ns / fleet.step_ns), fleet.clocks);
+  return fmt::format("{}{}.", fleet.collectives ? "Not known: " : partly ? "Among the ranks that are here nobody for anybody, as far as their reports show: " : "Nobody for anybody, as far as the reports show: ", fleet.clocks);
 }
 
 std::string render_fleet_text(const Fleet& fleet, const TextStyle& style) {
@@ -159,7 +162,7 @@ CiResult fleet_ci_result(const Fleet& fleet, const std::vector<Rule>& rules, con
   for (const std::string& note : fleet.notes) of.steps += " Note: " + note + '.';
   for (const Unlike& u : fleet.unlike) of.steps += fmt::format(" Not like the others: {} {} ({}).", u.ranks.size() == 1 ? "rank" : "ranks", ranks_text(u.ranks), u.what);
   for (std::size_t c = 0; c < fleet.causes.size(); ++c)
-    if (const double share = fleet.step_ns > 0 ? static_cast<double>(fleet.account[c].middle) / fleet.step_ns : 0; share >= 0.005) of.account.emplace_back(fleet.causes[c], share);
+    if (const double share = fleet.step_ns > 0 ? std::accumulate(fleet.ranks.begin(), fleet.ranks.end(), 0.0, [&](double sum, const FleetRank& r) { return sum + r.cause_ns[c]; }) / static_cast<double>(fleet.ranks.size()) / fleet.step_ns : 0; share >= 0.005) of.account.emplace_back(fleet.causes[c], share);
   result.reports.push_back(std::move(of));
   return result;
 }

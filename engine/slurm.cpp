@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 
 #include "digest.hpp"
 #include "files.hpp"
 #include "json.hpp"
-#include "text.hpp"
 
 namespace gh {
 namespace {
@@ -167,14 +167,15 @@ Submitted read_jobs(const fs::path& work) {
 struct TaskState { std::string state, node; };
 
 // The states of a job's tasks (task -1: of a job that is no array), by Slurm's queue, which keeps those that ended for some minutes, or by its
-// accounting. Nothing where neither knows the job.
+// accounting. Nothing where the queue has forgotten the job; throws QueueSilent where nobody says.
 std::map<std::int64_t, TaskState> task_states(const std::string& id) {
   std::map<std::int64_t, TaskState> states;
   const auto add = [&](const std::string& task, const std::string& state, const std::string& node) {
     const bool number = !task.empty() && task.size() < 10 && task.find_first_not_of("0123456789") == task.npos;
     states[number ? std::stoll(task) : -1] = {state.substr(0, state.find(' ')), node};
   };
-  if (const Answer queue = run({"squeue", "--noheader", "--array", "--states=all", "--jobs=" + id, "--format=%K|%T|%N"}); queue.status == 0)
+  const Answer queue = run({"squeue", "--noheader", "--array", "--states=all", "--jobs=" + id, "--format=%K|%T|%N"});
+  if (queue.status == 0)
     for (const std::string& line : split(queue.text, '\n'))
       if (const auto parts = split(line + '|', '|'); parts.size() >= 2) add(parts[0], parts[1], parts.size() > 2 ? parts[2] : "");
   if (!states.empty()) return states;
@@ -185,11 +186,18 @@ std::map<std::int64_t, TaskState> task_states(const std::string& id) {
       const std::size_t at = parts[0].find('_');
       add(at == parts[0].npos ? "" : parts[0].substr(at + 1), parts[1], parts.size() > 2 ? parts[2] : "");
     }
+  if (states.empty() && queue.status != 0 && queue.text.find("Invalid job id") == queue.text.npos) throw QueueSilent();
   return states;
 }
 
 bool is_waiting(const std::string& state) { return state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD" || state == "REQUEUE_FED" || state == "SPECIAL_EXIT" || state == "RESV_DEL_HOLD"; }
 bool is_running(const std::string& state) { return state == "RUNNING" || state == "CONFIGURING" || state == "COMPLETING" || state == "SUSPENDED" || state == "STOPPED" || state == "SIGNALING" || state == "STAGE_OUT" || state == "RESIZING"; }
+
+// Whether this is the job that brings digests together: it begins when the arrays have ended, and in a container has no queue to ask.
+bool is_merge(const Submitted& jobs) {
+  const char* own = std::getenv("SLURM_JOB_ID");
+  return own && jobs.merge == own;
+}
 
 bool is_busy(const Submitted& jobs) {
   std::vector<std::string> ids;
@@ -336,12 +344,22 @@ SlurmStatus slurm_status(const SlurmOptions& o) {
   const std::vector<SlurmReport> reports = read_list(work / "reports"), todo = read_list(work / "todo");
   std::map<std::string, TaskState> states;  // by report
   SlurmStatus status;
+  const bool merging = is_merge(jobs);
+  const auto states_of = [&](const std::string& id) {
+    try {
+      return task_states(id);
+    } catch (const QueueSilent&) {
+      if (!merging) throw;
+      return std::map<std::int64_t, TaskState>();
+    }
+  };
+  status.busy = merging;
   for (const auto& a : jobs.arrays)
-    for (const auto& [task, state] : task_states(a.id)) {
+    for (const auto& [task, state] : states_of(a.id)) {
       if (is_waiting(state.state) || is_running(state.state)) status.busy = true;
       for (std::int64_t i = (task + a.first) * jobs.per_task; task >= 0 && i < (task + a.first + 1) * jobs.per_task && i < static_cast<std::int64_t>(todo.size()); ++i) states[todo[static_cast<std::size_t>(i)].name] = state;
     }
-  for (const auto& [task, state] : task_states(jobs.merge)) status.busy = status.busy || is_waiting(state.state) || is_running(state.state);
+  for (const auto& [task, state] : states_of(jobs.merge)) status.busy = status.busy || is_waiting(state.state) || is_running(state.state);
   status.reports = reports.size();
   bool fresh = true;
   for (const SlurmReport& r : reports) {
@@ -367,6 +385,12 @@ SlurmStatus slurm_status(const SlurmOptions& o) {
   }
   std::error_code ec;
   if (status.done > 0 && fresh && fs::exists(work / "fleet.txt", ec)) status.result = printable((work / "fleet.txt").string());
+  else if (!status.busy && status.done == status.reports) {
+    const fs::path log = work / "logs" / fmt::format("fleet-{}.log", jobs.merge);
+    std::string said = fs::exists(log, ec) ? last_line(read_text(log)) : "";
+    if (said.starts_with("gh-advise: ")) said.erase(0, 11);
+    status.not_merged = said.empty() ? fmt::format("it left no error in {}", printable(log.string())) : said;
+  }
   return status;
 }
 
@@ -378,6 +402,7 @@ std::string render_slurm_status(const SlurmStatus& s) {
   out += '\n';
   for (const auto& [report, error] : s.failed) out += fmt::format("failed: {}: {}\n", report, error);
   if (!s.failed.empty()) out += "run `gh-advise slurm` again to do these alone\n";
+  if (!s.not_merged.empty()) out += fmt::format("bringing them together failed: {}\n", s.not_merged);
   if (!s.result.empty()) out += fmt::format("result: {}\n", s.result);
   return out;
 }

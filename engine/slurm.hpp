@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "text.hpp"
+
 namespace gh {
 
 struct SlurmOptions {
@@ -50,8 +52,13 @@ std::int64_t slurm_max_array_size();
 std::string render_slurm(const SlurmOptions& options, const SlurmJobs& jobs);
 
 /// Writes the working folder and submits. Returns what was submitted, for people. Throws Error where an earlier submission is still at
-/// work, or sbatch refuses; then nothing stays submitted.
+/// work, or may be, or sbatch refuses; then nothing stays submitted.
 std::string submit_slurm(const SlurmOptions& options, const SlurmJobs& jobs);
+
+/// Neither Slurm's queue nor its accounting says what became of jobs.
+struct QueueSilent : Error {
+  QueueSilent() : Error("the queue does not answer; try again") {}
+};
 
 /// How far it is.
 struct SlurmStatus {
@@ -59,8 +66,9 @@ struct SlurmStatus {
   std::vector<std::pair<std::string, std::string>> failed;  ///< report and its error
   bool busy = false;                    ///< a job is still in the queue
   std::string result;                   ///< the text of the result's path, "" where there is none newer than the digests
+  std::string not_merged;               ///< why all digests are there and yet no result; "" where there is one, or it may still come
 };
-/// From the digests, and from Slurm's queue or accounting where they answer. Throws Error where nothing was ever submitted there.
+/// From the digests, and from Slurm's queue or accounting. Throws Error where nothing was ever submitted there, QueueSilent where neither answers.
 SlurmStatus slurm_status(const SlurmOptions& options);
 std::string render_slurm_status(const SlurmStatus& status);
 

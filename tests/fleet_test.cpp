@@ -219,7 +219,7 @@ TEST_CASE("fleet: ranks twice, ranks missing, and ranks of different jobs") {
   CHECK(contains(error_of(other), "they come from different profilers"));
   other = four;
   other[2].ranks[0].rank.reset();
-  CHECK(contains(error_of(other), "2.digest: does not know its rank, others do"));
+  CHECK(contains(error_of(other), "2.digest: does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`, or move that report out of the folder"));
   other = four;
   for (gh::Digest& d : other) d.ranks[0].rank.reset(), d.world_size = 0;
   CHECK_FALSE(fleet_of(other).numbered);
@@ -345,6 +345,66 @@ TEST_CASE("fleet: other GPUs, other kernels, other step counts stand out") {
   CHECK(contains(all, "5 kernels a step: 100, the others"));
   CHECK(contains(all, "6 steps recorded: 3, the others 9"));
   CHECK(lines_of(all).size() == 3);
+}
+
+TEST_CASE("fleet: of ranks that are equally many, none are the odd ones") {
+  std::vector<gh::Digest> digests = job(4);
+  for (std::size_t r = 0; r < 4; ++r) digests[r].ranks[0].devices = {r < 2 ? "A" : "B"};
+  gh::Fleet fleet = fleet_of(digests);
+  REQUIRE(fleet.unlike.size() == 1);
+  CHECK(fleet.unlike[0].what == "GPU differs: A on ranks 0-1, B on ranks 2-3");
+  for (std::size_t r = 0; r < 4; ++r) digests[r].ranks[0].devices = {r == 0 ? "A" : "B"};
+  digests.push_back(job(5)[4]), digests[4].world_size = 0, digests[4].ranks[0].devices = {"C"};
+  for (gh::Digest& d : digests) d.world_size = 5;
+  fleet = fleet_of(digests);
+  REQUIRE(fleet.unlike.size() == 2);
+  CHECK(fleet.unlike[0].what == "GPU: A, most B");
+}
+
+TEST_CASE("fleet: of ranks that are not here nothing is claimed") {
+  std::vector<gh::Digest> digests = job(4);
+  digests.pop_back();
+  gh::Finding slow;
+  slow.rule = "slow-collective", slow.category = "comm", slow.title = "Slow", slow.subject = "all-reduce", slow.severity = gh::Severity::error, slow.recoverable_ns = 20'000'000;
+  slow.fingerprint = gh::fingerprint(slow);
+  for (gh::Digest& d : digests) d.ranks[0].findings = {slow}, d.ranks[0].rules["slow-collective"] = {};
+  digests[1].ranks[0].rules["slow-collective"] = {gh::RuleOutcome::State::not_recorded, "it lacks", "1", 0};
+  digests[2].ranks[0].rules["launch-bound"] = {gh::RuleOutcome::State::not_checked, "the report holds one rank only, so", "1", 0};
+  for (std::size_t ranks : {3, 1}) {
+    digests.resize(ranks);
+    for (gh::Digest& d : digests) d.world_size = ranks == 1 ? 0 : 4;
+    const gh::Fleet fleet = fleet_of(digests);
+    CHECK(finding(fleet, "slow-collective")->finding.severity == gh::Severity::note);
+    CHECK(std::none_of(fleet.plan.begin(), fleet.plan.end(), [](const gh::FleetFix& f) { return f.rule == "slow-collective"; }));
+    CHECK(contains(gh::fleet_step_text(fleet), "; how much of it ranks wait for others is not known"));
+    if (ranks == 1) CHECK(contains(gh::fleet_waits_text(fleet), "Not known: the other ranks' digests are not here"));
+    else CHECK(contains(gh::fleet_waits_text(fleet), "Among the ranks that are here the middle one waits"));
+    if (ranks == 3) CHECK(contains(finding(fleet, "slow-collective")->finding.message, "On 1 rank its rule could not look."));
+    if (ranks == 3) CHECK(contains(fleet.rules.at("launch-bound").reason, "needs all ranks in one report; a digest holds each by itself"));
+  }
+}
+
+TEST_CASE("fleet: a rank whose collectives match nobody's was not looked at, and of two alike fixes the cause comes first") {
+  std::vector<gh::Digest> digests = job(4);
+  for (std::string& name : digests[3].ranks[0].collectives.names) name += "3";
+  CHECK(fleet_of(digests).rules.at("rank-straggler").reason == "not on 1 of 4 ranks: their collectives match nobody's");
+  digests = job(4);
+  gh::Finding effect;
+  effect.rule = "gpu-idle", effect.category = "idle", effect.subject = "a", effect.recoverable_ns = 10'000'100, effect.follows_from = "host-sync", effect.fingerprint = gh::fingerprint(effect);
+  gh::Finding cause = effect;
+  cause.rule = "host-sync", cause.recoverable_ns = 10'000'000, cause.follows_from = "", cause.fingerprint = gh::fingerprint(cause);
+  for (gh::Digest& d : digests) d.ranks[0].collectives = {}, d.ranks[0].findings = {effect, cause};
+  const gh::Fleet fleet = fleet_of(digests);
+  REQUIRE(!fleet.plan.empty());
+  CHECK(fleet.plan[0].rule == "host-sync");
+}
+
+TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI") {
+  std::vector<gh::Digest> digests = job(2);
+  digests[1].ranks[0].account["idle.input"] = {digests[1].ranks[0].mean_step_ns / 2, {}, {}};
+  digests[0].ranks[0].account.erase("idle.input");
+  const auto account = gh::fleet_ci_result(fleet_of(digests), {}, "job", std::nullopt).reports[0].account;
+  CHECK(std::any_of(account.begin(), account.end(), [](const auto& share) { return share.first == "idle.input" && share.second > 0.2; }));
 }
 
 TEST_CASE("fleet: every format, from a folder of digests") {

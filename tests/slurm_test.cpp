@@ -56,6 +56,40 @@ TEST_CASE("slurm: what became of tasks is told by the accounting where the queue
   CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
 }
 
+TEST_CASE("slurm: a queue that does not answer is no queue without jobs") {
+  const Cluster cluster;
+  CHECK(cluster.run("").status == 0);
+  const std::string scripts = read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json");
+  tool(cluster.dir / "bin/squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1\n");
+  tool(cluster.dir / "bin/sacct", "exit 1\n");
+  for (const char* arguments : {"", "--ntasks 1", "--status"}) {
+    const Ran ran = cluster.run(arguments);
+    CHECK(ran.status == 2);
+    CHECK(contains(ran.err, "the queue does not answer; try again"));
+    CHECK(ran.out == "");
+  }
+  CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
+  CHECK(read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json") == scripts);
+  // Who waits asks again.
+  tool(cluster.dir / "bin/squeue", "[ -e '" + (cluster.dir / "asked").string() + "' ] && echo '0|FAILED|n1' && exit; touch '" + (cluster.dir / "asked").string() + "'; echo 'Unable to contact slurm controller' >&2; exit 1\n");
+  CHECK(contains(cluster.run("--status --wait").out, "2 failed"));
+}
+
+TEST_CASE("slurm: that digests could not be brought together is said") {
+  const Cluster cluster;
+  CHECK(cluster.run("").status == 0);
+  for (const char* name : {"a", "b"}) CHECK(advise("digest good.sqlite -o '" + (cluster.work() / "digests" / name).string() + ".sqlite.digest'").status == 0);
+  write_file(cluster.work() / "logs/fleet-72.log", "2 of 2 reports digested\ngh-advise: a and b are both of rank 1; give each rank once\n");
+  const Ran status = cluster.run("--status");
+  CHECK(status.status == 2);
+  CHECK(status.out == "2 of 2 reports digested\nbringing them together failed: a and b are both of rank 1; give each rank once\n");
+  // The job that does so asks before it has.
+  const Ran merging = advise("slurm job --status", {"SLURM_JOB_ID=72 PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin", cluster.dir / ""});
+  CHECK(merging.status == 0);
+  write_file(cluster.work() / "fleet.txt", "2 ranks\n");
+  CHECK(cluster.run("--status").status == 0);
+}
+
 TEST_CASE("slurm: errors") {
   const Cluster cluster;
   const auto error = [&](const std::string& arguments) {
