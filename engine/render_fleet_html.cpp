@@ -95,7 +95,7 @@ std::string waits_part(const Fleet& fleet) {
   HtmlTable late(shown < fleet.stragglers.size() ? fmt::format("The latest {} of {} ranks that come late; all are in the JSON", shown, fleet.stragglers.size()) : "Ranks that come late", {{"Rank", true}, {"Node"}, {"Late a step", true}, {"Last in", true}, {"Late, of the step"}});
   for (std::size_t i = 0; i < shown; ++i) {
     const FleetRank& r = *std::find_if(fleet.ranks.begin(), fleet.ranks.end(), [&](const FleetRank& one) { return one.rank == fleet.stragglers[i]; });
-    late.row({Cell(std::to_string(r.rank), static_cast<double>(r.rank)), r.node, Cell(duration(r.late_ns), r.late_ns), Cell(percent(r.last_fraction), r.last_fraction), Cell::raw(plain_bar(r.late_ns / fleet.step_ns, "idle-other"))});
+    late.row({Cell(std::to_string(r.rank), static_cast<double>(r.rank)), r.node, Cell(duration(r.late_ns), r.late_ns), Cell(percent(r.last_fraction), r.last_fraction), Cell::raw(plain_bar(r.late_ns / fleet.step_ns, "worth"))});
   }
   HtmlTable nodes("Nodes of which several ranks come late", {{"Node"}, {"Ranks", true}, {"Late", true}, {"Its middle rank's lateness", true}});
   for (const FleetNode& n : fleet.nodes)
@@ -110,13 +110,13 @@ std::string plan_part(const Fleet& fleet, const std::vector<const FleetFinding*>
     return std::string();
   };
   HtmlTable plan("The job's step with these fixes made, one after the other: no less than this", {{"Fix"}, {"Step then", true}, {"Length of the step"}});
-  if (!fleet.plan.empty()) plan.row({"as it is", Cell(duration(fleet.step_ns), fleet.step_ns), Cell::raw(plain_bar(1, "kernels"))});
-  for (std::size_t i = 0; i < fleet.plan.size(); ++i) plan.row({Cell::raw((i > 0 ? "and " : "") + link(fleet.plan[i].fingerprint)), Cell("no less than " + duration(fleet.plan[i].least_step_ns), fleet.plan[i].least_step_ns), Cell::raw(plain_bar(fleet.plan[i].least_step_ns / fleet.step_ns, "kernels"))});
+  if (!fleet.plan.empty()) plan.row({"as it is", Cell(duration(fleet.step_ns), fleet.step_ns), Cell::raw(plain_bar(1, "worth"))});
+  for (std::size_t i = 0; i < fleet.plan.size(); ++i) plan.row({Cell::raw((i > 0 ? "and " : "") + link(fleet.plan[i].fingerprint)), Cell("no less than " + duration(fleet.plan[i].least_step_ns), fleet.plan[i].least_step_ns), Cell::raw(plain_bar(fleet.plan[i].least_step_ns / fleet.step_ns, "worth"))});
   HtmlTable all("Every finding once, the best fix for the job first", {{"Finding"}, {"Severity"}, {"Ranks", true}, {"Worth to the job, at most", true}, {"Of the step"}});
   for (std::size_t i = 0; i < findings.size() && i < most_rows; ++i) {
     const Finding& f = findings[i]->finding;
     all.row({Cell::raw(link(f.fingerprint)), Cell::raw(fmt::format("<span class=\"severity {0}\">{0}</span>", name_of(f.severity))), Cell(fmt::format("{} of {}", findings[i]->ranks.size(), fleet.ranks.size()), static_cast<double>(findings[i]->ranks.size())),
-             Cell(duration(f.recoverable_ns), static_cast<double>(f.recoverable_ns)), Cell::raw(plain_bar(f.recoverable_fraction, "idle-input"))});
+             Cell(duration(f.recoverable_ns), static_cast<double>(f.recoverable_ns)), Cell::raw(plain_bar(f.recoverable_fraction, "worth"))});
   }
   std::string out = plan.html();
   if (!out.empty()) out += element("p", "The job's step is its slowest rank's: a fix helps only as far as the next slowest one. How ranks wait for each other once something is fixed, no replay tells.", "class=faint");
