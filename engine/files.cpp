@@ -39,6 +39,9 @@ Temporary& temporary() {
   return never_destroyed;
 }
 
+// What SQLite may put beside a file that it writes.
+fs::path journal_of(const fs::path& path) { return path.string() + "-journal"; }
+
 void wait_for_signal(sigset_t signals) {
   int signal = 0;
   while (sigwait(&signals, &signal) != 0) {}
@@ -50,7 +53,7 @@ void wait_for_signal(sigset_t signals) {
     while (waitid(P_PID, static_cast<id_t>(leader), &ignored, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
   }
   std::error_code ignored;
-  for (const fs::path& path : t.paths) fs::remove_all(path, ignored);
+  for (const fs::path& path : t.paths) fs::remove_all(path, ignored), fs::remove(journal_of(path), ignored);
   ::signal(signal, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   kill(getpid(), signal);
@@ -72,7 +75,11 @@ void clean_up_when_interrupted() {
     if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);  // nohup stays nohup
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread(wait_for_signal, signals).detach();
+  try {
+    std::thread(wait_for_signal, signals).detach();
+  } catch (const std::system_error&) {
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // no thread is to be had: a signal ends the program at once
+  }
 }
 
 void write_to_stdout(std::string_view text) {
@@ -89,9 +96,18 @@ NewFile::NewFile(const fs::path& target, std::string_view told_as) : told_(told_
     if (descriptor_ < 0) fail(errno);
     return;
   }
-  target_ = fs::weakly_canonical(target, ec);
+  // Where a link leads, though nothing be there yet.
+  fs::path led_to = target;
+  for (int links = 0; links < 40 && fs::is_symlink(led_to, ec); ++links) {
+    const fs::path next = fs::read_symlink(led_to, ec);
+    if (ec) break;
+    led_to = next.is_absolute() ? next : led_to.parent_path() / next;
+  }
+  target_ = fs::weakly_canonical(led_to, ec);
   struct stat old {};
   const bool replaces = stat(target_.c_str(), &old) == 0;
+  // Who made it read-only meant it, and root may be told so too.
+  if (replaces && ((old.st_mode & 0222) == 0 || access(target_.c_str(), W_OK) != 0)) throw Error(fmt::format("{}: cannot be written: it is read-only", told_));
   Temporary& t = temporary();
   const std::lock_guard lock(t.mutex);
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
@@ -108,7 +124,7 @@ NewFile::~NewFile() {
   if (in_place_) return;
   Temporary& t = temporary();
   const std::lock_guard lock(t.mutex);
-  if (t.paths.erase(path_) == 1) unlink(path_.c_str());
+  if (t.paths.erase(path_) == 1) unlink(path_.c_str()), unlink(journal_of(path_).c_str());
 }
 
 void NewFile::fail(int error) const {

@@ -38,10 +38,17 @@ enum class Kind { environment, command, host, user, folder, output, count };
 constexpr const char* told[] = {"environment variables", "words of the command line", "host names", "user names", "folders", "texts of captured output"};
 constexpr const char* key_of[] = {"environment", "command", "host", "user", "folder", "output"};
 
-constexpr std::size_t least_name_bytes = 3, least_value_bytes = 8, most_value_bytes = 1 << 16;
+constexpr std::size_t least_name_bytes = 3, least_secret_bytes = 4, least_value_bytes = 8, most_value_bytes = 1 << 16;
 constexpr const char* replacement = "[removed]";
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_letter_or_digit(char c) { return is_word(c) && c != '_'; }
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -58,11 +65,13 @@ class Secrets {
       case Kind::folder:
         // A top folder, /root or /workspace, tells nothing.
         while (value.ends_with('/')) value.remove_suffix(1);
-        if (value.starts_with('/') && value.find('/', 1) != value.npos) folders_.emplace(value);
+        if (value.starts_with('/') && value.find('/', 1) != value.npos) put(folders_, std::string(value));
         return;
       case Kind::host:
       case Kind::user:
-        if (value.size() >= least_name_bytes && !any_matches(common_names, value)) names_.emplace(value);
+        if (value.find_first_of("[,") != value.npos) return add_nodes(kind, value);
+        if (value.find("://") != value.npos) return add(Kind::environment, value);
+        if (value.size() >= (value.find_first_not_of("0123456789") == value.npos ? least_value_bytes : least_name_bytes) && !any_matches(common_names, value)) put(names_, in_lower_case(value));
         if (const std::size_t dot = value.find('.'); kind == Kind::host && dot != value.npos && value.find_first_not_of("0123456789.") != value.npos) add(kind, value.substr(0, dot));
         return;
       case Kind::command:
@@ -71,7 +80,8 @@ class Secrets {
         if (is_plain(value) || is_file_name(value)) return;
         [[fallthrough]];
       default:
-        if (value.size() >= least_value_bytes && value != replacement && (std::any_of(value.begin(), value.end(), is_letter) || is_number(value))) values_.emplace(value);
+        if (value.size() >= least_value_bytes && value != replacement && (std::any_of(value.begin(), value.end(), is_letter) || is_number(value))) put(values_, std::string(value));
+        if (kind == Kind::environment) add_parts(value);
     }
   }
 
@@ -85,6 +95,25 @@ class Secrets {
     add_variable(name, value);
   }
   void add_variable(std::string_view name, std::string_view value) {
+    origin_ = name;
+    add_value(name, value);
+    origin_.clear();
+  }
+
+  // Words of the format itself: values that are such are no secrets, and could not be told from them.
+  void add_words_of_format(std::string_view name) {
+    const std::string lower = in_lower_case(name);
+    words_of_format_.insert(lower);
+    for (std::size_t from = 0, to = 0; from < lower.size(); from = to + 1) {
+      to = std::min(lower.find_first_of(" _.%", from), lower.size());
+      if (to > from) words_of_format_.insert(lower.substr(from, to - from));
+    }
+  }
+
+  void add_value(std::string_view name, std::string_view value) {
+    if (any_matches(strings(toml::node_view<const toml::node>(schema())["environment"]["secret"]), name) && value.size() >= least_secret_bytes && !any_matches(settings, in_lower_case(value)) &&
+        std::any_of(value.begin(), value.end(), is_letter))
+      put(values_, std::string(value.substr(0, most_value_bytes)));
     for (const Kind kind : {Kind::host, Kind::user, Kind::folder})
       if (any_matches(strings(toml::node_view<const toml::node>(schema())["environment"][key_of[static_cast<int>(kind)]]), name)) return add(kind, value);
     add(Kind::environment, value);
@@ -98,6 +127,7 @@ class Secrets {
 
   // After the last addition and before the first search.
   void compile() {
+    for (auto* set : {&values_, &names_}) std::erase_if(*set, [&](const std::string& value) { return words_of_format_.contains(in_lower_case(value)); });
     std::string all, in_bytes;
     const auto append = [](std::string& to, const std::string& value, bool bounded) {
       if (!to.empty()) to += '|';
@@ -109,9 +139,14 @@ class Secrets {
     for (const std::string& value : values_) append(all, value, is_plain(value) || is_number(value));
     for (const std::string& value : values_)
       if (!is_number(value)) append(in_bytes, value, is_plain(value));
-    for (const std::string& name : names_) append(all, name, true);
-    for (const std::string& name : names_)
-      if (name.size() >= least_value_bytes) append(in_bytes, name, true);
+    // Names stand between what is no letter and no digit, in any case unless they are short; one of letters and others also within words.
+    std::string names, names_in_bytes;
+    for (const std::string& name : names_) {
+      const std::string quoted = (is_bounded(name) ? "(?:^|[^0-9A-Za-z])" : "") + RE2::QuoteMeta(name) + (is_bounded(name) ? "(?:$|[^0-9A-Za-z])" : "");
+      names += (names.empty() ? "" : "|") + quoted;
+      if (name.size() >= least_value_bytes) names_in_bytes += (names_in_bytes.empty() ? "" : "|") + quoted;
+    }
+    names_found_ = compiled(names.empty() ? "" : "(?i)" + names), names_in_bytes_ = compiled(names_in_bytes.empty() ? "" : "(?i)" + names_in_bytes);
     std::string folders;
     for (const std::string& folder : folders_) append(folders, folder, true);
     all_ = compiled(all), in_bytes_ = compiled(in_bytes), folder_ = compiled(folders);
@@ -121,11 +156,27 @@ class Secrets {
   bool replace_in(std::string& text) const {
     bool changed = folder_ && RE2::GlobalReplace(&text, *folder_, ".") > 0;
     changed = RE2::GlobalReplace(&text, homes_, "~") > 0 || changed;
-    return (all_ && RE2::GlobalReplace(&text, *all_, replacement) > 0) || changed;
+    changed = (all_ && RE2::GlobalReplace(&text, *all_, replacement) > 0) || changed;
+    // By hand, so that the search, which is by expressions, proves it. The longest first: a host's whole name before its first part.
+    std::string lower = names_.empty() ? "" : in_lower_case(text);
+    for (const std::string& name : by_length(names_))
+      for (std::size_t at = 0; (at = lower.find(name, at)) != lower.npos;) {
+        if (is_bounded(name) && ((at > 0 && is_letter_or_digit(lower[at - 1])) || (at + name.size() < lower.size() && is_letter_or_digit(lower[at + name.size()])))) { ++at; continue; }
+        text.replace(at, name.size(), replacement), lower.replace(at, name.size(), replacement);
+        at += std::string_view(replacement).size(), changed = true;
+      }
+    return changed;
   }
-  bool stand_in(std::string_view text) const { return found(folder_, text) || RE2::PartialMatch(piece(text), homes_) || found(all_, text); }
+  bool stand_in(std::string_view text) const { return found(folder_, text) || RE2::PartialMatch(piece(text), homes_) || found(all_, text) || found(names_found_, text); }
   // In bytes of any meaning, where a short name stands by chance.
-  bool stand_in_bytes(std::string_view bytes) const { return found(in_bytes_, bytes); }
+  bool stand_in_bytes(std::string_view bytes) const { return found(in_bytes_, bytes) || found(names_in_bytes_, bytes); }
+  // The variable whose value stands there, if any: never the value.
+  std::string variable_in(std::string_view text) const {
+    const std::string lower = in_lower_case(text);
+    for (const auto& [value, name] : origins_)
+      if (text.find(value) != text.npos || (names_.contains(value) && lower.find(value) != lower.npos)) return name;
+    return "";
+  }
   std::size_t size() const { return values_.size() + names_.size() + folders_.size(); }
   std::size_t longest() const {
     std::size_t longest = 0;
@@ -139,6 +190,53 @@ class Secrets {
   static constexpr const char* home_pattern = R"((?:(?:/[\w.+-]+)*/homes?(?:/users)?(?:/[a-z])?|(?:[A-Za-z]:|\b)?/Users|[A-Za-z]:\\+Users\\+)[/]?([\w.+@-]*\w))";
   // Accounts of systems and images, and words that are replaced by.
   static inline const std::vector<std::string> common_names{"root", "user", "users", "home", "nobody", "local", "localhost", "removed", "public", "shared", "Public", "Shared"};
+
+  // Values of settings, which are no one's secrets.
+  static inline const std::vector<std::string> settings{"true", "false", "none", "null", "auto", "default", "enabled", "disabled"};
+
+  void put(std::set<std::string>& to, std::string value) {
+    if (!origin_.empty()) origins_.emplace(value, origin_);
+    to.insert(std::move(value));
+  }
+  static std::vector<std::string> by_length(const std::set<std::string>& set) {
+    std::vector<std::string> sorted(set.begin(), set.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+    return sorted;
+  }
+  static bool is_bounded(std::string_view name) {
+    return name.size() < 5 || std::all_of(name.begin(), name.end(), is_letter) || is_number(name) || std::none_of(name.begin(), name.end(), is_letter);
+  }
+
+  // Addresses and names within a value: "postgres://name:word@host:5432/base", "key=word;other=word".
+  void add_parts(std::string_view value) {
+    if (value.size() > 4096) return;
+    const char* separators = value.find("://") != value.npos ? ":,;@/" : ":,;@";
+    for (std::size_t from = 0, to = 0; from < value.size(); from = to + 1) {
+      to = std::min(value.find_first_of(separators, from), value.size());
+      std::string_view part = value.substr(from, to - from);
+      if (const std::size_t equals = part.rfind('='); equals != part.npos) part.remove_prefix(equals + 1);
+      // Of paths the whole is looked for; words without a digit and versions name what runs.
+      if (part.size() == value.size() || part.find('/') != part.npos || part.starts_with('.') || is_file_name(part)) continue;
+      const bool is_named = part.size() >= least_value_bytes && std::any_of(part.begin(), part.end(), is_letter) && std::any_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (is_named || is_number(part)) put(values_, std::string(part));
+    }
+  }
+
+  // Lists of hosts as Slurm writes them: "gpu[01-04,07],login".
+  void add_nodes(Kind kind, std::string_view list) {
+    static const RE2 expression(R"(([^,\[\]]+)(?:\[([^\]]*)\]([^,\[\]]*))?,?)"), range(R"((\d+)(?:-(\d+))?,?)");
+    constexpr std::uint64_t most_nodes = 20'000;
+    re2::StringPiece rest(list.data(), list.size());
+    for (std::string before, numbers, after; RE2::Consume(&rest, expression, &before, &numbers, &after);) {
+      if (numbers.empty()) { add(kind, before); continue; }
+      re2::StringPiece ranges(numbers);
+      for (std::string first, last; RE2::Consume(&ranges, range, &first, &last);) {
+        if (first.size() > 9 || last.size() > 9) continue;
+        const std::uint64_t from = std::stoull(first), to = last.empty() ? from : std::stoull(last);
+        for (std::uint64_t n = from; n <= to && n - from < most_nodes; ++n) add(kind, fmt::format("{}{:0{}}{}", before, n, first.size(), after));
+      }
+    }
+  }
 
   static re2::RE2::Options quiet() {
     re2::RE2::Options options;
@@ -169,9 +267,12 @@ class Secrets {
     return RE2::FullMatch(piece(value), expression);
   }
 
-  std::set<std::string> values_, names_, folders_;
+  std::set<std::string> values_, names_, folders_;  // names in lower case
+  std::set<std::string, std::less<>> words_of_format_;
+  std::map<std::string, std::string> origins_;  // the variables of values and names
+  std::string origin_;                          // of what is being added
   RE2 homes_;
-  std::unique_ptr<RE2> all_, in_bytes_, folder_;
+  std::unique_ptr<RE2> all_, in_bytes_, folder_, names_found_, names_in_bytes_;
 };
 
 // What is being done, and the count of it.
@@ -181,8 +282,9 @@ struct Work {
   void count(Kind kind, std::int64_t n = 1) { result.removed[told[static_cast<int>(kind)]] += n; }
 };
 
-[[noreturn]] void fail_left(const fs::path& report, std::string_view where) {
-  throw Error(fmt::format("{}: some of what has to go would be left {}, so nothing was written; please report this", printable(report.string()), where));
+[[noreturn]] void fail_left(const fs::path& report, std::string_view where, const std::string& variable) {
+  throw Error(fmt::format("{}: some of what has to go{} would be left {}, so nothing was written; please report this", printable(report.string()),
+                          variable.empty() ? "" : " (the value of " + shortened(printable(variable), 60) + ")", where));
 }
 
 // Searches the bytes of what was written, unpacked where it is packed.
@@ -199,7 +301,7 @@ void search_bytes(const fs::path& path, const fs::path& report, const Secrets& s
     got = gzread(file.get(), bytes.data() + kept, chunk);
     if (got < 0) throw Error(fmt::format("{}: what was written cannot be read again", printable(report.string())));
     bytes.resize(kept + static_cast<std::size_t>(got));
-    if (secrets.stand_in_bytes(bytes)) fail_left(report, "in the bytes of the file");
+    if (secrets.stand_in_bytes(bytes)) fail_left(report, "in the bytes of the file", secrets.variable_in(bytes));
   }
 }
 
@@ -267,7 +369,12 @@ class SqliteScrub {
 
   void collect() {
     std::unordered_set<std::int64_t> output;
+    for (const char* word : {"SQLite format 3", "INTEGER", "PRIMARY KEY", "sqlite_autoindex"}) work_.secrets.add_words_of_format(word);
     for (const Table& t : tables_) {
+      if (is_kept(t.name)) {
+        work_.secrets.add_words_of_format(t.name);
+        for (const Column& c : t.columns) work_.secrets.add_words_of_format(c.name);
+      }
       if (const View names = nsys()["names"][t.name]; names)
         each_pair(t, [&](const std::string& name, const std::string& value) {
           for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user, Kind::folder})
@@ -393,9 +500,20 @@ class SqliteScrub {
       execute(db.get(), fmt::format("CREATE TABLE main.{} ({})", quoted_name(t.name), definition));
       std::string sql = fmt::format("INSERT INTO main.{0} SELECT {1} FROM report.{0}", quoted_name(t.name), wanted);
       if (nsys()["names"][t.name]) sql += fmt::format(" WHERE is_kept_name('{}', name)", t.name);
+      if (t.name == "PROCESSES") sql += processes_with_events();
       execute(db.get(), sql);
     }
     execute(db.get(), "COMMIT");
+  }
+
+  // Others ran on the machine, and are no one's business.
+  std::string processes_with_events() const {
+    std::string ids;
+    for (const Table& t : tables_)
+      for (const Column& c : t.columns)
+        if (is_kept(t.name) && t.name != "PROCESSES" && (c.name == "globalPid" || c.name == "globalTid"))
+          ids += fmt::format("{}SELECT {} / 16777216 FROM report.{}", ids.empty() ? "" : " UNION ", quoted_name(c.name), quoted_name(t.name));
+    return ids.empty() ? "" : fmt::format(" WHERE globalPid / 16777216 IN ({})", ids);
   }
 
   // INTEGER PRIMARY KEY is more than a type: it is the row's number.
@@ -425,7 +543,7 @@ class SqliteScrub {
       Query rows(made, fmt::format("SELECT * FROM {} WHERE {}", quoted_name(t.name), any));
       while (rows.step())
         for (int c = 0; c < static_cast<int>(t.columns.size()); ++c)
-          if (rows.is_text(c) && work_.secrets.stand_in(rows.text(c))) fail_left(report_, "in table " + printable(t.name));
+          if (rows.is_text(c) && work_.secrets.stand_in(rows.text(c))) fail_left(report_, "in table " + printable(t.name), work_.secrets.variable_in(rows.text(c)));
     }
     search_bytes(out_, report_, work_.secrets);
   }
@@ -466,6 +584,25 @@ void each_secret(const Value& json, Use use, std::size_t depth = 0) {
   }
 }
 
+// The end of the value that begins at `at`.
+std::size_t end_of_value(std::string_view json, std::size_t at) {
+  int depth = 0;
+  for (bool in_string = false; at < json.size(); ++at) {
+    const char c = json[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      else if (c == '"') in_string = false;
+      if (in_string || depth > 0) continue;
+      return std::min(at + 1, json.size());
+    }
+    if (c == '"') in_string = true;
+    else if (c == '{' || c == '[') ++depth;
+    else if ((c == '}' || c == ']' || c == ',') && depth == 0) return at;
+    else if ((c == '}' || c == ']') && --depth == 0) return at + 1;
+  }
+  return json.size();
+}
+
 // Calls `use(text)` for each string in JSON text, as it is meant, and puts in what that returns in its place, if anything.
 template <class Use>
 std::string with_strings(std::string_view json, Use use) {
@@ -489,6 +626,32 @@ std::string with_strings(std::string_view json, Use use) {
   return out;
 }
 
+// Calls use(key, value) for each key of JSON text, and puts in what that returns in place of the value, if anything; else it goes on within.
+template <class Use>
+std::string with_values(std::string_view json, Use use) {
+  std::string out;
+  std::size_t written = 0;
+  for (std::size_t at = json.find('"'); at < json.size(); at = json.find('"', at)) {
+    const std::size_t end = end_of_value(json, at), colon = json.find_first_not_of(" \t\r\n", end);
+    const std::string_view literal = json.substr(at, end - at);
+    at = end;
+    if (colon == json.npos || json[colon] != ':' || literal.size() < 2) continue;
+    std::string key(literal.substr(1, literal.size() - 2));
+    if (key.find('\\') != key.npos)
+      if (const Json parsed = Json::parse(literal, nullptr, false); parsed.is_string()) key = parsed.get<std::string>();
+    const std::size_t value = std::min(json.find_first_not_of(" \t\r\n", colon + 1), json.size()), value_end = end_of_value(json, value);
+    if (const auto instead = use(key, json.substr(value, value_end - value))) {
+      out += json.substr(written, value - written);
+      out += *instead;
+      written = at = value_end;
+    } else {
+      at = value;
+    }
+  }
+  out += json.substr(written);
+  return out;
+}
+
 class TorchScrub {
  public:
   TorchScrub(const fs::path& report, NewFile& out, bool packed, Work& work) : report_(report), out_(out), packed_(packed), work_(work) {}
@@ -501,11 +664,70 @@ class TorchScrub {
   }
 
  private:
+  static const RE2& secret_key() {
+    static const RE2 expression([] {
+      std::string keys;
+      for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user})
+        for (const std::string& key : strings(toml::node_view<const toml::node>(schema())["torch"][key_of[static_cast<int>(kind)]])) keys += "|" + RE2::QuoteMeta(key);
+      return "(?i)\"(?:process_name|process_labels" + keys + ")\"|\\\\u00";
+    }());
+    return expression;
+  }
+
+  // An event without values of keys that say that they have to go; `learn`: so that they are looked for elsewhere.
+  std::string without_secrets(std::string_view event, bool learn) {
+    if (!RE2::PartialMatch(re2::StringPiece(event.data(), event.size()), secret_key())) return std::string(event);
+    const bool is_process = event.find("\"process_name\"") != event.npos, is_label = event.find("\"process_labels\"") != event.npos;
+    return with_values(event, [&](const std::string& key, std::string_view value) -> std::optional<std::string> {
+      if (value.empty() || (value[0] != '"' && value[0] != '{' && value[0] != '[')) return std::nullopt;
+      const Json json = Json::parse(value, nullptr, false);
+      for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user})
+        if (any_matches(strings(toml::node_view<const toml::node>(schema())["torch"][key_of[static_cast<int>(kind)]]), in_lower_case(key))) {
+          if (learn && json != replacement) add(kind, "", json);
+          return '"' + std::string(replacement) + '"';
+        }
+      if (!json.is_string()) return std::nullopt;
+      const auto text = json.get<std::string>();
+      // Arguments may follow the name of a process.
+      if (is_process && key == "name" && text.find(' ') != text.npos) return Json(text.substr(0, text.find(' '))).dump(-1, ' ', false, Json::error_handler_t::replace);
+      static const RE2 usual(R"((?:CPU|GPU) ?\d*)");
+      if (is_label && key == "labels" && !text.empty() && text != replacement && !RE2::FullMatch(text, usual)) {
+        if (learn) add(Kind::host, "", json);
+        return '"' + std::string(replacement) + '"';
+      }
+      return std::nullopt;
+    });
+  }
+
+  // Calls use(key, text of the value) for each key of an event, as it is written, in one pass.
+  template <class Use>
+  static void with_keys(std::string_view event, Use use) {
+    for (std::size_t at = event.find("\":"); at != event.npos; at = event.find("\":", at + 2)) {
+      const std::size_t open = event.rfind('"', at - 1);
+      if (at == 0 || open == event.npos) continue;
+      const std::size_t value = std::min(event.find_first_not_of(' ', at + 2), event.size());
+      std::size_t end = value;
+      if (value < event.size() && event[value] == '"') end = std::min(event.find('"', value + 1), event.size() - 1) + 1;
+      use(event.substr(open + 1, at - open - 1), event.substr(value, end - value));
+    }
+  }
+  void learn_word(std::string_view word) {
+    if (word.size() > 60 || known_words_.contains(word)) return;
+    if (std::all_of(word.begin(), word.end(), [](char c) { return is_letter(c) || c == '_' || c == ' ' || c == '.' || c == '%'; })) work_.secrets.add_words_of_format(word);
+    known_words_.emplace(word);
+  }
+
   void collect() {
     EventStream events(report_);
     for (std::string_view event; events.next(event);) {
       if (event.find('\\') == event.npos) work_.secrets.add_owners(event);
       else with_strings(event, [&](const std::string& text) { work_.secrets.add_owners(text); return std::optional<std::string>(); });
+      with_keys(event, [&](std::string_view key, std::string_view value) {
+        // Keys and categories without digits are the format's.
+        if (key == "cat" && value.size() > 2) learn_word(value.substr(1, value.size() - 2));
+        learn_word(key);
+      });
+      without_secrets(event, true);
     }
     if (!events.has_events()) throw Error(fmt::format("{}: is JSON without traceEvents; give what torch.profiler's export_chrome_trace wrote", printable(report_.string())));
     bare_ = events.head().empty();
@@ -517,6 +739,18 @@ class TorchScrub {
     for (const auto& [key, value] : head.items())
       if (!any_matches(keep, key)) work_.result.left_out.push_back(key);
       else if (key != "traceEvents") head_[key] = value;
+    for (const auto& [key, value] : head_.items()) learn_word(key);
+    if (const auto gpus = head_.find("deviceProperties"); gpus != head_.end() && gpus->is_array())
+      for (Json& gpu : *gpus)
+        if (gpu.is_object()) gpu.erase("uuid");
+    // Addresses of processes.
+    if (const auto group = head_.find("distributedInfo"); group != head_.end())
+      with_strings(group->dump(-1, ' ', false, Json::error_handler_t::replace), [&](const std::string& text) {
+        static const RE2 address(R"((\d+\.\d+\.\d+\.\d+(?::\d+)?)|://\[?([^:/\]]+))");
+        re2::StringPiece rest(text);
+        for (std::string number, host; RE2::FindAndConsume(&rest, address, &number, &host);) number.empty() ? work_.secrets.add(Kind::host, host) : work_.secrets.add(Kind::environment, number);
+        return std::optional<std::string>();
+      });
     with_strings(head_.dump(-1, ' ', false, Json::error_handler_t::replace), [&](const std::string& text) { work_.secrets.add_owners(text); return std::optional<std::string>(); });
   }
 
@@ -551,7 +785,10 @@ class TorchScrub {
     }
     EventStream events(report_);
     const char* before = "[\n";
-    for (std::string_view event; events.next(event); before = ",\n") to.write(before), to.write(is_clean(event) ? std::string(event) : scrubbed(event));
+    for (std::string_view event; events.next(event); before = ",\n") {
+      const std::string known = without_secrets(event, false);
+      to.write(before), to.write(is_clean(known) ? known : scrubbed(known));
+    }
     if (*before == '[') to.write("[");
     to.write(bare_ ? "\n]\n" : "\n]\n}\n");
     to.finish();
@@ -560,13 +797,16 @@ class TorchScrub {
   void search() {
     const auto check = [&](std::string_view json, const char* where) {
       with_strings(json, [&](const std::string& text) {
-        if (work_.secrets.stand_in(text)) fail_left(report_, where);
+        if (work_.secrets.stand_in(text)) fail_left(report_, where, work_.secrets.variable_in(text));
         return std::optional<std::string>();
       });
     };
     EventStream events(out_.path());
     for (std::string_view event; events.next(event);)
+    {
       if (!is_clean(event)) check(event, "in an event");
+      if (without_secrets(event, false) != event) fail_left(report_, "in an event", "");
+    }
     check(events.head(), "beside the events");
     search_bytes(out_.path(), report_, work_.secrets);
   }
@@ -613,6 +853,7 @@ class TorchScrub {
   NewFile& out_;
   bool packed_, bare_ = false;
   Json head_ = Json::object();
+  std::set<std::string, std::less<>> known_words_;
   Work& work_;
 };
 
@@ -622,9 +863,12 @@ Scrubbed scrub(const fs::path& report, const fs::path& out) {
   std::error_code ec;
   if (fs::exists(out, ec) && fs::equivalent(report, out, ec)) throw Error(fmt::format("{}: is what is read; name another file", printable(out.string())));
   if (fs::exists(out, ec) && !fs::is_regular_file(out, ec)) throw Error(fmt::format("{}: is no file; name one", printable(out.string())));
+  if (out == "-") throw Error("-: names no file; name one");
+  const bool is_trace = is_torch_trace(report);
+  if (!is_trace && out.extension() == ".gz") throw Error(fmt::format("{}: a database is not packed; leave out .gz", printable(out.string())));
   NewFile file(out);
   Work work;
-  if (is_torch_trace(report)) TorchScrub(report, file, out.extension() == ".gz", work).run();
+  if (is_trace) TorchScrub(report, file, out.extension() == ".gz", work).run();
   else SqliteScrub(report, file.path(), work).run();
   work.result.searched_for = work.secrets.size();
   work.result.bytes = fs::file_size(file.path(), ec);

@@ -65,7 +65,7 @@ TEST_CASE("files: a signal ends the program as ever, and nothing half-written or
     const int status = ended_by(signal, [&](auto wait_here) {
       gh::NewFile file(dir / "out");
       const gh::TemporaryFolder folder;
-      file.write("half"), write_file(folder.path / "inside", "x");
+      file.write("half"), write_file(file.path().string() + "-journal", "x"), write_file(folder.path / "inside", "x");
       wait_here();
     });
     unsetenv("TMPDIR");
@@ -120,4 +120,34 @@ TEST_CASE("files: a pipe that is closed is one line and the exit status 2, and f
   CHECK(ran.err == "gh-advise: cannot write to standard output: Broken pipe\n");
   CHECK(nlohmann::json::accept(read_file(dir / "out.json")));
   CHECK(entries(dir / "") == 2);
+}
+
+TEST_CASE("files: where no thread can be had, the program does all of its work in one") {
+  // Root has no such limit: as another user, to whom the program and the report are readable.
+  const TempDir dir;
+  fs::permissions(dir / "", fs::perms::all);
+  fs::copy_file(GH_PROGRAM, dir / "gh-advise");
+  fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "starved.sqlite");
+  fs::permissions(dir / "gh-advise", fs::perms::all), fs::permissions(dir / "starved.sqlite", fs::perms::all);
+  const std::string other_user = getuid() == 0 ? "setpriv --reuid=61234 --clear-groups " : "";
+  fs::copy_file(GH_FIXTURES "/good.pt.trace.json", dir / "good.pt.trace.json");
+  fs::permissions(dir / "good.pt.trace.json", fs::perms::all);
+  for (const std::string arguments : {"starved.sqlite --format json", "good.pt.trace.json --format json"}) {
+    const Ran ran = shell(other_user + "prlimit --nproc=1 ./gh-advise " + arguments, {"", dir / ""});
+    CHECK_MESSAGE(ran.status == 0, ran.err);
+    CHECK(ran.err == "");
+    CHECK(ran.out == advise(arguments).out);
+  }
+}
+
+TEST_CASE("files: a link that leads nowhere yet stays a link, and a read-only file stays as it is") {
+  const TempDir dir;
+  fs::create_directory(dir / "sub");
+  fs::create_symlink("sub/out", dir / "link");
+  gh::write_file(dir / "link", "new");
+  CHECK(fs::is_symlink(dir / "link"));
+  CHECK(read_file(dir / "sub/out") == "new");
+  fs::permissions(dir / "sub/out", fs::perms::owner_read);
+  CHECK_THROWS_WITH_AS(gh::write_file(dir / "sub/out", "other"), doctest::Contains("read-only"), gh::Error);
+  CHECK(read_file(dir / "sub/out") == "new");
 }

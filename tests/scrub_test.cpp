@@ -101,13 +101,46 @@ TEST_CASE("scrub: a trace of PyTorch, with what people put beside the events, pl
 TEST_CASE("scrub: what is left is an error, and no file is written") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/compile-graphs.sqlite", dir / "report.sqlite");
-  // A value that is also the name of a column: no text, so nothing replaces it.
-  run_sql(dir / "report.sqlite", "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'SECRET=\"demangledName\"')");
+  // Bytes between two columns: no text, so nothing replaces them.
+  run_sql(dir / "report.sqlite", "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'SECRET=\"(\"id\" INTEGER\"')");
   const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
   CHECK(ran.status == 2);
   CHECK(ran.out == "");
-  CHECK_MESSAGE(contains(ran.err, "some of what has to go would be left in the bytes of the file, so nothing was written"), ran.err);
+  CHECK_MESSAGE(contains(ran.err, "some of what has to go (the value of SECRET) would be left in the bytes of the file, so nothing was written"), ran.err);
   CHECK_FALSE(fs::exists(dir / "shared.sqlite"));
+}
+
+TEST_CASE("scrub: values that are words of the format are no secrets, and names go in any case and glued to others") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
+  run_sql(dir / "report.sqlite", R"(INSERT INTO META_DATA_CAPTURE SELECT 'PROCESS_0:ENVIRONMENT_VARIABLE', column1 FROM (VALUES ('A="timestamp"'), ('B="StringIds"'), ('C="globalTid"'), ('D="demangledName"'),
+    ('SLURM_JOB_USER="mmuster"'), ('SLURM_JOB_NODELIST="gpu[08-10,12],login7"'), ('API_KEY="k3yz"'), ('DB="postgres://app:hunter22@db-1.internal:5432/x"'), ('TOKENIZERS_PARALLELISM="false"'));
+    UPDATE StringIds SET value = 'x_MMuster_y at gpu09_eth0, Login7.local: k3yz hunter22 db-1.internal' WHERE id = (SELECT nameId FROM ThreadNames LIMIT 1);
+    INSERT INTO PROCESSES SELECT globalPid + 9 * 16777216, pid + 9, 'of_another' FROM PROCESSES LIMIT 1)");
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  CHECK_MESSAGE(ran.status == 0, ran.err);
+  check_none(read_file(dir / "shared.sqlite"), {"MMuster", "gpu09", "ogin7", "k3yz", "hunter22", "db-1.internal", "of_another"});
+}
+
+TEST_CASE("scrub: a trace's events hold no secrets either, and keys and categories stay") {
+  const TempDir dir;
+  std::string trace = read_file(GH_FIXTURES "/good.pt.trace.json");
+  const std::string events = "\"traceEvents\": [";
+  REQUIRE(contains(trace, events));
+  trace.insert(trace.find(events), R"("environment": {"A": "correlation", "B": "user_annotation", "C": "cuda_runtime"}, )");
+  trace.insert(trace.find(events) + events.size(), R"(
+  {"ph": "M", "name": "about", "pid": 1, "tid": 1, "ts": 1234567890123456.789, "args": {"hostname": "Node-Of-Us", "env": {"TOKEN": "s3cr3t-word", "L": ["x"]}, "cmdline": "train --key sk_live_4242abcd", "after": 1}},
+  {"ph": "M", "name": "process_name", "pid": 77, "ts": 1, "args": {"name": "python3 --token=abcd"}},
+  {"ph": "M", "name": "process_labels", "pid": 77, "ts": 1, "args": {"labels": "box-of-mine"}},
+  {"ph": "M", "name": "note", "pid": 77, "ts": 1, "args": {"text": "node-of-us and box-of-mine_1 and s3cr3t-word"}},)");
+  write_file(dir / "trace.json", trace);
+  const Ran ran = advise("scrub trace.json -o shared.json", {"", dir / ""});
+  CHECK_MESSAGE(ran.status == 0, ran.err);
+  const std::string shared = read_file(dir / "shared.json");
+  CHECK(nlohmann::json::accept(shared));
+  check_none(shared, {"ode-", "s3cr3t", "sk_live", "--token", "box-of", "\"uuid\""});
+  CHECK(contains(shared, R"("ts": 1234567890123456.789, "args": {"hostname": "[removed]", "env": "[removed]", "cmdline": "[removed]", "after": 1})"));
+  for (const char* word : {"\"correlation\"", "\"user_annotation\"", "\"cuda_runtime\""}) CHECK(contains(shared, word));
 }
 
 TEST_CASE("scrub: what it cannot do is one line, and nothing is overwritten") {
@@ -134,7 +167,14 @@ TEST_CASE("scrub: what it cannot do is one line, and nothing is overwritten") {
   write_file(dir / "deep.json", "{\"a\": " + std::string(100'000, '[') + std::string(100'000, ']') + ", \"traceEvents\": [{}]}");
   CHECK(contains(error("deep.json -o shared.json"), "nests too deep"));
   CHECK(contains(error("cut.sqlite -o shared.sqlite"), "cut.sqlite"));
+  CHECK(contains(error("report.sqlite -o -"), "names no file"));
+  CHECK(contains(error("report.sqlite -o shared.sqlite.gz"), "is not packed"));
   CHECK(contains(error("report.sqlite"), "--output is required"));
+  fs::copy_file(dir / "report.sqlite", dir / "written.sqlite"), write_file(dir / "written.sqlite-wal", "x");
+  CHECK(contains(error("written.sqlite -o shared.sqlite"), "is still being written"));
+  CHECK(contains(advise("written.sqlite", {"", dir / ""}).out, "still being written"));
+  run_sql(dir / "utf16.sqlite", "PRAGMA encoding = 'UTF-16'; CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)");
+  CHECK(contains(error("utf16.sqlite -o shared.sqlite"), "not UTF-8"));
   CHECK(read_file(dir / "report.sqlite") == whole);
   for (const auto& entry : fs::directory_iterator(dir / "")) CHECK_MESSAGE(!contains(entry.path().filename().string(), "shared"), entry.path().string());
 }
