@@ -139,7 +139,7 @@ class Secrets {
     for (const std::string& value : values_) append(all, value, is_plain(value) || is_number(value));
     for (const std::string& value : values_)
       if (!is_number(value)) append(in_bytes, value, is_plain(value));
-    // Names stand between what is no letter and no digit, in any case unless they are short; one of letters and others also within words.
+    // Names stand between what is no letter and no digit, in upper or lower case; one of letters and others also within words.
     std::string names, names_in_bytes;
     for (const std::string& name : names_) {
       const std::string quoted = (is_bounded(name) ? "(?:^|[^0-9A-Za-z])" : "") + RE2::QuoteMeta(name) + (is_bounded(name) ? "(?:$|[^0-9A-Za-z])" : "");
