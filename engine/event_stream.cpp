@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -26,7 +27,11 @@ class Unpacker {
   Unpacker(const std::filesystem::path& path, std::string shown) : shown_(std::move(shown)), file_(gzopen(path.c_str(), "rb")) {
     if (!file_) throw Error(fmt::format("{}: cannot be read; check its permissions", shown_));
     gzbuffer(file_, 1 << 18);
-    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    try {
+      thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    } catch (const std::system_error&) {
+      // No thread is to be had: next() unpacks.
+    }
   }
   ~Unpacker() {
     if (thread_.joinable()) thread_.request_stop(), thread_.join();
@@ -35,6 +40,7 @@ class Unpacker {
 
   // The next chunk; empty at the end. Throws Error where the packed data is damaged.
   std::vector<char> next() {
+    if (!thread_.joinable() && !done_) run({}, 1);
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return !chunks_.empty() || done_; });
     if (!chunks_.empty()) {
@@ -48,19 +54,19 @@ class Unpacker {
   }
 
  private:
-  void run(std::stop_token stop) {
-    std::uint64_t read = 0;
-    for (bool end = false; !end;) {
+  // Unpacks to the end, or some chunks.
+  void run(std::stop_token stop, std::uint64_t most = ~std::uint64_t{0}) {
+    for (bool end = false; !end && most > 0; --most) {
       std::vector<char> chunk(chunk_bytes);
       const int got = gzread(file_, chunk.data(), static_cast<unsigned>(chunk.size()));
       chunk.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-      read += chunk.size();
+      read_ += chunk.size();
       end = chunk.size() < chunk_bytes;
       std::string problem;
       int code = Z_OK;
       if (end) gzerror(file_, &code);
-      if (code == Z_BUF_ERROR) problem = fmt::format("{}: is cut off: its gzip data ends at byte {} of the unpacked text; copy or record it again", shown_, read);
-      else if (code != Z_OK && code != Z_STREAM_END) problem = fmt::format("{}: is damaged: its gzip data makes no sense after byte {} of the unpacked text; copy or record it again", shown_, read);
+      if (code == Z_BUF_ERROR) problem = fmt::format("{}: is cut off: its gzip data ends at byte {} of the unpacked text; copy or record it again", shown_, read_);
+      else if (code != Z_OK && code != Z_STREAM_END) problem = fmt::format("{}: is damaged: its gzip data makes no sense after byte {} of the unpacked text; copy or record it again", shown_, read_);
       std::unique_lock lock(mutex_);
       if (!wake_.wait(lock, stop, [&] { return chunks_.size() < most_chunks; })) return;
       if (!chunk.empty()) chunks_.push_back(std::move(chunk));
@@ -70,6 +76,7 @@ class Unpacker {
   }
 
   std::string shown_;
+  std::uint64_t read_ = 0;
   gzFile file_;
   std::mutex mutex_;
   std::condition_variable_any wake_;

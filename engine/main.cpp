@@ -47,7 +47,11 @@ constexpr int done = 0, threshold_met = 1, could_not = 2;
 class Progress {
  public:
   explicit Progress(std::size_t reports) : reports_(reports) {
-    if (isatty(STDERR_FILENO)) thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    try {
+      if (isatty(STDERR_FILENO)) thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    } catch (const std::system_error&) {
+      // No thread is to be had: no line.
+    }
   }
   ~Progress() {
     if (!thread_.joinable()) return;

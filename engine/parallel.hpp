@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -30,7 +31,13 @@ void in_parallel(std::size_t count, Work work) {
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t worker = 1; worker < std::min<std::size_t>(thread_count(), count); ++worker) helpers.emplace_back(run, worker);
+    for (std::size_t worker = 1; worker < std::min<std::size_t>(thread_count(), count); ++worker) {
+      try {
+        helpers.emplace_back(run, worker);
+      } catch (const std::system_error&) {
+        break;  // no more threads are to be had: those that there are do the rest
+      }
+    }
     run(0);
   }
   if (failure) std::rethrow_exception(failure);

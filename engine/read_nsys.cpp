@@ -1045,6 +1045,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   const std::vector<std::string> signature = strings(schema()["report"]["signature"]);
   if (std::none_of(signature.begin(), signature.end(), [&](const std::string& t) { return db.has_table(t); }))
     throw Error(fmt::format("{}: is an SQLite database, but not an export of Nsight Systems; give a report exported with `nsys export --type sqlite`", trace.path));
+  if (is_being_written(path)) trace.problems.push_back("the file is still being written, or its writer was ended, and what is missing is unknown; export it again");
   const bool whole = read_version(db, trace);
   read_session(db, trace);
 

@@ -238,6 +238,9 @@ class SqliteScrub {
  public:
   SqliteScrub(const fs::path& report, const fs::path& out, Work& work) : report_(report), out_(out), work_(work), db_(report) {
     if (!db_.has_table("StringIds")) throw Error(fmt::format("{}: is not an export of Nsight Systems; give the .sqlite file that `nsys export --type sqlite` wrote", db_.shown_path()));
+    if (is_being_written(report)) throw Error(fmt::format("{}: is still being written, or its writer was ended; export it again", db_.shown_path()));
+    Query encoding(db_, "PRAGMA encoding");
+    if (!encoding.step() || encoding.text(0) != "UTF-8") throw Error(fmt::format("{}: its texts are not UTF-8, as Nsight Systems writes them; export it again", db_.shown_path()));
     tables_ = tables_of(db_);
   }
 
@@ -350,6 +353,10 @@ class SqliteScrub {
     const int rc = sqlite3_open_v2(out_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
     std::unique_ptr<sqlite3, Closer> db(opened);
     if (rc != SQLITE_OK) fail(opened);
+    // The file is no one else's yet, and put in place when it is whole: no journal. A defensive connection would not hear of it.
+    std::string journal;
+    sqlite3_exec(opened, "PRAGMA journal_mode = OFF", [](void* mode, int, char** values, char**) { *static_cast<std::string*>(mode) = values[0] ? values[0] : ""; return 0; }, &journal, nullptr);
+    if (journal != "off") throw Error(fmt::format("{}: cannot be copied: SQLite insists on a journal", db_.shown_path()));
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 1);
@@ -358,8 +365,7 @@ class SqliteScrub {
     sqlite3_create_function(opened, "scrubbed", 1, flags, this, scrubbed, nullptr, nullptr);
     sqlite3_create_function(opened, "is_kept_string", 1, flags, this, is_kept_string, nullptr, nullptr);
     sqlite3_create_function(opened, "is_kept_name", 2, flags, this, is_kept_name, nullptr, nullptr);
-    // The file is no one else's yet, and put in place when it is whole: no journal.
-    execute(opened, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA encoding = 'UTF-8'");
+    execute(opened, "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA encoding = 'UTF-8'");
     sqlite3_stmt* attach = nullptr;
     sqlite3_prepare_v2(opened, "ATTACH ?1 AS report", -1, &attach, nullptr);
     const std::string uri = immutable_uri(report_);

@@ -33,6 +33,15 @@ std::string immutable_uri(const std::filesystem::path& path) {
   return uri + "?immutable=1";
 }
 
+bool is_being_written(const std::filesystem::path& path) {
+  for (const char* journal : {"-wal", "-journal"}) {
+    std::error_code ec;
+    const std::uintmax_t bytes = std::filesystem::file_size(path.string() + journal, ec);
+    if (!ec && bytes > 0) return true;
+  }
+  return false;
+}
+
 Database::Database(const std::filesystem::path& path) : shown_path_(printable(path.string())) {
   const int rc = sqlite3_open_v2(immutable_uri(path).c_str(), &db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   if (rc != SQLITE_OK) {

@@ -17,6 +17,9 @@ std::string quoted_name(std::string_view name);
 /// The file as a URI under which SQLite reads it and nothing beside it, not even a journal.
 std::string immutable_uri(const std::filesystem::path& path);
 
+/// Whether a journal with something in it lies beside a database: it was not closed by its writer, and what it holds cannot be relied on.
+bool is_being_written(const std::filesystem::path& path);
+
 /// A read-only connection that believes nothing the file says: no triggers, views or functions of its schema run, cells are
 /// bounds-checked, it is opened immutable, so that not even a journal beside it is looked at, and no statement runs for longer
 /// than reading the whole file could take, so that pages that lead in circles end in an Error.
