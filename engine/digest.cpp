@@ -277,10 +277,11 @@ Collectives collectives_from(Element j) {
 
 RankDigest rank_from(Element j) {
   RankDigest r;
-  if (!at(j, "rank").is_null()) r.rank = count_of(at(j, "rank"));
+  if (!at(j, "rank").is_null()) r.rank = integer_within(at(j, "rank"), 0, most_rank);
   r.local_rank = count_of(at(j, "local_rank")), r.devices = texts_of(at(j, "devices"));
   const Element steps = at(j, "steps");
   r.has_steps = truth_of(at(steps, "found")), r.step_count = count_of(at(steps, "count")), r.mean_step_ns = within(at(steps, "mean_ns"), 0, most_ns);
+  if (r.mean_step_ns <= 0) throw Error("its step takes no time");
   r.step_ns = quartiles_from(at(steps, "quartiles_ns")), r.sample_ns = times_of(at(steps, "sample_ns")), r.window = span_from(at(steps, "window_ns"));
   for (const Element c : list_of(at(j, "account"))) {
     CauseShare& share = r.account[text_of(at(c, "cause"))];
@@ -311,7 +312,7 @@ Digest digest_from(Element j) {
   d.report = text_of(at(report, "path")), d.format = text_of(at(report, "format")), d.producer = text_of(at(report, "producer"));
   if (!at(report, "epoch_ns").is_null()) d.epoch_ns = ns_of(at(report, "epoch_ns"));
   d.node = text_or_none(at(j, "node")), d.problems = texts_of(at(j, "problems"));
-  if (!at(j, "world_size").is_null()) d.world_size = count_of(at(j, "world_size"));
+  if (!at(j, "world_size").is_null()) d.world_size = integer_within(at(j, "world_size"), 0, most_rank + 1);
   d.ranks = all_of(at(j, "ranks"), rank_from);
   if (d.ranks.empty()) throw Error("it holds no rank");
   return d;
@@ -382,6 +383,7 @@ std::string pack_digest(const Digest& d) {
 
 std::string unpack_digest(const std::filesystem::path& path) {
   const std::string packed = read_text(path);
+  if (packed.starts_with("SQLite format 3") || (packed.find("\"traceEvents\"") != packed.npos && packed.starts_with("{"))) throw Error(fmt::format("{}: is a report: digest it first with `gh-advise digest`", printable(path.string())));
   if (!packed.starts_with("\x1f\x8b")) throw none(path, "it is not packed by gzip");
   constexpr std::size_t most_bytes = 64 << 20;  // ours take less than a thirtieth of it
   z_stream z{};

@@ -74,6 +74,7 @@ struct Digest {
 };
 
 inline constexpr std::size_t most_sampled_steps = 64, most_collectives = 512;
+inline constexpr std::int64_t most_rank = 9'999'999;  ///< as in names of reports
 
 /// What is said of a report rather than found in it.
 struct DigestOptions {

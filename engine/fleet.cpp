@@ -68,13 +68,10 @@ struct Member {
 
 void check_one_job(const std::vector<Digest>& digests) {
   const Digest& first = digests.front();
-  const auto begins = [](const Digest& d) { return d.epoch_ns > 0 && d.ranks.front().has_steps ? std::optional(d.epoch_ns + d.ranks.front().window.start) : std::nullopt; };
-  constexpr Ns apart_ns = 60'000'000'000;  // profilers of one job start at one step; clocks of machines differ by seconds at worst
   for (const Digest& d : digests) {
     std::string why;
     if (d.format != first.format) why = "they come from different profilers";
     else if (d.world_size != first.world_size) why = fmt::format("one says that it has {} ranks, the other {}", first.world_size, d.world_size);
-    else if (const auto a = begins(first), b = begins(d); a && b && std::abs(*a - *b) > apart_ns) why = fmt::format("their first steps lie {} apart", duration(std::abs(*a - *b)));
     if (!why.empty()) throw Error(fmt::format("{} and {} are not of one job: {}; give the digests of one job", first.path, d.path, why));
   }
 }
@@ -98,6 +95,7 @@ std::vector<Member> members_of(std::vector<Digest>& digests, Fleet& fleet) {
     if (!fresh && !fleet.numbered) throw Error(fmt::format("{} and {} are of the same report; give each once", it->second->path, d.path));
     for (RankDigest& r : d.ranks) {
       if (!r.rank) r.rank = next++;
+      if (d.world_size > 0 && *r.rank >= d.world_size) throw Error(fmt::format("{}: is of rank {}, but says that its job has {} ranks; make it anew with the right --first-rank", d.path, *r.rank, d.world_size));
       const auto [at, first] = taken.try_emplace(*r.rank, &d);
       if (!first) throw Error(fmt::format("{} and {} are both of rank {}; give each rank once", at->second->path, d.path, *r.rank));
     }
@@ -107,7 +105,7 @@ std::vector<Member> members_of(std::vector<Digest>& digests, Fleet& fleet) {
     for (const RankDigest& r : d.ranks) members.push_back({&d, &r});
   std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return *a.rank->rank < *b.rank->rank; });
   fleet.world_size = std::max(digests.front().world_size, taken.rbegin()->first + 1);
-  for (std::int64_t r = 0; r < fleet.world_size && fleet.missing.size() < 1'000'000; ++r)
+  for (std::int64_t r = 0; r < fleet.world_size && fleet.missing.size() < 10'000; ++r)
     if (!taken.contains(r)) fleet.missing.push_back(r);
   return members;
 }
@@ -163,6 +161,7 @@ std::vector<Group> groups_of(const std::vector<Member>& members) {
     in_parallel(rest.size(), [&](std::size_t i, std::size_t) {
       const Ns a = members[first].digest->epoch_ns, b = members[rest[i]].digest->epoch_ns;
       if (i > 0) found[i] = align(ends[first], ends[rest[i]], a > 0 && b > 0 ? std::optional(a - b) : std::nullopt);
+      if (i > 0 && !found[i] && a > 0 && b > 0) found[i] = align(ends[first], ends[rest[i]], std::nullopt);  // a clock may be off
     });
     found[0].emplace();
     for (const auto& [name, list] : ends[first]) found[0]->offsets[name] = 0;
@@ -249,6 +248,23 @@ void add_lateness(const std::vector<Member>& members, Fleet& fleet) {
   }
 }
 
+// Of one job are digests whose first steps lie close to each other, or whose collectives match: then a clock is off.
+void check_clocks(const std::vector<Member>& members, Fleet& fleet) {
+  constexpr Ns apart_ns = 60'000'000'000;  // profilers of one job start at one step; clocks of machines differ by seconds at worst
+  const auto begin = [](const Member& m) { return m.digest->epoch_ns + m.rank->window.start; };
+  std::vector<std::size_t> known;
+  for (std::size_t m = 0; m < members.size(); ++m)
+    if (members[m].digest->epoch_ns > 0 && members[m].rank->has_steps) known.push_back(m);
+  if (known.empty()) return;
+  const auto [least, most] = std::minmax_element(known.begin(), known.end(), [&](std::size_t a, std::size_t b) { return begin(members[a]) < begin(members[b]); });
+  const Ns apart = begin(members[*most]) - begin(members[*least]);
+  if (apart <= apart_ns) return;
+  const int group = fleet.ranks[*least].group;
+  if (group < 0 || fleet.ranks[*most].group != group)
+    throw Error(fmt::format("{} and {} are not of one job: their first steps lie {} apart; give the digests of one job", members[*least].digest->path, members[*most].digest->path, duration(apart)));
+  fleet.notes.push_back(fmt::format("by their clocks ranks {} and {} begin {} apart, yet their collectives match: a machine's clock is off", fleet.ranks[*least].rank, fleet.ranks[*most].rank, duration(apart)));
+}
+
 // What a late rank spends its steps on more than the others do: cause of the account, or "compute"; and how much.
 std::pair<std::string, double> excess_of(const Fleet& fleet, const FleetRank& late) {
   std::map<std::string, std::vector<double>> others;
@@ -293,7 +309,7 @@ std::string root_of(const std::string& cause) {
 void add_stragglers(const Rule* late, Fleet& fleet) {
   std::vector<const FleetRank*> stragglers;
   for (const FleetRank& r : fleet.ranks)
-    if (r.late_ns >= straggler_share * fleet.step_ns && r.late_ns >= persistent_share * fleet.waited_ns) stragglers.push_back(&r);
+    if (r.late_ns > 0 && r.late_ns >= straggler_share * fleet.step_ns && r.late_ns >= persistent_share * fleet.waited_ns) stragglers.push_back(&r);
   std::stable_sort(stragglers.begin(), stragglers.end(), [](const FleetRank* a, const FleetRank* b) { return a->late_ns > b->late_ns; });
   for (const FleetRank* r : stragglers) fleet.stragglers.push_back(r->rank);
 
@@ -614,6 +630,7 @@ Fleet make_fleet(std::vector<Digest> digests, const Rule* late, const std::vecto
   const std::vector<Member> members = members_of(digests, fleet);
   add_account(members, fleet);
   add_lateness(members, fleet);
+  check_clocks(members, fleet);
   add_findings(members, fleet);
   add_stragglers(late, fleet);
   add_unlike(members, fleet);
@@ -621,7 +638,7 @@ Fleet make_fleet(std::vector<Digest> digests, const Rule* late, const std::vecto
   add_plan(members, fleet);
   sort_findings(fleet);
   if (!fleet.numbered && fleet.ranks.size() > 1) fleet.notes.push_back("no digest knows its rank: they are counted in the order of their reports' names; `gh-advise digest --first-rank N` says it");
-  if (!fleet.missing.empty()) fleet.notes.push_back(fmt::format("{} of {} ranks are missing ({}): what they did, and whether the others waited for them, is not known", fleet.missing.size(), fleet.world_size, ranks_text(fleet.missing)));
+  if (!fleet.missing.empty()) fleet.notes.push_back(fmt::format("{}: what they did, and whether the others waited for them, is not known", fleet_missing_text(fleet)));
   std::size_t without_steps = 0;
   for (const Member& m : members) without_steps += !m.rank->has_steps;
   if (without_steps > 0) fleet.notes.push_back(fmt::format("on {} rank{} no training steps were found: there the whole recording stands for one", without_steps, without_steps == 1 ? "" : "s"));

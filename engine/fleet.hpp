@@ -53,7 +53,7 @@ struct FleetFix { std::string rule, fingerprint; double least_step_ns = 0; };
 struct Fleet {
   std::vector<FleetRank> ranks;          ///< in order of rank
   std::int64_t world_size = 0;           ///< ranks that the job has, as far as is known
-  std::vector<std::int64_t> missing;     ///< of them, those of which there is no digest
+  std::vector<std::int64_t> missing;     ///< of them, those of which there is no digest; the first 10,000 of them
   bool numbered = true;                  ///< false: no digest knows its rank, and they were counted in order of names
   std::vector<std::string> causes;       ///< of the account, the one that takes most time first
   std::vector<Quartiles> account;        ///< a step's nanoseconds over ranks, parallel to `causes`
@@ -88,11 +88,14 @@ std::string ranks_text(std::vector<std::int64_t> ranks, std::size_t most = 8);
 
 /// "17 of 20 ranks on 3 nodes", what the job's step is, and what ranks wait for each other, as sentences.
 std::string fleet_count_text(const Fleet& fleet);
+/// "3 of 20 ranks are missing (10-12)".
+std::string fleet_missing_text(const Fleet& fleet);
 std::string fleet_step_text(const Fleet& fleet);
 std::string fleet_waits_text(const Fleet& fleet);
 
-std::string render_fleet_text(const Fleet& fleet, const TextStyle& style);
-/// As JSON (schemas/fleet.schema.json). `errors`: digests that could not be read.
+/// `errors`: digests that could not be read.
+std::string render_fleet_text(const Fleet& fleet, const TextStyle& style, const std::vector<std::string>& errors = {});
+/// As JSON (schemas/fleet.schema.json).
 std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>& errors);
 /// As a page, with a map of ranks by cause.
 std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>& errors);

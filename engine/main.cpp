@@ -182,7 +182,7 @@ struct Setup {
   std::vector<std::string> notes;
 
   explicit Setup(const Options& o) {
-    const auto path = o.config_path.empty() ? Config::find(std::filesystem::current_path()) : std::optional<std::filesystem::path>(o.config_path);
+    const auto path = o.config_path == "none" ? std::nullopt : o.config_path.empty() ? Config::find(std::filesystem::current_path()) : std::optional<std::filesystem::path>(o.config_path);
     if (path) config = Config(*path), config_path = path->string();
     all_rules = own_rules();
     std::vector<std::filesystem::path> directories = config.rule_directories;
@@ -373,7 +373,7 @@ int digest(const Options& o) {
   const Setup setup(o);
   if (o.outputs.size() != 1) throw Error("digest writes one file: --output rank.digest");
   const std::string file = outputs_of(o, {"json"}).front().file;
-  if (o.first_rank && *o.first_rank < 0) throw Error("--first-rank: ranks are counted from 0");
+  if (o.first_rank && (*o.first_rank < 0 || *o.first_rank > most_rank)) throw Error(fmt::format("--first-rank: ranks are counted from 0, to {} at most", most_rank));
   Progress progress(1);
   progress.say("digesting " + printable(o.reports.front()), 0);
   const auto analyse = [&](std::optional<int> rank) {
@@ -409,7 +409,7 @@ int fleet(const Options& o) {
   }();
   // A gate that passes because ranks are missing would pass on every broken job.
   std::vector<std::string> broken = errors;
-  if (fail_on && !fleet.missing.empty()) broken.push_back(fmt::format("{} of {} ranks are missing ({}), so --fail-on cannot judge the job", fleet.missing.size(), fleet.world_size, ranks_text(fleet.missing)));
+  if (fail_on && !fleet.missing.empty()) broken.push_back(fmt::format("{}, so --fail-on cannot judge the job", fleet_missing_text(fleet)));
   for (const auto& [id, outcome] : fleet.rules)
     if (outcome.state == RuleOutcome::State::failed) broken.push_back(fmt::format("rule {} failed: {}", id, outcome.reason));
   CiResult result = fleet_ci_result(fleet, rules, o.reports.size() == 1 ? printable(o.reports.front()) : "the job", fail_on);
@@ -418,7 +418,7 @@ int fleet(const Options& o) {
   result.errors = broken;
   result.verdict = status == could_not ? Verdict::cannot_tell : status == threshold_met ? Verdict::regressed : Verdict::passes;
   write_outputs(outputs, [&](const Output& output) {
-    if (output.format == "text") return render_fleet_text(fleet, style_of(output));
+    if (output.format == "text") return render_fleet_text(fleet, style_of(output), errors);
     if (output.format == "json") return render_fleet_json(fleet, errors);
     if (output.format == "html") return render_fleet_html(fleet, errors);
     if (output.format == "markdown") return render_check_markdown(result);
@@ -454,6 +454,14 @@ SlurmStatus wait_for(const SlurmOptions& slurm) {
 int slurm(const Options& o) {
   SlurmOptions slurm{o.directory, o.work, o.program, o.container, o.partition, o.tasks, o.sbatch, {}, {}, {}, {"json", "html"}};
   if (slurm.program.empty()) slurm.program = slurm.container.empty() ? std::filesystem::read_symlink("/proc/self/exe").string() : "gh-advise";
+  // The scripts run in another folder. A name is looked up on the PATH there, or in the container; an image may be in a registry (docker://).
+  const auto is_path = [](const std::string& name) { return name.find('/') != name.npos && name.find("://") == name.npos; };
+  const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); };
+  std::string nsys = o.nsys;
+  for (std::string* path : {&slurm.program, &nsys})
+    if (slurm.container.empty() && is_path(*path)) *path = absolute(*path);
+  std::error_code ec;
+  if (!slurm.container.empty() && (is_path(slurm.container) || std::filesystem::exists(slurm.container, ec))) slurm.container = absolute(slurm.container);
   if (!o.status) {
     const Setup setup(o);
     setup.rules(o);  // says what is wrong with them here rather than in a thousand tasks
@@ -461,12 +469,13 @@ int slurm(const Options& o) {
       for (const std::string& v : values)
         for (std::vector<std::string>* arguments : {&slurm.digest_arguments, &slurm.fleet_arguments}) arguments->push_back(fmt::format("{}={}", option, v));
     };
-    const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
-    if (!setup.config_path.empty()) pass("--config", {absolute(setup.config_path)}), slurm.binds.push_back(std::filesystem::absolute(setup.config_path).parent_path());
+    // Jobs begin in another folder, whose configuration is not this one.
+    if (setup.config_path.empty()) pass("--config", {"none"});
+    else pass("--config", {absolute(setup.config_path)}), slurm.binds.push_back(std::filesystem::absolute(setup.config_path).parent_path());
     for (const std::filesystem::path& folder : setup.config.rule_directories) slurm.binds.push_back(std::filesystem::absolute(folder));
     for (const std::string& folder : o.rule_directories) pass("--rules", {absolute(folder)}), slurm.binds.push_back(std::filesystem::absolute(folder));
     pass("--select", o.select), pass("--ignore", o.ignore);
-    if (o.nsys != "nsys") slurm.digest_arguments.push_back("--nsys=" + o.nsys);
+    if (nsys != "nsys") slurm.digest_arguments.push_back("--nsys=" + nsys);
     const SlurmJobs jobs = slurm_jobs(slurm, slurm_max_array_size());
     if (o.dry_run) return write(render_slurm(slurm, jobs), to_stdout), done;
     write(submit_slurm(slurm, jobs), to_stdout);
@@ -688,7 +697,7 @@ int run(int argc, char** argv) {
 
   const auto rule_options = [&](CLI::App* c) {
     c->add_option("--rules", o.rule_directories, "A folder with more rules (may be given several times)")->type_name("DIR")->allow_extra_args(false);
-    c->add_option("--config", o.config_path, "The configuration, instead of the nearest gh-advise.toml here or above")->type_name("FILE");
+    c->add_option("--config", o.config_path, "The configuration, instead of the nearest gh-advise.toml here or above; none for none")->type_name("FILE");
   };
   const auto chosen_rules = [&](CLI::App* c) {
     c->add_option("--select", o.select, "Only these rules: ids or categories, separated by commas")->delimiter(',')->type_name("RULE")->allow_extra_args(false);
@@ -744,7 +753,7 @@ int run(int argc, char** argv) {
   slurm_command->add_option("DIR", o.directory, "The reports of a job's ranks, on a file system that the nodes share; what has a digest already is not done again")->required();
   slurm_command->add_option("--work", o.work, "The folder for scripts, digests, logs and the result (default: gh-advise/ in DIR)")->type_name("DIR");
   slurm_command->add_option("--partition", o.partition, "As sbatch has it")->type_name("NAME");
-  slurm_command->add_option("--ntasks", o.tasks, "Divide the reports among so many tasks of an array (default: one each, as far as the cluster allows)")->type_name("N")->check(CLI::PositiveNumber);
+  slurm_command->add_option("--ntasks", o.tasks, "Divide the reports among so many tasks of an array (default: one each, as far as the cluster allows)")->type_name("N")->check(CLI::Range(1, 1'000'000'000));
   slurm_command->add_option("--sbatch", o.sbatch, "Another option of sbatch, as in --sbatch=--mem=8G (several times)")->type_name("OPTION")->allow_extra_args(false);
   slurm_command->add_option("--container", o.container, "Run gh-advise out of this image, by Apptainer or Singularity")->type_name("IMAGE");
   slurm_command->add_option("--program", o.program, "gh-advise as the nodes find it (default: this one; in a container the one on its PATH)")->type_name("PATH");

@@ -26,8 +26,13 @@ const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank) {
 std::string fleet_count_text(const Fleet& fleet) {
   const auto n = static_cast<std::int64_t>(fleet.ranks.size());
   std::string text = n == fleet.world_size ? fmt::format("{} rank{}", n, n == 1 ? "" : "s") : fmt::format("{} of {} ranks", n, fleet.world_size);
-  if (!fleet.nodes.empty()) text += fmt::format(" on {} node{}", fleet.nodes.size(), fleet.nodes.size() == 1 ? "" : "s");
+  if (!fleet.nodes.empty() && std::none_of(fleet.ranks.begin(), fleet.ranks.end(), [](const FleetRank& r) { return r.node.empty(); })) text += fmt::format(" on {} node{}", fleet.nodes.size(), fleet.nodes.size() == 1 ? "" : "s");
   return text;
+}
+
+std::string fleet_missing_text(const Fleet& fleet) {
+  const auto missing = fleet.world_size - static_cast<std::int64_t>(fleet.ranks.size()), listed = static_cast<std::int64_t>(fleet.missing.size());
+  return fmt::format("{} of {} ranks are missing ({}{})", missing, fleet.world_size, ranks_text(fleet.missing), missing > listed ? ", ..." : "");
 }
 
 std::string fleet_step_text(const Fleet& fleet) {
@@ -42,9 +47,10 @@ std::string fleet_waits_text(const Fleet& fleet) {
   return fmt::format("{}{}.", fleet.collectives ? "Not known: " : partly ? "Among the ranks that are here nobody for anybody, as far as their reports show: " : "Nobody for anybody, as far as the reports show: ", fleet.clocks);
 }
 
-std::string render_fleet_text(const Fleet& fleet, const TextStyle& style) {
+std::string render_fleet_text(const Fleet& fleet, const TextStyle& style, const std::vector<std::string>& errors) {
   const Paint paint(style);
   std::string out = paint.bold(fleet_count_text(fleet)) + '\n' + wrapped(fleet_step_text(fleet) + ".", style.width, 2) + '\n';
+  for (const std::string& error : errors) out += wrapped(paint.severity(Severity::error, "left out") + ": " + error, style.width, 2) + '\n';
   for (const std::string& note : fleet.notes) out += wrapped(paint.severity(Severity::warning, "note") + ": " + note, style.width, 2) + '\n';
 
   out += '\n' + paint.bold("Where a step goes, over ranks") + '\n';

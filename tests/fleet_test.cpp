@@ -188,6 +188,9 @@ TEST_CASE("fleet: digests that cannot be read are said, each with what is wrong"
   CHECK(contains(error(with("gh-advise digest", "gh-advise baseline")), "it does not say that it is one"));
   CHECK(contains(error(with("\"analysis_version\":1", "\"analysis_version\":2")), "was made by another version, gh-advise 0.1.0"));
   CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":-")), "is out of range"));
+  CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":0,\"was\":")), "its step takes no time"));
+  CHECK(contains(error(with("\"rank\":null", "\"rank\":10000000")), "is out of range"));
+  CHECK(contains(advise("fleet starved.sqlite").err, "starved.sqlite: is a report: digest it first with `gh-advise digest`"));
   CHECK(contains(error(with("\"start_ns\":[", "\"start_ns\":[1,")), "are not of one length"));
   CHECK(contains(error(with("\"account\"", "\"count\"")), "account"));
   CHECK(contains(advise("fleet " + in_shell(dir / "missing")).err, "missing"));
@@ -198,6 +201,7 @@ TEST_CASE("fleet: digests that cannot be read are said, each with what is wrong"
   const Ran ran = advise("fleet " + in_shell(dir / "good.digest") + " " + in_shell(dir / "bad") + " --format json");
   CHECK(ran.status == 2);
   CHECK(json_of(ran)["unreadable"].size() == 1);
+  CHECK(contains(advise("fleet " + in_shell(dir / "good.digest") + " " + in_shell(dir / "bad")).out, "left out: "));
   CHECK(json_of(ran)["ranks"].size() == 2);
 }
 
@@ -213,7 +217,27 @@ TEST_CASE("fleet: ranks twice, ranks missing, and ranks of different jobs") {
   for (gh::Digest& d : other) d.epoch_ns = 1'000'000'000'000'000'000 - d.ranks[0].window.start;
   CHECK(error_of(other) == "");
   other[1].epoch_ns += 3'600'000'000'000;
+  // Where collectives match it is the clock that is off.
+  const gh::Fleet off = fleet_of(other);
+  REQUIRE(!off.notes.empty());
+  CHECK(contains(off.notes[0], "begin 3600 s apart, yet their collectives match: a machine's clock is off"));
+  for (gh::Digest& d : other) d.ranks[0].collectives = {};
   CHECK(contains(error_of(other), "are not of one job: their first steps lie 3600 s apart"));
+  // Whichever digest comes first.
+  other[0].ranks[0].has_steps = false;
+  CHECK(contains(error_of(other), "are not of one job: their first steps lie 3600 s apart"));
+  other = four;
+  for (gh::Digest& d : other) d.world_size = 3;
+  CHECK(contains(error_of(other), "3.digest: is of rank 3, but says that its job has 3 ranks"));
+  other = {four[0], four[1]};
+  for (gh::Digest& d : other) d.world_size = 0;
+  other[1].ranks[0].rank = 9'999'999;
+  const gh::Fleet far = fleet_of(other);
+  CHECK(far.missing.size() == 10'000);
+  CHECK(contains(far.notes[0], "9999998 of 10000000 ranks are missing"));
+  four[0].node = "";
+  CHECK(gh::fleet_count_text(fleet_of(four)) == "4 ranks");
+  four[0].node = "n0";
   other = four;
   other[2].format = "PyTorch profiler trace";
   CHECK(contains(error_of(other), "they come from different profilers"));

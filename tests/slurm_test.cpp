@@ -90,6 +90,21 @@ TEST_CASE("slurm: that digests could not be brought together is said") {
   CHECK(cluster.run("--status").status == 0);
 }
 
+TEST_CASE("slurm: what scripts name is found wherever they run") {
+  const Cluster cluster;
+  const std::string here = fs::canonical(cluster.dir / "").string();
+  const std::string plain = cluster.run("--dry-run --program ./bin/gh-advise --nsys bin/nsys").out;
+  CHECK(contains(plain, "gh_advise() { " + here + "/bin/gh-advise \"$@\"; }"));
+  CHECK(contains(plain, "--nsys=" + here + "/bin/nsys"));
+  CHECK(contains(plain, "--config=none"));
+  write_file(cluster.dir / "image.sif", "");
+  CHECK(contains(cluster.run("--dry-run --container image.sif").out, " " + here + "/image.sif gh-advise \"$@\""));
+  CHECK(contains(cluster.run("--dry-run --container docker://lab/gh-advise").out, " docker://lab/gh-advise gh-advise"));
+  write_file(cluster.dir / "job/gh-advise.toml", "broken");
+  CHECK(advise("job/a.sqlite --config none", {"", cluster.dir / ""}).status == 0);
+  CHECK(cluster.run("--ntasks 0").err.size() < 200);
+}
+
 TEST_CASE("slurm: errors") {
   const Cluster cluster;
   const auto error = [&](const std::string& arguments) {
