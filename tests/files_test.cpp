@@ -4,6 +4,7 @@
 
 #include "files.hpp"
 #include "program.hpp"
+#include "text.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
