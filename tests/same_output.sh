@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Whether two builds of the program write the same bytes of every report, in every format: same_output.sh PROGRAM REFERENCE FOLDER-OF-REPORTS
 set -euo pipefail
-program=$1 reference=$2
+program=$(realpath "$1") reference=$(realpath "$2")
 cd "$3"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
