@@ -149,6 +149,10 @@ void Replay::add_calls(Graph& g) {
     thread_calls_[thread].push_back(c);
     if (gh::launches(a_.names.call[t.calls.name[c]])) launches[thread].push_back(t.calls.start[c]);
   }
+  // Who can have taken over at all: a damaged report may have a thread for each call.
+  std::vector<std::uint16_t> launchers;
+  for (std::uint16_t thread = 0; thread < thread_calls_.size(); ++thread)
+    if (static_cast<std::ptrdiff_t>(launches[thread].size()) >= handover_launches) launchers.push_back(thread);
   for (std::uint16_t thread = 0; thread < thread_calls_.size(); ++thread) {
     Row before = no_row;
     for (const Row c : thread_calls_[thread]) {
@@ -159,8 +163,8 @@ void Replay::add_calls(Graph& g) {
       g.from[e][begin] = b, g.weight[e][begin] = t.calls.end[c] - start;
       if (start - free_at >= handover_gap_ns && !launches[thread].empty()) {
         Row source = no_row;
-        for (std::uint16_t by = 0; by < thread_calls_.size(); ++by) {
-          if (by == thread || launches[by].empty() || t.threads[by].process != t.threads[thread].process) continue;
+        for (const std::uint16_t by : launchers) {
+          if (by == thread || t.threads[by].process != t.threads[thread].process) continue;
           const auto from = std::lower_bound(launches[by].begin(), launches[by].end(), free_at), to = std::lower_bound(from, launches[by].end(), start);
           if (to - from < handover_launches) continue;
           const auto last = std::partition_point(thread_calls_[by].begin(), thread_calls_[by].end(), [&](Row x) { return t.calls.end[x] <= start; });
@@ -479,12 +483,22 @@ void Replay::apply(const Change& change, Guess guess, Graph& g) const {
         if (calls_.holds(c)) forget_call(c);
       break;
     case Change::Kind::pause: {
-      std::map<std::uint16_t, std::pair<std::vector<Span>, std::vector<Span>>> by_thread;  // parts and whole pauses
-      for (const HostSpan& h : change.host)
-        for (std::uint16_t thread = 0; thread < thread_calls_.size(); ++thread)
-          if (!thread_calls_[thread].empty() && (h.thread == thread || h.thread == no_index)) (h.whole ? by_thread[thread].second : by_thread[thread].first).push_back(h.span);
-      for (auto& [thread, spans] : by_thread) {
-        const Spans parts = united(std::move(spans.first)), whole = united(std::move(spans.second));
+      struct Host { std::vector<Span> parts, whole; };
+      Host any;  // of whichever thread
+      std::map<std::uint16_t, Host> by_thread;
+      for (const HostSpan& h : change.host) {
+        Host& host = h.thread == no_index ? any : by_thread[h.thread];
+        (h.whole ? host.whole : host.parts).push_back(h.span);
+      }
+      any = {united(std::move(any.parts)), united(std::move(any.whole))};
+      for (std::uint16_t thread = 0; thread < thread_calls_.size(); ++thread) {
+        const auto of_thread = by_thread.find(thread);
+        if (of_thread != by_thread.end()) {
+          Host& own = of_thread->second;
+          own.parts.insert(own.parts.end(), any.parts.begin(), any.parts.end()), own.whole.insert(own.whole.end(), any.whole.begin(), any.whole.end());
+          own = {united(std::move(own.parts)), united(std::move(own.whole))};
+        }
+        const Spans &parts = of_thread == by_thread.end() ? any.parts : of_thread->second.parts, &whole = of_thread == by_thread.end() ? any.whole : of_thread->second.whole;
         for (const Row c : thread_calls_[thread]) {
           const std::uint32_t b = begin_node(c);
           const std::size_t slot = g.weight[b][handover] != absent ? handover : previous;
