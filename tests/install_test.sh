@@ -41,12 +41,12 @@ bare=$folder/bare
 debootstrap --variant=minbase "$codename" "$bare" >"$folder/log" 2>&1 || { tail "$folder/log"; exit 1; }
 mount -t proc proc "$bare/proc" && mount --bind /dev "$bare/dev"
 printf '#!/bin/sh\nexit 101\n' >"$bare/usr/sbin/policy-rc.d" && chmod +x "$bare/usr/sbin/policy-rc.d"
-mkdir "$bare/packages" "$bare/work"
+mkdir "$bare/packages" "$bare/trial"
 cp "$packages"/*_"$architecture".deb "$bare/packages/"
-cp "$report" "$bare/work/"
-cp -r "$source/examples/findings" "$bare/work/"
+cp "$report" "$bare/trial/"
+cp -r "$source/examples/findings" "$bare/trial/"
 # inside COMMAND: in the bare root, in the report's folder
-inside() { chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash -ec "cd /work; $1"; }
+inside() { chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash -ec "cd /trial; $1"; }
 quietly() { inside "$1" >"$folder/log" 2>&1 || { tail -50 "$folder/log"; exit 1; }; }
 quietly 'apt-get update; apt-get install -y --no-install-recommends man-db zsh fish'
 inside 'dpkg-query -W -f "\${Package}\n" | sort' >"$folder/before"
@@ -70,7 +70,7 @@ quietly 'apt-get purge -y gh-advise libgh-advise-dev g++ cmake ninja-build; apt-
 inside 'dpkg-query -W -f "\${Package}\n" | sort' | diff "$folder/before" -
 while read -r file; do [ -d "$bare$file" ] || [ ! -e "$bare$file" ] || { echo "left behind: $file"; exit 1; }; done <"$folder/files"
 # but for what this test put there, and man's own cache
-left=$(find "$bare" -xdev -iname '*gh-advise*' -not -path "$bare/packages/*" -not -path "$bare/work/*" -not -path "$bare/var/cache/man/*")
+left=$(find "$bare" -xdev -iname '*gh-advise*' -not -path "$bare/packages/*" -not -path "$bare/trial/*" -not -path "$bare/var/cache/man/*")
 [ -z "$left" ] || { echo "left behind: $left"; exit 1; }
 
 if [ "$architecture" = amd64 ] && ls "$packages"/*_arm64.deb >/dev/null 2>&1; then
