@@ -499,6 +499,7 @@ void Replay::apply(const Change& change, Guess guess, Graph& g) const {
           own = {united(std::move(own.parts)), united(std::move(own.whole))};
         }
         const Spans &parts = of_thread == by_thread.end() ? any.parts : of_thread->second.parts, &whole = of_thread == by_thread.end() ? any.whole : of_thread->second.whole;
+        if (parts.empty() && whole.empty()) continue;
         for (const Row c : thread_calls_[thread]) {
           const std::uint32_t b = begin_node(c);
           const std::size_t slot = g.weight[b][handover] != absent ? handover : previous;
