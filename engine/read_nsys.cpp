@@ -749,7 +749,7 @@ void read_part(const TablePart& from, Part& part) {
 
 // Reads all tables, as many parts at a time as there are threads. What is not as expected on a table's pages makes SQLite read it.
 void read_tables(const std::filesystem::path& path, const Database& db, std::deque<Task>& tasks) {
-  constexpr std::size_t part_bytes = std::size_t{16} << 20;
+  constexpr std::size_t part_bytes = std::size_t{8} << 20;  // small enough that threads end together, and that a column of bytes goes back to the system by itself
   std::optional<PageFile> file;
   try {
     file.emplace(path);
