@@ -240,11 +240,11 @@ void push_option(lua_State* lua, const OptionValue& value) {
   else lua_pushlstring(lua, std::get<std::string>(value).data(), std::get<std::string>(value).size());
 }
 
-void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts, const Replay* replay, const RuleSettings& settings, Report& report) {
+void evaluate_one(const Rule& rule, const Analysis& analysis, const Facts& facts, const RowsInSteps& in_steps, const Replay* replay, const RuleSettings& settings, Report& report) {
   // Verbs charge for the rows they walk: a long report needs a larger budget for the same rule.
   SandboxLimits limits;
   limits.instructions += static_cast<std::int64_t>(40 * (analysis.trace.ops.size() + analysis.trace.calls.size() + analysis.trace.ranges.size() + analysis.trace.os_calls.size()));
-  const ApiHost host{analysis, facts};
+  const ApiHost host{analysis, facts, in_steps};
   LuaSandbox sandbox(limits);
   lua_State* lua = sandbox.state();
   sandbox.load(rule.source, rule.path);
@@ -396,6 +396,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
     const Timed timed("replay");
     replay = std::make_shared<const Replay>(analysis);
   }
+  const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
   std::vector<Report> parts(rules.size());
   const auto judge = [&](const Rule& rule, Report& report) {
     // Without GPU work nothing can be called clean, whatever was recorded. What judges the recording itself runs all the same.
@@ -412,7 +413,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
     const auto setting = settings.find(rule.id);
     const Timed timed("rules/" + rule.id);
     try {
-      evaluate_one(rule, analysis, facts, replay.get(), setting == settings.end() ? unchanged : setting->second, report);
+      evaluate_one(rule, analysis, facts, in_steps, replay.get(), setting == settings.end() ? unchanged : setting->second, report);
     } catch (const std::exception& e) {
       const std::string what = e.what();
       report.failed.push_back({rule.id, what.starts_with(rule.path) ? what : fmt::format("{}: {}", rule.path, what)});
