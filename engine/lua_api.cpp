@@ -46,6 +46,7 @@ struct Context {
   struct Ref { std::size_t device, index; };
   std::vector<std::size_t> idle_until, steps_until;  // by analysed device: rows up to and with it
   std::vector<std::size_t> device_slot;  // by device of the trace: position in Analysis::devices, or npos
+  std::vector<std::size_t> stream_slot;  // the same by stream
   Span hull;
   std::size_t held_bytes = 0, collect_at = first_collection_bytes;
 
@@ -55,6 +56,7 @@ struct Context {
       idle_until.push_back(idle_rows() + a.account.devices[d].idle.size());
       steps_until.push_back(step_rows() + a.devices[d].steps.size());
     }
+    for (const Stream& s : a.trace.streams) stream_slot.push_back(device_slot[s.device]);
   }
   std::size_t idle_rows() const { return idle_until.empty() ? 0 : idle_until.back(); }
   std::size_t step_rows() const { return steps_until.empty() ? 0 : steps_until.back(); }
@@ -123,7 +125,7 @@ Span span_of(const Context& c, const Rows& s, Row r) {
 // The position of the row's device in Analysis::devices; npos for what the host does.
 std::size_t slot_of(const Context& c, const Rows& s, Row r) {
   switch (s.kind) {
-    case Kind::ops: return c.device_slot[c.a.trace.device_of(r)];
+    case Kind::ops: return c.stream_slot[c.a.trace.ops.stream[r]];
     case Kind::gpu_faults: return c.device_slot[c.a.trace.gpu_faults.device[r]];
     case Kind::idle: return Context::place(c.idle_until, r).device;
     case Kind::steps: return Context::place(c.steps_until, r).device;
@@ -375,7 +377,11 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
     else if (key == "max_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::bytes).value_or(0) <= n; });
     else if (key == "min_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) >= n; });
     else if (key == "max_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) <= n; });
-    else if (key == "device") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
+    else if (key == "device") {
+      const Analysis& a = context(lua).a;
+      const bool on_devices = kind != Kind::calls && kind != Kind::ranges && kind != Kind::os_calls, all = std::all_of(a.devices.begin(), a.devices.end(), [&, n = number()](const DeviceSteps& d) { return a.trace.devices[d.device].ordinal == n; });
+      if (!on_devices || !all) tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
+    }
     else if (key == "phase") {
       const std::vector<std::string> wanted = strings_at(lua, value, key);
       std::vector<std::string> names;
@@ -453,7 +459,11 @@ Rows filtered(const Context& c, const Rows& all, const Filter& passes) {
 template <class Take>
 void each_span(const Context& c, const Rows& s, Take take) {
   const Trace& t = c.a.trace;
-  if (s.kind == Kind::ops) s.rows.each([&](Row r) { take(c.device_slot[t.device_of(r)], Span{t.ops.start[r], t.ops.end[r]}); });
+  if (s.kind == Kind::ops) s.rows.each([&](Row r) { take(c.stream_slot[t.ops.stream[r]], Span{t.ops.start[r], t.ops.end[r]}); });
+  else if (s.kind == Kind::idle) s.rows.each([&](Row r) {
+    const Context::Ref at = Context::place(c.idle_until, r);
+    take(at.device, c.a.account.devices[at.device].idle[at.index].span);
+  });
   else if (s.kind == Kind::calls) s.rows.each([&](Row r) { take(std::string::npos, Span{t.calls.start[r], t.calls.end[r]}); });
   else s.rows.each([&](Row r) { take(slot_of(c, s, r), span_of(c, s, r)); });
 }
@@ -475,8 +485,8 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-// The time of a selection within the steps: one set for each device, or for the host as a whole. `near`: only of rows that touch this time on
-// their device, where it has any.
+// The time of a selection within the steps: one set for each device, or for the host as a whole. `near`: of a device's rows only those that touch this
+// time on it.
 std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s, const std::map<std::size_t, Spans>* near = nullptr) {
   struct Raw { std::vector<Span> spans; std::optional<Cursor> near; };
   std::map<std::size_t, Raw> raw;
@@ -487,8 +497,8 @@ std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s, const std:
     if (!of_slot || next != slot) {
       const auto [it, added] = raw.try_emplace(slot = next);
       of_slot = &it->second;
-      if (added && near && in_order)
-        if (const auto set = near->find(slot); set != near->end()) of_slot->near.emplace(set->second);
+      static const Spans nothing;
+      if (added && near && in_order && slot != std::string::npos) of_slot->near.emplace(near->contains(slot) ? near->at(slot) : nothing);
     }
     if (!of_slot->near || of_slot->near->overlap(span) > 0) of_slot->spans.push_back(span);
   });
@@ -768,24 +778,20 @@ lua_Number option(lua_State* lua, const char* key, lua_Number otherwise) {
 int trace_round_trips(lua_State* lua) {
   const Context& c = context(lua);
   const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
-  lua_charge(lua, static_cast<std::int64_t>(c.a.trace.ops.size()));
+  lua_charge(lua, static_cast<std::int64_t>(c.in_steps.copies.size()));
   RowBits found(c.a.trace.ops.size());
   lua_Integer pairs = 0;
-  for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
-    const Spans& window = c.a.account.devices[d].window;
-    std::map<std::int64_t, std::vector<Row>> away;  // on the host, by size
-    for (const Row op : c.a.devices[d].ops) {
-      const Ops& ops = c.a.trace.ops;
-      if (ops.kind[op] != OpKind::copy || ops.bytes[op] < least || overlap(window, c.a.trace.span_of(op)) == 0) continue;
-      if (ops.copy[op] == CopyKind::d2h) away[ops.bytes[op]].push_back(op);
-      if (ops.copy[op] != CopyKind::h2d) continue;
-      auto& candidates = away[ops.bytes[op]];
-      if (candidates.empty() || ops.end[candidates.back()] > ops.start[op]) continue;
-      found.add(candidates.back()), found.add(op);
-      candidates.pop_back();
-      ++pairs;
-    }
-  }
+  const Ops& ops = c.a.trace.ops;
+  std::map<std::pair<std::size_t, std::int64_t>, std::vector<Row>> away;  // on the host, by device and size
+  c.in_steps.copies.each([&](Row op) {
+    if (ops.bytes[op] < least) return;
+    auto& candidates = away[{c.stream_slot[ops.stream[op]], ops.bytes[op]}];
+    if (ops.copy[op] == CopyKind::d2h) candidates.push_back(op);
+    if (ops.copy[op] != CopyKind::h2d || candidates.empty() || ops.end[candidates.back()] > ops.start[op]) return;
+    found.add(candidates.back()), found.add(op);
+    candidates.pop_back();
+    ++pairs;
+  });
   lua_pushinteger(lua, pairs);
   push(lua, Rows{Kind::ops, std::move(found).set(), {}});
   lua_insert(lua, -2);
@@ -856,11 +862,8 @@ int trace_chains(lua_State* lua) {
   const auto most = static_cast<std::size_t>(option(lua, "most", 14));
   const auto edges_a_side = static_cast<std::size_t>(option(lua, "edges", 1));
   const Trace& t = c.a.trace;
-  enum : std::uint8_t { is_centre = 1, is_edge = 2, is_through = 4, is_used = 8 };
-  std::vector<std::uint8_t> marks(t.ops.size());
-  centre->rows.each([&](Row r) { marks[r] |= is_centre; });
-  edge->rows.each([&](Row r) { marks[r] |= is_edge; });
-  through->rows.each([&](Row r) { marks[r] |= is_through; });
+  const RowBits centres(centre->rows, t.ops.size()), edged(edge->rows, t.ops.size()), passable(through->rows.plus(centre->rows), t.ops.size());
+  RowBits used(t.ops.size());
   std::vector<RowBits> required;  // each chain needs one of each
   lua_getfield(lua, 2, "with");
   if (lua_istable(lua, -1))
@@ -869,24 +872,28 @@ int trace_chains(lua_State* lua) {
       lua_pop(lua, 1);
     }
   lua_settop(lua, 2);
+  if (centre->rows.empty()) {
+    for (const Kind kind : {Kind::chains, Kind::ops, Kind::ops}) push(lua, Rows{kind, {}, {}});
+    return 3;
+  }
   lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
 
   auto found = std::make_shared<std::vector<Chain>>();
-  RowBits inner(t.ops.size()), edges(t.ops.size());
+  RowBits edges(t.ops.size());
   std::vector<Row> before, after, edges_before, edges_after, all;
   for (const std::vector<Row>& ops : c.in_steps.by_stream())
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (!(marks[ops[i]] & is_centre) || (marks[ops[i]] & is_used)) continue;
+      if (!centres.holds(ops[i]) || used.holds(ops[i])) continue;
       const auto walk = [&](std::ptrdiff_t step, std::vector<Row>& passed, std::vector<Row>& met) {
         passed.clear(), met.clear();
         std::size_t walked = 0;
         for (auto j = static_cast<std::ptrdiff_t>(i) + step; j >= 0 && j < static_cast<std::ptrdiff_t>(ops.size()) && walked <= most; j += step, ++walked) {
           const Row op = ops[static_cast<std::size_t>(j)];
-          if (marks[op] & is_edge) {
+          if (edged.holds(op)) {
             met.push_back(op);
             if (met.size() == edges_a_side) break;
           } else if (!met.empty()) break;           // edges of one side stand next to each other
-          else if (marks[op] & (is_through | is_centre)) passed.push_back(op);
+          else if (passable.holds(op)) passed.push_back(op);
           else { met.clear(); break; }              // something that does not belong there
         }
         return !met.empty();
@@ -897,12 +904,12 @@ int trace_chains(lua_State* lua) {
       all.insert(all.end(), after.begin(), after.end());
       const bool complete = std::all_of(required.begin(), required.end(), [&](const RowBits& r) { return std::any_of(all.begin(), all.end(), [&](Row op) { return r.holds(op); }); });
       if (!complete) continue;
-      for (const Row op : all) marks[op] |= is_used, inner.add(op);
+      for (const Row op : all) used.add(op);
       for (const Row op : edges_before) edges.add(op);
       for (const Row op : edges_after) edges.add(op);
       found->push_back({{t.ops.start[all.front()], t.ops.end[all.back()]}, ops[i]});
     }
-  push(lua, Rows{Kind::chains, RowSet::all(found->size()), found}), push(lua, Rows{Kind::ops, std::move(inner).set(), {}}), push(lua, Rows{Kind::ops, std::move(edges).set(), {}});
+  push(lua, Rows{Kind::chains, RowSet::all(found->size()), found}), push(lua, Rows{Kind::ops, std::move(used).set(), {}}), push(lua, Rows{Kind::ops, std::move(edges).set(), {}});
   return 3;
 }
 
@@ -1199,12 +1206,14 @@ std::optional<double> combined_by_stream(const Context& c, const Rows& a, const 
   if (c.a.devices.size() < c.a.trace.devices.size() || (!common && many_devices)) return std::nullopt;
   const bool hold_first = a.rows.size() <= b.rows.size();
   const auto held = time_of(c, hold_first ? a : b);
-  std::map<std::pair<std::size_t, std::size_t>, Cursor> cursors;  // by slot of what is held, and of what streams
+  std::vector<std::vector<Cursor>> cursors(c.a.devices.size() + 1);  // by slot of what streams, the host last
+  for (std::size_t slot = 0; slot < cursors.size(); ++slot)
+    for (const auto& [other, set] : held)  // what the host does concerns every device
+      if (other == slot || other == host || slot + 1 == cursors.size()) cursors[slot].emplace_back(set);
   Ns streamed = 0, both = 0;
   const bool done = stream_time(c, hold_first ? b : a, [&](std::size_t slot, Span span) {
     streamed += span.length();
-    for (const auto& [other, set] : held)  // what the host does concerns every device
-      if (other == slot || other == host || slot == host) both += cursors.try_emplace({other, slot}, set).first->second.overlap(span);
+    for (Cursor& cursor : cursors[std::min(slot, cursors.size() - 1)]) both += cursor.overlap(span);
   });
   if (!done) return std::nullopt;
   if (common) return static_cast<double>(both);
@@ -1250,20 +1259,13 @@ int selection_own_ns(lua_State* lua) {
   const Trace& t = c.a.trace;
   const Rows& s = selection(lua, 1);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size() + t.gpu_faults.size()));
-  std::map<std::size_t, std::vector<Span>> stalls;
-  for (Row r = 0; r < t.gpu_faults.size(); ++r) stalls[c.device_slot[t.gpu_faults.device[r]]].push_back({t.gpu_faults.start[r], t.gpu_faults.end[r]});
-  for (std::size_t d = 0; d < c.a.devices.size(); ++d)
-    for (const Row op : c.a.devices[d].ops)
-      if (is_unified(t.ops.copy[op])) stalls[d].push_back(t.span_of(op));
-  double sum = 0;
-  if (stalls.empty()) {
+  const std::vector<Spans>& stalls = c.in_steps.stalls();
+  if (std::all_of(stalls.begin(), stalls.end(), [](const Spans& of_device) { return of_device.empty(); })) {
     push(lua, total_time(c, s));
     return 1;
   }
-  for (const auto& [slot, set] : time_of(c, s)) {
-    const auto stall = stalls.find(slot);
-    sum += static_cast<double>(total(set) - (stall == stalls.end() ? 0 : overlap(set, united(stall->second))));
-  }
+  double sum = 0;
+  for (const auto& [slot, set] : time_of(c, s)) sum += static_cast<double>(total(set) - (slot == std::string::npos ? 0 : overlap(set, stalls[slot])));
   push(lua, sum);
   return 1;
 }
@@ -1273,7 +1275,7 @@ int selection_exposed(lua_State* lua) {
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
   const double least = luaL_checknumber(lua, 3);
   lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
-  const auto own = time_of(c, a), others = time_of(c, b, &own);
+  const auto own = time_of(c, a), others = a.rows.empty() ? own : time_of(c, b, &own);
   push(lua, Rows{a.kind, a.rows.where([&](Row r) {
     const Span span = span_of(c, a, r);
     return static_cast<double>(span.length() - overlap(set_for(others, slot_of(c, a, r)), span)) >= least * static_cast<double>(span.length());
@@ -1325,17 +1327,19 @@ int selection_group(lua_State* lua) {
   for (const auto& [name, group] : by_name) order.push_back(group);
   std::stable_sort(order.begin(), order.end(), [](const Group* x, const Group* y) { return x->ns > y->ns; });
   order.resize(std::min(order.size(), most));
-  for (Group* g : order) g->rows.reserve(g->count);
-  s.rows.each([&](Row r) {
-    if (Group& g = *group_of(r); g.rows.capacity() > 0) g.rows.push_back(r);
-  });
+  if (groups.size() > 1) {
+    for (Group* g : order) g->rows.reserve(g->count);
+    s.rows.each([&](Row r) {
+      if (Group& g = *group_of(r); g.rows.capacity() > 0) g.rows.push_back(r);
+    });
+  }
   lua_newtable(lua);
   for (std::size_t i = 0; i < order.size(); ++i) {
     lua_newtable(lua);
     push(lua, order[i]->key), lua_setfield(lua, -2, "key");
     push(lua, static_cast<double>(order[i]->count)), lua_setfield(lua, -2, "count");
     push(lua, static_cast<double>(order[i]->ns)), lua_setfield(lua, -2, "sum_ns");
-    push(lua, Rows{s.kind, RowSet(std::move(order[i]->rows)), s.chains}), lua_setfield(lua, -2, "rows");
+    push(lua, Rows{s.kind, groups.size() == 1 ? s.rows : RowSet(std::move(order[i]->rows)), s.chains}), lua_setfield(lua, -2, "rows");
     lua_rawseti(lua, -2, static_cast<lua_Integer>(i + 1));
   }
   return 1;
@@ -1591,11 +1595,26 @@ RowsInSteps::RowsInSteps(const Analysis& a) : a_(a) {
   std::vector<const Spans*> windows(t.devices.size());
   for (std::size_t d = 0; d < a.devices.size(); ++d) windows[a.devices[d].device] = &a.account.devices[d].window;
   ops = std::move(in_steps).set(), steps = std::move(training).set(), idle = RowSet::all(idle_rows);
+  copies = ops.where([&](Row op) { return t.ops.kind[op] == OpKind::copy; });
   calls = host_rows(a, t.calls, hull), ranges = host_rows(a, t.ranges, hull), os_calls = host_rows(a, t.os_calls, hull);
   gpu_faults = RowSet::all(t.gpu_faults.size()).where([&](Row r) {
     const Spans* window = windows[t.gpu_faults.device[r]];
     return window && overlap(*window, Span{t.gpu_faults.start[r], t.gpu_faults.end[r]}) > 0;
   });
+}
+
+const std::vector<Spans>& RowsInSteps::stalls() const {
+  std::call_once(stalls_found_, [&] {
+    const Trace& t = a_.trace;
+    std::vector<std::vector<Span>> of_device(t.devices.size());
+    for (Row r = 0; r < t.gpu_faults.size(); ++r) of_device[t.gpu_faults.device[r]].push_back({t.gpu_faults.start[r], t.gpu_faults.end[r]});
+    for (const DeviceSteps& d : a_.devices) {
+      for (const Row op : d.ops)
+        if (is_unified(t.ops.copy[op])) of_device[d.device].push_back(t.span_of(op));
+      stalls_.push_back(united(std::move(of_device[d.device])));
+    }
+  });
+  return stalls_;
 }
 
 const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {

@@ -30,17 +30,21 @@ class RowsInSteps {
   /// The analysis has to outlive it.
   explicit RowsInSteps(const Analysis& analysis);
   RowSet ops;
+  RowSet copies;                   ///< of these
   RowSet calls, ranges, os_calls;  ///< of the processes that are analysed
   RowSet gpu_faults;
   RowSet idle;                     ///< of every Idle, one device after the other
   RowSet steps;                    ///< of every step, one device after the other; training steps only
   /// All operations of the analysed devices, in and beside the steps, by stream.
   const std::vector<std::vector<Row>>& by_stream() const;
+  /// By analysed device: when page faults of unified memory were handled, or pages migrated.
+  const std::vector<Spans>& stalls() const;
 
  private:
   const Analysis& a_;
-  mutable std::once_flag by_stream_found_;
+  mutable std::once_flag by_stream_found_, stalls_found_;
   mutable std::vector<std::vector<Row>> by_stream_;
+  mutable std::vector<Spans> stalls_;
 };
 
 /// What a rule's functions work on; it has to outlive the Lua state.

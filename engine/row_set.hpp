@@ -40,6 +40,10 @@ class RowSet {
     kept.words_.resize(words_.size());
     for (std::size_t w = 0; w < words_.size(); ++w) {
       std::uint64_t bits = words_[w], out = 0;
+      if (bits == ~std::uint64_t{0}) {  // as mostly: nothing to look for, so that rows do not wait for each other
+        for (unsigned bit = 0; bit < 64; ++bit) out |= std::uint64_t{passes(static_cast<Row>(64 * w + bit))} << bit;
+        bits = 0;
+      }
       for (; bits != 0; bits &= bits - 1) {
         const int bit = std::countr_zero(bits);
         out |= std::uint64_t{passes(static_cast<Row>(64 * w + static_cast<std::size_t>(bit)))} << bit;
