@@ -778,7 +778,7 @@ lua_Number option(lua_State* lua, const char* key, lua_Number otherwise) {
 int trace_round_trips(lua_State* lua) {
   const Context& c = context(lua);
   const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
-  lua_charge(lua, static_cast<std::int64_t>(c.in_steps.copies.size()));
+  lua_charge(lua, static_cast<std::int64_t>(c.in_steps.copies.size() + c.a.trace.ops.size() / 64));
   RowBits found(c.a.trace.ops.size());
   lua_Integer pairs = 0;
   const Ops& ops = c.a.trace.ops;
@@ -819,6 +819,7 @@ int trace_streamed_uploads(lua_State* lua) {
   const Context& c = context(lua);
   const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
   const auto per_step = static_cast<std::size_t>(option(lua, "min_per_step", 4));
+  lua_charge(lua, static_cast<std::int64_t>(c.a.trace.ops.size() / 4));
   RowBits found(c.a.trace.ops.size());
   for (const DeviceSteps& device : c.a.devices) {
     const Ops& ops = c.a.trace.ops;
@@ -1163,7 +1164,7 @@ int selection_calls(lua_State* lua) {
   const Trace& t = context(lua).a.trace;
   const Rows& s = selection(lua, 1);
   if (s.kind != Kind::ops) throw Error("only operations are launched by calls");
-  lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4));
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4 + t.calls.size() / 64));
   RowBits calls(t.calls.size());
   s.rows.each([&](Row op) {
     if (const Row call = t.ops.call[op]; call != no_row) calls.add(call);
