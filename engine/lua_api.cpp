@@ -289,6 +289,7 @@ class Filter {
     row_names_ = kind == Kind::ops ? t.ops.name.data() : kind == Kind::calls ? t.calls.name.data() : kind == Kind::ranges ? t.ranges.name.data() : kind == Kind::os_calls ? t.os_calls.name.data() : nullptr;
   }
   void push_back(Test test) { tests_.push_back(std::move(test)); }
+  void none() { none_ = true; }
   void text(const Context& c, Field field, const std::vector<std::string>& globs) {
     const auto any = [&](const std::string& text) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); }); };
     const auto by_name = [&](std::function<bool(NameId)> passes) {
@@ -323,6 +324,7 @@ class Filter {
   }
   // The rows of `all` that pass. Each of the quick questions has a loop of its own.
   RowSet of(const Context& c, const Rows& all) const {
+    if (none_) return {};
     const auto rows = [&](auto quick) {
       if (tests_.empty()) return all.rows.where(quick);
       return all.rows.where([&](Row r) { return quick(r) && std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, all, r); }); });
@@ -346,6 +348,7 @@ class Filter {
   }
 
   Kind kind_;
+  bool none_ = false;
   const OpKind* row_kinds_;                            // of operations
   const NameId* row_names_;                            // of what has names
   std::array<bool, 4> kinds_{true, true, true, true};  // by OpKind
@@ -414,8 +417,8 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
       const Rows& ops = selection(lua, value);
       if (ops.kind != Kind::ops) throw Error(fmt::format("filter '{}' takes a selection of operations", key));
       const auto wanted = std::make_shared<const RowBits>(ops.rows, context(lua).a.trace.ops.size());
-      tests.push_back([wanted, before = key == "before"](const Context& c, const Rows& s, Row r) {
-        if (s.kind != Kind::idle) return false;
+      if (kind != Kind::idle || ops.rows.empty()) tests.none();
+      else tests.push_back([wanted, before = key == "before"](const Context& c, const Rows&, Row r) {
         const Row op = before ? c.idle_of(r).next : c.idle_of(r).previous;
         return op != no_row && wanted->holds(op);
       });
@@ -1304,6 +1307,7 @@ int selection_group(lua_State* lua) {
   std::deque<Group> groups;
   std::map<std::string, Group*> by_name;
   std::map<double, Group*> by_number;
+  std::pair<double, Group*> last{0, nullptr};  // rows of one number follow each other, as a rule
   std::vector<Group*> by_text;  // by text_key
   const auto named = [&](std::string name) {
     Group*& g = by_name[name];
@@ -1317,8 +1321,11 @@ int selection_group(lua_State* lua) {
       return by_text[key] ? by_text[key] : by_text[key] = named(key_text(c, s.kind, field, key));
     }
     const double number = number_field(c, s, r, field).value_or(0);
+    if (last.second && last.first == number) return last.second;
     Group*& g = by_number[number];
-    return g ? g : g = named(fmt::format("{:.0f}", number));
+    if (!g) g = named(fmt::format("{:.0f}", number));
+    last = {number, g};
+    return g;
   };
   s.rows.each([&](Row r) {
     Group& g = *group_of(r);
