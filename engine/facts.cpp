@@ -125,8 +125,8 @@ FactValue thrashed(const Analysis& a) {
   for (const DeviceSteps& d : a.devices)
     for (const Row op : d.ops) {
       if (!is_unified(a.trace.ops.copy[op])) continue;
-      addressed = addressed || a.trace.ops.address[op] != 0;
-      Moves& m = blocks[a.trace.ops.address[op] >> 16];
+      addressed = addressed || a.trace.ops.address_of(op) != 0;
+      Moves& m = blocks[a.trace.ops.address_of(op) >> 16];
       (a.trace.ops.copy[op] == CopyKind::um_d2h ? m.down : m.up) += 1;
       m.bytes += static_cast<double>(a.trace.ops.bytes[op]), all += static_cast<double>(a.trace.ops.bytes[op]);
     }

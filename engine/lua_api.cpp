@@ -404,7 +404,7 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
       lua_charge(lua, static_cast<std::int64_t>(t.ops.size()));
       std::vector<Span> moved;  // of addresses, not of time
       for (Row r = 0; r < t.ops.size(); ++r)
-        if (t.ops.address[r] != 0) moved.push_back({t.ops.address[r], t.ops.address[r] + t.ops.bytes[r]});
+        if (const std::int64_t at = t.ops.address_of(r); at != 0) moved.push_back({at, at + t.ops.bytes[r]});
       auto set = std::make_shared<const Spans>(united(std::move(moved)));
       tests.push_back([set, want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) {
         const std::int64_t at = s.kind == Kind::gpu_faults ? c.a.trace.gpu_faults.address[r] : 0;
