@@ -175,11 +175,10 @@ class Host {
     struct Listed { Row count = 0, last = no_row; };  // of a thread: its calls, and the one that ended last
     const auto& calls = trace_.calls;
     const auto after = [&](Row c, Row last) { return last == no_row || calls.end[c] > calls.end[last] ? c : last; };
-    const std::size_t n = calls.size(), parts = std::clamp<std::size_t>(n / least, 1, thread_count());
-    const auto begin = [&](std::size_t part) { return static_cast<Row>(n * part / parts); };
+    const std::size_t n = calls.size(), parts = parts_of(n, least);
     std::vector<std::vector<Listed>> listed(parts, std::vector<Listed>(threads_.size()));
-    in_parallel(parts, [&](std::size_t part, std::size_t) {
-      for (Row c = begin(part); c < begin(part + 1); ++c) {
+    in_parts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+      for (auto c = static_cast<Row>(begin); c < end; ++c) {
         Listed& t = listed[part][calls.thread[c]];
         ++t.count, t.last = after(c, t.last);
       }
@@ -196,8 +195,8 @@ class Host {
       }
       threads_[thread].calls = {calls_.get() + first, calls_.get() + at};
     }
-    in_parallel(parts, [&](std::size_t part, std::size_t) {
-      for (Row c = begin(part); c < begin(part + 1); ++c) {
+    in_parts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+      for (auto c = static_cast<Row>(begin); c < end; ++c) {
         Listed& t = listed[part][calls.thread[c]];
         calls_[t.count++] = t.last = after(c, t.last);
       }
