@@ -172,33 +172,37 @@ class Host {
   // Puts the calls of each thread together, parts of them at a time.
   void list_calls() {
     constexpr std::size_t least = 1 << 17;
-    struct Listed { Row count = 0, last = no_row; };  // of a thread: its calls, and the one that ended last
+    struct Listed {  // of a thread: its calls, and the one that ended last
+      Row count = 0, last = no_row;
+      Ns end = std::numeric_limits<Ns>::min();
+      void take(Row call, Ns ended) { if (last == no_row || ended > end) last = call, end = ended; }
+    };
     const auto& calls = trace_.calls;
-    const auto after = [&](Row c, Row last) { return last == no_row || calls.end[c] > calls.end[last] ? c : last; };
     const std::size_t n = calls.size(), parts = parts_of(n, least);
     std::vector<std::vector<Listed>> listed(parts, std::vector<Listed>(threads_.size()));
     in_parts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
       for (auto c = static_cast<Row>(begin); c < end; ++c) {
         Listed& t = listed[part][calls.thread[c]];
-        ++t.count, t.last = after(c, t.last);
+        ++t.count, t.take(c, calls.end[c]);
       }
     });
     calls_ = std::make_unique_for_overwrite<Row[]>(n);
     Row at = 0;
-    for (std::size_t thread = 0; thread < threads_.size(); ++thread) {  // what a part has becomes what the parts before have
+    for (std::size_t thread = 0; thread < threads_.size(); ++thread) {  // what a part has becomes what the parts before have, and where its calls go
       const Row first = at;
-      Row last = no_row;
+      Listed before;
       for (auto& part : listed) {
-        const Listed own = std::exchange(part[thread], {at, last});
+        before.count = at;
+        const Listed own = std::exchange(part[thread], before);
         at += own.count;
-        if (own.last != no_row) last = after(own.last, last);
+        if (own.last != no_row) before.take(own.last, own.end);
       }
       threads_[thread].calls = {calls_.get() + first, calls_.get() + at};
     }
     in_parts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
       for (auto c = static_cast<Row>(begin); c < end; ++c) {
         Listed& t = listed[part][calls.thread[c]];
-        calls_[t.count++] = t.last = after(c, t.last);
+        t.take(c, calls.end[c]), calls_[t.count++] = t.last;
       }
     });
   }
@@ -518,6 +522,9 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
   std::vector<Worked> worked(std::min<std::size_t>(2 * thread_count(), chunks.size()));
   std::vector<std::vector<bool>> uploads(devices.size());
   for (std::size_t i = 0; i < devices.size(); ++i) uploads[i].resize(devices[i].steps.size());
+  std::size_t all_ops = 0;
+  for (const DeviceSteps& d : devices) all_ops += d.ops.size();
+  account.idle_causes.reserve(3 * all_ops);  // what is not used of it is never touched, and costs nothing
   Idle last;  // of the chunk before
   for (std::size_t first = 0; first < chunks.size(); first += worked.size()) {
     const std::size_t n = std::min(worked.size(), chunks.size() - first), idle_before = account.idle_causes.size();

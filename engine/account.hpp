@@ -1,6 +1,8 @@
 // Where the time of every step went: each nanosecond of every step on every device, in exactly one cause.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +28,7 @@ struct Idle {
   bool inferred : 1 = false;       ///< input: no range says so, the way the host spent the time does
   bool by_upload : 1 = false;      ///< input: only that data went up after the pause speaks for it
   bool drained : 1 = false;        ///< the thread had let the GPU run dry by waiting for it, and has not got ahead of it again since
+  friend bool operator==(const Idle&, const Idle&) = default;
 };
 
 /// Idle stretches in order, of which a report has millions: several threads put them into the list at once, and nothing of it moves as it grows.
@@ -39,11 +42,18 @@ class IdleList {
   const Idle& back() const { return (*this)[size_ - 1]; }
 
   struct Iterator {
-    const IdleList* list;
-    std::size_t at;
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = Idle;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Idle*;
+    using reference = const Idle&;
+    const IdleList* list = nullptr;
+    std::size_t at = 0;
     const Idle& operator*() const { return (*list)[at]; }
+    const Idle* operator->() const { return &**this; }
     Iterator& operator++() { return ++at, *this; }
-    bool operator==(const Iterator& other) const { return at == other.at; }
+    Iterator operator++(int) { return {list, at++}; }
+    bool operator==(const Iterator&) const = default;
   };
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, size_}; }
