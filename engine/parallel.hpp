@@ -52,4 +52,10 @@ void in_parts(std::size_t n, std::size_t parts, Work work) {
   in_parallel(parts, [&](std::size_t part, std::size_t) { work(part, n * part / parts, n * (part + 1) / parts); });
 }
 
+/// Calls work(first, end, worker) for all rows below `rows`, `chunk` of them at a time, likewise.
+template <class Work>
+void in_chunks(std::size_t rows, std::size_t chunk, Work work) {
+  in_parallel((rows + chunk - 1) / chunk, [&](std::size_t i, std::size_t worker) { work(i * chunk, std::min(rows, (i + 1) * chunk), worker); });
+}
+
 }  // namespace gh
