@@ -1,6 +1,10 @@
 // Where the time of every step went: each nanosecond of every step on every device, in exactly one cause.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,13 +28,54 @@ struct Idle {
   bool inferred : 1 = false;       ///< input: no range says so, the way the host spent the time does
   bool by_upload : 1 = false;      ///< input: only that data went up after the pause speaks for it
   bool drained : 1 = false;        ///< the thread had let the GPU run dry by waiting for it, and has not got ahead of it again since
+  friend bool operator==(const Idle&, const Idle&) = default;
+};
+
+/// Idle stretches in order, of which a report has millions: several threads put them into the list at once, and nothing of it moves as it grows.
+class IdleList {
+ public:
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Idle& operator[](std::size_t i) const { return blocks_[i / block].get()[i % block]; }
+  Idle& operator[](std::size_t i) { return blocks_[i / block].get()[i % block]; }
+  const Idle& front() const { return (*this)[0]; }
+  const Idle& back() const { return (*this)[size_ - 1]; }
+
+  struct Iterator {
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = Idle;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Idle*;
+    using reference = const Idle&;
+    const IdleList* list = nullptr;
+    std::size_t at = 0;
+    const Idle& operator*() const { return (*list)[at]; }
+    const Idle* operator->() const { return &**this; }
+    Iterator& operator++() { return ++at, *this; }
+    Iterator operator++(int) { return {list, at++}; }
+    bool operator==(const Iterator&) const = default;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size_}; }
+
+  /// Makes room for `n` more, which must be `put` there before anything else is done with the list. Returns the place of the first.
+  std::size_t grow(std::size_t n);
+  /// Writes what is to stand from a place on. Several threads may write to places of their own.
+  void put(std::size_t at, std::span<const Idle> idle);
+
+ private:
+  static constexpr std::size_t block = 1 << 14;
+  struct Free { void operator()(Idle* idle) const { std::allocator<Idle>().deallocate(idle, block); } };
+  std::vector<std::unique_ptr<Idle, Free>> blocks_;  // of memory that is not touched before something is put there
+  std::size_t size_ = 0;
 };
 
 /// The account of one device.
 struct DeviceAccount {
   Spans window;                             ///< the steps, joined
-  Spans busy;                               ///< of the window: GPU work and unified-memory stalls
-  std::vector<Idle> idle;                   ///< the rest of the window, in order
+  Ns busy_ns = 0;                           ///< of the window: GPU work and unified-memory stalls
+  Ns longest_idle_ns = 0;                   ///< the longest pause, whatever its causes
+  IdleList idle;                            ///< what is not busy of the window
   std::vector<std::vector<Ns>> step_ns;     ///< [step][cause]: each step's row adds up to its length
 };
 
@@ -50,6 +95,7 @@ struct Account {
   Ns total_ns() const;                      ///< over all causes: the sum of all steps on all devices
 };
 
-Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names, const std::vector<DeviceSteps>& devices);
+/// `chunk_size`: after about how many operations a device's time is cut, so that several threads can work on it. The account does not depend on it.
+Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names, const std::vector<DeviceSteps>& devices, std::size_t chunk_size = 1 << 15);
 
 }  // namespace gh

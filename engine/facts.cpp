@@ -226,13 +226,12 @@ std::vector<Fact> basic_facts() {
       {"gpu.busy_fraction", Unit::fraction, "Time in which a device did anything at all (kernels, copies, memsets, graphs, migrations), of the steps. Busy is not efficient.",
        [](const Analysis& a) {
          double busy = 0;
-         for (const DeviceAccount& d : a.account.devices) busy += static_cast<double>(total(d.busy));
+         for (const DeviceAccount& d : a.account.devices) busy += static_cast<double>(d.busy_ns);
          return per(busy, static_cast<double>(a.total_ns()), "no GPU did any work in this report");
        }},
       {"gpu.longest_idle_ns", Unit::ns, "The longest time in which a device did nothing.", [](const Analysis& a) {
          Ns longest = 0;
-         for (const DeviceAccount& d : a.account.devices)
-           for (const Span s : difference(d.window, d.busy)) longest = std::max(longest, s.length());
+         for (const DeviceAccount& d : a.account.devices) longest = std::max(longest, d.longest_idle_ns);
          return number(static_cast<double>(longest));
        }},
       {"kernels.per_step", Unit::count, "Kernels a step, those inside whole graphs not counted.", per_step(Source::kernels, [](const Analysis& a) { return is_kernel(a); }, ones)},

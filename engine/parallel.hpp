@@ -43,6 +43,15 @@ void in_parallel(std::size_t count, Work work) {
   if (failure) std::rethrow_exception(failure);
 }
 
+/// How many equal parts `n` things are cut into so that each thread has one to work on: none of less than `least`, but always one.
+inline std::size_t parts_of(std::size_t n, std::size_t least) { return std::clamp<std::size_t>(n / least, 1, thread_count()); }
+
+/// Calls work(part, begin, end) for each of `parts` equal parts of `n` things, on several threads.
+template <class Work>
+void in_parts(std::size_t n, std::size_t parts, Work work) {
+  in_parallel(parts, [&](std::size_t part, std::size_t) { work(part, n * part / parts, n * (part + 1) / parts); });
+}
+
 /// Calls work(first, end, worker) for all rows below `rows`, `chunk` of them at a time, likewise.
 template <class Work>
 void in_chunks(std::size_t rows, std::size_t chunk, Work work) {

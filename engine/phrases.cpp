@@ -81,7 +81,7 @@ std::vector<std::string> side_notes(const Analysis& a) {
 
 std::string busy_text(const Analysis& a) {
   Ns busy = 0;
-  for (const DeviceAccount& d : a.account.devices) busy += total(d.busy);
+  for (const DeviceAccount& d : a.account.devices) busy += d.busy_ns;
   return "GPU busy " + percent(static_cast<double>(busy) / static_cast<double>(std::max<Ns>(a.total_ns(), 1))) + mfu_text(a) + activity_text(a);
 }
 

@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "parallel.hpp"
+
 namespace gh {
 namespace {
 
@@ -57,18 +59,64 @@ Ns launched_at(const Trace& trace, Row op) {
   return call == no_row ? trace.ops.start[op] : std::min(trace.calls.start[call], trace.ops.start[op]);
 }
 
+constexpr std::size_t least_part = 1 << 16;  // operations that are worth a thread of their own
+
 bool disjoint(const Trace& trace, const std::vector<Row>& rows) {
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (trace.ranges.start[rows[i]] < trace.ranges.end[rows[i - 1]]) return false;
   return true;
 }
 
+// When the operations of a device were launched, ready to be asked about any stretch of time. They come in order of start, and were launched nearly
+// so: what is known of each few of them leads to where to look.
+class Launches {
+ public:
+  Launches(const Trace& trace, const std::vector<Row>& ops) : trace_(trace), ops_(ops), blocks_((ops.size() + block - 1) / block) {
+    in_parts(blocks_.size(), parts_of(blocks_.size(), least_part / block), [&](std::size_t, std::size_t begin, std::size_t end) {
+      for (std::size_t b = begin; b < end; ++b)
+        each(b, [&](Ns at) { blocks_[b].first = std::min(blocks_[b].first, at), blocks_[b].last = std::max(blocks_[b].last, at); });
+    });
+    Ns first = std::numeric_limits<Ns>::max();
+    for (std::size_t b = blocks_.size(); b-- > 0;) blocks_[b].first_from = first = std::min(first, blocks_[b].first);
+  }
+
+  // Whether anything was launched in a stretch of time: nothing starts before it is launched.
+  bool any(Span s) const {
+    const auto from = std::partition_point(ops_.begin(), ops_.end(), [&](Row op) { return trace_.ops.start[op] < s.start; }) - ops_.begin();
+    bool found = false;
+    for (std::size_t b = static_cast<std::size_t>(from) / block; !found && b < blocks_.size() && blocks_[b].first_from < s.end; ++b)
+      if (blocks_[b].last >= s.start && blocks_[b].first < s.end) each(b, [&](Ns at) { found = found || (at >= s.start && at < s.end); });
+    return found;
+  }
+
+  std::size_t count(Span s) const {
+    std::size_t n = 0;
+    for (std::size_t b = 0; b < blocks_.size(); ++b)
+      if (blocks_[b].last >= s.start && blocks_[b].first < s.end) each(b, [&](Ns at) { n += at >= s.start && at < s.end; });
+    return n;
+  }
+
+  std::size_t size() const { return ops_.size(); }
+
+ private:
+  static constexpr std::size_t block = 64;
+  struct Block {
+    Ns first = std::numeric_limits<Ns>::max(), last = std::numeric_limits<Ns>::min();
+    Ns first_from = 0;  // of this block and all after it
+  };
+  template <class Take>
+  void each(std::size_t b, Take take) const {
+    for (std::size_t i = b * block; i < std::min(ops_.size(), (b + 1) * block); ++i) take(launched_at(trace_, ops_[i]));
+  }
+
+  const Trace& trace_;
+  const std::vector<Row>& ops_;
+  std::vector<Block> blocks_;
+};
+
 // How many ranges of a group have something launched inside; steps that launch nothing are no steps.
-std::size_t launching(const Trace& trace, const std::vector<Row>& rows, const std::vector<Ns>& launches) {
-  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](Row r) {
-    const auto it = std::lower_bound(launches.begin(), launches.end(), trace.ranges.start[r]);
-    return it != launches.end() && *it < trace.ranges.end[r];
-  }));
+std::size_t launching(const Trace& trace, const std::vector<Row>& rows, const Launches& launches) {
+  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](Row r) { return launches.any({trace.ranges.start[r], trace.ranges.end[r]}); }));
 }
 
 Marks marks_of(const Trace& trace, const RangeGroup& group) {
@@ -84,7 +132,7 @@ Marks marks_of(const Trace& trace, const RangeGroup& group) {
   return marks;
 }
 
-std::optional<Marks> marks_from_ranges(const Trace& trace, const Classes& classes, std::uint16_t process, const std::vector<Ns>& launches) {
+std::optional<Marks> marks_from_ranges(const Trace& trace, const Classes& classes, std::uint16_t process, const Launches& launches) {
   // Which pattern a name matches is asked once for each distinct name, not for each range.
   std::map<NameId, std::pair<Counted, std::size_t>> known;
   std::map<std::pair<std::string, std::uint16_t>, RangeGroup> groups;
@@ -122,8 +170,7 @@ std::optional<Marks> marks_from_ranges(const Trace& trace, const Classes& classe
     if (!counts) group.numbers.clear();
     if (!listed) {  // an unknown name has to cover what the process launched, or it is a phase of something
       const Ns from = trace.ranges.start[group.rows.front()], to = trace.ranges.end[group.rows.back()];
-      const auto inside = std::lower_bound(launches.begin(), launches.end(), to) - std::lower_bound(launches.begin(), launches.end(), from);
-      if (2 * static_cast<std::size_t>(inside) < launches.size()) continue;
+      if (2 * launches.count({from, to}) < launches.size()) continue;
     }
     // By the list's order; among equals the one with the most ranges: micro steps rather than none, steps rather than epochs.
     if (!best || std::tuple(group.priority, -static_cast<std::ptrdiff_t>(group.rows.size())) < std::tuple(best->priority, -static_cast<std::ptrdiff_t>(best->rows.size()))) best = &group;
@@ -240,38 +287,58 @@ std::optional<Marks> marks_from_kernels(const Trace& trace, const Classes& class
   return marks;
 }
 
-// What had been launched on a device until a time of the host, and when the last of it ended. Times are asked for in order.
-class Launched {
- public:
-  Launched(const Trace& trace, const std::vector<Row>& ops) {
-    for (const Row op : ops)
-      if (!is_unified(trace.ops.copy[op])) launched_end_.emplace_back(launched_at(trace, op), trace.ops.end[op]);
-    std::sort(launched_end_.begin(), launched_end_.end());
-  }
-  void until(Ns host) {
-    for (; count_ < launched_end_.size() && launched_end_[count_].first < host; ++count_) end_ = std::max(end_, launched_end_[count_].second);
-  }
-  std::size_t count() const { return count_; }
-  Ns end() const { return end_; }  // of nothing: the earliest of times
-  Ns first_end() const { return launched_end_.empty() ? end_ : launched_end_[0].second; }
-
- private:
-  std::vector<std::pair<Ns, Ns>> launched_end_;
-  std::size_t count_ = 0;
-  Ns end_ = std::numeric_limits<Ns>::min();
+// What of a device's operations had been launched until each of some times of the host.
+struct Launched {
+  struct Until { std::size_t count = 0; Ns end = std::numeric_limits<Ns>::min(); };  // how many, and when the last of them ended
+  std::vector<Until> until;                        // by time
+  Ns first_end = std::numeric_limits<Ns>::min();  // of what was launched first
 };
+
+Launched launched_until(const Trace& trace, const std::vector<Row>& ops, std::vector<Ns> times) {
+  for (std::size_t i = 1; i < times.size(); ++i) times[i] = std::max(times[i], times[i - 1]);
+  using First = std::pair<Ns, Ns>;  // a launch, and the end of what it launched
+  constexpr First none{std::numeric_limits<Ns>::max(), std::numeric_limits<Ns>::min()};
+  struct Part { std::vector<Launched::Until> until; First first; };
+  std::vector<Part> parts(parts_of(ops.size(), std::max(least_part, times.size())));
+  in_parts(ops.size(), parts.size(), [&](std::size_t p, std::size_t begin, std::size_t end) {
+    std::vector<Launched::Until> until(times.size() + 1);  // what was launched since the time before, the last of them never asked for
+    First first = none;
+    std::size_t at = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (is_unified(trace.ops.copy[ops[i]])) continue;
+      const First launch{launched_at(trace, ops[i]), trace.ops.end[ops[i]]};
+      first = std::min(first, launch);
+      if ((at > 0 && times[at - 1] > launch.first) || (at < times.size() && times[at] <= launch.first))  // seldom: most are launched where the one before was
+        at = static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), launch.first) - times.begin());
+      ++until[at].count, until[at].end = std::max(until[at].end, launch.second);
+    }
+    parts[p] = {std::move(until), first};
+  });
+  Launched launched{.until = std::vector<Launched::Until>(times.size())};
+  First first = none;
+  Launched::Until so_far;
+  for (const Part& part : parts) first = std::min(first, part.first);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    for (const Part& part : parts) so_far.count += part.until[i].count, so_far.end = std::max(so_far.end, part.until[i].end);
+    launched.until[i] = so_far;
+  }
+  launched.first_end = first.second;
+  return launched;
+}
 
 // Cuts a device's time at the marks: every boundary is the latest end of what had been launched until then. Where nothing had, the
 // end of the first operation is the boundary.
 std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Marks& marks) {
-  Launched launched(trace, ops);
+  std::vector<Ns> times;
+  for (const Mark& m : marks.begins) times.push_back(m.at);
+  times.push_back(marks.end);
+  const Launched launched = launched_until(trace, ops, std::move(times));
   std::vector<Step> steps;
   for (std::size_t k = 0; k < marks.begins.size(); ++k) {
-    launched.until(marks.begins[k].at);
-    const Ns from = std::max(launched.end(), launched.first_end());
-    const std::size_t before = launched.count();
-    launched.until(k + 1 < marks.begins.size() ? marks.begins[k + 1].at : marks.end);
-    if (launched.count() > before && launched.end() > from) steps.push_back({{from, launched.end()}, marks.begins[k].number, marks.begins[k].at});
+    const auto& before = launched.until[k];
+    const auto& after = launched.until[k + 1];
+    const Ns from = std::max(before.end, launched.first_end);
+    if (after.count > before.count && after.end > from) steps.push_back({{from, after.end}, marks.begins[k].number, marks.begins[k].at});
   }
   return steps;
 }
@@ -281,14 +348,16 @@ std::vector<Step> steps_in_range(const Trace& trace, const DeviceSteps& device, 
   std::vector<Span> hosts;
   for (Row r = 0; r < trace.ranges.size(); ++r)
     if (trace.threads[trace.ranges.thread[r]].process == device.process && glob_match(glob, trace.names[trace.ranges.name[r]])) hosts.push_back({trace.ranges.start[r], trace.ranges.end[r]});
-  Launched launched(trace, device.ops);
+  hosts = united(std::move(hosts));
+  std::vector<Ns> times;
+  for (const Span host : hosts) times.insert(times.end(), {host.start, host.end});
+  const Launched launched = launched_until(trace, device.ops, std::move(times));
   std::vector<Step> steps;
-  for (const Span host : united(hosts)) {
-    launched.until(host.start);
-    const Ns from = std::max(launched.end(), host.start);
-    const std::size_t before = launched.count();
-    launched.until(host.end);
-    if (launched.count() > before && launched.end() > from) steps.push_back({{from, launched.end()}, static_cast<std::int64_t>(steps.size()), host.start});
+  for (std::size_t k = 0; k < hosts.size(); ++k) {
+    const auto& before = launched.until[2 * k];
+    const auto& after = launched.until[2 * k + 1];
+    const Ns from = std::max(before.end, hosts[k].start);
+    if (after.count > before.count && after.end > from) steps.push_back({{from, after.end}, static_cast<std::int64_t>(steps.size()), hosts[k].start});
   }
   return steps;
 }
@@ -320,11 +389,13 @@ void leave_out_startup(DeviceSteps& device) {
 
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes, const NameClasses& names, const Selection& selection) {
   std::vector<DeviceSteps> devices(trace.devices.size());
+  std::vector<std::size_t> on_stream(trace.streams.size()), on_device(devices.size());
+  for (const std::uint32_t stream : trace.ops.stream) ++on_stream[stream];
   std::vector<std::map<std::uint16_t, std::size_t>> by_process(devices.size());
-  for (Row op = 0; op < trace.ops.size(); ++op) {
-    devices[trace.device_of(op)].ops.push_back(op);
-    ++by_process[trace.device_of(op)][trace.process_of(op)];
-  }
+  for (std::size_t s = 0; s < on_stream.size(); ++s)
+    if (const Stream& stream = trace.streams[s]; on_stream[s] > 0) on_device[stream.device] += on_stream[s], by_process[stream.device][stream.process] += on_stream[s];
+  for (std::size_t d = 0; d < devices.size(); ++d) devices[d].ops.reserve(on_device[d]);
+  for (Row op = 0; op < trace.ops.size(); ++op) devices[trace.device_of(op)].ops.push_back(op);
   for (std::uint16_t d = 0; d < devices.size(); ++d) {
     devices[d].device = d;
     std::size_t most = 0;
@@ -354,10 +425,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes, 
   for (DeviceSteps& device : devices) {
     std::optional<Marks> marks;
     if (selection.range.empty()) {
-      std::vector<Ns> launches;
-      for (const Row op : device.ops) launches.push_back(launched_at(trace, op));
-      std::sort(launches.begin(), launches.end());
-      marks = marks_from_ranges(trace, classes, device.process, launches);
+      marks = marks_from_ranges(trace, classes, device.process, Launches(trace, device.ops));
       if (marks) device.steps = cut(trace, device.ops, *marks);
       if (device.steps.empty()) marks.reset();
       if (!marks && (marks = marks_from_kernels(trace, classes, names, device.ops))) device.steps = cut(trace, device.ops, *marks);

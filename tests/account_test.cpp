@@ -1,7 +1,9 @@
 // The account: every nanosecond of every step in one cause, and which.
+#include <random>
 #include <string>
 
 #include "analysis.hpp"
+#include "parallel.hpp"
 #include "read_nsys.hpp"
 #include "support.hpp"
 #include "trace_literal.hpp"
@@ -40,7 +42,7 @@ void check_adds_up(const Analysis& a) {
       CHECK_FALSE(negative);
       steps += step;
     }
-    // Idle stretches are in order, disjoint, and just what busy leaves of the window.
+    // Idle stretches are in order, disjoint, and what busy leaves of the window.
     std::vector<Span> idle;
     bool in_order = true;
     for (const Idle& i : account.idle) {
@@ -48,18 +50,81 @@ void check_adds_up(const Analysis& a) {
       idle.push_back(i.span);
     }
     CHECK(in_order);
-    CHECK(united(idle) == difference(account.window, account.busy));
-    CHECK(total(account.busy) + total(united(idle)) == total(account.window));
+    const Spans pauses = united(idle);
+    CHECK(pauses == intersection(pauses, account.window));
+    CHECK(account.busy_ns + total(pauses) == total(account.window));
+    Ns longest = 0;
+    for (const Span s : pauses) longest = std::max(longest, s.length());
+    CHECK(account.longest_idle_ns == longest);
     // Causes that are not idle are those in which the device was busy.
     Ns busy = 0;
     for (const auto& step : account.step_ns)
       for (std::size_t c = 0; c < step.size(); ++c)
         if (!a.account.causes[c].starts_with("idle.")) busy += step[c];
-    CHECK(busy == total(account.busy));
+    CHECK(busy == account.busy_ns);
   }
   for (const std::string& cause : a.account.causes) all += a.account.total_ns(cause);
   CHECK(all == a.account.total_ns());
   CHECK(steps == a.total_ns());
+}
+
+void check_same(const Account& a, const Account& b) {
+  CHECK(a.idle_causes == b.idle_causes);
+  REQUIRE(a.devices.size() == b.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    const DeviceAccount &x = a.devices[d], &y = b.devices[d];
+    CHECK(x.window == y.window);
+    CHECK(x.busy_ns == y.busy_ns);
+    CHECK(x.longest_idle_ns == y.longest_idle_ns);
+    const bool same_steps = x.step_ns == y.step_ns, same_idle = x.idle.size() == y.idle.size() && std::equal(x.idle.begin(), x.idle.end(), y.idle.begin());
+    CHECK(same_steps);
+    CHECK(same_idle);
+  }
+}
+
+// Work on two streams of one device, launched by two threads, with everything that is seldom: what overlaps or takes no time, calls in calls, page
+// faults, no launch. Steps leave gaps.
+Trace random_trace(unsigned seed, int operations) {
+  std::mt19937 random(seed);
+  const auto upto = [&](int n) { return static_cast<Ns>(random() % static_cast<unsigned>(n)); };
+  Trace t;
+  t.devices = {{}}, t.processes = {{}}, t.threads = {{}, {}}, t.streams = {{}, {.device = 0, .process = 0, .id = 7}};
+  const NameId kernel = t.names.intern("gemm"), launch = t.names.intern("cudaLaunchKernel"), sync = t.names.intern("cudaDeviceSynchronize"), malloc = t.names.intern("cudaMalloc");
+  Ns host = 0, gpu = 0;
+  for (int i = 1; i <= operations; ++i) {
+    const auto call = [&](Ns start, Ns end, NameId name, std::uint32_t correlation) {
+      t.calls.start.push_back(start), t.calls.end.push_back(end), t.calls.name.push_back(name), t.calls.correlation.push_back(correlation), t.calls.thread.push_back(upto(8) == 0);
+    };
+    host += upto(3000) + (upto(50) == 0 ? upto(3'000'000) : 0);
+    call(host, host + 500 + upto(500), launch, static_cast<std::uint32_t>(i));
+    if (upto(4) == 0) call(host + 10, host + 100 + upto(1000), launch, 0);
+    host += 1000;
+    if (upto(10) == 0) host = std::max(host, gpu), call(host - upto(900), host + upto(2000), upto(3) == 0 ? malloc : sync, 0);
+    const Ns start = upto(20) == 0 ? gpu : std::max(host, gpu - upto(800)), end = start + (upto(10) == 0 ? 0 : upto(4000));
+    gpu = std::max(gpu, end);
+    const bool copy = upto(6) == 0;
+    t.ops.start.push_back(start), t.ops.end.push_back(end), t.ops.bytes.push_back(copy ? 2 << 20 : 0), t.ops.stream.push_back(upto(3) == 0), t.ops.name.push_back(copy ? 0 : kernel);
+    t.ops.correlation.push_back(upto(15) == 0 ? 0 : static_cast<std::uint32_t>(i)), t.ops.blocks.push_back(1), t.ops.threads.push_back(1), t.ops.kind.push_back(copy ? OpKind::copy : OpKind::kernel);
+    t.ops.copy.push_back(!copy ? CopyKind::none : upto(4) == 0 ? CopyKind::d2h : CopyKind::h2d), t.ops.source.push_back(MemoryKind::pinned), t.ops.target.push_back(MemoryKind::device);
+    t.ops.cause.push_back(MigrationCause::none), t.ops.address.push_back(0), t.ops.in_graph.push_back(upto(30) == 0);
+    if (upto(25) == 0) {
+      t.gpu_faults.start.push_back(gpu + upto(2000)), t.gpu_faults.end.push_back(t.gpu_faults.start.back() + upto(9000));
+      t.gpu_faults.address.push_back(0), t.gpu_faults.count.push_back(1), t.gpu_faults.device.push_back(0);
+    }
+  }
+  t.seal();
+  return t;
+}
+
+std::vector<Step> random_steps(unsigned seed, Ns until) {
+  std::mt19937 random(seed);
+  std::vector<Step> steps;
+  for (Ns at = 20'000; at < until;) {
+    const Ns end = at + 1 + static_cast<Ns>(random() % 200'000);
+    steps.push_back({{at, end}, static_cast<std::int64_t>(steps.size()), at});
+    at = end + (random() % 3 == 0 ? static_cast<Ns>(random() % 30'000) : 0);
+  }
+  return steps;
 }
 
 // Two kernels with a pause from 100 us to 10 ms between them, and the launch of the second at its end; no steps.
@@ -81,6 +146,58 @@ TEST_SUITE("account") {
       CAPTURE(path.string());
       check_adds_up(Analysis(read_nsys(path), Classes(), {}));
     }
+  }
+
+  TEST_CASE("is the same however a device's time is cut") {
+    const auto check = [](const Trace& trace, const Classes& classes, const NameClasses& names, const std::vector<DeviceSteps>& devices, std::initializer_list<std::size_t> sizes) {
+      const Account whole = make_account(trace, classes, names, devices, trace.ops.size() + 1);
+      for (const unsigned threads : {1u, 3u})
+        for (const std::size_t size : sizes) {
+          CAPTURE(size);
+          use_threads(threads);
+          check_same(make_account(trace, classes, names, devices, size), whole);
+          use_threads(0);
+        }
+    };
+    for (const char* name : {"um", "ddp", "starved", "offload", "compile-graphs"}) {
+      CAPTURE(name);
+      const Analysis a(read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")), Classes(), {});
+      check(a.trace, a.classes, a.names, a.devices, {50, 1000});
+      // Steps where nobody looked for them: in the middle of operations and pauses.
+      std::vector<DeviceSteps> devices = a.devices;
+      for (DeviceSteps& d : devices) {
+        const Ns start = a.trace.ops.start[d.ops.front()], length = a.trace.ops.end[d.ops.back()] - start;
+        d.steps.clear();
+        for (int i = 3; i < 40; ++i) d.steps.push_back({{start + length * i / 40, start + length * (i + 1) / 40 - (i % 5 == 0 ? length / 100 : 0)}, i, start + length * i / 40});
+      }
+      check(a.trace, a.classes, a.names, devices, {50, 1000});
+    }
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      CAPTURE(seed);
+      const Trace trace = random_trace(seed, 2000);
+      const Classes classes;
+      DeviceSteps device;
+      for (Row op = 0; op < trace.ops.size(); ++op) device.ops.push_back(op);
+      device.steps = random_steps(seed, trace.capture_end - 100'000);
+      check(trace, classes, NameClasses(trace, classes), {device}, {1, 7, 100});
+    }
+  }
+
+  TEST_CASE("is the same on one processor and on several") {
+    const Trace trace = random_trace(1, 300'000);  // enough that every thread has a part of everything
+    const Classes classes;
+    const NameClasses names(trace, classes);
+    const auto account = [&](unsigned threads) {
+      use_threads(threads);
+      const auto devices = find_steps(trace, classes, names, {});
+      Account a = make_account(trace, classes, names, devices);
+      use_threads(0);
+      return a;
+    };
+    const Account alone = account(1);
+    CHECK(alone.idle_causes.size() > 100'000);
+    check_same(account(2), alone);
+    check_same(account(5), alone);
   }
 
   TEST_CASE("adds up under a selection") {
@@ -115,7 +232,7 @@ TEST_SUITE("account") {
     CHECK(of(a, "communication_exposed") == doctest::Approx(100));
     CHECK(of(a, "copy_exposed") == doctest::Approx(100));
     CHECK(sum(a, "idle.") == doctest::Approx(90));
-    CHECK(total(a.account.devices[0].busy) == us(510));
+    CHECK(a.account.devices[0].busy_ns == us(510));
   }
 
   TEST_CASE("a unified copy is a stall, a copy within the device is compute") {
