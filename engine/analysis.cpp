@@ -61,14 +61,8 @@ Span Analysis::hull() const {
 }
 
 std::vector<Row> Analysis::ops_in_steps(std::size_t device) const {
-  const Spans& window = account.devices[device].window;
   std::vector<Row> rows;
-  std::size_t at = 0;
-  for (const Row op : devices[device].ops) {
-    while (at < window.size() && window[at].end <= trace.ops.start[op]) ++at;
-    if (at == window.size()) break;
-    if (trace.ops.end[op] > window[at].start) rows.push_back(op);
-  }
+  each_op_in_steps(device, [&](Row op) { rows.push_back(op); });
   return rows;
 }
 

@@ -27,6 +27,17 @@ struct Analysis {
   Span hull() const;
   /// The operations of the n-th analysed device that touch its steps, in order.
   std::vector<Row> ops_in_steps(std::size_t device) const;
+  /// Calls take(row) with each of them.
+  template <class Take>
+  void each_op_in_steps(std::size_t device, Take take) const {
+    const Spans& window = account.devices[device].window;
+    std::size_t at = 0;
+    for (const Row op : devices[device].ops) {
+      while (at < window.size() && window[at].end <= trace.ops.start[op]) ++at;
+      if (at == window.size()) break;
+      if (trace.ops.end[op] > window[at].start) take(op);
+    }
+  }
   /// The kernel class of an operation, or "" of copies, memsets and graphs.
   const std::string& kernel_class(Row op) const;
 };

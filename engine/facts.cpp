@@ -125,8 +125,8 @@ FactValue thrashed(const Analysis& a) {
   for (const DeviceSteps& d : a.devices)
     for (const Row op : d.ops) {
       if (!is_unified(a.trace.ops.copy[op])) continue;
-      addressed = addressed || a.trace.ops.address[op] != 0;
-      Moves& m = blocks[a.trace.ops.address[op] >> 16];
+      addressed = addressed || a.trace.ops.address_of(op) != 0;
+      Moves& m = blocks[a.trace.ops.address_of(op) >> 16];
       (a.trace.ops.copy[op] == CopyKind::um_d2h ? m.down : m.up) += 1;
       m.bytes += static_cast<double>(a.trace.ops.bytes[op]), all += static_cast<double>(a.trace.ops.bytes[op]);
     }
@@ -324,6 +324,8 @@ Facts::Facts(const Analysis& analysis) : analysis_(analysis), facts_(basic_facts
                         return per(static_cast<double>(a.account.total_ns(cause)), static_cast<double>(a.total_ns()), "no GPU did any work in this report");
                       }});
   }
+  values_.resize(facts_.size());
+  for (std::size_t i = 0; i < facts_.size(); ++i) index_.emplace(facts_[i].name, i);
 }
 
 std::vector<std::string> Facts::names() const {
@@ -333,11 +335,11 @@ std::vector<std::string> Facts::names() const {
 }
 
 const FactValue& Facts::value(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
-  if (const auto it = values_.find(name); it != values_.end()) return it->second;
-  const auto fact = std::find_if(facts_.begin(), facts_.end(), [&](const Fact& f) { return f.name == name; });
-  if (fact == facts_.end()) throw Error(fmt::format("there is no fact '{}'{}", printable(name), did_you_mean(name, names())));
-  return values_.emplace(name, fact->compute(analysis_)).first->second;
+  const auto fact = index_.find(name);
+  if (fact == index_.end()) throw Error(fmt::format("there is no fact '{}'{}", printable(name), did_you_mean(name, names())));
+  Value& v = values_[fact->second];
+  std::call_once(v.computed, [&] { v.value = facts_[fact->second].compute(analysis_); });
+  return v.value;
 }
 
 }  // namespace gh

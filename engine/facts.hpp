@@ -1,5 +1,6 @@
 // Facts: what is known of a report as named values with units. Rules, the `facts` command and budgets read the same ones.
 #pragma once
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -27,7 +28,8 @@ struct Fact {
   std::function<FactValue(const Analysis&)> compute;
 };
 
-/// All facts of a report, each computed when it is first asked for. Rules ask from several threads.
+/// All facts of a report, each computed when it is first asked for. Rules ask from several threads, and wait for each other only where they ask for the
+/// same one.
 class Facts {
  public:
   explicit Facts(const Analysis& analysis);
@@ -37,10 +39,11 @@ class Facts {
   std::vector<std::string> names() const;
 
  private:
+  struct Value { std::once_flag computed; FactValue value; };
   const Analysis& analysis_;
   std::vector<Fact> facts_;
-  mutable std::mutex mutex_;
-  mutable std::map<std::string, FactValue> values_;
+  std::map<std::string, std::size_t> index_;  // by name
+  mutable std::deque<Value> values_;          // parallel to facts_
 };
 
 }  // namespace gh

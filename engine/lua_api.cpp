@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -29,28 +30,33 @@ struct Chain { Span span; Row first; };
 
 struct Rows {
   Kind kind = Kind::ops;
-  std::vector<Row> rows;                               // of the trace; for idle, steps and chains, of the lists below
+  RowSet rows;                                         // of the trace; for idle, steps and chains, of the lists below
   std::shared_ptr<const std::vector<Chain>> chains;    // of Kind::chains
+
+  std::size_t bytes() const { return sizeof(Rows) + rows.bytes(); }
 };
 
-// Selections that a rule may hold at one time, in rows. Lua's collector does not see this memory, so it is counted here.
-constexpr std::size_t most_held_rows = 100'000'000, first_collection = 2'000'000;
+// Selections that a rule may hold at one time. Lua's collector does not see this memory, so it is counted here.
+constexpr std::size_t most_held_bytes = 400'000'000, first_collection_bytes = 8'000'000;
 
 struct Context {
   const Analysis& a;
   const Facts& facts;
+  const RowsInSteps& in_steps;
   struct Ref { std::size_t device, index; };
   std::vector<std::size_t> idle_until, steps_until;  // by analysed device: rows up to and with it
   std::vector<std::size_t> device_slot;  // by device of the trace: position in Analysis::devices, or npos
+  std::vector<std::size_t> stream_slot;  // the same by stream
   Span hull;
-  std::size_t held_rows = 0, collect_at = first_collection;
+  std::size_t held_bytes = 0, collect_at = first_collection_bytes;
 
-  explicit Context(const ApiHost& host) : a(host.analysis), facts(host.facts), device_slot(a.trace.devices.size(), std::string::npos), hull(a.hull()) {
+  explicit Context(const ApiHost& host) : a(host.analysis), facts(host.facts), in_steps(host.in_steps), device_slot(a.trace.devices.size(), std::string::npos), hull(a.hull()) {
     for (std::size_t d = 0; d < a.devices.size(); ++d) {
       device_slot[a.devices[d].device] = d;
       idle_until.push_back(idle_rows() + a.account.devices[d].idle.size());
       steps_until.push_back(step_rows() + a.devices[d].steps.size());
     }
+    for (const Stream& s : a.trace.streams) stream_slot.push_back(device_slot[s.device]);
   }
   std::size_t idle_rows() const { return idle_until.empty() ? 0 : idle_until.back(); }
   std::size_t step_rows() const { return steps_until.empty() ? 0 : steps_until.back(); }
@@ -82,12 +88,12 @@ Rows& selection(lua_State* lua, int index) { return *static_cast<Rows*>(luaL_che
 void push(lua_State* lua, Rows&& rows) {
   lua_charge(lua, static_cast<std::int64_t>(rows.rows.size() / 4));
   Context& c = context(lua);
-  if (c.held_rows + rows.rows.size() > c.collect_at) {  // what the rule has let go of is counted until then
+  if (c.held_bytes + rows.bytes() > c.collect_at) {  // what the rule has let go of is counted until then
     lua_gc(lua, LUA_GCCOLLECT);
-    c.collect_at = std::max(first_collection, 2 * c.held_rows);
+    c.collect_at = std::max(first_collection_bytes, 2 * c.held_bytes);
   }
-  if (c.held_rows + rows.rows.size() > most_held_rows) throw Error("the rule holds too many selections at one time");
-  c.held_rows += rows.rows.size();
+  if (c.held_bytes + rows.bytes() > most_held_bytes) throw Error("the rule holds too many selections at one time");
+  c.held_bytes += rows.bytes();
   void* memory = lua_newuserdatauv(lua, sizeof(Rows), 0);
   new (memory) Rows(std::move(rows));
   luaL_setmetatable(lua, selection_type);
@@ -119,7 +125,7 @@ Span span_of(const Context& c, const Rows& s, Row r) {
 // The position of the row's device in Analysis::devices; npos for what the host does.
 std::size_t slot_of(const Context& c, const Rows& s, Row r) {
   switch (s.kind) {
-    case Kind::ops: return c.device_slot[c.a.trace.device_of(r)];
+    case Kind::ops: return c.stream_slot[c.a.trace.ops.stream[r]];
     case Kind::gpu_faults: return c.device_slot[c.a.trace.gpu_faults.device[r]];
     case Kind::idle: return Context::place(c.idle_until, r).device;
     case Kind::steps: return Context::place(c.steps_until, r).device;
@@ -283,6 +289,7 @@ class Filter {
     row_names_ = kind == Kind::ops ? t.ops.name.data() : kind == Kind::calls ? t.calls.name.data() : kind == Kind::ranges ? t.ranges.name.data() : kind == Kind::os_calls ? t.os_calls.name.data() : nullptr;
   }
   void push_back(Test test) { tests_.push_back(std::move(test)); }
+  void none() { none_ = true; }
   void text(const Context& c, Field field, const std::vector<std::string>& globs) {
     const auto any = [&](const std::string& text) { return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return glob_match(g, text); }); };
     const auto by_name = [&](std::function<bool(NameId)> passes) {
@@ -315,11 +322,21 @@ class Filter {
       push_back(text_test(field, globs));
     }
   }
-  bool operator()(const Context& c, const Rows& s, Row r) const {
-    if (row_kinds_ && !kinds_[static_cast<std::size_t>(row_kinds_[r])]) return false;
-    if (!names_.empty() && !passes_by_name(row_names_[r])) return false;
-    if (!all_causes_ && !causes_[static_cast<std::size_t>(c.a.account.idle_causes[r])]) return false;
-    return tests_.empty() || std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, s, r); });
+  // The rows of `all` that pass. Each of the quick questions has a loop of its own.
+  RowSet of(const Context& c, const Rows& all) const {
+    if (none_) return {};
+    const auto rows = [&](auto quick) {
+      if (tests_.empty()) return all.rows.where(quick);
+      return all.rows.where([&](Row r) { return quick(r) && std::all_of(tests_.begin(), tests_.end(), [&](const Test& t) { return t(c, all, r); }); });
+    };
+    const auto by_kind = [this, kinds = kinds_](Row r) { return kinds[static_cast<std::size_t>(row_kinds_[r])]; };
+    const auto by_name = [this](Row r) { return passes_by_name(row_names_[r]); };
+    const bool any_kind = std::find(kinds_.begin(), kinds_.end(), false) == kinds_.end();
+    if (!all_causes_) return rows([this, causes = c.a.account.idle_causes.data()](Row r) { return causes_[static_cast<std::size_t>(causes[r])]; });
+    if (!any_kind && !names_.empty()) return rows([&](Row r) { return by_kind(r) && by_name(r); });
+    if (!any_kind) return rows(by_kind);
+    if (!names_.empty()) return rows(by_name);
+    return tests_.empty() ? all.rows : rows([](Row) { return true; });
   }
 
  private:
@@ -331,6 +348,7 @@ class Filter {
   }
 
   Kind kind_;
+  bool none_ = false;
   const OpKind* row_kinds_;                            // of operations
   const NameId* row_names_;                            // of what has names
   std::array<bool, 4> kinds_{true, true, true, true};  // by OpKind
@@ -362,7 +380,11 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
     else if (key == "max_bytes") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::bytes).value_or(0) <= n; });
     else if (key == "min_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) >= n; });
     else if (key == "max_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) <= n; });
-    else if (key == "device") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
+    else if (key == "device") {
+      const Analysis& a = context(lua).a;
+      const bool on_devices = kind != Kind::calls && kind != Kind::ranges && kind != Kind::os_calls, all = std::all_of(a.devices.begin(), a.devices.end(), [&, n = number()](const DeviceSteps& d) { return a.trace.devices[d.device].ordinal == n; });
+      if (!on_devices || !all) tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
+    }
     else if (key == "phase") {
       const std::vector<std::string> wanted = strings_at(lua, value, key);
       std::vector<std::string> names;
@@ -382,7 +404,7 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
       lua_charge(lua, static_cast<std::int64_t>(t.ops.size()));
       std::vector<Span> moved;  // of addresses, not of time
       for (Row r = 0; r < t.ops.size(); ++r)
-        if (t.ops.address[r] != 0) moved.push_back({t.ops.address[r], t.ops.address[r] + t.ops.bytes[r]});
+        if (const std::int64_t at = t.ops.address_of(r); at != 0) moved.push_back({at, at + t.ops.bytes[r]});
       auto set = std::make_shared<const Spans>(united(std::move(moved)));
       tests.push_back([set, want = lua_toboolean(lua, value) != 0](const Context& c, const Rows& s, Row r) {
         const std::int64_t at = s.kind == Kind::gpu_faults ? c.a.trace.gpu_faults.address[r] : 0;
@@ -394,17 +416,17 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
     } else if (key == "after" || key == "before") {
       const Rows& ops = selection(lua, value);
       if (ops.kind != Kind::ops) throw Error(fmt::format("filter '{}' takes a selection of operations", key));
-      auto wanted = std::make_shared<std::vector<Row>>(ops.rows);
-      std::sort(wanted->begin(), wanted->end());
-      tests.push_back([wanted, before = key == "before"](const Context& c, const Rows& s, Row r) {
-        if (s.kind != Kind::idle) return false;
+      const auto wanted = std::make_shared<const RowBits>(ops.rows, context(lua).a.trace.ops.size());
+      if (kind != Kind::idle || ops.rows.empty()) tests.none();
+      else tests.push_back([wanted, before = key == "before"](const Context& c, const Rows&, Row r) {
         const Row op = before ? c.idle_of(r).next : c.idle_of(r).previous;
-        return std::binary_search(wanted->begin(), wanted->end(), op);
+        return op != no_row && wanted->holds(op);
       });
     } else if (key == "inside") {
       const Rows& other = selection(lua, value);
       std::vector<Span> spans;
-      for (const Row r : other.rows) spans.push_back(span_of(context(lua), other, r));
+      spans.reserve(other.rows.size());
+      other.rows.each([&](Row r) { spans.push_back(span_of(context(lua), other, r)); });
       auto set = std::make_shared<const Spans>(united(std::move(spans)));
       tests.push_back([set](const Context& c, const Rows& s, Row r) { return overlap(*set, span_of(c, s, r)) == span_of(c, s, r).length(); });
     } else if (key == "launched_in") {
@@ -412,7 +434,7 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
       if (ranges.kind != Kind::ranges && ranges.kind != Kind::calls) throw Error("filter 'launched_in' takes a selection of ranges or calls");
       std::map<std::uint16_t, std::vector<Span>> raw;  // by process: backward launches from a thread of its own
       const Context& c = context(lua);
-      for (const Row r : ranges.rows) raw[c.a.trace.threads[thread_of(c, ranges, r)].process].push_back(span_of(c, ranges, r));
+      ranges.rows.each([&](Row r) { raw[c.a.trace.threads[thread_of(c, ranges, r)].process].push_back(span_of(c, ranges, r)); });
       auto sets = std::make_shared<std::map<std::uint16_t, Spans>>();
       for (auto& [process, spans] : raw) (*sets)[process] = united(std::move(spans));
       tests.push_back([sets](const Context& c, const Rows& s, Row r) {
@@ -431,26 +453,61 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
 }
 
 Rows filtered(const Context& c, const Rows& all, const Filter& passes) {
-  Rows out{all.kind, {}, all.chains};
-  out.rows.reserve(all.rows.size());  // what is not used of it is never touched, and costs nothing
-  for (const Row r : all.rows)
-    if (passes(c, all, r)) out.rows.push_back(r);
-  return out;
+  return {all.kind, passes.of(c, all), all.chains};
 }
 
 // --- Sets of time ------------------------------------------------------------------------------------------------------------
 
-// The time of a selection within the steps: one set for each device, or for the host as a whole.
-std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s) {
-  std::map<std::size_t, std::vector<Span>> raw;
-  std::size_t slot = std::string::npos;
-  std::vector<Span>* spans = nullptr;  // of `slot`: rows of one device follow each other, as a rule
-  for (const Row r : s.rows) {
-    if (const std::size_t next = slot_of(c, s, r); !spans || next != slot) slot = next, spans = &raw[slot];
-    spans->push_back(span_of(c, s, r));
+// Calls take(slot, span) with every row's time. What is asked of millions of rows is asked of one kind.
+template <class Take>
+void each_span(const Context& c, const Rows& s, Take take) {
+  const Trace& t = c.a.trace;
+  if (s.kind == Kind::ops) s.rows.each([&](Row r) { take(c.stream_slot[t.ops.stream[r]], Span{t.ops.start[r], t.ops.end[r]}); });
+  else if (s.kind == Kind::idle) s.rows.each([&](Row r) {
+    const Context::Ref at = Context::place(c.idle_until, r);
+    take(at.device, c.a.account.devices[at.device].idle[at.index].span);
+  });
+  else if (s.kind == Kind::calls) s.rows.each([&](Row r) { take(std::string::npos, Span{t.calls.start[r], t.calls.end[r]}); });
+  else s.rows.each([&](Row r) { take(slot_of(c, s, r), span_of(c, s, r)); });
+}
+
+// A set of time that is asked about one span after the other, in order of their starts.
+class Cursor {
+ public:
+  explicit Cursor(const Spans& set) : set_(&set) {}
+  Ns overlap(Span span) {
+    const Spans& set = *set_;
+    while (at_ < set.size() && set[at_].end <= span.start) ++at_;
+    Ns sum = 0;
+    for (std::size_t i = at_; i < set.size() && set[i].start < span.end; ++i) sum += std::min(set[i].end, span.end) - std::max(set[i].start, span.start);
+    return sum;
   }
+
+ private:
+  const Spans* set_;
+  std::size_t at_ = 0;
+};
+
+// The time of a selection within the steps: one set for each device, or for the host as a whole. `near`: of a device's rows only those that touch this
+// time on it.
+std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s, const std::map<std::size_t, Spans>* near = nullptr) {
+  struct Raw { std::vector<Span> spans; std::optional<Cursor> near; };
+  std::map<std::size_t, Raw> raw;
+  std::size_t slot = std::string::npos;
+  Raw* of_slot = nullptr;  // rows of one device follow each other, as a rule
+  const bool in_order = s.kind != Kind::chains && s.kind != Kind::steps;
+  each_span(c, s, [&](std::size_t next, Span span) {
+    if (!of_slot || next != slot) {
+      const auto [it, added] = raw.try_emplace(slot = next);
+      of_slot = &it->second;
+      static const Spans nothing;
+      if (added && near && in_order && slot != std::string::npos) of_slot->near.emplace(near->contains(slot) ? near->at(slot) : nothing);
+    }
+    if (!of_slot->near || of_slot->near->overlap(span) > 0) of_slot->spans.push_back(span);
+  });
   std::map<std::size_t, Spans> sets;
-  for (auto& [device, all] : raw) {
+  for (auto& [device, of_device] : raw) {
+    std::vector<Span>& all = of_device.spans;
     const Spans window = device == std::string::npos ? Spans{c.hull} : c.a.account.devices[device].window;
     if (window.size() == 1)  // as nearly always: no second copy of what may be millions of spans
       for (Span& span : all) span = {std::max(span.start, window[0].start), std::min(span.end, window[0].end)};
@@ -464,7 +521,7 @@ std::map<std::size_t, Spans> time_of(const Context& c, const Rows& s) {
 // order of time.
 template <class Take>
 bool stream_time(const Context& c, const Rows& s, Take take) {
-  if (s.kind == Kind::chains || s.kind == Kind::steps || !std::is_sorted(s.rows.begin(), s.rows.end())) return false;
+  if (s.kind == Kind::chains || s.kind == Kind::steps) return false;
   const std::size_t host = c.a.devices.size();
   std::vector<Span> windows(host + 1, Span{0, 0}), last(host + 1, Span{0, 0});
   windows[host] = c.hull;
@@ -474,16 +531,15 @@ bool stream_time(const Context& c, const Rows& s, Take take) {
     if (!window.empty()) windows[d] = window.front();
   }
   const auto slot_name = [&](std::size_t slot) { return slot == host ? std::string::npos : slot; };
-  for (const Row r : s.rows) {
-    const std::size_t slot = std::min(slot_of(c, s, r), host);
-    Span span = span_of(c, s, r);
+  each_span(c, s, [&](std::size_t device, Span span) {
+    const std::size_t slot = std::min(device, host);
     span = {std::max(span.start, windows[slot].start), std::min(span.end, windows[slot].end)};
-    if (span.start >= span.end) continue;
+    if (span.start >= span.end) return;
     Span& open = last[slot];
-    if (open.start < open.end && span.start <= open.end) { open.end = std::max(open.end, span.end); continue; }
+    if (open.start < open.end && span.start <= open.end) { open.end = std::max(open.end, span.end); return; }
     if (open.start < open.end) take(slot_name(slot), open);
     open = span;
-  }
+  });
   for (std::size_t slot = 0; slot <= host; ++slot)
     if (last[slot].start < last[slot].end) take(slot_name(slot), last[slot]);
   return true;
@@ -662,77 +718,21 @@ int trace_available(lua_State* lua) {
   throw Error(fmt::format("there is no source '{}'{}", printable(wanted), did_you_mean(wanted, names)));
 }
 
-// Gathers the rows that pass the filter at index 2 of the stack. `each` calls back with every row there is.
-template <class Each>
-int select(lua_State* lua, Kind kind, std::size_t rows, Each each) {
-  const Context& c = context(lua);
-  lua_charge(lua, static_cast<std::int64_t>(rows / 4));
+// The rows that pass the filter at index 2 of the stack.
+int select(lua_State* lua, Kind kind, const RowSet& all) {
+  lua_charge(lua, static_cast<std::int64_t>(all.size() / 4));
   const Filter passes = parse_filter(lua, 2, kind);
-  Rows out{kind, {}, {}};
-  out.rows.reserve(rows);  // what is not used of it is never touched, and costs nothing
-  each([&](Row r) {
-    if (passes(c, out, r)) out.rows.push_back(r);
-  });
-  push(lua, std::move(out));
+  push(lua, filtered(context(lua), Rows{kind, all, {}}, passes));
   return 1;
 }
 
-int trace_ops(lua_State* lua) {
-  const Context& c = context(lua);
-  return select(lua, Kind::ops, c.a.trace.ops.size(), [&](auto take) {
-    const Ops& all = c.a.trace.ops;
-    for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
-      const Spans& window = c.a.account.devices[d].window;
-      if (window.empty()) continue;
-      const std::vector<Row>& ops = c.a.devices[d].ops;
-      const auto inside = std::partition_point(ops.begin(), ops.end(), [&](Row op) { return all.start[op] <= window.front().start; });
-      const auto end = std::partition_point(inside, ops.end(), [&](Row op) { return all.start[op] < window.back().end; });
-      for (auto op = ops.begin(); op != end; ++op)
-        if ((op >= inside || (all.end[*op] > window.front().start && all.start[*op] < window.back().end)) && (window.size() == 1 || overlap(window, c.a.trace.span_of(*op)) > 0)) take(*op);
-    }
-  });
-}
-
-template <class Events>
-int select_host(lua_State* lua, Kind kind, const Events& events) {
-  const Context& c = context(lua);
-  std::vector<std::uint8_t> wanted(c.a.trace.threads.size());  // by thread: whether it is of a process that is analysed
-  for (std::size_t t = 0; t < wanted.size(); ++t)
-    wanted[t] = std::any_of(c.a.devices.begin(), c.a.devices.end(), [&](const DeviceSteps& d) { return d.process == c.a.trace.threads[t].process; });
-  const auto end = static_cast<Row>(std::lower_bound(events.start.begin(), events.start.end(), c.hull.end) - events.start.begin());
-  return select(lua, kind, events.size(), [&](auto take) {
-    for (Row r = 0; r < end; ++r)
-      if (events.end[r] > c.hull.start && wanted[events.thread[r]]) take(r);
-  });
-}
-
-int trace_calls(lua_State* lua) { return select_host(lua, Kind::calls, context(lua).a.trace.calls); }
-int trace_ranges(lua_State* lua) { return select_host(lua, Kind::ranges, context(lua).a.trace.ranges); }
-int trace_os_calls(lua_State* lua) { return select_host(lua, Kind::os_calls, context(lua).a.trace.os_calls); }
-
-int trace_gpu_faults(lua_State* lua) {
-  const Context& c = context(lua);
-  const GpuFaults& f = c.a.trace.gpu_faults;
-  return select(lua, Kind::gpu_faults, f.size(), [&](auto take) {
-    for (Row r = 0; r < f.size(); ++r)
-      if (const std::size_t slot = c.device_slot[f.device[r]]; slot != std::string::npos && overlap(c.a.account.devices[slot].window, Span{f.start[r], f.end[r]}) > 0) take(r);
-  });
-}
-
-int trace_idle(lua_State* lua) {
-  const Context& c = context(lua);
-  return select(lua, Kind::idle, c.idle_rows(), [&](auto take) {
-    for (Row r = 0; r < c.idle_rows(); ++r) take(r);
-  });
-}
-
-int trace_steps(lua_State* lua) {
-  const Context& c = context(lua);
-  return select(lua, Kind::steps, c.step_rows(), [&](auto take) {
-    for (Row r = 0; r < c.step_rows(); ++r)
-      if (c.a.devices[Context::place(c.steps_until, r).device].source != StepSource::none) take(r);
-  });
-}
+int trace_ops(lua_State* lua) { return select(lua, Kind::ops, context(lua).in_steps.ops); }
+int trace_calls(lua_State* lua) { return select(lua, Kind::calls, context(lua).in_steps.calls); }
+int trace_ranges(lua_State* lua) { return select(lua, Kind::ranges, context(lua).in_steps.ranges); }
+int trace_os_calls(lua_State* lua) { return select(lua, Kind::os_calls, context(lua).in_steps.os_calls); }
+int trace_gpu_faults(lua_State* lua) { return select(lua, Kind::gpu_faults, context(lua).in_steps.gpu_faults); }
+int trace_idle(lua_State* lua) { return select(lua, Kind::idle, context(lua).in_steps.idle); }
+int trace_steps(lua_State* lua) { return select(lua, Kind::steps, context(lua).in_steps.steps); }
 
 int trace_threads(lua_State* lua) {
   const Context& c = context(lua);
@@ -781,27 +781,22 @@ lua_Number option(lua_State* lua, const char* key, lua_Number otherwise) {
 int trace_round_trips(lua_State* lua) {
   const Context& c = context(lua);
   const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
-  lua_charge(lua, static_cast<std::int64_t>(c.a.trace.ops.size()));
-  Rows out{Kind::ops, {}, {}};
+  lua_charge(lua, static_cast<std::int64_t>(c.in_steps.copies.size() + c.a.trace.ops.size() / 64));
+  RowBits found(c.a.trace.ops.size());
   lua_Integer pairs = 0;
-  for (std::size_t d = 0; d < c.a.devices.size(); ++d) {
-    const Spans& window = c.a.account.devices[d].window;
-    std::map<std::int64_t, std::vector<Row>> away;  // on the host, by size
-    for (const Row op : c.a.devices[d].ops) {
-      const Ops& ops = c.a.trace.ops;
-      if (ops.kind[op] != OpKind::copy || ops.bytes[op] < least || overlap(window, c.a.trace.span_of(op)) == 0) continue;
-      if (ops.copy[op] == CopyKind::d2h) away[ops.bytes[op]].push_back(op);
-      if (ops.copy[op] != CopyKind::h2d) continue;
-      auto& candidates = away[ops.bytes[op]];
-      if (candidates.empty() || ops.end[candidates.back()] > ops.start[op]) continue;
-      out.rows.push_back(candidates.back()), out.rows.push_back(op);
-      candidates.pop_back();
-      ++pairs;
-    }
-  }
-  std::sort(out.rows.begin(), out.rows.end());
+  const Ops& ops = c.a.trace.ops;
+  std::map<std::pair<std::size_t, std::int64_t>, std::vector<Row>> away;  // on the host, by device and size
+  c.in_steps.copies.each([&](Row op) {
+    if (ops.bytes[op] < least) return;
+    auto& candidates = away[{c.stream_slot[ops.stream[op]], ops.bytes[op]}];
+    if (ops.copy[op] == CopyKind::d2h) candidates.push_back(op);
+    if (ops.copy[op] != CopyKind::h2d || candidates.empty() || ops.end[candidates.back()] > ops.start[op]) return;
+    found.add(candidates.back()), found.add(op);
+    candidates.pop_back();
+    ++pairs;
+  });
   lua_pushinteger(lua, pairs);
-  push(lua, std::move(out));
+  push(lua, Rows{Kind::ops, std::move(found).set(), {}});
   lua_insert(lua, -2);
   return 2;
 }
@@ -827,7 +822,8 @@ int trace_streamed_uploads(lua_State* lua) {
   const Context& c = context(lua);
   const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
   const auto per_step = static_cast<std::size_t>(option(lua, "min_per_step", 4));
-  Rows out{Kind::ops, {}, {}};
+  lua_charge(lua, static_cast<std::int64_t>(c.a.trace.ops.size() / 4));
+  RowBits found(c.a.trace.ops.size());
   for (const DeviceSteps& device : c.a.devices) {
     const Ops& ops = c.a.trace.ops;
     std::size_t at = 0;
@@ -843,11 +839,11 @@ int trace_streamed_uploads(lua_State* lua) {
         bursts += computed, computed = false;
         uploads.push_back(op);
       }
-      if (bursts >= per_step && !micro_batches(c, uploads)) out.rows.insert(out.rows.end(), uploads.begin(), uploads.end());
+      if (bursts >= per_step && !micro_batches(c, uploads))
+        for (const Row op : uploads) found.add(op);
     }
   }
-  std::sort(out.rows.begin(), out.rows.end());
-  push(lua, std::move(out));
+  push(lua, Rows{Kind::ops, std::move(found).set(), {}});
   return 1;
 }
 
@@ -870,65 +866,54 @@ int trace_chains(lua_State* lua) {
   const auto most = static_cast<std::size_t>(option(lua, "most", 14));
   const auto edges_a_side = static_cast<std::size_t>(option(lua, "edges", 1));
   const Trace& t = c.a.trace;
-  enum : std::uint8_t { is_centre = 1, is_edge = 2, is_through = 4, is_used = 8 };
-  std::vector<std::uint8_t> marks(t.ops.size());
-  for (const Row r : centre->rows) marks[r] |= is_centre;
-  for (const Row r : edge->rows) marks[r] |= is_edge;
-  for (const Row r : through->rows) marks[r] |= is_through;
-  std::vector<std::vector<std::uint8_t>> required;  // each chain needs one of each
+  const RowBits centres(centre->rows, t.ops.size()), edged(edge->rows, t.ops.size()), passable(through->rows.plus(centre->rows), t.ops.size());
+  RowBits used(t.ops.size());
+  std::vector<RowBits> required;  // each chain needs one of each
   lua_getfield(lua, 2, "with");
   if (lua_istable(lua, -1))
     for (lua_Integer i = 1; lua_rawgeti(lua, -1, i) != LUA_TNIL; ++i) {
-      required.emplace_back(t.ops.size());
-      for (const Row r : selection(lua, -1).rows) required.back()[r] = 1;
+      required.emplace_back(selection(lua, -1).rows, t.ops.size());
       lua_pop(lua, 1);
     }
   lua_settop(lua, 2);
-
-  std::map<std::uint32_t, std::vector<Row>> streams;
-  for (const DeviceSteps& d : c.a.devices)
-    for (const Row op : d.ops) streams[t.ops.stream[op]].push_back(op);
+  if (centre->rows.empty()) {
+    for (const Kind kind : {Kind::chains, Kind::ops, Kind::ops}) push(lua, Rows{kind, {}, {}});
+    return 3;
+  }
   lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
 
   auto found = std::make_shared<std::vector<Chain>>();
-  Rows inner{Kind::ops, {}, {}}, edges{Kind::ops, {}, {}}, chains{Kind::chains, {}, {}};
-  for (const auto& [stream, ops] : streams)
+  RowBits edges(t.ops.size());
+  std::vector<Row> before, after, edges_before, edges_after, all;
+  for (const std::vector<Row>& ops : c.in_steps.by_stream())
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (!(marks[ops[i]] & is_centre) || (marks[ops[i]] & is_used)) continue;
+      if (!centres.holds(ops[i]) || used.holds(ops[i])) continue;
       const auto walk = [&](std::ptrdiff_t step, std::vector<Row>& passed, std::vector<Row>& met) {
+        passed.clear(), met.clear();
         std::size_t walked = 0;
         for (auto j = static_cast<std::ptrdiff_t>(i) + step; j >= 0 && j < static_cast<std::ptrdiff_t>(ops.size()) && walked <= most; j += step, ++walked) {
           const Row op = ops[static_cast<std::size_t>(j)];
-          if (marks[op] & is_edge) {
+          if (edged.holds(op)) {
             met.push_back(op);
             if (met.size() == edges_a_side) break;
           } else if (!met.empty()) break;           // edges of one side stand next to each other
-          else if (marks[op] & (is_through | is_centre)) passed.push_back(op);
+          else if (passable.holds(op)) passed.push_back(op);
           else { met.clear(); break; }              // something that does not belong there
         }
         return !met.empty();
       };
-      std::vector<Row> before, after, edges_before, edges_after;
       if (!walk(-1, before, edges_before) || !walk(1, after, edges_after)) continue;
-      std::vector<Row> all(before.rbegin(), before.rend());
+      all.assign(before.rbegin(), before.rend());
       all.push_back(ops[i]);
       all.insert(all.end(), after.begin(), after.end());
-      const bool complete = std::all_of(required.begin(), required.end(), [&](const auto& r) { return std::any_of(all.begin(), all.end(), [&](Row op) { return r[op]; }); });
+      const bool complete = std::all_of(required.begin(), required.end(), [&](const RowBits& r) { return std::any_of(all.begin(), all.end(), [&](Row op) { return r.holds(op); }); });
       if (!complete) continue;
-      for (const Row op : all) marks[op] |= is_used;
-      chains.rows.push_back(static_cast<Row>(found->size()));
+      for (const Row op : all) used.add(op);
+      for (const Row op : edges_before) edges.add(op);
+      for (const Row op : edges_after) edges.add(op);
       found->push_back({{t.ops.start[all.front()], t.ops.end[all.back()]}, ops[i]});
-      inner.rows.insert(inner.rows.end(), all.begin(), all.end());
-      edges.rows.insert(edges.rows.end(), edges_before.begin(), edges_before.end());
-      edges.rows.insert(edges.rows.end(), edges_after.begin(), edges_after.end());
     }
-  const auto unique = [](std::vector<Row>& rows) {
-    if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  };
-  unique(inner.rows), unique(edges.rows);
-  chains.chains = found;
-  push(lua, std::move(chains)), push(lua, std::move(inner)), push(lua, std::move(edges));
+  push(lua, Rows{Kind::chains, RowSet::all(found->size()), found}), push(lua, Rows{Kind::ops, std::move(used).set(), {}}), push(lua, Rows{Kind::ops, std::move(edges).set(), {}});
   return 3;
 }
 
@@ -940,30 +925,26 @@ int trace_runs(lua_State* lua) {
   const auto least = static_cast<std::size_t>(std::max<lua_Number>(1, option(lua, "least", 3)));
   const Trace& t = c.a.trace;
   lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
-  std::vector<bool> wanted(t.ops.size());
-  for (const Row r : of->rows) wanted[r] = true;
-  std::map<std::uint32_t, std::vector<Row>> runs;  // by stream: the run that is being gathered
+  const RowBits wanted(of->rows, t.ops.size());
   auto found = std::make_shared<std::vector<Chain>>();
-  Rows chains{Kind::chains, {}, {}}, inner{Kind::ops, {}, {}}, longest{Kind::ops, {}, {}};
-  const auto finish = [&](std::vector<Row>& run) {
+  RowBits inner(t.ops.size()), longest(t.ops.size());
+  std::vector<Row> run;  // that is being gathered
+  const auto finish = [&] {
     if (run.size() >= least) {
-      chains.rows.push_back(static_cast<Row>(found->size()));
       found->push_back({{t.ops.start[run.front()], t.ops.end[run.back()]}, run.front()});
-      inner.rows.insert(inner.rows.end(), run.begin(), run.end());
-      longest.rows.push_back(*std::max_element(run.begin(), run.end(), [&](Row a, Row b) { return t.span_of(a).length() < t.span_of(b).length(); }));
+      for (const Row op : run) inner.add(op);
+      longest.add(*std::max_element(run.begin(), run.end(), [&](Row a, Row b) { return t.span_of(a).length() < t.span_of(b).length(); }));
     }
     run.clear();
   };
-  for (const DeviceSteps& d : c.a.devices)
-    for (const Row op : d.ops) {
-      std::vector<Row>& run = runs[t.ops.stream[op]];
-      if (wanted[op]) run.push_back(op);
-      else if (!is_unified(t.ops.copy[op])) finish(run);
+  for (const std::vector<Row>& ops : c.in_steps.by_stream()) {
+    for (const Row op : ops) {
+      if (wanted.holds(op)) run.push_back(op);
+      else if (!is_unified(t.ops.copy[op])) finish();
     }
-  for (auto& [stream, run] : runs) finish(run);
-  std::sort(inner.rows.begin(), inner.rows.end()), std::sort(longest.rows.begin(), longest.rows.end());
-  chains.chains = found;
-  push(lua, std::move(chains)), push(lua, std::move(inner)), push(lua, std::move(longest));
+    finish();
+  }
+  push(lua, Rows{Kind::chains, RowSet::all(found->size()), found}), push(lua, Rows{Kind::ops, std::move(inner).set(), {}}), push(lua, Rows{Kind::ops, std::move(longest).set(), {}});
   return 3;
 }
 
@@ -1100,8 +1081,8 @@ int trace_late_devices(lua_State* lua) {
     computing[d] = united(std::move(spans));
   }
   lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
-  struct Late { Ns ns = 0, exposed = 0; lua_Integer count = 0; std::vector<Row> own, waited; };
-  std::vector<Late> late(c.a.devices.size());
+  struct Late { RowBits own, waited; Ns ns = 0, exposed = 0; lua_Integer count = 0; };
+  std::vector<Late> late(c.a.devices.size(), Late{RowBits(t.ops.size()), RowBits(t.ops.size())});
   for (const auto& [name, by_device] : collectives) {
     // Ranks recorded apart may have a few more before the others' first, or after their last.
     std::vector<std::vector<Row>> same = by_device;
@@ -1121,10 +1102,10 @@ int trace_late_devices(lua_State* lua) {
         if (d == last) continue;
         const Span wait{t.ops.start[same[d][i]], t.ops.start[own]};
         waits.push_back(wait.length()), exposed.push_back(wait.length() - overlap(computing[d], wait));
-        late[last].waited.push_back(same[d][i]);
+        late[last].waited.add(same[d][i]);
       }
       late[last].ns += median(std::move(waits)), late[last].exposed += median(std::move(exposed)), ++late[last].count;
-      late[last].own.push_back(own);
+      late[last].own.add(own);
     }
   }
   std::vector<std::size_t> order(late.size());
@@ -1134,14 +1115,13 @@ int trace_late_devices(lua_State* lua) {
   lua_Integer n = 0;
   for (const std::size_t d : order) {
     if (late[d].count == 0) continue;
-    std::sort(late[d].own.begin(), late[d].own.end()), std::sort(late[d].waited.begin(), late[d].waited.end());
     lua_newtable(lua);
     push(lua, static_cast<double>(t.devices[c.a.devices[d].device].ordinal)), lua_setfield(lua, -2, "device");
     push(lua, static_cast<double>(late[d].ns)), lua_setfield(lua, -2, "late_ns");
     push(lua, static_cast<double>(late[d].exposed)), lua_setfield(lua, -2, "exposed_ns");
     lua_pushinteger(lua, late[d].count), lua_setfield(lua, -2, "count");
-    push(lua, Rows{Kind::ops, std::move(late[d].own), {}}), lua_setfield(lua, -2, "own");
-    push(lua, Rows{Kind::ops, std::move(late[d].waited), {}}), lua_setfield(lua, -2, "waited");
+    push(lua, Rows{Kind::ops, std::move(late[d].own).set(), {}}), lua_setfield(lua, -2, "own");
+    push(lua, Rows{Kind::ops, std::move(late[d].waited).set(), {}}), lua_setfield(lua, -2, "waited");
     lua_rawseti(lua, -2, ++n);
   }
   return 1;
@@ -1162,37 +1142,37 @@ int selection_beside(lua_State* lua) {
   const Rows &s = selection(lua, 1), &other = selection(lua, 2);
   if (s.kind != Kind::ops || other.kind != Kind::ops) throw Error("'beside' is asked of operations, about operations");
   lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
-  enum : std::uint8_t { own = 1, neighbour = 2 };
-  std::vector<std::uint8_t> marks(t.ops.size());
-  for (const Row r : s.rows) marks[r] |= own;
-  for (const Row r : other.rows) marks[r] = neighbour;
-  struct Run { std::vector<Row> rows; bool after = false; };  // of each stream: the row of own operations that goes on, and whether it began at a neighbour
-  std::map<std::uint32_t, Run> runs;
-  Rows out{Kind::ops, {}, {}};
-  for (const DeviceSteps& d : c.a.devices)
-    for (const Row op : d.ops) {
-      Run& run = runs[t.ops.stream[op]];
-      if (marks[op] == own) { run.rows.push_back(op); continue; }
-      if (t.ops.kind[op] == OpKind::set && marks[op] == 0) continue;  // a product's workspace is cleared right before it
-      if (run.after || marks[op] == neighbour) out.rows.insert(out.rows.end(), run.rows.begin(), run.rows.end());
-      run.rows.clear(), run.after = marks[op] == neighbour;
+  const RowBits own(s.rows, t.ops.size()), neighbours(other.rows, t.ops.size());
+  RowBits found(t.ops.size());
+  std::vector<Row> run;  // the row of own operations that goes on
+  for (const std::vector<Row>& ops : c.in_steps.by_stream()) {
+    bool after = false;  // whether it began at a neighbour
+    const auto finish = [&](bool at_neighbour) {
+      if (after || at_neighbour)
+        for (const Row op : run) found.add(op);
+      run.clear(), after = at_neighbour;
+    };
+    for (const Row op : ops) {
+      if (neighbours.holds(op)) finish(true);
+      else if (own.holds(op)) run.push_back(op);
+      else if (t.ops.kind[op] != OpKind::set) finish(false);  // a product's workspace is cleared right before it
     }
-  for (const auto& [stream, run] : runs)
-    if (run.after) out.rows.insert(out.rows.end(), run.rows.begin(), run.rows.end());
-  std::sort(out.rows.begin(), out.rows.end());
-  push(lua, std::move(out));
+    finish(false);
+  }
+  push(lua, Rows{Kind::ops, std::move(found).set(), {}});
   return 1;
 }
 
 int selection_calls(lua_State* lua) {
+  const Trace& t = context(lua).a.trace;
   const Rows& s = selection(lua, 1);
   if (s.kind != Kind::ops) throw Error("only operations are launched by calls");
-  Rows out{Kind::calls, {}, {}};
-  for (const Row op : s.rows)
-    if (const Row call = context(lua).a.trace.ops.call[op]; call != no_row) out.rows.push_back(call);
-  if (!std::is_sorted(out.rows.begin(), out.rows.end())) std::sort(out.rows.begin(), out.rows.end());
-  out.rows.erase(std::unique(out.rows.begin(), out.rows.end()), out.rows.end());
-  push(lua, std::move(out));
+  lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4 + t.calls.size() / 64));
+  RowBits calls(t.calls.size());
+  s.rows.each([&](Row op) {
+    if (const Row call = t.ops.call[op]; call != no_row) calls.add(call);
+  });
+  push(lua, Rows{Kind::calls, std::move(calls).set(), {}});
   return 1;
 }
 
@@ -1207,11 +1187,11 @@ int selection_sum(lua_State* lua) {
   const Field field = checked_field(lua, 2);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size() / 4));
   double sum = 0;
-  for (const Row r : s.rows) {
+  s.rows.each([&](Row r) {
     const std::optional<double> v = number_field(c, s, r, field);
     if (!v) throw Error(fmt::format("'{}' cannot be summed here", field_names()[static_cast<std::size_t>(field)]));
     sum += *v;
-  }
+  });
   push(lua, sum);
   return 1;
 }
@@ -1223,23 +1203,6 @@ int selection_union_ns(lua_State* lua) {
   return 1;
 }
 
-// A set of time that is asked about one span after the other, in order.
-class Cursor {
- public:
-  explicit Cursor(const Spans& set) : set_(&set) {}
-  Ns overlap(Span span) {
-    const Spans& set = *set_;
-    while (at_ < set.size() && set[at_].end <= span.start) ++at_;
-    Ns sum = 0;
-    for (std::size_t i = at_; i < set.size() && set[i].start < span.end; ++i) sum += std::min(set[i].end, span.end) - std::max(set[i].start, span.start);
-    return sum;
-  }
-
- private:
-  const Spans* set_;
-  std::size_t at_ = 0;
-};
-
 // `combined` without holding the time of the larger selection, which may be millions of spans. Nothing where that cannot be.
 std::optional<double> combined_by_stream(const Context& c, const Rows& a, const Rows& b, bool common) {
   constexpr std::size_t host = std::string::npos;
@@ -1247,12 +1210,14 @@ std::optional<double> combined_by_stream(const Context& c, const Rows& a, const 
   if (c.a.devices.size() < c.a.trace.devices.size() || (!common && many_devices)) return std::nullopt;
   const bool hold_first = a.rows.size() <= b.rows.size();
   const auto held = time_of(c, hold_first ? a : b);
-  std::map<std::pair<std::size_t, std::size_t>, Cursor> cursors;  // by slot of what is held, and of what streams
+  std::vector<std::vector<Cursor>> cursors(c.a.devices.size() + 1);  // by slot of what streams, the host last
+  for (std::size_t slot = 0; slot < cursors.size(); ++slot)
+    for (const auto& [other, set] : held)  // what the host does concerns every device
+      if (other == slot || other == host || slot + 1 == cursors.size()) cursors[slot].emplace_back(set);
   Ns streamed = 0, both = 0;
   const bool done = stream_time(c, hold_first ? b : a, [&](std::size_t slot, Span span) {
     streamed += span.length();
-    for (const auto& [other, set] : held)  // what the host does concerns every device
-      if (other == slot || other == host || slot == host) both += cursors.try_emplace({other, slot}, set).first->second.overlap(span);
+    for (Cursor& cursor : cursors[std::min(slot, cursors.size() - 1)]) both += cursor.overlap(span);
   });
   if (!done) return std::nullopt;
   if (common) return static_cast<double>(both);
@@ -1298,20 +1263,13 @@ int selection_own_ns(lua_State* lua) {
   const Trace& t = c.a.trace;
   const Rows& s = selection(lua, 1);
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size() + t.gpu_faults.size()));
-  std::map<std::size_t, std::vector<Span>> stalls;
-  for (Row r = 0; r < t.gpu_faults.size(); ++r) stalls[c.device_slot[t.gpu_faults.device[r]]].push_back({t.gpu_faults.start[r], t.gpu_faults.end[r]});
-  for (std::size_t d = 0; d < c.a.devices.size(); ++d)
-    for (const Row op : c.a.devices[d].ops)
-      if (is_unified(t.ops.copy[op])) stalls[d].push_back(t.span_of(op));
-  double sum = 0;
-  if (stalls.empty()) {
+  const std::vector<Spans>& stalls = c.in_steps.stalls();
+  if (std::all_of(stalls.begin(), stalls.end(), [](const Spans& of_device) { return of_device.empty(); })) {
     push(lua, total_time(c, s));
     return 1;
   }
-  for (const auto& [slot, set] : time_of(c, s)) {
-    const auto stall = stalls.find(slot);
-    sum += static_cast<double>(total(set) - (stall == stalls.end() ? 0 : overlap(set, united(stall->second))));
-  }
+  double sum = 0;
+  for (const auto& [slot, set] : time_of(c, s)) sum += static_cast<double>(total(set) - (slot == std::string::npos ? 0 : overlap(set, stalls[slot])));
   push(lua, sum);
   return 1;
 }
@@ -1321,13 +1279,11 @@ int selection_exposed(lua_State* lua) {
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
   const double least = luaL_checknumber(lua, 3);
   lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
-  const auto others = time_of(c, b);
-  Rows out{a.kind, {}, a.chains};
-  for (const Row r : a.rows) {
-    const Span own = span_of(c, a, r);
-    if (static_cast<double>(own.length() - overlap(set_for(others, slot_of(c, a, r)), own)) >= least * static_cast<double>(own.length())) out.rows.push_back(r);
-  }
-  push(lua, std::move(out));
+  const auto own = time_of(c, a), others = a.rows.empty() ? own : time_of(c, b, &own);
+  push(lua, Rows{a.kind, a.rows.where([&](Row r) {
+    const Span span = span_of(c, a, r);
+    return static_cast<double>(span.length() - overlap(set_for(others, slot_of(c, a, r)), span)) >= least * static_cast<double>(span.length());
+  }), a.chains});
   return 1;
 }
 
@@ -1335,19 +1291,7 @@ int merged(lua_State* lua, bool keep) {
   const Rows &a = selection(lua, 1), &b = selection(lua, 2);
   if (a.kind != b.kind || a.chains != b.chains) throw Error("these selections are of different kinds");
   lua_charge(lua, static_cast<std::int64_t>(a.rows.size() + b.rows.size()));
-  std::vector<Row> own, others;  // in order, where the selections are not
-  const auto in_order = [](const std::vector<Row>& rows, std::vector<Row>& copy) -> const std::vector<Row>& {
-    if (std::is_sorted(rows.begin(), rows.end())) return rows;
-    copy = rows;
-    std::sort(copy.begin(), copy.end());
-    return copy;
-  };
-  const std::vector<Row> &x = in_order(a.rows, own), &y = in_order(b.rows, others);
-  Rows out{a.kind, {}, a.chains};
-  out.rows.reserve(x.size() + (keep ? y.size() : 0));
-  if (keep) std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(out.rows));
-  else std::set_difference(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(out.rows));
-  push(lua, std::move(out));
+  push(lua, Rows{a.kind, keep ? a.rows.plus(b.rows) : a.rows.minus(b.rows), a.chains});
   return 1;
 }
 int selection_plus(lua_State* lua) { return merged(lua, true); }
@@ -1359,30 +1303,51 @@ int selection_group(lua_State* lua) {
   const Field field = checked_field(lua, 2);
   const auto most = static_cast<std::size_t>(std::clamp<lua_Integer>(luaL_optinteger(lua, 3, 20), 0, 1000));
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
-  struct Group { Ns ns = 0; std::vector<Row> rows; };
-  std::map<std::pair<std::uint32_t, double>, Group> by_key;
-  std::vector<Group*> by_text;  // the groups of texts, found without a search
-  for (const Row r : s.rows) {
+  struct Group { std::string key; Ns ns = 0; std::size_t count = 0; std::vector<Row> rows; };
+  std::deque<Group> groups;
+  std::map<std::string, Group*> by_name;
+  std::map<double, Group*> by_number;
+  std::pair<double, Group*> last{0, nullptr};  // rows of one number follow each other, as a rule
+  std::vector<Group*> by_text;  // by text_key
+  const auto named = [&](std::string name) {
+    Group*& g = by_name[name];
+    if (!g) g = &groups.emplace_back(Group{std::move(name), 0, 0, {}});
+    return g;
+  };
+  const auto group_of = [&](Row r) {
     const std::uint32_t key = text_key(c, s, r, field);
-    Group* g = key < by_text.size() ? by_text[key] : nullptr;
-    if (!g) {
-      g = &by_key[{key, key == no_text ? number_field(c, s, r, field).value_or(0) : 0}];
-      if (key != no_text) by_text.resize(std::max<std::size_t>(by_text.size(), key + std::size_t{1})), by_text[key] = g;
+    if (key != no_text) {
+      if (key >= by_text.size()) by_text.resize(key + std::size_t{1});
+      return by_text[key] ? by_text[key] : by_text[key] = named(key_text(c, s.kind, field, key));
     }
-    g->ns += span_of(c, s, r).length(), g->rows.push_back(r);
+    const double number = number_field(c, s, r, field).value_or(0);
+    if (last.second && last.first == number) return last.second;
+    Group*& g = by_number[number];
+    if (!g) g = named(fmt::format("{:.0f}", number));
+    last = {number, g};
+    return g;
+  };
+  s.rows.each([&](Row r) {
+    Group& g = *group_of(r);
+    g.ns += span_of(c, s, r).length(), ++g.count;
+  });
+  std::vector<Group*> order;
+  for (const auto& [name, group] : by_name) order.push_back(group);
+  std::stable_sort(order.begin(), order.end(), [](const Group* x, const Group* y) { return x->ns > y->ns; });
+  order.resize(std::min(order.size(), most));
+  if (groups.size() > 1) {
+    for (Group* g : order) g->rows.reserve(g->count);
+    s.rows.each([&](Row r) {
+      if (Group& g = *group_of(r); g.rows.capacity() > 0) g.rows.push_back(r);
+    });
   }
-  std::map<std::string, Group> groups;
-  for (auto& [key, group] : by_key) groups[key.first != no_text ? key_text(c, s.kind, field, key.first) : fmt::format("{:.0f}", key.second)] = std::move(group);
-  std::vector<std::pair<const std::string*, Group*>> order;
-  for (auto& [key, group] : groups) order.emplace_back(&key, &group);
-  std::stable_sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.second->ns > y.second->ns; });
   lua_newtable(lua);
-  for (std::size_t i = 0; i < order.size() && i < most; ++i) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
     lua_newtable(lua);
-    push(lua, *order[i].first), lua_setfield(lua, -2, "key");
-    push(lua, static_cast<double>(order[i].second->rows.size())), lua_setfield(lua, -2, "count");
-    push(lua, static_cast<double>(order[i].second->ns)), lua_setfield(lua, -2, "sum_ns");
-    push(lua, Rows{s.kind, std::move(order[i].second->rows), s.chains}), lua_setfield(lua, -2, "rows");
+    push(lua, order[i]->key), lua_setfield(lua, -2, "key");
+    push(lua, static_cast<double>(order[i]->count)), lua_setfield(lua, -2, "count");
+    push(lua, static_cast<double>(order[i]->ns)), lua_setfield(lua, -2, "sum_ns");
+    push(lua, Rows{s.kind, groups.size() == 1 ? s.rows : RowSet(std::move(order[i]->rows)), s.chains}), lua_setfield(lua, -2, "rows");
     lua_rawseti(lua, -2, static_cast<lua_Integer>(i + 1));
   }
   return 1;
@@ -1423,13 +1388,13 @@ int selection_products(lua_State* lua) {
   struct Group { NameId name; int element_bytes; Ns ns = 0; std::vector<Row> rows; };
   std::map<std::pair<NameId, int>, Group> groups;
   if (!named.empty()) {
-    const std::vector<Row> ranges = ranges_of_products(c, s.rows, named);
-    for (std::size_t i = 0; i < s.rows.size(); ++i) {
+    const std::vector<Row> ops = s.rows.list(), ranges = ranges_of_products(c, ops, named);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
       if (ranges[i] == no_row) continue;
-      const std::string& tier = c.a.kernel_class(s.rows[i]);
+      const std::string& tier = c.a.kernel_class(ops[i]);
       const int bytes = tier == "gemm_half" ? 2 : tier == "gemm_fp8" || tier == "gemm_int8" ? 1 : 4;
       Group& g = groups.try_emplace({t.ranges.name[ranges[i]], bytes}, Group{t.ranges.name[ranges[i]], bytes, 0, {}}).first->second;
-      g.ns += t.span_of(s.rows[i]).length(), g.rows.push_back(s.rows[i]);
+      g.ns += t.span_of(ops[i]).length(), g.rows.push_back(ops[i]);
     }
   }
   std::vector<Group*> order;
@@ -1446,7 +1411,7 @@ int selection_products(lua_State* lua) {
     field("m", p.m), field("n", p.n), field("k", p.k), field("count", static_cast<double>(order[i]->rows.size())), field("sum_ns", static_cast<double>(order[i]->ns));
     if (aligned) lua_pushboolean(lua, *aligned), lua_setfield(lua, -2, "aligned");
     if (aligned == false) field("odd", odd);
-    push(lua, Rows{Kind::ops, std::move(order[i]->rows), {}}), lua_setfield(lua, -2, "rows");
+    push(lua, Rows{Kind::ops, RowSet(std::move(order[i]->rows)), {}}), lua_setfield(lua, -2, "rows");
     lua_rawseti(lua, -2, static_cast<lua_Integer>(i + 1));
   }
   return 1;
@@ -1454,12 +1419,16 @@ int selection_products(lua_State* lua) {
 
 // The rows with the largest value of a field, ties by time, so that the order is total.
 std::vector<Row> largest(const Context& c, const Rows& s, std::size_t n, Field field) {
-  std::vector<std::pair<double, Row>> order;
-  for (const Row r : s.rows) order.emplace_back(-number_field(c, s, r, field).value_or(0), r);
-  n = std::min(n, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end());
+  std::vector<std::pair<double, Row>> best;  // a heap, the least of them on top
+  s.rows.each([&](Row r) {
+    const std::pair own(-number_field(c, s, r, field).value_or(0), r);
+    if (best.size() == n && (n == 0 || !(own < best.front()))) return;
+    if (best.size() == n) std::pop_heap(best.begin(), best.end()), best.pop_back();
+    best.push_back(own), std::push_heap(best.begin(), best.end());
+  });
+  std::sort_heap(best.begin(), best.end());
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < n; ++i) rows.push_back(order[i].second);
+  for (const auto& [value, row] : best) rows.push_back(row);
   return rows;
 }
 
@@ -1490,7 +1459,8 @@ int selection_median(lua_State* lua) {
   lua_charge(lua, static_cast<std::int64_t>(s.rows.size()));
   if (s.rows.empty()) { lua_pushnil(lua); return 1; }
   std::vector<Ns> values;
-  for (const Row r : s.rows) values.push_back(static_cast<Ns>(number_field(c, s, r, field).value_or(0)));
+  values.reserve(s.rows.size());
+  s.rows.each([&](Row r) { values.push_back(static_cast<Ns>(number_field(c, s, r, field).value_or(0))); });
   push(lua, static_cast<double>(median(std::move(values))));
   return 1;
 }
@@ -1586,7 +1556,7 @@ const std::vector<Entry>& entries() {
 
 int collect_selection(lua_State* lua) {
   auto* rows = static_cast<Rows*>(lua_touserdata(lua, 1));
-  context(lua).held_rows -= rows->rows.size();
+  context(lua).held_bytes -= rows->bytes();
   rows->~Rows();
   return 0;
 }
@@ -1606,7 +1576,67 @@ void make_type(lua_State* lua, const char* type, const char* prefix, lua_CFuncti
   lua_pop(lua, 1);
 }
 
+// The rows of events of the host that touch `hull`, of the processes that are analysed.
+template <class Events>
+RowSet host_rows(const Analysis& a, const Events& events, Span hull) {
+  std::vector<std::uint8_t> wanted(a.trace.threads.size());
+  for (std::size_t t = 0; t < wanted.size(); ++t)
+    wanted[t] = std::any_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) { return d.process == a.trace.threads[t].process; });
+  const auto end = static_cast<std::size_t>(std::lower_bound(events.start.begin(), events.start.end(), hull.end) - events.start.begin());
+  return RowSet::all(end).where([&](Row r) { return events.end[r] > hull.start && wanted[events.thread[r]] != 0; });
+}
+
 }  // namespace
+
+RowsInSteps::RowsInSteps(const Analysis& a) : a_(a) {
+  const Trace& t = a.trace;
+  const Span hull = a.hull();
+  std::size_t idle_rows = 0;
+  RowBits in_steps(t.ops.size()), training((static_cast<std::size_t>(a.step_count())));
+  Row step = 0;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    idle_rows += a.account.devices[d].idle.size();
+    for (std::size_t k = 0; k < a.devices[d].steps.size(); ++k, ++step)
+      if (a.devices[d].source != StepSource::none) training.add(step);
+    a.each_op_in_steps(d, [&](Row op) { in_steps.add(op); });
+  }
+  std::vector<const Spans*> windows(t.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d) windows[a.devices[d].device] = &a.account.devices[d].window;
+  ops = std::move(in_steps).set(), steps = std::move(training).set(), idle = RowSet::all(idle_rows);
+  copies = ops.where([&](Row op) { return t.ops.kind[op] == OpKind::copy; });
+  calls = host_rows(a, t.calls, hull), ranges = host_rows(a, t.ranges, hull), os_calls = host_rows(a, t.os_calls, hull);
+  gpu_faults = RowSet::all(t.gpu_faults.size()).where([&](Row r) {
+    const Spans* window = windows[t.gpu_faults.device[r]];
+    return window && overlap(*window, Span{t.gpu_faults.start[r], t.gpu_faults.end[r]}) > 0;
+  });
+}
+
+const std::vector<Spans>& RowsInSteps::stalls() const {
+  std::call_once(stalls_found_, [&] {
+    const Trace& t = a_.trace;
+    std::vector<std::vector<Span>> of_device(t.devices.size());
+    for (Row r = 0; r < t.gpu_faults.size(); ++r) of_device[t.gpu_faults.device[r]].push_back({t.gpu_faults.start[r], t.gpu_faults.end[r]});
+    for (const DeviceSteps& d : a_.devices) {
+      for (const Row op : d.ops)
+        if (is_unified(t.ops.copy[op])) of_device[d.device].push_back(t.span_of(op));
+      stalls_.push_back(united(std::move(of_device[d.device])));
+    }
+  });
+  return stalls_;
+}
+
+const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {
+  std::call_once(by_stream_found_, [&] {
+    std::vector<std::size_t> counts(a_.trace.streams.size());
+    for (const DeviceSteps& d : a_.devices)
+      for (const Row op : d.ops) ++counts[a_.trace.ops.stream[op]];
+    by_stream_.resize(counts.size());
+    for (std::size_t s = 0; s < counts.size(); ++s) by_stream_[s].reserve(counts[s]);
+    for (const DeviceSteps& d : a_.devices)
+      for (const Row op : d.ops) by_stream_[a_.trace.ops.stream[op]].push_back(op);
+  });
+  return by_stream_;
+}
 
 const std::vector<ApiEntry>& api_entries() {
   static const std::vector<ApiEntry> docs = [] {
@@ -1674,11 +1704,12 @@ Changes to_changes(lua_State* lua, int index) {
     const bool calls = change.kind == Change::Kind::unblock || change.kind == Change::Kind::drop;
     if (change.kind == Change::Kind::pause) {
       if (rows.kind == Kind::calls || rows.kind == Kind::steps) throw Error("'pause' takes ranges, idle time, calls of the operating system or what the host waits for");
-      for (const Row r : rows.rows) change.host.push_back({thread_of(c, rows, r), span_of(c, rows, r), rows.kind == Kind::idle});
+      change.host.reserve(rows.rows.size());
+      rows.rows.each([&](Row r) { change.host.push_back({thread_of(c, rows, r), span_of(c, rows, r), rows.kind == Kind::idle}); });
     } else if (rows.kind != (calls ? Kind::calls : Kind::ops)) {
       throw Error(fmt::format("'{}' takes a selection of {}", *verb, calls ? "calls" : "operations"));
     } else {
-      change.rows = rows.rows;
+      change.rows = rows.rows.list();
     }
     if (change.kind == Change::Kind::shorten) {
       std::map<std::size_t, std::vector<Span>> raw;

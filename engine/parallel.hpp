@@ -43,4 +43,10 @@ void in_parallel(std::size_t count, Work work) {
   if (failure) std::rethrow_exception(failure);
 }
 
+/// Calls work(first, end, worker) for all rows below `rows`, `chunk` of them at a time, likewise.
+template <class Work>
+void in_chunks(std::size_t rows, std::size_t chunk, Work work) {
+  in_parallel((rows + chunk - 1) / chunk, [&](std::size_t i, std::size_t worker) { work(i * chunk, std::min(rows, (i + 1) * chunk), worker); });
+}
+
 }  // namespace gh

@@ -35,23 +35,28 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
 // What a step works on, from ranges such as "step 7 tokens=8192" or "micro batch, 16 samples".
 std::pair<double, std::string> items_in_step(const Analysis& a) {
   static const RE2 before(R"((?i)\b(tokens|samples)\s*[=:]\s*(\d{1,12})\b)"), after(R"((?i)\b(\d{1,12})\s*(tokens|samples)\b)");
-  std::map<NameId, std::pair<double, std::string>> names;
+  std::map<NameId, std::pair<double, std::string>> names;   // that tell
+  enum : std::uint8_t { not_asked, silent, telling };
+  std::vector<std::uint8_t> asked(a.trace.names.size());
   std::map<std::string, double> sums;
   std::map<std::uint16_t, Ns> counted_until;  // by thread
   const Ranges& ranges = a.trace.ranges;
   const std::vector<Step>& steps = a.devices.front().steps;
   for (Row r = 0; r < ranges.size(); ++r) {
     if (ranges.start[r] < steps.front().host_start || ranges.start[r] >= steps.back().host_start) continue;
-    const auto [it, fresh] = names.try_emplace(ranges.name[r]);
-    if (fresh) {
-      auto& [count, item] = it->second;
-      if (!RE2::PartialMatch(a.trace.names[ranges.name[r]], before, &item, &count)) RE2::PartialMatch(a.trace.names[ranges.name[r]], after, &count, &item);
+    const NameId name = ranges.name[r];
+    if (asked[name] == not_asked) {
+      auto& [count, item] = names[name];
+      if (!RE2::PartialMatch(a.trace.names[name], before, &item, &count)) RE2::PartialMatch(a.trace.names[name], after, &count, &item);
+      asked[name] = count == 0 ? silent : telling;
+      if (count == 0) names.erase(name);
     }
-    if (it->second.first == 0) continue;
+    if (asked[name] == silent) continue;
     // Of ranges inside each other the outermost says it all.
     Ns& until = counted_until[ranges.thread[r]];
     if (ranges.start[r] < until) continue;
-    until = ranges.end[r], sums[it->second.second] += it->second.first;
+    const auto& [count, item] = names.at(name);
+    until = ranges.end[r], sums[item] += count;
   }
   if (sums.empty()) return {0, ""};
   const auto& [item, sum] = *sums.begin();

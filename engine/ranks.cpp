@@ -19,6 +19,15 @@ namespace {
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
+// Of a column that is empty where no row has what it tells.
+template <class T>
+void append_if_any(std::vector<T>& to, std::size_t to_rows, const std::vector<T>& from, std::size_t from_rows, std::type_identity_t<T> none) {
+  if (to.empty() && from.empty()) return;
+  to.resize(to_rows, none);
+  append(to, from);
+  to.resize(to_rows + from_rows, none);
+}
+
 void append_shifted(std::vector<Ns>& to, const std::vector<Ns>& from, Ns shift) {
   for (const Ns t : from) to.push_back(t + shift);
 }
@@ -73,16 +82,12 @@ void add(Trace& to, const Trace& from, Ns shift) {
   const auto behind = [](std::size_t n) { return [n](auto v) { return v + n; }; };
   const auto times = [&](auto& a, const auto& b) { append_shifted(a.start, b.start, shift), append_shifted(a.end, b.end, shift); };
 
-  if (!from.ops.occupancy.empty()) {
-    to.ops.occupancy.resize(to.ops.size(), no_occupancy);
-    append(to.ops.occupancy, from.ops.occupancy);
-  } else if (!to.ops.occupancy.empty()) {
-    to.ops.occupancy.resize(to.ops.size() + from.ops.size(), no_occupancy);
-  }
+  append_if_any(to.ops.occupancy, to.ops.size(), from.ops.occupancy, from.ops.size(), no_occupancy);
+  append_if_any(to.ops.address, to.ops.size(), from.ops.address, from.ops.size(), 0);
   times(to.ops, from.ops);
   append(to.ops.bytes, from.ops.bytes), append_mapped(to.ops.stream, from.ops.stream, behind(streams)), append_mapped(to.ops.name, from.ops.name, name), append(to.ops.correlation, from.ops.correlation);
   append(to.ops.blocks, from.ops.blocks), append(to.ops.threads, from.ops.threads), append(to.ops.kind, from.ops.kind), append(to.ops.copy, from.ops.copy), append(to.ops.source, from.ops.source);
-  append(to.ops.target, from.ops.target), append(to.ops.cause, from.ops.cause), append(to.ops.address, from.ops.address), append(to.ops.in_graph, from.ops.in_graph);
+  append(to.ops.target, from.ops.target), append(to.ops.cause, from.ops.cause), append(to.ops.in_graph, from.ops.in_graph);
   times(to.calls, from.calls);
   append_mapped(to.calls.name, from.calls.name, name), append(to.calls.correlation, from.calls.correlation), append_mapped(to.calls.thread, from.calls.thread, behind(threads));
   times(to.ranges, from.ranges);

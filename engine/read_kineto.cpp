@@ -242,7 +242,7 @@ class Reader {
     o.blocks.push_back(kernel ? product_of(e[Argument::grid]) : 0);
     o.threads.push_back(kernel ? static_cast<std::uint16_t>(std::min<std::uint32_t>(product_of(e[Argument::block]), 65535)) : 0);
     o.kind.push_back(kernel ? OpKind::kernel : c == Category::copy ? OpKind::copy : OpKind::set), o.copy.push_back(copied), o.source.push_back(from), o.target.push_back(to);
-    o.cause.push_back(MigrationCause::none), o.address.push_back(0), o.in_graph.push_back(0);
+    o.cause.push_back(MigrationCause::none), o.in_graph.push_back(0);
     if (kernel) put_occupancy(e);
     else if (!o.occupancy.empty()) o.occupancy.push_back(no_occupancy);
     return true;

@@ -204,10 +204,7 @@ class NameNumbering {
  private:
   static constexpr std::int64_t dense_limit = 1 << 22;
   static constexpr std::uint32_t unseen = no_row;
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
+  struct Slot { std::size_t hash = 0; std::uint32_t number = unseen; };
   std::uint32_t add(const FileNameView& name) {
     keys_.push_back({name.id, std::string(name.text)});
     return static_cast<std::uint32_t>(keys_.size() - 1);
@@ -217,15 +214,28 @@ class NameNumbering {
       const auto [it, added] = sparse_.try_emplace(name.id, unseen);
       return added ? it->second = add(name) : it->second;
     }
-    if (const auto it = texts_.find(name.text); it != texts_.end()) return it->second;
-    const std::uint32_t number = add(name);
-    texts_.emplace(keys_.back().text, number);
-    return number;
+    if (2 * texts_ >= slots_.size()) grow();
+    const std::size_t hash = std::hash<std::string_view>()(name.text);
+    Slot& slot = slot_of(hash, name.text);
+    if (slot.number == unseen) slot = {hash, add(name)}, ++texts_;
+    return slot.number;
+  }
+  // Where a text is, or would be. Not a std::unordered_map, whose nodes lie all over memory: there may be as many texts as rows.
+  Slot& slot_of(std::size_t hash, std::string_view text) {
+    for (std::size_t i = hash;; ++i)
+      if (Slot& slot = slots_[i & (slots_.size() - 1)]; slot.number == unseen || (slot.hash == hash && keys_[slot.number].text == text)) return slot;
+  }
+  void grow() {
+    std::vector<Slot> old(std::max<std::size_t>(64, 2 * slots_.size()));
+    old.swap(slots_);
+    for (const Slot& slot : old)
+      if (slot.number != unseen) slot_of(slot.hash, keys_[slot.number].text) = slot;
   }
   std::vector<FileName> keys_;
   std::vector<std::uint32_t> dense_;
   std::map<std::int64_t, std::uint32_t> sparse_;
-  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> texts_;
+  std::vector<Slot> slots_;  // a power of two of them
+  std::size_t texts_ = 0;    // in them
 };
 
 // The numbers that one thread has given to what it saw of one table.
@@ -291,7 +301,7 @@ void read_ops(const TablePart& from, Part& part) {
   const bool is_kernel = from.kind == "kernel", is_copy = from.kind == "copy";
   const OpKind op_kind = is_kernel ? OpKind::kernel : is_copy ? OpKind::copy : from.kind == "set" ? OpKind::set : OpKind::graph;
   Ops& ops = part.ops;
-  reserve(rows.expected_rows(from.db), ops.start, ops.end, ops.bytes, ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph);
+  reserve(rows.expected_rows(from.db), ops.start, ops.end, ops.bytes, ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.in_graph);
   while (rows.next()) {
     const Ns s = rows.integer(start), e = rows.integer(end);
     const StreamKey key{rows.integer(process) & process_mask, rows.integer(device), rows.integer(stream)};
@@ -318,14 +328,22 @@ void read_ops(const TablePart& from, Part& part) {
     }
     const bool in_graph = op_kind != OpKind::graph && !rows.is_null(graph_node) && rows.integer(graph_node) != 0;
     if (!rows.sound(s, e)) continue;
-    ops.start.push_back(s), ops.end.push_back(e), ops.bytes.push_back(size), ops.correlation.push_back(is_unified(copied) ? 0 : corr);
+    ops.start.push_back(s), ops.end.push_back(e), ops.correlation.push_back(is_unified(copied) ? 0 : corr);
     // Migrations belong to no stream and to no call: a stream of their own keeps them out of any other's order.
     ops.stream.push_back(part.numbers->streams(is_unified(copied) ? StreamKey{key.process, key.device, -1} : key));
     ops.name.push_back(part.numbers->names(file_name));
-    ops.blocks.push_back(blocks), ops.threads.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(threads, 65535)));
-    ops.kind.push_back(op_kind), ops.copy.push_back(copied), ops.source.push_back(source_kind), ops.target.push_back(target_kind), ops.cause.push_back(why), ops.address.push_back(where);
     ops.in_graph.push_back(in_graph);
+    if (is_kernel) {
+      ops.blocks.push_back(blocks), ops.threads.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(threads, 65535)));
+    } else {
+      ops.bytes.push_back(size), ops.copy.push_back(copied), ops.source.push_back(source_kind), ops.target.push_back(target_kind), ops.cause.push_back(why);
+      if (where != 0 || !ops.address.empty()) ops.address.resize(ops.size() - 1), ops.address.push_back(where);
+    }
   }
+  // What no row of this table has.
+  const std::size_t n = ops.size();
+  ops.kind.resize(n, op_kind), ops.blocks.resize(n), ops.threads.resize(n);
+  ops.bytes.resize(n), ops.copy.resize(n, CopyKind::none), ops.source.resize(n, MemoryKind::unknown), ops.target.resize(n, MemoryKind::unknown), ops.cause.resize(n, MigrationCause::none);
 }
 
 // What NCCL says of its message in the JSON text of a range: {"Message size [bytes]": 1048576, ...}; 0 where it does not.
@@ -849,6 +867,9 @@ void merge(std::deque<Task>& tasks, Translator& translator, Trace& trace) {
   host(trace.frames, [](Part& p) -> auto& { return p.frames; }), host(trace.os_calls, [](Part& p) -> auto& { return p.os_calls; });
   plain(trace.calls.correlation, [](Part& p) -> auto& { return p.calls.correlation; }), plain(trace.ranges.bytes, [](Part& p) -> auto& { return p.ranges.bytes; });
 
+  if (std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return std::any_of(task.parts.begin(), task.parts.end(), [](const Part& p) { return !p.ops.address.empty(); }); }))
+    for (Task& task : tasks)
+      for (Part& part : task.parts) part.ops.address.resize(part.ops.size());
   Ops& o = trace.ops;
   plain(o.start, [](Part& p) -> auto& { return p.ops.start; }), plain(o.end, [](Part& p) -> auto& { return p.ops.end; }), plain(o.bytes, [](Part& p) -> auto& { return p.ops.bytes; });
   numbered(o.stream, [](Part& p) -> auto& { return p.ops.stream; }, &Translated::streams), numbered(o.name, [](Part& p) -> auto& { return p.ops.name; }, &Translated::names);

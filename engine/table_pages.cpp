@@ -7,6 +7,7 @@
 #include <bit>
 #include <cctype>
 #include <cstring>
+#include <limits>
 
 namespace gh {
 namespace {
@@ -16,9 +17,6 @@ constexpr unsigned char interior_table = 5, leaf_table = 13;
 constexpr std::size_t margin = 32;  // behind the last page: numbers of nine bytes may be looked at before it is known where they end
 constexpr int deepest = 20;         // SQLite's own limit
 constexpr std::size_t pages_held_bytes = 256 << 10;
-
-std::uint32_t big16(const unsigned char* p) { return static_cast<std::uint32_t>(p[0]) << 8 | p[1]; }
-std::uint32_t big32(const unsigned char* p) { return big16(p) << 16 | big16(p + 2); }
 
 void expect(bool condition) {
   if (!condition) throw UnexpectedPage();
@@ -42,6 +40,16 @@ inline std::uint64_t bytes_of(std::uint64_t type) {
   if (type < fixed.size()) return fixed[type];
   expect(type >= 12);  // the others are reserved
   return (type - 12) / 2;
+}
+
+// Looks at up to seven bytes behind them.
+std::uint64_t hash(std::span<const unsigned char> bytes) {
+  std::uint64_t h = 0;
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    const std::size_t beyond = 8 - std::min<std::size_t>(8, bytes.size() - i);
+    h = (h ^ big64(bytes.data() + i) >> 8 * beyond) * 0x9E3779B97F4A7C15;
+  }
+  return h >> 32;
 }
 
 std::string lower(std::string_view text) {
@@ -154,7 +162,8 @@ PageRows::PageRows(const PageFile& file, const TableLayout& layout, std::span<co
     columns_ = std::max(columns_, static_cast<std::size_t>(w + 1));
     expect(w < 0 || !layout.columns[static_cast<std::size_t>(w)].is_real);
   }
-  values_.resize(columns_);
+  stored_.resize(columns_);
+  for (Shape& shape : shapes_) shape.values.resize(wanted.size());
   if (!leaves.empty()) begin_page();
 }
 
@@ -192,7 +201,7 @@ bool PageRows::step() {
 
 void PageRows::decode(const unsigned char* page, const unsigned char* cell) {
   const std::size_t usable = file_.usable_bytes();
-  std::uint64_t bytes = 0, id = 0, header_bytes = 0, type = 0;
+  std::uint64_t bytes = 0, id = 0, header_bytes = 0;
   row_ = number(number(cell, bytes), id);
   id_ = static_cast<std::int64_t>(id);
   // How much of a row lies on its page, by the file format's formulas.
@@ -204,24 +213,37 @@ void PageRows::decode(const unsigned char* page, const unsigned char* cell) {
     if (local > most) local = least;
   }
   expect(row_ + local + (bytes > most ? 4 : 0) <= page + usable);
-  const unsigned char* next = number(row_, header_bytes);
+  const unsigned char* const next = number(row_, header_bytes);
   expect(header_bytes <= local && next <= row_ + header_bytes);
-  const unsigned char* const header_end = row_ + header_bytes;
-  std::uint64_t at = header_bytes;
+  const std::span header(row_, header_bytes);
+  Shape& shape = shapes_[hash(header) % shapes_.size()];
+  if (!std::equal(header.begin(), header.end(), shape.header.begin(), shape.header.end())) read_header(header, shape);
+  shape_ = &shape;
+  expect(shape.end <= bytes);
+  if (shape.end > local) gather_overflow(row_, local, bytes);
+}
+
+void PageRows::read_header(std::span<const unsigned char> header, Shape& shape) {
+  std::uint64_t type = 0, at = header.size();
+  const unsigned char* next = number(header.data(), type);
+  const unsigned char* const end = header.data() + header.size();
+  shape.header.clear();
   for (std::size_t i = 0; i < columns_; ++i) {
-    if (next >= header_end) {
+    if (next >= end) {
       expect(!layout_.columns[i].has_default);
-      values_[i].type = null;
+      stored_[i].type = null;
       continue;
     }
     next = number(next, type);
-    values_[i] = {type, at};
+    stored_[i] = {type, at};
     at += bytes_of(type);
-    expect(at <= bytes);
-    if (type == null && layout_.columns[i].is_row_id) values_[i].type = row_id;
+    expect(at <= std::numeric_limits<std::uint32_t>::max());  // no row is longer
+    if (type == null && layout_.columns[i].is_row_id) stored_[i].type = row_id;
   }
-  expect(next <= header_end);
-  if (at > local) gather_overflow(row_, local, bytes);
+  expect(next <= end);
+  shape.header.assign(header.begin(), header.end()), shape.end = at;
+  for (std::size_t i = 0; i < wanted_.size(); ++i)
+    if (wanted_[i] >= 0) shape.values[i] = stored_[static_cast<std::size_t>(wanted_[i])];
 }
 
 void PageRows::gather_overflow(const unsigned char* local, std::size_t local_bytes, std::size_t bytes) {
@@ -240,28 +262,10 @@ void PageRows::gather_overflow(const unsigned char* local, std::size_t local_byt
   row_ = whole_.data();
 }
 
-std::int64_t PageRows::integer(int column) const {
-  const std::uint64_t type = type_of(column);
-  if (type == row_id) return id_;
-  if (type == null || type > 9 || type == real_number) return 0;
-  const unsigned char* p = row_ + at(column);
-  const auto top = [](unsigned char c) { return static_cast<std::int64_t>(static_cast<signed char>(c)); };
-  switch (type) {
-    case 1: return top(p[0]);
-    case 2: return top(p[0]) * 0x100 + p[1];
-    case 3: return top(p[0]) * 0x10000 + big16(p + 1);
-    case 4: return static_cast<std::int32_t>(big32(p));
-    case 5: return static_cast<std::int64_t>(static_cast<std::int16_t>(big16(p))) * 0x100000000 + big32(p + 2);
-    case 6: return static_cast<std::int64_t>(std::uint64_t{big32(p)} << 32 | big32(p + 4));
-    case 9: return 1;
-    default: return 0;
-  }
-}
-
 double PageRows::real(int column) const {
   if (type_of(column) != real_number) return static_cast<double>(integer(column));
   const unsigned char* p = row_ + at(column);
-  return std::bit_cast<double>(std::uint64_t{big32(p)} << 32 | big32(p + 4));
+  return std::bit_cast<double>(big64(p));
 }
 
 std::string_view PageRows::text(int column) const {

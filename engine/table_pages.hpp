@@ -17,6 +17,11 @@
 
 namespace gh {
 
+/// Numbers of the file format, the most significant byte first.
+inline std::uint32_t big16(const unsigned char* p) { return static_cast<std::uint32_t>(p[0]) << 8 | p[1]; }
+inline std::uint32_t big32(const unsigned char* p) { return big16(p) << 16 | big16(p + 2); }
+inline std::uint64_t big64(const unsigned char* p) { return std::uint64_t{big32(p)} << 32 | big32(p + 4); }
+
 /// Not an Error: nobody gets to see it.
 struct UnexpectedPage {};
 
@@ -67,26 +72,39 @@ class PageRows {
   /// the rows.
   PageRows(const PageFile& file, const TableLayout& layout, std::span<const std::uint32_t> leaves, const std::vector<int>& wanted);
 
-  /// About how many rows there are: as many on every page as on the first of them.
-  std::size_t expected_rows() const { return cells_ * leaves_.size(); }
+  /// How many rows there are at most, as a rule: an eighth more on every page than on the first of them.
+  std::size_t expected_rows() const { return (cells_ + cells_ / 8) * leaves_.size(); }
   bool step();
 
   bool is_null(int column) const { return type_of(column) == null; }
   bool is_integer(int column) const { const std::uint64_t t = type_of(column); return (t >= 1 && t <= 9 && t != real_number) || t == row_id; }
   bool is_text(int column) const { return type_of(column) >= first_blob && type_of(column) != row_id; }
-  std::int64_t integer(int column) const;
+  std::int64_t integer(int column) const {
+    const Value& value = shape_->values[static_cast<std::size_t>(column)];
+    if (value.type >= 1 && value.type <= 6) return static_cast<std::int64_t>(big64(row_ + value.at)) >> (64 - 8 * integer_bytes[value.type]);  // what lies behind is shifted out
+    return value.type == row_id ? id_ : value.type == 9 ? 1 : 0;
+  }
   double real(int column) const;
   std::string_view text(int column) const;
 
  private:
   // Serial types of the file format, and one of ours.
   static constexpr std::uint64_t null = 0, real_number = 7, first_blob = 12, row_id = ~std::uint64_t{0};
+  static constexpr std::array<std::uint8_t, 7> integer_bytes{0, 1, 2, 3, 4, 6, 8};  // by type
   struct Value { std::uint64_t type = null; std::size_t at = 0; };
 
-  std::uint64_t type_of(int column) const { return wanted_[static_cast<std::size_t>(column)] < 0 ? null : values_[static_cast<std::size_t>(wanted_[static_cast<std::size_t>(column)])].type; }
-  std::size_t at(int column) const { return values_[static_cast<std::size_t>(wanted_[static_cast<std::size_t>(column)])].at; }
+  // What a row's header tells. Most rows of a table have one of a few headers: shapes are kept by a hash of theirs.
+  struct Shape {
+    std::vector<unsigned char> header;
+    std::vector<Value> values;          // by what is wanted
+    std::size_t end = 0;                // of the last column that is
+  };
+
+  std::uint64_t type_of(int column) const { return shape_->values[static_cast<std::size_t>(column)].type; }
+  std::size_t at(int column) const { return shape_->values[static_cast<std::size_t>(column)].at; }
   void begin_page();
   void decode(const unsigned char* page, const unsigned char* cell);
+  void read_header(std::span<const unsigned char> header, Shape& shape);
   void gather_overflow(const unsigned char* local, std::size_t local_bytes, std::size_t bytes);
 
   const PageFile& file_;
@@ -98,7 +116,9 @@ class PageRows {
   std::size_t first_ = 0, held_ = 0;
   std::vector<unsigned char> whole_;    // a row that goes beyond its page
   const unsigned char* row_ = nullptr;  // the payload: on its page, or in whole_
-  std::vector<Value> values_;
+  std::array<Shape, 16> shapes_;
+  const Shape* shape_ = nullptr;        // of the row
+  std::vector<Value> stored_;           // by column of the table, while a header is read
   std::int64_t id_ = 0;
   std::size_t page_ = 0, cell_ = 0, cells_ = 0;  // page_ is a position in leaves_
 };

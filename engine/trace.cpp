@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <atomic>
+#include <memory>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "parallel.hpp"
 #include "profile.hpp"
+#include "sort_rows.hpp"
 #include "text.hpp"
 
 namespace gh {
@@ -19,84 +23,88 @@ namespace {
 template <std::size_t N, class E>
 const char* pick(const std::array<const char*, N>& table, E value) { return table[static_cast<std::size_t>(value)]; }
 
-template <class T>
-void reorder(std::vector<T>& column, const std::vector<Row>& order) {
-  if (column.empty()) return;
-  std::vector<T> sorted;
-  sorted.reserve(column.size());
-  for (const Row row : order) sorted.push_back(column[row]);
-  column.swap(sorted);
-}
-
-// Sorts the columns of one kind of event together, stably. `before(a, b)` compares rows. Reports are tables that are in order by themselves, one after the
-// other: what is in order already is found, and merged.
+// Sorts the columns of one kind of event together, stably. `before(a, b)` compares rows.
 template <class Before, class... Columns>
-void sort_rows(std::size_t rows, Before before, Columns&... columns) {
-  std::vector<std::size_t> runs{0};  // where each begins, and the end
-  for (Row i = 1; i < rows; ++i)
-    if (before(i, i - 1)) runs.push_back(i);
-  if (runs.size() == 1) return;
-  runs.push_back(rows);
-  std::vector<Row> order(rows), merged(rows);
-  std::iota(order.begin(), order.end(), 0);
-  while (runs.size() > 2) {
-    std::vector<std::size_t> longer{0};
-    for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
-      const std::size_t end = runs[std::min(i + 2, runs.size() - 1)];
-      const auto at = [&](std::size_t n) { return order.begin() + static_cast<std::ptrdiff_t>(n); };
-      std::merge(at(runs[i]), at(runs[i + 1]), at(runs[i + 1]), at(end), merged.begin() + static_cast<std::ptrdiff_t>(runs[i]), before);
-      longer.push_back(end);
-    }
-    order.swap(merged), runs.swap(longer);
-  }
-  std::vector<Row>().swap(merged);
-  const std::array<std::function<void()>, sizeof...(Columns)> reordered{[&] { reorder(columns, order); }...};
-  in_parallel(reordered.size(), [&](std::size_t i, std::size_t) { reordered[i](); });
-}
+void sort_rows(std::size_t rows, Before before, Columns&... columns) { reorder(sorted_rows(rows, before), rows, columns...); }
 
-// Finds calls by process and correlation. Correlations are dense within a process, as a rule: then an array serves.
+// Finds calls by process and correlation: of calls with the same one the outermost, which is the first. Correlations are dense within a process, as a rule: then an
+// array serves, and otherwise bisection.
 class CallIndex {
  public:
-  explicit CallIndex(const Trace& trace) : by_process_(trace.processes.size()) {
+  explicit CallIndex(const Trace& trace) : trace_(trace), by_process_(trace.processes.size()) {
     const Calls& calls = trace.calls;
-    const auto process_of = [&](Row row) { return trace.threads[calls.thread[row]].process; };
-    std::vector<std::size_t> counts(by_process_.size());
-    for (Row row = 0; row < calls.size(); ++row) {
-      if (calls.correlation[row] == 0) continue;
-      Part& part = by_process_[process_of(row)];
-      ++counts[process_of(row)];
-      part.least = std::min(part.least, calls.correlation[row]);
-      part.most = std::max(part.most, calls.correlation[row]);
-    }
+    std::vector<std::vector<Width>> by_worker(thread_count(), std::vector<Width>(by_process_.size()));
+    in_chunks(calls.size(), rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t worker) {
+      for (std::size_t row = first; row < end; ++row) {
+        if (calls.correlation[row] == 0) continue;
+        by_worker[worker][process_of(static_cast<Row>(row))].add({1, calls.correlation[row], calls.correlation[row]});
+      }
+    });
+    bool sparse = false;
     for (std::size_t p = 0; p < by_process_.size(); ++p) {
-      const std::size_t width = counts[p] ? by_process_[p].most - by_process_[p].least + std::size_t{1} : 0;
-      if (width > 0 && width <= 8 * counts[p] + 1024) by_process_[p].dense.assign(width, no_row);
+      Part& part = by_process_[p];
+      for (const std::vector<Width>& seen : by_worker) part.add(seen[p]);
+      if (part.calls == 0) continue;
+      const std::size_t width = part.most - part.least + std::size_t{1};
+      if (width > 2 * part.calls + 1024) { sparse = true; continue; }
+      part.dense = std::make_unique_for_overwrite<Row[]>(width);
+      in_chunks(width, rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) { std::fill(part.dense.get() + first, part.dense.get() + end, no_row); });
     }
-    for (Row row = 0; row < calls.size(); ++row) {  // in order of start: of calls with the same correlation the outermost stays
-      if (calls.correlation[row] == 0) continue;
-      Part& part = by_process_[process_of(row)];
-      if (part.dense.empty()) part.sparse.emplace(calls.correlation[row], row);
-      else if (Row& slot = part.dense[calls.correlation[row] - part.least]; slot == no_row) slot = row;
-    }
+    in_chunks(calls.size(), rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) {
+      for (std::size_t row = first; row < end; ++row) {
+        const Part& part = by_process_[process_of(static_cast<Row>(row))];
+        if (calls.correlation[row] == 0 || !part.dense) continue;
+        const std::atomic_ref slot(part.dense[calls.correlation[row] - part.least]);
+        for (Row known = no_row; row < known && !slot.compare_exchange_weak(known, static_cast<Row>(row), std::memory_order_relaxed);) {}
+      }
+    });
+    if (sparse) by_correlation_ = sorted_rows(calls.size(), [&](Row a, Row b) { return key_of(a) < key_of(b); });
   }
 
-  Row find(std::uint16_t process, std::uint32_t correlation) const {
+  // `near` is where the one before was found, and tells then where this one was: what is launched one after the other runs so, as a rule.
+  Row find(std::uint16_t process, std::uint32_t correlation, std::size_t& near) const {
     if (correlation == 0) return no_row;
     const Part& part = by_process_[process];
     if (correlation < part.least || correlation > part.most) return no_row;
-    if (!part.dense.empty()) return part.dense[correlation - part.least];
-    const auto it = part.sparse.find(correlation);
-    return it == part.sparse.end() ? no_row : it->second;
+    if (part.dense) return part.dense[correlation - part.least];
+    constexpr std::size_t nearby = 256;
+    const std::pair key(process, correlation);
+    std::size_t first = 0, end = trace_.calls.size();
+    if (near + nearby < end && key_of(at(near)) < key && key <= key_of(at(near + nearby))) first = near, end = near + nearby + 1;
+    near = *std::ranges::lower_bound(std::views::iota(first, end), key, {}, [&](std::size_t i) { return key_of(at(i)); });
+    return near < trace_.calls.size() && key_of(at(near)) == key ? at(near) : no_row;
   }
 
  private:
-  struct Part {
+  struct Width {  // of calls with a correlation
+    std::size_t calls = 0;
     std::uint32_t least = std::numeric_limits<std::uint32_t>::max(), most = 0;
-    std::vector<Row> dense;
-    std::unordered_map<std::uint32_t, Row> sparse;
+    void add(const Width& more) { calls += more.calls, least = std::min(least, more.least), most = std::max(most, more.most); }
   };
+  struct Part : Width {
+    std::unique_ptr<Row[]> dense;
+  };
+  std::uint16_t process_of(Row call) const { return trace_.threads[trace_.calls.thread[call]].process; }
+  std::pair<std::uint16_t, std::uint32_t> key_of(Row call) const { return {process_of(call), trace_.calls.correlation[call]}; }
+
+  Row at(std::size_t i) const { return by_correlation_ ? by_correlation_[i] : static_cast<Row>(i); }
+
+  const Trace& trace_;
   std::vector<Part> by_process_;
+  RowOrder by_correlation_;  // of all calls, where a process has no array
 };
+
+// The greatest end of rows, `of` a row.
+template <class Of>
+Ns latest(std::size_t rows, Of of) {
+  std::vector<Ns> by_worker(thread_count(), std::numeric_limits<Ns>::min());
+  in_chunks(rows, rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t worker) {
+    Ns most = by_worker[worker];
+    for (std::size_t row = first; row < end; ++row) most = std::max(most, of(row));
+    by_worker[worker] = most;
+  });
+  return *std::max_element(by_worker.begin(), by_worker.end());
+}
 
 // Reading numbers names, threads and streams as they come, in whatever order that is. What happened at the same time is put in order
 // by what it is, so that the order of rows in the file means nothing.
@@ -145,6 +153,12 @@ struct Plain {
 };
 template <class Value>
 Plain(const std::vector<Value>&) -> Plain<Value>;
+
+// Of operations likewise.
+struct Addresses {
+  const Ops& ops;
+  std::int64_t operator[](Row row) const { return ops.address_of(row); }
+};
 
 }  // namespace
 
@@ -211,26 +225,26 @@ void Trace::seal() {
   sort_rows(cpu_faults.size(), earlier_point(cpu_faults, Plain{cpu_faults.address}, Ranked{cpu_faults.function, name}), cpu_faults.start, cpu_faults.address, cpu_faults.function);
   sort_rows(memory_use.size(), earlier_point(memory_use, Ranked{memory_use.device, device}, Plain{memory_use.kind}, Plain{memory_use.bytes}), memory_use.start, memory_use.bytes, memory_use.device, memory_use.kind);
   sort_rows(samples.size(), earlier_point(samples, Ranked{samples.device, device}, Ranked{samples.metric, name}, Plain{samples.value}), samples.start, samples.period, samples.metric, samples.value, samples.device);
-  sort_rows(ops.size(), earlier(ops, Ranked{ops.stream, stream}, Plain{ops.correlation}, Plain{ops.kind}, Plain{ops.copy}, Ranked{ops.name, name}, Plain{ops.address}, Plain{ops.bytes}, Plain{ops.cause}), ops.start, ops.end, ops.bytes,
+  sort_rows(ops.size(), earlier(ops, Ranked{ops.stream, stream}, Plain{ops.correlation}, Plain{ops.kind}, Plain{ops.copy}, Ranked{ops.name, name}, Addresses{ops}, Plain{ops.bytes}, Plain{ops.cause}), ops.start, ops.end, ops.bytes,
             ops.stream, ops.name, ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target, ops.cause, ops.address, ops.in_graph, ops.occupancy);
 
   const CallIndex index(*this);
-  ops.call.resize(ops.size());
-  for (Row row = 0; row < ops.size(); ++row) ops.call[row] = index.find(process_of(row), ops.correlation[row]);
-  syncs.call.resize(syncs.size());
-  for (Row row = 0; row < syncs.size(); ++row) syncs.call[row] = index.find(streams[syncs.stream[row]].process, syncs.correlation[row]);
+  const auto join = [&](auto& events) {
+    events.call.resize(events.size());
+    in_chunks(events.size(), rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) {
+      std::size_t near = 0;
+      for (std::size_t row = first; row < end; ++row) events.call[row] = index.find(streams[events.stream[row]].process, events.correlation[row], near);
+    });
+  };
+  join(ops), join(syncs);
 
   capture_start = std::numeric_limits<Ns>::max(), capture_end = std::numeric_limits<Ns>::min();
   const auto extend = [this](const auto& events) {
     if (events.size() == 0) return;
     capture_start = std::min(capture_start, events.start.front());
-    capture_end = std::max(capture_end, *std::max_element(events.end.begin(), events.end.end()));
+    capture_end = std::max(capture_end, latest(events.size(), [&](std::size_t row) { return events.end[row] == open_end ? events.start[row] : events.end[row]; }));
   };
-  extend(ops), extend(calls), extend(os_calls);
-  for (Row row = 0; row < ranges.size(); ++row) {
-    capture_start = std::min(capture_start, ranges.start[row]);
-    capture_end = std::max(capture_end, ranges.end[row] == open_end ? ranges.start[row] : ranges.end[row]);
-  }
+  extend(ops), extend(calls), extend(os_calls), extend(ranges);
   for (Ns& end : ranges.end)
     if (end == open_end) end = capture_end;
   if (capture_start > capture_end) capture_start = capture_end = 0;

@@ -65,10 +65,11 @@ struct Ops {
   std::vector<CopyKind> copy;
   std::vector<MemoryKind> source, target;
   std::vector<MigrationCause> cause;
-  std::vector<std::int64_t> address;      ///< migrations: virtual address of what moved; otherwise 0
+  std::vector<std::int64_t> address;      ///< migrations: virtual address of what moved; otherwise 0; empty where nothing migrates: ask `address_of`
   std::vector<std::uint8_t> in_graph;     ///< 1 where a CUDA graph's node was traced by itself
   std::vector<std::uint8_t> occupancy;    ///< kernels: achieved occupancy as the profiler estimates it, in percent, or no_occupancy; empty where it never does
   std::size_t size() const { return start.size(); }
+  std::int64_t address_of(Row op) const { return address.empty() ? 0 : address[op]; }
 };
 
 /// CUDA runtime and driver calls of the host.

@@ -93,7 +93,7 @@ std::string dump(const gh::Trace& t) {
   const auto& o = t.ops;
   for (Row r = 0; r < o.size(); ++r)
     line("op", o.start[r], o.end[r], o.bytes[r], stream(o.stream[r]), t.names[o.name[r]], o.correlation[r], o.call[r], o.blocks[r], o.threads[r], gh::name_of(o.kind[r]), gh::name_of(o.copy[r]),
-         gh::name_of(o.source[r]), gh::name_of(o.target[r]), gh::name_of(o.cause[r]), o.address[r], o.in_graph[r]);
+         gh::name_of(o.source[r]), gh::name_of(o.target[r]), gh::name_of(o.cause[r]), o.address_of(r), o.in_graph[r]);
   for (Row r = 0; r < t.calls.size(); ++r) line("call", t.calls.start[r], t.calls.end[r], t.names[t.calls.name[r]], t.calls.correlation[r], thread(t.calls.thread[r]));
   for (Row r = 0; r < t.ranges.size(); ++r) line("range", t.ranges.start[r], t.ranges.end[r], t.names[t.ranges.name[r]], thread(t.ranges.thread[r]), t.ranges.bytes[r]);
   for (Row r = 0; r < t.os_calls.size(); ++r) line("os call", t.os_calls.start[r], t.os_calls.end[r], t.names[t.os_calls.name[r]], thread(t.os_calls.thread[r]));
@@ -690,7 +690,7 @@ TEST_CASE("15. columns came and went") {
       CHECK(t.ops.bytes[0] == 4096);
       CHECK(t.ops.copy[0] == CopyKind::um_h2d);
       CHECK(t.ops.cause[0] == MigrationCause::fault);
-      CHECK(t.ops.address[0] == address);
+      CHECK(t.ops.address_of(0) == address);
     }
   }
   SUBCASE("synchronizations and events") {
