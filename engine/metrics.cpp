@@ -8,11 +8,11 @@
 namespace gh {
 namespace {
 
-std::vector<Activity> read_activities() {
+std::vector<SampledActivity> read_activities() {
   const toml::table table = schema_table("schemas/metrics.toml");
-  std::vector<Activity> all;
+  std::vector<SampledActivity> all;
   for (const auto& [name, entry] : *table["activity"].as_table()) {
-    Activity a{std::string(name.str()), {}, entry.at_path("dcgm_field").value_or(std::string()), entry.at_path("dcgm_column").value_or(std::string())};
+    SampledActivity a{std::string(name.str()), {}, entry.at_path("dcgm_field").value_or(std::string()), entry.at_path("dcgm_column").value_or(std::string())};
     for (const toml::node& part : *entry.at_path("parts").as_array()) {
       a.parts.emplace_back();
       for (const toml::node& glob : *part.as_array()) a.parts.back().push_back(glob.value_or(std::string()));
@@ -22,13 +22,13 @@ std::vector<Activity> read_activities() {
   return all;
 }
 
-const Activity* activity_of(std::string_view name) {
-  const auto it = std::find_if(activities().begin(), activities().end(), [&](const Activity& a) { return a.name == name; });
+const SampledActivity* activity_of(std::string_view name) {
+  const auto it = std::find_if(activities().begin(), activities().end(), [&](const SampledActivity& a) { return a.name == name; });
   return it == activities().end() ? nullptr : &*it;
 }
 
 // Which part of the activity a metric is: 0, 1, ...; -1 of none. DCGM's fields are the whole of it.
-int part_of(const Activity& a, std::string_view metric) {
+int part_of(const SampledActivity& a, std::string_view metric) {
   if (!a.dcgm_field.empty() && metric == a.dcgm_field) return 0;
   for (std::size_t p = 0; p < a.parts.size(); ++p)
     if (std::any_of(a.parts[p].begin(), a.parts[p].end(), [&](const std::string& glob) { return glob_match(glob, metric); })) return static_cast<int>(p);
@@ -37,13 +37,13 @@ int part_of(const Activity& a, std::string_view metric) {
 
 }  // namespace
 
-const std::vector<Activity>& activities() {
-  static const std::vector<Activity> all = read_activities();
+const std::vector<SampledActivity>& activities() {
+  static const std::vector<SampledActivity> all = read_activities();
   return all;
 }
 
 bool is_metric(std::string_view wanted, std::string_view metric) {
-  const Activity* activity = activity_of(wanted);
+  const SampledActivity* activity = activity_of(wanted);
   return activity ? part_of(*activity, metric) >= 0 : glob_match(wanted, metric);
 }
 
@@ -54,7 +54,7 @@ bool sampled_in_steps(const Analysis& a, std::size_t device, Row sample) {
 }
 
 std::optional<double> sampled_activity(const Analysis& a, std::string_view name) {
-  const Activity* activity = activity_of(name);
+  const SampledActivity* activity = activity_of(name);
   const Samples& s = a.trace.samples;
   if (!activity) return std::nullopt;
   std::map<NameId, int> parts;
@@ -79,7 +79,7 @@ std::optional<double> sampled_activity(const Analysis& a, std::string_view name)
 }
 
 std::optional<double> unaligned_activity(const Analysis& a, std::string_view name) {
-  const Activity* activity = activity_of(name);
+  const SampledActivity* activity = activity_of(name);
   double sum = 0, n = 0;
   for (const UnalignedMean& m : a.trace.monitor.unaligned)
     if (activity && part_of(*activity, m.metric) >= 0 && std::any_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) { return d.device == m.device; }))

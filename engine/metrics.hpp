@@ -10,14 +10,14 @@
 namespace gh {
 
 /// An activity of a GPU that is sampled under a name of its own by every tool.
-struct Activity {
+struct SampledActivity {
   std::string name;                             ///< ours: sm_active, sm_occupancy, tensor_active, dram_active, dram_read
   std::vector<std::vector<std::string>> parts;  ///< globs over names of metrics; a metric of each list is one part of the activity
   std::string dcgm_field, dcgm_column;          ///< "" where DCGM has none
 };
 
 /// All that schemas/metrics.toml lists, in order of name.
-const std::vector<Activity>& activities();
+const std::vector<SampledActivity>& activities();
 
 /// Whether `wanted`, an activity's name or a glob, means the metric that is called `metric`.
 bool is_metric(std::string_view wanted, std::string_view metric);

@@ -26,7 +26,7 @@ constexpr double most_ratio = 1.5;
 
 struct Sample {
   int gpu = 0;
-  const Activity* activity = nullptr;
+  const SampledActivity* activity = nullptr;
   double ratio = 0;
   std::optional<Ns> time;  // since 1970
 };
@@ -56,7 +56,7 @@ std::optional<Ns> time_in(std::string_view text) {
 // DCGM's marks for "no value" (DCGM_FP64_BLANK, DCGM_INT64_BLANK and the few after each).
 bool is_blank(double v) { return (v >= 140737488355328.0 && v < 140737488355344.0) || (v >= 9.2233720368547e18 && v < 9.2233720368548e18); }
 
-void add_value(Contents& contents, int gpu, const Activity& activity, double ratio, std::optional<Ns> time) {
+void add_value(Contents& contents, int gpu, const SampledActivity& activity, double ratio, std::optional<Ns> time) {
   if (is_blank(ratio)) return;
   if (!(ratio >= 0 && ratio <= most_ratio)) ++contents.impossible;
   else contents.samples.push_back({gpu, &activity, std::min(ratio, 1.0), time});
@@ -96,7 +96,7 @@ class Dmon {
     if (const auto columns = columns_in(words)) {
       columns_.clear();
       for (const std::string_view c : *columns) {
-        const auto it = std::find_if(activities().begin(), activities().end(), [&](const Activity& a) { return !a.dcgm_column.empty() && a.dcgm_column == c; });
+        const auto it = std::find_if(activities().begin(), activities().end(), [&](const SampledActivity& a) { return !a.dcgm_column.empty() && a.dcgm_column == c; });
         columns_.push_back(it == activities().end() ? nullptr : &*it);
       }
       return;
@@ -116,7 +116,7 @@ class Dmon {
   }
 
  private:
-  std::vector<const Activity*> columns_;  // null where it is no activity
+  std::vector<const SampledActivity*> columns_;  // null where it is no activity
 };
 
 // The labels between braces, and the text behind them. Nothing where they do not end.
@@ -143,7 +143,7 @@ std::optional<std::pair<std::map<std::string, std::string>, std::string_view>> l
 // DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="..."} 0.93 1795259892105
 void exposition_line(std::string_view line, std::int64_t number, Contents& contents) {
   const std::string_view name = line.substr(0, std::min(line.find_first_of("{ \t"), line.size()));
-  const auto activity = std::find_if(activities().begin(), activities().end(), [&](const Activity& a) { return !a.dcgm_field.empty() && a.dcgm_field == name; });
+  const auto activity = std::find_if(activities().begin(), activities().end(), [&](const SampledActivity& a) { return !a.dcgm_field.empty() && a.dcgm_field == name; });
   if (activity == activities().end()) return;
   const auto labelled = name.size() < line.size() && line[name.size()] == '{' ? labels_of(line.substr(name.size())) : std::nullopt;
   if (!labelled) return not_read(contents, number);

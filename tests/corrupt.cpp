@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Processor time, since the machine may be busy; a run that waits for ever is told by the clock. Sanitizers take several times as much.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef GH_SANITIZED
 constexpr int cpu_seconds = 60, wall_seconds = 300;
 constexpr long most_kib = 8L << 20;
 #else

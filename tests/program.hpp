@@ -45,6 +45,13 @@ inline constexpr bool emulated = true;
 inline constexpr bool emulated = false;
 #endif
 
+/// Whether sanitizers are in the program: then it is slow, reserves terabytes of addresses, and (under ThreadSanitizer) has a thread of theirs.
+#ifdef GH_SANITIZED
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 /// The same on a terminal of so many columns; what it shows is in `out`, standard error included, but for the line that says what is being
 /// done, which comes on slow machines.
 inline Ran on_terminal(const std::string& arguments, const How& how = {}, int columns = 100) {

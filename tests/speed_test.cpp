@@ -8,6 +8,7 @@ TEST_CASE("speed: what is said does not depend on the number of threads") {
     CAPTURE(report);
     const Ran one = advise(std::string(report) + " --format json --threads 1"), many = advise(std::string(report) + " --format json --threads 7");
     CHECK(one.status == 0);
+    CHECK_MESSAGE(many.status == 0, many.err);
     CHECK((one.out == many.out));
   }
   CHECK(advise("starved.sqlite --threads 0").status == 2);
