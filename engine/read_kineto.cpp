@@ -451,7 +451,7 @@ class Reader {
 // What stands beside the events. Whoever edits traces writes what he likes there: what is not as it should be is passed over.
 std::int64_t integer_in(const nlohmann::json& object, const char* key) {
   const auto it = object.find(key);
-  return it != object.end() && it->is_number() ? it->get<std::int64_t>() : 0;
+  return it != object.end() && it->is_number_integer() ? it->get<std::int64_t>() : 0;
 }
 
 void Reader::describe(const nlohmann::json& head) {
