@@ -102,7 +102,7 @@ std::string render_json(const Analysis& a, const Report& report) {
   for (const Failed& f : report.failed) failed.push_back({{"rule", f.rule}, {"error", f.error}});
   const Json json = {{"schema_version", 1}, {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION}, {"report", report_head(a)}, {"devices", devices}, {"window_ns", window}, {"steps", steps},
                      {"account", account_json(a.account, accounts)}, {"plan", plan_json(report)}, {"findings", findings}, {"clean", report.clean}, {"not_checked", not_checked}, {"failed", failed}, {"suppressed", suppressed}, {"suppressions", suppressions}, {"problems", a.trace.problems}};
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  return json.dump(2) + '\n';
 }
 
 std::string render_facts_json(const Analysis& a, const Facts& facts) {

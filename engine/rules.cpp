@@ -29,6 +29,13 @@ constexpr std::size_t most_changed_rows = 20'000'000;  // events that these name
 constexpr std::size_t most_text_bytes = 16 << 10;
 constexpr lua_Integer most_elements = 1000;
 
+// Lua's strings are bytes, and reports are text.
+std::string text_at(lua_State* lua, int index) {
+  std::size_t bytes = 0;
+  const char* text = lua_tolstring(lua, index, &bytes);
+  return valid_utf8({text, bytes});
+}
+
 // Reads fields of the table on top of the stack, raw: a metatable of a rule's own tables is none of our business.
 class Table {
  public:
@@ -44,12 +51,7 @@ class Table {
 
   std::string text(const char* key, bool required = true) const {
     const int type = push(key);
-    std::string value;
-    if (type == LUA_TSTRING) {
-      std::size_t n = 0;
-      const char* s = lua_tolstring(lua_, -1, &n);
-      value.assign(s, n);
-    }
+    const std::string value = type == LUA_TSTRING ? text_at(lua_, -1) : std::string();
     lua_pop(lua_, 1);
     if (type != LUA_TSTRING && (required || type != LUA_TNIL)) throw Error(fmt::format("{} needs '{}', a string", where_, key));
     check_length(value, key);
@@ -77,7 +79,7 @@ class Table {
     std::vector<std::string> list;
     each(key, [&](int value) {
       if (lua_type(lua_, value) != LUA_TSTRING) throw Error(fmt::format("{}: '{}' has to be a list of strings", where_, key));
-      list.emplace_back(lua_tostring(lua_, value));
+      list.push_back(text_at(lua_, value));
       check_length(list.back(), key);
     });
     return list;
@@ -103,8 +105,8 @@ class Table {
   void each_pair(F f) const {
     std::vector<std::string> keys;  // sorted: Lua's own order differs from run to run
     for (lua_pushnil(lua_); lua_next(lua_, index_); lua_pop(lua_, 1)) {
-      if (lua_type(lua_, -2) != LUA_TSTRING) throw Error(fmt::format("{}: every key has to be a name", where_));
-      keys.emplace_back(lua_tostring(lua_, -2));
+      if (lua_type(lua_, -2) != LUA_TSTRING || lua_tostring(lua_, -2) != text_at(lua_, -2)) throw Error(fmt::format("{}: every key has to be a name", where_));
+      keys.push_back(text_at(lua_, -2));
     }
     std::sort(keys.begin(), keys.end());
     for (const std::string& key : keys) {
@@ -135,7 +137,7 @@ OptionValue option_value(lua_State* lua, int index, const std::string& where) {
   switch (lua_type(lua, index)) {
     case LUA_TNUMBER: return lua_tonumber(lua, index);
     case LUA_TBOOLEAN: return lua_toboolean(lua, index) != 0;
-    case LUA_TSTRING: return std::string(lua_tostring(lua, index));
+    case LUA_TSTRING: return text_at(lua, index);
     default: throw Error(fmt::format("{}: 'default' has to be a number, a string or a truth value", where));
   }
 }
@@ -330,7 +332,7 @@ Rule load_rule(std::string source, const std::string& path) try {
   t.push("messages");
   Table(lua, -1, path + ": 'messages'").each_pair([&](const std::string& name, int index) {
     if (lua_type(lua, index) != LUA_TSTRING) throw Error(fmt::format("{}: message '{}' has to be a string", path, name));
-    rule.messages[name] = lua_tostring(lua, index);
+    rule.messages[name] = text_at(lua, index);
   });
   lua_pop(lua, 1);
   t.push("doc");

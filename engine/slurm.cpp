@@ -156,8 +156,9 @@ Submitted read_jobs(const fs::path& work) {
   Submitted s;
   try {
     const Json json = Json::parse(read_text(work / "jobs.json"));
-    for (const Json& a : json.at("arrays")) s.arrays.push_back({a.at("id").get<std::string>(), a.at("first").get<std::int64_t>()});
-    s.merge = json.at("merge").get<std::string>(), s.per_task = std::max<std::int64_t>(1, json.at("reports_per_task").get<std::int64_t>());
+    const auto integer = [](const Json& n) { return n.is_number_integer() ? n.get<std::int64_t>() : throw Error("not an integer"); };
+    for (const Json& a : json.at("arrays")) s.arrays.push_back({a.at("id").get<std::string>(), integer(a.at("first"))});
+    s.merge = json.at("merge").get<std::string>(), s.per_task = std::max<std::int64_t>(1, integer(json.at("reports_per_task")));
   } catch (const std::exception&) {
     throw Error(fmt::format("{}: nothing was submitted from there; run `gh-advise slurm` without --status", printable(work.string())));
   }

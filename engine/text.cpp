@@ -50,6 +50,17 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string valid_utf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const std::size_t n = utf8_length(bytes);
+    out += n == 0 ? "\uFFFD" : bytes.substr(0, n);
+    bytes.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return out;
+}
+
 std::string printable(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());

@@ -16,6 +16,9 @@ namespace gh {
 /// What the user has to be told in one line on stderr, with what to do about it; the program then ends with status 2.
 struct Error : std::runtime_error { using std::runtime_error::runtime_error; };
 
+/// Valid UTF-8: bad bytes become U+FFFD.
+std::string valid_utf8(std::string_view bytes);
+
 /// Valid UTF-8 without control characters: bad bytes become U+FFFD, control characters (terminal escapes too) a space.
 std::string printable(std::string_view bytes);
 

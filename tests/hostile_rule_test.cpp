@@ -1,5 +1,6 @@
 // Rules that mean harm, or are merely wrong, in the real program: each is stopped and named, and the others still speak.
 #include "program.hpp"
+#include "text.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
@@ -77,6 +78,23 @@ TEST_CASE("hostile rules: each is stopped and named, and others still speak") {
     CHECK(lines_of(ran.err).size() == 1);
     CHECK_MESSAGE(contains(ran.err, what), ran.err);
     CHECK(contains(ran.out, "Rule failed: hostile"));
+  }
+}
+
+TEST_CASE("hostile rules: bytes that are no text become text, in every format") {
+  const TempDir dir;
+  std::string rule = rule_text("hostile", "return { { message = 'main', data = { share = 0.1 }, subject = 'a\\xFF', recoverable_ns = 1, advice = { 'Do \\xC3 it.' } } }");
+  const std::size_t message = rule.find("main = '");
+  REQUIRE(message != rule.npos);
+  rule.insert(message + 8, "\\xFE ");
+  write_file(dir / "hostile.lua", rule);
+  for (const std::string format : {"text", "json", "markdown", "sarif", "github", "junit", "html"}) {
+    INFO(format);
+    const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --format " + format + " --rules " + in_shell(dir / ""));
+    CHECK(ran.err == "");
+    CHECK(ran.status <= 1);
+    CHECK(contains(ran.out, "\uFFFD "));
+    CHECK(gh::valid_utf8(ran.out) == ran.out);
   }
 }
 
