@@ -381,11 +381,12 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
     else if (key == "min_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) >= n; });
     else if (key == "max_blocks") tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::blocks).value_or(0) <= n; });
     else if (key == "device") {
+      const double n = number();
       const Analysis& a = context(lua).a;
-      const bool on_devices = kind != Kind::calls && kind != Kind::ranges && kind != Kind::os_calls, all = std::all_of(a.devices.begin(), a.devices.end(), [&, n = number()](const DeviceSteps& d) { return a.trace.devices[d.device].ordinal == n; });
-      if (!on_devices || !all) tests.push_back([n = number()](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
-    }
-    else if (key == "phase") {
+      const bool on_device = kind != Kind::calls && kind != Kind::ranges && kind != Kind::os_calls;
+      const bool the_only_one = std::all_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) { return a.trace.devices[d.device].ordinal == n; });
+      if (!on_device || !the_only_one) tests.push_back([n](const Context& c, const Rows& s, Row r) { return number_field(c, s, r, Field::device).value_or(-1) == n; });
+    } else if (key == "phase") {
       const std::vector<std::string> wanted = strings_at(lua, value, key);
       std::vector<std::string> names;
       std::uint8_t bits = 0;
@@ -1081,8 +1082,8 @@ int trace_late_devices(lua_State* lua) {
     computing[d] = united(std::move(spans));
   }
   lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
-  struct Late { RowBits own, waited; Ns ns = 0, exposed = 0; lua_Integer count = 0; };
-  std::vector<Late> late(c.a.devices.size(), Late{RowBits(t.ops.size()), RowBits(t.ops.size())});
+  struct Late { Ns ns = 0, exposed = 0; lua_Integer count = 0; std::vector<Row> own, waited; };
+  std::vector<Late> late(c.a.devices.size());
   for (const auto& [name, by_device] : collectives) {
     // Ranks recorded apart may have a few more before the others' first, or after their last.
     std::vector<std::vector<Row>> same = by_device;
@@ -1102,10 +1103,10 @@ int trace_late_devices(lua_State* lua) {
         if (d == last) continue;
         const Span wait{t.ops.start[same[d][i]], t.ops.start[own]};
         waits.push_back(wait.length()), exposed.push_back(wait.length() - overlap(computing[d], wait));
-        late[last].waited.add(same[d][i]);
+        late[last].waited.push_back(same[d][i]);
       }
       late[last].ns += median(std::move(waits)), late[last].exposed += median(std::move(exposed)), ++late[last].count;
-      late[last].own.add(own);
+      late[last].own.push_back(own);
     }
   }
   std::vector<std::size_t> order(late.size());
@@ -1115,13 +1116,14 @@ int trace_late_devices(lua_State* lua) {
   lua_Integer n = 0;
   for (const std::size_t d : order) {
     if (late[d].count == 0) continue;
+    std::sort(late[d].own.begin(), late[d].own.end()), std::sort(late[d].waited.begin(), late[d].waited.end());
     lua_newtable(lua);
     push(lua, static_cast<double>(t.devices[c.a.devices[d].device].ordinal)), lua_setfield(lua, -2, "device");
     push(lua, static_cast<double>(late[d].ns)), lua_setfield(lua, -2, "late_ns");
     push(lua, static_cast<double>(late[d].exposed)), lua_setfield(lua, -2, "exposed_ns");
     lua_pushinteger(lua, late[d].count), lua_setfield(lua, -2, "count");
-    push(lua, Rows{Kind::ops, std::move(late[d].own).set(), {}}), lua_setfield(lua, -2, "own");
-    push(lua, Rows{Kind::ops, std::move(late[d].waited).set(), {}}), lua_setfield(lua, -2, "waited");
+    push(lua, Rows{Kind::ops, RowSet(std::move(late[d].own)), {}}), lua_setfield(lua, -2, "own");
+    push(lua, Rows{Kind::ops, RowSet(std::move(late[d].waited)), {}}), lua_setfield(lua, -2, "waited");
     lua_rawseti(lua, -2, ++n);
   }
   return 1;
