@@ -348,8 +348,10 @@ Work work_of(const Trace& trace, const std::vector<DeviceSteps>& devices, std::s
     for (; next.first_fault < trace.gpu_faults.size() && trace.gpu_faults.start[next.first_fault] < last.end; ++next.first_fault)
       if (trace.gpu_faults.device[next.first_fault] == devices[d].device) faults_end = std::max(faults_end, trace.gpu_faults.end[next.first_fault]);
     Chunk& before = work.chunks.back();
+    // The next chunk passes over what began before the cut: not over more than a part of it.
+    const std::size_t beyond = next.first_op + size;
     if (last.end <= window.start) before.first_op = next.first_op, before.previous = next.previous;
-    else if (last.end > before.span.start && last.end < window.end && last.length() > 0 && faults_end <= last.end)
+    else if (last.end > before.span.start && last.end < window.end && last.length() > 0 && faults_end <= last.end && (beyond >= ops.size() || trace.ops.start[ops[beyond]] >= last.end))
       before.span.end = next.span.start = last.end, work.chunks.push_back(next);
   }
   return work;

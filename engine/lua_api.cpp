@@ -33,7 +33,7 @@ struct Rows {
   RowSet rows;                                         // of the trace; for idle, steps and chains, of the lists below
   std::shared_ptr<const std::vector<Chain>> chains;    // of Kind::chains
 
-  std::size_t bytes() const { return sizeof(Rows) + rows.bytes(); }
+  std::size_t bytes() const { return sizeof(Rows) + rows.bytes() + (chains ? chains->size() * sizeof(Chain) : 0); }
 };
 
 // Selections that a rule may hold at one time. Lua's collector does not see this memory, so it is counted here.
@@ -417,14 +417,19 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
     } else if (key == "after" || key == "before") {
       const Rows& ops = selection(lua, value);
       if (ops.kind != Kind::ops) throw Error(fmt::format("filter '{}' takes a selection of operations", key));
-      const auto wanted = std::make_shared<const RowBits>(ops.rows, context(lua).a.trace.ops.size());
-      if (kind != Kind::idle || ops.rows.empty()) tests.none();
-      else tests.push_back([wanted, before = key == "before"](const Context& c, const Rows&, Row r) {
-        const Row op = before ? c.idle_of(r).next : c.idle_of(r).previous;
-        return op != no_row && wanted->holds(op);
-      });
+      if (kind != Kind::idle || ops.rows.empty()) {
+        tests.none();
+      } else {
+        const std::size_t all = context(lua).a.trace.ops.size();
+        lua_charge(lua, static_cast<std::int64_t>(all / 64));
+        tests.push_back([wanted = std::make_shared<const RowBits>(ops.rows, all), before = key == "before"](const Context& c, const Rows&, Row r) {
+          const Row op = before ? c.idle_of(r).next : c.idle_of(r).previous;
+          return op != no_row && wanted->holds(op);
+        });
+      }
     } else if (key == "inside") {
       const Rows& other = selection(lua, value);
+      lua_charge(lua, static_cast<std::int64_t>(other.rows.size()));
       std::vector<Span> spans;
       spans.reserve(other.rows.size());
       other.rows.each([&](Row r) { spans.push_back(span_of(context(lua), other, r)); });
@@ -433,6 +438,7 @@ Filter parse_filter(lua_State* lua, int index, Kind kind) {
     } else if (key == "launched_in") {
       const Rows& ranges = selection(lua, value);
       if (ranges.kind != Kind::ranges && ranges.kind != Kind::calls) throw Error("filter 'launched_in' takes a selection of ranges or calls");
+      lua_charge(lua, static_cast<std::int64_t>(ranges.rows.size()));
       std::map<std::uint16_t, std::vector<Span>> raw;  // by process: backward launches from a thread of its own
       const Context& c = context(lua);
       ranges.rows.each([&](Row r) { raw[c.a.trace.threads[thread_of(c, ranges, r)].process].push_back(span_of(c, ranges, r)); });
@@ -779,16 +785,24 @@ lua_Number option(lua_State* lua, const char* key, lua_Number otherwise) {
   return n;
 }
 
+// A whole number among them, 0 to `most`.
+std::size_t option_count(lua_State* lua, const char* key, std::size_t otherwise, std::size_t most) {
+  const lua_Number n = option(lua, key, static_cast<lua_Number>(otherwise));
+  return n >= 0 ? static_cast<std::size_t>(std::min(n, static_cast<lua_Number>(most))) : 0;
+}
+
+constexpr std::size_t most_bytes = std::size_t{1} << 50;
+
 int trace_round_trips(lua_State* lua) {
   const Context& c = context(lua);
-  const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
+  const auto least = static_cast<std::int64_t>(option_count(lua, "min_bytes", 1 << 20, most_bytes));
   lua_charge(lua, static_cast<std::int64_t>(c.in_steps.copies.size() + c.a.trace.ops.size() / 64));
   RowBits found(c.a.trace.ops.size());
   lua_Integer pairs = 0;
   const Ops& ops = c.a.trace.ops;
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<Row>> away;  // on the host, by device and size
   c.in_steps.copies.each([&](Row op) {
-    if (ops.bytes[op] < least) return;
+    if (ops.bytes[op] < least || ops.end[op] == ops.start[op]) return;
     auto& candidates = away[{c.stream_slot[ops.stream[op]], ops.bytes[op]}];
     if (ops.copy[op] == CopyKind::d2h) candidates.push_back(op);
     if (ops.copy[op] != CopyKind::h2d || candidates.empty() || ops.end[candidates.back()] > ops.start[op]) return;
@@ -821,8 +835,8 @@ bool micro_batches(const Context& c, const std::vector<Row>& uploads) {
 
 int trace_streamed_uploads(lua_State* lua) {
   const Context& c = context(lua);
-  const auto least = static_cast<std::int64_t>(option(lua, "min_bytes", 1 << 20));
-  const auto per_step = static_cast<std::size_t>(option(lua, "min_per_step", 4));
+  const auto least = static_cast<std::int64_t>(option_count(lua, "min_bytes", 1 << 20, most_bytes));
+  const std::size_t per_step = option_count(lua, "min_per_step", 4, most_bytes);
   lua_charge(lua, static_cast<std::int64_t>(c.a.trace.ops.size() / 4));
   RowBits found(c.a.trace.ops.size());
   for (const DeviceSteps& device : c.a.devices) {
@@ -858,22 +872,26 @@ const Rows* option_rows(lua_State* lua, int table, const char* key) {
 }
 
 int trace_chains(lua_State* lua) {
+  constexpr std::size_t most_required = 16;
   const Context& c = context(lua);
   luaL_checktype(lua, 2, LUA_TTABLE);
   const Rows* centre = option_rows(lua, 2, "centre");
   const Rows* edge = option_rows(lua, 2, "edge");
   const Rows* through = option_rows(lua, 2, "through");
   if (!centre || !edge || !through) throw Error("chains needs 'centre', 'edge' and 'through'");
-  const auto most = static_cast<std::size_t>(option(lua, "most", 14));
-  const auto edges_a_side = static_cast<std::size_t>(option(lua, "edges", 1));
+  const std::size_t most = option_count(lua, "most", 14, 1000), edges_a_side = option_count(lua, "edges", 1, 1000);
   const Trace& t = c.a.trace;
+  lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 16));
   const RowBits centres(centre->rows, t.ops.size()), edged(edge->rows, t.ops.size()), passable(through->rows.plus(centre->rows), t.ops.size());
   RowBits used(t.ops.size());
   std::vector<RowBits> required;  // each chain needs one of each
   lua_getfield(lua, 2, "with");
   if (lua_istable(lua, -1))
     for (lua_Integer i = 1; lua_rawgeti(lua, -1, i) != LUA_TNIL; ++i) {
-      required.emplace_back(selection(lua, -1).rows, t.ops.size());
+      const Rows& one_of = selection(lua, -1);
+      if (one_of.kind != Kind::ops) throw Error("'with' takes selections of operations");
+      if (required.size() == most_required) throw Error(fmt::format("'with' takes at most {} selections", most_required));
+      required.emplace_back(one_of.rows, t.ops.size());
       lua_pop(lua, 1);
     }
   lua_settop(lua, 2);
@@ -923,7 +941,7 @@ int trace_runs(lua_State* lua) {
   luaL_checktype(lua, 2, LUA_TTABLE);
   const Rows* of = option_rows(lua, 2, "of");
   if (!of) throw Error("runs needs 'of', a selection of operations");
-  const auto least = static_cast<std::size_t>(std::max<lua_Number>(1, option(lua, "least", 3)));
+  const std::size_t least = std::max<std::size_t>(1, option_count(lua, "least", 3, most_bytes));
   const Trace& t = c.a.trace;
   lua_charge(lua, static_cast<std::int64_t>(t.ops.size() / 2));
   const RowBits wanted(of->rows, t.ops.size());
@@ -1597,10 +1615,12 @@ RowsInSteps::RowsInSteps(const Analysis& a) : a_(a) {
   RowBits in_steps(t.ops.size()), training((static_cast<std::size_t>(a.step_count())));
   Row step = 0;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    const Spans& window = a.account.devices[d].window;
     idle_rows += a.account.devices[d].idle.size();
     for (std::size_t k = 0; k < a.devices[d].steps.size(); ++k, ++step)
       if (a.devices[d].source != StepSource::none) training.add(step);
-    a.each_op_in_steps(d, [&](Row op) { in_steps.add(op); });
+    // Where steps leave gaps what takes no time belongs to none of them.
+    a.each_op_in_steps(d, [&](Row op) { if (window.size() == 1 || t.ops.start[op] < t.ops.end[op]) in_steps.add(op); });
   }
   std::vector<const Spans*> windows(t.devices.size());
   for (std::size_t d = 0; d < a.devices.size(); ++d) windows[a.devices[d].device] = &a.account.devices[d].window;
@@ -1613,16 +1633,19 @@ RowsInSteps::RowsInSteps(const Analysis& a) : a_(a) {
   });
 }
 
+// What fails half-way is begun anew by the next that asks.
 const std::vector<Spans>& RowsInSteps::stalls() const {
   std::call_once(stalls_found_, [&] {
     const Trace& t = a_.trace;
     std::vector<std::vector<Span>> of_device(t.devices.size());
+    std::vector<Spans> found;
     for (Row r = 0; r < t.gpu_faults.size(); ++r) of_device[t.gpu_faults.device[r]].push_back({t.gpu_faults.start[r], t.gpu_faults.end[r]});
     for (const DeviceSteps& d : a_.devices) {
       for (const Row op : d.ops)
         if (is_unified(t.ops.copy[op])) of_device[d.device].push_back(t.span_of(op));
-      stalls_.push_back(united(std::move(of_device[d.device])));
+      found.push_back(united(std::move(of_device[d.device])));
     }
+    stalls_.swap(found);
   });
   return stalls_;
 }
@@ -1632,10 +1655,11 @@ const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {
     std::vector<std::size_t> counts(a_.trace.streams.size());
     for (const DeviceSteps& d : a_.devices)
       for (const Row op : d.ops) ++counts[a_.trace.ops.stream[op]];
-    by_stream_.resize(counts.size());
-    for (std::size_t s = 0; s < counts.size(); ++s) by_stream_[s].reserve(counts[s]);
+    std::vector<std::vector<Row>> found(counts.size());
+    for (std::size_t s = 0; s < counts.size(); ++s) found[s].reserve(counts[s]);
     for (const DeviceSteps& d : a_.devices)
-      for (const Row op : d.ops) by_stream_[a_.trace.ops.stream[op]].push_back(op);
+      for (const Row op : d.ops) found[a_.trace.ops.stream[op]].push_back(op);
+    by_stream_.swap(found);
   });
   return by_stream_;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -916,7 +917,7 @@ void read_samples(const Database& db, Translator& translator, Trace& trace) {
       const Ns start = rows.integer(0);
       const std::int64_t gpu = rows.integer(1), metric = rows.integer(2);
       const double value = rows.real(3);
-      if (!rows.sound(start, start)) continue;
+      if (!rows.sound(start, start) || !std::isfinite(value)) continue;
       const auto name = metrics.find({gpu, metric});
       if (name == metrics.end()) { ++unnamed; continue; }
       const std::int64_t id = gpu & 0xFF;  // the GPU's id in the report, not a CUDA ordinal

@@ -56,9 +56,10 @@ RowSet RowSet::plus(const RowSet& other) const {
 
 RowSet RowSet::minus(const RowSet& other) const {
   RowSet rest;
-  if (words_.empty()) {
-    const RowBits others(other, list_.empty() ? 0 : list_.back() + std::size_t{1});
-    std::copy_if(list_.begin(), list_.end(), std::back_inserter(rest.list_), [&](Row r) { return !others.holds(r); });
+  if (words_.empty() && other.words_.empty()) {
+    std::set_difference(list_.begin(), list_.end(), other.list_.begin(), other.list_.end(), std::back_inserter(rest.list_));
+  } else if (words_.empty()) {
+    std::copy_if(list_.begin(), list_.end(), std::back_inserter(rest.list_), [&](Row r) { return r / 64 >= other.words_.size() || (other.words_[r / 64] >> (r % 64) & 1) == 0; });
   } else {
     rest.words_ = words_;
     for (std::size_t w = 0; w < std::min(words_.size(), other.words_.size()); ++w) rest.words_[w] &= ~other.words_[w];

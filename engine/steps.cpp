@@ -83,17 +83,23 @@ class Launches {
   // Whether anything was launched in a stretch of time: nothing starts before it is launched.
   bool any(Span s) const {
     const auto from = std::partition_point(ops_.begin(), ops_.end(), [&](Row op) { return trace_.ops.start[op] < s.start; }) - ops_.begin();
+    constexpr std::size_t most_looked = 256;  // where launches are far from the order of starts, sorting them pays
     bool found = false;
-    for (std::size_t b = static_cast<std::size_t>(from) / block; !found && b < blocks_.size() && blocks_[b].first_from < s.end; ++b)
+    for (std::size_t b = static_cast<std::size_t>(from) / block, looked = 0; !found && b < blocks_.size() && blocks_[b].first_from < s.end; ++b) {
+      if (++looked > most_looked) return count(s) > 0;
       if (blocks_[b].last >= s.start && blocks_[b].first < s.end) each(b, [&](Ns at) { found = found || (at >= s.start && at < s.end); });
+    }
     return found;
   }
 
   std::size_t count(Span s) const {
-    std::size_t n = 0;
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
-      if (blocks_[b].last >= s.start && blocks_[b].first < s.end) each(b, [&](Ns at) { n += at >= s.start && at < s.end; });
-    return n;
+    if (sorted_.empty()) {
+      sorted_.reserve(ops_.size());
+      for (std::size_t b = 0; b < blocks_.size(); ++b) each(b, [&](Ns at) { sorted_.push_back(at); });
+      std::sort(sorted_.begin(), sorted_.end());
+    }
+    const auto from = std::lower_bound(sorted_.begin(), sorted_.end(), s.start);
+    return static_cast<std::size_t>(std::lower_bound(from, sorted_.end(), s.end) - from);
   }
 
   std::size_t size() const { return ops_.size(); }
@@ -112,6 +118,7 @@ class Launches {
   const Trace& trace_;
   const std::vector<Row>& ops_;
   std::vector<Block> blocks_;
+  mutable std::vector<Ns> sorted_;  // once it has been needed
 };
 
 // How many ranges of a group have something launched inside; steps that launch nothing are no steps.

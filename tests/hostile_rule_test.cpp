@@ -38,6 +38,10 @@ TEST_CASE("hostile rules: each is stopped and named, and others still speak") {
       {"local t = {} for i = 1, 1e9 do t[i] = i end", "more than 64 MiB"},
       {"local t = {} while true do t = { t, t } end", ""},
       {"local held = {} for i = 1, 1e9 do held[i] = trace:ops {} end", ""},
+      {"local held = {} for i = 1, 1e9 do held[i] = trace:runs { of = trace:ops {}, least = 1 } end", ""},
+      {"local k, w = trace:ops {}, {} for i = 1, 1e6 do w[i] = k end trace:chains { centre = k, edge = k, through = k, with = w }", "'with' takes at most 16 selections"},
+      {"local k = trace:ops {} for i = 1, 1e9 do trace:chains { centre = k, edge = k:minus(k), through = k, most = 1e9 } end", ""},
+      {"trace:chains { centre = trace:ops {}, edge = trace:ops {}, through = trace:ops {}, with = { trace:calls {} } }", "'with' takes selections of operations"},
       // Deep.
       {"local function f() return 1 + f() end return f()", "rule used more than 64 MiB (endless recursion?)"},
       {"local function f() return pcall(f) and 1 end return f()", ""},
