@@ -36,7 +36,8 @@ class TempDir {
 };
 
 inline std::filesystem::path write_file(const std::filesystem::path& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return path;
 }
 
@@ -46,7 +47,8 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Runs SQL on the database at `path`, which is made where there is none. A mistake in the SQL is the test's: it throws.
+/// Runs SQL on the database at `path`, which is made where there is none. A mistake in the SQL is
+/// the test's: it throws.
 inline std::filesystem::path run_sql(const std::filesystem::path& path, const std::string& sql) {
   sqlite3* db = nullptr;
   char* message = nullptr;
@@ -77,6 +79,8 @@ inline std::vector<std::filesystem::path> torch_traces() {
   return files;
 }
 
-inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
 
 }  // namespace support

@@ -1,9 +1,9 @@
 // Baselines, read and compared with themselves.
-#include "baseline.hpp"
+#include "gate/baseline.hpp"
 
-#include "compare.hpp"
+#include "base/text.hpp"
 #include "fuzz.hpp"
-#include "text.hpp"
+#include "gate/comparison.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

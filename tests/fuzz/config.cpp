@@ -1,7 +1,8 @@
 // gh-advise.toml.
-#include "config.hpp"
+#include "rules/config.hpp"
+
+#include "base/text.hpp"
 #include "fuzz.hpp"
-#include "text.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::vector<gh::Rule> rules = gh::own_rules();
@@ -11,7 +12,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     gh::Classes classes;
     config.extend(classes);
     gh::chosen(rules, config.select, config.ignore);
-    for (const gh::Suppression& s : config.suppressions) gh::Config(gh::suppression_toml(s), "gh-advise.toml");
+    for (const gh::Suppression& s : config.suppressions)
+      gh::Config(gh::suppression_toml(s), "gh-advise.toml");
   } catch (const gh::Error&) {
   }
   return 0;

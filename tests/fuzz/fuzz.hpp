@@ -1,4 +1,5 @@
-// What the fuzzers share. Each takes any bytes for one kind of input; a gh::Error is an answer, anything else that is thrown a finding.
+// What the fuzzers share. Each takes any bytes for one kind of input; a gh::Error is an answer,
+// anything else that is thrown a finding.
 #pragma once
 #include <unistd.h>
 
@@ -9,23 +10,28 @@
 #include <string>
 #include <string_view>
 
-#include "analysis.hpp"
-#include "facts.hpp"
-#include "render.hpp"
+#include "analysis/analysis.hpp"
+#include "analysis/facts.hpp"
+#include "report/report.hpp"
 
 namespace fuzz {
 
-inline std::string_view text_of(const std::uint8_t* data, std::size_t size) { return {reinterpret_cast<const char*>(data), size}; }
+inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
 /// A file of this process in memory, with these bytes.
 inline std::filesystem::path file_of(std::string_view bytes) {
-  static const std::filesystem::path path = (std::filesystem::exists("/dev/shm") ? "/dev/shm/gh-advise-fuzz-" : "/tmp/gh-advise-fuzz-") + std::to_string(getpid());
-  std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  static const std::filesystem::path path =
+      (std::filesystem::exists("/dev/shm") ? "/dev/shm/gh-advise-fuzz-" : "/tmp/gh-advise-fuzz-") +
+      std::to_string(getpid());
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return path;
 }
 
-/// What stands behind every importer. The account has to add up to the steps whatever the report holds. `judged`: rules are asked as
-/// well, which takes most of the time.
+/// What stands behind every importer. The account has to add up to the steps whatever the report
+/// holds. `judged`: rules are asked as well, which takes most of the time.
 inline void analyse(gh::Trace trace, bool judged) {
   const gh::Analysis analysis(std::move(trace), gh::Classes(), {});
   const gh::Facts facts(analysis);
@@ -37,7 +43,8 @@ inline void analyse(gh::Trace trace, bool judged) {
   if (!judged) return;
   static const std::vector<gh::Rule> rules = gh::own_rules();
   const gh::Report report = gh::evaluate(rules, analysis, facts, {});
-  if (!report.failed.empty()) throw std::logic_error(report.failed.front().rule + ": " + report.failed.front().error);
+  if (!report.failed.empty())
+    throw std::logic_error(report.failed.front().rule + ": " + report.failed.front().error);
   gh::render_text(analysis, report, {});
   gh::render_json(analysis, report);
 }

@@ -1,7 +1,8 @@
 // PyTorch profiler traces, plain or packed.
+#include "read/kineto.hpp"
+
+#include "base/text.hpp"
 #include "fuzz.hpp"
-#include "read_kineto.hpp"
-#include "text.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

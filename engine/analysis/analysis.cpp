@@ -1,0 +1,85 @@
+#include "analysis/analysis.hpp"
+
+#include <algorithm>
+
+#include "base/profile.hpp"
+
+namespace gh {
+namespace {
+
+// Takes out, and returns, devices without steps that worked less than a hundredth of the time of
+// one that has steps: a default context, a display, a framework that touches every GPU.
+std::vector<DeviceSteps> without_bystanders(const Trace& trace, std::vector<DeviceSteps>& devices) {
+  const auto worked = [&](const DeviceSteps& d) {
+    Ns ns = 0;
+    for (const Row op : d.ops) ns += trace.span_of(op).length();
+    return ns;
+  };
+  Ns most = 0;
+  for (const DeviceSteps& d : devices)
+    if (d.source != StepSource::none) most = std::max(most, worked(d));
+  const auto first =
+      std::stable_partition(devices.begin(), devices.end(), [&](const DeviceSteps& d) {
+        return d.source != StepSource::none || 100 * worked(d) >= most;
+      });
+  std::vector<DeviceSteps> out(std::make_move_iterator(first),
+                               std::make_move_iterator(devices.end()));
+  devices.erase(first, devices.end());
+  return out;
+}
+
+}  // namespace
+
+Analysis::Analysis(Trace trace_, Classes classes_, const Selection& selection)
+    : trace(std::move(trace_)),
+      classes(std::move(classes_)),
+      names(timed("names", [&] { return NameClasses(trace, classes); })),
+      devices(timed("steps", [&] { return find_steps(trace, classes, names, selection); })),
+      bystanders(without_bystanders(trace, devices)),
+      account(timed("account", [&] { return make_account(trace, classes, names, devices); })) {}
+
+std::int64_t Analysis::step_count() const {
+  std::int64_t n = 0;
+  for (const DeviceSteps& d : devices) n += static_cast<std::int64_t>(d.steps.size());
+  return n;
+}
+
+bool Analysis::has_steps() const {
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const DeviceSteps& d) { return d.source != StepSource::none; });
+}
+
+std::vector<Ns> Analysis::step_lengths() const {
+  std::vector<Ns> lengths;
+  for (const DeviceSteps& d : devices)
+    for (const Step& s : d.steps) lengths.push_back(s.span.length());
+  return lengths;
+}
+
+Span Analysis::hull() const {
+  Span hull{0, 0};
+  bool any = false;
+  for (const DeviceSteps& d : devices)
+    for (const Step& s : d.steps) {
+      const Ns from = std::min(s.host_start, s.span.start);
+      hull = any ? Span{std::min(hull.start, from), std::max(hull.end, s.span.end)}
+                 : Span{from, s.span.end};
+      any = true;
+    }
+  return hull;
+}
+
+std::vector<Row> Analysis::ops_in_steps(std::size_t device) const {
+  std::vector<Row> rows;
+  each_op_in_steps(device, [&](Row op) { rows.push_back(op); });
+  return rows;
+}
+
+const std::string& Analysis::kernel_class(Row op) const {
+  static const std::string none;
+  return trace.ops.kind[op] == OpKind::kernel
+             ? classes.kernel_classes()[names.kernel[trace.ops.name[op]]]
+             : none;
+}
+
+}  // namespace gh

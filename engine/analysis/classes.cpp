@@ -1,0 +1,217 @@
+#include "analysis/classes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "base/parallel.hpp"
+#include "base/schema_table.hpp"
+
+namespace gh {
+namespace {
+
+constexpr std::array call_class_names{"other",        "sync",   "allocation",  "copy_sync", "copy",
+                                      "graph_launch", "launch", "compilation", "event"};
+
+constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
+                                 "garbage_collection"};
+
+std::vector<std::string> strings(const toml::table& table, std::string_view key) {
+  std::vector<std::string> out;
+  if (const toml::array* list = table[key].as_array())
+    for (const toml::node& item : *list) out.push_back(item.value_or(std::string()));
+  else if (const auto one = table[key].value<std::string>())
+    out.push_back(*one);
+  return out;
+}
+
+template <class Each>
+void for_tables(const toml::table& table, std::string_view key, Each each) {
+  if (const toml::array* list = table[key].as_array())
+    for (const toml::node& item : *list)
+      if (const toml::table* entry = item.as_table()) each(*entry);
+}
+
+}  // namespace
+
+const char* name_of(CallClass c) { return call_class_names[static_cast<std::size_t>(c)]; }
+
+const char* name_of(Phase p) { return phase_names[static_cast<std::size_t>(p)]; }
+
+Classes::Classes() {
+  add_kernel_classes(schema_table("schemas/kernels.toml"), "schemas/kernels.toml", false);
+  class_index("other");
+  add_gpus(schema_table("schemas/gpus.toml"), "schemas/gpus.toml", false);
+
+  const toml::table calls = schema_table("schemas/calls.toml");
+  for_tables(calls, "call_class", [&](const toml::table& entry) {
+    const auto name = std::find(call_class_names.begin(), call_class_names.end(),
+                                entry["class"].value_or(std::string()));
+    if (name == call_class_names.end())
+      throw std::logic_error("schemas/calls.toml names an unknown class");
+    calls_.push_back({static_cast<CallClass>(name - call_class_names.begin()),
+                      Patterns(strings(entry, "match"), "schemas/calls.toml"),
+                      Patterns(strings(entry, "except"), "schemas/calls.toml")});
+  });
+
+  const toml::table ranges = schema_table("schemas/ranges.toml");
+  for_tables(ranges, "step", [&](const toml::table& entry) {
+    steps_.push_back(
+        {Patterns(strings(entry, "match"), "schemas/ranges.toml"), StepPattern::At::whole});
+  });
+  for_tables(ranges, "mark", [&](const toml::table& entry) {
+    steps_.push_back({Patterns(strings(entry, "match"), "schemas/ranges.toml"),
+                      entry["at"].value_or(std::string()) == "start" ? StepPattern::At::start
+                                                                     : StepPattern::At::end});
+  });
+  no_steps_ = Patterns(strings(*ranges["no_step"].as_table(), "match"), "schemas/ranges.toml");
+  for (std::size_t i = 0; i < phases_.size(); ++i) {
+    const toml::table& phase = *ranges["phase"][phase_names[i]].as_table();
+    phases_[i].expressions = strings(phase, "match");
+    phases_[i].match = Patterns(phases_[i].expressions, "schemas/ranges.toml");
+    phases_[i].except = Patterns(strings(phase, "except"), "schemas/ranges.toml");
+  }
+}
+
+void Classes::extend(const toml::table& config, std::string_view where) {
+  add_kernel_classes(config, where, true);
+  add_gpus(config, where, true);
+  const toml::table* ranges = config["ranges"].as_table();
+  if (!ranges) return;
+  if (const auto steps = strings(*ranges, "step"); !steps.empty())
+    steps_.insert(steps_.begin(), {Patterns(steps, where), StepPattern::At::whole});
+  for (std::size_t i = 0; i < phases_.size(); ++i) {
+    const std::vector<std::string> more = strings(*ranges, phase_names[i]);
+    if (more.empty()) continue;
+    phases_[i].expressions.insert(phases_[i].expressions.end(), more.begin(), more.end());
+    phases_[i].match = Patterns(phases_[i].expressions, where);
+  }
+}
+
+std::uint8_t Classes::class_index(const std::string& name) {
+  const auto it = std::find(kernel_classes_.begin(), kernel_classes_.end(), name);
+  if (it != kernel_classes_.end()) return static_cast<std::uint8_t>(it - kernel_classes_.begin());
+  if (kernel_classes_.size() == 250) throw Error("more than 250 kernel classes; use fewer");
+  kernel_classes_.push_back(name);
+  return static_cast<std::uint8_t>(kernel_classes_.size() - 1);
+}
+
+void Classes::add_kernel_classes(const toml::table& table, std::string_view where, bool first) {
+  std::vector<KernelClass> added;
+  for_tables(table, "kernel_class", [&](const toml::table& entry) {
+    added.push_back({class_index(entry["class"].value_or(std::string("other"))),
+                     Patterns(strings(entry, "match"), where),
+                     Patterns(strings(entry, "except"), where)});
+  });
+  kernels_.insert(first ? kernels_.begin() : kernels_.end(), added.begin(), added.end());
+}
+
+std::uint8_t Classes::kernel_class(std::string_view name) const {
+  for (const KernelClass& k : kernels_)
+    if (k.match.match(name) && !k.except.match(name)) return k.index;
+  return static_cast<std::uint8_t>(
+      std::find(kernel_classes_.begin(), kernel_classes_.end(), "other") - kernel_classes_.begin());
+}
+
+CallClass Classes::call_class(std::string_view name) const {
+  for (const CallPattern& c : calls_)
+    if (c.match.match(name) && !c.except.match(name)) return c.value;
+  return CallClass::other;
+}
+
+void Classes::add_gpus(const toml::table& table, std::string_view where, bool first) {
+  std::vector<Gpu> added;
+  for_tables(table, "gpu", [&](const toml::table& entry) {
+    const auto number = [&](std::string_view key) { return entry[key].value_or(0.0); };
+    GpuPeaks p;
+    p.fp32 = number("fp32_tflops") * 1e12;
+    p.tf32 = number("tf32_tflops") * 1e12;
+    p.half = number("half_tflops") * 1e12;
+    p.fp8 = number("fp8_tflops") * 1e12;
+    p.host_link_bytes_per_s = number("host_link_gb_per_s") * 1e9;
+    p.coherent = entry["coherent"].value_or(false);
+    p.has_tensor_cores = entry["tensor_cores"].value_or(p.half > p.fp32);
+    p.known = p.fp32 > 0;
+    p.source = fmt::format("{}: {}", where, entry["name"].value_or(std::string("unnamed")));
+    added.push_back(
+        {Patterns(strings(entry, "match"), where), p, static_cast<int>(number("sm_count"))});
+  });
+  gpus_.insert(first ? gpus_.begin() : gpus_.end(), added.begin(), added.end());
+  if (const toml::table* rates = table["attainable"].as_table())
+    attainable_ = {(*rates)["fp32"].value_or(1.0), (*rates)["tf32"].value_or(1.0),
+                   (*rates)["half"].value_or(1.0), (*rates)["fp8"].value_or(1.0)};
+}
+
+GpuPeaks Classes::peaks(const Device& device) const {
+  for (const Gpu& gpu : gpus_)
+    if (!device.name.empty() && gpu.match.match(device.name)) {
+      GpuPeaks p = gpu.peaks;
+      // A slice of a GPU (MIG) bears its parent's name and has a part of its SMs.
+      if (device.sm_count > 0 && 10 * device.sm_count < 9 * gpu.sm_count) {
+        const double part = static_cast<double>(device.sm_count) / gpu.sm_count;
+        for (double* rate : {&p.fp32, &p.tf32, &p.half, &p.fp8}) *rate *= part;
+      }
+      return p;
+    }
+  // An unknown name: by architecture, where the report tells SMs and clock. Operations per SM and
+  // clock, dense.
+  static const toml::table table = schema_table("schemas/gpus.toml");
+  GpuPeaks p;
+  p.has_tensor_cores = device.compute_major >= 7;
+  for_tables(table, "architecture", [&](const toml::table& entry) {
+    if (entry["compute_capability_major"].value_or(-1) != device.compute_major ||
+        entry["compute_capability_minor"].value_or(-1) != device.compute_minor)
+      return;
+    if (const auto names = strings(entry, "match");
+        p.known || (!names.empty() && !Patterns(names, "schemas/gpus.toml").match(device.name)))
+      return;
+    p.has_tensor_cores = entry["tensor_cores"].value_or(p.has_tensor_cores);
+    const double clocks = device.sm_count * device.clock_hz;
+    const auto rate = [&](std::string_view key) { return entry[key].value_or(0.0) * clocks; };
+    p.fp32 = rate("fp32_flops_per_sm_clock");
+    p.tf32 = rate("tf32_flops_per_sm_clock");
+    p.half = rate("half_flops_per_sm_clock");
+    p.fp8 = rate("fp8_flops_per_sm_clock");
+    p.known = p.fp32 > 0;
+    p.source = "architecture, SMs and clock";
+  });
+  return p;
+}
+
+NameClasses::NameClasses(const Trace& trace, const Classes& classes)
+    : kernel(trace.names.size()), call(trace.names.size()), phases(trace.names.size()) {
+  enum : std::uint8_t { of_kernel = 1, of_call = 2, of_range = 4, of_frame = 8 };
+  std::vector<std::uint8_t> borne(trace.names.size());  // by what
+  for (Row r = 0; r < trace.ops.size(); ++r)
+    if (trace.ops.kind[r] == OpKind::kernel) borne[trace.ops.name[r]] |= of_kernel;
+  for (const NameId id : trace.calls.name) borne[id] |= of_call;
+  for (const NameId id : trace.ranges.name) borne[id] |= of_range;
+  for (const NameId id : trace.frames.name) borne[id] |= of_frame;
+  // Each name is looked up once, several at a time: a framework that numbers its ranges leaves
+  // millions.
+  constexpr std::size_t at_a_time = 1024;
+  std::mutex mutex;
+  in_parallel((borne.size() + at_a_time - 1) / at_a_time, [&](std::size_t block, std::size_t) {
+    std::vector<std::pair<NameId, SourceLine>> lines;
+    for (std::size_t id = block * at_a_time; id < std::min(borne.size(), (block + 1) * at_a_time);
+         ++id) {
+      const auto name = static_cast<NameId>(id);
+      const std::string& text = trace.names[name];
+      if (borne[id] & of_kernel) kernel[id] = classes.kernel_class(text);
+      if (borne[id] & of_call) call[id] = classes.call_class(text);
+      if (borne[id] & of_range)
+        for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p)
+          phases[id] |=
+              static_cast<std::uint8_t>(classes.is_phase(static_cast<Phase>(p), text) << p);
+      if (borne[id] & (of_range | of_frame))
+        if (SourceLine line = source_line(text); line.line > 0)
+          lines.emplace_back(name, std::move(line));
+    }
+    const std::lock_guard lock(mutex);
+    for (auto& [name, line] : lines) sources[name] = std::move(line);
+  });
+}
+
+}  // namespace gh

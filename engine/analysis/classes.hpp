@@ -1,0 +1,143 @@
+// What names mean: kernels, CUDA calls, ranges and GPUs, looked up in the tables of schemas/ and in
+// what a team adds to them.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/text.hpp"
+#include "trace/trace.hpp"
+
+namespace toml {
+inline namespace v3 {
+class table;
+}
+}  // namespace toml
+
+namespace gh {
+
+/// What a CUDA call does to the thread that makes it (schemas/calls.toml).
+enum class CallClass : std::uint8_t {
+  other,
+  sync,
+  allocation,
+  copy_sync,
+  copy,
+  graph_launch,
+  launch,
+  compilation,
+  event
+};
+const char* name_of(CallClass);
+/// Whether such a call puts work on the GPU.
+inline bool launches(CallClass c) {
+  return c == CallClass::launch || c == CallClass::graph_launch || c == CallClass::copy ||
+         c == CallClass::copy_sync;
+}
+
+/// What part of training a range is (schemas/ranges.toml).
+enum class Phase : std::uint8_t {
+  loader,
+  optimizer,
+  checkpoint,
+  evaluation,
+  garbage_collection,
+  count
+};
+const char* name_of(Phase);
+
+/// Peak rates of a GPU, dense, in operations a second; 0 where it has no such units or nobody said.
+struct GpuPeaks {
+  double fp32 = 0, tf32 = 0, half = 0, fp8 = 0;
+  double host_link_bytes_per_s = 0;  ///< one way, as reached in practice
+  bool coherent = false;             ///< the host's memory is one with the GPU's (NVLink-C2C)
+  bool has_tensor_cores = false;
+  bool known = false;  ///< false: nothing is known of this GPU
+  std::string source;  ///< which table's row said so
+};
+
+/// How much faster a GEMM runs at another precision on a GPU, from peaks and the fraction of them
+/// that GEMMs reach.
+struct Attainable {
+  double fp32 = 1, tf32 = 1, half = 1, fp8 = 1;
+};
+
+class Classes {
+ public:
+  /// The program's own tables.
+  Classes();
+  /// A team's tables, which are looked at first: [[kernel_class]], [[gpu]] and [ranges] of
+  /// gh-advise.toml. `where` names the file.
+  void extend(const toml::table& config, std::string_view where);
+
+  /// Names of the kernel classes, "other" last; a class is an index into it.
+  const std::vector<std::string>& kernel_classes() const { return kernel_classes_; }
+  std::uint8_t kernel_class(std::string_view demangled_name) const;
+  CallClass call_class(std::string_view name) const;
+
+  struct StepPattern {
+    Patterns match;
+    enum class At { whole, start, end } at;
+  };
+  const std::vector<StepPattern>& steps() const { return steps_; }
+  /// Warm-up, epochs, layers: they count, but they are no steps.
+  bool is_no_step(std::string_view range) const { return no_steps_.match(range); }
+  bool is_phase(Phase phase, std::string_view range) const {
+    const PhasePatterns& p = phases_[static_cast<std::size_t>(phase)];
+    return p.match.match(range) && !p.except.match(range);
+  }
+
+  GpuPeaks peaks(const Device& device) const;
+  const Attainable& attainable() const { return attainable_; }
+
+ private:
+  struct Gpu {
+    Patterns match;
+    GpuPeaks peaks;
+    int sm_count;
+  };
+  void add_kernel_classes(const toml::table& table, std::string_view where, bool first);
+  void add_gpus(const toml::table& table, std::string_view where, bool first);
+  std::uint8_t class_index(const std::string& name);
+
+  std::vector<std::string> kernel_classes_;
+  struct KernelClass {
+    std::uint8_t index;
+    Patterns match, except;
+  };
+  std::vector<KernelClass> kernels_;
+  struct CallPattern {
+    CallClass value;
+    Patterns match, except;
+  };
+  std::vector<CallPattern> calls_;
+  std::vector<StepPattern> steps_;
+  Patterns no_steps_;
+  struct PhasePatterns {
+    std::vector<std::string> expressions;
+    Patterns match, except;
+  };
+  std::array<PhasePatterns, static_cast<std::size_t>(Phase::count)> phases_;
+  std::vector<Gpu> gpus_;
+  Attainable attainable_;
+};
+
+/// What is asked of names again and again, looked up once for each distinct name of a trace.
+struct NameClasses {
+  std::vector<std::uint8_t>
+      kernel;  ///< by NameId: index into Classes::kernel_classes; only of names that kernels bear
+  std::vector<CallClass> call;       ///< by NameId; only of names that calls bear
+  std::vector<std::uint8_t> phases;  ///< by NameId of a range: one bit a Phase
+  std::unordered_map<NameId, SourceLine>
+      sources;  ///< of ranges and Python frames that name a line of the program
+  bool is_phase(Phase phase, NameId range) const {
+    return phases[range] >> static_cast<int>(phase) & 1;
+  }
+  NameClasses(const Trace& trace, const Classes& classes);
+};
+
+}  // namespace gh

@@ -1,0 +1,56 @@
+// Facts: what is known of a report as named values with units. Rules, the `facts` command and
+// budgets read the same ones.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/analysis.hpp"
+
+namespace gh {
+
+/// Why a fact has no value.
+struct Unknown {
+  std::string reason;
+};
+using FactValue = std::variant<Unknown, double, std::string>;
+
+enum class Unit { ns, fraction, count, bytes, bytes_per_s, flops_per_s, text };
+const char* name_of(Unit);
+/// A value as a person reads it: "160.3 ms", "71 %", "unknown (...)".
+std::string shown(const FactValue& value, Unit unit);
+
+struct Fact {
+  std::string
+      name;  ///< lower case, dotted, the unit as a suffix where it is not plain: step.median_ns
+  Unit unit;
+  std::string doc;
+  std::function<FactValue(const Analysis&)> compute;
+};
+
+/// All facts of a report, each computed when it is first asked for. Rules ask from several threads,
+/// and wait for each other only where they ask for the same one.
+class Facts {
+ public:
+  explicit Facts(const Analysis& analysis);
+  const std::vector<Fact>& all() const { return facts_; }
+  /// Throws Error with a suggestion where there is no such fact.
+  const FactValue& value(const std::string& name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  struct Value {
+    std::once_flag computed;
+    FactValue value;
+  };
+  const Analysis& analysis_;
+  std::vector<Fact> facts_;
+  std::map<std::string, std::size_t> index_;  // by name
+  mutable std::deque<Value> values_;          // parallel to facts_
+};
+
+}  // namespace gh

@@ -1,0 +1,51 @@
+// Finds the training steps of a trace, and on every device the stretch of time that each of them
+// took there.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/classes.hpp"
+#include "trace/trace.hpp"
+
+namespace gh {
+
+/// What of a report is to be analysed; everything when nothing is set.
+struct Selection {
+  std::optional<std::pair<std::int64_t, std::int64_t>>
+      steps;          ///< first and last number, both included
+  std::string range;  ///< a glob over range names: only what was launched inside such ranges
+  std::optional<int> device;  ///< by ordinal
+  std::optional<int> rank;    ///< the n-th process that used a GPU, in order of their devices
+};
+
+/// One step on one device: from the end of the last operation launched in the step before to the
+/// end of the last launched in it. The host runs ahead of the GPU, so the ranges that mark steps on
+/// the host are not these.
+struct Step {
+  Span span;
+  std::int64_t number = 0;  ///< as its range counts it, else counted from 0
+  Ns host_start = 0;        ///< when the host began it
+};
+
+enum class StepSource { ranges, kernels, selected_range, none };
+
+/// The steps of one device. With StepSource::none there is one, the whole window, and it is no
+/// training step.
+struct DeviceSteps {
+  std::uint16_t device = 0;
+  std::uint16_t process = 0;  ///< that launched most of the work
+  std::vector<Row> ops;       ///< of this device, in order of start
+  StepSource source = StepSource::none;
+  std::string described;    ///< "NVTX ranges 'step #'", for people
+  std::vector<Step> steps;  ///< in order, disjoint
+  std::int64_t left_out =
+      0;  ///< start-up steps at the front that were far longer than the rest, and so were left out
+};
+
+/// The devices that did any work (and that `selection` names), in order of ordinal. Throws Error
+/// where the selection names what the report does not have.
+std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
+                                    const NameClasses& names, const Selection& selection);
+
+}  // namespace gh

@@ -1,0 +1,20 @@
+// Files that the build puts into the program: rules/ and schemas/, the same in every build type.
+#pragma once
+#include <string_view>
+#include <vector>
+
+namespace gh {
+
+struct EmbeddedFile {
+  std::string_view path;  ///< relative to the repository: "rules/input/data-loader-starvation.lua"
+  std::string_view text;
+};
+
+/// All of them, sorted by path.
+const std::vector<EmbeddedFile>& embedded_files();
+
+/// The text of one; throws std::out_of_range when there is none (a mistake in the program, not in
+/// its input).
+std::string_view embedded_file(std::string_view path);
+
+}  // namespace gh

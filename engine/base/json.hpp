@@ -1,0 +1,10 @@
+// The JSON that we write.
+#pragma once
+#include <nlohmann/json.hpp>
+
+namespace gh {
+
+using Json = nlohmann::ordered_json;  ///< keys stay in the order in which they are written, so that
+                                      ///< two runs print the same bytes
+
+}  // namespace gh

@@ -1,0 +1,25 @@
+// The tables of schemas/, for those that read contracts from them.
+#pragma once
+#include <toml++/toml.h>
+
+#include <string>
+#include <vector>
+
+#include "base/embedded.hpp"
+
+namespace gh {
+
+/// One of schemas/*.toml, parsed.
+inline toml::table schema_table(const char* path) {
+  return toml::parse(embedded_file(path), std::string_view(path));
+}
+
+/// The strings of a list; none where it is no list.
+inline std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
+  std::vector<std::string> out;
+  if (const toml::array* list = node.as_array())
+    for (const toml::node& item : *list) out.push_back(item.value_or(std::string()));
+  return out;
+}
+
+}  // namespace gh

@@ -1,0 +1,106 @@
+# What is installed, and the packages that cpack makes of it: of a shared build a .deb of the program and one of the library, of a static
+# build a tarball of the program.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# What `--version` tells. RE2 has no version but that of its ABI.
+get_filename_component(re2_folder "${RE2_LINK_LIBRARIES}" DIRECTORY)
+get_filename_component(re2_file "${re2_folder}/libre2.so" REALPATH)
+string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "ABI \\1" re2_version "${re2_file}")
+set_source_files_properties(${CMAKE_SOURCE_DIR}/engine/cli/command_line.cpp PROPERTIES COMPILE_DEFINITIONS
+  "GH_ADVISE_DATE=\"${release_date}\";GH_ADVISE_MACHINE=\"${CMAKE_SYSTEM_PROCESSOR}\";GH_ADVISE_COMPILER=\"${CMAKE_CXX_COMPILER_ID} C++ ${CMAKE_CXX_COMPILER_VERSION}\";GH_ADVISE_LINKED=\"$<IF:$<BOOL:${GH_STATIC}>,statically,dynamically>\";GH_ADVISE_RE2=\"${re2_version}\"")
+
+set(GH_MAINTAINER "The authors of gh-advise <gh-advise@localhost>" CACHE STRING "Whom the packages name: whoever hands them out")
+# Debian wants a changelog of the package beside the program's.
+execute_process(COMMAND date -u -R -d ${release_date} OUTPUT_VARIABLE changed OUTPUT_STRIP_TRAILING_WHITESPACE)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/changelog CONTENT "gh-advise (@PROJECT_VERSION@) stable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- @GH_MAINTAINER@  @changed@\n" @ONLY)
+
+# The manual page and the completions, as the program writes them.
+set(documents "")
+function(add_document file)  # FILE ARGUMENTS...: standard output, packed where it is to be
+  set(path ${CMAKE_BINARY_DIR}/documents/${file})
+  set(pack cat)
+  if(file MATCHES "\\.gz$")
+    set(pack "gzip -9n")
+  endif()
+  add_custom_command(OUTPUT ${path}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/documents
+    COMMAND sh -ec "file=$1; shift; \"$@\" > \"$file.part\"; ${pack} < \"$file.part\" > \"$file\"; rm \"$file.part\"" write ${path} ${ARGN}
+    DEPENDS gh-advise ${CMAKE_BINARY_DIR}/changelog VERBATIM)
+  set(documents ${documents} ${path} PARENT_SCOPE)
+endfunction()
+set(program ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:gh-advise>)
+add_document(gh-advise.1.gz ${program} manual)
+add_document(gh-advise ${program} completion bash)
+add_document(_gh-advise ${program} completion zsh)
+add_document(gh-advise.fish ${program} completion fish)
+add_document(changelog.gz cat ${CMAKE_BINARY_DIR}/changelog)
+add_custom_target(documents ALL DEPENDS ${documents})
+
+install(TARGETS gh-advise RUNTIME COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise DESTINATION share/bash-completion/completions COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/documents/_gh-advise DESTINATION share/zsh/vendor-completions COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.fish DESTINATION share/fish/vendor_completions.d COMPONENT program)
+install(FILES CHANGELOG.md engine/package/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/gh-advise COMPONENT program)
+
+set(CPACK_PACKAGE_VENDOR gh-advise)
+set(CPACK_PACKAGE_CONTACT "${GH_MAINTAINER}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "advisor and linter for GPU training runs")
+set(CPACK_STRIP_FILES ON)
+
+if(GH_STATIC)
+  # What is inside the program has its licences beside it.
+  set(licences "")
+  foreach(package libsqlite3-dev liblua5.4-dev libre2-dev zlib1g-dev libfmt-dev libtomlplusplus-dev libsimdjson-dev nlohmann-json3-dev libcli11-dev libc6-dev libstdc++6)
+    file(READ ${CMAKE_SYSROOT}/usr/share/doc/${package}/copyright licence)
+    string(APPEND licences "==== ${package} ====\n\n${licence}\n")
+  endforeach()
+  file(WRITE ${CMAKE_BINARY_DIR}/documents/libraries-copyright "The program is linked statically with what these packages of Debian hold:\n\n${licences}")
+  install(FILES ${CMAKE_BINARY_DIR}/documents/libraries-copyright LICENSE DESTINATION share/doc/gh-advise COMPONENT program)
+  set(CPACK_GENERATOR TGZ)
+  set(CPACK_PACKAGE_FILE_NAME gh-advise-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+else()
+  # The library, for find_package(gh-advise).
+  set_target_properties(engine PROPERTIES OUTPUT_NAME gh-advise)
+  target_include_directories(engine INTERFACE $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/gh-advise>)
+  install(TARGETS engine EXPORT gh-advise ARCHIVE DESTINATION lib COMPONENT library)
+  # What advise.hpp leads to. Headers that are not listed are the engine's own affair.
+  set(public_headers advise.hpp base/error.hpp base/spans.hpp base/text.hpp trace/trace.hpp read/read.hpp read/dcgm.hpp
+    analysis/account.hpp analysis/analysis.hpp analysis/classes.hpp analysis/facts.hpp analysis/ranks.hpp analysis/steps.hpp
+    whatif/replay.hpp whatif/plan.hpp rules/rules.hpp rules/finding.hpp rules/config.hpp gate/baseline.hpp gate/comparison.hpp
+    job/digest.hpp job/fleet.hpp report/layout.hpp report/report.hpp)
+  foreach(header IN LISTS public_headers)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES engine/${header} DESTINATION include/gh-advise/${folder} COMPONENT library)
+  endforeach()
+  install(EXPORT gh-advise FILE gh-advise-targets.cmake NAMESPACE gh-advise:: DESTINATION lib/cmake/gh-advise COMPONENT library)
+  configure_package_config_file(engine/package/gh-advise-config.cmake.in ${CMAKE_BINARY_DIR}/gh-advise-config.cmake INSTALL_DESTINATION lib/cmake/gh-advise)
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/gh-advise-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/gh-advise-config.cmake ${CMAKE_BINARY_DIR}/gh-advise-config-version.cmake DESTINATION lib/cmake/gh-advise COMPONENT library)
+  install(FILES CHANGELOG.md engine/package/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/libgh-advise-dev COMPONENT library)
+
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+  set(CPACK_COMPONENTS_ALL program library)
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME gh-advise)
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION utils)
+  set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "Finds what slows down a GPU training run, from its Nsight Systems report or
+PyTorch profiler trace: what to fix first, what it is worth, and where the
+proof is.")
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libgh-advise-dev)
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, liblua5.4-dev, libre2-dev, libsimdjson-dev, libsqlite3-dev, libtomlplusplus-dev, nlohmann-json3-dev, pkg-config, zlib1g-dev")
+  set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "The engine of gh-advise for C++ programs that link it: it reads reports of
+Nsight Systems and PyTorch profiler traces, and finds what slows them down.")
+  if(CMAKE_CROSSCOMPILING)
+    # dpkg-shlibdeps asks dpkg, which knows nothing of libraries for another machine. A Debian release has one version of each library
+    # for all machines, so what the program needs here it needs there: ./dev passes what dpkg-shlibdeps found for this one.
+    set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  else()
+    set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+  endif()
+endif()
+include(CPack)

@@ -1,0 +1,313 @@
+#include "read/event_stream.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+constexpr std::size_t chunk_bytes = 1 << 20, most_chunks = 4;
+// Real events have up to some KiB, the rest of a trace up to some hundred; more is damage or
+// malice.
+constexpr std::size_t most_event_bytes = 64 << 20, most_head_bytes = 64 << 20;
+
+// Unpacks a file in a thread of its own, a few chunks ahead of who asks for them.
+class Unpacker {
+ public:
+  Unpacker(const std::filesystem::path& path, std::string shown)
+      : shown_(std::move(shown)), file_(gzopen(path.c_str(), "rb")) {
+    if (!file_) throw Error(fmt::format("{}: cannot be read; check its permissions", shown_));
+    gzbuffer(file_, 1 << 18);
+    try {
+      thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    } catch (const std::system_error&) {
+      // No thread is to be had: next() unpacks.
+    }
+  }
+  ~Unpacker() {
+    if (thread_.joinable()) {
+      thread_.request_stop();
+      thread_.join();
+    }
+    if (file_) gzclose(file_);
+  }
+
+  // The next chunk; empty at the end. Throws Error where the packed data is damaged.
+  std::vector<char> next() {
+    if (!thread_.joinable() && !done_) run({}, 1);
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return !chunks_.empty() || done_; });
+    if (!chunks_.empty()) {
+      std::vector<char> chunk = std::move(chunks_.front());
+      chunks_.pop_front();
+      wake_.notify_all();
+      return chunk;
+    }
+    if (!problem_.empty()) throw Error(problem_);
+    return {};
+  }
+
+ private:
+  // Unpacks to the end, or some chunks.
+  void run(std::stop_token stop, std::uint64_t most = ~std::uint64_t{0}) {
+    for (bool end = false; !end && most > 0; --most) {
+      std::vector<char> chunk(chunk_bytes);
+      const int got = gzread(file_, chunk.data(), static_cast<unsigned>(chunk.size()));
+      chunk.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+      read_ += chunk.size();
+      end = chunk.size() < chunk_bytes;
+      std::string problem;
+      int code = Z_OK;
+      if (end) gzerror(file_, &code);
+      if (code == Z_BUF_ERROR)
+        problem = fmt::format(
+            "{}: is cut off: its gzip data ends at byte {} of the unpacked text; copy or record it "
+            "again",
+            shown_, read_);
+      else if (code != Z_OK && code != Z_STREAM_END)
+        problem = fmt::format(
+            "{}: is damaged: its gzip data makes no sense after byte {} of the unpacked text; copy "
+            "or record it again",
+            shown_, read_);
+      std::unique_lock lock(mutex_);
+      if (!wake_.wait(lock, stop, [&] { return chunks_.size() < most_chunks; })) return;
+      if (!chunk.empty()) chunks_.push_back(std::move(chunk));
+      problem_ = std::move(problem);
+      done_ = end;
+      wake_.notify_all();
+    }
+  }
+
+  std::string shown_;
+  std::uint64_t read_ = 0;
+  gzFile file_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<std::vector<char>> chunks_;
+  std::string problem_;
+  bool done_ = false;
+  std::jthread thread_;
+};
+
+enum Class : std::uint8_t { plain, quote, open, close };
+constexpr auto classes = [] {
+  std::array<Class, 256> c{};
+  c['"'] = quote;
+  c['{'] = c['['] = open;
+  c['}'] = c[']'] = close;
+  return c;
+}();
+Class class_of(char c) { return classes[static_cast<unsigned char>(c)]; }
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+}  // namespace
+
+struct EventStream::State {
+  State(const std::filesystem::path& path)
+      : shown(printable(path.string())), unpacker(path, shown) {}
+
+  std::string shown;
+  Unpacker unpacker;
+  std::vector<char> text;         // `used` bytes of it, then padding
+  std::size_t used = 0, at = 0;   // how far it was looked at
+  std::uint64_t text_offset = 0;  // of text[0]
+  std::uint64_t event_offset = 0;
+
+  // Where we are: outside of the array of events, in it, or in one of its objects.
+  enum { outside, in_array, in_event } where = outside;
+  int depth = 0, array_depth = 0;  // of brackets; within an event they count on
+  bool in_string = false, escaped = false;
+  bool started = false, bare = false, events_seen = false;
+  std::size_t begin = 0;  // of the current event in `text`
+  std::int64_t strays = 0;
+  bool in_stray = false;
+  std::string head, word;  // word: the last string outside, while it may be a key
+  bool key_read = false;   // `word` and a colon have just been read
+
+  [[noreturn]] void fail(const char* what) const {
+    throw Error(
+        fmt::format("{}: {} at byte {}; copy or record it again", shown, what, text_offset + at));
+  }
+
+  // Keeps what is not yet done with and reads on. False at the end of the file.
+  bool more() {
+    const std::size_t keep = where == in_event ? begin : at;
+    if (used - keep > most_event_bytes)
+      fail("an event of more than 64 MiB, so it is no trace of the PyTorch profiler,");
+    const std::vector<char> chunk = unpacker.next();
+    if (chunk.empty()) return false;
+    if (keep < used)
+      std::memmove(text.data(), text.data() + keep,
+                   used - keep);  // at first there is no text to be moved
+    used -= keep;
+    at -= keep;
+    text_offset += keep;
+    if (where == in_event) begin = 0;
+    if (text.size() < used + chunk.size() + padding) text.resize(used + chunk.size() + padding);
+    std::memcpy(text.data() + used, chunk.data(), chunk.size());
+    used += chunk.size();
+    return true;
+  }
+
+  // Goes on to behind the string that `at` is in. False where the text ends first.
+  bool skip_string() {
+    for (; at < used; ++at) {
+      const char c = text[at];
+      if (escaped)
+        escaped = false;
+      else if (c == '\\')
+        escaped = true;
+      else if (c == '"') {
+        ++at;
+        in_string = false;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Goes on to behind the current event. False where the text ends first.
+  bool skip_event() {
+    while (at < used) {
+      if (in_string) {
+        if (!skip_string()) return false;
+        continue;
+      }
+      const Class c = class_of(text[at++]);
+      if (c == plain) continue;
+      if (c == quote)
+        in_string = true;
+      else if (c == open)
+        ++depth;
+      else if (--depth == array_depth)
+        return true;
+    }
+    return false;
+  }
+
+  // Goes on to the next event, or to the end of the array. False where the text ends first.
+  bool skip_to_event() {
+    for (; at < used; ++at) {
+      const char c = text[at];
+      if (c == ',')
+        in_stray = false;
+      else if (c == '{') {
+        where = in_event;
+        begin = at++;
+        ++depth;
+        in_stray = false;
+        return true;
+      } else if (c == ']') {
+        where = outside;
+        --depth;
+        ++at;
+        return true;
+      } else if (!is_space(c)) {
+        if (c == '"' || c == '[' || c == '}')
+          fail("something other than events stands in its array of events");
+        if (!in_stray) {
+          in_stray = true;
+          ++strays;
+        }  // null, a number
+      }
+    }
+    return false;
+  }
+
+  // Reads what is outside of the array into `head`, up to the next array of events. False where the
+  // text ends first.
+  bool read_head() {
+    while (at < used) {
+      const std::size_t from = at;
+      if (in_string) {
+        const bool whole = skip_string();
+        head.append(text.data() + from, at - from);
+        if (word.size() < 32) word.append(text.data() + from, std::min<std::size_t>(at - from, 32));
+        if (head.size() > most_head_bytes)
+          fail("more than 64 MiB beside its events, so it is no trace of the PyTorch profiler,");
+        if (!whole) return false;
+        continue;
+      }
+      const char c = text[at];
+      if (!started && is_space(c)) {
+        ++at;
+        continue;
+      }
+      if (!started && c != '{' && c != '[') fail("is no JSON");
+      if (c == '[' &&
+          ((!started && (bare = true)) || (depth == 1 && key_read && word == "traceEvents\""))) {
+        started = events_seen = true;
+        array_depth = ++depth;
+        where = in_array;
+        ++at;
+        key_read = false;
+        head += bare ? "" : "[";
+        return true;
+      }
+      started = true;
+      if (c == '"') {
+        in_string = true;
+        word.clear();
+        key_read = false;
+      } else if (c == ':')
+        key_read = true;
+      else if (!is_space(c))
+        key_read = false;
+      if (c == '{' || c == '[') ++depth;
+      if ((c == '}' || c == ']') && --depth < 0) fail("a bracket closes that was never opened");
+      if (!bare) head += c;
+      ++at;
+      if (head.size() > most_head_bytes)
+        fail("more than 64 MiB beside its events, so it is no trace of the PyTorch profiler,");
+    }
+    return false;
+  }
+};
+
+EventStream::EventStream(const std::filesystem::path& path)
+    : state_(std::make_unique<State>(path)) {}
+EventStream::~EventStream() = default;
+
+bool EventStream::next(std::string_view& event) {
+  State& s = *state_;
+  for (;;) {
+    bool moved = false;
+    switch (s.where) {
+      case State::outside: moved = s.read_head(); break;
+      case State::in_array:
+        moved = s.skip_to_event();
+        if (moved && s.where == State::outside && !s.bare) s.head += ']';
+        break;
+      case State::in_event:
+        if ((moved = s.skip_event())) {
+          s.where = State::in_array;
+          s.event_offset = s.text_offset + s.begin;
+          event = {s.text.data() + s.begin, s.at - s.begin};
+          return true;
+        }
+    }
+    if (!moved && !s.more()) {
+      if (s.depth > 0 || s.in_string) s.fail("is cut off: its JSON ends in the middle");
+      if (!s.started) s.fail("is no JSON: there is nothing");
+      return false;
+    }
+  }
+}
+
+std::uint64_t EventStream::offset() const { return state_->event_offset; }
+const std::string& EventStream::head() const { return state_->head; }
+bool EventStream::has_events() const { return state_->events_seen; }
+std::int64_t EventStream::strays() const { return state_->strays; }
+
+}  // namespace gh

@@ -1,0 +1,26 @@
+// Which files are the ranks of one job.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gh {
+
+/// What a file says of its place in a job, without reading all of it.
+struct Place {
+  std::string job;  ///< "" where it says nothing
+  std::int64_t rank = 0;
+  std::int64_t world_size = 0;     ///< 0 where it says nothing
+  std::optional<double> begins_s;  ///< since 1970
+  bool by_name = false;            ///< rather than by what the file says itself
+};
+Place place_of(const std::string& path);
+
+/// Groups files by the job that they belong to, in the order given. Ranks of one job lie in one
+/// folder and are either PyTorch traces whose distributedInfo has the same world size, other ranks,
+/// and begins within a minute, or files whose names differ in the number after "rank" only. Any
+/// other file is a job of its own; so is one that cannot be read, which reading it will say.
+std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& paths);
+
+}  // namespace gh

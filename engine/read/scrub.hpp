@@ -1,0 +1,38 @@
+// A report without what says whose it is: the environment, names of hosts and users, command lines,
+// captured output.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gh {
+
+class Database;
+
+/// What was done, in numbers; never what was found.
+struct Scrubbed {
+  std::map<std::string, std::int64_t> removed;  ///< by kind: "environment variables", "words of the
+                                                ///< command line", "texts of captured output", ...
+  std::int64_t changed = 0;                     ///< texts in which something was replaced
+  std::vector<std::string> left_out;            ///< tables, or keys of a trace
+  std::size_t searched_for = 0;  ///< values and names that are in none of the file's texts any more
+  std::uintmax_t bytes = 0;      ///< of the new file
+};
+
+/// Writes a copy of a report (SQLite, or a PyTorch trace, packed where `out` ends in .gz) in which
+/// only what schemas/scrub.toml knows to be harmless is kept, and searches it: every text of it for
+/// every value and name removed, and its bytes for those of 8 bytes and more. Throws Error, and
+/// leaves no file, where the report cannot be read or anything is found.
+Scrubbed scrub(const std::filesystem::path& report, const std::filesystem::path& out);
+
+/// How many environment variables of the profiled program a report of Nsight Systems holds. What is
+/// damaged is not counted.
+std::int64_t environment_variables(const Database& report);
+/// Likewise of what a PyTorch trace has beside its events.
+std::int64_t environment_variables_beside_events(const nlohmann::json& head);
+
+}  // namespace gh

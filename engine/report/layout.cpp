@@ -1,0 +1,70 @@
+#include "report/layout.hpp"
+
+#include <algorithm>
+
+namespace gh {
+namespace {
+
+// Whether the space at `i` stands between a number and its unit, which are read together.
+bool before_unit(const std::string& text, std::size_t i) {
+  if (i == 0 || text[i - 1] < '0' || text[i - 1] > '9') return false;
+  const std::string word =
+      text.substr(i + 1, std::min(text.find_first_of(" ,;:.)", i + 1), text.size()) - i - 1);
+  for (const char* unit :
+       {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "GB/s", "TFLOP/s"})
+    if (word == unit) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string padded(const std::string& s, std::size_t width) {
+  return s + std::string(width > display_width(s) ? width - display_width(s) : 0, ' ');
+}
+
+std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string out, line;
+  const std::size_t room = std::max<std::size_t>(width > indent ? width - indent : 0, 20);
+  for (std::size_t i = 0; i <= text.size();) {
+    std::size_t next = std::min(text.find(' ', i), text.size());
+    while (next < text.size() && before_unit(text, next))
+      next = std::min(text.find(' ', next + 1), text.size());
+    const std::string word = text.substr(i, next - i);
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > room) {
+      out += line + '\n' + std::string(indent, ' ');
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    i = next + 1;
+  }
+  return out + line;
+}
+
+std::string markdown_text(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\`*_{}[]<>#|~!").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+    if (c == '@') out += "\u200b";
+  }
+  return out;
+}
+
+std::string kernel_label(const std::string& name) {
+  std::string label = name;
+  for (const std::string_view part :
+       {"void ", "at::native::", "(anonymous namespace)::", "<unnamed>::", "at::", "c10::"})
+    for (std::size_t at; (at = label.find(part)) != label.npos;) label.erase(at, part.size());
+  // The parameters: from the parenthesis that the last one closes.
+  if (label.ends_with(')')) {
+    std::size_t depth = 0, at = label.size();
+    while (at-- > 0) {
+      depth += label[at] == ')';
+      if (label[at] == '(' && --depth == 0) break;
+    }
+    if (at > 0 && at < label.size()) label.erase(at);
+  }
+  return label;
+}
+
+}  // namespace gh

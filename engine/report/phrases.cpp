@@ -1,0 +1,226 @@
+#include "report/phrases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/flops.hpp"
+#include "analysis/metrics.hpp"
+#include "report/layout.hpp"
+
+namespace gh {
+namespace {
+
+// Busy is not efficient: what was sampled of that, averages over a monitor's whole file as such.
+std::string activity_text(const Analysis& a) {
+  const bool aligned = sampled_activity(a, "sm_active") || sampled_activity(a, "tensor_active");
+  const auto mean = [&](const char* activity) {
+    return aligned ? sampled_activity(a, activity) : unaligned_activity(a, activity);
+  };
+  std::string text;
+  if (const auto sms = mean("sm_active")) text += ", SMs active " + percent(*sms);
+  if (const auto tensor = mean("tensor_active"))
+    text += (text.empty() ? ", tensor cores active " : ", tensor cores ") + percent(*tensor);
+  return text.empty() || aligned ? text : text + " over all that was monitored";
+}
+
+// Beside it stands as well how much of the GPU's peak the model can have reached.
+std::string mfu_text(const Analysis& a) {
+  const auto bound = a.has_steps() ? mfu_upper_bound(a) : std::nullopt;
+  if (!bound || *bound == 0) return "";
+  const auto flops = product_flops(a);
+  double peak = 0;  // operations that all devices could have done
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half *
+            static_cast<double>(total(a.account.devices[d].window)) / 1e9;
+  return flops ? ", MFU " + percent(*flops / peak) : ", MFU at most " + percent(*bound);
+}
+
+// From this share on a loss that no rule explains is said; what healthy training has of launch gaps
+// and waits stays below.
+constexpr double unexplained_share = 0.15;
+
+// The cause of the account, compute aside, that takes most of the time.
+std::pair<std::string, double> largest_loss(const Analysis& a) {
+  std::pair<std::string, double> largest{"", 0};
+  for (const std::string& cause : a.account.causes) {
+    if (cause.starts_with("compute.") || a.total_ns() == 0) continue;
+    const double share =
+        static_cast<double>(a.account.total_ns(cause)) / static_cast<double>(a.total_ns());
+    if (share > largest.second) largest = {cause, share};
+  }
+  return largest;
+}
+
+}  // namespace
+
+std::string seconds(Ns ns) { return fmt::format("{:.4f} s", static_cast<double>(ns) / 1e9); }
+
+std::string plural(std::int64_t n, const char* noun) {
+  return fmt::format("{} {}{}", n, noun,
+                     n == 1                                   ? ""
+                     : std::string_view(noun).ends_with("ch") ? "es"
+                                                              : "s");
+}
+
+std::string listed(const std::vector<std::string>& list) {
+  if (list.size() < 2) return list.empty() ? "" : list.front();
+  return fmt::format("{} and {}", fmt::join(list.begin(), list.end() - 1, ", "), list.back());
+}
+
+std::string device_label(const Trace& trace, std::uint16_t device) {
+  const Device& d = trace.devices[device];
+  return fmt::format("device {}: {}", d.ordinal,
+                     d.name.empty() ? "GPU not named in the report" : shortened(d.name, 80));
+}
+
+std::string device_text(const Analysis& a, const DeviceSteps& d) {
+  std::vector<Ns> lengths;
+  for (const Step& s : d.steps) lengths.push_back(s.span.length());
+  std::string text = device_label(a.trace, d.device) + ", ";
+  if (d.source == StepSource::none)
+    text += fmt::format("{} ({} of it)", d.described, duration(lengths.front()));
+  else
+    text += fmt::format("{} of {} (median), from {}",
+                        plural(static_cast<std::int64_t>(d.steps.size()),
+                               d.source == StepSource::selected_range ? "stretch" : "step"),
+                        duration(median(lengths)), d.described);
+  if (d.left_out > 0) text += fmt::format("; {} of start-up left out", plural(d.left_out, "step"));
+  return text;
+}
+
+std::vector<std::string> side_notes(const Analysis& a) {
+  std::vector<std::string> notes;
+  for (const DeviceSteps& d : a.bystanders)
+    notes.push_back(fmt::format("device {}: left out, since it ran {} and no step",
+                                a.trace.devices[d.device].ordinal,
+                                plural(static_cast<std::int64_t>(d.ops.size()), "operation")));
+  if (!a.trace.monitor.time_base.empty())
+    notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
+  if (a.trace.environment_variables > 0)
+    notes.push_back(
+        fmt::format("The report holds {} of the profiled program; before you share it: gh-advise "
+                    "scrub {} -o OUT",
+                    plural(a.trace.environment_variables, "environment variable"), a.trace.path));
+  return notes;
+}
+
+std::string busy_text(const Analysis& a) {
+  Ns busy = 0;
+  for (const DeviceAccount& d : a.account.devices) busy += d.busy_ns;
+  return "GPU busy " +
+         percent(static_cast<double>(busy) / static_cast<double>(std::max<Ns>(a.total_ns(), 1))) +
+         mfu_text(a) + activity_text(a);
+}
+
+std::string worth_text(const Finding& f, const Analysis& a) {
+  if (f.recoverable_ns <= 0) return "";
+  const Ns step = f.predicted          ? f.predicted->step_ns + f.recoverable_ns
+                  : a.step_count() > 0 ? a.total_ns() / a.step_count()
+                                       : 0;
+  return fmt::format("{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
+                     a.has_steps() ? "each " + duration(step) + " step" : duration(step),
+                     percent(f.recoverable_fraction));
+}
+
+std::string prediction_text(const Finding& f) {
+  if (!f.predicted) return "";
+  const Prediction& p = *f.predicted;
+  if (f.recoverable_ns == 0)
+    return fmt::format("still {} with this fix alone: it is hidden behind other work",
+                       duration(p.step_ns));
+  if (f.about)
+    return fmt::format("{} with this fix alone, between {} and {} once measured ({})",
+                       duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
+  return fmt::format("no less than {} with this fix alone ({})", duration(p.least_ns), p.why);
+}
+
+std::vector<std::vector<std::string>> fix_numbers(const Report& report) {
+  std::vector<std::vector<std::string>> all;
+  std::vector<std::string> made;
+  for (const Plan::Fix& fix : report.plan->fixes) {
+    const auto at =
+        std::find_if(report.findings.begin(), report.findings.end(),
+                     [&](const Finding& f) { return f.fingerprint == fix.fingerprint; });
+    made.push_back(std::to_string(at - report.findings.begin() + 1));
+    all.push_back(made);
+  }
+  return all;
+}
+
+std::string step_text(const Plan& p, const Prediction& s) {
+  return duration(s.step_ns) +
+         (p.items > 0 ? fmt::format(" ({:.0f} {}/s)",
+                                    p.items / (static_cast<double>(s.step_ns) / 1e9), p.item)
+                      : "");
+}
+
+std::vector<std::string> plan_notes(const Report& report) {
+  const Plan& p = *report.plan;
+  const Prediction& last = p.fixes.back().step;
+  const Replay::Bounds& b = p.bounds;
+  const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
+  const std::string gpu_text =
+      fmt::format("{} of kernels, {} of them matrix products and attention", duration(gpu),
+                  duration(std::min(b.products_ns, gpu)));
+  const std::string bound =
+      gpu >= host && gpu >= link ? "the GPU: " + gpu_text
+      : link >= host
+          ? fmt::format("the link to the host: {} of copies", duration(link))
+          : fmt::format("the host: {} of its own time, beside {}", duration(host), gpu_text);
+  const std::string ends = p.ceiling.empty()
+                               ? fmt::format("The last, measured, should lie between {} and {}; it",
+                                             duration(last.least_ns), duration(last.most_ns))
+                               : std::string("The last");
+  std::vector<std::string> notes{
+      fmt::format("Replayed without what the profiler adds (recorded: {}). {} is then bound by {}.",
+                  duration(p.recorded_ns), ends, bound)};
+  if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
+  return notes;
+}
+
+Quiet quiet_text(const Analysis& a, const Report& report) {
+  const bool loud = std::any_of(report.findings.begin(), report.findings.end(),
+                                [](const Finding& f) { return f.severity != Severity::note; });
+  if (loud || report.clean.empty()) return {};
+  const auto [cause, share] = largest_loss(a);
+  if (share < unexplained_share)
+    return {report.findings.empty()
+                ? "Nothing was found by the rules that could look."
+                : "Nothing above a note was found by the rules that could look.",
+            true};
+  return {fmt::format("No rule explains the largest loss: {}, {} of {}.", cause_label(cause),
+                      percent(share), a.has_steps() ? "the step" : "the time"),
+          false};
+}
+
+std::vector<std::string> not_checked_text(const Report& report) {
+  std::vector<std::pair<NotChecked, std::string>>
+      lacking;  // rules that lack the same thing are named together
+  for (const NotChecked& n : report.not_checked) {
+    const auto same = std::find_if(lacking.begin(), lacking.end(), [&](const auto& l) {
+      return l.first.reason == n.reason && l.first.record_with == n.record_with;
+    });
+    if (same == lacking.end())
+      lacking.emplace_back(n, n.rule);
+    else
+      same->second += ", " + n.rule;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [n, ids] : lacking)
+    lines.push_back(
+        fmt::format("{}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1),
+                    n.record_with.empty()
+                        ? ""
+                        : fmt::format(" Record with: {}{}",
+                                      n.record_with.starts_with("torch.") ? "" : "nsys profile ",
+                                      n.record_with)));
+  return lines;
+}
+
+std::string suppressed_text(const Suppression& s) {
+  return fmt::format("{}{}: {}{} ({})", s.rule, s.subject == "*" ? "" : ", " + s.subject, s.reason,
+                     s.until.empty() ? "" : ", until " + s.until, s.where);
+}
+
+}  // namespace gh

@@ -1,0 +1,65 @@
+// What a report says to people, in words that do not depend on how they are laid out: text and HTML
+// say the same.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/finding.hpp"
+
+namespace gh {
+
+/// "1.4845 s": a point in time.
+std::string seconds(Ns ns);
+
+/// "1 step", "11 steps", "3 stretches".
+std::string plural(std::int64_t n, const char* noun);
+
+/// "1", "1 and 2", "1, 2 and 4".
+std::string listed(const std::vector<std::string>& list);
+
+/// "device 0: NVIDIA H200"
+std::string device_label(const Trace& trace, std::uint16_t device);
+
+/// "device 0: NVIDIA H200, 11 steps of 164.8 ms (median), from NVTX ranges 'step #'".
+std::string device_text(const Analysis& analysis, const DeviceSteps& device);
+
+/// What is said of the report as a whole beside its devices: bystanders, a monitor's time base.
+std::vector<std::string> side_notes(const Analysis& analysis);
+
+/// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
+std::string busy_text(const Analysis& analysis);
+
+/// "about 113.3 ms of each 160.1 ms step (71 %)"; "" where nothing is known to be recoverable.
+std::string worth_text(const Finding& finding, const Analysis& analysis);
+
+/// "46.8 ms with this fix alone, between ..."; "" where nothing is predicted.
+std::string prediction_text(const Finding& finding);
+
+/// The numbers, as findings are counted from 1, of the fixes of a plan up to each of them: {"1"},
+/// {"1", "2"}, ...
+std::vector<std::vector<std::string>> fix_numbers(const Report& report);
+
+/// "160.1 ms (12345 tokens/s)".
+std::string step_text(const Plan& plan, const Prediction& step);
+
+/// What the plan was told from, what the step is bound by in the end, and why it is no forecast
+/// where it is none.
+std::vector<std::string> plan_notes(const Report& report);
+
+/// What a report without a finding above a note comes to; "" where there is one, or no rule could
+/// look. `explained` is false where a loss is left that no rule accounts for.
+struct Quiet {
+  std::string text;
+  bool explained = true;
+};
+Quiet quiet_text(const Analysis& analysis, const Report& report);
+
+/// Rules that could not look, with what they lack: "a, b: needs samples: ... Record with: nsys
+/// profile ...".
+std::vector<std::string> not_checked_text(const Report& report);
+
+/// "um-stall, subject: reason, until 2026-12-31 (gh-advise.toml:3)".
+std::string suppressed_text(const Suppression& suppression);
+
+}  // namespace gh

@@ -1,0 +1,115 @@
+// Reports as people and programs read them. No renderer sees more of a report than Analysis, Facts
+// and Report hold: the profiled program's environment and its captured output are never among that.
+#pragma once
+#include <string>
+
+#include "gate/comparison.hpp"
+#include "job/fleet.hpp"
+#include "report/layout.hpp"
+#include "rules/rules.hpp"
+
+namespace gh {
+
+/// A report for people: the account of the step first, then each finding, what was clean, what
+/// could not be checked.
+std::string render_text(const Analysis& analysis, const Report& report, const TextStyle& style);
+
+/// One report as a JSON object (schemas/report.schema.json), indented.
+std::string render_json(const Analysis& analysis, const Report& report);
+
+/// The evidence of all findings, the steps with their account, and what the devices idled for, as a
+/// Chrome trace on the time axis of the report's own file, to be opened in Perfetto beside it.
+std::string render_trace(const Analysis& analysis, const Report& report);
+
+/// A page to look at, one file below 2 MB: verdict, plan, account, timelines of the evidence,
+/// steps, kernels, copies. `rules` document themselves in it.
+std::string render_html(const Analysis& analysis, const Report& report,
+                        const std::vector<Rule>& rules);
+
+/// All facts with units and documentation, as a table or as JSON.
+std::string render_facts_text(const Analysis& analysis, const Facts& facts, const TextStyle& style);
+std::string render_facts_json(const Analysis& analysis, const Facts& facts);
+
+/// The rules as a table or as JSON, and one rule's documentation.
+std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& style);
+std::string render_rules_json(const std::vector<Rule>& rules);
+std::string render_explanation(const Rule& rule, const TextStyle& style);
+
+/// A comparison for people: `verdict` shows what decides it, `everything` also what stayed, the
+/// kernels and the other facts.
+enum class Detail { verdict, everything };
+std::string render_comparison_text(const Comparison& comparison, Detail detail,
+                                   const TextStyle& style);
+/// As JSON (schemas/comparison.schema.json), and as Markdown for a pull request.
+std::string render_comparison_json(const Comparison& comparison);
+std::string render_comparison_markdown(const Comparison& comparison);
+/// As a page to look at, before and after side by side; the captures tell each step.
+std::string render_comparison_html(const Comparison& comparison, const std::vector<Capture>& before,
+                                   const std::vector<Capture>& after);
+/// An exception and what became of it, in a line.
+std::string suppression_text(const Suppression& suppression, SuppressionState state);
+
+/// A finding as a CI system shows it.
+struct CiFinding {
+  Finding finding;
+  std::string report;                  ///< path of the report that shows it
+  std::optional<FindingState> change;  ///< where it was compared with a baseline
+  bool fails = false;
+};
+
+/// A report that was checked.
+struct CiReport {
+  std::string path, steps;  ///< "5 steps of 47.4 ms (median)"
+  std::vector<std::pair<std::string, double>>
+      account;  ///< causes and their shares, the largest first
+};
+
+/// What `check` or `gate` came to, for the formats that CI systems read.
+struct CiResult {
+  Verdict verdict = Verdict::passes;
+  std::string headline;
+  std::vector<CiFinding> findings;  ///< the gravest first
+  std::vector<CiReport> reports;    ///< of `check`
+  std::vector<std::string> errors;  ///< what could not be judged, and why
+  std::vector<Rule> rules;          ///< that were asked
+  std::map<std::string, RuleOutcome>
+      outcomes;                           ///< of the rules, by id; over several reports the worst
+  std::vector<std::string> kept_budgets;  ///< facts
+
+  /// Adds what was found in one report; from `fail_on` on a finding fails.
+  void add(const Analysis& analysis, const Report& report, std::optional<Severity> fail_on);
+};
+
+/// What `gate` came to; `after` may be empty where nothing could be read.
+CiResult ci_result(const Comparison& comparison, const std::vector<Capture>& after,
+                   const std::vector<Rule>& rules);
+
+/// SARIF 2.1.0. A result's place is the source line that its evidence names, where it has one,
+/// otherwise the report. What is gone has the baseline state "absent" and passes.
+std::string render_sarif(const CiResult& result);
+/// Workflow commands of GitHub Actions, which annotate a run.
+std::string render_github(const CiResult& result);
+/// JUnit XML: a case for each rule and budget.
+std::string render_junit(const CiResult& result);
+/// Findings of one or several reports in Markdown.
+std::string render_check_markdown(const CiResult& result);
+
+/// "17 of 20 ranks on 3 nodes", what the job's step is, and what ranks wait for each other, as
+/// sentences.
+std::string fleet_count_text(const Fleet& fleet);
+std::string fleet_step_text(const Fleet& fleet);
+std::string fleet_waits_text(const Fleet& fleet);
+
+/// `errors`: digests that could not be read.
+std::string render_fleet_text(const Fleet& fleet, const TextStyle& style,
+                              const std::vector<std::string>& errors = {});
+/// As JSON (schemas/fleet.schema.json).
+std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>& errors);
+/// As a page, with a map of ranks by cause.
+std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>& errors);
+/// For the formats of CI systems; the caller adds verdict and errors. `name` is what the job is
+/// called.
+CiResult fleet_ci_result(const Fleet& fleet, const std::vector<Rule>& rules,
+                         const std::string& name, std::optional<Severity> fail_on);
+
+}  // namespace gh

@@ -1,0 +1,100 @@
+// gh-advise.toml: what a team sets once. Every key is checked; a misspelt one is an error with
+// file, line and column.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/rules.hpp"
+
+namespace toml {
+inline namespace v3 {
+class table;
+}
+}  // namespace toml
+
+namespace gh {
+
+/// A key of the configuration, for its documentation.
+struct ConfigKey {
+  const char* name;  ///< "ignore", "suppress.reason"
+  const char* type;  ///< "list of strings"
+  const char* doc;
+};
+/// Every key there is. What is not listed here is refused.
+const std::vector<ConfigKey>& config_keys();
+
+/// A limit that a team sets to a fact.
+struct Budget {
+  std::string fact;
+  std::optional<double> max, min;                    ///< in the fact's own unit
+  std::optional<double> max_increase, max_decrease;  ///< of the baseline's value: 0.05 is 5 %
+  Severity severity = Severity::error;
+  std::string where;  ///< "gh-advise.toml:12", or "" for the program's own
+};
+
+/// What `gate` holds against what.
+struct GateSettings {
+  std::optional<Severity>
+      fail_on;  ///< findings and budgets from here on fail; a warning where nothing is set
+  double min_effect = 0.03;   ///< of the step: smaller differences are never taken for real
+  double alpha = 0.05;        ///< of the rank test
+  double noise_floor = 0.20;  ///< taken for noise where there are too few measurements for a test
+  std::vector<Budget> budgets;
+};
+
+/// The configuration as read.
+class Config {
+ public:
+  Config();                                            ///< nothing set
+  explicit Config(const std::filesystem::path& path);  ///< throws Error with file:line:column
+  Config(const std::string& text,
+         const std::filesystem::path&
+             path);  ///< the same of a text that stands, or will stand, in a file
+  ~Config();
+  Config(Config&&) noexcept;
+  Config& operator=(Config&&) noexcept;
+
+  std::vector<std::filesystem::path>
+      rule_directories;  ///< relative ones are from the file's folder
+  std::vector<std::string> select, ignore;
+  std::optional<Severity> fail_on;
+  std::vector<Suppression> suppressions;
+  GateSettings gate;
+
+  const std::string& path() const {
+    return shown_path_;
+  }  ///< of the file, printable; "" without one
+  /// Where a key of the file's top level stands, "gh-advise.toml:3"; "" where it is not set.
+  std::string where(std::string_view key) const;
+  /// Settings of rules, checked against the rules there are. Throws Error for an unknown rule or
+  /// option, or a value of the wrong type.
+  std::map<std::string, RuleSettings> rule_settings(const std::vector<Rule>& rules) const;
+  /// Adds the team's kernel classes, GPUs and range patterns.
+  void extend(Classes& classes) const;
+
+  /// gh-advise.toml in this folder or the nearest above; nothing where there is none.
+  static std::optional<std::filesystem::path> find(const std::filesystem::path& from);
+
+ private:
+  std::string shown_path_;
+  std::unique_ptr<toml::table> table_;
+};
+
+/// A suppression as a [[suppress]] table.
+std::string suppression_toml(const Suppression& suppression);
+
+/// Adds suppressions to a configuration, which is made where there is none, and returns its text as
+/// it then is; nothing is written. Throws Error where that would be no configuration.
+std::string with_suppressions(const std::filesystem::path& path,
+                              const std::vector<Suppression>& suppressions);
+
+/// The rules that `select` names by id or category (all when it is empty) and `ignore` does not.
+/// Throws Error with a suggestion for a name that no rule and no category has.
+std::vector<Rule> chosen(std::vector<Rule> rules, const std::vector<std::string>& select,
+                         const std::vector<std::string>& ignore);
+
+}  // namespace gh

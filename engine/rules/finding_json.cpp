@@ -1,0 +1,79 @@
+#include "rules/finding_json.hpp"
+
+namespace gh {
+namespace {
+
+// A field that does not apply is null.
+Json or_null(std::int64_t v) { return v < 0 ? Json(nullptr) : Json(v); }
+Json or_null(const std::string& s) { return s.empty() ? Json(nullptr) : Json(s); }
+
+}  // namespace
+
+Json finding_json(const Finding& f) {
+  Json metrics = Json::array(), evidence = Json::array();
+  for (const Metric& m : f.metrics)
+    metrics.push_back({{"name", m.name},
+                       {"value", m.value},
+                       {"unit", name_of(m.unit)},
+                       {"threshold", m.threshold ? Json(*m.threshold) : Json(nullptr)}});
+  for (const Evidence& e : f.evidence)
+    evidence.push_back(
+        {{"start_ns", e.span.start},
+         {"end_ns", e.span.end},
+         {"device", or_null(e.device)},
+         {"stream", or_null(e.stream)},
+         {"thread", or_null(e.thread)},
+         {"name", e.name},
+         {"note", e.note},
+         {"source", e.source.line > 0 ? Json(e.source.file + ':' + std::to_string(e.source.line))
+                                      : Json(nullptr)}});
+  return {{"rule", f.rule},
+          {"category", f.category},
+          {"severity", name_of(f.severity)},
+          {"title", f.title},
+          {"message", f.message},
+          {"subject", f.subject},
+          {"recoverable_ns", f.recoverable_ns},
+          {"recoverable_fraction", f.recoverable_fraction},
+          {"recoverable_is", f.about ? "about" : "at_most"},
+          {"predicted_step_ns", f.predicted ? Json(f.predicted->step_ns) : Json(nullptr)},
+          {"predicted_step_range_ns",
+           f.predicted ? Json{f.predicted->least_ns, f.predicted->most_ns} : Json(nullptr)},
+          {"predicted_step_why", f.predicted ? Json(f.predicted->why) : Json(nullptr)},
+          {"confidence", f.confidence},
+          {"advice", f.advice},
+          {"metrics", metrics},
+          {"evidence", evidence},
+          {"follows_from", or_null(f.follows_from)},
+          {"fingerprint", f.fingerprint}};
+}
+
+Json plan_json(const Report& report) {
+  if (!report.plan) return nullptr;
+  const Plan& p = *report.plan;
+  const Replay& r = *report.replay;
+  Json fixes = Json::array();
+  for (const Plan::Fix& f : p.fixes)
+    fixes.push_back({{"rule", f.rule},
+                     {"fingerprint", f.fingerprint},
+                     {"step_ns", f.step.step_ns},
+                     {"step_range_ns", {f.step.least_ns, f.step.most_ns}}});
+  return {{"recorded_step_ns", p.recorded_ns},
+          {"step_ns", p.now.step_ns},
+          {"step_range_ns", {p.now.least_ns, p.now.most_ns}},
+          {"items", p.items > 0 ? Json{{"in_step", p.items}, {"what", p.item}} : Json(nullptr)},
+          {"fixes", fixes},
+          {"ceiling", or_null(p.ceiling)},
+          {"bounds",
+           {{"products_ns", p.bounds.products_ns},
+            {"compute_ns", p.bounds.compute_ns},
+            {"link_ns", p.bounds.link_ns},
+            {"host_ns", p.bounds.host_ns}}},
+          {"replay",
+           {{"steps", r.steps()},
+            {"uniform_error", r.uniform_error()},
+            {"unresolved", r.unresolved()},
+            {"unrepresentative", r.unrepresentative()}}}};
+}
+
+}  // namespace gh

@@ -1,0 +1,79 @@
+#include "rules/new_rule.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+constexpr const char* rule_template = R"(return {
+  id = "@ID@",
+  category = "@CATEGORY@",
+  title = "Long copies from the host",              -- one line: what is wrong
+  since = "0.1",
+  needs = { "copies" },                             -- without these in the report it is not checked
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time of such copies, of the step, from which they count. Say where the number comes from." },
+  },
+  messages = {
+    main = "{count} copies from the host take {time:ns} of {each_step} ({share:fraction}).",
+  },
+  doc = {
+    what = "Adds up the copies from the host with no kernel beside them.",
+    why = "The GPU computes nothing meanwhile.",
+    fix = "Say which switch to set, and to what.",
+    wrong = "Say when an engineer would wave this away.",
+  },
+  evaluate = function(trace, options)
+    local copies = trace:ops { direction = "h2d" }
+    local time = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
+    local share = time / trace:fact "steps.total_ns"
+    if time == 0 or share < options.share then return {} end  -- clean
+    return { {
+      subject = "copies from the host",             -- no times, no counts: the finding is recognized by it
+      message = "main",
+      data = { count = copies:count() // trace:fact "steps.count", time = time / trace:fact "steps.count", share = share },
+      recoverable_ns = time,                        -- over all steps; it decides the severity
+      confidence = "medium",
+      metrics = { { name = "exposed copies", value = share, unit = "fraction", threshold = options.share } },
+      evidence = copies:evidence { most = 3 },
+      advice = { "Say what to do first." },
+    } }
+  end,
+}
+)";
+
+constexpr const char* test_template =
+    R"(-- Six steps of 1 ms make five: a step lasts from the end of one to the end of the next. Times are microseconds.
+local function steps(ops)
+  return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, "step {n}" } }, ops = ops }
+end
+
+return {
+  { name = "fires when a copy keeps the GPU waiting", trace = steps { { 20, 320, copy = "h2d", bytes = 1048576 }, { 320, 980, kernel = "gemm" } },
+    expect = { { severity = "error", message = "1 copies from the host take 300.0 us*", worth = { 0.29, 0.31 } } } },
+  { name = "is silent when a kernel hides the copy", trace = steps { { 20, 980, kernel = "gemm" }, { 100, 400, copy = "h2d", bytes = 1048576, stream = 8 } },
+    expect = "clean" },
+  { name = "needs copies", trace = { ops = { { 20, 980, kernel = "gemm" } }, not_collected = { "copies" } }, expect = "not checked" },
+}
+)";
+
+std::string filled(std::string text, const std::string& category, const std::string& id) {
+  for (const auto& [mark, value] :
+       {std::pair<std::string, const std::string&>{"@ID@", id}, {"@CATEGORY@", category}})
+    text.replace(text.find(mark), mark.size(), value);
+  return text;
+}
+
+}  // namespace
+
+NewRule make_rule(const std::string& category, const std::string& id) {
+  if (!is_name(category) || !is_name(id))
+    throw Error(fmt::format(
+        "'{}': give CATEGORY/ID of lower-case letters, digits and '-', as in comm/tiny-collectives",
+        printable(category.empty() ? id : category + "/" + id)));
+  return {category, id, filled(rule_template, category, id), test_template};
+}
+
+}  // namespace gh

@@ -1,0 +1,119 @@
+// A Lua state in which a rule can do no harm: no files, no clock, no randomness, no addresses, and
+// a bound on instructions, memory and time that no Lua code, hostile or merely wrong, can talk its
+// way around.
+//
+// What a rule finds there
+//   base    assert error getmetatable ipairs next pairs pcall rawequal rawget rawlen select
+//   setmetatable tonumber
+//           tostring type xpcall _G
+//   math    all but random and randomseed
+//   string  byte char format len lower rep reverse sub upper, and our glob split starts_with
+//   table   concat insert pack remove sort unpack
+//
+// Where they differ from Lua's
+//   pairs, next   visit keys in order: numbers ascending, then strings by bytes; a key of another
+//   type is an error.
+//                 pairs visits the keys that were there when it started, less those removed since.
+//   table.sort    is stable; without a comparison it sorts numbers and strings, in that same order.
+//   table.*       refuse tables whose metatable has __index, __newindex or __len (unpack and pack
+//   do not). tostring, %s  print "table", "function", "userdata", never an address; %p is refused.
+//   setmetatable  refuses __gc. getmetatable answers for tables only.
+//   pcall, xpcall catch errors, but not the end of a limit. xpcall's handler runs after the call
+//   has unwound. strings       are at most 1 MiB long, and no numbers: "1" + 1 is an error.
+//   glob(text, pattern)          whether the whole text matches: `*` any run, `?` any byte, the
+//   rest literal (glob_match of text.hpp).
+//                                Not sqlite3_strglob, which takes |text| to the power of the stars.
+//   split(text, separator)       the parts between plain separators of 1 to 64 bytes.
+//   starts_with(text, prefix)
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+struct lua_State;
+
+namespace gh {
+
+/// What one rule may use: far more than a rule needs, which asks for facts and compares them, and
+/// little enough to wait for.
+struct SandboxLimits {
+  /// Lua instructions, and C++ work charged as instructions: some 0.2 s of an endless loop.
+  std::int64_t instructions = 50'000'000;
+  /// Bytes that Lua holds at one time, garbage not yet collected included; sorting borrows up to
+  /// twice as many for a moment. Rules see aggregates, never millions of rows.
+  std::size_t memory_bytes = 64u << 20;
+  /// Processor time of one load() or call(). Only a backstop, 50 times what all the instructions
+  /// should take: some single instructions are slow (comparing two long strings of zeros takes 10
+  /// ms), and the count alone would let hours of them pass.
+  std::int64_t cpu_ns = 10'000'000'000;
+};
+
+/// A rule went wrong. what() is one printable line of at most 500 characters, "file.lua:12:
+/// message" ("file.lua: message" where no line is known).
+struct LuaError : std::runtime_error {
+  explicit LuaError(std::string_view message);
+};
+
+/// One Lua state and its limits. For one thread at a time.
+class LuaSandbox {
+ public:
+  explicit LuaSandbox(SandboxLimits limits = {});
+  ~LuaSandbox();
+  LuaSandbox(const LuaSandbox&) = delete;
+  LuaSandbox& operator=(const LuaSandbox&) = delete;
+
+  /// For pushing arguments, reading results and registering verbs (see lua_verb).
+  /// Running out of memory there throws LuaError as well; after that the sandbox is only good for
+  /// destruction.
+  lua_State* state() const;
+
+  /// Compiles and runs `source`, Lua text of at most 128 KiB, and leaves its one result (nil if
+  /// none) on the stack. `chunk_name` stands in messages; Lua shortens one of more than 59 bytes to
+  /// "..." and its end. Throws LuaError with the stack as it was.
+  void load(std::string_view source, std::string_view chunk_name);
+
+  /// Like lua_call: takes the function and `arguments` values from the stack and leaves `results`
+  /// values. Spends what is left of the budget. Throws LuaError with the function and arguments
+  /// gone.
+  void call(int arguments, int results);
+
+  /// Gives the full budget back. Needed before the next call if a limit stopped the last one. Not
+  /// for use inside a verb.
+  void reset_budget();
+
+ private:
+  struct Meter;
+  struct Closer {
+    void operator()(lua_State* state) const;
+  };
+  std::unique_ptr<Meter> meter_;  // Lua holds its address, so it outlives the state
+  std::unique_ptr<lua_State, Closer> state_;
+
+  void finish(int status);
+  friend struct SandboxLibrary;
+};
+
+/// Counts C++ work done for a rule as Lua instructions. A verb that walks rows charges them (one
+/// per 10 ns or so), or a loop around it costs hours before a count of instructions notices. Never
+/// throws: the rule is stopped when the verb returns.
+void lua_charge(lua_State* state, std::int64_t instructions);
+
+/// Raises `message` as a Lua error with the line of the Lua code that called the running verb.
+[[noreturn]] void lua_raise(lua_State* state, const char* message);
+
+/// A verb as Lua wants it: an exception out of `verb` becomes a Lua error with its text. Without
+/// this Lua's pcall swallows it, text and all.
+template <int (*verb)(lua_State*)>
+int lua_verb(lua_State* state) {
+  try {
+    return verb(state);
+  } catch (const std::exception& exception) {  // Lua's own errors are not of this type and pass
+    lua_raise(state, exception.what());
+  }
+}
+
+}  // namespace gh

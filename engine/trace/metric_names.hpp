@@ -1,0 +1,30 @@
+// What sampled GPU metrics are called by each tool that samples them (schemas/metrics.toml).
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gh {
+
+/// An activity of a GPU that is sampled under a name of its own by every tool.
+struct SampledActivity {
+  std::string name;  ///< ours: sm_active, sm_occupancy, tensor_active, dram_active, dram_read
+  std::vector<std::vector<std::string>>
+      parts;  ///< globs over names of metrics; a metric of each list is one part of the activity
+  std::string dcgm_field, dcgm_column;  ///< "" where DCGM has none
+};
+
+/// All that schemas/metrics.toml lists, in order of name.
+const std::vector<SampledActivity>& activities();
+
+/// The one of that name; nullptr where there is none.
+const SampledActivity* activity_of(std::string_view name);
+
+/// Which part of the activity a metric is: 0, 1, ...; -1 of none. DCGM's fields are the whole of
+/// it.
+int part_of(const SampledActivity& activity, std::string_view metric);
+
+/// Whether `wanted`, an activity's name or a glob, means the metric that is called `metric`.
+bool is_metric(std::string_view wanted, std::string_view metric);
+
+}  // namespace gh

@@ -1,0 +1,93 @@
+// Rows of one kind of event, as rules select them: millions of them or three, again and again.
+// Where they are many each is a bit, so that a selection of all of a long report's operations takes
+// a hundredth of what the report takes; few are listed.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "trace/trace.hpp"
+
+namespace gh {
+
+/// A set of rows, visited in order.
+class RowSet {
+ public:
+  RowSet() = default;
+  /// In order, each once.
+  explicit RowSet(std::vector<Row> rows);
+  /// All rows below `count`.
+  static RowSet all(std::size_t count);
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  /// Of memory.
+  std::size_t bytes() const {
+    return words_.size() * sizeof(std::uint64_t) + list_.size() * sizeof(Row);
+  }
+
+  /// Calls take(row) with every row, in order.
+  template <class Take>
+  void each(Take take) const {
+    for (const Row r : list_) take(r);
+    for (std::size_t w = 0; w < words_.size(); ++w)
+      for (std::uint64_t bits = words_[w]; bits != 0; bits &= bits - 1)
+        take(static_cast<Row>(64 * w + static_cast<std::size_t>(std::countr_zero(bits))));
+  }
+
+  /// The rows for which passes(row) holds; it is asked in order.
+  template <class Passes>
+  RowSet where(Passes passes) const {
+    RowSet kept;
+    for (const Row r : list_)
+      if (passes(r)) kept.list_.push_back(r);
+    kept.words_.resize(words_.size());
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      std::uint64_t bits = words_[w], out = 0;
+      if (bits ==
+          ~std::uint64_t{
+              0}) {  // as mostly: nothing to look for, so that rows do not wait for each other
+        for (unsigned bit = 0; bit < 64; ++bit)
+          out |= std::uint64_t{passes(static_cast<Row>(64 * w + bit))} << bit;
+        bits = 0;
+      }
+      for (; bits != 0; bits &= bits - 1) {
+        const int bit = std::countr_zero(bits);
+        out |= std::uint64_t{passes(static_cast<Row>(64 * w + static_cast<std::size_t>(bit)))}
+               << bit;
+      }
+      kept.words_[w] = out;
+    }
+    kept.pack();
+    return kept;
+  }
+
+  RowSet plus(const RowSet& other) const;
+  RowSet minus(const RowSet& other) const;
+  std::vector<Row> list() const;
+
+  friend class RowBits;
+
+ private:
+  void pack();
+  std::size_t size_ = 0;
+  std::vector<Row> list_;             // one of the two is empty
+  std::vector<std::uint64_t> words_;  // bit b of word w: row 64 w + b
+};
+
+/// Rows that are put together in any order, or asked for one by one.
+class RowBits {
+ public:
+  /// None of the rows below `count`.
+  explicit RowBits(std::size_t count) : words_((count + 63) / 64) {}
+  /// `rows`, all of them below `count`.
+  RowBits(const RowSet& rows, std::size_t count);
+  void add(Row r) { words_[r / 64] |= std::uint64_t{1} << (r % 64); }
+  bool holds(Row r) const { return (words_[r / 64] >> (r % 64) & 1) != 0; }
+  RowSet set() &&;
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace gh

@@ -1,0 +1,321 @@
+// The canonical model of a recorded run: what every importer fills and every analysis reads.
+//
+// Columns of integers, one struct of vectors a kind of event; row i of a kind is element i of each
+// of its columns. Times are nanoseconds on the report's own axis. Names are interned: a row holds a
+// NameId. `Trace::seal` sorts every kind by start and joins operations to the calls that launched
+// them; after it nothing changes.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/spans.hpp"
+
+namespace gh {
+
+using NameId = std::uint32_t;
+using Row = std::uint32_t;
+inline constexpr Row no_row = std::numeric_limits<Row>::max();
+inline constexpr Ns open_end =
+    std::numeric_limits<Ns>::max();  ///< of a range that was still open; `seal` replaces it
+inline constexpr std::uint16_t no_index = std::numeric_limits<std::uint16_t>::max();
+
+/// Interned strings. Every string has been made printable: valid UTF-8 without control characters.
+/// Id 0 is "".
+class Names {
+ public:
+  Names() { intern(""); }
+  Names(const Names& other) {
+    for (const std::string* text : other.texts_) intern(*text);
+  }
+  Names(Names&&) = default;
+  Names& operator=(Names&&) = default;
+  NameId intern(std::string_view text);
+  const std::string& operator[](NameId id) const { return *texts_[id]; }
+  std::size_t size() const { return texts_.size(); }
+
+ private:
+  std::unordered_map<std::string, NameId> ids_;
+  std::vector<const std::string*> texts_;  // keys of ids_, whose addresses are stable
+};
+
+enum class OpKind : std::uint8_t { kernel, copy, set, graph };
+enum class CopyKind : std::uint8_t { none, h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d, other };
+enum class MemoryKind : std::uint8_t { pageable, pinned, device, array, managed, unknown };
+enum class MigrationCause : std::uint8_t {
+  none,
+  prefetch,
+  fault,
+  speculative,
+  eviction,
+  access_counter
+};
+
+const char* name_of(OpKind);
+const char* name_of(CopyKind);
+const char* name_of(MemoryKind);
+const char* name_of(MigrationCause);
+inline bool is_unified(CopyKind k) {
+  return k == CopyKind::um_h2d || k == CopyKind::um_d2h || k == CopyKind::um_d2d;
+}
+
+inline constexpr std::uint8_t no_occupancy = 255;
+
+/// Work on a GPU: kernels, copies (those of unified memory too), memsets, and graphs traced as a
+/// whole.
+struct Ops {
+  std::vector<Ns> start, end;
+  std::vector<std::int64_t> bytes;         ///< moved or set; 0 for kernels and graphs
+  std::vector<std::uint32_t> stream;       ///< index into Trace::streams
+  std::vector<NameId> name;                ///< kernels: the demangled name; otherwise ""
+  std::vector<std::uint32_t> correlation;  ///< 0 where the report has none
+  std::vector<Row> call;                   ///< the call that launched it, or no_row
+  std::vector<std::uint32_t> blocks;       ///< kernels: thread blocks in the grid; otherwise 0
+  std::vector<std::uint16_t> threads;      ///< kernels: threads in a block; otherwise 0
+  std::vector<OpKind> kind;
+  std::vector<CopyKind> copy;
+  std::vector<MemoryKind> source, target;
+  std::vector<MigrationCause> cause;
+  std::vector<std::int64_t> address;   ///< migrations: virtual address of what moved; otherwise 0;
+                                       ///< empty where nothing migrates: ask `address_of`
+  std::vector<std::uint8_t> in_graph;  ///< 1 where a CUDA graph's node was traced by itself
+  std::vector<std::uint8_t>
+      occupancy;  ///< kernels: achieved occupancy as the profiler estimates it, in percent, or
+                  ///< no_occupancy; empty where it never does
+  std::size_t size() const { return start.size(); }
+  std::int64_t address_of(Row op) const { return address.empty() ? 0 : address[op]; }
+};
+
+/// CUDA runtime and driver calls of the host.
+struct Calls {
+  std::vector<Ns> start, end;
+  std::vector<NameId> name;  ///< without version suffixes: cudaLaunchKernel
+  std::vector<std::uint32_t> correlation;
+  std::vector<std::uint16_t> thread;  ///< index into Trace::threads
+  std::size_t size() const { return start.size(); }
+};
+
+/// NVTX push/pop and start/end ranges, or a profiler's annotations and operators. One that was
+/// still open at the end of the recording ends there.
+struct Ranges {
+  std::vector<Ns> start, end;
+  std::vector<NameId> name;
+  std::vector<std::uint16_t> thread;
+  std::vector<std::int64_t>
+      bytes;  ///< of the message, where a collective's range tells it; otherwise 0
+  std::size_t size() const { return start.size(); }
+};
+
+/// Python functions and modules of the program, where the profiler recorded stacks; those of Python
+/// and PyTorch themselves are left out.
+struct Frames {
+  std::vector<Ns> start, end;
+  std::vector<NameId> name;  ///< "train.py(40): train_step"
+  std::vector<std::uint16_t> thread;
+  std::size_t size() const { return start.size(); }
+};
+
+/// From a backward operator to the forward one that it belongs to. Kept only beside frames, whose
+/// lines it leads to: backward runs on threads without any.
+struct Forwards {
+  std::vector<Ns> start;  ///< of the backward operator
+  std::vector<std::uint16_t> thread;
+  std::vector<Ns> forward_start;
+  std::vector<std::uint16_t> forward_thread;
+  std::size_t size() const { return start.size(); }
+};
+
+/// OS-runtime calls in which a host thread was blocked or did I/O (poll, read, pthread_cond_wait,
+/// ...).
+struct OsCalls {
+  std::vector<Ns> start, end;
+  std::vector<NameId> name;
+  std::vector<std::uint16_t> thread;
+  std::size_t size() const { return start.size(); }
+};
+
+/// Synchronizations as the profiler wrote them. Their recorded type is not reliable: classify by
+/// the call's name.
+struct Syncs {
+  std::vector<Ns> start, end;
+  std::vector<std::uint32_t> correlation;
+  std::vector<std::uint32_t> stream;  ///< index into Trace::streams
+  std::vector<Row> call;
+  std::size_t size() const { return start.size(); }
+};
+
+/// Page faults of unified memory on a GPU; `end` is when they had been handled.
+struct GpuFaults {
+  std::vector<Ns> start, end;
+  std::vector<std::int64_t> address, count;
+  std::vector<std::uint16_t> device;  ///< index into Trace::devices
+  std::size_t size() const { return start.size(); }
+};
+
+/// Page faults of unified memory on the host, and the function that faulted.
+struct CpuFaults {
+  std::vector<Ns> start;
+  std::vector<std::int64_t> address;
+  std::vector<NameId> function;
+  std::size_t size() const { return start.size(); }
+};
+
+/// Device memory allocated (+) and freed (-). Rows at or before 0 tell what was allocated before
+/// the recording.
+struct MemoryUse {
+  std::vector<Ns> start;
+  std::vector<std::int64_t> bytes;  ///< negative when freed
+  std::vector<std::uint16_t> device;
+  std::vector<MemoryKind> kind;
+  std::size_t size() const { return start.size(); }
+};
+
+/// Samples of GPU metrics.
+struct Samples {
+  std::vector<Ns> start;
+  std::vector<Ns> period;  ///< a monitor's: the value is an average over the time since its sample
+                           ///< before; the profiler's own: 0
+  std::vector<NameId> metric;
+  std::vector<double> value;  ///< percent, or as the metric's name says
+  std::vector<std::uint16_t> device;
+  std::size_t size() const { return start.size(); }
+};
+
+/// A monitor's mean over all that it wrote, where nothing tells which of it lies within the steps.
+struct UnalignedMean {
+  std::string metric;  ///< as Samples name it
+  std::uint16_t device = 0;
+  double mean = 0;  ///< percent
+  std::size_t count = 0;
+};
+
+/// What came from beside the report: the file of a monitor of GPUs.
+struct Monitor {
+  std::string path;  ///< "" without one
+  std::string
+      time_base;  ///< for people: whether its samples are aligned to the report, and why not
+  std::vector<UnalignedMean> unaligned;  ///< where they are not
+};
+
+/// A GPU on which something ran. What the report does not say is 0, and the name then "".
+struct Device {
+  int ordinal =
+      0;  ///< as the user would name it: the GPU's id in the report, else the CUDA ordinal
+  std::string name;
+  int sm_count = 0;
+  int compute_major = 0, compute_minor = 0;
+  std::int64_t memory_bytes = 0;
+  double memory_bytes_per_s = 0;
+  double clock_hz = 0;
+};
+
+struct Process {
+  std::int64_t pid = 0;
+  std::string name;
+};
+struct Thread {
+  std::uint16_t process = 0;
+  std::int64_t tid = 0;
+  std::string name;
+};
+struct Stream {
+  std::uint16_t device = 0, process = 0;
+  std::int64_t id = 0;
+};
+
+/// What a report may hold; an analysis asks before it calls absence a fact.
+enum class Source : std::uint8_t {
+  kernels,
+  copies,
+  unified_copies,
+  calls,
+  ranges,
+  os_calls,
+  gpu_faults,
+  cpu_faults,
+  memory_use,
+  samples,
+  graph_nodes,
+  count
+};
+const char* name_of(Source);
+
+/// Whether a source was recorded. `not_collected`: the recording left it out. `unknown`: nothing
+/// says either way.
+enum class Collected : std::uint8_t { yes, nothing_happened, not_collected, unknown };
+
+struct Availability {
+  Collected state = Collected::unknown;
+  std::string reason;       ///< for a person, where the state is not `yes`
+  std::string record_with;  ///< the `nsys profile` options that would record it, or a call of
+                            ///< torch.profiler
+  /// Rows exist, or the recording would have written them had there been any.
+  bool known() const { return state == Collected::yes || state == Collected::nothing_happened; }
+};
+
+/// A message of the profiler about its own recording.
+struct Diagnostic {
+  int severity = 0;
+  std::string text;
+};
+
+struct Trace {
+  // Where it comes from.
+  std::string path, format, producer, schema;
+  std::string host;  ///< the machine on which it was recorded, "" where the report does not say
+  std::string ranges_are = "NVTX ranges";  ///< for people: what `ranges` are in such reports
+  Names names;
+  std::vector<Device> devices;
+  std::vector<Process> processes;
+  std::vector<Thread> threads;
+  std::vector<Stream> streams;
+
+  Ops ops;
+  Calls calls;
+  Ranges ranges;
+  Frames frames;
+  Forwards forwards;
+  OsCalls os_calls;
+  Syncs syncs;
+  GpuFaults gpu_faults;
+  CpuFaults cpu_faults;
+  MemoryUse memory_use;
+  Samples samples;
+  Monitor monitor;
+  std::vector<Span> profiler_overhead;  ///< host time that the profiler says it took itself
+  Ns recording_ns = 0;  ///< host time, over all processes, that recording operators, memory and
+                        ///< frames may have taken
+  Ns capture_start = 0, capture_end = 0;  ///< first and last event
+  Ns epoch_ns = 0;             ///< what time 0 is since 1970, where the report says so; otherwise 0
+  Ns origin_ns = 0;            ///< what time 0 is on the axis of the file itself
+  bool clocks_aligned = true;  ///< false: of several ranks whose clocks are not known to agree
+
+  std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
+  std::int64_t environment_variables =
+      0;  ///< of the profiled program, which the report holds; their names and values are not read
+  std::vector<Diagnostic> diagnostics;
+  std::vector<std::string>
+      problems;  ///< what had to be left out on reading: said to the user, and it may void a result
+
+  const Availability& availability(Source s) const { return sources[static_cast<std::size_t>(s)]; }
+  Availability& availability(Source s) { return sources[static_cast<std::size_t>(s)]; }
+
+  /// How many rows there are of what a source records; 0 for graph_nodes, which are kernels.
+  std::size_t rows_of(Source s) const;
+
+  std::uint16_t device_of(Row op) const { return streams[ops.stream[op]].device; }
+  std::uint16_t process_of(Row op) const { return streams[ops.stream[op]].process; }
+  Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
+  std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" of no_index
+
+  /// Sorts every kind of event by start (ties: longer first, then by what distinguishes them, so
+  /// that the order is total) and joins operations and synchronizations to calls by process and
+  /// correlation.
+  void seal();
+};
+
+}  // namespace gh

@@ -1,0 +1,254 @@
+// What names mean: kernels, calls, ranges and GPUs of the tables in schemas/, and a team's
+// additions.
+#include "analysis/classes.hpp"
+
+#include <doctest/doctest.h>
+#include <toml++/toml.h>
+
+#include <fstream>
+
+using gh::CallClass;
+using gh::Classes;
+
+namespace {
+
+const Classes& own() {
+  static const Classes classes;
+  return classes;
+}
+
+std::string kernel_class(const Classes& classes, std::string_view name) {
+  return classes.kernel_classes()[classes.kernel_class(name)];
+}
+
+gh::Device device(const char* name, int sm_count, int major, int minor, double clock_hz = 1.98e9) {
+  gh::Device d;
+  d.name = name;
+  d.sm_count = sm_count;
+  d.compute_major = major;
+  d.compute_minor = minor;
+  d.clock_hz = clock_hz;
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("every kernel name has the class that tests/kernel_names.tsv gives it") {
+  std::ifstream file(GH_SOURCE_DIR "/tests/analysis/kernel_names.tsv");
+  REQUIRE(file);
+  int names = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t tab = line.find('\t');
+    if (line.empty() || line[0] == '#') continue;
+    REQUIRE_MESSAGE(tab != line.npos, line);
+    CAPTURE(line);
+    CHECK(kernel_class(own(), std::string_view(line).substr(tab + 1)) == line.substr(0, tab));
+    ++names;
+  }
+  CHECK(names > 200);
+  CHECK(kernel_class(own(), "") == "other");
+  CHECK(own().kernel_classes().back() == "other");
+}
+
+TEST_CASE("calls by what they do to their thread") {
+  const std::vector<std::pair<CallClass, std::vector<const char*>>> table{
+      {CallClass::sync,
+       {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize",
+        "cuCtxSynchronize", "cuStreamSynchronize"}},
+      {CallClass::allocation,
+       {"cudaMalloc", "cudaFree", "cudaMallocManaged", "cudaHostAlloc", "cudaFreeHost",
+        "cuMemAlloc", "cuMemCreate", "cuMemMap", "cudaMemPoolTrimTo"}},
+      {CallClass::copy_sync,
+       {"cudaMemcpy", "cudaMemcpy2D", "cuMemcpyHtoD", "cuMemcpyDtoH", "cudaMemset", "cuMemsetD8"}},
+      {CallClass::copy,
+       {"cudaMemcpyAsync", "cuMemcpyHtoDAsync", "cudaMemsetAsync", "cuMemsetD32Async",
+        "cudaMemPrefetchAsync", "cudaMemcpyPeerAsync"}},
+      {CallClass::launch,
+       {"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx",
+        "cudaLaunchCooperativeKernel"}},
+      {CallClass::graph_launch, {"cudaGraphLaunch", "cuGraphLaunch"}},
+      {CallClass::compilation,
+       {"cuModuleLoadData", "cuLibraryLoadData", "cuLinkComplete", "cudaGraphInstantiate"}},
+      {CallClass::event,
+       {"cudaEventRecord", "cudaStreamWaitEvent", "cuEventRecord", "cudaEventQuery"}},
+      {CallClass::other,
+       {"cudaGetDevice", "cudaMallocAsync", "cudaFreeAsync", "cudaStreamIsCapturing",
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor", ""}},
+  };
+  for (const auto& [expected, names] : table)
+    for (const char* name : names) {
+      CAPTURE(name);
+      CHECK(std::string(name_of(own().call_class(name))) == name_of(expected));
+    }
+}
+
+TEST_CASE("loader ranges of the frameworks, and what resembles them") {
+  for (const char* name : {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                           "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__, seq = 0",
+                           "[pl][profile][_TrainingEpochLoop].train_dataloader_next",
+                           "[pl][profile][_TrainingEpochLoop]._next",
+                           "batch-generator",
+                           "batch_generator",
+                           "data",
+                           "dataloader",
+                           "data_loading",
+                           "Data Loading",
+                           "load_batch",
+                           "fetch_batch",
+                           "get_batch",
+                           "next batch",
+                           "fetch next data",
+                           "data_iterator",
+                           "data wait",
+                           "input_pipeline",
+                           "read_samples",
+                           "loader"}) {
+    CAPTURE(name);
+    CHECK(own().is_phase(gh::Phase::loader, name));
+  }
+  for (const char* name : {"batch_to_device", "load batch h2d", "batch_norm",
+                           "DistributedDataParallel.forward", "data_parallel", "forward",
+                           "aten::embedding", "optimizer.step", "step 12", "database", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(own().is_phase(gh::Phase::loader, name));
+  }
+}
+
+TEST_CASE("step ranges of the frameworks, from the outside in") {
+  using At = Classes::StepPattern::At;
+  const auto first = [&](std::string_view name) -> const Classes::StepPattern* {
+    for (const Classes::StepPattern& s : own().steps())
+      if (s.match.match(name)) return &s;
+    return nullptr;
+  };
+  for (const char* name :
+       {"ProfilerStep#12", "step 3", "Step_3", "iteration 7", "train_step 4", "training step #5",
+        "global_step=6", "iter 9", "batch 3", "train_batch 2", "batch_idx 4",
+        "training_step, op_id = 12", "[pl][profile]run_training_batch", "train_step", "step",
+        "micro_batch"}) {
+    CAPTURE(name);
+    REQUIRE(first(name));
+    CHECK(first(name)->at == At::whole);
+  }
+  for (const char* name :
+       {"Optimizer.step#AdamW.step", "DeepSpeedEngine.step", "optimizer_step", "optimizer"}) {
+    CAPTURE(name);
+    if (std::string_view(name) == "optimizer")
+      CHECK_FALSE(first(name));
+    else {
+      REQUIRE(first(name));
+      CHECK(first(name)->at == At::end);
+    }
+  }
+  REQUIRE(first("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"));
+  CHECK(first("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")->at == At::start);
+  for (const char* name : {"forward", "backward", "aten::mm", "steps", "stepper 3"}) {
+    CAPTURE(name);
+    CHECK_FALSE(first(name));
+  }
+  for (const char* name : {"warmup 2", "warm-up step 3", "epoch 1", "Epoch: 2", "layer 3",
+                           "layers 12", "block 4", "eval step 2", "validation 3"}) {
+    CAPTURE(name);
+    CHECK(own().is_no_step(name));
+  }
+  CHECK_FALSE(own().is_no_step("step 12"));
+}
+
+TEST_CASE("GPUs by name") {
+  const gh::GpuPeaks h200 = own().peaks(device("NVIDIA H200", 132, 9, 0));
+  CHECK(h200.known);
+  CHECK(h200.has_tensor_cores);
+  CHECK_FALSE(h200.coherent);
+  CHECK(h200.half == doctest::Approx(989.5e12));
+  CHECK(h200.host_link_bytes_per_s == doctest::Approx(55e9));
+  CHECK(h200.source == "schemas/gpus.toml: H200");
+
+  const gh::GpuPeaks gh200 = own().peaks(device("NVIDIA GH200 480GB", 132, 9, 0));
+  CHECK(gh200.coherent);
+  CHECK(gh200.host_link_bytes_per_s == doctest::Approx(400e9));
+  CHECK(own().peaks(device("GH200 144G HBM3e", 132, 9, 0)).source ==
+        "schemas/gpus.toml: GH200 144GB HBM3e");
+  CHECK(own().peaks(device("NVIDIA GB200", 152, 10, 0)).coherent);
+  CHECK_FALSE(own().peaks(device("NVIDIA B200", 148, 10, 0)).coherent);
+  CHECK(own().peaks(device("NVIDIA H100 PCIe", 114, 9, 0)).half <
+        own().peaks(device("NVIDIA H100 80GB HBM3", 132, 9, 0)).half);
+  CHECK(own().peaks(device("NVIDIA A100-SXM4-80GB", 108, 8, 0)).tf32 == doctest::Approx(156e12));
+
+  const gh::GpuPeaks v100 = own().peaks(device("Tesla V100-SXM2-32GB", 80, 7, 0));
+  CHECK(v100.has_tensor_cores);
+  CHECK(v100.tf32 == 0);
+  const gh::GpuPeaks rtx = own().peaks(device("NVIDIA GeForce RTX 3090", 82, 8, 6));
+  CHECK(rtx.tf32 == doctest::Approx(rtx.fp32));
+  CHECK_FALSE(own().peaks(device("NVIDIA GeForce GTX 1660", 22, 7, 5)).has_tensor_cores);
+}
+
+TEST_CASE("a slice of a GPU has a part of its rates") {
+  const gh::GpuPeaks whole = own().peaks(device("NVIDIA H100 80GB HBM3", 132, 9, 0)),
+                     slice = own().peaks(device("NVIDIA H100 80GB HBM3 MIG 2g.20gb", 32, 9, 0));
+  CHECK(slice.half == doctest::Approx(whole.half * 32 / 132));
+  CHECK(slice.fp32 == doctest::Approx(whole.fp32 * 32 / 132));
+  CHECK(own().peaks(device("NVIDIA H100 80GB HBM3", 130, 9, 0)).half ==
+        whole.half);  // a few SMs less is the same board
+}
+
+TEST_CASE("unknown GPUs by architecture, SMs and clock") {
+  const gh::GpuPeaks p = own().peaks(device("NVIDIA H500 Imaginary", 100, 9, 0, 2e9));
+  CHECK(p.known);
+  CHECK(p.half == doctest::Approx(100 * 2e9 * 4096));
+  CHECK(p.source == "architecture, SMs and clock");
+  // A notebook's GPU bears a desktop's name, but neither its SMs nor its rates.
+  CHECK(own().peaks(device("NVIDIA GeForce RTX 4090 Laptop GPU", 76, 8, 9, 2e9)).source ==
+        "architecture, SMs and clock");
+  CHECK_FALSE(own().peaks(device("NVIDIA Next", 200, 99, 0)).known);
+  CHECK(own()
+            .peaks(device("NVIDIA Next", 200, 99, 0))
+            .has_tensor_cores);  // every NVIDIA GPU since Volta, a few aside
+  CHECK_FALSE(own().peaks(device("", 0, 0, 0)).known);
+  CHECK_FALSE(own().peaks(device("", 0, 0, 0)).has_tensor_cores);
+  // Profilers give an MI250 compute capability 9.0 as well: it is no Hopper.
+  const gh::GpuPeaks amd = own().peaks(device("AMD Instinct MI250X", 110, 9, 0));
+  CHECK_FALSE(amd.known);
+  CHECK_FALSE(amd.has_tensor_cores);
+  CHECK(amd.half == 0);
+}
+
+TEST_CASE("a team's tables come first") {
+  Classes classes;
+  classes.extend(toml::parse(R"(
+    [[kernel_class]]
+    class = "attention_fused"
+    match = ["^our_box"]
+    except = ["naive"]
+    [[kernel_class]]
+    class = "solver"
+    match = ["^nccl.*Ours"]
+    [[gpu]]
+    match = '\bH200\b'
+    name = "our H200, capped"
+    sm_count = 132
+    fp32_tflops = 10.0
+    half_tflops = 100.0
+    [ranges]
+    step = ["^turn \\d+"]
+    loader = ["^feed the beast"]
+  )"),
+                 "gh-advise.toml");
+  CHECK(kernel_class(own(), "our_box_kernel") == "other");
+  CHECK(kernel_class(classes, "our_box_kernel") == "attention_fused");
+  CHECK(kernel_class(classes, "our_box_naive_sgemm") ==
+        "gemm_cuda_core");  // goes on with the next entry
+  CHECK(kernel_class(classes, "ncclDevKernelOurs") == "solver");
+  CHECK(kernel_class(classes, "ncclDevKernel_AllReduce") == "collective");
+  CHECK(classes.peaks(device("NVIDIA H200", 132, 9, 0)).half == doctest::Approx(100e12));
+  CHECK(classes.peaks(device("NVIDIA H200", 132, 9, 0)).source ==
+        "gh-advise.toml: our H200, capped");
+  CHECK(classes.peaks(device("NVIDIA H100 80GB HBM3", 132, 9, 0)).half ==
+        doctest::Approx(989.5e12));
+  CHECK(classes.steps().front().match.match("turn 12"));
+  CHECK(classes.steps().size() == own().steps().size() + 1);
+  CHECK(classes.is_phase(gh::Phase::loader, "feed the beast"));
+  CHECK(classes.is_phase(gh::Phase::loader, "dataloader"));
+  CHECK_FALSE(own().is_phase(gh::Phase::loader, "feed the beast"));
+  CHECK_THROWS_WITH_AS(classes.extend(toml::parse("[ranges]\nloader = ['(']"), "gh-advise.toml"),
+                       doctest::Contains("gh-advise.toml: '(' is not"), gh::Error);
+}

@@ -1,0 +1,588 @@
+// Captures against each other: the rank test, noise, what tells programs apart, and that a baseline
+// file holds all of it.
+#include "gate/comparison.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "program.hpp"
+#include "read/nsys.hpp"
+
+using namespace support;
+using gh::Capture;
+using gh::Comparison;
+using gh::FindingState;
+using gh::Verdict;
+
+namespace {
+
+const Capture& capture(const std::string& name) {
+  static std::map<std::string, Capture> captures;
+  if (const auto it = captures.find(name); it != captures.end()) return it->second;
+  const std::vector<gh::Rule> rules = gh::own_rules();
+  const gh::Analysis analysis(gh::read_nsys(GH_FIXTURES "/" + name + ".sqlite"), gh::Classes(), {});
+  const gh::Facts facts(analysis);
+  return captures[name] =
+             gh::capture_of(analysis, facts, gh::evaluate(rules, analysis, facts, {}), rules, {});
+}
+
+Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after,
+                   const gh::GateSettings& settings = {},
+                   const std::vector<gh::Suppression>& suppressions = {}) {
+  return gh::compare(before, after, settings, suppressions, "2026-11-21");
+}
+
+const gh::FindingChange* change_of(const Comparison& c, const std::string& rule) {
+  const auto it = std::find_if(c.findings.begin(), c.findings.end(),
+                               [&](const gh::FindingChange& f) { return f.finding.rule == rule; });
+  return it == c.findings.end() ? nullptr : &*it;
+}
+
+// A capture whose steps take so long, and which is like `good` in all else.
+Capture with_steps(std::vector<double> ms) {
+  Capture c = capture("good");
+  c.step_ns.clear();
+  c.cause_ns.clear();
+  std::vector<double> sorted = ms;
+  std::sort(sorted.begin(), sorted.end());
+  c.facts["step.median_ns"].value = sorted[sorted.size() / 2] * 1e6;
+  for (const double v : ms) {
+    c.step_ns.push_back(static_cast<gh::Ns>(v * 1e6));
+    c.cause_ns["compute.gemm_half"].push_back(static_cast<gh::Ns>(v * 1e6));
+  }
+  return c;
+}
+
+gh::Finding found(const std::string& rule, double ms, gh::Severity severity,
+                  const std::string& subject = "it") {
+  gh::Finding f;
+  f.rule = rule;
+  f.category = "team";
+  f.title = "T";
+  f.message = "M.";
+  f.subject = subject;
+  f.severity = severity;
+  f.recoverable_ns = static_cast<gh::Ns>(ms * 1e6);
+  f.fingerprint = gh::fingerprint(f);
+  return f;
+}
+
+// Two sides of 100 ms with a rule that warns from 5 % on; what it finds is added by each test.
+std::pair<Capture, Capture> pair_with_rule(double after_ms = 100) {
+  Capture before = with_steps({100, 100.1, 99.9, 100.2, 100}),
+          after = with_steps(
+              {after_ms, after_ms * 1.001, after_ms * 0.999, after_ms * 1.002, after_ms});
+  for (Capture* c : {&before, &after}) {
+    c->findings.clear();
+    c->rules["r"] = {gh::RuleOutcome::State::looked, "", "v1", 0.05};
+  }
+  return {before, after};
+}
+
+// The exact two-sided probability by trying every way to deal the values to the two samples.
+double p_by_enumeration(const std::vector<double>& x, const std::vector<double>& y) {
+  std::vector<double> all = x;
+  all.insert(all.end(), y.begin(), y.end());
+  const auto statistic = [&](const std::vector<bool>& of_x) {
+    double u = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t j = 0; j < all.size(); ++j) u += of_x[i] && !of_x[j] && all[i] > all[j];
+    return u;
+  };
+  std::vector<bool> deal(all.size());
+  std::fill(deal.begin(), deal.begin() + static_cast<std::ptrdiff_t>(x.size()), true);
+  const double middle = static_cast<double>(x.size() * y.size()) / 2,
+               seen = std::abs(statistic(deal) - middle);
+  double extreme = 0, total = 0;
+  std::sort(deal.begin(), deal.end());
+  do {
+    ++total;
+    extreme += std::abs(statistic(deal) - middle) >= seen - 1e-9;
+  } while (std::next_permutation(deal.begin(), deal.end()));
+  return extreme / total;
+}
+
+}  // namespace
+
+TEST_CASE("compare: the rank test is the exact one, and nearly so with ties") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<double> x(1 + random() % 6), y(1 + random() % 6);
+    for (auto* side : {&x, &y})
+      for (double& v : *side) v = static_cast<double>(random());
+    CHECK(gh::mann_whitney_p(x, y) == doctest::Approx(p_by_enumeration(x, y)));
+  }
+  // Published: of four against four no order is more extreme than one in 35; of three against three
+  // one in ten.
+  CHECK(gh::mann_whitney_p({1, 2, 3, 4}, {5, 6, 7, 8}) == doctest::Approx(2.0 / 70));
+  CHECK(gh::mann_whitney_p({1, 2, 3}, {4, 5, 6}) == doctest::Approx(0.1));
+  CHECK(gh::mann_whitney_p({5, 5, 5, 5}, {5, 5, 5}) == 1);
+  CHECK(gh::mann_whitney_p({}, {1, 2}) == 1);
+  std::vector<double> many, shifted, tied;
+  for (int i = 0; i < 60; ++i) {
+    many.push_back(i);
+    shifted.push_back(i + 30);
+    tied.push_back(i / 10);
+  }
+  CHECK(gh::mann_whitney_p(many, shifted) < 1e-6);
+  CHECK(gh::mann_whitney_p(many, many) == doctest::Approx(1).epsilon(0.01));
+  CHECK(gh::mann_whitney_p(tied, tied) == doctest::Approx(1).epsilon(0.01));
+  CHECK(gh::mann_whitney_p(many, shifted) == doctest::Approx(gh::mann_whitney_p(shifted, many)));
+}
+
+TEST_CASE("compare: steps of one report dealt out anew never regress against each other") {
+  std::mt19937 random(11);
+  for (const std::string& name : recorded()) {
+    CAPTURE(name);
+    const Capture& whole = capture(name);
+    if (!gh::incomparable({whole}, {whole}).empty()) continue;
+    const auto resampled = [&](bool with_replacement, std::size_t from, std::size_t to) {
+      Capture c = whole;
+      std::vector<std::size_t> order(whole.step_ns.size());
+      for (std::size_t i = 0; i < order.size(); ++i)
+        order[i] = with_replacement ? random() % order.size() : i;
+      if (!with_replacement) std::shuffle(order.begin(), order.end(), random);
+      order = {order.begin() + static_cast<std::ptrdiff_t>(from),
+               order.begin() + static_cast<std::ptrdiff_t>(to)};
+      const auto pick = [&](const std::vector<gh::Ns>& v) {
+        std::vector<gh::Ns> out;
+        for (const std::size_t i : order) out.push_back(v[i]);
+        return out;
+      };
+      c.step_ns = pick(whole.step_ns);
+      for (auto& [cause, ns] : c.cause_ns) ns = pick(whole.cause_ns.at(cause));
+      return c;
+    };
+    const std::size_t n = whole.step_ns.size();
+    const auto [shortest, longest] =
+        std::minmax_element(whole.step_ns.begin(), whole.step_ns.end());
+    const bool wild = *longest > 2 * *shortest;
+    CHECK(wild == (name == "checkpoint-stall"));
+    for (int round = 0; round < 20; ++round) {
+      const Comparison drawn = compare({resampled(true, 0, n)}, {resampled(true, 0, n)});
+      // Where single steps take many times as long as others, a part of them may leave the question
+      // open; it never accuses.
+      CHECK_MESSAGE(drawn.verdict != Verdict::regressed, drawn.headline);
+      if (!wild) CHECK_MESSAGE(drawn.verdict == Verdict::passes, drawn.headline);
+      const Comparison halves = compare({resampled(false, 0, n / 2)}, {resampled(false, n / 2, n)});
+      CHECK_MESSAGE(halves.verdict != Verdict::regressed, halves.headline);
+      if (!wild) CHECK_MESSAGE(halves.verdict == Verdict::passes, halves.headline);
+    }
+  }
+}
+
+TEST_CASE(
+    "compare: a difference counts when it is both more than noise and at least the minimum "
+    "effect") {
+  const Capture base = with_steps({100, 100.2, 99.8, 100.1, 100});
+  const auto against = [&](std::vector<double> ms, const gh::GateSettings& settings = {}) {
+    return compare({base}, {with_steps(std::move(ms))}, settings);
+  };
+  CHECK(against({102, 102.1, 101.9, 102, 102.2}).verdict == Verdict::passes);  // certain, and small
+  CHECK(against({104, 104.1, 103.9, 104, 104.2}).verdict == Verdict::regressed);
+  CHECK(against({96, 96.1, 95.9, 96, 96.2}).verdict == Verdict::passes);  // shorter
+  CHECK(against({96, 96.1, 95.9, 96, 96.2}).step.real);
+  CHECK(against({90, 130, 95, 140, 107}).verdict ==
+        Verdict::passes);  // 7 %, and all over the place
+  CHECK(contains(against({90, 130, 95, 140, 107}).notes.at(0), "may be noise"));
+  gh::GateSettings strict;
+  strict.min_effect = 0.01;
+  CHECK(against({102, 102.1, 101.9, 102, 102.2}, strict).verdict == Verdict::regressed);
+  strict.alpha = 0.001;
+  CHECK(against({102, 102.1, 101.9, 102, 102.2}, strict).verdict ==
+        Verdict::passes);  // five against five reach 0.008 at best
+
+  SUBCASE("too few steps: a stated floor") {
+    const Comparison c = against({115, 115, 115});
+    CHECK(c.verdict == Verdict::passes);
+    CHECK(!c.step.p);
+    CHECK(contains(c.step.basis, "5 against 3, too few for a test: more than 20 % counts"));
+    CHECK(against({125, 125, 125}).verdict == Verdict::regressed);
+  }
+  SUBCASE("four captures a side are compared by their medians") {
+    std::vector<Capture> before, after;
+    for (const double ms : {100.0, 104.0, 98.0, 101.0})
+      before.push_back(with_steps({ms, ms, ms, ms, ms}));
+    for (const double ms : {103.0, 108.0, 102.0, 105.0})
+      after.push_back(with_steps({ms, ms, ms, ms, ms}));
+    const Comparison c = compare(before, after);
+    CHECK(contains(c.step.basis, "4 captures against 4"));
+    CHECK(*c.step.p > 0.05);  // by steps it would have been certain
+    CHECK(c.verdict == Verdict::passes);
+  }
+}
+
+TEST_CASE(
+    "compare: a finding that came in fails where it is clearly there or the step got longer") {
+  using enum gh::Severity;
+  auto [before, after] = pair_with_rule();
+  after.findings = {found("r", 12, warning)};
+  CHECK(compare({before}, {after}).verdict == Verdict::regressed);
+  CHECK(compare({before}, {after}).headline ==
+        "Regressed: r came in; the step takes 100.0 ms, as before.");
+  after.findings = {found("r", 8, warning)};  // 8 %: below may have been 4.9 %
+  CHECK(compare({before}, {after}).verdict == Verdict::passes);
+  CHECK(contains(change_of(compare({before}, {after}), "r")->why, "does not fail"));
+  after.findings = {found("r", 30, note)};
+  CHECK(compare({before}, {after}).verdict == Verdict::passes);
+  gh::GateSettings settings;
+  settings.fail_on = note;
+  CHECK(compare({before}, {after}, settings).verdict == Verdict::regressed);
+  settings.fail_on = error;
+  after.findings = {found("r", 12, warning)};
+  CHECK(compare({before}, {after}, settings).verdict == Verdict::passes);
+
+  auto [was, longer] = pair_with_rule(110);
+  longer.findings = {found("r", 8, warning)};
+  CHECK(change_of(compare({was}, {longer}), "r")->fails);
+  auto [slow, faster] = pair_with_rule(50);
+  faster.findings = {found("r", 4, warning)};  // 8 % of the step, which it was not before
+  const Comparison c = compare({slow}, {faster});
+  CHECK(c.verdict == Verdict::passes);
+  CHECK(change_of(c, "r")->change == FindingState::unknown);
+}
+
+TEST_CASE(
+    "compare: a finding that was there is worse, better or the same, whatever it is called now") {
+  using enum gh::Severity;
+  const auto judge = [](double before_ms, double after_ms, double step = 100,
+                        const char* subject = "it") {
+    auto [before, after] = pair_with_rule(step);
+    before.findings = {found("r", before_ms, warning)};
+    after.findings = {found("r", after_ms, warning, subject)};
+    return compare({before}, {after});
+  };
+  CHECK(change_of(judge(20, 21), "r")->change == FindingState::same);
+  CHECK(change_of(judge(20, 30), "r")->change == FindingState::worse);
+  CHECK(judge(20, 30).verdict == Verdict::passes);  // the step is as long as before
+  CHECK(judge(20, 30, 110).verdict == Verdict::regressed);
+  CHECK(contains(judge(20, 30, 110).headline, "r got worse"));
+  CHECK(change_of(judge(30, 20), "r")->change == FindingState::better);
+  const Comparison renamed = judge(20, 20, 100, "the same under another name");
+  CHECK(renamed.findings.size() == 1);
+  CHECK(change_of(renamed, "r")->change == FindingState::same);
+  auto [before, after] = pair_with_rule();
+  before.findings = {found("r", 20, warning)};
+  CHECK(change_of(compare({before}, {after}), "r")->change == FindingState::gone);
+  // In one capture of three it is no finding of the side.
+  auto [base, now] = pair_with_rule();
+  Capture with = now;
+  with.findings = {found("r", 12, warning)};
+  CHECK(compare({base}, {now, with, now, now}).verdict ==
+        Verdict::passes);  // one of many had bad luck
+  CHECK(change_of(compare({base}, {now, with, now, now}), "r")->why == "shown by 1 of 4 captures");
+  CHECK(compare({base}, {now, with}).verdict == Verdict::cannot_tell);
+  CHECK(compare({with, base}, {with, with}).verdict ==
+        Verdict::passes);  // main has it now and then
+  CHECK(contains(change_of(compare({with, base}, {with, with}), "r")->why, "comes and goes"));
+  CHECK(change_of(compare({with}, {now, with}), "r")->change != FindingState::gone);
+  CHECK(compare({base}, {with, with, now}).verdict == Verdict::regressed);
+}
+
+TEST_CASE("compare: what a side could not look at is unknown, and does not pass") {
+  using enum gh::Severity;
+  using State = gh::RuleOutcome::State;
+  auto [before, after] = pair_with_rule();
+  after.findings = {found("r", 12, warning)};
+  before.rules["r"].state = State::not_checked;
+  before.rules["r"].reason = "needs samples: not recorded";
+  CHECK(compare({before}, {after}).verdict == Verdict::cannot_tell);
+  before.rules.erase("r");
+  CHECK(contains(compare({before}, {after}).incomparable.at(0), "made without this rule"));
+  before.rules["r"] = {State::looked, "", "v0", 0.05};
+  CHECK(contains(compare({before}, {after}).incomparable.at(0),
+                 "changed since the baseline was made"));
+
+  auto [base, blind] = pair_with_rule();
+  blind.rules["r"] = {State::not_recorded, "needs samples: not recorded", "v1", 0.05};
+  CHECK(compare({base}, {blind}).verdict == Verdict::cannot_tell);
+  blind.rules["r"] = {State::not_checked, "there is no collective", "v1",
+                      0.05};  // not for want of a recording
+  CHECK(compare({base}, {blind}).verdict == Verdict::passes);
+  blind.rules["r"] = {State::failed, "boom", "v1", 0.05};
+  CHECK(contains(compare({base}, {blind}).incomparable.at(0), "rule r failed: boom"));
+  base.rules.erase("r");  // a rule that the baseline never had
+  CHECK(compare({base}, {blind}).verdict == Verdict::cannot_tell);
+}
+
+TEST_CASE("compare: another program, GPU or profiler, or nothing at all, cannot be compared") {
+  const auto reasons = [](const Capture& before, const Capture& after) {
+    const auto list = gh::incomparable({before}, {after});
+    return list.empty() ? std::string() : list.front();
+  };
+  const Capture& good = capture("good");
+  // The same model in another precision, with another loader, with attention written out or a loop
+  // for an optimizer.
+  for (const char* same : {"good", "fed", "starved", "fp32", "tf32", "eager", "offload",
+                           "offload-pageoff", "loopopt", "syncs-pageable", "compile"})
+    CHECK_MESSAGE(reasons(good, capture(same)) == "", same);
+  CHECK(reasons(good, capture("um")) ==
+        "another program: 8 attention blocks a step where the baseline has 12");
+  CHECK(contains(reasons(good, capture("lora")),
+                 "321 GEMMs a step, attention aside, where the baseline has 130"));
+  CHECK(contains(reasons(good, capture("ddp")), "other GPUs: 2 x NVIDIA H200"));
+  CHECK(contains(reasons(good, capture("compile-graphs")), "--cuda-graph-trace=node"));
+
+  Capture other = good;
+  for (gh::Grid& g : other.program.grids) g.blocks *= 2;  // twice the batch
+  CHECK(contains(reasons(good, other), "shapes differ"));
+  other = good;
+  for (gh::Grid& g : other.program.grids)
+    if (g.kernel_class == "softmax_loss" && g.blocks > 1) g.blocks /= 2;
+  CHECK(contains(reasons(good, other), "another number of tokens"));
+  // Sequences of any length: grids never repeat, and on the mean they are the same.
+  Capture varied = good, again = good, longer = good;
+  for (const auto& [c, shift, factor] :
+       {std::tuple(&varied, 0, 1.0), {&again, 1, 1.0}, {&longer, 0, 1.5}}) {
+    c->program.grids.clear();
+    for (int i = 0; i < 40; ++i)
+      c->program.grids.push_back(
+          {"gemm", "gemm_half", static_cast<std::int64_t>((1000 + 10 * i + shift) * factor), 3.3});
+  }
+  CHECK(reasons(varied, again) == "");
+  CHECK(contains(reasons(varied, longer), "shapes differ"));
+  other = good;
+  other.devices = {"NVIDIA A100"};
+  CHECK(contains(reasons(good, other), "other GPUs: NVIDIA A100 where"));
+  other = good;
+  other.format = "another format";
+  CHECK(contains(reasons(good, other), "another profiler"));
+  other = good;
+  other.step_ns.clear();
+  CHECK(contains(reasons(good, other), "holds no GPU work"));
+  CHECK(contains(reasons(other, good), "holds no GPU work"));
+  other = good;
+  other.has_steps = false;
+  CHECK(contains(reasons(good, other), "no training steps"));
+  other = good;
+  other.findings = {found("capture-quality", 0, gh::Severity::error)};
+  other.findings[0].voids = true;
+  CHECK(contains(reasons(good, other), "is in doubt"));
+  other = good;
+  other.sources["ranges"] = gh::Collected::nothing_happened;
+  CHECK(contains(reasons(good, other), "holds no ranges"));
+  CHECK(contains(reasons(other, good), "holds no ranges"));
+  other = good;
+  other.sources["kernels"] = gh::Collected::not_collected;
+  CHECK(contains(reasons(good, other), "holds no kernels"));
+  other = good;
+  other.selection = "--range forward";
+  CHECK(contains(reasons(good, other),
+                 "another part of the report: --range forward where the baseline has all of it"));
+  other = good;
+  other.findings = {found("capture-quality", 0, gh::Severity::warning)};
+  other.findings[0].category = "capture";
+  CHECK(contains(reasons(good, other), "is in doubt"));
+  other = capture("compile-graphs");
+  other.program.graphs *= 2;
+  CHECK(contains(reasons(capture("compile-graphs"), other), "CUDA graphs a step where"));
+  other = good;
+  other.problems = {"3 rows of NVTX_EVENTS were left out"};
+  CHECK(contains(compare({good}, {other}).notes.at(0), "3 rows of NVTX_EVENTS"));
+  other = good;
+  other.producer = "Nsight Systems 2024.1";
+  CHECK(contains(compare({good}, {other}).notes.at(0), "profilers differ"));
+}
+
+TEST_CASE("compare: budgets hold facts to limits, absolute and relative") {
+  const auto judge = [](gh::Budget budget, const char* report) {
+    gh::GateSettings settings;
+    budget.where = "gh-advise.toml:1";
+    settings.budgets = {budget};
+    const Comparison c = compare({capture("good")}, {capture(report)}, settings);
+    const auto it =
+        std::find_if(c.budgets.begin(), c.budgets.end(),
+                     [&](const gh::BudgetResult& b) { return !b.budget.where.empty(); });
+    REQUIRE(it != c.budgets.end());
+    return *it;
+  };
+  using State = gh::BudgetResult::State;
+  const auto budget = [](const char* fact) {
+    gh::Budget b;
+    b.fact = fact;
+    return b;
+  };
+  gh::Budget input = budget("account.idle.input_fraction"), busy = budget("gpu.busy_fraction"),
+             step = budget("step.median_ns"), kernels = budget("kernels.per_step"),
+             mfu = budget("mfu.fraction");
+  input.max = 0.1;
+  CHECK(judge(input, "starved").state == State::broken);
+  CHECK(judge(input, "starved").message ==
+        "account.idle.input_fraction is 71 %; the budget is at most 10 %");
+  CHECK(judge(input, "fed").state == State::kept);
+  busy.min = 0.9;
+  CHECK(judge(busy, "starved").state == State::broken);
+  CHECK(judge(busy, "loopopt").state == State::kept);
+  busy.min.reset();
+  busy.max_decrease = 0.05;
+  CHECK(judge(busy, "starved").state == State::broken);
+  CHECK(judge(busy, "good").state == State::kept);
+  step.max_increase = 0.04;
+  CHECK(judge(step, "loopopt").state == State::broken);
+  step.max_increase = 0.06;
+  CHECK(judge(step, "loopopt").state == State::kept);
+  CHECK(compare({capture("good")}, {capture("loopopt")},
+                [&] {
+                  gh::GateSettings s;
+                  s.budgets = {step};
+                  s.fail_on = gh::Severity::error;
+                  return s;
+                }())
+            .verdict == Verdict::passes);  // in place of the program's own
+  kernels.max_increase = 0.2;
+  CHECK(judge(kernels, "loopopt").state == State::broken);  // counted: no noise
+  mfu.min = 0.4;
+  CHECK(judge(mfu, "good").state == State::unknown);
+  kernels.severity = gh::Severity::note;
+  CHECK(!judge(kernels, "loopopt").fails);
+  gh::GateSettings settings;
+  mfu.where = "gh-advise.toml:4";
+  settings.budgets = {mfu};
+  CHECK(compare({capture("good")}, {capture("good")}, settings).verdict == Verdict::cannot_tell);
+  settings.budgets[0].fact = "step.medain_ns";
+  CHECK_THROWS_WITH(compare({capture("good")}, {capture("good")}, settings),
+                    "gh-advise.toml:4: there is no fact 'step.medain_ns' with a number (did you "
+                    "mean 'step.median_ns'?); `gh-advise facts` lists them");
+  // A share of next to nothing may double.
+  gh::Budget sync = budget("account.idle.sync_ns");
+  sync.max_increase = 0.5;
+  Capture twice = capture("good");
+  for (gh::Ns& ns : twice.cause_ns["idle.sync"]) ns *= 2;
+  settings.budgets = {sync};
+  CHECK(compare({capture("good")}, {twice}, settings).verdict == Verdict::passes);
+}
+
+TEST_CASE(
+    "compare: an exception lets a finding and the longer step that it explains pass, as long as it "
+    "holds") {
+  const gh::Suppression accepted{"data-loader-starvation",     "*",
+                                 "until the new loader lands", "2026-12-31",
+                                 "gh-advise.toml:3",           {}};
+  Comparison c = compare({capture("good")}, {capture("starved")}, {}, {accepted});
+  CHECK(c.verdict == Verdict::passes);
+  CHECK(c.headline ==
+        "Passes: data-loader-starvation, the longer step are accepted; the step takes 164.8 ms "
+        "instead of 47.4 ms (+248 %).");
+  CHECK(change_of(c, "data-loader-starvation")->change == FindingState::accepted);
+  CHECK(contains(c.budgets.at(0).message, "what was accepted explains it"));
+  CHECK(c.suppressions.at(0).second == gh::SuppressionState::used);
+  gh::Suppression smaller = accepted;
+  smaller.up_to = 100e6;  // it costs 118 ms now
+  CHECK(compare({capture("good")}, {capture("starved")}, {}, {smaller}).verdict ==
+        Verdict::regressed);
+  // What the accepted finding does to the step is not blamed on another.
+  Capture without_norm = capture("good");
+  std::erase_if(without_norm.findings,
+                [](const gh::Finding& f) { return f.rule == "unfused-norm"; });
+  gh::GateSettings strict;
+  strict.fail_on = gh::Severity::note;
+  CHECK(
+      !change_of(compare({without_norm}, {capture("starved")}, strict, {accepted}), "unfused-norm")
+           ->fails);
+  // Half of what came in explains half of the longer step.
+  Capture twice = capture("starved");
+  for (gh::Ns& ns : twice.step_ns) ns *= 2;
+  twice.facts["step.median_ns"].value = *twice.facts["step.median_ns"].value * 2;
+  c = compare({capture("good")}, {twice}, {}, {accepted});
+  CHECK(c.verdict == Verdict::regressed);
+  CHECK(contains(c.reasons.at(0), "; 113.3 ms of it is accepted"));
+  gh::Suppression expired = accepted;
+  expired.until = "2026-11-20";
+  c = compare({capture("good")}, {capture("starved")}, {}, {expired});
+  CHECK(c.verdict == Verdict::regressed);
+  CHECK(c.suppressions.at(0).second == gh::SuppressionState::expired);
+  CHECK(compare({capture("good")}, {capture("good")}, {}, {accepted}).suppressions.at(0).second ==
+        gh::SuppressionState::unused);
+  const gh::Suppression step{"budget", "step.median_ns", "known", "", "gh-advise.toml:9", {}};
+  c = compare({capture("good")}, {capture("loopopt")}, {},
+              {step, {"unfused-optimizer", "*", "known", "", "gh-advise.toml:12", {}}});
+  CHECK(c.verdict == Verdict::passes);
+  CHECK(c.suppressions.at(1).second == gh::SuppressionState::used);
+}
+
+TEST_CASE("compare: a baseline file holds all that a comparison asks") {
+  const TempDir dir;
+  for (const char* name : {"good", "ddp", "compile-graphs", "um-umtouch-full"}) {
+    CAPTURE(name);
+    const std::string text = gh::render_baseline({capture(name)});
+    write_file(dir / "baseline.json", text);
+    CHECK(gh::is_baseline(dir / "baseline.json"));
+    const std::vector<Capture> read = gh::read_baseline(dir / "baseline.json");
+    CHECK(gh::render_baseline(read) == text);
+    CHECK(compare(read, {capture("starved")}).reasons ==
+          compare({capture(name)}, {capture("starved")}).reasons);
+  }
+  CHECK(!gh::is_baseline(GH_FIXTURES "/good.sqlite"));
+  // A long run keeps a thousand of its steps.
+  Capture copy = capture("good");
+  CHECK(copy.step_ns.size() == 5);
+  CHECK(copy.cause_ns.at("compute.gemm_half").size() == 5);
+}
+
+TEST_CASE("compare: a damaged baseline is refused, wherever it is damaged") {
+  const TempDir dir;
+  const auto refused = [&](const std::string& text) {
+    write_file(dir / "b.json", text);
+    try {
+      gh::read_baseline(dir / "b.json");
+    } catch (const gh::Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string good = gh::render_baseline({capture("good")});
+  CHECK(refused(good) == "");
+  for (const std::string& text : {std::string(), std::string("{}"), std::string("[]"),
+                                  std::string("null"), good.substr(0, good.size() / 2)})
+    CHECK(contains(refused(text), "is no intact baseline"));
+  const auto json = nlohmann::ordered_json::parse(good);
+  const auto with = [&](const char* pointer, const nlohmann::ordered_json& value) {
+    auto copy = json;
+    copy[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    return refused(copy.dump());
+  };
+  CHECK(contains(refused(good.substr(0, good.size() / 2)),
+                 "b.json: is no intact baseline: parse error at line"));
+  CHECK(contains(with("/analysis_version", 999), "measured otherwise"));
+  CHECK(contains(with("/schema_version", 2), "make it anew"));
+  CHECK(contains(with("/captures", nlohmann::ordered_json::array()), "holds no capture"));
+  for (const char* pointer :
+       {"/captures/0/step_ns", "/captures/0/program", "/captures/0/facts",
+        "/captures/0/rules/host-sync/state", "/captures/0/kernels/0/ns_per_step",
+        "/captures/0/facts/step.median_ns/unit", "/captures/0/findings/0/severity"})
+    CHECK_MESSAGE(with(pointer, "x") != "", pointer);
+  for (const auto& [pointer, value] : std::vector<std::pair<const char*, nlohmann::ordered_json>>{
+           {"/captures/0/step_ns/0", 0},
+           {"/captures/0/step_ns/0", -5},
+           {"/captures/0/step_ns/0", 1e300},
+           {"/captures/0/step_ns/0", 9223372036854775807},
+           {"/captures/0/program/gemms", -1},
+           {"/captures/0/findings/0/recoverable_fraction", 7},
+           {"/captures/0/findings/0/rule", "x | <img>"},
+           {"/captures/0/rules/host-sync/warns_from", -1},
+           {"/captures/0/step_ns", {{"a", 1}}}})
+    CHECK_MESSAGE(contains(with(pointer, value), "is no intact baseline"), pointer);
+  // Sorted by another tool, it is still one.
+  write_file(dir / "sorted.json", nlohmann::json::parse(good).dump());
+  CHECK(gh::is_baseline(dir / "sorted.json"));
+  CHECK(gh::read_baseline(dir / "sorted.json").size() == 1);
+  // What it names is printed without what would drive a terminal.
+  auto hostile = json;
+  hostile["captures"][0]["cause_ns"]["a\u001b[31m\n::error::x"] = hostile["captures"][0]["step_ns"];
+  write_file(dir / "hostile.json", hostile.dump());
+  const std::vector<Capture> cleaned = gh::read_baseline(dir / "hostile.json");
+  for (const auto& [cause, ns] : cleaned.at(0).cause_ns) CHECK(gh::printable(cause) == cause);
+  CHECK(
+      contains(with("/captures/0/cause_ns/compute.gemm_half", {1, 2}), "not as long as the steps"));
+  // Each line of it taken out or doubled is an error or a baseline, never a crash.
+  const std::vector<std::string> lines = lines_of(good);
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::string> changed = lines;
+    changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(random() % changed.size()));
+    std::string text;
+    for (const std::string& l : changed) text += l + '\n';
+    refused(text);
+  }
+}

@@ -1,0 +1,617 @@
+// A job's ranks: digests of reports, and what fleet makes of many of them.
+#include "job/fleet.hpp"
+
+#include "program.hpp"
+#include "read/read.hpp"
+#include "report/report.hpp"
+
+using namespace support;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string in_shell(const fs::path& path) { return "'" + path.string() + "'"; }
+
+gh::Digest digest_of(const fs::path& report) {
+  return gh::make_digest(
+      [&](std::optional<int> rank) {
+        gh::Selection selection;
+        selection.rank = rank;
+        return gh::Analysis(gh::read_report(report), gh::Classes(), selection);
+      },
+      report.string(), gh::own_rules(), {}, {});
+}
+
+// Two ranks of which the second sleeps 19 ms in each step; recorded once for all tests.
+const gh::Digest& straggling() {
+  static const gh::Digest digest = digest_of(GH_FIXTURES "/ddp-straggler.sqlite");
+  return digest;
+}
+
+// A job of so many ranks, eight on a node: all are like the straggler's healthy neighbour, each
+// with a clock of its own.
+std::vector<gh::Digest> job(std::int64_t ranks) {
+  std::vector<gh::Digest> digests;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    gh::Digest d = straggling();
+    d.ranks.resize(1);
+    d.ranks[0].rank = r;
+    d.world_size = ranks;
+    d.node = "n" + std::to_string(r / 8);
+    d.path = std::to_string(r) + ".digest";
+    d.report = std::to_string(r) + ".sqlite";
+    const gh::Ns ahead = r * 7'000'000'019;  // nobody says so
+    d.epoch_ns = 0;
+    d.ranks[0].window.start += ahead;
+    d.ranks[0].window.end += ahead;
+    for (gh::Collective& c : d.ranks[0].collectives.first) {
+      c.start += ahead;
+      c.end += ahead;
+    }
+    digests.push_back(std::move(d));
+  }
+  return digests;
+}
+
+// In the base of `job` all wait for the sleeping rank: a rank that is to be late comes when that
+// one came.
+void make_late(gh::Digest& digest) {
+  const std::int64_t rank = *digest.ranks[0].rank;
+  const gh::Ns ahead = digest.ranks[0].window.start - straggling().ranks[0].window.start;
+  digest.ranks[0] = straggling().ranks[1];
+  digest.ranks[0].rank = rank;
+  digest.ranks[0].window.start += ahead;
+  digest.ranks[0].window.end += ahead;
+  for (gh::Collective& c : digest.ranks[0].collectives.first) {
+    c.start += ahead;
+    c.end += ahead;
+  }
+}
+
+gh::Fleet fleet_of(std::vector<gh::Digest> digests) {
+  static const std::vector<gh::Rule> rules = gh::own_rules();
+  return gh::make_fleet(std::move(digests),
+                        &*std::find_if(rules.begin(), rules.end(),
+                                       [](const gh::Rule& r) { return r.id == "rank-straggler"; }),
+                        {}, "2026-01-01");
+}
+
+const gh::FleetFinding* finding(const gh::Fleet& fleet, const std::string& rule) {
+  const auto it = std::find_if(fleet.findings.begin(), fleet.findings.end(),
+                               [&](const gh::FleetFinding& f) { return f.finding.rule == rule; });
+  return it == fleet.findings.end() ? nullptr : &*it;
+}
+
+std::string error_of(const std::vector<gh::Digest>& digests) {
+  try {
+    fleet_of(digests);
+  } catch (const gh::Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string valid(const std::string& schema, const std::string& document) {
+  const TempDir dir;
+  write_file(dir / "line", nlohmann::ordered_json::parse(document).dump() + "\n");
+  return shell("/usr/bin/python3 '" GH_SOURCE_DIR "/tests/report/validate_json.py' '" GH_SOURCE_DIR
+               "/schemas/" +
+               schema + "' <" + in_shell(dir / "line"))
+      .out;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "digest: of every recording it is small, keeps to its schema, and is the same once read and "
+    "written again") {
+  const TempDir dir;
+  std::vector<fs::path> reports = recordings();
+  const std::vector<fs::path> traces = torch_traces();
+  reports.insert(reports.end(), traces.begin(), traces.end());
+  std::string lines;
+  for (const fs::path& report : reports) {
+    CAPTURE(report.string());
+    const gh::Digest digest = digest_of(report);
+    const std::string packed = gh::pack_digest(digest);
+    CHECK(packed.size() < 40'000);
+    const fs::path file = write_file(dir / "d", packed);
+    CHECK(gh::pack_digest(gh::read_digest(file)) == packed);
+    lines += gh::unpack_digest(file);
+  }
+  write_file(dir / "lines", lines);
+  const auto verdicts = lines_of(shell("/usr/bin/python3 '" GH_SOURCE_DIR
+                                       "/tests/report/validate_json.py' '" GH_SOURCE_DIR
+                                       "/schemas/digest.schema.json' <" +
+                                       in_shell(dir / "lines"))
+                                     .out);
+  REQUIRE(verdicts.size() == reports.size());
+  for (std::size_t i = 0; i < verdicts.size(); ++i)
+    CHECK_MESSAGE(verdicts[i] == "valid", reports[i].string());
+}
+
+TEST_CASE("digest: it stays small however long the report is") {
+  gh::Digest d = straggling();
+  // As many of each as there may be, with lengths that do not repeat.
+  std::uint64_t random = 1;
+  const auto next = [&] {
+    return static_cast<gh::Ns>((random = random * 6364136223846793005 + 1442695040888963407) >> 40);
+  };
+  d.ranks.resize(1);
+  gh::RankDigest& r = d.ranks[0];
+  r.sample_ns.clear();
+  for (std::size_t i = 0; i < gh::most_sampled_steps; ++i) r.sample_ns.push_back(next());
+  for (int cause = 0; cause < 40; ++cause) {
+    gh::CauseShare& share = r.account["cause" + std::to_string(cause)];
+    share.sample_ns.clear();
+  }
+  for (auto& [cause, share] : r.account) {
+    share.sample_ns.clear();
+    for (std::size_t i = 0; i < gh::most_sampled_steps; ++i) share.sample_ns.push_back(next());
+  }
+  r.collectives.first.clear();
+  for (gh::Ns at = 0; r.collectives.first.size() < gh::most_collectives; at += next())
+    r.collectives.first.push_back({0, at, at + next(), {}});
+  std::sort(r.collectives.first.begin(), r.collectives.first.end(),
+            [](const gh::Collective& a, const gh::Collective& b) { return a.end < b.end; });
+  const gh::Finding f = r.findings.front();
+  for (int i = 0; i < 60; ++i) {
+    r.findings.push_back(f);
+    r.findings.back().message += std::to_string(next());
+  }
+  CHECK(gh::pack_digest(d).size() < 300'000);
+}
+
+TEST_CASE("digest: who it is of") {
+  const TempDir dir;
+  const auto digest = [&](const std::string& arguments) {
+    const Ran ran = advise("digest " + arguments + " -o " + in_shell(dir / "d"));
+    CHECK_MESSAGE(ran.status == 0, ran.err);
+    CHECK(ran.out == "");
+    return gh::read_digest(dir / "d");
+  };
+  const gh::Digest two = digest("ddp-straggler.sqlite");
+  REQUIRE(two.ranks.size() == 2);
+  CHECK(two.node == "");
+  const fs::path named = dir / "named.sqlite";
+  fs::copy_file(GH_FIXTURES "/ddp-straggler.sqlite", named);
+  run_sql(named,
+          "CREATE TABLE IF NOT EXISTS TARGET_INFO_SYSTEM_ENV (globalVid, devStateName, name, "
+          "nameEnum, value); DROP TABLE TARGET_INFO_SYSTEM_ENV; CREATE TABLE "
+          "TARGET_INFO_SYSTEM_ENV (name, value); INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES "
+          "('DeviceEnvironment', 'TOKEN=hush'), ('Hostname', 'node17');");
+  CHECK(digest(in_shell(named)).node == "node17");
+  CHECK_FALSE(contains(gh::unpack_digest(dir / "d"), "hush"));
+  CHECK_FALSE(two.ranks[0].rank);
+  CHECK(two.ranks[1].local_rank == 1);
+  CHECK(two.ranks[0].findings.size() != two.ranks[1].findings.size());  // each is judged by itself
+  const gh::Digest told = digest("ddp-straggler.sqlite --first-rank 8 --node rack3-n1");
+  CHECK(*told.ranks[1].rank == 9);
+  CHECK(told.node == "rack3-n1");
+  const gh::Digest trace = digest("ddp.rank1.pt.trace.json");
+  CHECK(*trace.ranks.at(0).rank == 1);
+  CHECK(trace.world_size == 2);
+  fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "run.rank17.sqlite");
+  CHECK(*digest(in_shell(dir / "run.rank17.sqlite")).ranks.at(0).rank == 17);
+  fs::copy_file(GH_FIXTURES "/good.pt.trace.json",
+                dir / "gpu-node7_4711.1795253173902.pt.trace.json");
+  CHECK(digest(in_shell(dir / "gpu-node7_4711.1795253173902.pt.trace.json")).node == "gpu-node7");
+  // Nothing of the environment that the report holds gets into it.
+  CHECK(advise("digest starved.sqlite -o " + in_shell(dir / "d")).status == 0);
+  CHECK_FALSE(contains(gh::unpack_digest(dir / "d"), "LD_LIBRARY_PATH"));
+  const Ran none = advise("digest missing.sqlite -o " + in_shell(dir / "none"));
+  CHECK(none.status == 2);
+  CHECK_FALSE(fs::exists(dir / "none"));
+}
+
+TEST_CASE("fleet: digests that cannot be read are said, each with what is wrong") {
+  const TempDir dir;
+  const std::string good = gh::pack_digest(straggling());
+  write_file(dir / "good.digest", good);
+  const std::string json = gh::unpack_digest(dir / "good.digest");
+  const auto error = [&](const std::string& bytes) {
+    const Ran ran = advise("fleet " + in_shell(write_file(dir / "bad", bytes)));
+    CHECK(ran.status == 2);
+    CHECK(ran.out == "");
+    CHECK(lines_of(ran.err).size() == 1);
+    return ran.err;
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = json;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != text.npos);
+    text.replace(at, from.size(), to);
+    write_file(dir / "j", text);
+    return shell("gzip -c " + in_shell(dir / "j") + " > " + in_shell(dir / "j.gz")).status == 0
+               ? read_file(dir / "j.gz")
+               : "";
+  };
+  CHECK(contains(error(""), "is no intact digest: it is not packed by gzip"));
+  CHECK(contains(
+      error("hello"),
+      "is no intact digest: it is not packed by gzip; make it anew with `gh-advise digest`"));
+  CHECK(contains(error(good.substr(0, good.size() / 2)), "its bytes are cut short or changed"));
+  std::string flipped = good;
+  flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 0x55);
+  CHECK(contains(error(flipped), "is no intact digest"));
+  CHECK(contains(error(with("gh-advise digest", "gh-advise baseline")),
+                 "it does not say that it is one"));
+  CHECK(contains(error(with("\"analysis_version\":1", "\"analysis_version\":2")),
+                 "was made by another version, gh-advise 0.1.0"));
+  CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":-")), "is out of range"));
+  CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":0,\"was\":")), "its step takes no time"));
+  CHECK(contains(error(with("\"rank\":null", "\"rank\":10000000")), "is out of range"));
+  CHECK(contains(advise("fleet starved.sqlite").err,
+                 "starved.sqlite: is a report: digest it first with `gh-advise digest`"));
+  CHECK(contains(error(with("\"start_ns\":[", "\"start_ns\":[1,")), "are not of one length"));
+  CHECK(contains(error(with("\"account\"", "\"count\"")), "account"));
+  CHECK(contains(advise("fleet " + in_shell(dir / "missing")).err, "missing"));
+  fs::create_directory(dir / "empty");
+  CHECK(contains(advise("fleet " + in_shell(dir / "empty")).err, "holds no *.digest"));
+  // One that is damaged does not hinder the others, but the job is not judged whole.
+  write_file(dir / "bad", "hello");
+  const Ran ran = advise("fleet " + in_shell(dir / "good.digest") + " " + in_shell(dir / "bad") +
+                         " --format json");
+  CHECK(ran.status == 2);
+  CHECK(json_of(ran)["unreadable"].size() == 1);
+  CHECK(contains(advise("fleet " + in_shell(dir / "good.digest") + " " + in_shell(dir / "bad")).out,
+                 "left out: "));
+  CHECK(json_of(ran)["ranks"].size() == 2);
+}
+
+TEST_CASE("fleet: ranks twice, ranks missing, and ranks of different jobs") {
+  std::vector<gh::Digest> four = job(4);
+  std::vector<gh::Digest> twice = four;
+  twice[3].ranks[0].rank = 1;
+  CHECK(error_of(twice) == "1.digest and 3.digest are both of rank 1; give each rank once");
+  std::vector<gh::Digest> other = four;
+  other[2].world_size = 8;
+  CHECK(error_of(other) ==
+        "0.digest and 2.digest are not of one job: one says that it has 4 ranks, the other 8; give "
+        "the digests of one job");
+  other = four;
+  for (gh::Digest& d : other) d.epoch_ns = 1'000'000'000'000'000'000 - d.ranks[0].window.start;
+  CHECK(error_of(other) == "");
+  other[1].epoch_ns += 3'600'000'000'000;
+  // Where collectives match it is the clock that is off.
+  const gh::Fleet off = fleet_of(other);
+  REQUIRE(!off.notes.empty());
+  CHECK(contains(off.notes[0],
+                 "begin 3600 s apart, yet their collectives match: a machine's clock is off"));
+  for (gh::Digest& d : other) d.ranks[0].collectives = {};
+  CHECK(contains(error_of(other), "are not of one job: their first steps lie 3600 s apart"));
+  // Whichever digest comes first.
+  other[0].ranks[0].has_steps = false;
+  CHECK(contains(error_of(other), "are not of one job: their first steps lie 3600 s apart"));
+  other = four;
+  for (gh::Digest& d : other) d.world_size = 3;
+  CHECK(contains(error_of(other), "3.digest: is of rank 3, but says that its job has 3 ranks"));
+  other = {four[0], four[1]};
+  for (gh::Digest& d : other) d.world_size = 0;
+  other[1].ranks[0].rank = 9'999'999;
+  const gh::Fleet far = fleet_of(other);
+  CHECK(far.missing.size() == 10'000);
+  CHECK(contains(far.notes[0], "9999998 of 10000000 ranks are missing"));
+  four[0].node = "";
+  CHECK(gh::fleet_count_text(fleet_of(four)) == "4 ranks");
+  four[0].node = "n0";
+  other = four;
+  other[2].format = "PyTorch profiler trace";
+  CHECK(contains(error_of(other), "they come from different profilers"));
+  other = four;
+  other[2].ranks[0].rank.reset();
+  CHECK(contains(error_of(other),
+                 "2.digest: does not know its rank, others do; make it anew with `gh-advise digest "
+                 "--first-rank N`, or move that report out of the folder"));
+  other = four;
+  for (gh::Digest& d : other) {
+    d.ranks[0].rank.reset();
+    d.world_size = 0;
+  }
+  CHECK_FALSE(fleet_of(other).numbered);
+  other[2].report = other[1].report;
+  other[2].epoch_ns = other[1].epoch_ns;
+  CHECK(contains(error_of(other), "are of the same report"));
+
+  std::vector<gh::Digest> fewer = job(20);
+  fewer.erase(fewer.begin() + 10, fewer.begin() + 13);
+  const gh::Fleet fleet = fleet_of(fewer);
+  CHECK(fleet.missing == std::vector<std::int64_t>{10, 11, 12});
+  CHECK(fleet.world_size == 20);
+  REQUIRE(fleet.notes.size() == 1);
+  CHECK(contains(fleet.notes[0], "3 of 20 ranks are missing (10-12)"));
+  CHECK(contains(gh::render_fleet_text(fleet, {}), "17 of 20 ranks on 3 nodes"));
+}
+
+TEST_CASE("fleet: the recorded straggler comes as late as its report says, by whatever clocks") {
+  const gh::Fleet two = fleet_of({straggling()});
+  REQUIRE(two.stragglers == std::vector<std::int64_t>{1});
+  const auto report = json_of(advise("ddp-straggler.sqlite --format json --select rank-straggler"));
+  const double told = report["findings"][0]["recoverable_ns"].get<double>();
+  CHECK(two.ranks[1].late_ns == doctest::Approx(told).epsilon(0.05));
+  CHECK(two.ranks[0].wait_ns == doctest::Approx(told).epsilon(0.05));
+  CHECK(two.ranks[1].wait_ns < 0.01 * told);
+  CHECK(two.slowest == 1);
+
+  // The same among 32 ranks, each with its own clock, that of one day ahead of the first's.
+  std::vector<gh::Digest> many = job(32);
+  make_late(many[13]);
+  const gh::Fleet fleet = fleet_of(many);
+  CHECK(fleet.groups == 1);
+  REQUIRE(fleet.stragglers == std::vector<std::int64_t>{13});
+  CHECK(fleet.ranks[13].late_ns == doctest::Approx(told).epsilon(0.05));
+  CHECK(fleet.ranks[13].last_fraction > 0.9);
+  CHECK(fleet.slowest == 13);
+  const gh::FleetFinding* late = finding(fleet, "rank-straggler");
+  REQUIRE(late);
+  CHECK(late->finding.severity == gh::Severity::error);
+  CHECK(contains(late->finding.message, "rank 13, on node n1, which comes"));
+  CHECK(contains(late->finding.message, "doing nothing that the trace explains"));
+  CHECK(fleet.nodes[1].late == 1);
+
+  // A whole node.
+  for (std::size_t r = 8; r < 16; ++r)
+    if (r != 13) make_late(many[r]);
+  const gh::Fleet node = fleet_of(many);
+  CHECK(node.stragglers.size() == 8);
+  CHECK(contains(finding(node, "rank-straggler")->finding.message,
+                 "ranks 8-15, all ranks of node n1,"));
+  CHECK(node.nodes[1].late == 8);
+}
+
+TEST_CASE("fleet: ranks whose collectives do not match are not compared") {
+  std::vector<gh::Digest> digests = job(4);
+  for (std::size_t i = 0; i < digests.size(); ++i)
+    for (std::string& name : digests[i].ranks[0].collectives.names) name += std::to_string(i);
+  const gh::Fleet fleet = fleet_of(digests);
+  CHECK(fleet.groups == 0);
+  CHECK(fleet.stragglers.empty());
+  CHECK(fleet.rules.at("rank-straggler").state == gh::RuleOutcome::State::not_checked);
+  CHECK(contains(gh::render_fleet_text(fleet, {}),
+                 "Not known: the ranks' collectives could not be matched"));
+  // Two pipeline stages: late ones are told within each.
+  std::vector<gh::Digest> stages = job(8);
+  for (std::size_t i = 4; i < 8; ++i)
+    for (std::string& name : stages[i].ranks[0].collectives.names) name += "2";
+  make_late(stages[6]);
+  for (std::string& name : stages[6].ranks[0].collectives.names) name += "2";
+  const gh::Fleet two = fleet_of(stages);
+  CHECK(two.groups == 2);
+  CHECK(two.stragglers == std::vector<std::int64_t>{6});
+}
+
+TEST_CASE("fleet: findings once, the account over ranks, and what a fix is worth to the job") {
+  std::vector<gh::Digest> digests = job(16);
+  // Own steps of 30 ms, one rank of 36 ms: nobody waits in what is compared here.
+  gh::Finding loader;
+  loader.rule = "data-loader-starvation";
+  loader.category = "input";
+  loader.title = "The GPU waits";
+  loader.message = "It waits.";
+  loader.subject = "loader";
+  loader.severity = gh::Severity::error;
+  loader.fingerprint = gh::fingerprint(loader);
+  loader.advice = {"Load."};
+  for (gh::Digest& d : digests) {
+    gh::RankDigest& r = d.ranks[0];
+    r.mean_step_ns = 30e6;
+    r.collectives = {};
+    r.findings.clear();
+    r.account.clear();
+    r.account["compute.gemm_half"] = {20e6, {}, {}};
+    r.account["idle.input"] = {10e6, {}, {}};
+  }
+  digests[3].ranks[0].mean_step_ns = 36e6;
+  digests[3].ranks[0].account["idle.input"].ns_per_step = 16e6;
+  loader.recoverable_ns = 12'000'000;
+  digests[3].ranks[0].findings = {loader};
+  loader.recoverable_ns = 8'000'000;
+  digests[5].ranks[0].findings = {loader};
+  const gh::Fleet fleet = fleet_of(digests);
+  CHECK(fleet.step_ns == 36e6);
+  CHECK(fleet.slowest == 3);
+  REQUIRE(fleet.findings.size() == 1);
+  const gh::FleetFinding& f = fleet.findings[0];
+  CHECK(f.ranks == std::vector<std::int64_t>{3, 5});
+  CHECK(f.looked == 16);
+  CHECK(f.worst == 3);
+  CHECK(contains(f.finding.message, "On 2 of 16 ranks (3, 5); rank 3: It waits."));
+  // Its own 12 ms do not help further than the next slowest rank's 30 ms.
+  CHECK(f.finding.recoverable_ns == 6'000'000);
+  CHECK_FALSE(f.finding.about);
+  CHECK(f.finding.severity == gh::Severity::warning);
+  REQUIRE(fleet.plan.size() == 1);
+  CHECK(fleet.plan[0].least_step_ns == 30e6);
+  CHECK(fleet.causes == std::vector<std::string>{"compute.gemm_half", "idle.input"});
+  CHECK(fleet.account[1].middle == 10'000'000);
+  CHECK(fleet.account[1].most == 16'000'000);
+  REQUIRE(fleet.unlike.size() == 2);
+  CHECK(fleet.unlike[0].what == "idle: input: 16.0 ms a step, the others 10.0 ms a step");
+  CHECK(fleet.unlike[0].ranks == std::vector<std::int64_t>{3});
+  // On all but the slowest it is worth nothing to the job.
+  digests[3].ranks[0].findings.clear();
+  const gh::Fleet none = fleet_of(digests);
+  CHECK(none.findings[0].finding.recoverable_ns == 0);
+  CHECK(none.findings[0].finding.severity == gh::Severity::note);
+  CHECK(none.plan.empty());
+}
+
+TEST_CASE("fleet: other GPUs, other kernels, other step counts stand out") {
+  std::vector<gh::Digest> digests = job(12);
+  digests[4].ranks[0].devices = {"NVIDIA A100"};
+  digests[5].ranks[0].facts["kernels.per_step"].value = 100;
+  digests[6].ranks[0].step_count = 3;
+  std::string all;
+  for (const gh::Unlike& u : fleet_of(digests).unlike)
+    all += gh::ranks_text(u.ranks) + " " + u.what + "\n";
+  CHECK(contains(all, "4 GPU: NVIDIA A100, the others NVIDIA H200"));
+  CHECK(contains(all, "5 kernels a step: 100, the others"));
+  CHECK(contains(all, "6 steps recorded: 3, the others 9"));
+  CHECK(lines_of(all).size() == 3);
+}
+
+TEST_CASE("fleet: of ranks that are equally many, none are the odd ones") {
+  std::vector<gh::Digest> digests = job(4);
+  for (std::size_t r = 0; r < 4; ++r) digests[r].ranks[0].devices = {r < 2 ? "A" : "B"};
+  gh::Fleet fleet = fleet_of(digests);
+  REQUIRE(fleet.unlike.size() == 1);
+  CHECK(fleet.unlike[0].what == "GPU differs: A on ranks 0-1, B on ranks 2-3");
+  for (std::size_t r = 0; r < 4; ++r) digests[r].ranks[0].devices = {r == 0 ? "A" : "B"};
+  digests.push_back(job(5)[4]);
+  digests[4].world_size = 0;
+  digests[4].ranks[0].devices = {"C"};
+  for (gh::Digest& d : digests) d.world_size = 5;
+  fleet = fleet_of(digests);
+  REQUIRE(fleet.unlike.size() == 2);
+  CHECK(fleet.unlike[0].what == "GPU: A, most B");
+}
+
+TEST_CASE("fleet: of ranks that are not here nothing is claimed") {
+  std::vector<gh::Digest> digests = job(4);
+  digests.pop_back();
+  gh::Finding slow;
+  slow.rule = "slow-collective";
+  slow.category = "comm";
+  slow.title = "Slow";
+  slow.subject = "all-reduce";
+  slow.severity = gh::Severity::error;
+  slow.recoverable_ns = 20'000'000;
+  slow.fingerprint = gh::fingerprint(slow);
+  for (gh::Digest& d : digests) {
+    d.ranks[0].findings = {slow};
+    d.ranks[0].rules["slow-collective"] = {};
+  }
+  digests[1].ranks[0].rules["slow-collective"] = {gh::RuleOutcome::State::not_recorded, "it lacks",
+                                                  "1", 0};
+  digests[2].ranks[0].rules["launch-bound"] = {gh::RuleOutcome::State::not_checked,
+                                               "the report holds one rank only, so", "1", 0};
+  for (std::size_t ranks : {3, 1}) {
+    digests.resize(ranks);
+    for (gh::Digest& d : digests) d.world_size = ranks == 1 ? 0 : 4;
+    const gh::Fleet fleet = fleet_of(digests);
+    CHECK(finding(fleet, "slow-collective")->finding.severity == gh::Severity::note);
+    CHECK(std::none_of(fleet.plan.begin(), fleet.plan.end(),
+                       [](const gh::FleetFix& f) { return f.rule == "slow-collective"; }));
+    CHECK(contains(gh::fleet_step_text(fleet),
+                   "; how much of it ranks wait for others is not known"));
+    if (ranks == 1)
+      CHECK(contains(gh::fleet_waits_text(fleet),
+                     "Not known: the other ranks' digests are not here"));
+    else
+      CHECK(contains(gh::fleet_waits_text(fleet),
+                     "Among the ranks that are here the middle one waits"));
+    if (ranks == 3)
+      CHECK(contains(finding(fleet, "slow-collective")->finding.message,
+                     "On 1 rank its rule could not look."));
+    if (ranks == 3)
+      CHECK(contains(fleet.rules.at("launch-bound").reason,
+                     "needs all ranks in one report; a digest holds each by itself"));
+  }
+}
+
+TEST_CASE(
+    "fleet: a rank whose collectives match nobody's was not looked at, and of two alike fixes the "
+    "cause comes first") {
+  std::vector<gh::Digest> digests = job(4);
+  for (std::string& name : digests[3].ranks[0].collectives.names) name += "3";
+  CHECK(fleet_of(digests).rules.at("rank-straggler").reason ==
+        "not on 1 of 4 ranks: their collectives match nobody's");
+  digests = job(4);
+  gh::Finding effect;
+  effect.rule = "gpu-idle";
+  effect.category = "idle";
+  effect.subject = "a";
+  effect.recoverable_ns = 10'000'100;
+  effect.follows_from = "host-sync";
+  effect.fingerprint = gh::fingerprint(effect);
+  gh::Finding cause = effect;
+  cause.rule = "host-sync";
+  cause.recoverable_ns = 10'000'000;
+  cause.follows_from = "";
+  cause.fingerprint = gh::fingerprint(cause);
+  for (gh::Digest& d : digests) {
+    d.ranks[0].collectives = {};
+    d.ranks[0].findings = {effect, cause};
+  }
+  const gh::Fleet fleet = fleet_of(digests);
+  REQUIRE(!fleet.plan.empty());
+  CHECK(fleet.plan[0].rule == "host-sync");
+}
+
+TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI") {
+  std::vector<gh::Digest> digests = job(2);
+  digests[1].ranks[0].account["idle.input"] = {digests[1].ranks[0].mean_step_ns / 2, {}, {}};
+  digests[0].ranks[0].account.erase("idle.input");
+  const auto account =
+      gh::fleet_ci_result(fleet_of(digests), {}, "job", std::nullopt).reports[0].account;
+  CHECK(std::any_of(account.begin(), account.end(), [](const auto& share) {
+    return share.first == "idle.input" && share.second > 0.2;
+  }));
+}
+
+TEST_CASE("fleet: every format, from a folder of digests") {
+  const TempDir dir;
+  std::vector<gh::Digest> digests = job(12);
+  make_late(digests[7]);
+  for (const gh::Digest& d : digests) write_file(dir / (d.path), gh::pack_digest(d));
+  const std::string folder = in_shell(dir / "");
+  const Ran text = advise("fleet " + folder);
+  CHECK_MESSAGE(text.status == 0, text.err);
+  CHECK(contains(text.out, "12 ranks on 2 nodes"));
+  CHECK(contains(text.out, "rank 7 on n0:"));
+  CHECK(contains(text.out, "no less than"));
+  const Ran json = advise("fleet " + folder + " --format json");
+  CHECK(valid("fleet.schema.json", json.out) == "valid\n");
+  const auto document = json_of(json);
+  CHECK(document["heat_map"]["ns_per_step"].size() == 12);
+  CHECK(document["heat_map"]["ns_per_step"][0].size() == document["heat_map"]["causes"].size());
+  CHECK(document["stragglers"] == nlohmann::ordered_json{7});
+  CHECK(contains(advise("fleet " + folder + " --format markdown").out, "`rank-straggler`"));
+  CHECK(json_of(advise("fleet " + folder + " --format sarif"))["runs"][0]["results"].size() ==
+        document["findings"].size());
+  CHECK(contains(advise("fleet " + folder + " --format github").out, "::error"));
+  const Ran failing = advise("fleet " + folder + " --format junit --fail-on error");
+  CHECK(failing.status == 1);
+  CHECK(contains(failing.out, "<failure type=\"rank-straggler\""));
+  CHECK(advise("fleet " + folder + " --ignore comm,idle --fail-on error").status == 0);
+  CHECK_FALSE(contains(advise("fleet " + folder + " --ignore comm").out, "rank-straggler"));
+  const std::string page = advise("fleet " + folder + " --format html").out;
+  CHECK(page.starts_with("<!doctype html>"));
+  CHECK(contains(page,
+                 "<title>rank 7 on n0: idle: unknown, 19.4 ms a step</title>"));  // of the map of
+                                                                                  // ranks by cause
+  CHECK(contains(page, "<title>rank 7 on n0 comes 19."));
+  CHECK(contains(page, "no less than"));
+  fs::remove(dir / "3.digest");
+  const Ran missing = advise("fleet " + folder + " --fail-on error");
+  CHECK(missing.status == 2);
+  CHECK(contains(missing.err, "1 of 12 ranks are missing (3), so --fail-on cannot judge the job"));
+  write_file(dir / "gh-advise.toml",
+             "[[suppress]]\nrule = \"rank-straggler\"\nreason = \"known\"\n");
+  const Ran suppressed =
+      advise("fleet " + folder + " --format json --config " + in_shell(dir / "gh-advise.toml"));
+  CHECK(json_of(suppressed)["suppressed"].size() == 1);
+  CHECK(valid("fleet.schema.json", suppressed.out) == "valid\n");
+}
+
+TEST_CASE(
+    "fleet: the page of thousands of ranks can be sent by mail, and what is foreign in it is "
+    "text") {
+  gh::Fleet fleet = fleet_of(job(9));
+  std::vector<gh::FleetRank> ranks;
+  for (std::int64_t r = 0; r < 4096; ++r) {
+    ranks.push_back(fleet.ranks[static_cast<std::size_t>(r % 9)]);
+    ranks.back().rank = r;
+    ranks.back().node = "<b>n&" + std::to_string(r / 8);
+    for (std::size_t c = 0; c < ranks.back().cause_ns.size(); ++c)
+      ranks.back().cause_ns[c] *= 1 + (r * 7919 % 97) / 10.0;  // no two alike
+    if (r % 3 == 0) fleet.stragglers.push_back(r);
+  }
+  fleet.ranks = std::move(ranks);
+  for (gh::Quartiles& q : fleet.account) q.most *= 11;
+  const std::string page = gh::render_fleet_html(fleet, {"<i>x.digest</i>: is no digest"});
+  CHECK(page.size() < 2'000'000);
+  CHECK_FALSE(contains(page, "<b>n"));
+  CHECK_FALSE(contains(page, "<i>x"));
+  CHECK(contains(page, "&lt;b&gt;n&amp;"));
+}

@@ -1,0 +1,173 @@
+// What `gh-advise slurm` writes and reads, with stand-ins for Slurm's commands; slurm.sh tries it
+// with the real ones.
+#include "job/slurm.hpp"
+
+#include "program.hpp"
+
+using namespace support;
+namespace fs = std::filesystem;
+
+namespace {
+
+void tool(const fs::path& path, const std::string& script) {
+  fs::create_directories(path.parent_path());
+  write_file(path, "#!/bin/sh\n" + script);
+  fs::permissions(path, fs::perms::owner_all);
+}
+
+// Two reports, and a cluster whose queue has forgotten its jobs.
+struct Cluster {
+  TempDir dir;
+  Cluster() {
+    fs::create_directory(dir / "job");
+    for (const char* name : {"a.sqlite", "b.sqlite"})
+      fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "job" / name);
+    write_file(dir / "job" / "notes.json", "{}");
+    tool(dir / "bin/sbatch", "echo 'a plugin has something to say'; printf '%s\\n' \"$*\" >> '" +
+                                 (dir / "submitted").string() + "'; n=$(wc -l < '" +
+                                 (dir / "submitted").string() + "'); echo $((70 + n))\n");
+    tool(dir / "bin/squeue",
+         "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n");
+    tool(dir / "bin/sacct",
+         "case \"$*\" in *--jobs=71*) printf '71_0|COMPLETED|n1\\n71_1|OUT_OF_MEMORY|n2\\n';; *) "
+         "echo '72|COMPLETED|n1';; esac\n");
+  }
+  Ran run(const std::string& arguments) const {
+    return advise("slurm job " + arguments,
+                  {"PATH=" + (dir / "bin").string() + ":/usr/bin:/bin", dir / ""});
+  }
+  fs::path work() const { return dir / "job" / "gh-advise"; }
+};
+
+}  // namespace
+
+TEST_CASE("slurm: what became of tasks is told by the accounting where the queue forgot them") {
+  const Cluster cluster;
+  const Ran submitted = cluster.run("--partition cpu --sbatch=--mem=8G");
+  CHECK_MESSAGE(submitted.status == 0, submitted.err);
+  CHECK(
+      contains(submitted.out, "job 71 digests 2 reports\njob 72 brings them together afterwards"));
+  const std::vector<std::string> lines = lines_of(read_file(cluster.dir / "submitted"));
+  REQUIRE(lines.size() == 2);
+  CHECK(contains(lines[0], "--parsable --chdir=" + fs::canonical(cluster.work()).string() +
+                               " --partition=cpu --array=0-1 --mem=8G "));
+  CHECK(contains(lines[1], "--dependency=afterany:71 --mem=8G "));
+  CHECK(advise("digest " + (cluster.dir / "job/a.sqlite").string() + " -o " +
+               (cluster.work() / "digests/a.sqlite.digest").string())
+            .status == 0);
+  const Ran status = cluster.run("--status");
+  CHECK(status.status == 2);
+  CHECK(status.out ==
+        "1 of 2 reports digested, 1 failed\nfailed: b.sqlite: its task ended with OUT_OF_MEMORY, "
+        "on n2\nrun `gh-advise slurm` again to do these alone\n");
+  // What the program said comes before what Slurm says.
+  write_file(cluster.work() / "errors/b.sqlite.err",
+             "n5\nnoise\ngh-advise: b.sqlite: is damaged\n");
+  CHECK(contains(cluster.run("--status").out,
+                 "failed: b.sqlite: b.sqlite: is damaged (OUT_OF_MEMORY), on n5\n"));
+  CHECK(contains(cluster.run("--dry-run").out, "2 reports in job, 1 of them to be digested"));
+  // A report that was recorded anew is digested anew, and so is one whose digest is of another
+  // version.
+  fs::last_write_time(cluster.dir / "job/a.sqlite",
+                      fs::file_time_type::clock::now() + std::chrono::hours(1));
+  CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
+  fs::last_write_time(cluster.dir / "job/a.sqlite",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  write_file(cluster.work() / "digests/a.sqlite.digest", "of old");
+  CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
+}
+
+TEST_CASE("slurm: a queue that does not answer is no queue without jobs") {
+  const Cluster cluster;
+  CHECK(cluster.run("").status == 0);
+  const std::string scripts =
+      read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json");
+  tool(cluster.dir / "bin/squeue",
+       "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; "
+       "exit 1\n");
+  tool(cluster.dir / "bin/sacct", "exit 1\n");
+  for (const char* arguments : {"", "--ntasks 1", "--status"}) {
+    const Ran ran = cluster.run(arguments);
+    CHECK(ran.status == 2);
+    CHECK(contains(ran.err, "the queue does not answer; try again"));
+    CHECK(ran.out == "");
+  }
+  CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
+  CHECK(read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json") == scripts);
+  // Who waits asks again.
+  tool(cluster.dir / "bin/squeue",
+       "[ -e '" + (cluster.dir / "asked").string() + "' ] && echo '0|FAILED|n1' && exit; touch '" +
+           (cluster.dir / "asked").string() +
+           "'; echo 'Unable to contact slurm controller' >&2; exit 1\n");
+  CHECK(contains(cluster.run("--status --wait").out, "2 failed"));
+}
+
+TEST_CASE("slurm: that digests could not be brought together is said") {
+  const Cluster cluster;
+  CHECK(cluster.run("").status == 0);
+  for (const char* name : {"a", "b"})
+    CHECK(advise("digest good.sqlite -o '" + (cluster.work() / "digests" / name).string() +
+                 ".sqlite.digest'")
+              .status == 0);
+  write_file(
+      cluster.work() / "logs/fleet-72.log",
+      "2 of 2 reports digested\ngh-advise: a and b are both of rank 1; give each rank once\n");
+  const Ran status = cluster.run("--status");
+  CHECK(status.status == 2);
+  CHECK(status.out ==
+        "2 of 2 reports digested\nbringing them together failed: a and b are both of rank 1; give "
+        "each rank once\n");
+  // The job that does so asks before it has.
+  const Ran merging =
+      advise("slurm job --status",
+             {"SLURM_JOB_ID=72 PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin",
+              cluster.dir / ""});
+  CHECK(merging.status == 0);
+  write_file(cluster.work() / "fleet.txt", "2 ranks\n");
+  CHECK(cluster.run("--status").status == 0);
+}
+
+TEST_CASE("slurm: what scripts name is found wherever they run") {
+  const Cluster cluster;
+  const std::string here = fs::canonical(cluster.dir / "").string();
+  const std::string plain = cluster.run("--dry-run --program ./bin/gh-advise --nsys bin/nsys").out;
+  CHECK(contains(plain, "gh_advise() { " + here + "/bin/gh-advise \"$@\"; }"));
+  CHECK(contains(plain, "--nsys=" + here + "/bin/nsys"));
+  CHECK(contains(plain, "--config=none"));
+  write_file(cluster.dir / "image.sif", "");
+  CHECK(contains(cluster.run("--dry-run --container image.sif").out,
+                 " " + here + "/image.sif gh-advise \"$@\""));
+  CHECK(contains(cluster.run("--dry-run --container docker://lab/gh-advise").out,
+                 " docker://lab/gh-advise gh-advise"));
+  write_file(cluster.dir / "job/gh-advise.toml", "broken");
+  CHECK(advise("job/a.sqlite --config none", {"", cluster.dir / ""}).status == 0);
+  CHECK(cluster.run("--ntasks 0").err.size() < 200);
+}
+
+TEST_CASE("slurm: errors") {
+  const Cluster cluster;
+  const auto error = [&](const std::string& arguments) {
+    const Ran ran = cluster.run(arguments);
+    CHECK(ran.status == 2);
+    CHECK(lines_of(ran.err).size() == 1);
+    return ran.err;
+  };
+  CHECK(contains(error("--status"), "nothing was submitted from there"));
+  CHECK(contains(error("--ignore memroy"), "did you mean 'memory'?"));
+  CHECK(contains(advise("slurm " + (cluster.dir / "bin").string()).err, "holds no report"));
+  CHECK(contains(advise("slurm nowhere").err, "nowhere: is no folder"));
+  CHECK(contains(error("--container x.sif --work 'a,b'"), "holds a comma or a colon"));
+  tool(cluster.dir / "bin/sbatch",
+       "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2; exit 1\n");
+  CHECK(contains(error(""),
+                 "sbatch refused: sbatch: error: Batch job submission failed: Invalid account"));
+  CHECK_FALSE(fs::exists(cluster.work() / "jobs.json"));
+  fs::remove(cluster.dir / "bin/sbatch");
+  if (shell("command -v sbatch").status != 0) CHECK(contains(error(""), "sbatch cannot be run"));
+}
+
+TEST_CASE("slurm: a word for the shell is that word") {
+  for (const std::string word : {"plain/path-1.sqlite", "", "two words", "it's", "a\nb",
+                                 "$(x) `y` \"z\" \\ * ~ ;&|", "-n", "ü"})
+    CHECK(shell("printf '%s.' " + gh::shell_word(word)).out == word + ".");
+}

@@ -1,0 +1,277 @@
+// gh-advise.toml: what it sets, and that nothing in it is passed over.
+#include "rules/config.hpp"
+
+#include "program.hpp"
+
+using namespace support;
+using gh::Config;
+namespace fs = std::filesystem;
+
+namespace {
+
+// What a configuration is refused with, the folder left out; "" where it is fine.
+std::string refused(const std::string& text) {
+  const TempDir dir;
+  write_file(dir / "gh-advise.toml", text);
+  try {
+    const Config config(dir / "gh-advise.toml");
+    config.rule_settings(gh::own_rules());
+    gh::Classes classes;
+    config.extend(classes);
+  } catch (const gh::Error& e) {
+    const std::string message = e.what(), folder = (dir / "").string();
+    CHECK(message.starts_with(folder));
+    return message.substr(std::min(folder.size(), message.size()));
+  }
+  return "";
+}
+
+// A folder with a configuration, and the document of a report that is checked there.
+struct Folder {
+  TempDir dir;
+  explicit Folder(const std::string& text) { write_file(dir / "gh-advise.toml", text); }
+  Ran run(const std::string& report, const std::string& arguments = "") const {
+    return advise(GH_FIXTURES "/" + report + ".sqlite " + arguments, {"", dir / ""});
+  }
+  nlohmann::ordered_json check(const std::string& report, const std::string& arguments = "") const {
+    return json_of(run(report, "--format json " + arguments));
+  }
+  nlohmann::ordered_json fact(const std::string& report, const std::string& name) const {
+    const auto document = json_of(
+        advise("facts --format json " GH_FIXTURES "/" + report + ".sqlite", {"", dir / ""}));
+    for (const auto& fact : document["facts"])
+      if (fact["name"] == name) return fact["value"];
+    return "no such fact";
+  }
+};
+
+std::int64_t ns_of(const nlohmann::ordered_json& report, const std::string& cause) {
+  for (const auto& line : report["account"])
+    if (line["cause"] == cause) return line["ns"];
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "configuration: unknown keys are refused at every level, with line, column and a suggestion") {
+  CHECK(refused("") == "");
+  CHECK(refused("ignroe = []\n") ==
+        "gh-advise.toml:1:1: unknown key 'ignroe' (did you mean 'ignore'?)");
+  CHECK(refused("# a comment\n[kernel_clas]\n") ==
+        "gh-advise.toml:2:2: unknown key 'kernel_clas' (did you mean 'kernel_class'?)");
+  CHECK(refused("[ranges]\n  steps = ['x']\n") ==
+        "gh-advise.toml:2:3: unknown key 'steps' (did you mean 'step'?)");
+  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcpet = ['y']\n") ==
+        "gh-advise.toml:4:1: unknown key 'excpet' (did you mean 'except'?)");
+  CHECK(refused("[[gpu]]\nname = 'X'\nmatch = 'X'\nfp23_tflops = 1\n") ==
+        "gh-advise.toml:4:1: unknown key 'fp23_tflops' (did you mean 'fp32_tflops'?)");
+  CHECK(refused("[rule.unfused-sotfmax]\n")
+            .ends_with(": there is no rule 'unfused-sotfmax' (did you mean 'unfused-softmax'?)"));
+  CHECK(refused("[rule.unfused-softmax]\nshaer = 1\n") ==
+        "gh-advise.toml:2:1: rule 'unfused-softmax' has no option 'shaer' (did you mean 'share'?)");
+  CHECK(refused("[rule.unfused-softmax]\nseverty = 'note'\n") ==
+        "gh-advise.toml:2:1: rule 'unfused-softmax' has no option 'severty' (did you mean "
+        "'severity'?)");
+}
+
+TEST_CASE("configuration: values of the wrong type are refused with their place") {
+  CHECK(refused("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' has to be a list");
+  CHECK(refused("select = ['memory', 3]\n") ==
+        "gh-advise.toml:1:21: 'select' is a list of strings");
+  CHECK(refused("ignore = [true]\n") == "gh-advise.toml:1:11: 'ignore' is a list of strings");
+  CHECK(refused("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' has to be a list");
+  CHECK(refused("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' has to be a string");
+  CHECK(refused("fail_on = 'eror'\n") ==
+        "gh-advise.toml:1:11: 'eror' is none of note, warning, error (did you mean 'error'?)");
+  CHECK(refused("rule = 3\n") == "gh-advise.toml:1:8: 'rule' has to be a table");
+  CHECK(refused("rule.unfused-softmax = 3\n") ==
+        "gh-advise.toml:1:24: write [rule.unfused-softmax] and its options below");
+  CHECK(refused("[rule.unfused-softmax]\nseverity = 'loud'\n") ==
+        "gh-advise.toml:2:12: 'loud' is none of note, warning, error");
+  CHECK(refused("[rule.unfused-softmax]\nseverity = 3\n").starts_with("gh-advise.toml:2:12: "));
+  CHECK(refused("[rule.unfused-softmax]\nshare = 'a lot'\n") ==
+        "gh-advise.toml:2:9: option 'share' of rule 'unfused-softmax' has to be a number");
+  CHECK(refused("[rule.unfused-softmax]\nmost = 14\n") == "");  // integers are numbers
+  CHECK(refused("[kernel_class]\nclass = 'x'\n") ==
+        "gh-advise.toml:1:1: 'kernel_class' has to be a list");
+  CHECK(refused("kernel_class = [3]\n") == "gh-advise.toml:1:17: write [[kernel_class]] for each");
+  CHECK(refused("[[kernel_class]]\nclass = 'mine'\n") ==
+        "gh-advise.toml:1:1: [[kernel_class]] needs 'class' and 'match'");
+  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = 'x'\n") ==
+        "gh-advise.toml:3:9: 'match' has to be a list");
+  // An expression that is no string would be taken for an empty one, which every name matches.
+  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = [3]\n") ==
+        "gh-advise.toml:3:10: 'match' is a list of strings");
+  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcept = [3]\n") ==
+        "gh-advise.toml:4:11: 'except' is a list of strings");
+  CHECK(refused("[[kernel_class]]\nclass = 'my class'\nmatch = ['x']\n") ==
+        "gh-advise.toml:2:9: a class is named with lower-case letters, digits and '_', not 'my "
+        "class'");
+  CHECK(refused("[[gpu]]\nmatch = 'x'\n") ==
+        "gh-advise.toml:1:1: [[gpu]] needs 'name' and 'match'");
+  CHECK(refused("[[gpu]]\nname = 'x'\nmatch = 3\n") ==
+        "gh-advise.toml:3:9: 'match' has to be a regular expression or a list of them");
+  CHECK(refused("[[gpu]]\nname = 'x'\nmatch = 'x'\nfp32_tflops = 'fast'\n") ==
+        "gh-advise.toml:4:15: 'fp32_tflops' has to be a number");
+  CHECK(refused("[[gpu]]\nname = 'x'\nmatch = 'x'\ncoherent = 1\n") ==
+        "gh-advise.toml:4:12: 'coherent' has to be true or false");
+  CHECK(refused("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' has to be a list");
+  CHECK(refused("[ranges]\nloader = [3]\n") ==
+        "gh-advise.toml:2:11: 'loader' is a list of strings");
+}
+
+TEST_CASE("configuration: mistakes of syntax and bad expressions are placed") {
+  CHECK(refused("select = [\n'memory'\nignore = 3").starts_with("gh-advise.toml:3:1: "));
+  CHECK(refused("select == 3").starts_with("gh-advise.toml:1:9: "));
+  CHECK(refused("select = []\nselect = []\n").starts_with("gh-advise.toml:2:"));
+  for (const char* text :
+       {"[[kernel_class]]\nclass = 'mine'\nmatch = ['(']\n", "[[gpu]]\nname = 'x'\nmatch = '('\n",
+        "[ranges]\nstep = ['(']\n", "[ranges]\nloader = ['(']\n"})
+    CHECK(refused(text).starts_with("gh-advise.toml: '(' is not a regular expression: "));
+}
+
+TEST_CASE("configuration: a file that cannot be read, and where one is found") {
+  const TempDir dir;
+  CHECK_THROWS_AS(Config(dir / "missing.toml"), gh::Error);
+  CHECK_THROWS_AS(Config(dir / ""), gh::Error);
+  fs::create_directories(dir / "a/b/gh-advise.toml");  // a folder of that name is none
+  fs::create_directories(dir / "a/b/c");
+  write_file(dir / "gh-advise.toml", "");
+  CHECK(*Config::find(dir / "a/b/c") == dir / "gh-advise.toml");
+  write_file(dir / "a/gh-advise.toml", "");
+  CHECK(*Config::find(dir / "a/b/c") == dir / "a/gh-advise.toml");  // the nearest
+
+  // The program starts in its own folder, and --config comes instead.
+  write_file(dir / "a/gh-advise.toml", "select = ['input']");
+  write_file(dir / "other.toml", "select = ['capture']");
+  const auto rules = [&](const std::string& arguments) {
+    std::string ids;
+    const auto document = json_of(advise("rules --format json " + arguments, {"", dir / "a/b/c"}));
+    for (const auto& rule : document["rules"]) ids += rule["id"].get<std::string>() + " ";
+    return ids;
+  };
+  CHECK(rules("") == "data-loader-starvation ");
+  CHECK(rules("--config ../../../other.toml") == "capture-quality ");
+  write_file(dir / "a/gh-advise.toml", "selct = ['input']");
+  const Ran ran = advise("rules", {"", dir / "a/b/c"});
+  CHECK(ran.status == 2);
+  CHECK(ran.err.starts_with("gh-advise: "));
+  CHECK(ran.err.ends_with("a/gh-advise.toml:1:1: unknown key 'selct' (did you mean 'select'?)\n"));
+}
+
+TEST_CASE("configuration: select, ignore and fail_on hold until the command line says otherwise") {
+  const Folder folder(
+      "select = ['unfused-softmax', 'non-tensor-core-gemm', 'input']\nignore = "
+      "['non-tensor-core-gemm']\nfail_on = 'error'\n");
+  const auto checked = [](const nlohmann::ordered_json& report) {
+    std::vector<std::string> ids = report["clean"];
+    for (const auto& f : report["findings"]) ids.push_back(f["rule"]);
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  };
+  CHECK(checked(folder.check("eager")) ==
+        std::vector<std::string>{"data-loader-starvation", "unfused-softmax"});
+  CHECK(checked(folder.check("eager", "--select capture")) ==
+        std::vector<std::string>{"capture-quality"});
+  CHECK(checked(folder.check("eager", "--ignore input")) ==
+        std::vector<std::string>{"non-tensor-core-gemm", "unfused-softmax"});
+  CHECK(folder.run("eager").status == 1);
+  CHECK(folder.run("good").status == 0);
+  write_file(folder.dir / "gh-advise.toml",
+             "select = ['unfused-softmax']\nfail_on = 'error'\n[rule.unfused-softmax]\nseverity = "
+             "'warning'\n");
+  CHECK(folder.run("eager").status == 0);
+  CHECK(folder.run("eager", "--fail-on warning").status == 1);
+  write_file(folder.dir / "gh-advise.toml", "select = ['memroy']\n");
+  CHECK(contains(folder.run("eager").err, "(did you mean 'memory'?)"));
+}
+
+TEST_CASE("configuration: options and severity of a rule are applied") {
+  const auto softmax = [](const std::string& text) {
+    return Folder(text).check("eager", "--select unfused-softmax")["findings"];
+  };
+  CHECK(softmax("")[0]["severity"] == "error");
+  CHECK(softmax("[rule.unfused-softmax]\nseverity = 'note'\n")[0]["severity"] == "note");
+  CHECK(softmax("[rule.unfused-softmax]\nshare = 0.99\nnote_share = 0.99\n").empty());
+  const auto metric = softmax("[rule.unfused-softmax]\nshare = 0.25\n")[0]["metrics"];
+  CHECK(std::any_of(metric.begin(), metric.end(),
+                    [](const auto& m) { return m["threshold"] == 0.25; }));
+
+  // Each type of option reaches a team's rule, whose folder is relative to the file's.
+  const Folder folder("rules = ['team']\n[rule.mine]\nshare = 0.25\nloud = true\nword = 'b'\n");
+  fs::create_directory(folder.dir / "team");
+  write_file(
+      folder.dir / "team/mine.lua",
+      rule_text(
+          "mine",
+          "    return nil, string.format('%s %s %s', options.share, options.loud, options.word)"));
+  fs::create_directory(folder.dir / "below");
+  CHECK(json_of(advise(GH_FIXTURES "/good.sqlite --format json --select mine",
+                       {"", folder.dir / "below"}))["not_checked"][0]["reason"] == "0.25 true b");
+  write_file(folder.dir / "gh-advise.toml", "rules = ['team']\n");
+  CHECK(folder.check("good", "--select mine")["not_checked"][0]["reason"] == "0.5 false a");
+  for (const char* wrong : {"loud = 1", "word = true", "share = true"}) {
+    write_file(folder.dir / "gh-advise.toml",
+               std::string("rules = ['team']\n[rule.mine]\n") + wrong + "\n");
+    CHECK(folder.run("good").status == 2);
+    CHECK(contains(folder.run("good").err, "gh-advise.toml:3:"));
+  }
+  write_file(folder.dir / "gh-advise.toml", "rules = ['nowhere']\n");
+  CHECK(contains(folder.run("good").err, "gh-advise.toml:1: rules: "));
+}
+
+TEST_CASE(
+    "configuration: [[kernel_class]] moves kernels to another class, before the program's own") {
+  const auto before = Folder("").check("good");
+  REQUIRE(ns_of(before, "compute.gemm_half") > 0);
+  const auto mine = Folder("[[kernel_class]]\nclass = 'mine'\nmatch = ['^nvjet']\n").check("good");
+  CHECK(ns_of(mine, "compute.mine") > 0);
+  CHECK(ns_of(mine, "compute.mine") + ns_of(mine, "compute.gemm_half") ==
+        ns_of(before, "compute.gemm_half"));
+  CHECK(ns_of(Folder("[[kernel_class]]\nclass = 'mine'\nmatch = ['^nvjet']\nexcept = ['nvjet']\n")
+                  .check("good"),
+              "compute.mine") == 0);
+  const auto known = Folder("[[kernel_class]]\nclass = 'attention_fused'\nmatch = ['^NVJET']\n")
+                         .check("good");  // either case
+  CHECK(ns_of(known, "compute.attention_fused") ==
+        ns_of(before, "compute.attention_fused") + ns_of(mine, "compute.mine"));
+  CHECK(Folder("[[kernel_class]]\nclass = 'mine'\nmatch = ['^nvjet']\n")
+            .fact("good", "account.compute.mine_ns")
+            .get<double>() > 0);
+}
+
+TEST_CASE("configuration: [[gpu]] changes what a GPU can do") {
+  CHECK(Folder("").fact("good", "device.fp32_flops_per_s") == 67e12);
+  const Folder folder(
+      "[[gpu]]\nname = 'ours'\nmatch = 'H200'\nfp32_tflops = 50\ntf32_tflops = "
+      "400.5\nhost_link_gb_per_s = 20\nhalf_tflops = 800\ntensor_cores = true\n");
+  CHECK(folder.fact("good", "device.fp32_flops_per_s") == 50e12);
+  CHECK(folder.fact("good", "device.tf32_flops_per_s") == 400.5e12);
+  CHECK(folder.fact("good", "device.link_bytes_per_s") == 20e9);
+  CHECK(Folder("[[gpu]]\nname = 'ours'\nmatch = ['A100', 'B200$']\nfp32_tflops = 50\n")
+            .fact("good", "device.fp32_flops_per_s") == 67e12);
+}
+
+TEST_CASE("configuration: [ranges] says what a step and what the loader is called") {
+  TempDir renamed;
+  fs::copy_file(GH_FIXTURES "/starved.sqlite", renamed / "starved.sqlite");
+  run_sql(renamed / "starved.sqlite",
+          "UPDATE NVTX_EVENTS SET text = replace(replace(text, 'step ', 'Runde '), 'dataloader', "
+          "'Nachschub')");
+  const auto in = [&](const std::string& text) {
+    write_file(renamed / "gh-advise.toml", text);
+    return json_of(advise("starved.sqlite --format json --select input", {"", renamed / ""}));
+  };
+  const auto plain = in(""), steps = in("[ranges]\nstep = ['^Runde \\d+']\n"),
+             both = in("[ranges]\nstep = ['^Runde \\d+']\nloader = ['^nachschub$']\n");
+  CHECK(plain["findings"].empty());  // 'Runde 3' counts, which makes it a step without being told;
+                                     // what 'Nachschub' is nobody can guess
+  CHECK(steps["steps"]["described"] == "NVTX ranges 'Runde #'");
+  CHECK(steps["steps"]["count"] == 11);
+  REQUIRE(both["findings"].size() == 1);
+  CHECK(both["findings"][0]["confidence"] == "high");
+  CHECK(contains(both["findings"][0]["evidence"][0]["note"].get<std::string>(),
+                 "in range 'Nachschub'"));
+  CHECK(!contains(steps.dump(), "in range 'Nachschub'"));
+}

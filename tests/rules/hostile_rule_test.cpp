@@ -1,0 +1,183 @@
+// Rules that mean harm, or are merely wrong, in the real program: each is stopped and named, and
+// the others still speak.
+#include "base/text.hpp"
+#include "program.hpp"
+
+using namespace support;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Little memory and time for what follows in a shell. Sanitizers reserve more addresses than there
+// is memory.
+const std::string bounded = sanitized ? "ulimit -t 300; " : "ulimit -v 4000000; ulimit -t 60; ";
+
+std::string in_shell(const fs::path& path) { return "'" + path.string() + "'"; }
+
+// Evaluates a rule with this body on a small report, with little memory and time.
+Ran with_rule(const TempDir& dir, const std::string& body) {
+  write_file(dir / "hostile.lua", rule_text("hostile", body));
+  return shell(bounded +
+               "exec '" GH_PROGRAM
+               "' compile-graphs.sqlite --select hostile,step-outlier --rules " +
+               in_shell(dir / ""));
+}
+
+const std::string finding =
+    "{ message = 'main', data = { share = 0.1 }, subject = 'it', recoverable_ns = 1, advice = { "
+    "'Do it.' } }";
+
+}  // namespace
+
+TEST_CASE("hostile rules: each is stopped and named, and others still speak") {
+  const TempDir dir;
+  const std::vector<std::pair<std::string, std::string>> hostile{
+      // Endless.
+      {"while true do end", "endless loop?"},
+      {"while true do pcall(error) end", "endless loop?"},
+      {"pcall(function() while true do end end) while true do end", "endless loop?"},
+      {"local t = setmetatable({}, { __index = function(t, k) return t[k .. 'x'] end }) return t.x",
+       ""},
+      {"local t = {} for i = 1, 1e18 do t[i % 7] = i end", "endless loop?"},
+      {"return xpcall(function() error {} end, function() while true do end end)", "endless loop?"},
+      {"for i = 1, 1e9 do trace:ops { kind = 'kernel' }:count() end", "endless loop?"},
+      {"local s = trace:ops {} for i = 1, 1e9 do s:plus(s):union_ns() end", ""},
+      // Greedy.
+      {"local t = {} for i = 1, 1e9 do t[i] = i end", "more than 64 MiB"},
+      {"local t = {} while true do t = { t, t } end", ""},
+      {"local held = {} for i = 1, 1e9 do held[i] = trace:ops {} end", ""},
+      {"local held = {} for i = 1, 1e9 do held[i] = trace:runs { of = trace:ops {}, least = 1 } "
+       "end",
+       ""},
+      {"local k, w = trace:ops {}, {} for i = 1, 1e6 do w[i] = k end trace:chains { centre = k, "
+       "edge = k, through = k, with = w }",
+       "'with' takes at most 16 selections"},
+      {"local k = trace:ops {} for i = 1, 1e9 do trace:chains { centre = k, edge = k:minus(k), "
+       "through = k, most = 1e9 } end",
+       ""},
+      {"trace:chains { centre = trace:ops {}, edge = trace:ops {}, through = trace:ops {}, with = "
+       "{ trace:calls {} } }",
+       "'with' takes selections of operations"},
+      // Deep.
+      {"local function f() return 1 + f() end return f()",
+       "rule used more than 64 MiB (endless recursion?)"},
+      {"local function f() return pcall(f) and 1 end return f()", ""},
+      {"local t = {} for i = 1, 2e5 do t = { t } end return { { message = t } }",
+       "needs 'message', a string"},
+      // Huge.
+      {"return { { message = 'main', data = { share = 1 }, subject = string.rep('x', 1e9) } }",
+       "resulting string too large"},
+      {"local s = 'x' while true do s = s .. s end", "more than 1 MiB"},
+      {"local f = " + finding + " f.subject = string.rep('x', 1e6) return { f }",
+       "'subject' is longer than 16 KiB"},
+      {"local f = " + finding + " f.advice = { string.rep('x', 1e6) } return { f }",
+       "'advice' is longer than 16 KiB"},
+      {"local f = " + finding + " for i = 1, 1e5 do f.advice[i] = 'Do it.' end return { f }",
+       "'advice' has more than 1000 elements"},
+      {"local f = " + finding +
+           " f.metrics = {} for i = 1, 1e5 do f.metrics[i] = { name = 'a', value = 1, unit = "
+           "'count' } end return { f }",
+       "'metrics' has more than 1000 elements"},
+      // Thousands of findings.
+      {"local all = {} for i = 1, 5000 do all[i] = " + finding +
+           " all[i].subject = 'it ' .. i end return all",
+       "more than 200 findings"},
+      {"local all = {} for i = 1, 180 do all[i] = " + finding +
+           " all[i].subject = 'it ' .. i all[i].change = { { remove = trace:ops {} } } end return "
+           "all",
+       "too many changes to be replayed"},
+      // Evidence that nothing in the trace is.
+      {"local f = " + finding +
+           " f.evidence = { { start_ns = 0, end_ns = math.maxinteger } } return { f }",
+       "evidence that lies outside of the trace"},
+      {"local f = " + finding +
+           " f.evidence = { { start_ns = math.mininteger, end_ns = 0 } } return { f }",
+       "evidence that lies outside of the trace"},
+      {"local f = " + finding + " f.evidence = { {} } return { f }",
+       "evidence that lies outside of the trace"},
+      {"local f = " + finding + " f.evidence = 7 return { f }", "'evidence' has to be a list"},
+      // What is no finding.
+      {"return { setmetatable({}, { __index = function() while true do end end }) }",
+       "needs 'message', a string"},
+      {"return setmetatable({}, { __index = function(t, i) return " + finding +
+           " end, __len = function() return 1e9 end })",
+       "none"},
+      {"return { { message = 'main', data = { share = 0/0 } } }", "not a finite number"},
+      {"error(setmetatable({}, { __tostring = function() while true do end end }))",
+       "the error is a table"},
+      {"return nil, string.rep('x', 1e6)", "not checked"},
+  };
+  for (const auto& [body, what] : hostile) {
+    INFO(body);
+    const Ran ran = with_rule(dir, body);
+    CHECK(ran.out.size() < 100'000);
+    CHECK(contains(ran.out, "step-outlier"));
+    if (what == "none" ||
+        what == "not checked") {  // harmless: the metatable is not asked, and a long reason is cut
+      CHECK(ran.status == 0);
+      continue;
+    }
+    CHECK(ran.status == 2);
+    CHECK_MESSAGE(ran.err.starts_with("gh-advise: rule hostile failed: "), ran.err);
+    CHECK(lines_of(ran.err).size() == 1);
+    CHECK_MESSAGE(contains(ran.err, what), ran.err);
+    CHECK(contains(ran.out, "Rule failed: hostile"));
+  }
+}
+
+TEST_CASE("hostile rules: bytes that are no text become text, in every format") {
+  const TempDir dir;
+  std::string rule = rule_text("hostile",
+                               "return { { message = 'main', data = { share = 0.1 }, subject = "
+                               "'a\\xFF', recoverable_ns = 1, advice = { 'Do \\xC3 it.' } } }");
+  const std::size_t message = rule.find("main = '");
+  REQUIRE(message != rule.npos);
+  rule.insert(message + 8, "\\xFE ");
+  write_file(dir / "hostile.lua", rule);
+  for (const std::string format :
+       {"text", "json", "markdown", "sarif", "github", "junit", "html"}) {
+    INFO(format);
+    const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --format " +
+                          format + " --rules " + in_shell(dir / ""));
+    CHECK(ran.err == "");
+    CHECK(ran.status <= 1);
+    CHECK(contains(ran.out, "\uFFFD "));
+    CHECK(gh::valid_utf8(ran.out) == ran.out);
+  }
+}
+
+TEST_CASE("hostile rules: files that are stopped on loading, or are none, are named") {
+  const TempDir dir;
+  const auto error = [&](const std::string& arguments) {
+    const Ran ran = shell(bounded + "exec timeout 300 '" GH_PROGRAM "' " + arguments);
+    CHECK(ran.status == 2);
+    CHECK_MESSAGE(lines_of(ran.err).size() == 1, ran.err);
+    return ran.err;
+  };
+  const std::string report = "compile-graphs.sqlite --rules " + in_shell(dir / "");
+  for (const std::string text : {"while true do end", "local t = {} for i = 1, 1e9 do t[i] = i end",
+                                 "local function f() return 1 + f() end return f()",
+                                 "return string.rep('x', 1e9)", "\x1bLua", "return 7"}) {
+    INFO(text);
+    write_file(dir / "hostile.lua", text);
+    CHECK(contains(error(report), "hostile.lua"));
+  }
+  write_file(dir / "hostile.lua", "return " + std::string(100'000, '{'));
+  error(report);
+  write_file(dir / "hostile.lua", std::string(200 << 10, ' '));
+  CHECK(contains(error(report), "longer than 128 KiB"));
+  // What would be read for ever is no rule.
+  fs::remove(dir / "hostile.lua");
+  fs::create_symlink("/dev/zero", dir / "hostile.lua");
+  CHECK(contains(error(report), "holds no rule"));
+  fs::remove(dir / "hostile.lua");
+  shell("mkfifo hostile.lua", {"", dir / ""});
+  CHECK(contains(error(report), "holds no rule"));
+  fs::remove(dir / "hostile.lua");
+  shell("truncate -s 1G hostile.lua", {"", dir / ""});
+  CHECK(contains(error(report), "is larger than 64 MiB"));
+  fs::remove(dir / "hostile.lua");
+  const Ran config = advise("compile-graphs.sqlite --config /dev/zero");
+  CHECK(config.status == 2);
+  CHECK(config.err == "gh-advise: /dev/zero: is no file\n");
+}
