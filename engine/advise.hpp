@@ -1,18 +1,25 @@
-// Begin here: all that a program needs which links the engine (README, "Use as a library").
+// Begin here: all that a program needs which links the engine (docs/library.md).
 //
-//   read_report       a file -> Trace, the canonical model of a recorded run (read_report.hpp,
-//   trace.hpp) joined            the Traces of one job's ranks -> one Trace (ranks.hpp) Analysis a
-//   Trace -> names' classes, steps, where the time of each went   (analysis.hpp, account.hpp,
-//   steps.hpp) Facts             an Analysis -> what was measured, by name, with units (facts.hpp)
-//   own_rules, evaluate  rules, Analysis, Facts -> Report: findings, the plan         (rules.hpp,
-//   finding.hpp) Config            a team's gh-advise.toml: settings of rules, classes (config.hpp)
-//   render_*          Analysis, Report -> text, JSON, SARIF and other formats         (render.hpp)
-//   capture_of, compare  what two reports come to -> what changed, and a verdict (baseline.hpp,
-//   compare.hpp)
+//   advise            files of one report -> Advice: all of what follows, in order      (this
+//   header) read_report       a file -> Trace, the canonical model of a recorded run (read/,
+//   trace/) joined            the Traces of one job's ranks -> one Trace (analysis/ranks.hpp)
+//   Analysis          a Trace -> names' classes, steps, where the time of each went   (analysis/)
+//   Facts             an Analysis -> what was measured, by name, with units   (analysis/facts.hpp)
+//   evaluate          rules, Analysis, Facts -> Report: findings, the plan                (rules/)
+//   Config            a team's gh-advise.toml: settings of rules, classes       (rules/config.hpp)
+//   render_*          Analysis, Report -> text, JSON, SARIF and other formats            (report/)
+//   capture_of, compare  what two reports come to -> what changed, and a verdict           (gate/)
 //
 // Times are nanoseconds (Ns), shares are 0 to 1. Facts and Report refer to their Analysis, which
-// has to outlive them. What a user has to be told in one line is thrown as Error (text.hpp).
+// has to outlive them. What a user has to be told in one line is thrown as Error (base/error.hpp).
 #pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
 #include "analysis/ranks.hpp"
@@ -22,3 +29,38 @@
 #include "report/report.hpp"
 #include "rules/config.hpp"
 #include "rules/rules.hpp"
+
+namespace gh {
+
+/// What to advise on, and by what.
+struct Request {
+  std::vector<std::string> files;  ///< one report, or those of the ranks of one job
+  std::string nsys = "nsys";       ///< exports .nsys-rep: a path, or a name on the PATH
+  std::string dcgm;                ///< what DCGM sampled meanwhile: a path, or "" without
+  Selection selection;             ///< what of the report is analysed
+  const Config* config =
+      nullptr;  ///< the team's kernel classes, GPUs and ranges; has to outlive it
+
+  std::vector<Rule> rules;                       ///< own_rules(), chosen
+  std::map<std::string, RuleSettings> settings;  ///< of the rules, by id
+  std::vector<Suppression> suppressions;         ///< what the team lives with
+  std::string today;                             ///< "2026-11-21": the day on which these hold
+
+  std::function<void(const char* phase)> begins;  ///< told "reading", then "checking"
+};
+
+/// All that there is to say of a report.
+struct Advice {
+  std::unique_ptr<Analysis> analysis;  ///< what the others refer to
+  std::unique_ptr<Facts> facts;
+  Report report;
+  std::vector<std::string> notes;  ///< what the user should know of the files beside
+};
+
+/// Reads the files and analyses what they hold. `notes` as of Advice.
+Analysis analyse(const Request& request, std::vector<std::string>& notes);
+
+/// The same, and asks the rules. Throws Error where a file cannot be read.
+Advice advise(const Request& request);
+
+}  // namespace gh

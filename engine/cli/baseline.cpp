@@ -1,0 +1,71 @@
+// gh-advise baseline: what captures of the base come to, kept for `gate` to compare with.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/captures.hpp"
+#include "cli/cli.hpp"
+#include "cli/output.hpp"
+
+namespace gh {
+namespace {
+
+struct Options {
+  std::vector<std::string> reports;
+  OutputOptions output;
+  RuleOptions rule;
+  ReportOptions report;
+};
+
+// Says so where captures differ by more than noise.
+void note_spread(const std::vector<Capture>& captures, double noise_floor) {
+  std::vector<Ns> steps;
+  for (const Capture& c : captures) steps.push_back(median(c.step_ns));
+  const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+  const double spread = static_cast<double>(*most - *least) / static_cast<double>(*least);
+  if (spread > noise_floor)
+    print_note(
+        fmt::format("the step takes {} in one capture and {} in another; is each of them what main "
+                    "comes to?",
+                    duration(*least), duration(*most)));
+}
+
+int baseline(const Options& o) {
+  const Working working(o.report);
+  const Settings settings(o.rule);
+  if (o.output.outputs.size() != 1) throw Error("baseline writes one file: --output baseline.json");
+  const Output output = o.output.parsed({"json"}, o.report.inputs(o.reports)).front();
+  const std::vector<Capture> captures =
+      CaptureReader(settings, settings.rules(o.rule), o.report, o.reports.size())
+          .read(o.reports, CaptureReader::Wanted::reports);
+  // What nothing can be compared with must not become what everything is compared with.
+  if (const auto reasons = incomparable(captures, captures); !reasons.empty())
+    throw Error(fmt::format("no baseline was written: {}", fmt::join(reasons, "; ")));
+  write(render_baseline(captures), output.file);
+  note_spread(captures, settings.config.gate.noise_floor);
+  const std::string of = captures.size() == 1 ? printable(o.reports.front())
+                                              : fmt::format("{} captures", captures.size());
+  print_message(fmt::format("a baseline of {} written to {}", of, printable(output.file)));
+  return done;
+}
+
+}  // namespace
+
+Command add_baseline(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "baseline", "Keep what one or several captures come to, for gate to compare with");
+  const auto o = std::make_shared<Options>();
+  command->add_option("REPORT", o->reports, "Reports of one program on one kind of GPU")
+      ->required();
+  command->add_option("-o,--output", o->output.outputs, "The baseline")
+      ->type_name("FILE")
+      ->required()
+      ->allow_extra_args(false);
+  o->rule.add_choice(*command);
+  o->rule.add_sources(*command);
+  o->report.add(*command);
+  return {command, [o] { return baseline(*o); }};
+}
+
+}  // namespace gh

@@ -1,0 +1,73 @@
+#include "cli/captures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "cli/output.hpp"
+#include "read/job_files.hpp"
+
+namespace gh {
+namespace {
+
+// "--range forward --rank 1": captures of different parts of a program cannot be compared.
+std::string selection_text(const ReportOptions& options) {
+  std::string text;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty())
+      text += fmt::format("{}{} {}", text.empty() ? "" : " ", name, printable(value));
+  };
+  add("--range", options.range.value_or(""));
+  add("--device", options.device ? std::to_string(*options.device) : "");
+  add("--rank", options.rank ? std::to_string(*options.rank) : "");
+  return text;
+}
+
+void refuse_repeated(const std::vector<std::string>& paths) {
+  std::error_code ec;
+  for (auto path = paths.begin(); path != paths.end(); ++path)
+    if (std::any_of(paths.begin(), path, [&](const std::string& other) {
+          return std::filesystem::equivalent(other, *path, ec);
+        }))
+      throw Error(fmt::format("{}: is named twice; a capture counts once", printable(*path)));
+}
+
+}  // namespace
+
+CaptureReader::CaptureReader(const Settings& settings, const std::vector<Rule>& rules,
+                             const ReportOptions& options, std::size_t reports)
+    : request_(settings.request(rules, options)),
+      selected_(selection_text(options)),
+      progress_(reports) {}
+
+std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, Wanted wanted) {
+  if (std::find(paths.begin(), paths.end(), "") != paths.end())
+    throw Error("an empty name is no report");
+  refuse_repeated(paths);
+  std::vector<Capture> captures;
+  std::vector<std::string> reports;
+  for (const std::string& path : paths) {
+    if (!is_baseline(path)) {
+      reports.push_back(path);
+      continue;
+    }
+    if (wanted == Wanted::reports)
+      throw Error(fmt::format("{}: is a baseline; a report is wanted here", printable(path)));
+    for (Capture& c : read_baseline(path)) captures.push_back(std::move(c));
+  }
+  for (const std::vector<std::string>& job : find_jobs(reports)) {
+    progress_.say("reading " + printable(job.front()), done_);
+    done_ += job.size();
+    request_.files = job;
+    const Advice advice = advise(request_);
+    for (const std::string& note : advice.notes) print_note(note);
+    captures.push_back(capture_of(*advice.analysis, *advice.facts, advice.report, request_.rules,
+                                  request_.settings));
+    captures.back().selection = selected_;
+  }
+  return captures;
+}
+
+}  // namespace gh

@@ -1,0 +1,179 @@
+// gh-advise check: what slows reports down, and what to fix first.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "advise.hpp"
+#include "base/profile.hpp"
+#include "base/text.hpp"
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/settings.hpp"
+#include "read/job_files.hpp"
+
+namespace gh {
+namespace {
+
+const Formats formats{"text", "json", "markdown", "sarif", "github", "junit", "html", "trace"};
+
+struct Options {
+  std::vector<std::string> reports;
+  std::string fail_on;
+  OutputOptions output;
+  RuleOptions rule;
+  ReportOptions report;
+};
+
+// What became of each suppression over all reports: one that any report uses is in use.
+class SuppressionsOfAll {
+ public:
+  void add(const Report& report) {
+    for (const auto& [suppression, state] : report.suppressions) {
+      const auto [it, first] = states_.try_emplace(suppression.where, suppression, state);
+      SuppressionState& known = it->second.second;
+      if (!first && (state == SuppressionState::used || known == SuppressionState::not_checked))
+        known = state;
+    }
+  }
+  std::vector<std::pair<Suppression, SuppressionState>> all() const {
+    std::vector<std::pair<Suppression, SuppressionState>> list;
+    for (const auto& [where, entry] : states_) list.push_back(entry);
+    return list;
+  }
+
+ private:
+  std::map<std::string, std::pair<Suppression, SuppressionState>> states_;  // by place
+};
+
+// What all reports come to.
+struct Checked {
+  CiResult result;
+  std::vector<std::string> documents;           // one JSON object a report
+  std::map<const Output*, std::string> texts;   // in formats that are written report by report
+  std::vector<std::string> not_judged, failed;  // reports, and rules, with why
+  SuppressionsOfAll suppressions;
+  bool threshold_met = false;
+
+  int status() const {
+    if (!not_judged.empty() || !failed.empty()) return could_not;
+    return threshold_met ? gh::threshold_met : done;
+  }
+};
+
+void render(const Advice& advice, const std::vector<Rule>& rules,
+            const std::vector<Output>& outputs, Checked& checked) {
+  const Timed timed("render");
+  const Analysis& analysis = *advice.analysis;
+  for (const Output& output : outputs) {
+    std::string& text = checked.texts[&output];
+    if (output.format == "trace") text = render_trace(analysis, advice.report);
+    if (output.format == "html") text = render_html(analysis, advice.report, rules);
+    if (output.format == "text")
+      text += (text.empty() ? "" : "\n") + render_text(analysis, advice.report, style_of(output));
+  }
+  const bool wants_json = std::any_of(outputs.begin(), outputs.end(),
+                                      [](const Output& out) { return out.format == "json"; });
+  if (wants_json) checked.documents.push_back(render_json(analysis, advice.report));
+}
+
+void judge(const Advice& advice, std::optional<Severity> fail_on, Checked& checked) {
+  checked.result.add(*advice.analysis, advice.report, fail_on);
+  // A gate that passes because nothing could be looked at would pass on every broken recording.
+  if (fail_on && advice.analysis->total_ns() == 0)
+    checked.not_judged.push_back(
+        fmt::format("{}: holds no GPU work, so --fail-on cannot judge it; record it again",
+                    advice.analysis->trace.path));
+  for (const Finding& f : advice.report.findings)
+    if (fail_on && f.severity >= *fail_on) checked.threshold_met = true;
+  for (const Failed& f : advice.report.failed)
+    checked.failed.push_back(fmt::format("rule {} failed: {}", f.rule, f.error));
+}
+
+Verdict verdict_of(int status) {
+  if (status == could_not) return Verdict::cannot_tell;
+  return status == threshold_met ? Verdict::regressed : Verdict::passes;
+}
+
+int check(const Options& o) {
+  const Working working(o.report);
+  const Settings settings(o.rule);
+  const std::vector<Rule> rules = settings.rules(o.rule);
+  const std::vector<Output> outputs = o.output.parsed(formats, o.report.inputs(o.reports));
+  if (rules.empty())
+    throw Error("--select and --ignore leave no rule to check; `gh-advise rules` lists them");
+  const std::optional<Severity> fail_on = settings.fail_on(o.fail_on);
+  Request request = settings.request(rules, o.report);
+  request.suppressions = settings.config.suppressions;
+  request.today = today();
+
+  Checked checked;
+  checked.result.rules = rules;
+  const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
+  for (const Output& out : outputs)
+    if (jobs.size() > 1 && (out.format == "trace" || out.format == "html"))
+      throw Error(fmt::format("the format {} is of one report: name one at a time", out.format));
+  {
+    Progress progress(jobs.size());
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      request.files = jobs[i];
+      request.begins = [&](const char* phase) {
+        progress.say(fmt::format("{} {}", phase, printable(jobs[i].front())), i);
+      };
+      try {
+        const Advice advice = advise(request);
+        for (const std::string& note : advice.notes) print_note(note);
+        checked.suppressions.add(advice.report);
+        render(advice, rules, outputs, checked);
+        judge(advice, fail_on, checked);
+      } catch (const Error& e) {
+        checked.not_judged.push_back(e.what());  // the other reports can still be judged
+      }
+    }
+  }
+
+  const int status = checked.status();
+  checked.result.errors = checked.not_judged;
+  checked.result.verdict = verdict_of(status);
+  write_outputs(outputs, [&](const Output& output) -> std::string {
+    if (output.format == "markdown") return render_check_markdown(checked.result);
+    if (output.format == "sarif") return render_sarif(checked.result);
+    if (output.format == "github") return render_github(checked.result);
+    if (output.format == "junit") return render_junit(checked.result);
+    if (output.format != "json") return checked.texts[&output];
+    if (checked.documents.empty()) return "";
+    if (o.reports.size() == 1) return checked.documents.front();
+    return fmt::format("[\n{}]\n", fmt::join(checked.documents, ",\n"));
+  });
+  print_suppression_notes(checked.suppressions.all());
+  for (const std::string& e : checked.not_judged) print_message(e);
+  for (const std::string& e : checked.failed) print_message(e);
+  return status;
+}
+
+}  // namespace
+
+Command add_check(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("check", "Advise on one or several reports");
+  const auto o = std::make_shared<Options>();
+  command
+      ->add_option(
+          "REPORT", o->reports,
+          "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch "
+          "profiler traces (.json, .json.gz). Files of one job's ranks make one report")
+      ->required();
+  o->output.add(*command, formats);
+  o->rule.add_choice(*command);
+  o->rule.add_sources(*command);
+  o->report.add(*command);
+  command
+      ->add_option("--fail-on", o->fail_on,
+                   "Exit with 1 where a finding is at least this severe: error, warning or note")
+      ->type_name("SEVERITY");
+  return {command, [o] { return check(*o); }};
+}
+
+}  // namespace gh

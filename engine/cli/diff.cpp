@@ -1,0 +1,54 @@
+// gh-advise diff: everything that changed between two reports.
+#include <CLI/CLI.hpp>
+
+#include "cli/captures.hpp"
+#include "cli/cli.hpp"
+#include "cli/output.hpp"
+
+namespace gh {
+namespace {
+
+const Formats formats{"text", "json", "markdown", "html"};
+
+struct Options {
+  std::vector<std::string> reports;  // before and after
+  OutputOptions output;
+  RuleOptions rule;
+  ReportOptions report;
+};
+
+int diff(const Options& o) {
+  const Working working(o.report);
+  const Settings settings(o.rule);
+  const std::vector<Output> outputs = o.output.parsed(formats, o.report.inputs(o.reports));
+  std::vector<Capture> before, after;
+  {
+    CaptureReader reader(settings, settings.rules(o.rule), o.report, 2);
+    before = reader.read({o.reports.front()}, CaptureReader::Wanted::baselines_too);
+    after = reader.read({o.reports.back()}, CaptureReader::Wanted::baselines_too);
+  }
+  const Comparison c = compare(before, after, {}, {}, today());
+  write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "json") return render_comparison_json(c);
+    if (output.format == "markdown") return render_comparison_markdown(c);
+    if (output.format == "html") return render_comparison_html(c, before, after);
+    return render_comparison_text(c, Detail::everything, style_of(output));
+  });
+  return done;
+}
+
+}  // namespace
+
+Command add_diff(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("diff", "Show what changed between two reports or baselines");
+  const auto o = std::make_shared<Options>();
+  command->add_option("REPORT", o->reports, "Before and after")->required()->expected(2);
+  o->output.add(*command, formats);
+  o->rule.add_choice(*command);
+  o->rule.add_sources(*command);
+  o->report.add(*command);
+  return {command, [o] { return diff(*o); }};
+}
+
+}  // namespace gh

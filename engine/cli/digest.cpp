@@ -1,0 +1,79 @@
+// gh-advise digest: what one report of a large job comes to, in a few kilobytes.
+#include "job/digest.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "advise.hpp"
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/settings.hpp"
+
+namespace gh {
+namespace {
+
+struct Options {
+  std::vector<std::string> reports;  // one
+  std::optional<std::int64_t> first_rank;
+  std::string node;
+  OutputOptions output;
+  RuleOptions rule;
+  ReportOptions report;
+};
+
+int digest(const Options& o) {
+  const Working working(o.report);
+  const Settings settings(o.rule);
+  if (o.output.outputs.size() != 1) throw Error("digest writes one file: --output rank.digest");
+  const Output output = o.output.parsed({"json"}, o.report.inputs(o.reports)).front();
+  if (o.first_rank && (*o.first_rank < 0 || *o.first_rank > most_rank))
+    throw Error(fmt::format("--first-rank: ranks are counted from 0, to {} at most", most_rank));
+  const std::string& report = o.reports.front();
+  Progress progress(1);
+  progress.say("digesting " + printable(report), 0);
+  Request request = settings.request(settings.rules(o.rule), o.report);
+  request.files = o.reports;
+  const auto analyse_rank = [&](std::optional<int> rank) {
+    Request of_rank = request;
+    if (rank) of_rank.selection.rank = rank;
+    std::vector<std::string> notes;
+    Analysis analysis = analyse(of_rank, notes);
+    for (const std::string& note : notes) print_note(note);
+    return analysis;
+  };
+  const Digest made =
+      make_digest(analyse_rank, report, request.rules, request.settings, {o.node, o.first_rank});
+  write(pack_digest(made), output.file);
+  return done;
+}
+
+}  // namespace
+
+Command add_digest(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "digest", "Write what one report of a job comes to, for fleet to bring together");
+  const auto o = std::make_shared<Options>();
+  command->add_option("REPORT", o->reports, "The report of a rank, or of all ranks of a node")
+      ->required()
+      ->expected(1);
+  command->add_option("-o,--output", o->output.outputs, "The digest")
+      ->type_name("FILE")
+      ->required()
+      ->allow_extra_args(false);
+  command
+      ->add_option("--first-rank", o->first_rank,
+                   "The rank of the report's first process in the job, where neither the report "
+                   "nor its name (rank7) says")
+      ->type_name("N");
+  command
+      ->add_option("--node", o->node, "The machine that it ran on, instead of what the report says")
+      ->type_name("NAME");
+  o->rule.add_choice(*command);
+  o->rule.add_sources(*command);
+  o->report.add(*command);
+  return {command, [o] { return digest(*o); }};
+}
+
+}  // namespace gh

@@ -1,0 +1,49 @@
+// gh-advise docs: the documentation that is drawn from the program itself, as Markdown.
+#include "report/docs.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/settings.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string folder;
+  RuleOptions rule;
+};
+
+int docs(const Options& o) {
+  const Settings settings(o.rule);
+  for (const Page& page : documentation(settings.all_rules, fixtures_beside_program())) {
+    const fs::path path = fs::path(o.folder) / page.path;
+    std::error_code ec;
+    fs::create_directories(path.parent_path(), ec);
+    if (ec)
+      throw Error(fmt::format("--out {}: cannot be made: {}", printable(o.folder), ec.message()));
+    write_file(path, page.text);
+  }
+  return done;
+}
+
+}  // namespace
+
+Command add_docs(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "docs", "Write the documentation: rules, facts, the rule API, configuration, formats");
+  const auto o = std::make_shared<Options>();
+  command->add_option("--out", o->folder, "The folder to write to")->required()->type_name("DIR");
+  o->rule.add_sources(*command);
+  return {command, [o] { return docs(*o); }};
+}
+
+}  // namespace gh

@@ -1,0 +1,41 @@
+// gh-advise explain: what a rule does, why it matters, how to fix it, when it is wrong.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/settings.hpp"
+
+namespace gh {
+namespace {
+
+struct Options {
+  std::string id;
+  RuleOptions rule;
+};
+
+int explain(const Options& o) {
+  const Settings settings(o.rule);
+  std::vector<std::string> ids;
+  for (const Rule& rule : settings.all_rules) {
+    ids.push_back(rule.id);
+    if (rule.id != o.id) continue;
+    write(render_explanation(rule, style_of_stdout()), to_stdout);
+    return done;
+  }
+  throw Error(fmt::format("there is no rule '{}'{}; `gh-advise rules` lists them", printable(o.id),
+                          did_you_mean(o.id, ids)));
+}
+
+}  // namespace
+
+Command add_explain(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("explain", "Print a rule's documentation");
+  const auto o = std::make_shared<Options>();
+  command->add_option("RULE", o->id, "The rule's id")->required();
+  o->rule.add_sources(*command);
+  return {command, [o] { return explain(*o); }};
+}
+
+}  // namespace gh

@@ -1,0 +1,58 @@
+// gh-advise facts: what was measured of a report, with units.
+#include <CLI/CLI.hpp>
+
+#include "advise.hpp"
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/settings.hpp"
+
+namespace gh {
+namespace {
+
+const Formats formats{"text", "json"};
+
+struct Options {
+  std::vector<std::string> reports;  // one
+  OutputOptions output;
+  RuleOptions rule;
+  ReportOptions report;
+};
+
+Analysis analyse_report(const Options& o) {
+  const Settings settings(o.rule);
+  Request request = settings.request({}, o.report);
+  request.files = o.reports;
+  Progress progress(1);
+  progress.say("reading " + printable(o.reports.front()), 0);
+  std::vector<std::string> notes;
+  Analysis analysis = analyse(request, notes);
+  for (const std::string& note : notes) print_note(note);
+  return analysis;
+}
+
+int facts(const Options& o) {
+  const Working working(o.report);
+  const Analysis analysis = analyse_report(o);
+  const Facts facts(analysis);
+  write_outputs(o.output.parsed(formats, o.report.inputs(o.reports)), [&](const Output& output) {
+    return output.format == "json" ? render_facts_json(analysis, facts)
+                                   : render_facts_text(analysis, facts, style_of(output));
+  });
+  return done;
+}
+
+}  // namespace
+
+Command add_facts(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("facts", "Print the facts of a report, with units");
+  const auto o = std::make_shared<Options>();
+  command->add_option("REPORT", o->reports, "A report")->required()->expected(1);
+  o->output.add(*command, formats);
+  o->rule.add_sources(*command);
+  o->report.add(*command);
+  return {command, [o] { return facts(*o); }};
+}
+
+}  // namespace gh

@@ -1,0 +1,128 @@
+// gh-advise fleet: the ranks of a job brought together from their digests.
+#include "job/fleet.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/settings.hpp"
+
+namespace gh {
+namespace {
+
+const Formats formats{"text", "json", "markdown", "sarif", "github", "junit", "html"};
+
+struct Options {
+  std::vector<std::string> digests;
+  std::string fail_on;
+  OutputOptions output;
+  RuleOptions rule;
+};
+
+bool holds(const std::vector<Rule>& rules, const std::string& id) {
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.id == id; });
+}
+
+// Takes out what --select and --ignore leave out; digests may have been made with all rules. Rules
+// that are not known here stay.
+void choose(Digest& digest, const std::vector<Rule>& rules, const std::vector<Rule>& all_rules) {
+  const auto left_out = [&](const std::string& id) {
+    return !holds(rules, id) && holds(all_rules, id);
+  };
+  for (RankDigest& rank : digest.ranks) {
+    std::erase_if(rank.findings, [&](const Finding& f) { return left_out(f.rule); });
+    std::erase_if(rank.rules, [&](const auto& outcome) { return left_out(outcome.first); });
+  }
+}
+
+// `errors`: digests that cannot be read.
+Fleet read_fleet(const Options& o, const Settings& settings, const std::vector<Rule>& rules,
+                 std::vector<std::string>& errors) {
+  const std::vector<std::string> files = find_digests(o.digests);
+  Progress progress(1);
+  progress.say(fmt::format("reading {} digests", files.size()), 0);
+  std::vector<Digest> digests = read_digests(files, errors);
+  for (Digest& digest : digests) choose(digest, rules, settings.all_rules);
+  if (digests.empty() && errors.size() == 1) throw Error(errors.front());
+  if (digests.empty())
+    throw Error(fmt::format("none of {} digests can be read; the first: {}", errors.size(),
+                            errors.front()));
+  const auto late = std::find_if(rules.begin(), rules.end(),
+                                 [](const Rule& r) { return r.id == "rank-straggler"; });
+  return make_fleet(std::move(digests), late == rules.end() ? nullptr : &*late,
+                    settings.config.suppressions, today());
+}
+
+// Why the job cannot be judged. A gate that passes because ranks are missing would pass on every
+// broken job.
+std::vector<std::string> not_judged(const Fleet& fleet, bool gated,
+                                    const std::vector<std::string>& unreadable) {
+  std::vector<std::string> why = unreadable;
+  if (gated && !fleet.missing.empty())
+    why.push_back(fmt::format("{}, so --fail-on cannot judge the job", fleet_missing_text(fleet)));
+  for (const auto& [id, outcome] : fleet.rules)
+    if (outcome.state == RuleOutcome::State::failed)
+      why.push_back(fmt::format("rule {} failed: {}", id, outcome.reason));
+  return why;
+}
+
+int fleet(const Options& o) {
+  const Settings settings(o.rule);
+  const std::vector<Rule> rules = settings.rules(o.rule);
+  const std::vector<Output> outputs = o.output.parsed(formats, o.digests);
+  const std::optional<Severity> fail_on = settings.fail_on(o.fail_on);
+  std::vector<std::string> unreadable;
+  const Fleet fleet = read_fleet(o, settings, rules, unreadable);
+
+  const std::string name = o.digests.size() == 1 ? printable(o.digests.front()) : "the job";
+  CiResult result = fleet_ci_result(fleet, rules, name, fail_on);
+  result.errors = not_judged(fleet, fail_on.has_value(), unreadable);
+  const bool fails = std::any_of(result.findings.begin(), result.findings.end(),
+                                 [](const CiFinding& f) { return f.fails; });
+  if (!result.errors.empty())
+    result.verdict = Verdict::cannot_tell;
+  else if (fails)
+    result.verdict = Verdict::regressed;
+
+  write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "json") return render_fleet_json(fleet, unreadable);
+    if (output.format == "html") return render_fleet_html(fleet, unreadable);
+    if (output.format == "markdown") return render_check_markdown(result);
+    if (output.format == "sarif") return render_sarif(result);
+    if (output.format == "github") return render_github(result);
+    if (output.format == "junit") return render_junit(result);
+    return render_fleet_text(fleet, style_of(output), unreadable);
+  });
+  print_suppression_notes(fleet.suppressions);
+  for (const std::string& e : result.errors) print_message(e);
+  if (!result.errors.empty()) return could_not;
+  return fails ? threshold_met : done;
+}
+
+}  // namespace
+
+Command add_fleet(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("fleet",
+                                         "Bring the digests of a job's ranks together: what "
+                                         "holds on how many, who is late, what to fix");
+  const auto o = std::make_shared<Options>();
+  command
+      ->add_option("DIGEST", o->digests,
+                   "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")
+      ->required();
+  o->output.add(*command, formats);
+  o->rule.add_choice(*command);
+  o->rule.add_sources(*command);
+  command
+      ->add_option("--fail-on", o->fail_on,
+                   "Exit with 1 where a finding is at least this severe: error, warning or note")
+      ->type_name("SEVERITY");
+  return {command, [o] { return fleet(*o); }};
+}
+
+}  // namespace gh

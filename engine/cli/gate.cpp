@@ -1,0 +1,231 @@
+// gh-advise gate: whether captures of a change pass against the baseline.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+#include "base/files.hpp"
+#include "cli/captures.hpp"
+#include "cli/cli.hpp"
+#include "cli/output.hpp"
+
+namespace gh {
+namespace {
+
+const Formats formats{"text", "json", "markdown", "sarif", "github", "junit", "html"};
+
+struct Options {
+  std::vector<std::string> reports, baselines, accept;
+  std::string fail_on, reason, until;
+  OutputOptions output;
+  RuleOptions rule;
+  ReportOptions report;
+};
+
+// A part of a date, or -1 where it is no number of that many digits.
+int digits(const std::string& date, std::size_t at, std::size_t count) {
+  const std::size_t behind = at + count < date.size() ? at + count : std::string::npos;
+  if (date.find_first_not_of("0123456789", at) != behind) return -1;
+  return std::atoi(date.substr(at, count).c_str());
+}
+
+bool is_day(const std::string& date) {
+  if (date.size() != 10 || date[4] != '-' || date[7] != '-') return false;
+  const int year = digits(date, 0, 4), month = digits(date, 5, 2), day = digits(date, 8, 2);
+  if (year < 0 || month < 0 || day < 0) return false;
+  return std::chrono::year_month_day(std::chrono::year(year),
+                                     std::chrono::month(static_cast<unsigned>(month)),
+                                     std::chrono::day(static_cast<unsigned>(day)))
+      .ok();
+}
+
+void check_accept_options(const Options& o) {
+  if (o.accept.empty()) {
+    if (!o.reason.empty() || !o.until.empty())
+      throw Error("--reason and --until belong to --accept ID");
+    return;
+  }
+  if (o.reason.find_first_not_of(' ') == std::string::npos)
+    throw Error("--accept needs --reason TEXT: whoever reads the configuration wants to know why");
+  if (o.until.empty()) return;
+  if (!is_day(o.until))
+    throw Error(fmt::format("--until {}: give a day, as in 2026-12-31", printable(o.until)));
+  if (o.until < today()) throw Error(fmt::format("--until {}: is past", o.until));
+}
+
+// Something that fails, and could be accepted.
+struct Acceptable {
+  Finding finding;
+  std::string name;            // as the user would: the rule's, or the budget's fact
+  std::optional<double> cost;  // now: nanoseconds a step, or the fact's value
+};
+
+// What came in, got worse, may have come in, or broke its budget.
+std::vector<Acceptable> acceptable(const Comparison& comparison) {
+  std::vector<Acceptable> all;
+  for (const FindingChange& f : comparison.findings) {
+    const bool bad = f.change == FindingState::fresh || f.change == FindingState::worse || f.untold;
+    if (!f.present || !bad) continue;
+    const auto cost = f.after_ns > 0 ? std::optional(std::round(f.after_ns)) : std::nullopt;
+    all.push_back({f.finding, f.finding.rule, cost});
+  }
+  for (const BudgetResult& b : comparison.budgets) {
+    if (b.state != BudgetResult::State::broken) continue;
+    // One that fell below its limit is accepted however far it falls.
+    const auto cost = b.value.effect > 0 ? std::optional(b.value.after) : std::nullopt;
+    all.push_back({finding_of(b), b.budget.fact, cost});
+  }
+  return all;
+}
+
+// The suppressions that --accept asks for. They hold up to a fifth more than it costs now.
+std::vector<Suppression> accepted(const Options& o, const Comparison& comparison) {
+  constexpr double headroom = 1.2;
+  std::vector<Suppression> suppressions;
+  std::vector<std::string> names;
+  std::set<std::string> used;  // of the ids that were asked for
+  for (const Acceptable& a : acceptable(comparison)) {
+    names.push_back(a.name);
+    bool wanted = false;
+    for (const std::string& id : o.accept)
+      if (id == a.name || id == a.finding.fingerprint) {
+        wanted = true;
+        used.insert(id);
+      }
+    const auto up_to = a.cost ? std::optional(*a.cost * headroom) : std::nullopt;
+    if (wanted)
+      suppressions.push_back(
+          {a.finding.rule, a.finding.subject, printable(o.reason), o.until, "", up_to});
+  }
+  const std::string others =
+      names.empty() ? "" : fmt::format("; these did: {}", fmt::join(names, ", "));
+  for (const std::string& id : o.accept)
+    if (!used.contains(id))
+      throw Error(
+          fmt::format("--accept {}: nothing of that name came in, got worse or broke its budget{}",
+                      printable(id), others));
+  return suppressions;
+}
+
+// Both sides and what their comparison comes to.
+struct Judged {
+  std::vector<Capture> before, after;
+  Comparison comparison;
+  std::string unreadable;  // why nothing could be judged, or ""
+};
+
+// Writes the exceptions into the configuration and compares again with them.
+void accept(const Options& o, const Settings& settings, const GateSettings& limits,
+            Judged& judged) {
+  Comparison& c = judged.comparison;
+  if (c.verdict == Verdict::cannot_tell && c.reasons.empty() &&
+      !incomparable(judged.before, judged.after).empty())
+    throw Error(fmt::format("--accept: nothing can be compared: {}", c.incomparable.front()));
+  const std::string path = settings.config_path.empty() ? "gh-advise.toml" : settings.config_path;
+  const std::vector<Suppression> added = accepted(o, c);
+  const std::string text = with_suppressions(path, added);
+  write_file(path, text);
+  for (const Suppression& s : added)
+    print_message(
+        fmt::format("accepted {}, {}: written to {}", s.rule, s.subject, printable(path)));
+  c = compare(judged.before, judged.after, limits, Config(text, path).suppressions, today());
+}
+
+Judged judge(const Options& o, const Settings& settings, const GateSettings& limits,
+             const std::vector<Output>& outputs) {
+  Judged judged;
+  Comparison& c = judged.comparison;
+  try {
+    CaptureReader reader(settings, settings.rules(o.rule), o.report,
+                         o.reports.size() + o.baselines.size());
+    judged.before = reader.read(o.baselines, CaptureReader::Wanted::baselines_too);
+    judged.after = reader.read(o.reports, CaptureReader::Wanted::reports);
+    c = compare(judged.before, judged.after, limits, settings.config.suppressions, today());
+    if (!o.accept.empty()) accept(o, settings, limits, judged);
+  } catch (const Error& e) {
+    // CI looks at what was written, also where nothing could be judged.
+    const bool only_text = std::all_of(outputs.begin(), outputs.end(), [](const Output& out) {
+      return out.format == "text" && out.file == to_stdout;
+    });
+    if (!o.accept.empty() || only_text) throw;
+    judged.unreadable = e.what();
+    c.verdict = Verdict::cannot_tell;
+    c.incomparable = {judged.unreadable};
+    c.headline = fmt::format("Cannot tell: {}.", judged.unreadable);
+    c.before = printable(fmt::format("{}", fmt::join(o.baselines, ", ")));
+    c.after = printable(fmt::format("{}", fmt::join(o.reports, ", ")));
+  }
+  return judged;
+}
+
+int gate(const Options& o) {
+  const Working working(o.report);
+  const Settings settings(o.rule);
+  check_accept_options(o);
+  std::vector<std::string> inputs = o.reports;
+  inputs.insert(inputs.end(), o.baselines.begin(), o.baselines.end());
+  const std::vector<Output> outputs = o.output.parsed(formats, o.report.inputs(inputs));
+  GateSettings limits = settings.config.gate;
+  if (!o.fail_on.empty()) limits.fail_on = parse_severity(o.fail_on, "--fail-on");
+
+  const Judged judged = judge(o, settings, limits, outputs);
+  const Comparison& c = judged.comparison;
+  const CiResult result = ci_result(c, judged.after, settings.rules(o.rule));
+  write_outputs(outputs, [&](const Output& output) {
+    if (output.format == "json") return render_comparison_json(c);
+    if (output.format == "markdown") return render_comparison_markdown(c);
+    if (output.format == "html") return render_comparison_html(c, judged.before, judged.after);
+    if (output.format == "sarif") return render_sarif(result);
+    if (output.format == "github") return render_github(result);
+    if (output.format == "junit") return render_junit(result);
+    return render_comparison_text(c, Detail::verdict, style_of(output));
+  });
+  print_suppression_notes(c.suppressions);
+  if (!judged.unreadable.empty()) print_message(judged.unreadable);
+  if (c.verdict == Verdict::passes) return done;
+  return c.verdict == Verdict::regressed ? threshold_met : could_not;
+}
+
+}  // namespace
+
+Command add_gate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
+  const auto o = std::make_shared<Options>();
+  command->add_option("REPORT", o->reports, "One or several captures of what is to be merged")
+      ->required();
+  command
+      ->add_option("--baseline", o->baselines,
+                   "What `gh-advise baseline` wrote, or a report (several times)")
+      ->type_name("FILE")
+      ->required()
+      ->allow_extra_args(false);
+  o->output.add(*command, formats);
+  o->rule.add_choice(*command);
+  o->rule.add_sources(*command);
+  o->report.add(*command);
+  command
+      ->add_option("--fail-on", o->fail_on,
+                   "Findings that came in and budgets that broke fail from this severity on: "
+                   "error, warning (unless set) or note")
+      ->type_name("SEVERITY");
+  command
+      ->add_option("--accept", o->accept,
+                   "Write an exception into the configuration: for a rule that came in or got "
+                   "worse, one finding's fingerprint, or a budget's fact")
+      ->delimiter(',')
+      ->type_name("ID")
+      ->allow_extra_args(false);
+  command->add_option("--reason", o->reason, "Why it is accepted")->type_name("TEXT");
+  command
+      ->add_option("--until", o->until,
+                   "The last day on which it is: 2026-12-31; for good where it is not given")
+      ->type_name("DATE");
+  return {command, [o] { return gate(*o); }};
+}
+
+}  // namespace gh

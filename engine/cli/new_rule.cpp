@@ -1,0 +1,62 @@
+// gh-advise new-rule: a rule and its test, to be edited.
+#include "rules/new_rule.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.hpp"
+#include "cli/cli.hpp"
+#include "cli/output.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string name, folder;
+};
+
+// "CATEGORY/ID" apart.
+NewRule made_rule(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos) return make_rule("", name);
+  return make_rule(name.substr(0, slash), name.substr(slash + 1));
+}
+
+int new_rule(const Options& o) {
+  const NewRule made = made_rule(o.name);
+  const fs::path folder = fs::path(o.folder) / made.category;
+  std::error_code ec;
+  fs::create_directories(folder, ec);
+  if (ec)
+    throw Error(fmt::format("--in {}: cannot be made: {}", printable(o.folder), ec.message()));
+  const fs::path rule = folder / (made.id + ".lua");
+  const fs::path test = folder / (made.id + ".test.lua");
+  for (const fs::path& path : {rule, test})
+    if (fs::exists(path, ec))
+      throw Error(fmt::format("{}: is there already; choose another name or folder",
+                              printable(path.string())));
+  write_file(rule, made.rule);
+  write_file(test, made.test);
+  write(fmt::format("{}\n{}\nEdit both, then run: gh-advise test {}\n", printable(rule.string()),
+                    printable(test.string()), printable(o.folder)),
+        to_stdout);
+  return done;
+}
+
+}  // namespace
+
+Command add_new_rule(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("new-rule", "Write a rule and its test, to be edited");
+  const auto o = std::make_shared<Options>();
+  command->add_option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives")->required();
+  command->add_option("--in", o->folder, "The team's folder of rules")
+      ->required()
+      ->type_name("DIR");
+  return {command, [o] { return new_rule(*o); }};
+}
+
+}  // namespace gh

@@ -1,0 +1,107 @@
+#include "cli/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/parallel.hpp"
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+// One of the two numbers of --steps.
+std::int64_t step_number(const std::string& text, const std::string& steps) {
+  if (text.empty() || text.size() > 15 || text.find_first_not_of("0123456789") != std::string::npos)
+    throw Error(fmt::format("--steps {}: give the first and the last step, as in --steps 10:20",
+                            printable(steps)));
+  return std::stoll(text);
+}
+
+}  // namespace
+
+void RuleOptions::add_sources(CLI::App& command) {
+  command
+      .add_option("--rules", directories, "A folder with more rules (may be given several times)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  command
+      .add_option(
+          "--config", config,
+          "The configuration, instead of the nearest gh-advise.toml here or above; none for none")
+      ->type_name("FILE");
+}
+
+void RuleOptions::add_choice(CLI::App& command) {
+  command
+      .add_option("--select", select, "Only these rules: ids or categories, separated by commas")
+      ->delimiter(',')
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+  command.add_option("--ignore", ignore, "Not these rules")
+      ->delimiter(',')
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+}
+
+void ReportOptions::add(CLI::App& command) {
+  command.add_option("--steps", steps, "Only these steps, by number: 10:20")
+      ->type_name("FIRST:LAST");
+  command
+      .add_option("--range", range,
+                  "Only what was launched inside NVTX ranges of this name (* and ? allowed)")
+      ->type_name("NAME");
+  command.add_option("--device", device, "Only this GPU");
+  command.add_option("--rank", rank, "Only this process, counted from 0 in order of GPUs");
+  command
+      .add_option("--nsys", nsys,
+                  "The nsys that exports .nsys-rep files (default: the one on the PATH)")
+      ->type_name("PATH");
+  command
+      .add_option("--threads", threads,
+                  "How many threads work at one time (default: as many as there are processors); "
+                  "results do not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command.add_flag("--profile", profile,
+                   "Print to standard error where the program's own time and memory went");
+  command
+      .add_option("--dcgm", dcgm,
+                  "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, "
+                  "or of dcgm-exporter's metrics")
+      ->type_name("FILE");
+}
+
+std::vector<std::string> ReportOptions::inputs(std::vector<std::string> reports) const {
+  if (!dcgm.empty()) reports.push_back(dcgm);
+  return reports;
+}
+
+Selection ReportOptions::selection() const {
+  if (range && range->empty()) throw Error("--range: is empty; give the name of an NVTX range");
+  Selection selection;
+  selection.range = range.value_or("");
+  selection.device = device;
+  selection.rank = rank;
+  if (steps.empty()) return selection;
+  const std::size_t colon = steps.find(':');
+  const std::int64_t first = step_number(steps.substr(0, colon), steps);
+  const std::int64_t last =
+      colon == std::string::npos ? first : step_number(steps.substr(colon + 1), steps);
+  if (last < first)
+    throw Error(fmt::format("--steps {}: the last step comes before the first", printable(steps)));
+  selection.steps = {first, last};
+  return selection;
+}
+
+Working::Working(const ReportOptions& options) : profile_(options.profile) {
+  use_threads(options.threads);
+  if (profile_) start_profile();
+}
+
+Working::~Working() {
+  if (profile_) std::fputs(render_profile().c_str(), stderr);
+}
+
+}  // namespace gh

@@ -1,0 +1,135 @@
+#include "cli/output.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+// The terminal's width where there is one, unless COLUMNS says otherwise.
+std::size_t width_of(bool to_terminal, std::size_t fallback) {
+  winsize size{};
+  if (const char* columns = std::getenv("COLUMNS"); columns && std::atoi(columns) > 0)
+    return static_cast<std::size_t>(std::atoi(columns));
+  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  return fallback;
+}
+
+// Whether the locale is one of UTF-8: the first of these variables that is set decides.
+bool locale_is_utf8(bool fallback) {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* locale = std::getenv(name); locale && *locale) {
+      const std::string_view value = locale;
+      return value.find("UTF") != value.npos || value.find("utf") != value.npos;
+    }
+  return fallback;
+}
+
+TextStyle style_of(bool to_terminal) {
+  TextStyle style;
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool dumb = term && std::string_view(term) == "dumb";
+  style.colour = to_terminal && !(no_colour && *no_colour) && !dumb;
+  style.width = std::clamp<std::size_t>(width_of(to_terminal, style.width), 40, 160);
+  style.unicode = !to_terminal || locale_is_utf8(style.unicode);
+  return style;
+}
+
+// "FORMAT=FILE" apart; a format is made of small letters, so anything else is a plain file's name.
+Output parse_output(const std::string& word, const Formats& formats) {
+  const std::size_t equals = word.find('=');
+  const std::string format = word.substr(0, equals);
+  if (equals == std::string::npos ||
+      format.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos)
+    return {"", word};
+  if (std::find(formats.begin(), formats.end(), format) == formats.end())
+    throw Error(fmt::format("--output {}: there is no format '{}'{}; a file of that name is ./{}",
+                            printable(word), printable(format), did_you_mean(format, formats),
+                            printable(word)));
+  if (equals + 1 == word.size())
+    throw Error(fmt::format("--output {}: names no file", printable(word)));
+  return {format, word.substr(equals + 1)};
+}
+
+// Throws where an output would overwrite an input or another output.
+void refuse_overwriting(const std::vector<Output>& outputs,
+                        const std::vector<std::string>& inputs) {
+  for (auto out = outputs.begin(); out != outputs.end(); ++out) {
+    std::error_code ec;
+    for (const std::string& input : inputs)
+      if (std::filesystem::equivalent(out->file, input, ec))
+        throw Error(
+            fmt::format("--output {}: is what is read; name another file", printable(out->file)));
+    const bool taken = std::any_of(outputs.begin(), out,
+                                   [&](const Output& other) { return other.file == out->file; });
+    if (taken && out->file != "/dev/null")
+      throw Error(
+          fmt::format("--output {}: is given twice; name another file", printable(out->file)));
+  }
+}
+
+}  // namespace
+
+void OutputOptions::add(CLI::App& command, const Formats& formats) {
+  const bool several = formats.size() > 2;
+  command.add_option("--format", format, fmt::format("{}", fmt::join(formats, ", ")))
+      ->transform(CLI::IsMember(formats));
+  command
+      .add_option("--output", outputs,
+                  several ? "Write to a file instead of standard output; FORMAT=FILE writes "
+                            "another format as well (several times)"
+                          : "Write to a file instead of standard output")
+      ->type_name(several ? "[FORMAT=]FILE" : "FILE")
+      ->allow_extra_args(false);
+}
+
+std::vector<Output> OutputOptions::parsed(const Formats& formats,
+                                          const std::vector<std::string>& inputs) const {
+  std::vector<Output> all;
+  bool plain = false;
+  for (const std::string& word : outputs) {
+    if (word.empty()) throw Error("--output: is empty; give a file, or - for standard output");
+    Output output = parse_output(word, formats);
+    if (output.format.empty()) {
+      if (plain)
+        throw Error(fmt::format("--output {}: a second file needs its format, as in --output {}={}",
+                                printable(word), formats.back(), printable(word)));
+      plain = true;
+      output.format = format;
+    }
+    all.push_back(std::move(output));
+  }
+  if (!plain) all.push_back({format, to_stdout});
+  refuse_overwriting(all, inputs);
+  return all;
+}
+
+void write(const std::string& text, const std::string& file) {
+  if (file == to_stdout)
+    write_to_stdout(text);
+  else
+    write_file(file, text, "--output");
+}
+
+TextStyle style_of(const Output& output) {
+  return style_of(output.file == to_stdout && isatty(STDOUT_FILENO));
+}
+
+TextStyle style_of_stdout() { return style_of(isatty(STDOUT_FILENO) != 0); }
+
+void print_note(const std::string& note) { fmt::print(stderr, "gh-advise: note: {}\n", note); }
+
+void print_message(const std::string& text) { fmt::print(stderr, "gh-advise: {}\n", text); }
+
+}  // namespace gh

@@ -1,0 +1,49 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <system_error>
+
+#include "base/text.hpp"
+
+namespace gh {
+
+Progress::Progress(std::size_t reports) : reports_(reports) {
+  if (!isatty(STDERR_FILENO)) return;
+  try {
+    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+  } catch (const std::system_error&) {
+    // No thread can be had: no line.
+  }
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::say(const std::string& what, std::size_t report) {
+  const std::lock_guard lock(mutex_);
+  what_ = reports_ > 1 ? fmt::format("{} ({} of {})", what, report + 1, reports_) : what;
+}
+
+void Progress::run(std::stop_token stop) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  std::unique_lock lock(mutex_);
+  const auto stopped = [&] { return stop.stop_requested(); };
+  while (!wake_.wait_for(lock, stop, std::chrono::milliseconds(250), stopped)) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (seconds < 1) continue;
+    fmt::print(stderr, "\r\x1b[K{} ... {:.0f} s", shortened(what_, 60), seconds);
+    std::fflush(stderr);
+    shown_ = true;
+  }
+}
+
+}  // namespace gh

@@ -1,0 +1,67 @@
+// gh-advise scrub: a copy of a report without what says whose it is.
+#include "read/scrub.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/cli.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+
+namespace gh {
+namespace {
+
+struct Options {
+  std::vector<std::string> reports, outputs;  // one each
+};
+
+// What was done, for people.
+std::string summary(const Scrubbed& scrubbed, const std::string& out) {
+  std::string text = fmt::format("{}\n", printable(out));
+  for (const auto& [what, count] : scrubbed.removed)
+    if (count > 0) text += fmt::format("  {:<26} {} removed\n", what, count);
+  text +=
+      fmt::format("  {:<26} {} changed, where one of these, a home folder or a name stood in it\n",
+                  "other texts", scrubbed.changed);
+  if (!scrubbed.left_out.empty())
+    text += fmt::format("  {:<26} {}\n", "left out",
+                        printable(fmt::format("{}", fmt::join(scrubbed.left_out, ", "))));
+  return text +
+         fmt::format(
+             "Searched for {} values and names, and for home folders: none is left in {}.\n"
+             "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look "
+             "at those before you share it.\n",
+             scrubbed.searched_for, bytes_text(static_cast<double>(scrubbed.bytes)));
+}
+
+Scrubbed scrub_report(const std::string& report, const std::string& out) {
+  Progress progress(1);
+  progress.say("scrubbing " + printable(report), 0);
+  return scrub(report, out);
+}
+
+}  // namespace
+
+Command add_scrub(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("scrub",
+                         "Copy a report without environment, command lines, captured output and "
+                         "names of hosts and users, to be shared");
+  const auto o = std::make_shared<Options>();
+  command
+      ->add_option("REPORT", o->reports,
+                   "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")
+      ->required()
+      ->expected(1);
+  command->add_option("-o,--output", o->outputs, "The copy; packed where it ends in .gz")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1);
+  return {command, [o] {
+            const std::string& out = o->outputs.front();
+            write(summary(scrub_report(o->reports.front(), out), out), to_stdout);
+            return done;
+          }};
+}
+
+}  // namespace gh

@@ -1,0 +1,39 @@
+// The team's configuration and the rules that hold for a run.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advise.hpp"
+#include "cli/options.hpp"
+
+namespace gh {
+
+struct Settings {
+  Config config;
+  std::string config_path;      ///< "" without one
+  std::vector<Rule> all_rules;  ///< before --select and --ignore
+
+  /// Reads the configuration and the rules; says on standard error which rules replace others.
+  explicit Settings(const RuleOptions& options);
+
+  /// The rules that are asked.
+  std::vector<Rule> rules(const RuleOptions& options) const;
+  /// The severity from which on a finding fails the run: --fail-on's, else the configuration's.
+  std::optional<Severity> fail_on(const std::string& option) const;
+  /// To ask `rules` about a report, whose files are still to be named.
+  Request request(std::vector<Rule> rules, const ReportOptions& options) const;
+};
+
+/// "2026-11-21".
+std::string today();
+
+/// Tells on standard error what became of suppressions that are expired or unused.
+void print_suppression_notes(
+    const std::vector<std::pair<Suppression, SuppressionState>>& suppressions);
+
+/// The recorded reports that the build unpacks beside the program.
+std::filesystem::path fixtures_beside_program();
+
+}  // namespace gh

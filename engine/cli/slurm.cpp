@@ -1,0 +1,180 @@
+// gh-advise slurm: a folder of reports digested and brought together by Slurm jobs.
+#include "job/slurm.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/settings.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string folder, work, program, container, partition, nsys = "nsys";
+  std::vector<std::string> sbatch;
+  std::int64_t tasks = 0;
+  bool dry_run = false, wait = false, status = false;
+  RuleOptions rule;
+};
+
+// A path rather than a name that is looked up on the PATH, or an image in a registry (docker://).
+bool is_path(const std::string& name) {
+  return name.find('/') != name.npos && name.find("://") == name.npos;
+}
+
+std::string absolute(const std::string& path) {
+  return fs::absolute(path).lexically_normal().string();
+}
+
+// Where the jobs run and with what. The scripts run in another folder, so paths become absolute.
+SlurmOptions slurm_options(const Options& o) {
+  SlurmOptions slurm;
+  slurm.folder = o.folder;
+  slurm.work = o.work;
+  slurm.program = o.program;
+  slurm.container = o.container;
+  slurm.partition = o.partition;
+  slurm.tasks = o.tasks;
+  slurm.sbatch = o.sbatch;
+  slurm.results = {"json", "html"};
+  std::error_code ec;
+  if (slurm.container.empty()) {
+    if (slurm.program.empty()) slurm.program = fs::read_symlink("/proc/self/exe").string();
+    if (is_path(slurm.program)) slurm.program = absolute(slurm.program);
+  } else {
+    if (slurm.program.empty()) slurm.program = "gh-advise";
+    if (is_path(slurm.container) || fs::exists(slurm.container, ec))
+      slurm.container = absolute(slurm.container);
+  }
+  return slurm;
+}
+
+// Hands configuration and rules on to the jobs' commands.
+void pass_on(const Options& o, const Settings& settings, SlurmOptions& slurm) {
+  const auto pass = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values)
+      for (auto* arguments : {&slurm.digest_arguments, &slurm.fleet_arguments})
+        arguments->push_back(fmt::format("{}={}", option, value));
+  };
+  // The jobs' folder may have another configuration than this one.
+  if (settings.config_path.empty()) {
+    pass("--config", {"none"});
+  } else {
+    pass("--config", {absolute(settings.config_path)});
+    slurm.binds.push_back(fs::absolute(settings.config_path).parent_path());
+  }
+  for (const fs::path& folder : settings.config.rule_directories)
+    slurm.binds.push_back(fs::absolute(folder));
+  for (const std::string& folder : o.rule.directories) {
+    pass("--rules", {absolute(folder)});
+    slurm.binds.push_back(fs::absolute(folder));
+  }
+  pass("--select", o.rule.select);
+  pass("--ignore", o.rule.ignore);
+  const bool resolve = slurm.container.empty() && is_path(o.nsys);
+  const std::string nsys = resolve ? absolute(o.nsys) : o.nsys;
+  if (nsys != "nsys") slurm.digest_arguments.push_back("--nsys=" + nsys);
+}
+
+// Waits until no job is left in the queue. On a terminal a line says how far they are.
+SlurmStatus wait_for(const SlurmOptions& slurm) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  for (;; std::this_thread::sleep_for(std::chrono::seconds(3))) {
+    SlurmStatus status;
+    try {
+      status = slurm_status(slurm);
+    } catch (const QueueSilent&) {
+      continue;  // a controller that restarts is back soon
+    }
+    if (terminal) {
+      const std::string text = render_slurm_status(status);
+      fmt::print(stderr, "\r\x1b[K{}", text.substr(0, text.find('\n')));
+      std::fflush(stderr);
+    }
+    if (status.busy) continue;
+    if (terminal) std::fputs("\r\x1b[K", stderr);
+    return status;
+  }
+}
+
+int slurm(const Options& o) {
+  SlurmOptions slurm = slurm_options(o);
+  if (!o.status) {
+    const Settings settings(o.rule);
+    settings.rules(o.rule);  // says what is wrong with them here, not in a thousand tasks
+    pass_on(o, settings, slurm);
+    const SlurmJobs jobs = slurm_jobs(slurm, slurm_max_array_size());
+    write(o.dry_run ? render_slurm(slurm, jobs) : submit_slurm(slurm, jobs), to_stdout);
+    if (o.dry_run || !o.wait) return done;
+  }
+  const SlurmStatus status = o.wait ? wait_for(slurm) : slurm_status(slurm);
+  write(render_slurm_status(status), to_stdout);
+  const bool merged = status.not_merged.empty() && (!o.wait || !status.result.empty());
+  return status.failed.empty() && merged ? done : could_not;
+}
+
+void add_job_options(CLI::App& command, Options& o) {
+  command.add_option("--partition", o.partition, "As sbatch has it")->type_name("NAME");
+  command
+      .add_option("--ntasks", o.tasks,
+                  "Divide the reports among so many tasks of an array (default: one each, as far "
+                  "as the cluster allows)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000'000));
+  command
+      .add_option("--sbatch", o.sbatch,
+                  "Another option of sbatch, as in --sbatch=--mem=8G (several times)")
+      ->type_name("OPTION")
+      ->allow_extra_args(false);
+  command
+      .add_option("--container", o.container,
+                  "Run gh-advise out of this image, by Apptainer or Singularity")
+      ->type_name("IMAGE");
+  command
+      .add_option(
+          "--program", o.program,
+          "gh-advise as the nodes find it (default: this one; in a container the one on its PATH)")
+      ->type_name("PATH");
+  command.add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files there")
+      ->type_name("PATH");
+}
+
+}  // namespace
+
+Command add_slurm(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("slurm",
+                                         "Digest a folder of reports as a Slurm job, and "
+                                         "bring them together in another that depends on it");
+  const auto o = std::make_shared<Options>();
+  command
+      ->add_option("DIR", o->folder,
+                   "The reports of a job's ranks, on a file system that the nodes share; what has "
+                   "a digest already is not done again")
+      ->required();
+  command
+      ->add_option(
+          "--work", o->work,
+          "The folder for scripts, digests, logs and the result (default: gh-advise/ in DIR)")
+      ->type_name("DIR");
+  add_job_options(*command, *o);
+  command->add_flag("--dry-run", o->dry_run,
+                    "Print the scripts and how they would be submitted, and write nothing");
+  command->add_flag("--wait", o->wait, "Wait until all is done; exit 2 where a report failed");
+  command->add_flag("--status", o->status, "Submit nothing: say how far it is, and what failed");
+  o->rule.add_choice(*command);
+  o->rule.add_sources(*command);
+  return {command, [o] { return slurm(*o); }};
+}
+
+}  // namespace gh
