@@ -1,8 +1,8 @@
 // gh-advise baseline: what captures of the base come to, kept for `gate` to compare with.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "cli/captures.hpp"
 #include "cli/cli.hpp"
@@ -53,18 +53,17 @@ int baseline(const Options& o) {
 }  // namespace
 
 Command add_baseline(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "baseline", "Keep what one or several captures come to, for gate to compare with");
+  Parser command(app, "baseline",
+                 "Keep what one or several captures come to, for gate to compare with");
   const auto o = std::make_shared<Options>();
-  command->add_option("REPORT", o->reports, "Reports of one program on one kind of GPU")
-      ->required();
-  command->add_option("-o,--output", o->output.outputs, "The baseline")
-      ->type_name("FILE")
-      ->required()
-      ->allow_extra_args(false);
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
-  o->report.add(*command);
+  command.option("REPORT", o->reports, "Reports of one program on one kind of GPU").required();
+  command.option("-o,--output", o->output.outputs, "The baseline")
+      .type("FILE")
+      .required()
+      .repeatable();
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
+  o->report.add(command);
   return {command, [o] { return baseline(*o); }};
 }
 

@@ -1,9 +1,9 @@
 // gh-advise check: what slows reports down, and what to fix first.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "advise.hpp"
 #include "base/profile.hpp"
@@ -157,22 +157,21 @@ int check(const Options& o) {
 }  // namespace
 
 Command add_check(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("check", "Advise on one or several reports");
+  Parser command(app, "check", "Advise on one or several reports");
   const auto o = std::make_shared<Options>();
   command
-      ->add_option(
-          "REPORT", o->reports,
-          "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch "
-          "profiler traces (.json, .json.gz). Files of one job's ranks make one report")
-      ->required();
-  o->output.add(*command, formats);
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
-  o->report.add(*command);
+      .option("REPORT", o->reports,
+              "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch "
+              "profiler traces (.json, .json.gz). Files of one job's ranks make one report")
+      .required();
+  o->output.add(command, formats);
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
+  o->report.add(command);
   command
-      ->add_option("--fail-on", o->fail_on,
-                   "Exit with 1 where a finding is at least this severe: error, warning or note")
-      ->type_name("SEVERITY");
+      .option("--fail-on", o->fail_on,
+              "Exit with 1 where a finding is at least this severe: error, warning or note")
+      .type("SEVERITY");
   return {command, [o] { return check(*o); }};
 }
 

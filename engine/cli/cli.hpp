@@ -3,9 +3,7 @@
 #pragma once
 #include <functional>
 
-namespace CLI {
-class App;
-}
+#include "cli/parser.hpp"
 
 namespace gh {
 
@@ -15,7 +13,7 @@ inline constexpr int done = 0, threshold_met = 1, could_not = 2;
 /// A command as the command line knows it, and what it does once that has been parsed: `run`
 /// returns the exit status, or throws Error.
 struct Command {
-  const CLI::App* parser;
+  Parser parser;
   std::function<int()> run;
 };
 

@@ -1,5 +1,4 @@
 // gh-advise config: the configuration in effect.
-#include <CLI/CLI.hpp>
 
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
@@ -10,10 +9,10 @@
 namespace gh {
 
 Command add_config(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "config", "Print the configuration in effect, and where each value comes from");
+  Parser command(app, "config",
+                 "Print the configuration in effect, and where each value comes from");
   const auto o = std::make_shared<RuleOptions>();
-  o->add_sources(*command);
+  o->add_sources(command);
   return {command, [o] {
             const Settings settings(*o);
             write(render_config(settings.config, settings.all_rules), to_stdout);

@@ -1,5 +1,4 @@
 // gh-advise diff: everything that changed between two reports.
-#include <CLI/CLI.hpp>
 
 #include "cli/captures.hpp"
 #include "cli/cli.hpp"
@@ -40,14 +39,13 @@ int diff(const Options& o) {
 }  // namespace
 
 Command add_diff(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("diff", "Show what changed between two reports or baselines");
+  Parser command(app, "diff", "Show what changed between two reports or baselines");
   const auto o = std::make_shared<Options>();
-  command->add_option("REPORT", o->reports, "Before and after")->required()->expected(2);
-  o->output.add(*command, formats);
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
-  o->report.add(*command);
+  command.option("REPORT", o->reports, "Before and after").required().exactly(2);
+  o->output.add(command, formats);
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
+  o->report.add(command);
   return {command, [o] { return diff(*o); }};
 }
 

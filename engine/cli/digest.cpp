@@ -1,8 +1,9 @@
 // gh-advise digest: what one report of a large job comes to, in a few kilobytes.
 #include "job/digest.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <memory>
 
 #include "advise.hpp"
 #include "cli/cli.hpp"
@@ -52,27 +53,26 @@ int digest(const Options& o) {
 }  // namespace
 
 Command add_digest(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "digest", "Write what one report of a job comes to, for fleet to bring together");
+  Parser command(app, "digest",
+                 "Write what one report of a job comes to, for fleet to bring together");
   const auto o = std::make_shared<Options>();
-  command->add_option("REPORT", o->reports, "The report of a rank, or of all ranks of a node")
-      ->required()
-      ->expected(1);
-  command->add_option("-o,--output", o->output.outputs, "The digest")
-      ->type_name("FILE")
-      ->required()
-      ->allow_extra_args(false);
+  command.option("REPORT", o->reports, "The report of a rank, or of all ranks of a node")
+      .required()
+      .exactly(1);
+  command.option("-o,--output", o->output.outputs, "The digest")
+      .type("FILE")
+      .required()
+      .repeatable();
   command
-      ->add_option("--first-rank", o->first_rank,
-                   "The rank of the report's first process in the job, where neither the report "
-                   "nor its name (rank7) says")
-      ->type_name("N");
-  command
-      ->add_option("--node", o->node, "The machine that it ran on, instead of what the report says")
-      ->type_name("NAME");
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
-  o->report.add(*command);
+      .option("--first-rank", o->first_rank,
+              "The rank of the report's first process in the job, where neither the report "
+              "nor its name (rank7) says")
+      .type("N");
+  command.option("--node", o->node, "The machine that it ran on, instead of what the report says")
+      .type("NAME");
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
+  o->report.add(command);
   return {command, [o] { return digest(*o); }};
 }
 

@@ -1,10 +1,10 @@
 // gh-advise docs: the documentation that is drawn from the program itself, as Markdown.
 #include "report/docs.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -38,11 +38,11 @@ int docs(const Options& o) {
 }  // namespace
 
 Command add_docs(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "docs", "Write the documentation: rules, facts, the rule API, configuration, formats");
+  Parser command(app, "docs",
+                 "Write the documentation: rules, facts, the rule API, configuration, formats");
   const auto o = std::make_shared<Options>();
-  command->add_option("--out", o->folder, "The folder to write to")->required()->type_name("DIR");
-  o->rule.add_sources(*command);
+  command.option("--out", o->folder, "The folder to write to").required().type("DIR");
+  o->rule.add_sources(command);
   return {command, [o] { return docs(*o); }};
 }
 

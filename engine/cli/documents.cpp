@@ -1,5 +1,4 @@
 // gh-advise completion, gh-advise manual: what is drawn from the command line's own description.
-#include <CLI/CLI.hpp>
 
 #include "cli/cli.hpp"
 #include "cli/command_line.hpp"
@@ -8,12 +7,10 @@
 namespace gh {
 
 Command add_completion(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "completion", "Print what a shell sources to complete commands, options and rules");
+  Parser command(app, "completion",
+                 "Print what a shell sources to complete commands, options and rules");
   const auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->transform(CLI::IsMember(shells));
+  command.option("SHELL", *shell, "bash, zsh or fish").required().one_of(shells);
   return {command, [&app, shell] {
             write(completion(app, *shell, own_rules()), to_stdout);
             return done;
@@ -21,8 +18,7 @@ Command add_completion(CLI::App& app) {
 }
 
 Command add_manual(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("manual", "Print the manual page, as in: gh-advise manual | man -l -");
+  Parser command(app, "manual", "Print the manual page, as in: gh-advise manual | man -l -");
   return {command, [&app] {
             write(manual_page(app), to_stdout);
             return done;

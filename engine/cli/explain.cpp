@@ -1,6 +1,7 @@
 // gh-advise explain: what a rule does, why it matters, how to fix it, when it is wrong.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <memory>
 
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
@@ -31,10 +32,10 @@ int explain(const Options& o) {
 }  // namespace
 
 Command add_explain(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("explain", "Print a rule's documentation");
+  Parser command(app, "explain", "Print a rule's documentation");
   const auto o = std::make_shared<Options>();
-  command->add_option("RULE", o->id, "The rule's id")->required();
-  o->rule.add_sources(*command);
+  command.option("RULE", o->id, "The rule's id").required();
+  o->rule.add_sources(command);
   return {command, [o] { return explain(*o); }};
 }
 

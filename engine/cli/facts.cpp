@@ -1,5 +1,4 @@
 // gh-advise facts: what was measured of a report, with units.
-#include <CLI/CLI.hpp>
 
 #include "advise.hpp"
 #include "cli/cli.hpp"
@@ -46,12 +45,12 @@ int facts(const Options& o) {
 }  // namespace
 
 Command add_facts(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("facts", "Print the facts of a report, with units");
+  Parser command(app, "facts", "Print the facts of a report, with units");
   const auto o = std::make_shared<Options>();
-  command->add_option("REPORT", o->reports, "A report")->required()->expected(1);
-  o->output.add(*command, formats);
-  o->rule.add_sources(*command);
-  o->report.add(*command);
+  command.option("REPORT", o->reports, "A report").required().exactly(1);
+  o->output.add(command, formats);
+  o->rule.add_sources(command);
+  o->report.add(command);
   return {command, [o] { return facts(*o); }};
 }
 

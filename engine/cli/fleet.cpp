@@ -1,10 +1,10 @@
 // gh-advise fleet: the ranks of a job brought together from their digests.
 #include "job/fleet.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
@@ -107,21 +107,21 @@ int fleet(const Options& o) {
 }  // namespace
 
 Command add_fleet(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("fleet",
-                                         "Bring the digests of a job's ranks together: what "
-                                         "holds on how many, who is late, what to fix");
+  Parser command(app, "fleet",
+                 "Bring the digests of a job's ranks together: what "
+                 "holds on how many, who is late, what to fix");
   const auto o = std::make_shared<Options>();
   command
-      ->add_option("DIGEST", o->digests,
-                   "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")
-      ->required();
-  o->output.add(*command, formats);
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
+      .option("DIGEST", o->digests,
+              "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")
+      .required();
+  o->output.add(command, formats);
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
   command
-      ->add_option("--fail-on", o->fail_on,
-                   "Exit with 1 where a finding is at least this severe: error, warning or note")
-      ->type_name("SEVERITY");
+      .option("--fail-on", o->fail_on,
+              "Exit with 1 where a finding is at least this severe: error, warning or note")
+      .type("SEVERITY");
   return {command, [o] { return fleet(*o); }};
 }
 

@@ -1,11 +1,11 @@
 // gh-advise gate: whether captures of a change pass against the baseline.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <set>
 
 #include "base/files.hpp"
@@ -193,38 +193,37 @@ int gate(const Options& o) {
 }  // namespace
 
 Command add_gate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
+  Parser command(app, "gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
   const auto o = std::make_shared<Options>();
-  command->add_option("REPORT", o->reports, "One or several captures of what is to be merged")
-      ->required();
+  command.option("REPORT", o->reports, "One or several captures of what is to be merged")
+      .required();
   command
-      ->add_option("--baseline", o->baselines,
-                   "What `gh-advise baseline` wrote, or a report (several times)")
-      ->type_name("FILE")
-      ->required()
-      ->allow_extra_args(false);
-  o->output.add(*command, formats);
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
-  o->report.add(*command);
+      .option("--baseline", o->baselines,
+              "What `gh-advise baseline` wrote, or a report (several times)")
+      .type("FILE")
+      .required()
+      .repeatable();
+  o->output.add(command, formats);
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
+  o->report.add(command);
   command
-      ->add_option("--fail-on", o->fail_on,
-                   "Findings that came in and budgets that broke fail from this severity on: "
-                   "error, warning (unless set) or note")
-      ->type_name("SEVERITY");
+      .option("--fail-on", o->fail_on,
+              "Findings that came in and budgets that broke fail from this severity on: "
+              "error, warning (unless set) or note")
+      .type("SEVERITY");
   command
-      ->add_option("--accept", o->accept,
-                   "Write an exception into the configuration: for a rule that came in or got "
-                   "worse, one finding's fingerprint, or a budget's fact")
-      ->delimiter(',')
-      ->type_name("ID")
-      ->allow_extra_args(false);
-  command->add_option("--reason", o->reason, "Why it is accepted")->type_name("TEXT");
+      .option("--accept", o->accept,
+              "Write an exception into the configuration: for a rule that came in or got "
+              "worse, one finding's fingerprint, or a budget's fact")
+      .separated_by(',')
+      .type("ID")
+      .repeatable();
+  command.option("--reason", o->reason, "Why it is accepted").type("TEXT");
   command
-      ->add_option("--until", o->until,
-                   "The last day on which it is: 2026-12-31; for good where it is not given")
-      ->type_name("DATE");
+      .option("--until", o->until,
+              "The last day on which it is: 2026-12-31; for good where it is not given")
+      .type("DATE");
   return {command, [o] { return gate(*o); }};
 }
 

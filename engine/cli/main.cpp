@@ -36,7 +36,7 @@ int run(int argc, char** argv) {
   };
   if (!gh::parse(app, {argv + 1, argv + argc})) return gh::done;
   for (const gh::Command& command : commands)
-    if (command.parser->parsed()) return command.run();
+    if (command.parser.given()) return command.run();
   return gh::could_not;
 }
 

@@ -1,10 +1,10 @@
 // gh-advise new-rule: a rule and its test, to be edited.
 #include "rules/new_rule.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "base/files.hpp"
 #include "cli/cli.hpp"
@@ -50,12 +50,10 @@ int new_rule(const Options& o) {
 }  // namespace
 
 Command add_new_rule(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("new-rule", "Write a rule and its test, to be edited");
+  Parser command(app, "new-rule", "Write a rule and its test, to be edited");
   const auto o = std::make_shared<Options>();
-  command->add_option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives")->required();
-  command->add_option("--in", o->folder, "The team's folder of rules")
-      ->required()
-      ->type_name("DIR");
+  command.option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives").required();
+  command.option("--in", o->folder, "The team's folder of rules").required().type("DIR");
   return {command, [o] { return new_rule(*o); }};
 }
 

@@ -1,11 +1,11 @@
 #include "cli/options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
 
 #include "base/parallel.hpp"
+#include "base/profile.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -21,56 +21,50 @@ std::int64_t step_number(const std::string& text, const std::string& steps) {
 
 }  // namespace
 
-void RuleOptions::add_sources(CLI::App& command) {
+void RuleOptions::add_sources(Parser& command) {
+  command.option("--rules", directories, "A folder with more rules (may be given several times)")
+      .type("DIR")
+      .repeatable();
   command
-      .add_option("--rules", directories, "A folder with more rules (may be given several times)")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command
-      .add_option(
+      .option(
           "--config", config,
           "The configuration, instead of the nearest gh-advise.toml here or above; none for none")
-      ->type_name("FILE");
+      .type("FILE");
 }
 
-void RuleOptions::add_choice(CLI::App& command) {
-  command
-      .add_option("--select", select, "Only these rules: ids or categories, separated by commas")
-      ->delimiter(',')
-      ->type_name("RULE")
-      ->allow_extra_args(false);
-  command.add_option("--ignore", ignore, "Not these rules")
-      ->delimiter(',')
-      ->type_name("RULE")
-      ->allow_extra_args(false);
+void RuleOptions::add_choice(Parser& command) {
+  command.option("--select", select, "Only these rules: ids or categories, separated by commas")
+      .separated_by(',')
+      .type("RULE")
+      .repeatable();
+  command.option("--ignore", ignore, "Not these rules").separated_by(',').type("RULE").repeatable();
 }
 
-void ReportOptions::add(CLI::App& command) {
-  command.add_option("--steps", steps, "Only these steps, by number: 10:20")
-      ->type_name("FIRST:LAST");
+void ReportOptions::add(Parser& command) {
+  command.option("--steps", steps, "Only these steps, by number: 10:20").type("FIRST:LAST");
   command
-      .add_option("--range", range,
-                  "Only what was launched inside NVTX ranges of this name (* and ? allowed)")
-      ->type_name("NAME");
-  command.add_option("--device", device, "Only this GPU");
-  command.add_option("--rank", rank, "Only this process, counted from 0 in order of GPUs");
+      .option("--range", range,
+              "Only what was launched inside NVTX ranges of this name (* and ? allowed)")
+      .type("NAME");
+  command.option("--device", device, "Only this GPU");
+  command.option("--rank", rank, "Only this process, counted from 0 in order of GPUs");
   command
-      .add_option("--nsys", nsys,
-                  "The nsys that exports .nsys-rep files (default: the one on the PATH)")
-      ->type_name("PATH");
+      .option("--nsys", nsys,
+              "The nsys that exports .nsys-rep files (default: the one on the PATH)")
+      .type("PATH");
   command
-      .add_option("--threads", threads,
-                  "How many threads work at one time (default: as many as there are processors); "
-                  "results do not depend on it")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  command.add_flag("--profile", profile,
-                   "Print to standard error where the program's own time and memory went");
+      .option("--threads", threads,
+              "How many threads work at one time (default: as many as there are processors); "
+              "results do not depend on it")
+      .type("N")
+      .between(1, 1024);
+  command.flag("--profile", profile,
+               "Print to standard error where the program's own time and memory went");
   command
-      .add_option("--dcgm", dcgm,
-                  "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, "
-                  "or of dcgm-exporter's metrics")
-      ->type_name("FILE");
+      .option("--dcgm", dcgm,
+              "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, "
+              "or of dcgm-exporter's metrics")
+      .type("FILE");
 }
 
 std::vector<std::string> ReportOptions::inputs(std::vector<std::string> reports) const {

@@ -5,11 +5,7 @@
 #include <vector>
 
 #include "analysis/steps.hpp"
-#include "base/profile.hpp"
-
-namespace CLI {
-class App;
-}
+#include "cli/parser.hpp"
 
 namespace gh {
 
@@ -18,8 +14,8 @@ struct RuleOptions {
   std::vector<std::string> directories, select, ignore;
   std::string config;  ///< a path, "none", or "" for the nearest
 
-  void add_sources(CLI::App& command);  ///< --rules, --config
-  void add_choice(CLI::App& command);   ///< --select, --ignore
+  void add_sources(Parser& command);  ///< --rules, --config
+  void add_choice(Parser& command);   ///< --select, --ignore
 };
 
 /// What of a report is analysed, with what beside it, and how.
@@ -30,7 +26,7 @@ struct ReportOptions {
   unsigned threads = 0;
   bool profile = false;
 
-  void add(CLI::App& command);
+  void add(Parser& command);
   /// All files that are read, beside `reports` the one of --dcgm.
   std::vector<std::string> inputs(std::vector<std::string> reports) const;
   /// Throws Error where --steps or --range make no sense.

@@ -1,6 +1,5 @@
 #include "cli/output.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -81,17 +80,16 @@ void refuse_overwriting(const std::vector<Output>& outputs,
 
 }  // namespace
 
-void OutputOptions::add(CLI::App& command, const Formats& formats) {
+void OutputOptions::add(Parser& command, const Formats& formats) {
   const bool several = formats.size() > 2;
-  command.add_option("--format", format, fmt::format("{}", fmt::join(formats, ", ")))
-      ->transform(CLI::IsMember(formats));
+  command.option("--format", format, fmt::format("{}", fmt::join(formats, ", "))).one_of(formats);
   command
-      .add_option("--output", outputs,
-                  several ? "Write to a file instead of standard output; FORMAT=FILE writes "
-                            "another format as well (several times)"
-                          : "Write to a file instead of standard output")
-      ->type_name(several ? "[FORMAT=]FILE" : "FILE")
-      ->allow_extra_args(false);
+      .option("--output", outputs,
+              several ? "Write to a file instead of standard output; FORMAT=FILE writes "
+                        "another format as well (several times)"
+                      : "Write to a file instead of standard output")
+      .type(several ? "[FORMAT=]FILE" : "FILE")
+      .repeatable();
 }
 
 std::vector<Output> OutputOptions::parsed(const Formats& formats,

@@ -3,11 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/parser.hpp"
 #include "report/report.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace gh {
 
@@ -24,7 +21,7 @@ struct OutputOptions {
   std::string format = "text";
   std::vector<std::string> outputs;  ///< "FORMAT=FILE" or "FILE", as given
 
-  void add(CLI::App& command, const Formats& formats);  ///< --format, --output
+  void add(Parser& command, const Formats& formats);  ///< --format, --output
   /// What is to be written: every FORMAT=FILE; and --format's, to the plain FILE where there is
   /// one, else to standard output. Throws Error where a format is unknown, a file is given twice,
   /// or is one of `inputs`, which are read.

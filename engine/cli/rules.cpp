@@ -1,5 +1,4 @@
 // gh-advise rules: the rules as a table.
-#include <CLI/CLI.hpp>
 
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
@@ -29,11 +28,11 @@ int list_rules(const Options& o) {
 }  // namespace
 
 Command add_rules(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("rules", "List the rules");
+  Parser command(app, "rules", "List the rules");
   const auto o = std::make_shared<Options>();
-  o->output.add(*command, formats);
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
+  o->output.add(command, formats);
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
   return {command, [o] { return list_rules(*o); }};
 }
 

@@ -1,8 +1,9 @@
 // gh-advise scrub: a copy of a report without what says whose it is.
 #include "read/scrub.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <memory>
 
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
@@ -43,20 +44,19 @@ Scrubbed scrub_report(const std::string& report, const std::string& out) {
 }  // namespace
 
 Command add_scrub(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("scrub",
-                         "Copy a report without environment, command lines, captured output and "
-                         "names of hosts and users, to be shared");
+  Parser command(app, "scrub",
+                 "Copy a report without environment, command lines, captured output and "
+                 "names of hosts and users, to be shared");
   const auto o = std::make_shared<Options>();
   command
-      ->add_option("REPORT", o->reports,
-                   "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")
-      ->required()
-      ->expected(1);
-  command->add_option("-o,--output", o->outputs, "The copy; packed where it ends in .gz")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1);
+      .option("REPORT", o->reports,
+              "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")
+      .required()
+      .exactly(1);
+  command.option("-o,--output", o->outputs, "The copy; packed where it ends in .gz")
+      .type("FILE")
+      .required()
+      .exactly(1);
   return {command, [o] {
             const std::string& out = o->outputs.front();
             write(summary(scrub_report(o->reports.front(), out), out), to_stdout);

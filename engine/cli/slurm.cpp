@@ -1,13 +1,13 @@
 // gh-advise slurm: a folder of reports digested and brought together by Slurm jobs.
 #include "job/slurm.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
 #include "cli/cli.hpp"
@@ -124,56 +124,54 @@ int slurm(const Options& o) {
   return status.failed.empty() && merged ? done : could_not;
 }
 
-void add_job_options(CLI::App& command, Options& o) {
-  command.add_option("--partition", o.partition, "As sbatch has it")->type_name("NAME");
+void add_job_options(Parser& command, Options& o) {
+  command.option("--partition", o.partition, "As sbatch has it").type("NAME");
   command
-      .add_option("--ntasks", o.tasks,
-                  "Divide the reports among so many tasks of an array (default: one each, as far "
-                  "as the cluster allows)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000'000));
+      .option("--ntasks", o.tasks,
+              "Divide the reports among so many tasks of an array (default: one each, as far "
+              "as the cluster allows)")
+      .type("N")
+      .between(1, 1'000'000'000);
   command
-      .add_option("--sbatch", o.sbatch,
-                  "Another option of sbatch, as in --sbatch=--mem=8G (several times)")
-      ->type_name("OPTION")
-      ->allow_extra_args(false);
+      .option("--sbatch", o.sbatch,
+              "Another option of sbatch, as in --sbatch=--mem=8G (several times)")
+      .type("OPTION")
+      .repeatable();
   command
-      .add_option("--container", o.container,
-                  "Run gh-advise out of this image, by Apptainer or Singularity")
-      ->type_name("IMAGE");
+      .option("--container", o.container,
+              "Run gh-advise out of this image, by Apptainer or Singularity")
+      .type("IMAGE");
   command
-      .add_option(
+      .option(
           "--program", o.program,
           "gh-advise as the nodes find it (default: this one; in a container the one on its PATH)")
-      ->type_name("PATH");
-  command.add_option("--nsys", o.nsys, "The nsys that exports .nsys-rep files there")
-      ->type_name("PATH");
+      .type("PATH");
+  command.option("--nsys", o.nsys, "The nsys that exports .nsys-rep files there").type("PATH");
 }
 
 }  // namespace
 
 Command add_slurm(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("slurm",
-                                         "Digest a folder of reports as a Slurm job, and "
-                                         "bring them together in another that depends on it");
+  Parser command(app, "slurm",
+                 "Digest a folder of reports as a Slurm job, and "
+                 "bring them together in another that depends on it");
   const auto o = std::make_shared<Options>();
   command
-      ->add_option("DIR", o->folder,
-                   "The reports of a job's ranks, on a file system that the nodes share; what has "
-                   "a digest already is not done again")
-      ->required();
+      .option("DIR", o->folder,
+              "The reports of a job's ranks, on a file system that the nodes share; what has "
+              "a digest already is not done again")
+      .required();
   command
-      ->add_option(
-          "--work", o->work,
-          "The folder for scripts, digests, logs and the result (default: gh-advise/ in DIR)")
-      ->type_name("DIR");
-  add_job_options(*command, *o);
-  command->add_flag("--dry-run", o->dry_run,
-                    "Print the scripts and how they would be submitted, and write nothing");
-  command->add_flag("--wait", o->wait, "Wait until all is done; exit 2 where a report failed");
-  command->add_flag("--status", o->status, "Submit nothing: say how far it is, and what failed");
-  o->rule.add_choice(*command);
-  o->rule.add_sources(*command);
+      .option("--work", o->work,
+              "The folder for scripts, digests, logs and the result (default: gh-advise/ in DIR)")
+      .type("DIR");
+  add_job_options(command, *o);
+  command.flag("--dry-run", o->dry_run,
+               "Print the scripts and how they would be submitted, and write nothing");
+  command.flag("--wait", o->wait, "Wait until all is done; exit 2 where a report failed");
+  command.flag("--status", o->status, "Submit nothing: say how far it is, and what failed");
+  o->rule.add_choice(command);
+  o->rule.add_sources(command);
   return {command, [o] { return slurm(*o); }};
 }
 

@@ -1,5 +1,4 @@
 // gh-advise test: the tests of a team's rules.
-#include <CLI/CLI.hpp>
 
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
@@ -27,18 +26,17 @@ int test(const Options& o) {
 }  // namespace
 
 Command add_test(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("test", "Run the tests of the rules in a folder");
+  Parser command(app, "test", "Run the tests of the rules in a folder");
   const auto o = std::make_shared<Options>();
-  command->add_option("DIR", o->folder, "A folder with *.test.lua beside the rules")->required();
+  command.option("DIR", o->folder, "A folder with *.test.lua beside the rules").required();
   command
-      ->add_option("--filter", o->filter,
-                   "Only cases, or rules, whose name matches (* and ? allowed)")
-      ->type_name("NAME");
-  command->add_flag("--update", o->update, "Write the snapshots anew that cases expect");
+      .option("--filter", o->filter, "Only cases, or rules, whose name matches (* and ? allowed)")
+      .type("NAME");
+  command.flag("--update", o->update, "Write the snapshots anew that cases expect");
   command
-      ->add_option("--fixtures", o->fixtures,
-                   "Where the reports lie that cases name (default: fixtures/ beside the program)")
-      ->type_name("DIR");
+      .option("--fixtures", o->fixtures,
+              "Where the reports lie that cases name (default: fixtures/ beside the program)")
+      .type("DIR");
   return {command, [o] { return test(*o); }};
 }
 

@@ -1,0 +1,58 @@
+// How a command says what it takes. CLI11 does the work; its header costs six seconds in each file
+// that includes it, so the commands see this one instead.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace gh {
+
+/// An option or argument of a command, to be described further.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option required();
+  Option exactly(int values);                            ///< not more and not fewer
+  Option type(const std::string& name);                  ///< what help calls the value: "FILE"
+  Option repeatable();                                   ///< one value each time it is given
+  Option separated_by(char separator);                   ///< several values in one word
+  Option one_of(const std::vector<std::string>& words);  ///< nothing else is taken
+  Option between(int least, int most);
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A command of the program, while it is described and after it was parsed.
+class Parser {
+ public:
+  Parser(CLI::App& program, const std::string& name, const std::string& help);
+
+  /// An option ("--select", "-o,--output") or an argument ("REPORT"), and where its value goes.
+  Option option(const std::string& names, std::string& value, const std::string& help);
+  Option option(const std::string& names, std::vector<std::string>& values,
+                const std::string& help);
+  Option option(const std::string& names, std::optional<std::string>& value,
+                const std::string& help);
+  Option option(const std::string& names, std::optional<int>& value, const std::string& help);
+  Option option(const std::string& names, std::optional<std::int64_t>& value,
+                const std::string& help);
+  Option option(const std::string& names, std::int64_t& value, const std::string& help);
+  Option option(const std::string& names, unsigned& value, const std::string& help);
+  void flag(const std::string& name, bool& value, const std::string& help);
+
+  /// Whether this is the command that the user gave.
+  bool given() const;
+
+ private:
+  CLI::App* command_;
+};
+
+}  // namespace gh
