@@ -69,7 +69,7 @@ else()
   set(public_headers advise.hpp base/error.hpp base/spans.hpp base/text.hpp trace/trace.hpp read/read.hpp read/dcgm.hpp
     analysis/account.hpp analysis/analysis.hpp analysis/classes.hpp analysis/facts.hpp analysis/ranks.hpp analysis/steps.hpp
     whatif/replay.hpp whatif/plan.hpp rules/rules.hpp rules/finding.hpp rules/config.hpp gate/baseline.hpp gate/comparison.hpp
-    job/digest.hpp job/fleet.hpp report/layout.hpp report/report.hpp)
+    job/digest.hpp job/fleet.hpp report/ci.hpp report/layout.hpp report/report.hpp)
   foreach(header IN LISTS public_headers)
     cmake_path(GET header PARENT_PATH folder)
     install(FILES engine/${header} DESTINATION include/gh-advise/${folder} COMPONENT library)

@@ -89,6 +89,20 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   return text;
 }
 
+std::string op_label(const Analysis& a, Row op) {
+  const Ops& ops = a.trace.ops;
+  switch (ops.kind[op]) {
+    case OpKind::kernel: return kernel_label(a.trace.names[ops.name[op]]);
+    case OpKind::graph: return "CUDA graph";
+    case OpKind::set: return "memset";
+    default: break;
+  }
+  if (is_unified(ops.copy[op])) return fmt::format("migration {}", name_of(ops.copy[op]));
+  const bool pageable =
+      ops.source[op] == MemoryKind::pageable || ops.target[op] == MemoryKind::pageable;
+  return fmt::format("copy {}{}", name_of(ops.copy[op]), pageable ? ", pageable" : "");
+}
+
 std::vector<std::string> side_notes(const Analysis& a) {
   std::vector<std::string> notes;
   for (const DeviceSteps& d : a.bystanders)
@@ -221,6 +235,12 @@ std::vector<std::string> not_checked_text(const Report& report) {
 std::string suppressed_text(const Suppression& s) {
   return fmt::format("{}{}: {}{} ({})", s.rule, s.subject == "*" ? "" : ", " + s.subject, s.reason,
                      s.until.empty() ? "" : ", until " + s.until, s.where);
+}
+
+std::string option_text(const OptionValue& value) {
+  if (const auto* n = std::get_if<double>(&value)) return fmt::format("{}", *n);
+  if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
+  return fmt::format("\"{}\"", std::get<std::string>(value));
 }
 
 }  // namespace gh
