@@ -18,8 +18,6 @@
 namespace gh {
 namespace {
 
-const Formats formats{"text", "json", "markdown", "sarif", "github", "junit", "html", "trace"};
-
 struct Options {
   std::vector<std::string> reports;
   std::string fail_on;
@@ -49,11 +47,28 @@ class SuppressionsOfAll {
   std::map<std::string, std::pair<Suppression, SuppressionState>> states_;  // by place
 };
 
+using Several = CheckFormat::Several;
+
+// A file that is written, in which format, and what was rendered for it of each report.
+struct Document {
+  Output output;
+  const CheckFormat* format;
+  std::vector<std::string> of_reports;
+};
+
+std::vector<Document> documents_of(std::vector<Output> outputs) {
+  std::vector<Document> documents;
+  for (Output& output : outputs) {
+    const auto format = std::find_if(check_formats.begin(), check_formats.end(),
+                                     [&](const CheckFormat& f) { return output.format == f.name; });
+    documents.push_back({std::move(output), &*format, {}});
+  }
+  return documents;
+}
+
 // What all reports come to.
 struct Checked {
   CiResult result;
-  std::vector<std::string> documents;           // one JSON object a report
-  std::map<const Output*, std::string> texts;   // in formats that are written report by report
   std::vector<std::string> not_judged, failed;  // reports, and rules, with why
   SuppressionsOfAll suppressions;
   bool threshold_met = false;
@@ -65,19 +80,26 @@ struct Checked {
 };
 
 void render(const Advice& advice, const std::vector<Rule>& rules,
-            const std::vector<Output>& outputs, Checked& checked) {
+            std::vector<Document>& documents) {
   const Timed timed("render");
-  const Analysis& analysis = *advice.analysis;
-  for (const Output& output : outputs) {
-    std::string& text = checked.texts[&output];
-    if (output.format == "trace") text = render_trace(analysis, advice.report);
-    if (output.format == "html") text = render_html(analysis, advice.report, rules);
-    if (output.format == "text")
-      text += (text.empty() ? "" : "\n") + render_text(analysis, advice.report, style_of(output));
+  const ReportDocument report{*advice.analysis, advice.report, rules};
+  for (Document& d : documents)
+    if (d.format->of_report)
+      d.of_reports.push_back(d.format->of_report(report, style_of(d.output)));
+}
+
+// The whole text of a file.
+std::string joined(const Document& document, const CiResult& result, bool one_report) {
+  const std::vector<std::string>& parts = document.of_reports;
+  switch (document.format->several) {
+    case Several::run: return document.format->of_run(result);
+    case Several::list:
+      if (parts.empty() || one_report) return parts.empty() ? "" : parts.front();
+      return fmt::format("[\n{}]\n", fmt::join(parts, ",\n"));
+    case Several::texts: return fmt::format("{}", fmt::join(parts, "\n"));
+    case Several::refused: return parts.empty() ? "" : parts.front();
   }
-  const bool wants_json = std::any_of(outputs.begin(), outputs.end(),
-                                      [](const Output& out) { return out.format == "json"; });
-  if (wants_json) checked.documents.push_back(render_json(analysis, advice.report));
+  return "";
 }
 
 void judge(const Advice& advice, std::optional<Severity> fail_on, Checked& checked) {
@@ -102,7 +124,8 @@ int check(const Options& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
-  const std::vector<Output> outputs = o.output.parsed(formats, o.report.inputs(o.reports));
+  std::vector<Document> documents =
+      documents_of(o.output.parsed(format_names(check_formats), o.report.inputs(o.reports)));
   if (rules.empty())
     throw Error("--select and --ignore leave no rule to check; `gh-advise rules` lists them");
   const std::optional<Severity> fail_on = settings.fail_on(o.fail_on);
@@ -113,9 +136,10 @@ int check(const Options& o) {
   Checked checked;
   checked.result.rules = rules;
   const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
-  for (const Output& out : outputs)
-    if (jobs.size() > 1 && (out.format == "trace" || out.format == "html"))
-      throw Error(fmt::format("the format {} is of one report: name one at a time", out.format));
+  for (const Document& d : documents)
+    if (jobs.size() > 1 && d.format->several == Several::refused)
+      throw Error(
+          fmt::format("the format {} is of one report: name one at a time", d.output.format));
   {
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -127,7 +151,7 @@ int check(const Options& o) {
         const Advice advice = advise(request);
         for (const std::string& note : advice.notes) print_note(note);
         checked.suppressions.add(advice.report);
-        render(advice, rules, outputs, checked);
+        render(advice, rules, documents);
         judge(advice, fail_on, checked);
       } catch (const Error& e) {
         checked.not_judged.push_back(e.what());  // the other reports can still be judged
@@ -138,16 +162,8 @@ int check(const Options& o) {
   const int status = checked.status();
   checked.result.errors = checked.not_judged;
   checked.result.verdict = verdict_of(status);
-  write_outputs(outputs, [&](const Output& output) -> std::string {
-    if (output.format == "markdown") return render_check_markdown(checked.result);
-    if (output.format == "sarif") return render_sarif(checked.result);
-    if (output.format == "github") return render_github(checked.result);
-    if (output.format == "junit") return render_junit(checked.result);
-    if (output.format != "json") return checked.texts[&output];
-    if (checked.documents.empty()) return "";
-    if (o.reports.size() == 1) return checked.documents.front();
-    return fmt::format("[\n{}]\n", fmt::join(checked.documents, ",\n"));
-  });
+  for (const Document& d : documents)
+    write(joined(d, checked.result, o.reports.size() == 1), d.output);
   print_suppression_notes(checked.suppressions.all());
   for (const std::string& e : checked.not_judged) print_message(e);
   for (const std::string& e : checked.failed) print_message(e);
@@ -164,7 +180,7 @@ Command add_check(CLI::App& app) {
               "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch "
               "profiler traces (.json, .json.gz). Files of one job's ranks make one report")
       .required();
-  o->output.add(command, formats);
+  o->output.add(command, format_names(check_formats));
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   o->report.add(command);

@@ -1,10 +1,8 @@
-// What is drawn from the description of the command line, so that it never lags behind: the manual
-// page, and what shells complete.
+// The command line as data: what the manual page and the completions are drawn from, so that they
+// never lag behind it.
 #pragma once
 #include <string>
 #include <vector>
-
-#include "rules/rules.hpp"
 
 namespace CLI {
 class App;
@@ -12,19 +10,34 @@ class App;
 
 namespace gh {
 
-/// gh-advise(1) in the man macros of roff.
-std::string manual_page(const CLI::App& app);
+/// What stands behind an option, or where an argument does.
+struct Value {
+  /// `text`: nothing to complete. `rules`: several, separated by commas, and categories too.
+  enum class Kind { none, flag, text, words, rule, rules, file, folder };
+  Kind kind = Kind::none;
+  std::vector<std::string> words;
+};
 
-/// The shells for which there are completions.
-extern const std::vector<std::string> shells;
+/// An option, or an argument that has a place.
+struct Argument {
+  std::vector<std::string> names;  ///< "-o", "--output"; none of a positional one
+  std::string type;                ///< "FILE"; the name of a positional one
+  std::string doc;
+  Value value;
+  bool several = false;
+};
 
-/// What such a shell has to source to complete commands, options, their values, the ids of `rules`,
-/// files and folders. `gh-advise` with no command is completed as `gh-advise check`.
-std::string completion(const CLI::App& app, const std::string& shell,
-                       const std::vector<Rule>& rules);
+struct CommandDescription {
+  std::string name, doc;
+  std::vector<Argument> options, positionals;
+  /// What stands where an argument does.
+  Value value() const { return positionals.empty() ? Value{} : positionals.front().value; }
+};
 
-/// "gh-advise 0.1.0", and below it the machine, the compiler and the libraries that it was built
-/// for and with.
-std::string version_text();
+/// The program's own options, or a command.
+CommandDescription command_of(const CLI::App& app);
+
+/// All commands.
+std::vector<CommandDescription> commands_of(const CLI::App& app);
 
 }  // namespace gh

@@ -7,8 +7,6 @@
 namespace gh {
 namespace {
 
-const Formats formats{"text", "json", "markdown", "html"};
-
 struct Options {
   std::vector<std::string> reports;  // before and after
   OutputOptions output;
@@ -19,7 +17,8 @@ struct Options {
 int diff(const Options& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
-  const std::vector<Output> outputs = o.output.parsed(formats, o.report.inputs(o.reports));
+  const std::vector<Output> outputs =
+      o.output.parsed(format_names(diff_formats), o.report.inputs(o.reports));
   std::vector<Capture> before, after;
   {
     CaptureReader reader(settings, settings.rules(o.rule), o.report, 2);
@@ -27,12 +26,7 @@ int diff(const Options& o) {
     after = reader.read({o.reports.back()}, CaptureReader::Wanted::baselines_too);
   }
   const Comparison c = compare(before, after, {}, {}, today());
-  write_outputs(outputs, [&](const Output& output) {
-    if (output.format == "json") return render_comparison_json(c);
-    if (output.format == "markdown") return render_comparison_markdown(c);
-    if (output.format == "html") return render_comparison_html(c, before, after);
-    return render_comparison_text(c, Detail::everything, style_of(output));
-  });
+  write_outputs(outputs, diff_formats, {c, Detail::everything, before, after, CiResult()});
   return done;
 }
 
@@ -42,7 +36,7 @@ Command add_diff(CLI::App& app) {
   Parser command(app, "diff", "Show what changed between two reports or baselines");
   const auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "Before and after").required().exactly(2);
-  o->output.add(command, formats);
+  o->output.add(command, format_names(diff_formats));
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   o->report.add(command);

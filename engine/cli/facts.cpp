@@ -10,8 +10,6 @@
 namespace gh {
 namespace {
 
-const Formats formats{"text", "json"};
-
 struct Options {
   std::vector<std::string> reports;  // one
   OutputOptions output;
@@ -35,10 +33,8 @@ int facts(const Options& o) {
   const Working working(o.report);
   const Analysis analysis = analyse_report(o);
   const Facts facts(analysis);
-  write_outputs(o.output.parsed(formats, o.report.inputs(o.reports)), [&](const Output& output) {
-    return output.format == "json" ? render_facts_json(analysis, facts)
-                                   : render_facts_text(analysis, facts, style_of(output));
-  });
+  write_outputs(o.output.parsed(format_names(facts_formats), o.report.inputs(o.reports)),
+                facts_formats, {analysis, facts});
   return done;
 }
 
@@ -48,7 +44,7 @@ Command add_facts(CLI::App& app) {
   Parser command(app, "facts", "Print the facts of a report, with units");
   const auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "A report").required().exactly(1);
-  o->output.add(command, formats);
+  o->output.add(command, format_names(facts_formats));
   o->rule.add_sources(command);
   o->report.add(command);
   return {command, [o] { return facts(*o); }};

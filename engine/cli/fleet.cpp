@@ -15,8 +15,6 @@
 namespace gh {
 namespace {
 
-const Formats formats{"text", "json", "markdown", "sarif", "github", "junit", "html"};
-
 struct Options {
   std::vector<std::string> digests;
   std::string fail_on;
@@ -74,7 +72,7 @@ std::vector<std::string> not_judged(const Fleet& fleet, bool gated,
 int fleet(const Options& o) {
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
-  const std::vector<Output> outputs = o.output.parsed(formats, o.digests);
+  const std::vector<Output> outputs = o.output.parsed(format_names(fleet_formats), o.digests);
   const std::optional<Severity> fail_on = settings.fail_on(o.fail_on);
   std::vector<std::string> unreadable;
   const Fleet fleet = read_fleet(o, settings, rules, unreadable);
@@ -89,15 +87,7 @@ int fleet(const Options& o) {
   else if (fails)
     result.verdict = Verdict::regressed;
 
-  write_outputs(outputs, [&](const Output& output) {
-    if (output.format == "json") return render_fleet_json(fleet, unreadable);
-    if (output.format == "html") return render_fleet_html(fleet, unreadable);
-    if (output.format == "markdown") return render_check_markdown(result);
-    if (output.format == "sarif") return render_sarif(result);
-    if (output.format == "github") return render_github(result);
-    if (output.format == "junit") return render_junit(result);
-    return render_fleet_text(fleet, style_of(output), unreadable);
-  });
+  write_outputs(outputs, fleet_formats, {fleet, unreadable, result});
   print_suppression_notes(fleet.suppressions);
   for (const std::string& e : result.errors) print_message(e);
   if (!result.errors.empty()) return could_not;
@@ -115,7 +105,7 @@ Command add_fleet(CLI::App& app) {
       .option("DIGEST", o->digests,
               "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")
       .required();
-  o->output.add(command, formats);
+  o->output.add(command, format_names(fleet_formats));
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   command

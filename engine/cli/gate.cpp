@@ -16,8 +16,6 @@
 namespace gh {
 namespace {
 
-const Formats formats{"text", "json", "markdown", "sarif", "github", "junit", "html"};
-
 struct Options {
   std::vector<std::string> reports, baselines, accept;
   std::string fail_on, reason, until;
@@ -168,22 +166,15 @@ int gate(const Options& o) {
   check_accept_options(o);
   std::vector<std::string> inputs = o.reports;
   inputs.insert(inputs.end(), o.baselines.begin(), o.baselines.end());
-  const std::vector<Output> outputs = o.output.parsed(formats, o.report.inputs(inputs));
+  const std::vector<Output> outputs =
+      o.output.parsed(format_names(gate_formats), o.report.inputs(inputs));
   GateSettings limits = settings.config.gate;
   if (!o.fail_on.empty()) limits.fail_on = parse_severity(o.fail_on, "--fail-on");
 
   const Judged judged = judge(o, settings, limits, outputs);
   const Comparison& c = judged.comparison;
   const CiResult result = ci_result(c, judged.after, settings.rules(o.rule));
-  write_outputs(outputs, [&](const Output& output) {
-    if (output.format == "json") return render_comparison_json(c);
-    if (output.format == "markdown") return render_comparison_markdown(c);
-    if (output.format == "html") return render_comparison_html(c, judged.before, judged.after);
-    if (output.format == "sarif") return render_sarif(result);
-    if (output.format == "github") return render_github(result);
-    if (output.format == "junit") return render_junit(result);
-    return render_comparison_text(c, Detail::verdict, style_of(output));
-  });
+  write_outputs(outputs, gate_formats, {c, Detail::verdict, judged.before, judged.after, result});
   print_suppression_notes(c.suppressions);
   if (!judged.unreadable.empty()) print_message(judged.unreadable);
   if (c.verdict == Verdict::passes) return done;
@@ -203,7 +194,7 @@ Command add_gate(CLI::App& app) {
       .type("FILE")
       .required()
       .repeatable();
-  o->output.add(command, formats);
+  o->output.add(command, format_names(gate_formats));
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   o->report.add(command);

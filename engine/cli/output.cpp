@@ -46,7 +46,7 @@ TextStyle style_of(bool to_terminal) {
 }
 
 // "FORMAT=FILE" apart; a format is made of small letters, so anything else is a plain file's name.
-Output parse_output(const std::string& word, const Formats& formats) {
+Output parse_output(const std::string& word, const std::vector<std::string>& formats) {
   const std::size_t equals = word.find('=');
   const std::string format = word.substr(0, equals);
   if (equals == std::string::npos ||
@@ -80,7 +80,7 @@ void refuse_overwriting(const std::vector<Output>& outputs,
 
 }  // namespace
 
-void OutputOptions::add(Parser& command, const Formats& formats) {
+void OutputOptions::add(Parser& command, const std::vector<std::string>& formats) {
   const bool several = formats.size() > 2;
   command.option("--format", format, fmt::format("{}", fmt::join(formats, ", "))).one_of(formats);
   command
@@ -92,7 +92,7 @@ void OutputOptions::add(Parser& command, const Formats& formats) {
       .repeatable();
 }
 
-std::vector<Output> OutputOptions::parsed(const Formats& formats,
+std::vector<Output> OutputOptions::parsed(const std::vector<std::string>& formats,
                                           const std::vector<std::string>& inputs) const {
   std::vector<Output> all;
   bool plain = false;
@@ -118,6 +118,12 @@ void write(const std::string& text, const std::string& file) {
     write_to_stdout(text);
   else
     write_file(file, text, "--output");
+}
+
+void write(const std::string& text, const Output& output) {
+  // No annotation is an answer, too: those of the last run must go.
+  const bool cleared = output.format == "github" && output.file != to_stdout;
+  if (!text.empty() || cleared) write(text, output.file);
 }
 
 TextStyle style_of(const Output& output) {

@@ -4,11 +4,9 @@
 #include <vector>
 
 #include "cli/parser.hpp"
-#include "report/report.hpp"
+#include "report/formats.hpp"
 
 namespace gh {
-
-using Formats = std::vector<std::string>;  ///< the names of those that a command has
 
 inline constexpr const char* to_stdout = "-";
 
@@ -21,11 +19,12 @@ struct OutputOptions {
   std::string format = "text";
   std::vector<std::string> outputs;  ///< "FORMAT=FILE" or "FILE", as given
 
-  void add(Parser& command, const Formats& formats);  ///< --format, --output
+  void add(Parser& command, const std::vector<std::string>& formats);  ///< --format, --output
   /// What is to be written: every FORMAT=FILE; and --format's, to the plain FILE where there is
   /// one, else to standard output. Throws Error where a format is unknown, a file is given twice,
   /// or is one of `inputs`, which are read.
-  std::vector<Output> parsed(const Formats& formats, const std::vector<std::string>& inputs) const;
+  std::vector<Output> parsed(const std::vector<std::string>& formats,
+                             const std::vector<std::string>& inputs) const;
 };
 
 /// Writes a document to a file, or to standard output.
@@ -35,16 +34,17 @@ void write(const std::string& text, const std::string& file);
 TextStyle style_of(const Output& output);
 TextStyle style_of_stdout();
 
-/// Renders in each format that is wanted and writes it. `render` takes an Output and returns the
-/// document; "" where it could not be made, which leaves what was there.
-template <class Render>
-void write_outputs(const std::vector<Output>& outputs, Render render) {
-  for (const Output& output : outputs) {
-    const std::string text = render(output);
-    // No annotation is an answer, too: those of the last run must go.
-    const bool cleared = output.format == "github" && output.file != to_stdout;
-    if (!text.empty() || cleared) write(text, output.file);
-  }
+/// Writes what was rendered; "" where it could not be, which leaves what was there.
+void write(const std::string& text, const Output& output);
+
+/// Renders a document in each format that is wanted, and writes it. `formats` is the document's
+/// table (report/formats.hpp).
+template <class Document>
+void write_outputs(const std::vector<Output>& outputs, const std::vector<Format<Document>>& formats,
+                   const Document& document) {
+  for (const Output& output : outputs)
+    for (const Format<Document>& format : formats)
+      if (output.format == format.name) write(format.render(document, style_of(output)), output);
 }
 
 /// Writes "gh-advise: note: ..." to standard error.

@@ -8,7 +8,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "cli/command_line.hpp"
+#include "cli/version.hpp"
 
 namespace gh {
 namespace {

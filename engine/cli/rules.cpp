@@ -8,8 +8,6 @@
 namespace gh {
 namespace {
 
-const Formats formats{"text", "json"};
-
 struct Options {
   OutputOptions output;
   RuleOptions rule;
@@ -18,10 +16,7 @@ struct Options {
 int list_rules(const Options& o) {
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
-  write_outputs(o.output.parsed(formats, {}), [&](const Output& output) {
-    return output.format == "json" ? render_rules_json(rules)
-                                   : render_rules_text(rules, style_of(output));
-  });
+  write_outputs(o.output.parsed(format_names(rules_formats), {}), rules_formats, rules);
   return done;
 }
 
@@ -30,7 +25,7 @@ int list_rules(const Options& o) {
 Command add_rules(CLI::App& app) {
   Parser command(app, "rules", "List the rules");
   const auto o = std::make_shared<Options>();
-  o->output.add(command, formats);
+  o->output.add(command, format_names(rules_formats));
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   return {command, [o] { return list_rules(*o); }};

@@ -3,11 +3,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# What `--version` tells. RE2 has no version but that of its ABI.
+# What `--version` and the manual page tell. RE2 has no version but that of its ABI.
 get_filename_component(re2_folder "${RE2_LINK_LIBRARIES}" DIRECTORY)
 get_filename_component(re2_file "${re2_folder}/libre2.so" REALPATH)
 string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "ABI \\1" re2_version "${re2_file}")
-set_source_files_properties(${CMAKE_SOURCE_DIR}/engine/cli/command_line.cpp PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(${CMAKE_SOURCE_DIR}/engine/cli/manual.cpp ${CMAKE_SOURCE_DIR}/engine/cli/version.cpp PROPERTIES COMPILE_DEFINITIONS
   "GH_ADVISE_DATE=\"${release_date}\";GH_ADVISE_MACHINE=\"${CMAKE_SYSTEM_PROCESSOR}\";GH_ADVISE_COMPILER=\"${CMAKE_CXX_COMPILER_ID} C++ ${CMAKE_CXX_COMPILER_VERSION}\";GH_ADVISE_LINKED=\"$<IF:$<BOOL:${GH_STATIC}>,statically,dynamically>\";GH_ADVISE_RE2=\"${re2_version}\"")
 
 set(GH_MAINTAINER "The authors of gh-advise <gh-advise@localhost>" CACHE STRING "Whom the packages name: whoever hands them out")
@@ -69,7 +69,7 @@ else()
   set(public_headers advise.hpp base/error.hpp base/spans.hpp base/text.hpp trace/trace.hpp read/read.hpp read/dcgm.hpp
     analysis/account.hpp analysis/analysis.hpp analysis/classes.hpp analysis/facts.hpp analysis/ranks.hpp analysis/steps.hpp
     whatif/replay.hpp whatif/plan.hpp rules/rules.hpp rules/finding.hpp rules/config.hpp gate/baseline.hpp gate/comparison.hpp
-    job/digest.hpp job/fleet.hpp report/layout.hpp report/report.hpp)
+    job/digest.hpp job/fleet.hpp report/ci.hpp report/layout.hpp report/report.hpp)
   foreach(header IN LISTS public_headers)
     cmake_path(GET header PARENT_PATH folder)
     install(FILES engine/${header} DESTINATION include/gh-advise/${folder} COMPONENT library)

@@ -2,107 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "base/embedded.hpp"
+#include "report/docs_pages.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
-#include "rules/binding.hpp"
-#include "rules/literal_trace.hpp"
 #include "rules/rule_test.hpp"
 
 namespace gh {
 namespace {
-
-// The fields of a rule's table, of a finding and of a test case: what load_rule, read_finding and
-// run_rule_tests accept.
-struct Field {
-  const char* name;
-  const char* doc;
-};
-constexpr Field rule_fields[] = {
-    {"id",
-     "Its name everywhere, of lower-case letters, digits and `-`. A team's rule with the id of one "
-     "of the program's takes its place."},
-    {"category", "A name to select it by; by custom its folder."},
-    {"title", "One line: what is wrong."},
-    {"since", "The version that brought it."},
-    {"needs",
-     "A list of sources (see trace:available). Without one of them the rule is *not checked*, and "
-     "the report says how to record it."},
-    {"options",
-     "By name: `{ default, unit, doc }`. `gh-advise.toml` sets them under `[rule.ID]`; `doc` says "
-     "where the default comes from."},
-    {"messages",
-     "Templates by name. `{x}` is the field x of the finding's `data`, `{x:ns}`, `{x:bytes}`, "
-     "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
-     "step\" and `{a_step}` \"a step\", or what fits where there are none."},
-    {"doc",
-     "`{ what, why, fix, wrong }`: what it does, why it matters, how to fix it, when it is wrong."},
-    {"warning_at",
-     "The share of the step from which a finding is a warning; 0.05 where it is not given. From "
-     "0.2 on it is an error."},
-    {"evaluate",
-     "`function(trace, options)`: returns a list of findings, `{}` where all is well, or `nil, "
-     "reason, record_with` where it cannot tell."},
-};
-constexpr Field finding_fields[] = {
-    {"message", "The name of one of the rule's messages."},
-    {"data", "What the message is filled with."},
-    {"subject",
-     "What it is about, without times, counts or addresses: the finding is recognized by rule and "
-     "subject."},
-    {"recoverable_ns",
-     "What the fix wins back, over all steps and devices, as the rule tells it from the account. "
-     "It decides severity and rank where there is no `change` to replay."},
-    {"about",
-     "true where that is an estimate which the truth may exceed; otherwise it is printed as \"at "
-     "most\"."},
-    {"severity", "note, warning or error, instead of what the share says."},
-    {"at_most", "The highest severity that it may have."},
-    {"confidence", "high, medium or low: whether the trace shows it or it is inferred."},
-    {"advice", "A list of texts; the first is what to do first."},
-    {"metrics", "A list of `{ name, value, unit, threshold }`."},
-    {"evidence", "What selection:evidence returns: stretches of the trace that prove it."},
-    {"change",
-     "What the fix changes about the trace, see below. The trace is then replayed, and what comes "
-     "out takes the place of recoverable_ns."},
-    {"uncertain",
-     "Why the factors of a change have a range, in words: \"how much of the model is bound by "
-     "memory\"."},
-    {"follows_from",
-     "The id of a rule whose finding is the root of this one. It then stands behind that finding."},
-    {"voids", "true where it puts the whole report in doubt: it then comes first."},
-};
-constexpr Field case_fields[] = {
-    {"name", "What is to happen."},
-    {"trace", "A literal trace; see below."},
-    {"fixture", "Instead of it: the name of a recorded report."},
-    {"options", "Options of the rule for this case."},
-    {"replay",
-     "true where a literal trace is to be replayed with the finding's change. Fixtures always are; "
-     "in most literal traces the host bounds every step, since each operation is launched just "
-     "before it starts."},
-    {"expect",
-     "\"clean\", \"not checked\", \"snapshot\" (all that the rule says, held to ID.snapshot, which "
-     "`--update` writes) or a list of findings, each with any of severity, subject, message, "
-     "confidence (globs) and `worth = { least, most }`, a share of the step. One finding more or "
-     "less fails."},
-};
-
-template <class Fields>
-std::string table(const char* head, const Fields& fields) {
-  std::string s = fmt::format("| {} | |\n|---|---|\n", head);
-  for (const auto& f : fields) s += fmt::format("| `{}` | {} |\n", f.name, f.doc);
-  return s + '\n';
-}
-
-std::string option_text(const OptionValue& value) {
-  if (const auto* n = std::get_if<double>(&value)) return fmt::format("{}", *n);
-  if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
-  return fmt::format("\"{}\"", std::get<std::string>(value));
-}
 
 // What a rule says of the first case of its own tests that fires, as a user sees it.
 std::string example(const Rule& rule, const std::filesystem::path& fixtures) {
@@ -150,8 +57,7 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
 }
 
 std::string facts_page() {
-  Trace trace;
-  const Analysis analysis(std::move(trace), Classes(), {});
+  const Analysis analysis(Trace(), Classes(), {});
   const Facts facts(analysis);
   std::string s =
       "# Facts\n\nWhat is measured of a report, each when first asked for: `gh-advise facts "
@@ -159,34 +65,6 @@ std::string facts_page() {
       "fact | unit | |\n|---|---|---|\n";
   for (const Fact& f : facts.all())
     s += fmt::format("| `{}` | {} | {} |\n", f.name, name_of(f.unit), f.doc);
-  return s;
-}
-
-std::string api_page() {
-  std::string s =
-      "# Writing rules\n\nA rule is one Lua file that returns a table. It runs in a sandbox of its "
-      "own, with bounds on instructions, memory and time, and sees facts and selections of the "
-      "trace, never rows.\n\n## The rule\n\n";
-  s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) +
-       "## A change\n\nWhat a finding says under `change` is a list of tables such as `{ scale = "
-       "products, by = 0.2, least = 0.17, most = 0.35 }`: a verb with a selection, and for some "
-       "verbs a factor. The trace is replayed with all of them made; `least` and `most` bound what "
-       "a factor may turn out to be, and so the range of the prediction.\n\n" +
-       table("verb", change_verbs()) +
-       "## A test case\n\nTests stand beside the rule, in ID.test.lua: a list of cases. `gh-advise "
-       "test DIR` runs them.\n\n" +
-       table("field", case_fields);
-  s += "A literal trace, times in microseconds:\n\n```lua\n";
-  // The engine's own description of it.
-  s += std::string(literal_trace_example()) +
-       "```\n\n## What a rule can call\n\n| | | |\n|---|---|---|\n";
-  const auto escaped = [](std::string text) {
-    for (std::size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) text.insert(at, "\\");
-    return text;
-  };
-  for (const ApiEntry& e : api_entries())
-    s += fmt::format("| `{}` | {} | {} |\n", e.name,
-                     *e.signature ? "`" + escaped(e.signature) + "`" : "", escaped(e.doc));
   return s;
 }
 
@@ -233,44 +111,12 @@ std::string formats_page() {
   return s;
 }
 
-// The names of the parameters in "(name, other?, least = 2) -> ..."; of a table of named arguments,
-// "arguments".
-std::vector<std::string> parameters(std::string_view signature) {
-  const std::size_t close = signature.find(") -> ");
-  const std::string_view inside = signature.substr(1, close - 1);
-  std::vector<std::string> names;
-  if (inside.starts_with("{")) return {inside.ends_with("?") ? "arguments?" : "arguments"};
-  for (std::size_t at = 0; at < inside.size();) {
-    const std::size_t comma = std::min(inside.find(", ", at), inside.size());
-    const std::string_view one = inside.substr(at, comma - at);
-    const std::size_t space = one.find(' ');
-    names.push_back(space == one.npos ? std::string(one) : std::string(one.substr(0, space)) + "?");
-    at = comma + 2;
-  }
-  return names;
-}
-
-std::string plain(std::string name) {
-  if (name.ends_with("?")) name.pop_back();
-  return name;
-}
-
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    out.emplace_back(text.substr(at, space - at));
-    at = space + 1;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<Page> documentation(const std::vector<Rule>& rules,
                                 const std::filesystem::path& fixtures) {
   std::vector<Page> pages{{"facts.md", facts_page()},
-                          {"writing-rules.md", api_page()},
+                          {"writing-rules.md", writing_rules_page()},
                           {"configuration.md", configuration_page()},
                           {"formats.md", formats_page()}};
   std::string index =
@@ -284,123 +130,6 @@ std::vector<Page> documentation(const std::vector<Rule>& rules,
   }
   pages.push_back({"index.md", index});
   return pages;
-}
-
-std::string editor_stubs() {
-  std::string s =
-      "---@meta\n-- What rules can call, for editors that read LuaLS annotations. Made from the "
-      "engine's own table of it.\n\n---@class gh.Trace\nlocal trace = {}\n\n---@class "
-      "gh.Selection\nlocal selection = {}\n";
-  for (const ApiEntry& e : api_entries()) {
-    if (is_plain_lua(e)) continue;
-    s += fmt::format("\n--- {}\n--- {}\n", e.doc, e.signature);
-    std::string names;
-    for (const std::string& p : parameters(e.signature)) {
-      s += fmt::format("---@param {} any\n", p);
-      names += (names.empty() ? "" : ", ") + plain(p);
-    }
-    const std::string_view returns =
-        std::string_view(e.signature).substr(std::string_view(e.signature).find(") -> ") + 5);
-    s += fmt::format("---@return {}\nfunction {}({}) end\n",
-                     returns.starts_with("selection") || returns.starts_with("runs") ||
-                             returns.starts_with("chains")
-                         ? "gh.Selection"
-                     : returns.starts_with("list") ? "table"
-                                                   : "any",
-                     e.name, names);
-  }
-  return s;
-}
-
-std::string luacheck_configuration() {
-  std::set<std::string> globals;
-  std::map<std::string, std::set<std::string>> libraries;
-  for (const ApiEntry& e : api_entries())
-    for (const std::string& name : words(e.name)) {
-      if (name.find(':') != name.npos) continue;
-      const std::size_t dot = name.find('.');
-      if (dot == name.npos)
-        globals.insert(name);
-      else
-        libraries[name.substr(0, dot)].insert(name.substr(dot + 1));
-    }
-  std::string s =
-      "-- What the sandbox has, made from the engine's own table of it: luacheck then knows a rule "
-      "that calls anything else.\nstd = \"none\"\nmax_line_length = false\nread_globals = {\n ";
-  for (const std::string& g : globals) s += fmt::format(" \"{}\",", g);
-  s += "\n";
-  for (const auto& [library, names] : libraries) {
-    s += fmt::format("  {} = {{ fields = {{", library);
-    for (const std::string& n : names) s += fmt::format(" \"{}\",", n);
-    s += " } },\n";
-  }
-  return s + "}\n";
-}
-
-std::string render_config(const Config& config, const std::vector<Rule>& rules) {
-  std::string s = fmt::format(
-      "# {}\n", config.path().empty()
-                    ? "no gh-advise.toml here or above: every value is the program's own"
-                    : "from " + config.path());
-  const auto list = [](const auto& values) {
-    std::string t;
-    for (const auto& v : values)
-      t += (t.empty() ? "\"" : ", \"") + printable(std::filesystem::path(v).string()) + '"';
-    return '[' + t + ']';
-  };
-  const auto line = [&](const std::string& key, const std::string& value,
-                        const std::string& where) {
-    s += fmt::format("{:<40} # {}\n", key + " = " + value, where.empty() ? "default" : where);
-  };
-  line("rules", list(config.rule_directories), config.where("rules"));
-  line("select", list(config.select), config.where("select"));
-  line("ignore", list(config.ignore), config.where("ignore"));
-  if (config.fail_on)
-    line("fail_on", fmt::format("\"{}\"", name_of(*config.fail_on)), config.where("fail_on"));
-  else
-    s += "# fail_on is not set: findings do not change the exit status\n";
-  for (const char* key : {"kernel_class", "gpu", "ranges"})
-    if (const std::string where = config.where(key); !where.empty())
-      s += fmt::format("# [{}] adds to schemas/, from {} on\n", key, where);
-  const GateSettings& gate = config.gate;
-  s += fmt::format(
-      "\n[gate]{:<34} # {}\nfail_on = \"{}\"\nmin_effect = {}\nalpha = {}\nnoise_floor = {}\n", "",
-      config.where("gate").empty() ? "default" : config.where("gate"),
-      name_of(gate.fail_on.value_or(Severity::warning)), gate.min_effect, gate.alpha,
-      gate.noise_floor);
-  for (const Budget& b : gate.budgets) {
-    s += fmt::format("\n[[budget]]{:<31}# {}\nfact = \"{}\"\n", "", b.where, b.fact);
-    for (const auto& [key, limit] : {std::pair("max", b.max),
-                                     {"min", b.min},
-                                     {"max_increase", b.max_increase},
-                                     {"max_decrease", b.max_decrease}})
-      if (limit) s += fmt::format("{} = {}\n", key, *limit);
-    s += fmt::format("severity = \"{}\"\n", name_of(b.severity));
-  }
-  for (const Suppression& x : config.suppressions)
-    s += fmt::format("\n# {}\n{}", x.where, suppression_toml(x));
-  const std::map<std::string, RuleSettings> settings = config.rule_settings(rules);
-  for (const Rule& rule : rules) {
-    const auto set = settings.find(rule.id);
-    const auto origin = [&](const std::string& name) {
-      if (set == settings.end()) return std::string();
-      const auto it = set->second.origins.find(name);
-      return it == set->second.origins.end() ? std::string() : it->second;
-    };
-    s += fmt::format(
-        "\n[rule.{}]{}# {}\n", rule.id,
-        std::string(std::max<std::size_t>(34 > rule.id.size() ? 34 - rule.id.size() : 0, 1), ' '),
-        rule.path);
-    for (const auto& [name, option] : rule.options)
-      line(name,
-           option_text(set != settings.end() && set->second.options.contains(name)
-                           ? set->second.options.at(name)
-                           : option.value),
-           origin(name));
-    if (set != settings.end() && set->second.severity)
-      line("severity", fmt::format("\"{}\"", name_of(*set->second.severity)), origin("severity"));
-  }
-  return s;
 }
 
 }  // namespace gh

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "report/timeline.hpp"
+#include "base/spans.hpp"
+#include "rules/finding.hpp"
 
 namespace gh {
 
@@ -16,6 +16,12 @@ std::string escaped(std::string_view text);
 
 /// An element with text in it: element("p", "1 < 2", "class=faint").
 std::string element(std::string_view tag, std::string_view text, std::string_view attributes = "");
+
+/// A paragraph of what is good to know beside.
+std::string remark(std::string_view text);
+
+/// A severity in its colour; `text` stands for it where it is given.
+std::string severity_html(Severity severity, std::string_view text = "");
 
 /// "<section id=… aria-labelledby=…><h2>…</h2>…</section>"; "" where there is nothing in it.
 std::string section(std::string_view id, std::string_view title, const std::string& html);
@@ -38,16 +44,15 @@ class HtmlTable {
     Cell(const std::string& text) : Cell(std::string_view(text)) {}
     Cell(const char* text) : Cell(std::string_view(text)) {}
     Cell(std::string_view text, double sort_by) : html(escaped(text)), value(sort_by) {}
-    static Cell raw(std::string made) {
+    static Cell raw(std::string made, std::optional<double> sort_by = std::nullopt) {
       Cell cell("");
       cell.html = std::move(made);
+      cell.value = sort_by;
       return cell;
     }
-    static Cell raw(std::string made, double sort_by) {
-      Cell cell("", sort_by);
-      cell.html = std::move(made);
-      return cell;
-    }
+    static Cell time(Ns ns);             ///< "12.3 ms"
+    static Cell time(double ns);         ///< "12.3 ms"
+    static Cell share(double fraction);  ///< "8 %"
   };
   HtmlTable(std::string caption, std::vector<Column> columns)
       : caption_(std::move(caption)), columns_(std::move(columns)) {}
@@ -62,37 +67,8 @@ class HtmlTable {
   std::string rows_;
 };
 
-/// A part of a stacked bar.
-struct StackPart {
-  std::string label;
-  Activity activity;
-  double fraction;
-};
-
-/// A bar in which parts stand side by side, between what it is of and what it comes to. `scale` is
-/// the bar's length, 0 to 1.
-std::string stacked_bar(const std::string& label, const std::vector<StackPart>& parts,
-                        const std::string& value, double scale = 1);
-
-/// What the colours and patterns of an account mean, of those that occur.
-std::string legend(const std::vector<StackPart>& parts);
-
-/// A bar of one colour, and where given the stretch in which its end is expected, and a limit. All
-/// 0 to 1.
-std::string plain_bar(double fraction, std::string_view css_class,
-                      std::optional<std::pair<double, double>> range = std::nullopt,
-                      std::optional<double> limit = std::nullopt);
-
-/// Steps drawn as dots over when they began, or over their number, with their median. Where there
-/// are more than `most_dots`, each dot is the longest of several in a row. The axis goes to
-/// `most_ns`. Times are in nanoseconds.
-enum class StripAxis { seconds, order };
-struct StripDot {
-  double x = 0;
-  Ns ns = 0;
-};
-std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps, StripAxis axis,
-                       Ns most_ns, std::size_t most_dots);
+/// What a page ends with.
+std::string page_footer();
 
 /// A whole page, in which nothing is fetched: the style sheet, the script, and `data` (JSON) for
 /// it.

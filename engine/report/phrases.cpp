@@ -11,7 +11,8 @@
 namespace gh {
 namespace {
 
-// Busy is not efficient: what was sampled of that, averages over a monitor's whole file as such.
+// Busy is not efficient: how much of the GPU was at work, where that was sampled. A monitor whose
+// clock cannot be aligned tells only averages over all of its file.
 std::string activity_text(const Analysis& a) {
   const bool aligned = sampled_activity(a, "sm_active") || sampled_activity(a, "tensor_active");
   const auto mean = [&](const char* activity) {
@@ -24,7 +25,7 @@ std::string activity_text(const Analysis& a) {
   return text.empty() || aligned ? text : text + " over all that was monitored";
 }
 
-// Beside it stands as well how much of the GPU's peak the model can have reached.
+// How much of the GPU's peak the model can have reached.
 std::string mfu_text(const Analysis& a) {
   const auto bound = a.has_steps() ? mfu_upper_bound(a) : std::nullopt;
   if (!bound || *bound == 0) return "";
@@ -36,8 +37,8 @@ std::string mfu_text(const Analysis& a) {
   return flops ? ", MFU " + percent(*flops / peak) : ", MFU at most " + percent(*bound);
 }
 
-// From this share on a loss that no rule explains is said; what healthy training has of launch gaps
-// and waits stays below.
+// A loss that no rule explains is reported from this share on: launch gaps and waits of healthy
+// training stay below.
 constexpr double unexplained_share = 0.15;
 
 // The cause of the account, compute aside, that takes most of the time.
@@ -52,15 +53,24 @@ std::pair<std::string, double> largest_loss(const Analysis& a) {
   return largest;
 }
 
+// What bounds the step: the GPU, the link to the host, or the host itself.
+std::string bound_text(const Replay::Bounds& b) {
+  const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
+  const std::string gpu_text =
+      fmt::format("{} of kernels, {} of them matrix products and attention", duration(gpu),
+                  duration(std::min(b.products_ns, gpu)));
+  if (gpu >= host && gpu >= link) return "the GPU: " + gpu_text;
+  if (link >= host) return fmt::format("the link to the host: {} of copies", duration(link));
+  return fmt::format("the host: {} of its own time, beside {}", duration(host), gpu_text);
+}
+
 }  // namespace
 
 std::string seconds(Ns ns) { return fmt::format("{:.4f} s", static_cast<double>(ns) / 1e9); }
 
 std::string plural(std::int64_t n, const char* noun) {
-  return fmt::format("{} {}{}", n, noun,
-                     n == 1                                   ? ""
-                     : std::string_view(noun).ends_with("ch") ? "es"
-                                                              : "s");
+  const char* ending = n == 1 ? "" : std::string_view(noun).ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", n, noun, ending);
 }
 
 std::string listed(const std::vector<std::string>& list) {
@@ -87,6 +97,20 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
                         duration(median(lengths)), d.described);
   if (d.left_out > 0) text += fmt::format("; {} of start-up left out", plural(d.left_out, "step"));
   return text;
+}
+
+std::string op_label(const Analysis& a, Row op) {
+  const Ops& ops = a.trace.ops;
+  switch (ops.kind[op]) {
+    case OpKind::kernel: return kernel_label(a.trace.names[ops.name[op]]);
+    case OpKind::graph: return "CUDA graph";
+    case OpKind::set: return "memset";
+    default: break;
+  }
+  if (is_unified(ops.copy[op])) return fmt::format("migration {}", name_of(ops.copy[op]));
+  const bool pageable =
+      ops.source[op] == MemoryKind::pageable || ops.target[op] == MemoryKind::pageable;
+  return fmt::format("copy {}{}", name_of(ops.copy[op]), pageable ? ", pageable" : "");
 }
 
 std::vector<std::string> side_notes(const Analysis& a) {
@@ -157,24 +181,14 @@ std::string step_text(const Plan& p, const Prediction& s) {
 
 std::vector<std::string> plan_notes(const Report& report) {
   const Plan& p = *report.plan;
-  const Prediction& last = p.fixes.back().step;
-  const Replay::Bounds& b = p.bounds;
-  const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
-  const std::string gpu_text =
-      fmt::format("{} of kernels, {} of them matrix products and attention", duration(gpu),
-                  duration(std::min(b.products_ns, gpu)));
-  const std::string bound =
-      gpu >= host && gpu >= link ? "the GPU: " + gpu_text
-      : link >= host
-          ? fmt::format("the link to the host: {} of copies", duration(link))
-          : fmt::format("the host: {} of its own time, beside {}", duration(host), gpu_text);
-  const std::string ends = p.ceiling.empty()
-                               ? fmt::format("The last, measured, should lie between {} and {}; it",
-                                             duration(last.least_ns), duration(last.most_ns))
-                               : std::string("The last");
+  std::string ends = "The last";
+  if (p.ceiling.empty())
+    ends +=
+        fmt::format(", measured, should lie between {} and {}; it",
+                    duration(p.fixes.back().step.least_ns), duration(p.fixes.back().step.most_ns));
   std::vector<std::string> notes{
       fmt::format("Replayed without what the profiler adds (recorded: {}). {} is then bound by {}.",
-                  duration(p.recorded_ns), ends, bound)};
+                  duration(p.recorded_ns), ends, bound_text(p.bounds))};
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }
@@ -195,8 +209,8 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
 }
 
 std::vector<std::string> not_checked_text(const Report& report) {
-  std::vector<std::pair<NotChecked, std::string>>
-      lacking;  // rules that lack the same thing are named together
+  // Rules that lack the same thing are named together.
+  std::vector<std::pair<NotChecked, std::string>> lacking;
   for (const NotChecked& n : report.not_checked) {
     const auto same = std::find_if(lacking.begin(), lacking.end(), [&](const auto& l) {
       return l.first.reason == n.reason && l.first.record_with == n.record_with;
@@ -207,20 +221,27 @@ std::vector<std::string> not_checked_text(const Report& report) {
       same->second += ", " + n.rule;
   }
   std::vector<std::string> lines;
-  for (const auto& [n, ids] : lacking)
-    lines.push_back(
-        fmt::format("{}: {}.{}", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1),
-                    n.record_with.empty()
-                        ? ""
-                        : fmt::format(" Record with: {}{}",
-                                      n.record_with.starts_with("torch.") ? "" : "nsys profile ",
-                                      n.record_with)));
+  for (const auto& [n, ids] : lacking) {
+    std::string line =
+        fmt::format("{}: {}.", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1));
+    if (!n.record_with.empty())
+      line +=
+          fmt::format(" Record with: {}{}",
+                      n.record_with.starts_with("torch.") ? "" : "nsys profile ", n.record_with);
+    lines.push_back(line);
+  }
   return lines;
 }
 
 std::string suppressed_text(const Suppression& s) {
   return fmt::format("{}{}: {}{} ({})", s.rule, s.subject == "*" ? "" : ", " + s.subject, s.reason,
                      s.until.empty() ? "" : ", until " + s.until, s.where);
+}
+
+std::string option_text(const OptionValue& value) {
+  if (const auto* n = std::get_if<double>(&value)) return fmt::format("{}", *n);
+  if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
+  return fmt::format("\"{}\"", std::get<std::string>(value));
 }
 
 }  // namespace gh

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/finding.hpp"
+#include "rules/rules.hpp"
 
 namespace gh {
 
@@ -23,6 +23,9 @@ std::string device_label(const Trace& trace, std::uint16_t device);
 
 /// "device 0: NVIDIA H200, 11 steps of 164.8 ms (median), from NVTX ranges 'step #'".
 std::string device_text(const Analysis& analysis, const DeviceSteps& device);
+
+/// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
+std::string op_label(const Analysis& analysis, Row op);
 
 /// What is said of the report as a whole beside its devices: bystanders, a monitor's time base.
 std::vector<std::string> side_notes(const Analysis& analysis);
@@ -61,5 +64,8 @@ std::vector<std::string> not_checked_text(const Report& report);
 
 /// "um-stall, subject: reason, until 2026-12-31 (gh-advise.toml:3)".
 std::string suppressed_text(const Suppression& suppression);
+
+/// The value of a rule's option as gh-advise.toml has it: 0.05, true, "text".
+std::string option_text(const OptionValue& value);
 
 }  // namespace gh

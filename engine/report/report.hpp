@@ -5,6 +5,7 @@
 
 #include "gate/comparison.hpp"
 #include "job/fleet.hpp"
+#include "report/ci.hpp"
 #include "report/layout.hpp"
 #include "rules/rules.hpp"
 
@@ -49,41 +50,6 @@ std::string render_comparison_html(const Comparison& comparison, const std::vect
 /// An exception and what became of it, in a line.
 std::string suppression_text(const Suppression& suppression, SuppressionState state);
 
-/// A finding as a CI system shows it.
-struct CiFinding {
-  Finding finding;
-  std::string report;                  ///< path of the report that shows it
-  std::optional<FindingState> change;  ///< where it was compared with a baseline
-  bool fails = false;
-};
-
-/// A report that was checked.
-struct CiReport {
-  std::string path, steps;  ///< "5 steps of 47.4 ms (median)"
-  std::vector<std::pair<std::string, double>>
-      account;  ///< causes and their shares, the largest first
-};
-
-/// What `check` or `gate` came to, for the formats that CI systems read.
-struct CiResult {
-  Verdict verdict = Verdict::passes;
-  std::string headline;
-  std::vector<CiFinding> findings;  ///< the gravest first
-  std::vector<CiReport> reports;    ///< of `check`
-  std::vector<std::string> errors;  ///< what could not be judged, and why
-  std::vector<Rule> rules;          ///< that were asked
-  std::map<std::string, RuleOutcome>
-      outcomes;                           ///< of the rules, by id; over several reports the worst
-  std::vector<std::string> kept_budgets;  ///< facts
-
-  /// Adds what was found in one report; from `fail_on` on a finding fails.
-  void add(const Analysis& analysis, const Report& report, std::optional<Severity> fail_on);
-};
-
-/// What `gate` came to; `after` may be empty where nothing could be read.
-CiResult ci_result(const Comparison& comparison, const std::vector<Capture>& after,
-                   const std::vector<Rule>& rules);
-
 /// SARIF 2.1.0. A result's place is the source line that its evidence names, where it has one,
 /// otherwise the report. What is gone has the baseline state "absent" and passes.
 std::string render_sarif(const CiResult& result);
@@ -107,9 +73,5 @@ std::string render_fleet_text(const Fleet& fleet, const TextStyle& style,
 std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>& errors);
 /// As a page, with a map of ranks by cause.
 std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>& errors);
-/// For the formats of CI systems; the caller adds verdict and errors. `name` is what the job is
-/// called.
-CiResult fleet_ci_result(const Fleet& fleet, const std::vector<Rule>& rules,
-                         const std::string& name, std::optional<Severity> fail_on);
 
 }  // namespace gh

@@ -1,9 +1,9 @@
 // Evidence and account as a Chrome trace, which Perfetto opens.
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
+#include "base/json.hpp"
 #include "report/report.hpp"
 
 namespace gh {
@@ -11,11 +11,12 @@ namespace {
 
 // No process of the report itself has such a number, so that both can be merged into one file.
 constexpr std::int64_t findings_pid = 4'000'000'000, first_device_pid = findings_pid + 1;
-// Of idle stretches the longest so many are shown for each device: a viewer gets slow beyond that.
+// Of idle stretches so many are shown for each device, the longest: a viewer gets slow beyond that.
 constexpr std::size_t most_idle = 20'000;
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string quoted(const std::string& text) { return Json(text).dump(); }
 
+// The events of a Chrome trace, times as the report has them.
 class Events {
  public:
   explicit Events(Ns origin) : origin_(origin) {}
@@ -28,13 +29,12 @@ class Events {
     add(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", what, pid, tid,
         index);
   }
-  void span(std::int64_t pid, std::int64_t tid, const std::string& text, Span s,
-            const nlohmann::ordered_json& args) {
+  void span(std::int64_t pid, std::int64_t tid, const std::string& text, Span s, const Json& args) {
     add(R"({{"ph":"X","cat":"gh-advise","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
         quoted(text), pid, tid, microseconds(s.start + origin_), microseconds(s.length()),
         args.dump());
   }
-  void counter(std::int64_t pid, const char* text, Ns at, const nlohmann::ordered_json& values) {
+  void counter(std::int64_t pid, const char* text, Ns at, const Json& values) {
     add(R"({{"ph":"C","name":"{}","pid":{},"ts":{},"args":{}}})", text, pid,
         microseconds(at + origin_), values.dump());
   }
@@ -48,7 +48,7 @@ class Events {
   void add(fmt::format_string<Args...> format, Args&&... args) {
     text_ += (text_.empty() ? "" : ",\n") + fmt::format(format, std::forward<Args>(args)...);
   }
-  // Exact: a double has no room for a nanosecond beside the time since 1970.
+  // In integers: a double has no room for a nanosecond beside the time since 1970.
   static std::string microseconds(Ns ns) {
     return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", std::abs(ns) / 1000, std::abs(ns) % 1000);
   }
@@ -57,10 +57,8 @@ class Events {
   std::string text_;
 };
 
-}  // namespace
-
-std::string render_trace(const Analysis& a, const Report& report) {
-  Events events(a.trace.origin_ns);
+// A row a finding, with its evidence.
+void add_findings(Events& events, const Report& report) {
   events.name("process_name", findings_pid, 0, "gh-advise: findings");
   events.sort("process_sort_index", findings_pid, 0, -2);
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
@@ -70,9 +68,9 @@ std::string render_trace(const Analysis& a, const Report& report) {
                 fmt::format("{}. {}: {}", tid, name_of(f.severity), f.rule));
     events.sort("thread_sort_index", findings_pid, tid, tid);
     for (const Evidence& e : f.evidence) {
-      nlohmann::ordered_json args{{"finding", f.title},
-                                  {"why", f.message},
-                                  {"fix", f.advice.empty() ? "" : f.advice.front()}};
+      Json args{{"finding", f.title},
+                {"why", f.message},
+                {"fix", f.advice.empty() ? "" : f.advice.front()}};
       if (!e.note.empty()) args["note"] = e.note;
       if (!e.thread.empty()) args["thread"] = e.thread;
       if (e.device >= 0) args["device"] = e.device;
@@ -81,37 +79,51 @@ std::string render_trace(const Analysis& a, const Report& report) {
       events.span(findings_pid, tid, e.name.empty() ? f.rule : e.name, e.span, args);
     }
   }
+}
+
+// The steps, and their account as a counter.
+void add_steps(Events& events, const Analysis& a, std::size_t device, std::int64_t pid) {
+  events.name("thread_name", pid, 1, "steps");
+  const std::vector<Step>& steps = a.devices[device].steps;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    Json args, values;
+    for (std::size_t c = 0; c < a.account.causes.size(); ++c)
+      if (const Ns ns = a.account.devices[device].step_ns[s][c]; ns > 0) {
+        args[a.account.causes[c]] = duration(ns);
+        values[a.account.causes[c]] = static_cast<double>(ns) / 1e6;
+      }
+    events.span(pid, 1, a.has_steps() ? fmt::format("step {}", steps[s].number) : "all",
+                steps[s].span, args);
+    events.counter(pid, "account of the step, ms", steps[s].span.start, values);
+  }
+}
+
+void add_idle(Events& events, const DeviceAccount& account, std::int64_t pid) {
+  std::vector<const Idle*> idle;
+  for (const Idle& i : account.idle) idle.push_back(&i);
+  std::stable_sort(idle.begin(), idle.end(), [](const Idle* x, const Idle* y) {
+    return x->span.length() > y->span.length();
+  });
+  if (idle.size() > most_idle) idle.resize(most_idle);
+  std::sort(idle.begin(), idle.end(),
+            [](const Idle* x, const Idle* y) { return x->span.start < y->span.start; });
+  events.name("thread_name", pid, 2, "idle, by cause");
+  for (const Idle* i : idle) events.span(pid, 2, name_of(i->cause), i->span, Json::object());
+}
+
+}  // namespace
+
+std::string render_trace(const Analysis& a, const Report& report) {
+  Events events(a.trace.origin_ns);
+  add_findings(events, report);
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const std::int64_t pid = first_device_pid + static_cast<std::int64_t>(d);
-    const DeviceAccount& account = a.account.devices[d];
     events.name("process_name", pid, 0,
                 fmt::format("gh-advise: account of device {}",
                             a.trace.devices[a.devices[d].device].ordinal));
     events.sort("process_sort_index", pid, 0, -1);
-    events.name("thread_name", pid, 1, "steps");
-    for (std::size_t s = 0; s < a.devices[d].steps.size(); ++s) {
-      const Step& step = a.devices[d].steps[s];
-      nlohmann::ordered_json args, values;
-      for (std::size_t c = 0; c < a.account.causes.size(); ++c)
-        if (const Ns ns = account.step_ns[s][c]; ns > 0) {
-          args[a.account.causes[c]] = duration(ns);
-          values[a.account.causes[c]] = static_cast<double>(ns) / 1e6;
-        }
-      events.span(pid, 1, a.has_steps() ? fmt::format("step {}", step.number) : "all", step.span,
-                  args);
-      events.counter(pid, "account of the step, ms", step.span.start, values);
-    }
-    std::vector<const Idle*> idle;
-    for (const Idle& i : account.idle) idle.push_back(&i);
-    std::stable_sort(idle.begin(), idle.end(), [](const Idle* x, const Idle* y) {
-      return x->span.length() > y->span.length();
-    });
-    if (idle.size() > most_idle) idle.resize(most_idle);
-    std::sort(idle.begin(), idle.end(),
-              [](const Idle* x, const Idle* y) { return x->span.start < y->span.start; });
-    events.name("thread_name", pid, 2, "idle, by cause");
-    for (const Idle* i : idle)
-      events.span(pid, 2, name_of(i->cause), i->span, nlohmann::ordered_json::object());
+    add_steps(events, a, d, pid);
+    add_idle(events, a.account.devices[d], pid);
   }
   return events.text();
 }

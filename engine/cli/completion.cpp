@@ -1,0 +1,267 @@
+// gh-advise completion: what shells complete.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "cli/cli.hpp"
+#include "cli/command_line.hpp"
+#include "cli/output.hpp"
+
+namespace gh {
+
+namespace {
+
+const std::vector<std::string> shells{"bash", "zsh", "fish"};
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
+
+std::vector<std::string> names_of(const std::vector<CommandDescription>& commands) {
+  std::vector<std::string> names;
+  for (const CommandDescription& c : commands) names.push_back(c.name);
+  return names;
+}
+
+// Ids, and where `selecting` categories too.
+std::string names_of(const std::vector<Rule>& rules, bool selecting) {
+  std::set<std::string> names;
+  for (const Rule& r : rules) {
+    names.insert(r.id);
+    if (selecting) names.insert(r.category);
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+// What the script sets where a value is completed.
+std::string bash_value(const Value& v) {
+  switch (v.kind) {
+    case Value::Kind::words: return fmt::format("kind=words words='{}'", fmt::join(v.words, " "));
+    case Value::Kind::rule: return "kind=words words=$ids";
+    case Value::Kind::rules: return "kind=list words=$selectable";
+    case Value::Kind::file: return "kind=files";
+    case Value::Kind::folder: return "kind=folders";
+    default: return "kind=none";
+  }
+}
+
+// A command as a case of the script.
+std::string bash_case(const CommandDescription& c) {
+  std::vector<std::string> options;
+  std::string values;
+  for (const Argument& a : c.options) {
+    options.insert(options.end(), a.names.begin(), a.names.end());
+    if (a.value.kind != Value::Kind::flag)
+      values += fmt::format("        {}) {} ;;\n", fmt::join(a.names, "|"), bash_value(a.value));
+  }
+  return fmt::format(
+      "    {})\n      options='{}'\n      case $previous in\n{}        *) {} ;;\n      esac ;;\n",
+      c.name, fmt::join(options, " "), values, bash_value(c.value()));
+}
+
+std::string completion_of_bash(const CommandDescription& top,
+                               const std::vector<CommandDescription>& commands,
+                               const std::vector<Rule>& rules) {
+  std::string cases, own_options;
+  for (const CommandDescription& c : commands) cases += bash_case(c);
+  for (const Argument& a : top.options)
+    for (const std::string& name : a.names) own_options += " " + name;
+  return fmt::format(R"(# Completions of gh-advise for bash.
+_gh_advise() {{
+  local commands='{0}' ids='{1}' selectable='{2}'
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command=check options kind words
+  # bash splits --option=value at the sign.
+  if [[ $current == = ]]; then current=''; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD-2]}}; fi
+  if (( COMP_CWORD > 1 )) && [[ " $commands " == *" ${{COMP_WORDS[1]}} "* ]]; then command=${{COMP_WORDS[1]}}; fi
+  case $command in
+{3}  esac
+  if (( COMP_CWORD == 1 )); then options+='{4}'; fi
+  COMPREPLY=()
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+    return
+  fi
+  case $kind in
+    words) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
+    list)  # separated by commas
+      local before=''
+      if [[ $current == *,* ]]; then before=${{current%,*}},; fi
+      mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "${{current##*,}}") ;;
+    files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    folders) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+  esac
+  if (( COMP_CWORD == 1 )); then
+    local -a named
+    mapfile -t named < <(compgen -W "$commands" -- "$current")
+    COMPREPLY=("${{named[@]}}" "${{COMPREPLY[@]}}")
+  fi
+}}
+complete -F _gh_advise gh-advise
+)",
+                     fmt::join(names_of(commands), " "), names_of(rules, false),
+                     names_of(rules, true), cases, own_options);
+}
+
+// A description, in which a few characters would separate.
+std::string zsh_text(const std::string& s, const char* special) {
+  std::string out;
+  for (const char c : s) {
+    if (std::strchr(special, c)) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// What completes a value, as _arguments takes it.
+std::string zsh_action(const Argument& a) {
+  const std::string name = zsh_text(a.type, ":[]");
+  switch (a.value.kind) {
+    case Value::Kind::words: return fmt::format(":{}:({})", name, fmt::join(a.value.words, " "));
+    case Value::Kind::rule: return fmt::format(":{}:_gh-advise_rule", name);
+    case Value::Kind::rules: return fmt::format(":{}:_gh-advise_rules", name);
+    case Value::Kind::file: return fmt::format(":{}:_files", name);
+    case Value::Kind::folder: return fmt::format(":{}:_files -/", name);
+    case Value::Kind::flag: return "";
+    default: return fmt::format(":{}: ", name);
+  }
+}
+
+// The options and arguments of a command, as _arguments takes them.
+std::string zsh_arguments(const CommandDescription& c) {
+  constexpr const char* next_line = " \\\n        ";
+  std::string out;
+  for (const Argument& a : c.options)
+    for (const std::string& name : a.names)
+      out += next_line + quoted(fmt::format("{}{}[{}]{}", a.several ? "*" : "", name,
+                                            zsh_text(a.doc, "[]:\\"), zsh_action(a)));
+  for (const Argument& a : c.positionals)
+    out += next_line + quoted((a.several ? "*" : "") + zsh_action(a));
+  return out;
+}
+
+std::string completion_of_zsh(const CommandDescription& top,
+                              const std::vector<CommandDescription>& commands,
+                              const std::vector<Rule>& rules) {
+  std::string described, cases;
+  for (const CommandDescription& c : commands) {
+    described += "    " + quoted(c.name + ":" + zsh_text(c.doc, ":\\")) + "\n";
+    cases += fmt::format("    {})\n      _arguments{} ;;\n", c.name, zsh_arguments(c));
+  }
+  return fmt::format(R"(#compdef gh-advise
+# Completions of gh-advise for zsh.
+_gh-advise_rule() {{ compadd -- {0} }}
+_gh-advise_rules() {{ _values -s , rule {1} }}
+_gh-advise() {{
+  local -a commands=(
+{2}  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    _arguments{3}
+  fi
+  local command=check
+  if (( ${{commands[(I)${{words[2]}}:*]}} )); then
+    command=${{words[2]}}
+    shift words
+    (( CURRENT-- ))
+  fi
+  case $command in
+{4}  esac
+}}
+if [ "${{funcstack[1]}}" = _gh-advise ]; then _gh-advise "$@"; else compdef _gh-advise gh-advise; fi
+)",
+                     names_of(rules, false), names_of(rules, true), described, zsh_arguments(top),
+                     cases);
+}
+
+std::string fish_text(const std::string& s) {
+  return "'" + replaced(replaced(s, "\\", "\\\\"), "'", "\\'") + "'";
+}
+
+// What completes a value, as options of fish's own `complete`.
+std::string fish_value(const Value& v) {
+  switch (v.kind) {
+    case Value::Kind::words: return fmt::format(" -x -a '{}'", fmt::join(v.words, " "));
+    case Value::Kind::rule: return " -x -a '$__gh_advise_rules'";
+    case Value::Kind::rules: return " -x -a '(__fish_append , $__gh_advise_selectable)'";
+    case Value::Kind::file: return " -r -F";
+    case Value::Kind::folder: return " -x -a '(__fish_complete_directories)'";
+    case Value::Kind::flag:
+    case Value::Kind::none: return "";
+    default: return " -x";
+  }
+}
+
+// The options and the argument of a command; `where` is the condition under which they hold.
+std::string fish_arguments(const CommandDescription& c, const std::string& where) {
+  std::string out;
+  for (const Argument& a : c.options) {
+    std::string names;
+    for (const std::string& name : a.names)
+      names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    out += fmt::format("complete -c gh-advise -n {}{}{} -d {}\n", where, names, fish_value(a.value),
+                       fish_text(a.doc));
+  }
+  if (const std::string positional = fish_value(c.value()); !positional.empty())
+    out += fmt::format("complete -c gh-advise -n {}{}\n", where,
+                       replaced(positional, " -r -F", " -F"));
+  return out;
+}
+
+std::string completion_of_fish(const CommandDescription& top,
+                               const std::vector<CommandDescription>& commands,
+                               const std::vector<Rule>& rules) {
+  std::string out = fmt::format(R"(# Completions of gh-advise for fish.
+set -l commands {}
+set -g __gh_advise_rules {}
+set -g __gh_advise_selectable {}
+complete -c gh-advise -f
+)",
+                                fmt::join(names_of(commands), " "), names_of(rules, false),
+                                names_of(rules, true));
+  out += fish_arguments(top, "__fish_use_subcommand");
+  for (const CommandDescription& c : commands) {
+    // Without a command what follows is that of `check`.
+    const std::string where =
+        c.name == "check"
+            ? "\"not __fish_seen_subcommand_from $commands; or __fish_seen_subcommand_from check\""
+            : fmt::format("\"__fish_seen_subcommand_from {}\"", c.name);
+    out += fmt::format("complete -c gh-advise -n __fish_use_subcommand -a {} -d {}\n", c.name,
+                       fish_text(c.doc));
+    out += fish_arguments(c, where);
+  }
+  return out;
+}
+
+// What the shell has to source to complete commands, options, their values, the ids of `rules`,
+// files and folders. `gh-advise` with no command is completed as `gh-advise check`.
+std::string completion(const CLI::App& app, const std::string& shell,
+                       const std::vector<Rule>& rules) {
+  const CommandDescription top = command_of(app);
+  const std::vector<CommandDescription> commands = commands_of(app);
+  if (shell == "bash") return completion_of_bash(top, commands, rules);
+  if (shell == "zsh") return completion_of_zsh(top, commands, rules);
+  return completion_of_fish(top, commands, rules);
+}
+
+}  // namespace
+
+Command add_completion(CLI::App& app) {
+  Parser command(app, "completion",
+                 "Print what a shell sources to complete commands, options and rules");
+  const auto shell = std::make_shared<std::string>();
+  command.option("SHELL", *shell, "bash, zsh or fish").required().one_of(shells);
+  return {command, [&app, shell] {
+            write(completion(app, *shell, own_rules()), to_stdout);
+            return done;
+          }};
+}
+
+}  // namespace gh

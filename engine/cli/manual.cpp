@@ -1,0 +1,119 @@
+// gh-advise manual: the manual page.
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/cli.hpp"
+#include "cli/command_line.hpp"
+#include "cli/output.hpp"
+
+namespace gh {
+namespace {
+
+// What follows the commands.
+constexpr const char* ends = R"(.SH ENVIRONMENT
+.TP
+.B COLUMNS
+The width of text, instead of the terminal's.
+.TP
+.B NO_COLOR
+Where it is set, and not to nothing, text on a terminal has no colours.
+.SH FILES
+.TP
+.I gh\-advise.toml
+The configuration: the nearest one in the working directory or above it.
+.B gh\-advise config
+prints the one in effect.
+.SH EXAMPLES
+.nf
+nsys export \-\-type sqlite run.nsys\-rep
+gh\-advise run.sqlite
+gh\-advise explain data\-loader\-starvation
+gh\-advise check run.sqlite \-\-format json \-\-fail\-on error
+.fi
+.SH SEE ALSO
+.BR nsys (1)
+)";
+
+// A line of running text in roff; what stands between backticks is bold.
+std::string roff(const std::string& text) {
+  std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
+  bool bold = false;
+  for (const char c : text) {
+    switch (c) {
+      case '`':
+        bold = !bold;
+        out += bold ? "\\fB" : "\\fR";
+        break;
+      case '-': out += "\\-"; break;
+      case '\\': out += "\\e"; break;
+      case '"': out += "\\(dq"; break;
+      case '~': out += "\\(ti"; break;
+      case '^': out += "\\(ha"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string roff_sentence(const std::string& text) {
+  return roff(text) + (text.ends_with('.') ? "\n" : ".\n");
+}
+
+std::string roff_entry(const Argument& a) {
+  std::vector<std::string> names;
+  for (const std::string& name : a.names) names.push_back("\\fB" + roff(name) + "\\fR");
+  std::string head = fmt::format("{}", fmt::join(names, ", "));
+  if (a.value.kind != Value::Kind::flag)
+    head += (head.empty() ? "\\fI" : " \\fI") + roff(a.type) + "\\fR";
+  if (a.several) head += (head.empty() ? "" : " ") + std::string("...");
+  return ".TP\n" + head + "\n" + roff_sentence(a.doc);
+}
+
+std::string roff_command(const CommandDescription& c) {
+  std::string usage = c.name;
+  for (const Argument& a : c.positionals) usage += " " + a.type + (a.several ? "..." : "");
+  std::string out = fmt::format(".SS \"{}\"\n{}", roff(usage), roff_sentence(c.doc));
+  for (const Argument& a : c.positionals) out += roff_entry(a);
+  for (const Argument& a : c.options)
+    if (a.names.back() != "--help") out += roff_entry(a);
+  return out;
+}
+
+// gh-advise(1) in the man macros of roff.
+std::string manual_page(const CLI::App& app) {
+  std::string page = fmt::format(".TH GH\\-ADVISE 1 {} \"gh\\-advise {}\" \"User Commands\"\n",
+                                 GH_ADVISE_DATE, GH_ADVISE_VERSION);
+  page +=
+      ".SH NAME\ngh\\-advise \\- advisor and linter for GPU training runs\n.SH SYNOPSIS\n.B "
+      "gh\\-advise\n.I REPORT\\fR...\n.br\n.B gh\\-advise\n.I COMMAND\n[\\fIOPTION\\fR]... "
+      "[\\fIARGUMENT\\fR]...\n";
+  page += ".SH DESCRIPTION\n" + roff_sentence(app.get_description());
+  // The footer of the help: a line of it is a paragraph, but what exit statuses mean has a section.
+  const std::string exit_status = "Exit status: ";
+  std::string statuses;
+  for (const std::string& line : CLI::detail::split(app.get_footer(), '\n')) {
+    if (line.starts_with(exit_status))
+      statuses = line.substr(exit_status.size());
+    else
+      page += ".PP\n" + roff_sentence(line);
+  }
+  page += ".SH OPTIONS\n";
+  for (const Argument& a : command_of(app).options) page += roff_entry(a);
+  page += ".SH COMMANDS\n";
+  for (const CommandDescription& c : commands_of(app)) page += roff_command(c);
+  page += ".SH EXIT STATUS\n" + roff_sentence(statuses);
+  return page + ends;
+}
+
+}  // namespace
+
+Command add_manual(CLI::App& app) {
+  Parser command(app, "manual", "Print the manual page, as in: gh-advise manual | man -l -");
+  return {command, [&app] {
+            write(manual_page(app), to_stdout);
+            return done;
+          }};
+}
+
+}  // namespace gh

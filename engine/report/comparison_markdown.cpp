@@ -1,0 +1,105 @@
+// A comparison in Markdown, for a pull request.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/comparison_phrases.hpp"
+#include "report/report.hpp"
+
+namespace gh {
+namespace {
+
+const char* mark_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::passes: return "✅";
+    case Verdict::regressed: return "❌";
+    default: return "❔";
+  }
+}
+
+std::string list(const char* title, const std::vector<std::string>& items) {
+  if (items.empty()) return "";
+  std::string out = fmt::format("{}\n\n", title);
+  for (const std::string& item : items) out += fmt::format("* {}\n", markdown_text(item));
+  return out + '\n';
+}
+
+// What fails is bold.
+std::string state_text(const char* state, bool fails) {
+  return fails ? fmt::format("**{}**", state) : state;
+}
+
+std::string changed_findings(const Comparison& c) {
+  std::string rows;
+  for (const FindingChange& f : c.findings)
+    if (f.change != FindingState::same)
+      rows +=
+          fmt::format("| {} | {} | `{}` | {} | {} |\n", state_text(name_of(f.change), f.fails),
+                      name_of(f.finding.severity), f.finding.rule,
+                      markdown_text(f.finding.title + (f.why.empty() ? "" : " (" + f.why + ")")),
+                      markdown_text(change_worth_text(f)));
+  if (rows.empty()) return "";
+  return "### What changed\n\n| change | severity | rule | | worth |\n|---|---|---|---|---|\n" +
+         rows + '\n';
+}
+
+std::string failing_findings(const Comparison& c) {
+  std::string items;
+  for (const FindingChange& f : c.findings)
+    if (f.fails)
+      items += fmt::format(
+          "* **{}**: {}{}\n", f.finding.rule, markdown_text(f.finding.message),
+          f.finding.advice.empty() ? "" : " Fix: " + markdown_text(f.finding.advice.front()));
+  return items.empty() ? "" : items + '\n';
+}
+
+std::string budgets(const Comparison& c) {
+  std::string rows;
+  for (const BudgetResult& b : c.budgets)
+    if (!b.budget.where.empty())
+      rows += fmt::format("| {} | {} |\n", state_text(name_of(b.state), b.fails),
+                          markdown_text(b.message));
+  return rows.empty() ? "" : "### Budgets\n\n| | |\n|---|---|\n" + rows + '\n';
+}
+
+std::string account_row(const std::string& label, const Difference& d) {
+  return fmt::format("| {} | {} | {} | {}{} |\n", label, duration(d.before), duration(d.after),
+                     signed_ns(d.after - d.before), d.real ? "" : " (noise)");
+}
+
+// In order of what a cause takes on the side where it takes more, so that the table reads as an
+// account.
+std::string account(const Comparison& c) {
+  std::vector<const CauseChange*> causes;
+  for (const CauseChange& x : c.account)
+    if (matters(x.ns.before, c) || matters(x.ns.after, c)) causes.push_back(&x);
+  std::stable_sort(causes.begin(), causes.end(), [](const CauseChange* x, const CauseChange* y) {
+    return std::max(x->ns.before, x->ns.after) > std::max(y->ns.before, y->ns.after);
+  });
+  std::string rows = account_row("**the step** (median)", c.step);
+  for (const CauseChange* x : causes)
+    rows += account_row(markdown_text(cause_label(x->cause)), x->ns);
+  return fmt::format("### Where a step goes\n\n| | before | now | |\n|---|---:|---:|---:|\n{}\n",
+                     rows);
+}
+
+}  // namespace
+
+std::string render_comparison_markdown(const Comparison& c) {
+  std::string out =
+      fmt::format("## {} gh-advise\n\n**{}**\n\n", mark_of(c.verdict), markdown_text(c.headline));
+  out += list("Why it fails:", c.reasons);
+  out += list("What cannot be compared:", c.incomparable);
+  out += changed_findings(c);
+  out += failing_findings(c);
+  out += budgets(c);
+  if (c.step.basis.empty()) return out;  // nothing could be read
+  out += account(c);
+  out += list("Notes:", c.notes);
+  out += list("Suppressed:", suppression_lines(c));
+  out += fmt::format("<sub>before: {}; now: {}; {}; gh-advise {}</sub>\n", markdown_text(c.before),
+                     markdown_text(c.after), markdown_text(basis_text(c.step)), GH_ADVISE_VERSION);
+  return out;
+}
+
+}  // namespace gh

@@ -1,0 +1,48 @@
+#include "report/comparison_phrases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/phrases.hpp"
+#include "report/report.hpp"
+
+namespace gh {
+
+std::string signed_ns(double ns) { return (ns < 0 ? "-" : "+") + duration(std::abs(ns)); }
+
+bool matters(double change_ns, const Comparison& c) {
+  return std::abs(change_ns) >= 0.002 * std::max(c.step.before, c.step.after);
+}
+
+std::string change_worth_text(const FindingChange& f) {
+  if (f.change == FindingState::worse || f.change == FindingState::better)
+    return fmt::format("{} -> {} a step", duration(f.before_ns), duration(f.after_ns));
+  const double ns = f.present ? f.after_ns : f.before_ns;
+  if (ns <= 0) return "";
+  return fmt::format("{} {} a step", f.finding.about ? "about" : "at most", duration(ns));
+}
+
+const char* step_noise_text(const Comparison& c) {
+  return c.step.real || c.step.effect == 0 ? "" : ", which does not count";
+}
+
+std::vector<std::string> suppression_lines(const Comparison& c) {
+  std::vector<std::string> lines;
+  for (const auto& [s, state] : c.suppressions)
+    if (state != SuppressionState::not_checked) lines.push_back(suppression_text(s, state));
+  return lines;
+}
+
+std::string suppression_text(const Suppression& s, SuppressionState state) {
+  const std::string what = suppressed_text(s);
+  switch (state) {
+    case SuppressionState::expired: return "expired: " + what;
+    case SuppressionState::unused: return "matches nothing any more: " + what;
+    case SuppressionState::not_checked: return "could not be looked at: " + what;
+    default: return what;
+  }
+}
+
+}  // namespace gh

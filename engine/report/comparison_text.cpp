@@ -1,0 +1,153 @@
+// A comparison for people, on a terminal.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/comparison_phrases.hpp"
+#include "report/report.hpp"
+
+namespace gh {
+namespace {
+
+// `gate` shows what decides its verdict; `diff` shows everything, for people who judge themselves.
+class ComparisonText {
+ public:
+  ComparisonText(const Comparison& c, Detail detail, const TextStyle& style)
+      : c_(c), everything_(detail == Detail::everything), style_(style), paint_(style) {}
+
+  std::string text() const {
+    std::string out = head();
+    if (!everything_) out += list("Why it fails", c_.reasons);
+    out += list("What cannot be compared", c_.incomparable);
+    if (c_.step.basis.empty()) return out;  // nothing could be read
+    out += step();
+    out += titled("Where the step's time changed (mean)", account());
+    out += titled("Findings", findings());
+    out += titled("Budgets", budgets());
+    if (everything_) {
+      out += titled("Kernels, by what they changed of a step", kernels());
+      out += titled("Other facts", facts());
+    }
+    out += list("Notes", c_.notes);
+    out += list("Suppressed", suppression_lines(c_));
+    return out;
+  }
+
+ private:
+  std::string titled(const char* title, const std::string& lines) const {
+    return lines.empty() ? "" : '\n' + paint_.bold(title) + '\n' + lines;
+  }
+  std::string list(const char* title, const std::vector<std::string>& items) const {
+    std::string lines;
+    for (const std::string& item : items) lines += "  - " + wrapped(item, style_.width, 4) + '\n';
+    return titled(title, lines);
+  }
+  std::string state(const char* name, bool fails) const {
+    return fails ? paint_.severity(Severity::error, padded(name, 8)) : padded(name, 8);
+  }
+
+  std::string head() const {
+    std::string out;
+    if (!everything_)
+      out = wrapped(paint_.verdict(c_.verdict == Verdict::passes, c_.headline), style_.width, 0) +
+            '\n';
+    return out + wrapped(fmt::format("before: {}", c_.before), style_.width, 8) + '\n' +
+           wrapped(fmt::format("now:    {}", c_.after), style_.width, 8) + '\n';
+  }
+
+  std::string step() const {
+    const std::string line =
+        fmt::format("{} -> {}, {}{} ({})", duration(c_.step.before), duration(c_.step.after),
+                    change_text(c_.step.effect), step_noise_text(c_), basis_text(c_.step));
+    return titled("The step", "  " + wrapped(line, style_.width, 2) + '\n');
+  }
+
+  std::string account() const {
+    std::size_t label_width = 20;
+    for (const CauseChange& cause : c_.account)
+      if (matters(cause.ns.after - cause.ns.before, c_))
+        label_width = std::max(label_width, display_width(cause_label(cause.cause)));
+    std::string lines;
+    for (const CauseChange& cause : c_.account) {
+      const double change = cause.ns.after - cause.ns.before;
+      if (!matters(change, c_) || (!everything_ && !cause.ns.real)) continue;
+      lines += fmt::format("  {} {:>10} -> {:>10} {:>12}{}\n",
+                           padded(cause_label(cause.cause), label_width), duration(cause.ns.before),
+                           duration(cause.ns.after), signed_ns(change),
+                           cause.ns.real ? "" : paint_.faint("  may be noise"));
+    }
+    return lines;
+  }
+
+  std::string findings() const {
+    std::string lines;
+    for (const FindingChange& f : c_.findings)
+      if (everything_ || f.change != FindingState::same) lines += finding(f);
+    return lines;
+  }
+
+  // A line, and of what fails also why, what to do, and the id to accept it by.
+  std::string finding(const FindingChange& f) const {
+    constexpr std::size_t indent = 19;
+    const std::string margin(indent, ' '), worth = change_worth_text(f);
+    std::string lines = fmt::format(
+        "  {} {} {}\n", state(name_of(f.change), f.fails), padded(name_of(f.finding.severity), 7),
+        wrapped(
+            fmt::format("{}: {}{}{}", f.finding.rule, f.finding.title,
+                        worth.empty() ? "" : ", " + worth, f.why.empty() ? "" : " (" + f.why + ")"),
+            style_.width, indent));
+    if (!f.fails) return lines;
+    lines += margin + wrapped(f.finding.message, style_.width, indent) + '\n';
+    if (!f.finding.advice.empty())
+      lines +=
+          margin + wrapped("fix: " + f.finding.advice.front(), style_.width, indent + 5) + '\n';
+    return lines + margin + fmt::format("id:  {}\n", f.finding.fingerprint);
+  }
+
+  std::string budgets() const {
+    std::string lines;
+    for (const BudgetResult& b : c_.budgets)
+      if (!b.budget.where.empty())
+        lines += fmt::format(
+            "  {} {}\n", state(name_of(b.state), b.fails),
+            wrapped(fmt::format("{} ({})", b.message, b.budget.where), style_.width, 11));
+    return lines;
+  }
+
+  std::string kernels() const {
+    constexpr std::size_t most = 20;
+    std::string lines;
+    std::size_t shown = 0;
+    for (const KernelChange& k : c_.kernels) {
+      if (!matters(k.ns_after - k.ns_before, c_) || shown == most) break;
+      ++shown;
+      lines += fmt::format("  {:>12}  {} -> {} in {:.0f} -> {:.0f} of\n                {}\n",
+                           signed_ns(k.ns_after - k.ns_before), duration(k.ns_before),
+                           duration(k.ns_after), k.count_before, k.count_after,
+                           shortened(kernel_label(k.name), style_.width - 16));
+    }
+    return lines;
+  }
+
+  std::string facts() const {
+    std::string lines;
+    for (const FactChange& f : c_.facts)
+      lines += fmt::format("  {} {:>12} -> {:>12}\n", padded(f.name, 34),
+                           shown(f.value.before, f.unit), shown(f.value.after, f.unit));
+    return lines;
+  }
+
+  const Comparison& c_;
+  bool everything_;
+  const TextStyle& style_;
+  Paint paint_;
+};
+
+}  // namespace
+
+std::string render_comparison_text(const Comparison& comparison, Detail detail,
+                                   const TextStyle& style) {
+  return ComparisonText(comparison, detail, style).text();
+}
+
+}  // namespace gh

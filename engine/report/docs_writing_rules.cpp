@@ -1,0 +1,126 @@
+// How to write a rule: its table, what it returns, what it can call, how it is tested.
+#include <fmt/format.h>
+
+#include "report/docs_pages.hpp"
+#include "rules/binding.hpp"
+#include "rules/literal_trace.hpp"
+
+namespace gh {
+namespace {
+
+// The fields of a rule's table, of a finding and of a test case: what load_rule, read_finding and
+// run_rule_tests accept.
+struct Field {
+  const char* name;
+  const char* doc;
+};
+constexpr Field rule_fields[] = {
+    {"id",
+     "Its name everywhere, of lower-case letters, digits and `-`. A team's rule with the id of one "
+     "of the program's takes its place."},
+    {"category", "A name to select it by; by custom its folder."},
+    {"title", "One line: what is wrong."},
+    {"since", "The version that brought it."},
+    {"needs",
+     "A list of sources (see trace:available). Without one of them the rule is *not checked*, and "
+     "the report says how to record it."},
+    {"options",
+     "By name: `{ default, unit, doc }`. `gh-advise.toml` sets them under `[rule.ID]`; `doc` says "
+     "where the default comes from."},
+    {"messages",
+     "Templates by name. `{x}` is the field x of the finding's `data`, `{x:ns}`, `{x:bytes}`, "
+     "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
+     "step\" and `{a_step}` \"a step\", or what fits where there are none."},
+    {"doc",
+     "`{ what, why, fix, wrong }`: what it does, why it matters, how to fix it, when it is wrong."},
+    {"warning_at",
+     "The share of the step from which a finding is a warning; 0.05 where it is not given. From "
+     "0.2 on it is an error."},
+    {"evaluate",
+     "`function(trace, options)`: returns a list of findings, `{}` where all is well, or `nil, "
+     "reason, record_with` where it cannot tell."},
+};
+constexpr Field finding_fields[] = {
+    {"message", "The name of one of the rule's messages."},
+    {"data", "What the message is filled with."},
+    {"subject",
+     "What it is about, without times, counts or addresses: the finding is recognized by rule and "
+     "subject."},
+    {"recoverable_ns",
+     "What the fix wins back, over all steps and devices, as the rule tells it from the account. "
+     "It decides severity and rank where there is no `change` to replay."},
+    {"about",
+     "true where that is an estimate which the truth may exceed; otherwise it is printed as \"at "
+     "most\"."},
+    {"severity", "note, warning or error, instead of what the share says."},
+    {"at_most", "The highest severity that it may have."},
+    {"confidence", "high, medium or low: whether the trace shows it or it is inferred."},
+    {"advice", "A list of texts; the first is what to do first."},
+    {"metrics", "A list of `{ name, value, unit, threshold }`."},
+    {"evidence", "What selection:evidence returns: stretches of the trace that prove it."},
+    {"change",
+     "What the fix changes about the trace, see below. The trace is then replayed, and what comes "
+     "out takes the place of recoverable_ns."},
+    {"uncertain",
+     "Why the factors of a change have a range, in words: \"how much of the model is bound by "
+     "memory\"."},
+    {"follows_from",
+     "The id of a rule whose finding is the root of this one. It then stands behind that finding."},
+    {"voids", "true where it puts the whole report in doubt: it then comes first."},
+};
+constexpr Field case_fields[] = {
+    {"name", "What is to happen."},
+    {"trace", "A literal trace; see below."},
+    {"fixture", "Instead of it: the name of a recorded report."},
+    {"options", "Options of the rule for this case."},
+    {"replay",
+     "true where a literal trace is to be replayed with the finding's change. Fixtures always are; "
+     "in most literal traces the host bounds every step, since each operation is launched just "
+     "before it starts."},
+    {"expect",
+     "\"clean\", \"not checked\", \"snapshot\" (all that the rule says, held to ID.snapshot, which "
+     "`--update` writes) or a list of findings, each with any of severity, subject, message, "
+     "confidence (globs) and `worth = { least, most }`, a share of the step. One finding more or "
+     "less fails."},
+};
+
+template <class Fields>
+std::string table(const char* head, const Fields& fields) {
+  std::string s = fmt::format("| {} | |\n|---|---|\n", head);
+  for (const auto& f : fields) s += fmt::format("| `{}` | {} |\n", f.name, f.doc);
+  return s + '\n';
+}
+
+// For a cell of a table in Markdown.
+std::string cell_text(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
+}  // namespace
+
+std::string writing_rules_page() {
+  std::string s =
+      "# Writing rules\n\nA rule is one Lua file that returns a table. It runs in a sandbox of its "
+      "own, with bounds on instructions, memory and time, and sees facts and selections of the "
+      "trace, never rows.\n\n## The rule\n\n";
+  s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) +
+       "## A change\n\nWhat a finding says under `change` is a list of tables such as `{ scale = "
+       "products, by = 0.2, least = 0.17, most = 0.35 }`: a verb with a selection, and for some "
+       "verbs a factor. The trace is replayed with all of them made; `least` and `most` bound what "
+       "a factor may turn out to be, and so the range of the prediction.\n\n" +
+       table("verb", change_verbs()) +
+       "## A test case\n\nTests stand beside the rule, in ID.test.lua: a list of cases. `gh-advise "
+       "test DIR` runs them.\n\n" +
+       table("field", case_fields);
+  s += "A literal trace, times in microseconds:\n\n```lua\n";
+  // The engine's own description of it.
+  s += std::string(literal_trace_example()) +
+       "```\n\n## What a rule can call\n\n| | | |\n|---|---|---|\n";
+  for (const ApiEntry& e : api_entries())
+    s += fmt::format("| `{}` | {} | {} |\n", e.name,
+                     *e.signature ? "`" + cell_text(e.signature) + "`" : "", cell_text(e.doc));
+  return s;
+}
+
+}  // namespace gh

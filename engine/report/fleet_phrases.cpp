@@ -1,0 +1,71 @@
+#include "report/fleet_phrases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/report.hpp"
+
+namespace gh {
+
+const char* const fleet_plan_note =
+    "The job's step is its slowest rank's: a fix helps only as far as the next slowest "
+    "one. How ranks wait for each other once something is fixed, no replay tells.";
+
+const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank) {
+  return *std::find_if(fleet.ranks.begin(), fleet.ranks.end(),
+                       [&](const FleetRank& r) { return r.rank == rank; });
+}
+
+std::string on_node(const FleetRank& r) { return r.node.empty() ? "" : " on " + r.node; }
+
+std::string ranks_label(const std::vector<std::int64_t>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + ranks_text(ranks);
+}
+
+bool found_any(const Fleet& fleet, const std::string& rule) {
+  return std::any_of(fleet.findings.begin(), fleet.findings.end(),
+                     [&](const FleetFinding& f) { return f.finding.rule == rule; });
+}
+
+std::string fleet_count_text(const Fleet& fleet) {
+  const auto n = static_cast<std::int64_t>(fleet.ranks.size());
+  std::string text = n == fleet.world_size ? fmt::format("{} rank{}", n, n == 1 ? "" : "s")
+                                           : fmt::format("{} of {} ranks", n, fleet.world_size);
+  const bool nodes_known = std::none_of(fleet.ranks.begin(), fleet.ranks.end(),
+                                        [](const FleetRank& r) { return r.node.empty(); });
+  if (!fleet.nodes.empty() && nodes_known)
+    text += fmt::format(" on {} node{}", fleet.nodes.size(), fleet.nodes.size() == 1 ? "" : "s");
+  return text;
+}
+
+std::string fleet_step_text(const Fleet& fleet) {
+  const FleetRank& slowest = rank_of(fleet, fleet.slowest);
+  if (slowest.group < 0 || !fleet.missing.empty())
+    return fmt::format("The job's step takes {}; how much of it ranks wait for others is not known",
+                       duration(fleet.step_ns));
+  return fmt::format(
+      "The job's step takes {}; rank {}{} sets the pace: it takes {} without waiting for others",
+      duration(fleet.step_ns), slowest.rank, on_node(slowest),
+      duration(slowest.step_ns - slowest.wait_ns));
+}
+
+std::string fleet_waits_text(const Fleet& fleet) {
+  const bool partly = !fleet.missing.empty();
+  if (fleet.groups > 0) {
+    const char* who = partly                    ? "Among the ranks that are here the middle one"
+                      : fleet.ranks.size() == 2 ? "The waiting rank"
+                                                : "The middle rank";
+    return fmt::format("{} waits {} of each step for the last one in collectives ({}); {}.", who,
+                       duration(fleet.waited_ns), percent(fleet.waited_ns / fleet.step_ns),
+                       fleet.clocks);
+  }
+  if (fleet.collectives) return fmt::format("Not known: {}.", fleet.clocks);
+  if (partly)
+    return fmt::format(
+        "Among the ranks that are here nobody for anybody, as far as their reports show: {}.",
+        fleet.clocks);
+  return fmt::format("Nobody for anybody, as far as the reports show: {}.", fleet.clocks);
+}
+
+}  // namespace gh

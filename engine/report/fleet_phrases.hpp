@@ -1,0 +1,25 @@
+// What a fleet says in every format for people (the sentences that others call are in report.hpp).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "job/fleet.hpp"
+
+namespace gh {
+
+/// By its number, which must be one of the fleet's.
+const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank);
+
+/// " on node7"; "" where the node is not known.
+std::string on_node(const FleetRank& rank);
+
+/// "rank 3", "ranks 0-7, 12".
+std::string ranks_label(const std::vector<std::int64_t>& ranks);
+
+/// Whether the rule found anything on any rank.
+bool found_any(const Fleet& fleet, const std::string& rule);
+
+/// Why the plan's steps are ceilings.
+extern const char* const fleet_plan_note;
+
+}  // namespace gh

@@ -1,0 +1,53 @@
+// Bars and plots of HTML pages. Labels are text, which is escaped here.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/spans.hpp"
+#include "report/activity.hpp"
+
+namespace gh {
+
+/// Causes of an account and the nanoseconds that each took.
+using CauseTimes = std::vector<std::pair<std::string, double>>;
+
+/// A part of a stacked bar.
+struct StackPart {
+  std::string label;
+  Activity activity;
+  double fraction;
+};
+
+/// An account, or a part of it, as the parts of a bar: in the order of activities, the largest
+/// first within one.
+std::vector<StackPart> stack_of(const CauseTimes& causes);
+
+/// A bar in which parts stand side by side, between what it is of and what it comes to. `scale` is
+/// the bar's length, 0 to 1.
+std::string stacked_bar(const std::string& label, const std::vector<StackPart>& parts,
+                        const std::string& value, double scale = 1);
+
+/// What the colours and patterns of an account mean, of those that occur.
+std::string legend(const std::vector<StackPart>& parts);
+
+/// A bar of one colour, and where given the stretch in which its end is expected, and a limit. All
+/// 0 to 1.
+std::string plain_bar(double fraction, std::string_view css_class,
+                      std::optional<std::pair<double, double>> range = std::nullopt,
+                      std::optional<double> limit = std::nullopt);
+
+/// Steps drawn as dots over when they began, or over their number, with their median. Where there
+/// are more than `most_dots`, each dot is the longest of several in a row. The axis goes to
+/// `most_ns`. Times are in nanoseconds.
+enum class StripAxis { seconds, order };
+struct StripDot {
+  double x = 0;
+  Ns ns = 0;
+};
+std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps, StripAxis axis,
+                       Ns most_ns, std::size_t most_dots);
+
+}  // namespace gh

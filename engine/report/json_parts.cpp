@@ -1,0 +1,31 @@
+#include "report/json_parts.hpp"
+
+namespace gh {
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
+
+Json report_head(const Analysis& a) {
+  return {{"path", a.trace.path},
+          {"format", a.trace.format},
+          {"producer", a.trace.producer},
+          {"schema", a.trace.schema},
+          {"environment_variables", a.trace.environment_variables}};
+}
+
+Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions) {
+  Json list = Json::array();
+  for (const auto& [s, state] : suppressions)
+    list.push_back({{"rule", s.rule},
+                    {"subject", s.subject},
+                    {"reason", s.reason},
+                    {"until", or_null(s.until)},
+                    {"where", s.where},
+                    {"state", name_of(state)}});
+  return list;
+}
+
+std::string generator() { return std::string("gh-advise ") + GH_ADVISE_VERSION; }
+
+}  // namespace gh

@@ -1,0 +1,26 @@
+// What several JSON documents hold in the same shape (schemas/).
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "rules/finding.hpp"
+
+namespace gh {
+
+/// A field that does not apply is null.
+Json or_null(const std::string& text);
+Json or_null(const std::optional<double>& number);
+
+/// The report that a document is of: path, format, producer, schema.
+Json report_head(const Analysis& analysis);
+
+/// The configuration's suppressions and what became of each.
+Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions);
+
+/// "gh-advise 0.1.0"
+std::string generator();
+
+}  // namespace gh

@@ -1,0 +1,130 @@
+// One report as a page: its head, and the order of its sections.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/html_parts.hpp"
+#include "report/phrases.hpp"
+#include "report/report.hpp"
+#include "report/report_page.hpp"
+
+namespace gh {
+namespace {
+
+// A page of any report stays below 2 MB, so that it can be sent by mail. The next smaller allowance
+// is taken where one does not do.
+constexpr std::size_t most_bytes = 1'950'000;
+constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64},
+                                    {8'000, 20, 600, 4'000, 400, 32},
+                                    {1'500, 8, 250, 1'000, 100, 16},
+                                    {0, 3, 120, 0, 50, 8}};
+
+// The headline.
+std::string verdict_text(const Analysis& a, const Report& report) {
+  if (a.total_ns() == 0) return "Nothing could be judged: the report holds no GPU work.";
+  const Finding* first = report.findings.empty() ? nullptr : &report.findings.front();
+  if (first && first->voids) return fmt::format("Do not trust the rest: {}.", first->title);
+  if (const Quiet quiet = quiet_text(a, report); !quiet.text.empty()) return quiet.text;
+  if (!first) return "No rule could look at this report.";
+  const std::string worth = worth_text(*first, a);
+  std::string text =
+      fmt::format("{}{}", first->title, worth.empty() ? "" : ": fixing it is worth " + worth);
+  if (report.plan && report.plan->fixes.size() > 1) {
+    const Plan& p = *report.plan;
+    text += fmt::format(", and {} fixes together take the step from {} to {}{}", p.fixes.size(),
+                        duration(p.now.step_ns), p.ceiling.empty() ? "" : "no less than ",
+                        duration(p.fixes.back().step.step_ns));
+  }
+  return text + '.';
+}
+
+// What to do, before everything else.
+std::string first_advice(const Report& report) {
+  if (report.findings.empty()) return "";
+  const Finding& f = report.findings.front();
+  if (f.advice.empty() || f.severity == Severity::note) return "";
+  return "<p class=first><strong>Do first:</strong> " + escaped(shortened(f.advice.front(), 400)) +
+         fmt::format(
+             " <span class=faint>({} confidence, <a href=\"#finding-1\">why</a>)</span></p>\n",
+             escaped(f.confidence));
+}
+
+// What the report is of: file, devices, what to know beside.
+std::string where(const ReportPage& page) {
+  constexpr std::size_t most_lines = 80;
+  const Analysis& a = page.analysis;
+  const std::size_t devices = std::min(a.devices.size(), page.allowed.devices);
+  std::vector<std::string> lines{
+      fmt::format("{}, {}, schema {}", a.trace.path, a.trace.producer, a.trace.schema)};
+  for (std::size_t d = 0; d < devices; ++d) lines.push_back(device_text(a, a.devices[d]));
+  if (a.devices.size() > devices)
+    lines.push_back(fmt::format("{} more devices", a.devices.size() - devices));
+  for (const std::string& note : side_notes(a)) lines.push_back(note);
+  for (std::string& l : lines) l = shortened(l, 400);
+  if (lines.size() > most_lines) lines.resize(most_lines);
+  return bullets(lines, "where");
+}
+
+std::string html_of(const ReportPage& page) {
+  const Analysis& a = page.analysis;
+  TimelineData timelines(page.allowed.text);
+  // The overview is the first timeline, which the script does not let wait for others.
+  const std::string overview = overview_section(page, timelines),
+                    findings = findings_section(page, timelines);
+  std::string body =
+      "<a class=skip href=\"#findings\">Skip to the findings</a>\n<header><p "
+      "class=faint>gh-advise</p>" +
+      element("h1", page.cut(verdict_text(a, page.report))) + '\n' + first_advice(page.report) +
+      where(page) + "</header>\n<main>\n";
+  body += section("plan", "What to fix first", plan_section(page));
+  body += section("account", a.has_steps() ? "Where a step goes" : "Where the time goes",
+                  account_section(page));
+  body += section("overview", "The whole window", overview);
+  body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
+  body += section("steps", "How long steps take", steps_section(page));
+  body += section("kernels", "Kernels", kernels_section(page));
+  body += section("copies", "Copies over the link", copies_section(page));
+  body += section("rules", "What else was looked at", rules_section(page));
+  body += fmt::format(
+      "</main>\n<footer>Made by gh-advise {} from this report alone; nothing on this page is "
+      "fetched from anywhere. Timelines: drag or arrow keys pan, Ctrl + wheel or + and - zoom, n "
+      "and p go from piece to piece, 0 shows the evidence.</footer>\n",
+      GH_ADVISE_VERSION);
+  return html_page("gh-advise: " + shortened(a.trace.path, 100), body, timelines.json());
+}
+
+}  // namespace
+
+std::string ReportPage::cut(const std::string& text, std::size_t most) const {
+  return shortened(text, std::min(allowed.text, most));
+}
+
+std::size_t ReportPage::findings_shown() const {
+  return std::min(report.findings.size(), allowed.findings);
+}
+
+std::string ReportPage::link_to_finding(std::size_t number) const {
+  return fmt::format("<a href=\"#finding-{0}\">{0}. {1}</a>", number,
+                     escaped(cut(report.findings[number - 1].title)));
+}
+
+std::string ReportPage::mean_of() const {
+  if (!analysis.has_steps()) return "";
+  return analysis.devices.front().source == StepSource::selected_range ? ", of a mean stretch"
+                                                                       : ", of a mean step";
+}
+
+double ReportPage::steps() const {
+  return static_cast<double>(std::max<std::int64_t>(analysis.step_count(), 1));
+}
+
+std::string render_html(const Analysis& a, const Report& report, const std::vector<Rule>& rules) {
+  std::string page;
+  for (const Allowance& allowed : allowances) {
+    page = html_of({a, report, rules, allowed});
+    if (page.size() <= most_bytes) break;
+  }
+  return page;
+}
+
+}  // namespace gh

@@ -1,0 +1,168 @@
+// What the GPUs ran: kernels by class and by name, copies over the link to the host.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/html_figures.hpp"
+#include "report/html_parts.hpp"
+#include "report/layout.hpp"
+#include "report/report_page.hpp"
+
+namespace gh {
+namespace {
+
+using Cell = HtmlTable::Cell;
+
+constexpr std::size_t most_kernels = 30;
+
+struct KernelSum {
+  double count = 0, ns = 0;
+  void add(double more_ns) {
+    ++count;
+    ns += more_ns;
+  }
+};
+struct NamedKernel {
+  std::string kernel_class;
+  KernelSum sum;
+};
+struct KernelSums {
+  std::map<std::string, KernelSum> classes;
+  std::map<NameId, NamedKernel> kernels;
+  double ns = 0;  // of all: kernels side by side count twice
+};
+
+KernelSums kernel_sums(const Analysis& a) {
+  const Ops& ops = a.trace.ops;
+  KernelSums sums;
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    for (const Row op : a.ops_in_steps(d)) {
+      if (ops.kind[op] != OpKind::kernel) continue;
+      const auto ns = static_cast<double>(ops.end[op] - ops.start[op]);
+      const std::string& kernel_class = a.kernel_class(op);
+      sums.classes[kernel_class].add(ns);
+      sums.kernels.try_emplace(ops.name[op], NamedKernel{kernel_class, {}})
+          .first->second.sum.add(ns);
+      sums.ns += ns;
+    }
+  return sums;
+}
+
+std::string kernel_classes(const ReportPage& page, const KernelSums& sums) {
+  std::vector<std::pair<std::string, KernelSum>> costliest(sums.classes.begin(),
+                                                           sums.classes.end());
+  std::stable_sort(costliest.begin(), costliest.end(),
+                   [](const auto& x, const auto& y) { return x.second.ns > y.second.ns; });
+  HtmlTable table(
+      fmt::format("Classes of kernels{}; kernels side by side count twice here", page.mean_of()),
+      {{"Class"},
+       {"Time", true},
+       {"Share", true},
+       {"Kernels", true},
+       {"Each", true},
+       {"Share, drawn"}});
+  const double steps = page.steps();
+  for (const auto& [kernel_class, s] : costliest)
+    table.row({cause_label("compute." + kernel_class).substr(9), Cell(duration(s.ns / steps), s.ns),
+               Cell::share(s.ns / sums.ns), Cell(fmt::format("{:.1f}", s.count / steps), s.count),
+               Cell::time(s.ns / s.count),
+               Cell::raw(plain_bar(s.ns / sums.ns, name_of(activity_of_kernels(kernel_class))))});
+  return table.html();
+}
+
+std::string costliest_kernels(const ReportPage& page, const KernelSums& sums) {
+  std::vector<std::pair<NameId, NamedKernel>> costliest(sums.kernels.begin(), sums.kernels.end());
+  std::stable_sort(costliest.begin(), costliest.end(),
+                   [](const auto& x, const auto& y) { return x.second.sum.ns > y.second.sum.ns; });
+  const std::size_t shown = std::min(costliest.size(), most_kernels);
+  HtmlTable table(
+      fmt::format("The costliest {} of {} kernels", shown, costliest.size()),
+      {{"Kernel"}, {"Class"}, {"Time", true}, {"Share", true}, {"How many", true}, {"Each", true}});
+  const double steps = page.steps();
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [name, kernel] = costliest[i];
+    const KernelSum& s = kernel.sum;
+    table.row({page.cut(kernel_label(page.analysis.trace.names[name]), 300), kernel.kernel_class,
+               Cell(duration(s.ns / steps), s.ns), Cell::share(s.ns / sums.ns),
+               Cell(fmt::format("{:.1f}", s.count / steps), s.count), Cell::time(s.ns / s.count)});
+  }
+  return table.html();
+}
+
+struct CopySum {
+  double count = 0, bytes = 0, ns = 0;
+  double bytes_per_s() const { return 1e9 * bytes / std::max(ns, 1.0); }
+};
+// By direction and kind of host memory.
+using CopySums = std::map<std::pair<CopyKind, std::string>, CopySum>;
+
+CopySums copy_sums(const Analysis& a) {
+  const Ops& ops = a.trace.ops;
+  CopySums sums;
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    for (const Row op : a.ops_in_steps(d)) {
+      if (ops.kind[op] != OpKind::copy) continue;
+      const CopyKind kind = ops.copy[op];
+      const bool unified = is_unified(kind);
+      if (kind != CopyKind::h2d && kind != CopyKind::d2h && !unified) continue;
+      const MemoryKind host = kind == CopyKind::h2d ? ops.source[op] : ops.target[op];
+      CopySum& s = sums[{kind, unified ? "unified" : name_of(host)}];
+      ++s.count;
+      s.bytes += static_cast<double>(ops.bytes[op]);
+      s.ns += static_cast<double>(ops.end[op] - ops.start[op]);
+    }
+  return sums;
+}
+
+// What the fastest link to the host reaches in practice; 0 where that is not known.
+double link_bytes_per_s(const Analysis& a) {
+  double rate = 0;
+  for (const DeviceSteps& d : a.devices)
+    rate = std::max(rate, a.classes.peaks(a.trace.devices[d.device]).host_link_bytes_per_s);
+  return rate;
+}
+
+}  // namespace
+
+std::string kernels_section(const ReportPage& page) {
+  const KernelSums sums = kernel_sums(page.analysis);
+  if (sums.kernels.empty()) return "";
+  return kernel_classes(page, sums) + "<details><summary>The costliest kernels</summary>" +
+         costliest_kernels(page, sums) + "</details>\n";
+}
+
+std::string copies_section(const ReportPage& page) {
+  const CopySums sums = copy_sums(page.analysis);
+  const double link = link_bytes_per_s(page.analysis), steps = page.steps();
+  double fastest = link;
+  for (const auto& [key, s] : sums) fastest = std::max(fastest, s.bytes_per_s());
+  HtmlTable table(
+      link > 0
+          ? fmt::format("Copies between host and device{}; the line is what the link to the "
+                        "host reaches in practice, {}",
+                        page.mean_of(), shown(link, Unit::bytes_per_s))
+          : fmt::format("Copies between host and device{}; what this GPU's link reaches is unknown",
+                        page.mean_of()),
+      {{"Direction"},
+       {"Host memory"},
+       {"Copies", true},
+       {"Bytes", true},
+       {"Mean size", true},
+       {"Time", true},
+       {"Bandwidth", true},
+       {"Against the link"}});
+  for (const auto& [key, s] : sums) {
+    const double rate = s.bytes_per_s();
+    const std::string drawn = plain_bar(rate / std::max(fastest, 1.0), "copy", std::nullopt,
+                                        link > 0 ? std::optional(link / fastest) : std::nullopt);
+    table.row(
+        {name_of(key.first), key.second, Cell(fmt::format("{:.1f}", s.count / steps), s.count),
+         Cell(bytes_text(s.bytes / steps), s.bytes),
+         Cell(bytes_text(s.bytes / s.count), s.bytes / s.count), Cell(duration(s.ns / steps), s.ns),
+         Cell(shown(rate, Unit::bytes_per_s), rate), Cell::raw(drawn)});
+  }
+  return table.html();
+}
+
+}  // namespace gh

@@ -1,0 +1,126 @@
+// One report as JSON (schemas/report.schema.json).
+#include "report/json_parts.hpp"
+#include "report/report.hpp"
+#include "rules/finding_json.hpp"
+
+namespace gh {
+namespace {
+
+using Devices = std::vector<const DeviceAccount*>;
+
+// The account of some devices together; fractions are of all their steps.
+Json account_json(const Account& account, const Devices& devices) {
+  std::vector<Ns> sums(account.causes.size());
+  Ns all = 0, steps = 0;
+  for (const DeviceAccount* d : devices)
+    for (const auto& step : d->step_ns) {
+      ++steps;
+      for (std::size_t c = 0; c < sums.size(); ++c) {
+        sums[c] += step[c];
+        all += step[c];
+      }
+    }
+  Json list = Json::array();
+  for (std::size_t c = 0; c < sums.size(); ++c)
+    if (sums[c] > 0)
+      list.push_back({{"cause", account.causes[c]},
+                      {"ns", sums[c]},
+                      {"ns_per_step", sums[c] / std::max<Ns>(steps, 1)},
+                      {"fraction", static_cast<double>(sums[c]) / static_cast<double>(all)}});
+  return list;
+}
+
+const char* source_name(StepSource s) {
+  switch (s) {
+    case StepSource::ranges: return "ranges";
+    case StepSource::kernels: return "kernels";
+    case StepSource::selected_range: return "selected_range";
+    default: return "none";
+  }
+}
+
+// The length of all steps: what the account has to add up to.
+Ns window_ns(const DeviceSteps& d) {
+  Ns ns = 0;
+  for (const Step& s : d.steps) ns += s.span.length();
+  return ns;
+}
+
+Json steps_json(const DeviceSteps& d) {
+  std::vector<Ns> lengths;
+  for (const Step& s : d.steps) lengths.push_back(s.span.length());
+  return {{"count", lengths.size()},
+          {"median_ns", median(lengths)},
+          {"source", source_name(d.source)},
+          {"described", d.described},
+          {"left_out", d.left_out}};
+}
+
+// The steps of all devices.
+Json steps_json(const Analysis& a) {
+  return {{"count", a.step_count()},
+          {"median_ns", median(a.step_lengths())},
+          {"source", a.devices.empty() ? "none" : source_name(a.devices.front().source)},
+          {"described", a.devices.empty() ? "no GPU work" : a.devices.front().described},
+          {"found", a.has_steps()}};
+}
+
+// What the report does not say of a device is null.
+Json device_json(const Analysis& a, std::size_t device) {
+  const DeviceSteps& steps = a.devices[device];
+  const Device& d = a.trace.devices[steps.device];
+  const Json capability =
+      d.compute_major > 0
+          ? Json(std::to_string(d.compute_major) + "." + std::to_string(d.compute_minor))
+          : Json(nullptr);
+  return {{"ordinal", d.ordinal},
+          {"name", or_null(d.name)},
+          {"sm_count", d.sm_count > 0 ? Json(d.sm_count) : Json(nullptr)},
+          {"compute_capability", capability},
+          {"memory_bytes", d.memory_bytes > 0 ? Json(d.memory_bytes) : Json(nullptr)},
+          {"window_ns", window_ns(steps)},
+          {"steps", steps_json(steps)},
+          {"account", account_json(a.account, {&a.account.devices[device]})}};
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& f : findings) list.push_back(finding_json(f));
+  return list;
+}
+
+}  // namespace
+
+std::string render_json(const Analysis& a, const Report& report) {
+  Json devices = Json::array();
+  Devices accounts;
+  Ns window = 0;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    devices.push_back(device_json(a, d));
+    accounts.push_back(&a.account.devices[d]);
+    window += window_ns(a.devices[d]);
+  }
+  Json not_checked = Json::array(), failed = Json::array();
+  for (const NotChecked& n : report.not_checked)
+    not_checked.push_back(
+        {{"rule", n.rule}, {"reason", n.reason}, {"record_with", or_null(n.record_with)}});
+  for (const Failed& f : report.failed) failed.push_back({{"rule", f.rule}, {"error", f.error}});
+  const Json json = {{"schema_version", 1},
+                     {"generator", generator()},
+                     {"report", report_head(a)},
+                     {"devices", devices},
+                     {"window_ns", window},
+                     {"steps", steps_json(a)},
+                     {"account", account_json(a.account, accounts)},
+                     {"plan", plan_json(report)},
+                     {"findings", findings_json(report.findings)},
+                     {"clean", report.clean},
+                     {"not_checked", not_checked},
+                     {"failed", failed},
+                     {"suppressed", findings_json(report.suppressed)},
+                     {"suppressions", suppressions_json(report.suppressions)},
+                     {"problems", a.trace.problems}};
+  return json.dump(2) + '\n';
+}
+
+}  // namespace gh

@@ -1,0 +1,50 @@
+// The sections of a report's page. report_html.cpp puts them together.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "report/timeline_json.hpp"
+#include "rules/rules.hpp"
+
+namespace gh {
+
+/// What a page has room for.
+struct Allowance {
+  std::size_t pieces;    ///< of all findings' timelines
+  std::size_t findings;  ///< shown in full
+  std::size_t text;      ///< characters of a name or sentence
+  std::size_t parts;     ///< of the overview; 0 leaves it out
+  std::size_t steps;     ///< of the overview, and twice the dots of each strip
+  std::size_t devices;   ///< with a bar and a line of their own
+};
+
+/// What a page is made of.
+struct ReportPage {
+  const Analysis& analysis;
+  const Report& report;
+  const std::vector<Rule>& rules;
+  const Allowance& allowed;
+
+  /// As long as a text may be, and no longer than `most`.
+  std::string cut(const std::string& text, std::size_t most = 1'000'000) const;
+  /// How many findings have a place of their own on the page.
+  std::size_t findings_shown() const;
+  /// A link to the place of a finding, counted from 1.
+  std::string link_to_finding(std::size_t number) const;
+  /// What sums are of, for captions: ", of a mean step".
+  std::string mean_of() const;
+  /// Steps on all devices, at least 1.
+  double steps() const;
+};
+
+/// Each is the HTML inside of a section; "" where there is nothing to show.
+std::string plan_section(const ReportPage& page);
+std::string account_section(const ReportPage& page);
+std::string overview_section(const ReportPage& page, TimelineData& timelines);
+std::string findings_section(const ReportPage& page, TimelineData& timelines);
+std::string steps_section(const ReportPage& page);
+std::string kernels_section(const ReportPage& page);
+std::string copies_section(const ReportPage& page);
+std::string rules_section(const ReportPage& page);
+
+}  // namespace gh

@@ -1,0 +1,159 @@
+// One report for people, on a terminal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/phrases.hpp"
+#include "report/report.hpp"
+#include "report/text_parts.hpp"
+
+namespace gh {
+namespace {
+
+std::string bar(double fraction, std::size_t width, bool unicode) {
+  const double length = fraction * static_cast<double>(width);
+  if (!unicode) return std::string(static_cast<std::size_t>(std::lround(length)), '#');
+  static constexpr const char* eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto n = static_cast<std::size_t>(std::lround(length * 8));
+  std::string s;
+  for (std::size_t i = 0; i < n / 8; ++i) s += "█";
+  return s + eighths[n % 8];
+}
+
+struct AccountLine {
+  std::string label;
+  Ns ns;
+};
+
+// The causes, the one that takes most first; those below half a percent are one line at the end.
+std::vector<AccountLine> account_lines(const Analysis& a) {
+  std::vector<AccountLine> lines;
+  Ns small_ns = 0;
+  std::size_t small_count = 0;
+  for (const std::string& cause : a.account.causes) {
+    const Ns ns = a.account.total_ns(cause);
+    if (ns >= a.total_ns() / 200) {
+      lines.push_back({cause_label(cause), ns});
+    } else if (ns > 0) {
+      small_ns += ns;
+      ++small_count;
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const AccountLine& x, const AccountLine& y) { return x.ns > y.ns; });
+  if (small_count > 0)
+    lines.push_back({fmt::format("{} more, below 0.5 % each", small_count), small_ns});
+  return lines;
+}
+
+const char* account_title(const Analysis& a) {
+  if (!a.has_steps()) return "Where the time goes";
+  return a.devices.size() > 1 ? "Where a step goes (mean over devices)"
+                              : "Where a step goes (mean)";
+}
+
+std::string account_table(const Analysis& a, const TextStyle& style, const Paint& paint) {
+  const Ns all = a.total_ns();
+  if (all == 0) return "";
+  const std::int64_t steps = a.step_count();
+  const std::vector<AccountLine> lines = account_lines(a);
+  std::size_t label_width = 20;
+  for (const AccountLine& l : lines) label_width = std::max(label_width, display_width(l.label));
+  // Beside a label stand a time and a share, in 26 columns with what separates them.
+  const std::size_t figures = label_width + 26,
+                    room = style.width > figures ? std::min<std::size_t>(style.width - figures, 50)
+                                                 : 0;
+
+  std::string out = paint.bold(account_title(a)) + '\n';
+  for (const AccountLine& l : lines) {
+    const double fraction = static_cast<double>(l.ns) / static_cast<double>(all);
+    const std::string drawn = bar(fraction, room, style.unicode);
+    out += fmt::format("  {} {:>10} {:>6}{}{}\n", padded(l.label, label_width),
+                       duration(static_cast<double>(l.ns) / static_cast<double>(steps)),
+                       percent(fraction), drawn.empty() ? "" : "  ", drawn);
+  }
+  const std::string sum = fmt::format("  {} {:>10} {:>6}",
+                                      padded(a.has_steps() ? "the step" : "all", label_width),
+                                      duration(all / steps), "100 %"),
+                    of_it = busy_text(a);
+  const bool beside = sum.size() + 2 + of_it.size() <= style.width;
+  return out + sum + (beside ? "  " : "\n  ") + of_it + '\n';
+}
+
+std::string plan_text(const Report& report, const TextStyle& style, const Paint& paint) {
+  if (!report.plan || report.plan->fixes.empty()) return "";
+  const Plan& p = *report.plan;
+  const auto numbers = fix_numbers(report);
+  std::string line = step_text(p, p.now) + " now";
+  for (std::size_t i = 0; i < p.fixes.size(); ++i)
+    line += fmt::format("{}{} after {}", style.unicode ? " → " : " -> ",
+                        step_text(p, p.fixes[i].step), listed(numbers[i]));
+  std::string out = paint.bold(p.ceiling.empty() ? "What the fixes are worth together"
+                                                 : "What the fixes are worth together, at most") +
+                    '\n';
+  out += "  " + wrapped(line, style.width, 2) + '\n';
+  for (const std::string& note : plan_notes(report))
+    out += "  " + wrapped(note, style.width, 2) + '\n';
+  return out;
+}
+
+// `above` is the line before, if any: what it says of name and note is not said again.
+std::string evidence_line(const Evidence& e, const Evidence* above, const TextStyle& style) {
+  std::string line = fmt::format("at {} for {}", seconds(e.span.start), duration(e.span.length()));
+  if (e.device >= 0) line += fmt::format(", device {}", e.device);
+  if (e.stream >= 0) line += fmt::format(", stream {}", e.stream);
+  if (!e.thread.empty()) line += fmt::format(", {}", e.thread);
+  const bool says_more = !e.name.empty() || !e.note.empty();
+  if (says_more && above && above->name == e.name && above->note == e.note)
+    return line + ": likewise";
+  if (!e.name.empty())
+    line += fmt::format(
+        ": {}", shortened(e.name, std::min<std::size_t>(80, style.width - FindingText::indent)));
+  if (!e.note.empty()) line += fmt::format(" ({})", e.note);
+  if (!e.source.file.empty()) line += fmt::format(", {}:{}", e.source.file, e.source.line);
+  return line;
+}
+
+std::string finding_text(std::size_t number, const Finding& f, const Analysis& a,
+                         const TextStyle& style) {
+  FindingText out(style);
+  const std::string worth = worth_text(f, a);
+  out.title(number, f.severity, f.title + (worth.empty() ? "" : ", worth " + worth));
+  out.why(f);
+  if (const std::string text = prediction_text(f); !text.empty()) out.field("step", text);
+  out.follows_from(f);
+  for (std::size_t i = 0; i < f.evidence.size(); ++i)
+    out.field(i == 0 ? "evidence" : "",
+              evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style));
+  out.advice(f);
+  out.more(f);
+  return out.text();
+}
+
+}  // namespace
+
+std::string render_text(const Analysis& a, const Report& report, const TextStyle& style) {
+  const Paint paint(style);
+  std::string out = report_heading(a, style) + '\n';
+  if (const std::string account = account_table(a, style, paint); !account.empty())
+    out += account + '\n';
+  if (const std::string plan = plan_text(report, style, paint); !plan.empty()) out += plan + '\n';
+
+  std::size_t number = 0;
+  for (const Finding& f : report.findings) out += finding_text(++number, f, a, style) + '\n';
+
+  const auto line = [&](const std::string& text) { out += wrapped(text, style.width, 2) + '\n'; };
+  if (const Quiet quiet = quiet_text(a, report); !quiet.text.empty())
+    out += wrapped(quiet.explained ? paint.good(quiet.text) : quiet.text, style.width, 0) + '\n';
+  if (!report.clean.empty())
+    line(fmt::format("Checked and clean: {}.", fmt::join(report.clean, ", ")));
+  for (const std::string& lacking : not_checked_text(report)) line("Not checked: " + lacking);
+  for (const auto& [s, state] : report.suppressions)
+    if (state == SuppressionState::used) line("Suppressed: " + suppressed_text(s));
+  for (const Failed& f : report.failed)
+    line(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error));
+  return out;
+}
+
+}  // namespace gh

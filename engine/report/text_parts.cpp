@@ -1,0 +1,54 @@
+#include "report/text_parts.hpp"
+
+#include <fmt/format.h>
+
+#include "report/phrases.hpp"
+
+namespace gh {
+
+std::string report_heading(const Analysis& a, const TextStyle& style) {
+  const Paint paint(style);
+  std::string out = paint.bold(shortened(a.trace.path, style.width)) + '\n';
+  out += wrapped(fmt::format("{}, schema {}", a.trace.producer, a.trace.schema), style.width, 0) +
+         '\n';
+  for (const DeviceSteps& d : a.devices) out += wrapped(device_text(a, d), style.width, 2) + '\n';
+  for (const std::string& note : side_notes(a)) out += wrapped(note, style.width, 2) + '\n';
+  return out;
+}
+
+void FindingText::title(std::size_t number, Severity severity, const std::string& rest) {
+  // Colours have no width: they are put in once the line is wrapped.
+  const std::string tag = fmt::format("{}. {}", number, name_of(severity));
+  const std::string plain = wrapped(fmt::format("{}: {}", tag, rest), style_.width, 3);
+  text_ += paint_.severity(severity, tag) + plain.substr(tag.size()) + '\n';
+}
+
+void FindingText::line(const char* name, const std::string& text) {
+  text_ += fmt::format("   {}{}\n", paint_.faint(padded(name, indent - 3)), text);
+}
+
+void FindingText::field(const char* name, const std::string& text) {
+  line(name, wrapped(text, style_.width, indent));
+}
+
+void FindingText::why(const Finding& f) {
+  const std::string doubt =
+      f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
+  field("why", f.message + doubt);
+}
+
+void FindingText::follows_from(const Finding& f) {
+  if (!f.follows_from.empty())
+    field("follows", fmt::format("from {}: that fix probably cures this as well", f.follows_from));
+}
+
+void FindingText::advice(const Finding& f) {
+  const char* bullet = f.advice.size() > 1 ? "- " : "";
+  for (std::size_t i = 0; i < f.advice.size(); ++i)
+    line(i == 0 ? "fix" : "",
+         bullet + wrapped(f.advice[i], style_.width, indent + std::string_view(bullet).size()));
+}
+
+void FindingText::more(const Finding& f) { line("more", "gh-advise explain " + f.rule); }
+
+}  // namespace gh
