@@ -66,7 +66,7 @@ struct Context {
     return analysis.devices[at.slot].steps[at.index];
   }
   /// Ordinal of an analysed device, as users know it.
-  auto ordinal(std::size_t slot) const {
+  int ordinal(std::size_t slot) const {
     return trace().devices[analysis.devices[slot].device].ordinal;
   }
 };

@@ -86,6 +86,7 @@ void each_element(lua_State* lua, int list, Take take) {
 /// none, and with `most` of them. What take() leaves there is dropped.
 template <class Take>
 void each_table(lua_State* lua, int list, std::size_t most, Take take) {
+  list = lua_absindex(lua, list);
   const int top = lua_gettop(lua);
   for (std::size_t i = 1; i <= most; ++i) {
     if (lua_rawgeti(lua, list, static_cast<lua_Integer>(i)) != LUA_TTABLE) break;

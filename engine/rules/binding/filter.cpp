@@ -104,15 +104,15 @@ bool Filter::quick_text(const Context& c, Field field, const Globs& globs) {
   }
   if (field == Field::direction && kind_ == Kind::ops) {
     constexpr auto count = static_cast<std::size_t>(CopyKind::other) + 1;
-    test(column_test(t.ops.copy, matches(globs, count, [](std::size_t k) {
-                       return name_of(static_cast<CopyKind>(k));
-                     })));
+    const auto name = [](std::size_t k) { return name_of(static_cast<CopyKind>(k)); };
+    test(column_test(t.ops.copy, matches(globs, count, name)));
     return true;
   }
   if (const auto* threads = threads_of(t, kind_); field == Field::thread && threads) {
-    test(column_test(*threads, matches(globs, t.threads.size(), [&](std::size_t thread) {
+    const auto label = [&](std::size_t thread) {
       return t.thread_label(static_cast<std::uint16_t>(thread));
-    })));
+    };
+    test(column_test(*threads, matches(globs, t.threads.size(), label)));
     return true;
   }
   return false;
@@ -125,10 +125,10 @@ void Filter::name_test(const Context& c, NameTest passes) {
 
 void Filter::kernel_class(const Context& c, const Globs& globs) {
   const std::vector<std::string>& classes = c.analysis.classes.kernel_classes();
-  name_test(c, [&class_of = c.analysis.names.kernel,
-                passes = matches(globs, classes.size(), [&](std::size_t k) -> const std::string& {
-                  return classes[k];
-                })](NameId name) { return passes[class_of[name]] != 0; });
+  const auto class_name = [&](std::size_t k) { return std::string_view(classes[k]); };
+  name_test(
+      c, [&class_of = c.analysis.names.kernel, passes = matches(globs, classes.size(), class_name)](
+             NameId name) { return passes[class_of[name]] != 0; });
   if (globs.match("")) return;
   // Only kernels have a class.
   for (std::size_t k = 0; k < op_kinds; ++k) {
@@ -138,10 +138,9 @@ void Filter::kernel_class(const Context& c, const Globs& globs) {
 
 void Filter::call_class(const Context& c, const Globs& globs) {
   constexpr auto count = static_cast<std::size_t>(CallClass::event) + 1;
-  name_test(c, [&class_of = c.analysis.names.call,
-                passes = matches(globs, count, [](std::size_t k) {
-                  return name_of(static_cast<CallClass>(k));
-                })](NameId name) { return passes[static_cast<std::size_t>(class_of[name])] != 0; });
+  const auto class_name = [](std::size_t k) { return name_of(static_cast<CallClass>(k)); };
+  name_test(c, [&class_of = c.analysis.names.call, passes = matches(globs, count, class_name)](
+                   NameId name) { return passes[static_cast<std::size_t>(class_of[name])] != 0; });
 }
 
 bool Filter::passes_by_name(NameId name) const {
