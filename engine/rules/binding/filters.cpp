@@ -137,10 +137,10 @@ void migrating(const Given& g, Filter& filter) {
     const std::int64_t at = ops.address_of(op);
     if (at != 0) moved.push_back({at, at + ops.bytes[op]});
   }
-  filter.test([moved = std::make_shared<const Spans>(united(std::move(moved))), want = truth(g)](
-                  const Context& c, const Rows& s, Row r) {
+  const auto set = std::make_shared<const Spans>(united(std::move(moved)));
+  filter.test([set, want = truth(g)](const Context& c, const Rows& s, Row r) {
     const std::int64_t at = s.kind == Kind::gpu_faults ? c.trace().gpu_faults.address[r] : 0;
-    return (overlap(*moved, Span{at, at + 1}) > 0) == want;
+    return (overlap(*set, Span{at, at + 1}) > 0) == want;
   });
 }
 
@@ -156,8 +156,8 @@ void next_to(const Given& g, Filter& filter) {
   if (ops.rows.empty()) return filter.none();
   const std::size_t all = g.c.trace().ops.size();
   charge(g.lua, all / 64);
-  filter.test([wanted = std::make_shared<const RowBits>(ops.rows, all)](const Context& c,
-                                                                        const Rows&, Row r) {
+  const auto wanted = std::make_shared<const RowBits>(ops.rows, all);
+  filter.test([wanted](const Context& c, const Rows&, Row r) {
     const Row op = c.idle_of(r).*neighbour;
     return op != no_row && wanted->holds(op);
   });
@@ -169,8 +169,8 @@ void inside(const Given& g, Filter& filter) {
   std::vector<Span> spans;
   spans.reserve(outer.rows.size());
   outer.rows.each([&](Row r) { spans.push_back(span_of(g.c, outer, r)); });
-  filter.test([set = std::make_shared<const Spans>(united(std::move(spans)))](
-                  const Context& c, const Rows& s, Row r) {
+  const auto set = std::make_shared<const Spans>(united(std::move(spans)));
+  filter.test([set](const Context& c, const Rows& s, Row r) {
     const Span span = span_of(c, s, r);
     return overlap(*set, span) == span.length();
   });

@@ -1,4 +1,4 @@
-// THE table of what rules can call: each verb's name, its signature and documentation, the function
+// The table of what rules can call: each verb's name, its signature and documentation, the function
 // that answers, and what it charges for before it begins. Documentation, editor stubs and what Lua
 // finds are made of it. A verb charges by itself for what it cannot know beforehand, and every
 // selection that goes to Lua costs by its rows (push_rows).

@@ -35,6 +35,7 @@ class Meter {
   void reset();
   /// Begins a load or call, which may take limits.cpu_ns.
   void start_clock();
+  /// Before a chunk is compiled, which has no lines yet.
   void forget_position() { position_.clear(); }
 
   void charge(std::int64_t instructions) {
@@ -68,8 +69,9 @@ class Meter {
   void note_position();
   std::string stop_text() const;
 
-  std::int64_t instructions_left_ = SandboxLimits{}.instructions;  // to make the library with
-  std::int64_t interval_ = 0;                                      // of the hook, as armed
+  // The library is made with the default; reset() gives what the rule's limits say.
+  std::int64_t instructions_left_ = SandboxLimits{}.instructions;
+  std::int64_t interval_ = 0;  // of the hook, as armed
   std::int64_t deadline_cpu_ns_ = 0;
   std::size_t used_bytes_ = 0;
   int refusals_ = 0;             // of the allocator
