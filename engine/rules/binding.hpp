@@ -1,14 +1,12 @@
 // What a rule can ask of a trace, from Lua: facts, and selections of events with verbs that run in
-// C++. A rule never sees rows in bulk. Every entry is documented here in one table, from which
-// documentation and editor stubs are made.
+// C++. A rule never sees rows in bulk. binding/verbs.cpp is the table of all verbs, from which
+// documentation and editor stubs are made; binding/filters.cpp that of all filters.
 #pragma once
-#include <mutex>
 #include <vector>
 
-#include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "rules/binding/rows_in_steps.hpp"
 #include "rules/finding.hpp"
-#include "trace/row_set.hpp"
 
 struct lua_State;
 
@@ -25,30 +23,6 @@ const std::vector<ApiEntry>& api_entries();
 /// Whether an entry is one of Lua's own ("string.format", "pairs") or ours.
 inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }
 
-/// The rows of each kind within the analysed steps: what rules select from. Found once for all of
-/// them; several may read at one time.
-class RowsInSteps {
- public:
-  /// The analysis has to outlive it.
-  explicit RowsInSteps(const Analysis& analysis);
-  RowSet ops;
-  RowSet copies;                   ///< of these
-  RowSet calls, ranges, os_calls;  ///< of the processes that are analysed
-  RowSet gpu_faults;
-  RowSet idle;   ///< of every Idle, one device after the other
-  RowSet steps;  ///< of every step, one device after the other; training steps only
-  /// All operations of the analysed devices, in and beside the steps, by stream.
-  const std::vector<std::vector<Row>>& by_stream() const;
-  /// By analysed device: when page faults of unified memory were handled, or pages migrated.
-  const std::vector<Spans>& stalls() const;
-
- private:
-  const Analysis& a_;
-  mutable std::once_flag by_stream_found_, stalls_found_;
-  mutable std::vector<std::vector<Row>> by_stream_;
-  mutable std::vector<Spans> stalls_;
-};
-
 /// What a rule's functions work on; it has to outlive the Lua state.
 struct ApiHost {
   const Analysis& analysis;
@@ -60,6 +34,7 @@ struct ApiHost {
 void push_trace(lua_State* lua, const ApiHost& host);
 
 /// Evidence that rule code put into a table with `selection:evidence`, at `index` of the stack.
+/// Throws Error.
 std::vector<Evidence> to_evidence(lua_State* lua, int index);
 
 /// One verb of a finding's `change`, in the order of Change::Kind.

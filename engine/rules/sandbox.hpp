@@ -2,28 +2,32 @@
 // a bound on instructions, memory and time that no Lua code, hostile or merely wrong, can talk its
 // way around.
 //
-// What a rule finds there
+// What a rule finds there (sandbox/library.cpp)
 //   base    assert error getmetatable ipairs next pairs pcall rawequal rawget rawlen select
-//   setmetatable tonumber
-//           tostring type xpcall _G
+//           setmetatable tonumber tostring type xpcall _G
 //   math    all but random and randomseed
 //   string  byte char format len lower rep reverse sub upper, and our glob split starts_with
 //   table   concat insert pack remove sort unpack
 //
 // Where they differ from Lua's
 //   pairs, next   visit keys in order: numbers ascending, then strings by bytes; a key of another
-//   type is an error.
-//                 pairs visits the keys that were there when it started, less those removed since.
+//                 type is an error. pairs visits the keys that were there when it started, less
+//                 those removed since.
 //   table.sort    is stable; without a comparison it sorts numbers and strings, in that same order.
 //   table.*       refuse tables whose metatable has __index, __newindex or __len (unpack and pack
-//   do not). tostring, %s  print "table", "function", "userdata", never an address; %p is refused.
-//   setmetatable  refuses __gc. getmetatable answers for tables only.
+//                 do not).
+//   tostring, %s  print "table", "function", "userdata", never an address; %p is refused.
+//   setmetatable  refuses __gc.
+//   getmetatable  answers for tables only.
 //   pcall, xpcall catch errors, but not the end of a limit. xpcall's handler runs after the call
-//   has unwound. strings       are at most 1 MiB long, and no numbers: "1" + 1 is an error.
-//   glob(text, pattern)          whether the whole text matches: `*` any run, `?` any byte, the
-//   rest literal (glob_match of text.hpp).
-//                                Not sqlite3_strglob, which takes |text| to the power of the stars.
-//   split(text, separator)       the parts between plain separators of 1 to 64 bytes.
+//                 has unwound.
+//   strings       are at most 1 MiB long, and no numbers: "1" + 1 is an error.
+//
+// What Lua has not
+//   glob(text, pattern)        whether the whole text matches: `*` any run, `?` any byte, the rest
+//                              literally (glob_match of text.hpp). Not sqlite3_strglob, which takes
+//                              |text| to the power of the stars.
+//   split(text, separator)     the parts between plain separators of 1 to 64 bytes
 //   starts_with(text, prefix)
 #pragma once
 #include <cstddef>
@@ -37,6 +41,10 @@
 struct lua_State;
 
 namespace gh {
+
+namespace sandbox {
+class Meter;
+}
 
 /// What one rule may use: far more than a rule needs, which asks for facts and compares them, and
 /// little enough to wait for.
@@ -86,15 +94,13 @@ class LuaSandbox {
   void reset_budget();
 
  private:
-  struct Meter;
+  void finish(int status);
+
   struct Closer {
     void operator()(lua_State* state) const;
   };
-  std::unique_ptr<Meter> meter_;  // Lua holds its address, so it outlives the state
+  std::unique_ptr<sandbox::Meter> meter_;  // Lua holds its address, so it outlives the state
   std::unique_ptr<lua_State, Closer> state_;
-
-  void finish(int status);
-  friend struct SandboxLibrary;
 };
 
 /// Counts C++ work done for a rule as Lua instructions. A verb that walks rows charges them (one

@@ -1,0 +1,182 @@
+// What a finding says that its fix changes, read from the tables of rule code: { scale = products,
+// by = 0.2 }.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/text.hpp"
+#include "rules/binding/crossing.hpp"
+#include "rules/binding/time_sets.hpp"
+
+namespace gh {
+namespace binding {
+namespace {
+
+constexpr std::size_t most_changes = 100;  // of one finding
+
+constexpr const char* other_keys[] = {"by", "least", "most", "gap_ns", "stalls"};
+
+// One change of a finding's list, a table on the stack.
+class ChangeReader {
+ public:
+  ChangeReader(lua_State* lua, int table) : lua_(lua), table_(table), c_(context(lua)) {}
+
+  Change read() {
+    const std::size_t verb = verb_of();
+    const char* name = change_verbs()[verb].name;
+    change_.kind = static_cast<Change::Kind>(verb);
+    const Rows& rows = checked_rows(lua_, field(name));  // stays on the stack, and so alive
+    read_factor();
+    change_.gap_ns = static_cast<Ns>(number("gap_ns", 0));
+    if (change_.kind == Change::Kind::pause) {
+      read_pauses(rows);
+    } else {
+      read_rows(rows, name);
+    }
+    if (change_.kind == Change::Kind::shorten) read_stalls(rows);
+    charge(lua_, rows.rows.size());
+    return std::move(change_);
+  }
+
+ private:
+  // The place on the stack to which a field was pushed. Calls nothing of the rule's.
+  int field(const char* key) {
+    lua_pushstring(lua_, key);
+    lua_rawget(lua_, table_);
+    return lua_gettop(lua_);
+  }
+
+  double number(const char* key, double otherwise) {
+    const double n = luaL_optnumber(lua_, field(key), otherwise);
+    if (!std::isfinite(n)) {
+      throw Error(fmt::format("'{}' of a change is not a finite number", key));
+    }
+    return std::max(n, 0.0);
+  }
+
+  // Which of change_verbs the table has.
+  std::size_t verb_of() {
+    std::vector<std::string> keys, verbs;
+    text_keys(lua_, table_, keys);
+    for (const ChangeVerb& v : change_verbs()) verbs.emplace_back(v.name);
+    const auto has = [](const auto& list, const std::string& key) {
+      return std::find(std::begin(list), std::end(list), key) != std::end(list);
+    };
+    for (const std::string& key : keys) {
+      if (has(verbs, key) || has(other_keys, key)) continue;
+      throw Error(fmt::format("a change has an unknown key '{}'{}", printable(key),
+                              did_you_mean(key, verbs)));
+    }
+    const auto verb = std::find_if(verbs.begin(), verbs.end(),
+                                   [&](const std::string& v) { return has(keys, v); });
+    if (verb == verbs.end()) {
+      throw Error(
+          fmt::format("a change is one of {}, each of a selection", fmt::join(verbs, ", ")));
+    }
+    return static_cast<std::size_t>(verb - verbs.begin());
+  }
+
+  void read_factor() {
+    const double by = number("by", change_.kind == Change::Kind::pause ? 0 : 1);
+    const double least = number("least", by), most = number("most", by);
+    change_.factor = {by, std::min(by, least), std::max(by, most)};
+  }
+
+  // The time of the host that a pause takes less of.
+  void read_pauses(const Rows& rows) {
+    if (rows.kind == Kind::calls || rows.kind == Kind::steps) {
+      throw Error(
+          "'pause' takes ranges, idle time, calls of the operating system or what the host waits "
+          "for");
+    }
+    change_.host.reserve(rows.rows.size());
+    rows.rows.each([&](Row r) {
+      change_.host.push_back(
+          {thread_of(c_, rows, r), span_of(c_, rows, r), rows.kind == Kind::idle});
+    });
+  }
+
+  void read_rows(const Rows& rows, const char* verb) {
+    const bool calls = change_.kind == Change::Kind::unblock || change_.kind == Change::Kind::drop;
+    if (rows.kind != (calls ? Kind::calls : Kind::ops)) {
+      throw Error(
+          fmt::format("'{}' takes a selection of {}", verb, calls ? "calls" : "operations"));
+    }
+    change_.rows = rows.rows.list();
+  }
+
+  // How much of each operation overlaps `stalls`.
+  void read_stalls(const Rows& rows) {
+    std::map<std::size_t, std::vector<Span>> raw;
+    const auto add = [&](const Rows& s) {
+      for (const auto& [slot, spans] : time_of(c_, s)) {
+        raw[slot].insert(raw[slot].end(), spans.begin(), spans.end());
+      }
+    };
+    const int given = field("stalls");
+    if (lua_istable(lua_, given)) {
+      each_element(lua_, given, [&] { add(checked_rows(lua_, lua_gettop(lua_))); });
+    } else {
+      add(checked_rows(lua_, given));
+    }
+    TimeSets stalls;
+    for (auto& [slot, spans] : raw) stalls[slot] = united(std::move(spans));
+    for (const Row op : change_.rows) {
+      const Spans& of_device = set_for(stalls, slot_of(c_, rows, op));
+      change_.cut_ns.push_back(overlap(of_device, c_.trace().span_of(op)));
+    }
+  }
+
+  lua_State* lua_;
+  int table_;
+  const Context& c_;
+  Change change_;
+};
+
+}  // namespace
+}  // namespace binding
+
+const std::vector<ChangeVerb>& change_verbs() {
+  static const std::vector<ChangeVerb> verbs{
+      {"remove",
+       "Operations that are gone, with the calls that launched them and the host's work for "
+       "those."},
+      {"scale",
+       "Operations that take `by` of their recorded time. Of two changes that scale the same one, "
+       "the smaller factor counts."},
+      {"shorten",
+       "Operations that lose the time in which they overlap `stalls`, a selection or a list of "
+       "them: kernels without their page faults."},
+      {"fuse",
+       "Operations of which every uninterrupted run on a stream becomes one kernel; it takes `by` "
+       "of the longest of them."},
+      {"graph",
+       "Operations that follow each other `gap_ns` apart with no launch of their own, as in a CUDA "
+       "graph or a loop in one kernel."},
+      {"overlap",
+       "Operations that queue on a stream of their own; nothing waits for them within the step."},
+      {"unblock", "Calls that no longer wait for the GPU."},
+      {"drop", "Calls that are gone, with the host's work for them."},
+      {"pause",
+       "Host time that takes `by` of what it took (0 by default): that in ranges or calls of the "
+       "operating system, the whole pause between two CUDA calls in which idle time lies, or what "
+       "the host spends waiting for operations."},
+  };
+  return verbs;
+}
+
+Changes to_changes(lua_State* lua, int index) {
+  Changes changes;
+  if (lua_isnil(lua, index)) return changes;
+  if (!lua_istable(lua, index)) {
+    throw Error("'change' has to be a list, such as { { remove = operations } }");
+  }
+  binding::each_table(lua, index, binding::most_changes, [&] {
+    changes.push_back(binding::ChangeReader(lua, lua_gettop(lua)).read());
+  });
+  return changes;
+}
+
+}  // namespace gh

@@ -1,0 +1,74 @@
+// What all verbs of one rule work on: the analysis, and whose a row is.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "rules/binding.hpp"
+
+namespace gh::binding {
+
+/// A device's slot is its position in Analysis::devices. What the host does has none, and neither
+/// has what happens on a device that is not analysed.
+constexpr std::size_t no_slot = std::string::npos;
+
+/// Memory of the selections that a rule holds. Lua's collector does not see it, so it is counted
+/// here, and the collector is asked to look before much is held.
+struct HeldSelections {
+  static constexpr std::size_t most_bytes = 400'000'000, first_collection_bytes = 8'000'000;
+  std::size_t bytes = 0, collect_at_bytes = first_collection_bytes;
+};
+
+struct Context {
+  const Analysis& analysis;
+  const Facts& facts;
+  const RowsInSteps& in_steps;
+  Span hull;
+  std::vector<std::size_t> slot_of_device;  ///< by device of the trace
+  std::vector<std::size_t> slot_of_stream;  ///< by stream of the trace
+  /// By slot: how many rows of idle time, and of steps, there are up to and with that device.
+  std::vector<std::size_t> idle_until, steps_until;
+  HeldSelections held;
+
+  explicit Context(const ApiHost& host)
+      : analysis(host.analysis),
+        facts(host.facts),
+        in_steps(host.in_steps),
+        hull(analysis.hull()),
+        slot_of_device(trace().devices.size(), no_slot) {
+    std::size_t idle_rows = 0, step_rows = 0;
+    for (std::size_t slot = 0; slot < analysis.devices.size(); ++slot) {
+      slot_of_device[analysis.devices[slot].device] = slot;
+      idle_until.push_back(idle_rows += analysis.account.devices[slot].idle.size());
+      steps_until.push_back(step_rows += analysis.devices[slot].steps.size());
+    }
+    for (const Stream& s : trace().streams) slot_of_stream.push_back(slot_of_device[s.device]);
+  }
+
+  const Trace& trace() const { return analysis.trace; }
+
+  /// Whose a row of idle time or of steps is, and which of that device's.
+  struct Place {
+    std::size_t slot, index;
+  };
+  /// In `until`, one of the two lists above. Walks it: a report has few devices, and most have one.
+  static Place place(const std::vector<std::size_t>& until, Row r) {
+    std::size_t slot = 0;
+    while (until[slot] <= r) ++slot;
+    return {slot, r - (slot > 0 ? until[slot - 1] : 0)};
+  }
+  const Idle& idle_of(Row r) const {
+    const Place at = place(idle_until, r);
+    return analysis.account.devices[at.slot].idle[at.index];
+  }
+  const Step& step_of(Row r) const {
+    const Place at = place(steps_until, r);
+    return analysis.devices[at.slot].steps[at.index];
+  }
+  /// Ordinal of an analysed device, as users know it.
+  int ordinal(std::size_t slot) const {
+    return trace().devices[analysis.devices[slot].device].ordinal;
+  }
+};
+
+}  // namespace gh::binding

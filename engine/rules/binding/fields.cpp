@@ -1,0 +1,173 @@
+#include "rules/binding/fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace gh::binding {
+namespace {
+
+template <class Enum>
+TextKey key_of(Enum value) {
+  return static_cast<TextKey>(value);
+}
+
+bool is_kernel(const Context& c, Row op) { return c.trace().ops.kind[op] == OpKind::kernel; }
+
+// --- Texts: the key of a row's
+
+TextKey name_key(const Context& c, const Rows& s, Row r) {
+  const Trace& t = c.trace();
+  switch (s.kind) {
+    case Kind::ops: return t.ops.name[r];
+    case Kind::calls: return t.calls.name[r];
+    case Kind::ranges: return t.ranges.name[r];
+    case Kind::os_calls: return t.os_calls.name[r];
+    case Kind::idle: {
+      const Row call = c.idle_of(r).call;
+      return call == no_row ? no_text : t.calls.name[call];
+    }
+    default: return no_text;
+  }
+}
+
+TextKey class_key(const Context& c, const Rows& s, Row r) {
+  const NameClasses& classes = c.analysis.names;
+  if (s.kind == Kind::ops && is_kernel(c, r)) return classes.kernel[c.trace().ops.name[r]];
+  if (s.kind == Kind::calls) return key_of(classes.call[c.trace().calls.name[r]]);
+  return no_text;
+}
+
+TextKey kind_key(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops ? key_of(c.trace().ops.kind[r]) : no_text;
+}
+
+TextKey direction_key(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops ? key_of(c.trace().ops.copy[r]) : no_text;
+}
+
+TextKey from_key(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops && !is_kernel(c, r) ? key_of(c.trace().ops.source[r]) : no_text;
+}
+
+TextKey to_key(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops && !is_kernel(c, r) ? key_of(c.trace().ops.target[r]) : no_text;
+}
+
+TextKey cause_key(const Context& c, const Rows& s, Row r) {
+  if (s.kind == Kind::ops) return key_of(c.trace().ops.cause[r]);
+  if (s.kind == Kind::idle) return key_of(c.idle_of(r).cause);
+  return no_text;
+}
+
+TextKey thread_key(const Context& c, const Rows& s, Row r) {
+  const std::uint16_t thread = thread_of(c, s, r);
+  return thread == no_index ? no_text : thread;
+}
+
+// --- Texts: what a key stands for
+
+std::string name_text(const Context& c, Kind, TextKey key) { return c.trace().names[key]; }
+
+std::string class_text(const Context& c, Kind kind, TextKey key) {
+  if (kind == Kind::ops) return c.analysis.classes.kernel_classes()[key];
+  return name_of(static_cast<CallClass>(key));
+}
+
+std::string cause_text(const Context&, Kind kind, TextKey key) {
+  if (kind == Kind::idle) return name_of(static_cast<IdleCause>(key));
+  return name_of(static_cast<MigrationCause>(key));
+}
+
+std::string thread_text(const Context& c, Kind, TextKey key) {
+  return c.trace().thread_label(static_cast<std::uint16_t>(key));
+}
+
+template <class Enum>
+std::string enum_text(const Context&, Kind, TextKey key) {
+  return name_of(static_cast<Enum>(key));
+}
+
+// --- Numbers
+
+using Number = std::optional<double>;
+
+template <class Value>
+Number number(Value value) {
+  return static_cast<double>(value);
+}
+
+Number start_ns(const Context& c, const Rows& s, Row r) { return number(span_of(c, s, r).start); }
+Number end_ns(const Context& c, const Rows& s, Row r) { return number(span_of(c, s, r).end); }
+Number duration_ns(const Context& c, const Rows& s, Row r) {
+  return number(span_of(c, s, r).length());
+}
+
+Number bytes(const Context& c, const Rows& s, Row r) {
+  if (s.kind == Kind::ops) return number(c.trace().ops.bytes[r]);
+  if (s.kind == Kind::ranges) return number(c.trace().ranges.bytes[r]);
+  return {};
+}
+
+Number blocks(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops ? number(c.trace().ops.blocks[r]) : Number();
+}
+
+Number threads(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops ? number(c.trace().ops.threads[r]) : Number();
+}
+
+Number stream(const Context& c, const Rows& s, Row r) {
+  const Trace& t = c.trace();
+  return s.kind == Kind::ops ? number(t.streams[t.ops.stream[r]].id) : Number();
+}
+
+Number device(const Context& c, const Rows& s, Row r) {
+  const std::size_t slot = slot_of(c, s, r);
+  return slot == no_slot ? Number() : number(c.ordinal(slot));
+}
+
+Number fault_count(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::gpu_faults ? number(c.trace().gpu_faults.count[r]) : Number();
+}
+
+Number step_number(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::steps ? number(c.step_of(r).number) : Number();
+}
+
+}  // namespace
+
+const std::array<FieldSpec, 18> fields{{
+    {"name", name_key, name_text, nullptr},
+    {"class", class_key, class_text, nullptr},
+    {"kind", kind_key, enum_text<OpKind>, nullptr},
+    {"direction", direction_key, enum_text<CopyKind>, nullptr},
+    {"from", from_key, enum_text<MemoryKind>, nullptr},
+    {"to", to_key, enum_text<MemoryKind>, nullptr},
+    {"cause", cause_key, cause_text, nullptr},
+    {"thread", thread_key, thread_text, nullptr},
+    {"start_ns", nullptr, nullptr, start_ns},
+    {"end_ns", nullptr, nullptr, end_ns},
+    {"duration_ns", nullptr, nullptr, duration_ns},
+    {"bytes", nullptr, nullptr, bytes},
+    {"blocks", nullptr, nullptr, blocks},
+    {"threads", nullptr, nullptr, threads},
+    {"stream", nullptr, nullptr, stream},
+    {"device", nullptr, nullptr, device},
+    {"count", nullptr, nullptr, fault_count},
+    {"number", nullptr, nullptr, step_number},
+}};
+
+Field field_named(const std::string& name) {
+  const auto it = std::find_if(fields.begin(), fields.end(),
+                               [&](const FieldSpec& f) { return name == f.name; });
+  if (it != fields.end()) return static_cast<Field>(it - fields.begin());
+  std::vector<std::string> names;
+  for (const FieldSpec& f : fields) names.emplace_back(f.name);
+  throw Error(fmt::format("there is no field '{}'{}", printable(name), did_you_mean(name, names)));
+}
+
+}  // namespace gh::binding

@@ -1,0 +1,75 @@
+// What rows have to pass to be in a selection.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/binding/fields.hpp"
+#include "rules/binding/rows.hpp"
+
+namespace gh::binding {
+
+/// Patterns of which a text has to match one.
+struct Globs {
+  std::vector<std::string> list;
+  bool match(std::string_view text) const;
+};
+
+/// Whether a row passes.
+using RowTest = std::function<bool(const Context&, const Rows&, Row)>;
+
+/// A test of a text field. Tries globs once for each distinct text, not for each row.
+RowTest text_test(Field field, const Globs& globs);
+
+/// All tests of one filter. Name, class and kind are what nearly every filter of millions of rows
+/// asks for: they are answered once for each name that comes, and looked up.
+class Filter {
+ public:
+  /// Of rows of one kind. Without any tests all of them pass.
+  Filter(const Context& c, Kind kind);
+
+  // Each narrows what passes.
+  void test(RowTest passes) { tests_.push_back(std::move(passes)); }
+  void text(const Context& c, Field field, const Globs& globs);
+  void none() { none_ = true; }
+
+  /// Those of `all` that pass.
+  Rows of(const Context& c, const Rows& all) const;
+
+ private:
+  using NameTest = std::function<bool(NameId)>;
+  using Answer = std::int8_t;
+  static constexpr Answer not_asked = -1;
+  static constexpr std::size_t op_kinds = static_cast<std::size_t>(OpKind::graph) + 1;
+  static constexpr std::size_t idle_causes = static_cast<std::size_t>(IdleCause::unknown) + 1;
+
+  bool quick_text(const Context& c, Field field, const Globs& globs);
+  void name_test(const Context& c, NameTest passes);
+  void kernel_class(const Context& c, const Globs& globs);
+  void call_class(const Context& c, const Globs& globs);
+  bool passes_by_name(NameId name) const;
+  RowSet passing(const Context& c, const Rows& all) const;
+  template <class Quick>
+  RowSet passing(const Context& c, const Rows& all, Quick quick) const;
+
+  Kind kind_;
+  bool none_ = false;
+  const OpKind* kind_of_row_;  // null of what is no operation
+  const NameId* name_of_row_;  // null of what has no names
+  std::array<bool, op_kinds> op_kinds_;
+  bool any_cause_ = true;
+  std::array<bool, idle_causes> causes_;
+  std::vector<NameTest> name_tests_;
+  // By NameId, what name_tests_ say of it, once a row has asked; empty where there are none.
+  mutable std::vector<Answer> name_answers_;
+  std::vector<RowTest> tests_;
+};
+
+/// The filter that a rule wrote at `index` of the stack: a table such as { class = "gemm_*" }, or
+/// nothing at all. Throws Error.
+Filter to_filter(lua_State* lua, int index, Kind kind);
+
+}  // namespace gh::binding

@@ -1,0 +1,275 @@
+// The filters of selections: the table is at the end. A new one is a function here, and a row
+// there; `selection:where` in verbs.cpp documents them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/text.hpp"
+#include "rules/binding/crossing.hpp"
+#include "rules/binding/filter.hpp"
+
+namespace gh::binding {
+namespace {
+
+// What a rule wrote for one key, and of which rows.
+struct Given {
+  lua_State* lua;
+  const Context& c;
+  Kind kind;
+  const char* key;
+  int value;  // its place on the stack
+};
+
+double number(const Given& g) { return luaL_checknumber(g.lua, g.value); }
+
+bool truth(const Given& g) { return lua_toboolean(g.lua, g.value) != 0; }
+
+// One text, or a list of them.
+std::vector<std::string> texts(const Given& g) {
+  const auto text_on_top = [&] {
+    if (lua_type(g.lua, -1) == LUA_TSTRING) return lua_tostring(g.lua, -1);
+    throw Error(fmt::format("filter '{}' takes a string or a list of strings", g.key));
+  };
+  if (!lua_istable(g.lua, g.value)) return {text_on_top()};
+  std::vector<std::string> list;
+  each_element(g.lua, g.value, [&] { list.emplace_back(text_on_top()); });
+  return list;
+}
+
+// --- Texts and numbers
+
+template <Field field>
+void matches(const Given& g, Filter& filter) {
+  filter.text(g.c, field, Globs{texts(g)});
+}
+
+void either_memory(const Given& g, Filter& filter) {
+  const Globs globs{texts(g)};
+  filter.test([from = text_test(Field::from, globs), to = text_test(Field::to, globs)](
+                  const Context& c, const Rows& s, Row r) { return from(c, s, r) || to(c, s, r); });
+}
+
+double duration_ns(const Context& c, const Rows& s, Row r) {
+  return static_cast<double>(span_of(c, s, r).length());
+}
+
+template <Field field>
+double value(const Context& c, const Rows& s, Row r) {
+  return number_field(c, s, r, field).value_or(0);
+}
+
+template <double (*value_of)(const Context&, const Rows&, Row)>
+void at_least(const Given& g, Filter& filter) {
+  filter.test([least = number(g)](const Context& c, const Rows& s, Row r) {
+    return value_of(c, s, r) >= least;
+  });
+}
+
+template <double (*value_of)(const Context&, const Rows&, Row)>
+void at_most(const Given& g, Filter& filter) {
+  filter.test([most = number(g)](const Context& c, const Rows& s, Row r) {
+    return value_of(c, s, r) <= most;
+  });
+}
+
+void device(const Given& g, Filter& filter) {
+  const double ordinal = number(g);
+  const std::vector<DeviceSteps>& devices = g.c.analysis.devices;
+  bool the_only_one = true;
+  for (std::size_t slot = 0; slot < devices.size(); ++slot) {
+    the_only_one = the_only_one && g.c.ordinal(slot) == ordinal;
+  }
+  const bool on_device =
+      g.kind != Kind::calls && g.kind != Kind::ranges && g.kind != Kind::os_calls;
+  if (on_device && the_only_one) return;  // as in most reports: all rows pass
+  filter.test([ordinal](const Context& c, const Rows& s, Row r) {
+    return number_field(c, s, r, Field::device).value_or(-1) == ordinal;
+  });
+}
+
+void phase(const Given& g, Filter& filter) {
+  const std::vector<std::string> wanted = texts(g);
+  std::vector<std::string> names;
+  std::uint8_t bits = 0;
+  for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) {
+    names.emplace_back(name_of(static_cast<Phase>(p)));
+    if (std::find(wanted.begin(), wanted.end(), names.back()) != wanted.end()) {
+      bits |= static_cast<std::uint8_t>(1 << p);
+    }
+  }
+  for (const std::string& w : wanted) {
+    if (std::find(names.begin(), names.end(), w) != names.end()) continue;
+    throw Error(fmt::format("there is no phase '{}'{}", printable(w), did_you_mean(w, names)));
+  }
+  filter.test([bits](const Context& c, const Rows&, Row r) {
+    return (c.analysis.names.phases[c.trace().ranges.name[r]] & bits) != 0;
+  });
+}
+
+// --- Truth values
+
+void in_graph(const Given& g, Filter& filter) {
+  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
+    return (c.trace().ops.in_graph[r] != 0) == want;
+  });
+}
+
+void inferred(const Given& g, Filter& filter) {
+  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
+    return c.idle_of(r).inferred == want;
+  });
+}
+
+void drained(const Given& g, Filter& filter) {
+  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
+    return c.idle_of(r).drained == want;
+  });
+}
+
+// Page faults on addresses that migrations moved. What is no page fault has no address.
+void migrating(const Given& g, Filter& filter) {
+  const Ops& ops = g.c.trace().ops;
+  charge(g.lua, ops.size());
+  std::vector<Span> moved;  // of addresses, not of time
+  for (Row op = 0; op < ops.size(); ++op) {
+    const std::int64_t at = ops.address_of(op);
+    if (at != 0) moved.push_back({at, at + ops.bytes[op]});
+  }
+  const auto set = std::make_shared<const Spans>(united(std::move(moved)));
+  filter.test([set, want = truth(g)](const Context& c, const Rows& s, Row r) {
+    const std::int64_t at = s.kind == Kind::gpu_faults ? c.trace().gpu_faults.address[r] : 0;
+    return (overlap(*set, Span{at, at + 1}) > 0) == want;
+  });
+}
+
+// --- Selections
+
+// Idle time whose neighbour, the operation before or after it, is one of a selection.
+template <Row Idle::*neighbour>
+void next_to(const Given& g, Filter& filter) {
+  const Rows& ops = checked_rows(g.lua, g.value);
+  if (ops.kind != Kind::ops) {
+    throw Error(fmt::format("filter '{}' takes a selection of operations", g.key));
+  }
+  if (ops.rows.empty()) return filter.none();
+  const std::size_t all = g.c.trace().ops.size();
+  charge(g.lua, all / 64);
+  const auto wanted = std::make_shared<const RowBits>(ops.rows, all);
+  filter.test([wanted](const Context& c, const Rows&, Row r) {
+    const Row op = c.idle_of(r).*neighbour;
+    return op != no_row && wanted->holds(op);
+  });
+}
+
+void inside(const Given& g, Filter& filter) {
+  const Rows& outer = checked_rows(g.lua, g.value);
+  charge(g.lua, outer.rows.size());
+  std::vector<Span> spans;
+  spans.reserve(outer.rows.size());
+  outer.rows.each([&](Row r) { spans.push_back(span_of(g.c, outer, r)); });
+  const auto set = std::make_shared<const Spans>(united(std::move(spans)));
+  filter.test([set](const Context& c, const Rows& s, Row r) {
+    const Span span = span_of(c, s, r);
+    return overlap(*set, span) == span.length();
+  });
+}
+
+void launched_in(const Given& g, Filter& filter) {
+  const Rows& around = checked_rows(g.lua, g.value);
+  if (around.kind != Kind::ranges && around.kind != Kind::calls) {
+    throw Error("filter 'launched_in' takes a selection of ranges or calls");
+  }
+  charge(g.lua, around.rows.size());
+  // By process, not by thread: backward launches from a thread of its own.
+  std::map<std::uint16_t, std::vector<Span>> spans;
+  around.rows.each([&](Row r) {
+    const Thread& thread = g.c.trace().threads[thread_of(g.c, around, r)];
+    spans[thread.process].push_back(span_of(g.c, around, r));
+  });
+  auto sets = std::make_shared<std::map<std::uint16_t, Spans>>();
+  for (auto& [process, list] : spans) (*sets)[process] = united(std::move(list));
+  filter.test([sets](const Context& c, const Rows&, Row op) {
+    const Trace& t = c.trace();
+    const Row call = t.ops.call[op];
+    const auto set = sets->find(t.process_of(op));
+    if (call == no_row || set == sets->end()) return false;
+    const Ns at = t.calls.start[call];
+    return overlap(set->second, Span{at, at + 1}) > 0;
+  });
+}
+
+// --- The table
+
+using Kinds = unsigned;  // a bit for each Kind
+constexpr Kinds only(Kind kind) { return 1U << static_cast<unsigned>(kind); }
+constexpr Kinds all_kinds = ~Kinds{0};
+
+struct FilterKey {
+  const char* name;
+  Kinds kinds;                         // rows of another kind do not pass, whatever the value is
+  void (*add)(const Given&, Filter&);  // reads the value, and makes a test of it
+};
+
+constexpr FilterKey filter_keys[] = {
+    {"name", all_kinds, matches<Field::name>},
+    {"class", all_kinds, matches<Field::class_>},
+    {"kind", all_kinds, matches<Field::kind>},
+    {"direction", all_kinds, matches<Field::direction>},
+    {"from", all_kinds, matches<Field::from>},
+    {"to", all_kinds, matches<Field::to>},
+    {"cause", all_kinds, matches<Field::cause>},
+    {"thread", all_kinds, matches<Field::thread>},
+    {"memory", all_kinds, either_memory},
+    {"device", all_kinds, device},
+    {"phase", only(Kind::ranges), phase},
+    {"min_ns", all_kinds, at_least<duration_ns>},
+    {"max_ns", all_kinds, at_most<duration_ns>},
+    {"min_bytes", all_kinds, at_least<value<Field::bytes>>},
+    {"max_bytes", all_kinds, at_most<value<Field::bytes>>},
+    {"min_blocks", all_kinds, at_least<value<Field::blocks>>},
+    {"max_blocks", all_kinds, at_most<value<Field::blocks>>},
+    {"in_graph", only(Kind::ops), in_graph},
+    {"inferred", only(Kind::idle), inferred},
+    {"drained", only(Kind::idle), drained},
+    {"migrating", all_kinds, migrating},
+    {"after", only(Kind::idle), next_to<&Idle::previous>},
+    {"before", only(Kind::idle), next_to<&Idle::next>},
+    {"inside", all_kinds, inside},
+    {"launched_in", only(Kind::ops), launched_in},
+};
+
+const FilterKey& filter_key(const std::string& name) {
+  std::vector<std::string> names;
+  for (const FilterKey& key : filter_keys) {
+    if (name == key.name) return key;
+    names.emplace_back(key.name);
+  }
+  throw Error(fmt::format("there is no filter '{}'{}", printable(name), did_you_mean(name, names)));
+}
+
+}  // namespace
+
+Filter to_filter(lua_State* lua, int index, Kind kind) {
+  const Context& c = context(lua);
+  Filter filter(c, kind);
+  if (lua_isnoneornil(lua, index)) return filter;
+  luaL_checktype(lua, index, LUA_TTABLE);
+  std::vector<std::string> keys;
+  if (!text_keys(lua, index, keys)) {
+    throw Error("a filter is a table of names and values: { class = \"gemm_*\" }");
+  }
+  std::sort(keys.begin(), keys.end());  // Lua's order would make errors differ from run to run
+  for (const std::string& name : keys) {
+    lua_getfield(lua, index, name.c_str());
+    const int value = lua_gettop(lua);
+    const FilterKey& key = filter_key(name);
+    key.add({lua, c, kind, key.name, value}, filter);
+    if ((key.kinds & only(kind)) == 0) filter.none();
+    lua_settop(lua, value - 1);
+  }
+  return filter;
+}
+
+}  // namespace gh::binding

@@ -1,0 +1,175 @@
+#include "rules/binding/host_side.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace gh::binding {
+namespace {
+
+// How many rows a search back in time looks at: what lies further back hardly ever still lasts.
+constexpr std::size_t most_looked_at = 100'000;
+
+// The first row that starts at or after a moment.
+Row first_from(const std::vector<Ns>& starts, Ns at) {
+  return static_cast<Row>(std::lower_bound(starts.begin(), starts.end(), at) - starts.begin());
+}
+
+// The first row that starts after it.
+Row first_after(const std::vector<Ns>& starts, Ns at) {
+  return static_cast<Row>(std::upper_bound(starts.begin(), starts.end(), at) - starts.begin());
+}
+
+// The last row before `end` for which found(row) holds, or no_row.
+template <class Found>
+Row last_before(Row end, Found found) {
+  std::size_t looked = 0;
+  for (Row r = end; r-- > 0 && looked < most_looked_at; ++looked) {
+    if (found(r)) return r;
+  }
+  return no_row;
+}
+
+// The time for which an event lasted within a span; negative where they do not touch.
+template <class Events>
+Ns shared_ns(const Events& events, Row r, Span span) {
+  return std::min(events.end[r], span.end) - std::max(events.start[r], span.start);
+}
+
+// The innermost of ranges or frames that the thread was in for at least such a share of the span.
+// They nest, so of those it is the last to begin.
+template <class Events>
+Row innermost(const Events& events, std::uint16_t thread, Span span, double share) {
+  return last_before(first_from(events.start, span.end), [&](Row r) {
+    return events.thread[r] == thread && static_cast<double>(shared_ns(events, r, span)) >=
+                                             share * static_cast<double>(span.length());
+  });
+}
+
+// The Python frame in which the host was for most of an idle time, or no_row.
+Row frame_of(const Trace& t, const Idle& idle) {
+  return idle.thread == no_index ? no_row : innermost(t.frames, idle.thread, idle.span, 0.5);
+}
+
+// Calls take(row) with the OS calls of the launching thread that touch an idle time.
+template <class Take>
+void each_os_call(const Trace& t, const Idle& idle, Take take) {
+  const OsCalls& calls = t.os_calls;
+  const Row first = first_from(calls.start, idle.span.start);
+  for (Row r = first; r < calls.size() && calls.start[r] < idle.span.end; ++r) {
+    if (calls.thread[r] == idle.thread) take(r);
+  }
+  // The host runs ahead of the GPU, so it may have begun to wait before. Of one thread only the
+  // last call before can last until then.
+  const Row before = last_before(first, [&](Row r) { return calls.thread[r] == idle.thread; });
+  if (before != no_row && calls.end[before] > idle.span.start) take(before);
+}
+
+// "2 poll calls took 3 ms of it", of the calls that took longest; "" without any.
+std::string longest_os_call(const Trace& t, const Idle& idle) {
+  struct Spent {
+    Ns ns = 0;
+    int calls = 0;
+  };
+  std::map<std::string, Spent> by_name;
+  each_os_call(t, idle, [&](Row r) {
+    Spent& spent = by_name[t.names[t.os_calls.name[r]]];
+    spent.ns += shared_ns(t.os_calls, r, idle.span);
+    ++spent.calls;
+  });
+  const auto longest =
+      std::max_element(by_name.begin(), by_name.end(),
+                       [](const auto& a, const auto& b) { return a.second.ns < b.second.ns; });
+  if (longest == by_name.end()) return "";
+  const auto& [name, spent] = *longest;
+  return fmt::format("{} {} call{} took {} of it", spent.calls, name, spent.calls == 1 ? "" : "s",
+                     duration(spent.ns));
+}
+
+// The line of the program that a name tells, if any.
+SourceLine line_of(const Context& c, NameId name) {
+  const auto& sources = c.analysis.names.sources;
+  const auto it = sources.find(name);
+  return it == sources.end() ? SourceLine{} : it->second;
+}
+
+// The line of the program that the innermost of ranges or frames around a moment names, of those on
+// wanted threads.
+template <class Events, class Wanted>
+SourceLine line_in(const Context& c, const Events& events, Ns at, Wanted wanted) {
+  const auto& sources = c.analysis.names.sources;
+  const Row named = last_before(first_after(events.start, at), [&](Row r) {
+    return events.end[r] >= at && wanted(events.thread[r]) && sources.contains(events.name[r]);
+  });
+  return named == no_row ? SourceLine{} : line_of(c, events.name[named]);
+}
+
+// The forward operator of the backward one that a thread is in: its row of Trace::forwards.
+Row forward_of(const Trace& t, std::uint16_t thread, Ns at) {
+  const Forwards& forwards = t.forwards;
+  const Row last = last_before(first_after(forwards.start, at),
+                               [&](Row f) { return forwards.thread[f] == thread; });
+  if (last == no_row) return no_row;
+  // Backward operators follow each other on their thread: either the last one lasts, or none does.
+  const Ns start = forwards.start[last];
+  const Row end = first_after(t.ranges.start, start);
+  for (Row r = first_from(t.ranges.start, start); r < end; ++r) {
+    if (t.ranges.thread[r] == thread && t.ranges.end[r] >= at) return last;
+  }
+  return no_row;
+}
+
+}  // namespace
+
+std::string host_note(const Context& c, const Idle& idle) {
+  if (idle.thread == no_index) return "";
+  const Trace& t = c.trace();
+  std::string note;
+  if (const Row range = innermost(t.ranges, idle.thread, idle.span, 1); range != no_row) {
+    note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[range]], 60));
+  }
+  if (const Row frame = frame_of(t, idle); frame != no_row) {
+    note += note.empty() ? "in " : ", ";
+    note += shortened(t.names[t.frames.name[frame]], 60);
+  }
+  if (const std::string call = longest_os_call(t, idle); !call.empty()) {
+    note += (note.empty() ? "" : ", ") + call;
+  }
+  return note;
+}
+
+SourceLine source_around(const Context& c, std::uint16_t thread, Ns at) {
+  const Trace& t = c.trace();
+  if (c.analysis.names.sources.empty() || thread == no_index) return {};
+  const auto same = [thread](std::uint16_t other) { return other == thread; };
+  if (SourceLine line = line_in(c, t.frames, at, same); line.line > 0) return line;
+  if (SourceLine line = line_in(c, t.ranges, at, same); line.line > 0) return line;
+  if (const Row f = forward_of(t, thread, at); f != no_row) {
+    const auto forward = [&](std::uint16_t other) { return other == t.forwards.forward_thread[f]; };
+    SourceLine line = line_in(c, t.frames, t.forwards.forward_start[f], forward);
+    if (line.line > 0) return line;
+  }
+  const auto beside = [&](std::uint16_t other) {
+    return t.threads[other].process == t.threads[thread].process;
+  };
+  if (SourceLine line = line_in(c, t.frames, at, beside); line.line > 0) return line;
+  return line_in(c, t.ranges, at, beside);
+}
+
+SourceLine source_of_idle(const Context& c, const Idle& idle) {
+  const Trace& t = c.trace();
+  if (const Row frame = frame_of(t, idle); frame != no_row) {
+    if (SourceLine line = line_of(c, t.frames.name[frame]); line.line > 0) return line;
+  }
+  Row call = idle.call;
+  if (call == no_row && idle.next != no_row) call = t.ops.call[idle.next];
+  if (call != no_row && t.frames.size() > 0) {
+    return source_around(c, t.calls.thread[call], t.calls.start[call]);
+  }
+  return source_around(c, idle.thread, idle.span.start);
+}
+
+}  // namespace gh::binding

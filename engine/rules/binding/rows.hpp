@@ -1,0 +1,85 @@
+// What a rule calls a selection: rows of one kind of event, and what every kind has, seen alike.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rules/binding/context.hpp"
+#include "trace/row_set.hpp"
+
+namespace gh::binding {
+
+enum class Kind { ops, calls, ranges, os_calls, gpu_faults, idle, steps, chains };
+
+/// A run of operations on one stream, from `trace:chains` or `trace:runs`.
+struct Chain {
+  Span span;
+  Row op;  ///< the one that stands for it: the centre of a chain, the first of a run
+};
+using Chains = std::vector<Chain>;
+
+struct Rows {
+  Kind kind = Kind::ops;
+  RowSet rows;  ///< of the trace; for idle, steps and chains, of Context's lists or `chains`
+  std::shared_ptr<const Chains> chains = nullptr;  ///< of Kind::chains
+
+  std::size_t bytes() const {
+    return sizeof(Rows) + rows.bytes() + (chains ? chains->size() * sizeof(Chain) : 0);
+  }
+};
+
+// Verbs ask these of millions of rows, so they are inline.
+
+inline Span span_of(const Context& c, const Rows& s, Row r) {
+  const Trace& t = c.trace();
+  switch (s.kind) {
+    case Kind::ops: return t.span_of(r);
+    case Kind::calls: return {t.calls.start[r], t.calls.end[r]};
+    case Kind::ranges: return {t.ranges.start[r], t.ranges.end[r]};
+    case Kind::os_calls: return {t.os_calls.start[r], t.os_calls.end[r]};
+    case Kind::gpu_faults: return {t.gpu_faults.start[r], t.gpu_faults.end[r]};
+    case Kind::idle: return c.idle_of(r).span;
+    case Kind::steps: return c.step_of(r).span;
+    case Kind::chains: return (*s.chains)[r].span;
+  }
+  return {};
+}
+
+/// The slot of the row's device; no_slot for what the host does.
+inline std::size_t slot_of(const Context& c, const Rows& s, Row r) {
+  const Trace& t = c.trace();
+  switch (s.kind) {
+    case Kind::ops: return c.slot_of_stream[t.ops.stream[r]];
+    case Kind::gpu_faults: return c.slot_of_device[t.gpu_faults.device[r]];
+    case Kind::idle: return Context::place(c.idle_until, r).slot;
+    case Kind::steps: return Context::place(c.steps_until, r).slot;
+    case Kind::chains: return c.slot_of_device[t.device_of((*s.chains)[r].op)];
+    default: return no_slot;
+  }
+}
+
+/// The thread of the host; no_index for what devices do. Idle time is the launching thread's.
+inline std::uint16_t thread_of(const Context& c, const Rows& s, Row r) {
+  const Trace& t = c.trace();
+  switch (s.kind) {
+    case Kind::calls: return t.calls.thread[r];
+    case Kind::ranges: return t.ranges.thread[r];
+    case Kind::os_calls: return t.os_calls.thread[r];
+    case Kind::idle: return c.idle_of(r).thread;
+    default: return no_index;
+  }
+}
+
+/// By row, what the trace calls rows of such a kind; null where it gives them no names.
+inline const NameId* names_of(const Context& c, Kind kind) {
+  const Trace& t = c.trace();
+  switch (kind) {
+    case Kind::ops: return t.ops.name.data();
+    case Kind::calls: return t.calls.name.data();
+    case Kind::ranges: return t.ranges.name.data();
+    case Kind::os_calls: return t.os_calls.name.data();
+    default: return nullptr;
+  }
+}
+
+}  // namespace gh::binding

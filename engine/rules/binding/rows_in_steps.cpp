@@ -1,0 +1,121 @@
+#include "rules/binding/rows_in_steps.hpp"
+
+#include <algorithm>
+
+namespace gh {
+namespace {
+
+// The operations that touch the steps of their device.
+RowSet ops_in_steps(const Analysis& a) {
+  const Trace& t = a.trace;
+  RowBits found(t.ops.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    // Where steps leave gaps between them, what takes no time belongs to none of them.
+    const bool no_gaps = a.account.devices[d].window.size() == 1;
+    a.each_op_in_steps(d, [&](Row op) {
+      if (no_gaps || t.ops.start[op] < t.ops.end[op]) found.add(op);
+    });
+  }
+  return std::move(found).set();
+}
+
+RowSet training_steps(const Analysis& a) {
+  RowBits found((static_cast<std::size_t>(a.step_count())));
+  Row step = 0;
+  for (const DeviceSteps& device : a.devices) {
+    for (std::size_t k = 0; k < device.steps.size(); ++k, ++step) {
+      if (device.source != StepSource::none) found.add(step);
+    }
+  }
+  return std::move(found).set();
+}
+
+RowSet all_idle(const Analysis& a) {
+  std::size_t rows = 0;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) rows += a.account.devices[d].idle.size();
+  return RowSet::all(rows);
+}
+
+// The rows of events of the host that touch `hull`, of the processes that are analysed.
+template <class Events>
+RowSet host_rows(const Analysis& a, const Events& events, Span hull) {
+  std::vector<std::uint8_t> wanted(a.trace.threads.size());
+  for (std::size_t t = 0; t < wanted.size(); ++t) {
+    wanted[t] = std::any_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) {
+      return d.process == a.trace.threads[t].process;
+    });
+  }
+  const auto end = static_cast<std::size_t>(
+      std::lower_bound(events.start.begin(), events.start.end(), hull.end) - events.start.begin());
+  return RowSet::all(end).where(
+      [&](Row r) { return events.end[r] > hull.start && wanted[events.thread[r]] != 0; });
+}
+
+RowSet faults_in_steps(const Analysis& a) {
+  const GpuFaults& faults = a.trace.gpu_faults;
+  std::vector<const Spans*> windows(a.trace.devices.size());  // null of devices not analysed
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    windows[a.devices[d].device] = &a.account.devices[d].window;
+  }
+  return RowSet::all(faults.size()).where([&](Row r) {
+    const Spans* window = windows[faults.device[r]];
+    return window && overlap(*window, Span{faults.start[r], faults.end[r]}) > 0;
+  });
+}
+
+}  // namespace
+
+RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
+  const Trace& t = a.trace;
+  const Span hull = a.hull();
+  ops = ops_in_steps(a);
+  steps = training_steps(a);
+  idle = all_idle(a);
+  copies = ops.where([&](Row op) { return t.ops.kind[op] == OpKind::copy; });
+  calls = host_rows(a, t.calls, hull);
+  ranges = host_rows(a, t.ranges, hull);
+  os_calls = host_rows(a, t.os_calls, hull);
+  gpu_faults = faults_in_steps(a);
+}
+
+// Each of these two is put together first and then kept: if that fails half-way, the next who asks
+// begins anew.
+
+const std::vector<Spans>& RowsInSteps::stalls() const {
+  std::call_once(stalls_found_, [this] {
+    const Trace& t = analysis_.trace;
+    std::vector<std::vector<Span>> of_device(t.devices.size());
+    std::vector<Spans> found;
+    for (Row r = 0; r < t.gpu_faults.size(); ++r) {
+      of_device[t.gpu_faults.device[r]].push_back({t.gpu_faults.start[r], t.gpu_faults.end[r]});
+    }
+    for (const DeviceSteps& d : analysis_.devices) {
+      for (const Row op : d.ops) {
+        if (is_unified(t.ops.copy[op])) of_device[d.device].push_back(t.span_of(op));
+      }
+      found.push_back(united(std::move(of_device[d.device])));
+    }
+    stalls_.swap(found);
+  });
+  return stalls_;
+}
+
+const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {
+  std::call_once(by_stream_found_, [this] {
+    const std::vector<DeviceSteps>& devices = analysis_.devices;
+    const auto& stream = analysis_.trace.ops.stream;
+    std::vector<std::size_t> counts(analysis_.trace.streams.size());
+    for (const DeviceSteps& d : devices) {
+      for (const Row op : d.ops) ++counts[stream[op]];
+    }
+    std::vector<std::vector<Row>> found(counts.size());
+    for (std::size_t s = 0; s < counts.size(); ++s) found[s].reserve(counts[s]);
+    for (const DeviceSteps& d : devices) {
+      for (const Row op : d.ops) found[stream[op]].push_back(op);
+    }
+    by_stream_.swap(found);
+  });
+  return by_stream_;
+}
+
+}  // namespace gh

@@ -1,0 +1,224 @@
+#include "rules/binding/time_sets.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace gh::binding {
+namespace {
+
+// Calls take(slot, span) with the time of every row. The kinds that come in millions have a loop of
+// their own.
+template <class Take>
+void each_span(const Context& c, const Rows& s, Take take) {
+  const Trace& t = c.trace();
+  switch (s.kind) {
+    case Kind::ops:
+      s.rows.each([&](Row r) {
+        take(c.slot_of_stream[t.ops.stream[r]], Span{t.ops.start[r], t.ops.end[r]});
+      });
+      break;
+    case Kind::idle:
+      s.rows.each([&](Row r) {
+        const Context::Place at = Context::place(c.idle_until, r);
+        take(at.slot, c.analysis.account.devices[at.slot].idle[at.index].span);
+      });
+      break;
+    case Kind::calls:
+      s.rows.each([&](Row r) { take(no_slot, Span{t.calls.start[r], t.calls.end[r]}); });
+      break;
+    default: s.rows.each([&](Row r) { take(slot_of(c, s, r), span_of(c, s, r)); });
+  }
+}
+
+// Whether rows come in order of time. Steps and chains follow each other by device or stream.
+bool in_order_of_time(Kind kind) { return kind != Kind::chains && kind != Kind::steps; }
+
+Span clipped(Span span, Span window) {
+  return {std::max(span.start, window.start), std::min(span.end, window.end)};
+}
+
+// A set of time that is asked about one span after the other, in order of their starts.
+class Cursor {
+ public:
+  explicit Cursor(const Spans& set) : set_(&set) {}
+  Ns overlap(Span span) {
+    const Spans& set = *set_;
+    while (at_ < set.size() && set[at_].end <= span.start) ++at_;
+    Ns sum = 0;
+    for (std::size_t i = at_; i < set.size() && set[i].start < span.end; ++i) {
+      sum += clipped(set[i], span).length();
+    }
+    return sum;
+  }
+
+ private:
+  const Spans* set_;
+  std::size_t at_ = 0;
+};
+
+// What lies within the analysed time of a device, or of the host.
+Spans within_steps(const Context& c, std::size_t slot, std::vector<Span> spans) {
+  const Spans window = slot == no_slot ? Spans{c.hull} : c.analysis.account.devices[slot].window;
+  if (window.size() != 1) return intersection(united(std::move(spans)), window);
+  // As nearly always: no second copy of what may be millions of spans.
+  for (Span& span : spans) span = clipped(span, window[0]);
+  return united(std::move(spans));
+}
+
+// Calls take(slot, span) with the parts of time_of, each device's in order, without holding them.
+// False, and nothing is taken, where rows do not come in order of time.
+template <class Take>
+bool stream_time(const Context& c, const Rows& s, Take take) {
+  if (!in_order_of_time(s.kind)) return false;
+  const std::size_t host = c.analysis.devices.size();  // in these lists
+  std::vector<Span> windows(host + 1, Span{0, 0}), last(host + 1, Span{0, 0});
+  windows[host] = c.hull;
+  for (std::size_t slot = 0; slot < host; ++slot) {
+    const Spans& window = c.analysis.account.devices[slot].window;
+    if (window.size() > 1) return false;
+    if (!window.empty()) windows[slot] = window.front();
+  }
+  const auto slot_at = [&](std::size_t i) { return i == host ? no_slot : i; };
+  each_span(c, s, [&](std::size_t slot, Span whole) {
+    const std::size_t i = std::min(slot, host);
+    const Span span = clipped(whole, windows[i]);
+    if (span.start >= span.end) return;
+    Span& open = last[i];
+    if (open.start < open.end && span.start <= open.end) {
+      open.end = std::max(open.end, span.end);
+      return;
+    }
+    if (open.start < open.end) take(slot_at(i), open);
+    open = span;
+  });
+  for (std::size_t i = 0; i <= host; ++i) {
+    if (last[i].start < last[i].end) take(slot_at(i), last[i]);
+  }
+  return true;
+}
+
+// The lengths of what `streamed` covers, and of what both cover, without holding the time of
+// `streamed`, which may be millions of spans. Nothing where rows do not come in order of time.
+struct Streamed {
+  Ns own = 0, both = 0;
+};
+std::optional<Streamed> stream_beside(const Context& c, const Rows& streamed,
+                                      const TimeSets& held) {
+  const std::size_t host = c.analysis.devices.size();  // in this list
+  std::vector<std::vector<Cursor>> cursors(host + 1);  // into what concerns each slot
+  for (std::size_t i = 0; i < cursors.size(); ++i) {
+    for (const auto& [slot, set] : held) {
+      // What the host does concerns every device, and what any device does concerns the host.
+      if (slot == i || slot == no_slot || i == host) cursors[i].emplace_back(set);
+    }
+  }
+  Streamed sums;
+  const bool done = stream_time(c, streamed, [&](std::size_t slot, Span span) {
+    sums.own += span.length();
+    for (Cursor& cursor : cursors[std::min(slot, host)]) sums.both += cursor.overlap(span);
+  });
+  return done ? std::optional(sums) : std::nullopt;
+}
+
+// Streams the time of the larger of two selections. Nothing where rows may be on devices that are
+// not analysed.
+std::optional<double> combined_by_stream(const Context& c, const Rows& a, const Rows& b,
+                                         bool common) {
+  const std::size_t devices = c.analysis.devices.size();
+  if (devices < c.trace().devices.size()) return std::nullopt;
+  // What the host spends beside no device cannot be told from one device after the other.
+  if (!common && devices > 1) return std::nullopt;
+  const bool hold_first = a.rows.size() <= b.rows.size();
+  const TimeSets held = time_of(c, hold_first ? a : b);
+  const auto streamed = stream_beside(c, hold_first ? b : a, held);
+  if (!streamed) return std::nullopt;
+  if (common) return static_cast<double>(streamed->both);
+  Ns first = 0;
+  if (hold_first) {
+    for (const auto& [slot, set] : held) first += total(set);
+  } else {
+    first = streamed->own;
+  }
+  return static_cast<double>(first - streamed->both);
+}
+
+// The host against devices: common time counts with each of them, exposed time beside none.
+double host_against(const Spans& host, const TimeSets& devices, bool common) {
+  double sum = 0;
+  std::vector<Span> all;
+  for (const auto& [slot, set] : devices) {
+    if (common) sum += static_cast<double>(overlap(host, set));
+    all.insert(all.end(), set.begin(), set.end());
+  }
+  return common ? sum : static_cast<double>(total(difference(host, united(std::move(all)))));
+}
+
+double combined(const Context& c, const Rows& a, const Rows& b, bool common) {
+  if (const auto streamed = combined_by_stream(c, a, b, common)) return *streamed;
+  const TimeSets sets = time_of(c, a), others = time_of(c, b);
+  double sum = 0;
+  for (const auto& [slot, set] : sets) {
+    if (slot == no_slot && !others.contains(slot)) {
+      sum += host_against(set, others, common);
+      continue;
+    }
+    const Ns both = overlap(set, set_for(others, slot));
+    sum += static_cast<double>(common ? both : total(set) - both);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TimeSets time_of(const Context& c, const Rows& s, const TimeSets* near) {
+  struct Raw {
+    std::vector<Span> spans;
+    std::optional<Cursor> near;
+  };
+  std::map<std::size_t, Raw> raw;
+  std::size_t slot = no_slot;
+  Raw* of_slot = nullptr;  // rows of one device follow each other, as a rule
+  const bool ask_near = near && in_order_of_time(s.kind);
+  each_span(c, s, [&](std::size_t next, Span span) {
+    if (!of_slot || next != slot) {
+      slot = next;
+      const auto [it, added] = raw.try_emplace(slot);
+      of_slot = &it->second;
+      static const Spans nothing;
+      if (added && ask_near && slot != no_slot) {
+        of_slot->near.emplace(near->contains(slot) ? near->at(slot) : nothing);
+      }
+    }
+    if (!of_slot->near || of_slot->near->overlap(span) > 0) of_slot->spans.push_back(span);
+  });
+  TimeSets sets;
+  for (auto& [device, of_device] : raw) {
+    sets[device] = within_steps(c, device, std::move(of_device.spans));
+  }
+  return sets;
+}
+
+const Spans& set_for(const TimeSets& sets, std::size_t slot) {
+  static const Spans none;
+  if (const auto it = sets.find(slot); it != sets.end()) return it->second;
+  if (const auto host = sets.find(no_slot); host != sets.end()) return host->second;
+  return none;
+}
+
+Ns total_time(const Context& c, const Rows& s) {
+  Ns sum = 0;
+  if (stream_time(c, s, [&](std::size_t, Span span) { sum += span.length(); })) return sum;
+  for (const auto& [slot, set] : time_of(c, s)) sum += total(set);
+  return sum;
+}
+
+double common_time(const Context& c, const Rows& a, const Rows& b) {
+  return combined(c, a, b, true);
+}
+
+double exposed_time(const Context& c, const Rows& a, const Rows& b) {
+  return combined(c, a, b, false);
+}
+
+}  // namespace gh::binding

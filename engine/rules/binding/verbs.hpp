@@ -1,0 +1,64 @@
+// The verbs of rules, by the file below verbs/ that has them. verbs.cpp says of each what it is
+// called, what it is for, and what it costs.
+#pragma once
+#include "rules/binding/crossing.hpp"
+
+namespace gh::binding {
+
+// recording.cpp: what is known of the report as a whole
+int fact(lua_State* lua, const Context& c);
+int available(lua_State* lua, const Context& c);
+int threads(lua_State* lua, const Context& c);
+int diagnostics(lua_State* lua, const Context& c);
+int problems(lua_State* lua, const Context& c);
+
+// select.cpp: selections of the trace, and of selections
+int ops(lua_State* lua, const Context& c);
+int calls(lua_State* lua, const Context& c);
+int ranges(lua_State* lua, const Context& c);
+int os_calls(lua_State* lua, const Context& c);
+int gpu_faults(lua_State* lua, const Context& c);
+int idle(lua_State* lua, const Context& c);
+int steps(lua_State* lua, const Context& c);
+int where(lua_State* lua, const Context& c, const Rows& asked);
+int calls_of(lua_State* lua, const Context& c, const Rows& asked);
+int plus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int minus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+
+// copies.cpp: copies that come and go
+int round_trips(lua_State* lua, const Context& c);
+int streamed_uploads(lua_State* lua, const Context& c);
+
+// neighbours.cpp: operations that follow each other on a stream
+int chains(lua_State* lua, const Context& c);
+int runs(lua_State* lua, const Context& c);
+int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+
+// samples.cpp: sampled GPU metrics
+int metric(lua_State* lua, const Context& c);
+int sampled_fraction(lua_State* lua, const Context& c);
+
+// collectives.cpp: devices that wait for each other
+int late_devices(lua_State* lua, const Context& c);
+
+// times.cpp: how long, and beside what
+int union_ns(lua_State* lua, const Context& c, const Rows& asked);
+int own_ns(lua_State* lua, const Context& c, const Rows& asked);
+int overlap_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int exposed_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+
+// values.cpp: fields of rows, summed up
+int count(lua_State* lua, const Context& c, const Rows& asked);
+int sum(lua_State* lua, const Context& c, const Rows& asked);
+int median(lua_State* lua, const Context& c, const Rows& asked);
+int group(lua_State* lua, const Context& c, const Rows& asked);
+int top(lua_State* lua, const Context& c, const Rows& asked);
+
+// products.cpp: the matrix products that operations compute
+int products(lua_State* lua, const Context& c, const Rows& asked);
+
+// evidence.cpp: rows as a finding shows them
+int evidence(lua_State* lua, const Context& c, const Rows& asked);
+
+}  // namespace gh::binding

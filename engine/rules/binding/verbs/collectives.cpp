@@ -1,0 +1,176 @@
+// Devices that wait for each other: who entered collectives last, and how long the others waited.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "analysis/ranks.hpp"
+#include "rules/binding/verbs.hpp"
+
+namespace gh::binding {
+namespace {
+
+using ByDevice = std::vector<std::vector<Row>>;  // by slot
+
+// What devices did, as far as collectives ask.
+struct Work {
+  // The n-th collective of a name on one device is the n-th of that name on every other: they are
+  // one collective.
+  std::map<NameId, ByDevice> collectives;
+  std::vector<Spans> computing;  // by slot; a wait beside that costs nothing
+};
+
+// Messages from one device to another are no collectives, and have the same name for all pairs.
+bool is_message(const Trace& t, Row op) {
+  return t.names[t.ops.name[op]].find("SendRecv") != std::string::npos;
+}
+
+Work work_of(const Context& c) {
+  const Trace& t = c.trace();
+  const std::vector<DeviceSteps>& devices = c.analysis.devices;
+  Work work;
+  for (std::size_t slot = 0; slot < devices.size(); ++slot) {
+    std::vector<Span> computing;
+    for (const Row op : devices[slot].ops) {
+      if (c.analysis.kernel_class(op) != "collective") {
+        if (t.ops.kind[op] != OpKind::copy) computing.push_back(t.span_of(op));
+      } else if (!is_message(t, op)) {
+        ByDevice& same = work.collectives[t.ops.name[op]];
+        same.resize(devices.size());
+        same[slot].push_back(op);
+      }
+    }
+    work.computing.push_back(united(std::move(computing)));
+  }
+  return work;
+}
+
+std::vector<Ns> ends_of(const Trace& t, const std::vector<Row>& ops) {
+  std::vector<Ns> ends;
+  for (const Row op : ops) ends.push_back(t.ops.end[op]);
+  return ends;
+}
+
+// Whether nearly all collectives that are held to be one ran at one time. One in the middle that
+// only some devices have would pair all that follow it wrongly: then they do not.
+bool run_together(const Trace& t, const ByDevice& same) {
+  const std::size_t count = same.front().size();
+  std::size_t together = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Ns last_start = t.ops.start[same[0][i]], first_end = t.ops.end[same[0][i]];
+    for (const std::vector<Row>& ops : same) {
+      last_start = std::max(last_start, t.ops.start[ops[i]]);
+      first_end = std::min(first_end, t.ops.end[ops[i]]);
+    }
+    together += last_start < first_end;
+  }
+  return 20 * together >= 19 * count;
+}
+
+// Leaves of each device's collectives of one name those that all have. Ranks recorded apart may
+// have a few more before the others' first, or after their last. False where it cannot be told
+// which belongs to which.
+bool keep_common(const Trace& t, ByDevice& same) {
+  const std::vector<Row>& reference = same.front();
+  const bool all_alike = std::all_of(same.begin(), same.end(), [&](const std::vector<Row>& ops) {
+    return ops.size() == reference.size();
+  });
+  if (all_alike) return true;
+  const std::vector<Ns> first = ends_of(t, reference);
+  std::vector<std::ptrdiff_t> offsets;
+  std::ptrdiff_t from = 0, to = static_cast<std::ptrdiff_t>(reference.size());
+  for (const std::vector<Row>& ops : same) {
+    const auto offset =
+        &ops == &reference ? std::optional<std::ptrdiff_t>(0) : matching(first, ends_of(t, ops), 0);
+    if (!offset) return false;
+    offsets.push_back(*offset);
+    from = std::max(from, -*offset);
+    to = std::min(to, static_cast<std::ptrdiff_t>(ops.size()) - *offset);
+  }
+  if (from >= to) return false;
+  for (std::size_t slot = 0; slot < same.size(); ++slot) {
+    const auto begin = same[slot].begin() + offsets[slot];
+    same[slot] = std::vector<Row>(begin + from, begin + to);
+  }
+  return run_together(t, same);
+}
+
+// What others waited for a device, in collectives that it entered last.
+struct Late {
+  Ns ns = 0, exposed_ns = 0;
+  lua_Integer count = 0;
+  std::vector<Row> own, waited;  // its collectives, and the others'
+};
+
+// Judges the i-th of the collectives that all devices have.
+void judge(const Context& c, const Work& work, const ByDevice& same, std::size_t i,
+           std::vector<Late>& late) {
+  const Ops& ops = c.trace().ops;
+  std::size_t last = 0, first_out = 0;
+  for (std::size_t slot = 1; slot < same.size(); ++slot) {
+    if (ops.start[same[slot][i]] > ops.start[same[last][i]]) last = slot;
+    if (ops.end[same[slot][i]] < ops.end[same[first_out][i]]) first_out = slot;
+  }
+  const Row own = same[last][i];
+  // One that had left before did not wait: of another group, or the root of a broadcast.
+  if (ops.end[same[first_out][i]] <= ops.start[own]) return;
+  if (overlap(c.analysis.account.devices[last].window, c.trace().span_of(own)) == 0) return;
+  std::vector<Ns> waits, exposed;
+  for (std::size_t slot = 0; slot < same.size(); ++slot) {
+    if (slot == last) continue;
+    const Span wait{ops.start[same[slot][i]], ops.start[own]};
+    waits.push_back(wait.length());
+    exposed.push_back(wait.length() - overlap(work.computing[slot], wait));
+    late[last].waited.push_back(same[slot][i]);
+  }
+  late[last].ns += gh::median(std::move(waits));
+  late[last].exposed_ns += gh::median(std::move(exposed));
+  ++late[last].count;
+  late[last].own.push_back(own);
+}
+
+RowSet sorted(std::vector<Row> rows) {
+  std::sort(rows.begin(), rows.end());
+  return RowSet(std::move(rows));
+}
+
+void push_late(lua_State* lua, const Context& c, std::size_t slot, Late& late) {
+  lua_newtable(lua);
+  set_number(lua, "device", static_cast<double>(c.ordinal(slot)));
+  set_number(lua, "late_ns", static_cast<double>(late.ns));
+  set_number(lua, "exposed_ns", static_cast<double>(late.exposed_ns));
+  set_integer(lua, "count", late.count);
+  set_rows(lua, "own", {Kind::ops, sorted(std::move(late.own))});
+  set_rows(lua, "waited", {Kind::ops, sorted(std::move(late.waited))});
+}
+
+}  // namespace
+
+int late_devices(lua_State* lua, const Context& c) {
+  const Trace& t = c.trace();
+  const std::size_t devices = c.analysis.devices.size();
+  if (devices < 2 || !t.clocks_aligned) {
+    lua_newtable(lua);
+    return 1;
+  }
+  charge(lua, t.ops.size() / 2);
+  Work work = work_of(c);
+  std::vector<Late> late(devices);
+  for (auto& [name, same] : work.collectives) {
+    if (!keep_common(t, same)) continue;
+    for (std::size_t i = 0; i < same.front().size(); ++i) judge(c, work, same, i, late);
+  }
+  std::vector<std::size_t> worst_first(devices);
+  std::iota(worst_first.begin(), worst_first.end(), std::size_t{0});
+  std::stable_sort(worst_first.begin(), worst_first.end(),
+                   [&](std::size_t a, std::size_t b) { return late[a].ns > late[b].ns; });
+  NewList list(lua);
+  for (const std::size_t slot : worst_first) {
+    if (late[slot].count == 0) continue;
+    push_late(lua, c, slot, late[slot]);
+    list.append();
+  }
+  return 1;
+}
+
+}  // namespace gh::binding

@@ -1,0 +1,76 @@
+// What is known of the report as a whole: facts, what was recorded, what its profiler said.
+#include <fmt/format.h>
+
+#include <set>
+#include <variant>
+
+#include "base/text.hpp"
+#include "rules/binding/verbs.hpp"
+
+namespace gh::binding {
+
+int fact(lua_State* lua, const Context& c) {
+  const FactValue& v = c.facts.value(luaL_checkstring(lua, 2));
+  if (const auto* number = std::get_if<double>(&v)) {
+    push_number(lua, *number);
+    return 1;
+  }
+  if (const auto* text = std::get_if<std::string>(&v)) {
+    push_text(lua, *text);
+    return 1;
+  }
+  lua_pushnil(lua);
+  push_text(lua, std::get<Unknown>(v).reason);
+  return 2;
+}
+
+int available(lua_State* lua, const Context& c) {
+  const std::string wanted = luaL_checkstring(lua, 2);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Source::count); ++i) {
+    names.emplace_back(name_of(static_cast<Source>(i)));
+    if (names.back() != wanted) continue;
+    const Availability& have = c.trace().sources[i];
+    lua_pushboolean(lua, have.known());
+    push_text(lua, have.reason);
+    push_text(lua, have.record_with);
+    return 3;
+  }
+  throw Error(
+      fmt::format("there is no source '{}'{}", printable(wanted), did_you_mean(wanted, names)));
+}
+
+int threads(lua_State* lua, const Context& c) {
+  const std::string glob = luaL_checkstring(lua, 2);
+  std::set<std::uint16_t> processes;
+  for (const DeviceSteps& d : c.analysis.devices) processes.insert(d.process);
+  lua_Integer found = 0;
+  for (const Thread& t : c.trace().threads) {
+    if (processes.contains(t.process) && glob_match(glob, t.name)) ++found;
+  }
+  lua_pushinteger(lua, found);
+  return 1;
+}
+
+int diagnostics(lua_State* lua, const Context& c) {
+  const std::string glob = luaL_checkstring(lua, 2);
+  const auto least_severity = static_cast<int>(luaL_optinteger(lua, 3, 2));
+  NewList list(lua);
+  for (const Diagnostic& d : c.trace().diagnostics) {
+    if (d.severity < least_severity || !glob_match(glob, d.text)) continue;
+    push_text(lua, shortened(d.text, 300));
+    list.append();
+  }
+  return 1;
+}
+
+int problems(lua_State* lua, const Context& c) {
+  NewList list(lua);
+  for (const std::string& problem : c.trace().problems) {
+    push_text(lua, problem);
+    list.append();
+  }
+  return 1;
+}
+
+}  // namespace gh::binding

@@ -1,0 +1,128 @@
+// GPU metrics that were sampled within the steps.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "analysis/metrics.hpp"
+#include "base/text.hpp"
+#include "rules/binding/verbs.hpp"
+#include "trace/metric_names.hpp"
+
+namespace gh::binding {
+namespace {
+
+bool is_within_steps(const Context& c, Row sample) {
+  const std::size_t slot = c.slot_of_device[c.trace().samples.device[sample]];
+  return slot != no_slot && sampled_in_steps(c.analysis, slot, sample);
+}
+
+// The results where nothing answers: nil, why, and how to record it.
+int push_not_sampled(lua_State* lua, const Context& c, const std::string& glob) {
+  const Availability& have = c.trace().availability(Source::samples);
+  lua_pushnil(lua);
+  if (have.known()) {
+    push_text(lua, fmt::format("no metric '{}' was sampled within the steps", printable(glob)));
+  } else {
+    push_text(lua, have.reason);
+  }
+  push_text(lua, have.record_with);
+  return 3;
+}
+
+// A metric, and between what its samples have to lie.
+struct Bound {
+  std::string glob;
+  double least, most;
+};
+
+// The element of sampled_fraction's list that is on top of the stack.
+Bound to_bound(lua_State* lua) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!lua_istable(lua, -1))
+    throw Error("sampled_fraction takes a list of { metric, least, most }");
+  const int part = lua_gettop(lua);
+  lua_getfield(lua, part, "metric");
+  std::string glob = luaL_checkstring(lua, -1);
+  lua_pop(lua, 1);
+  const double least = option_number(lua, part, "least", -infinity);
+  const double most = option_number(lua, part, "most", infinity);
+  return {std::move(glob), least, most};
+}
+
+// A moment at which metrics were sampled.
+struct Moment {
+  std::size_t known = 0;  // bounds of whose metrics there is a sample
+  bool met = true;        // all of them
+};
+using Moments = std::map<std::pair<std::uint16_t, Ns>, Moment>;  // by device and time
+
+Moments moments_of(const Context& c, const std::vector<Bound>& bounds) {
+  const Samples& s = c.trace().samples;
+  Moments moments;
+  std::map<NameId, std::vector<bool>> matches;  // by bound, whether it means the metric
+  for (Row r = 0; r < s.size(); ++r) {
+    const auto [it, first] = matches.try_emplace(s.metric[r]);
+    if (first) {
+      for (const Bound& b : bounds) {
+        it->second.push_back(is_metric(b.glob, c.trace().names[s.metric[r]]));
+      }
+    }
+    for (std::size_t b = 0; b < bounds.size(); ++b) {
+      if (!it->second[b] || !is_within_steps(c, r)) continue;
+      Moment& m = moments[{s.device[r], s.start[r]}];
+      ++m.known;
+      m.met = m.met && s.value[r] >= bounds[b].least && s.value[r] <= bounds[b].most;
+    }
+  }
+  return moments;
+}
+
+}  // namespace
+
+int metric(lua_State* lua, const Context& c) {
+  const std::string glob = luaL_checkstring(lua, 2);
+  const Samples& s = c.trace().samples;
+  std::map<NameId, bool> matches;
+  std::vector<double> values;
+  Ns period = 0;
+  for (Row r = 0; r < s.size(); ++r) {
+    const auto [it, first] = matches.emplace(s.metric[r], false);
+    if (first) it->second = is_metric(glob, c.trace().names[s.metric[r]]);
+    if (!it->second || !is_within_steps(c, r)) continue;
+    values.push_back(s.value[r]);
+    period = std::max(period, s.period[r]);
+  }
+  if (values.empty()) return push_not_sampled(lua, c, glob);
+  std::sort(values.begin(), values.end());
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  const auto count = static_cast<double>(values.size());
+  lua_newtable(lua);
+  set_number(lua, "count", count);
+  set_number(lua, "mean", sum / count);
+  set_number(lua, "median", values[values.size() / 2]);
+  set_number(lua, "least", values.front());
+  set_number(lua, "most", values.back());
+  set_number(lua, "period_ns", static_cast<double>(period));
+  return 1;
+}
+
+int sampled_fraction(lua_State* lua, const Context& c) {
+  luaL_checktype(lua, 2, LUA_TTABLE);
+  std::vector<Bound> bounds;
+  each_element(lua, 2, [&] { bounds.push_back(to_bound(lua)); });
+  double met = 0, all = 0;
+  for (const auto& [at, moment] : moments_of(c, bounds)) {
+    if (moment.known != bounds.size()) continue;
+    met += moment.met;
+    ++all;
+  }
+  if (all == 0) return push_not_sampled(lua, c, bounds.empty() ? "" : bounds.front().glob);
+  push_number(lua, met / all);
+  return 1;
+}
+
+}  // namespace gh::binding

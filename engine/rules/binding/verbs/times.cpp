@@ -1,0 +1,52 @@
+// How long, and beside what: the time that selections cover.
+#include <algorithm>
+
+#include "rules/binding/time_sets.hpp"
+#include "rules/binding/verbs.hpp"
+
+namespace gh::binding {
+
+int union_ns(lua_State* lua, const Context& c, const Rows& asked) {
+  push_number(lua, static_cast<double>(total_time(c, asked)));
+  return 1;
+}
+
+int own_ns(lua_State* lua, const Context& c, const Rows& asked) {
+  const std::vector<Spans>& stalls = c.in_steps.stalls();
+  const bool never_stalls = std::all_of(stalls.begin(), stalls.end(),
+                                        [](const Spans& of_device) { return of_device.empty(); });
+  if (never_stalls) return union_ns(lua, c, asked);
+  double sum = 0;
+  for (const auto& [slot, set] : time_of(c, asked)) {
+    const Ns stalled = slot == no_slot ? 0 : overlap(set, stalls[slot]);
+    sum += static_cast<double>(total(set) - stalled);
+  }
+  push_number(lua, sum);
+  return 1;
+}
+
+int overlap_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
+  push_number(lua, common_time(c, asked, other));
+  return 1;
+}
+
+int exposed_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
+  push_number(lua, exposed_time(c, asked, other));
+  return 1;
+}
+
+int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
+  const double least_fraction = luaL_checknumber(lua, 3);
+  const TimeSets own = time_of(c, asked);
+  const TimeSets others = asked.rows.empty() ? own : time_of(c, other, &own);
+  const auto exposed_enough = [&](Row r) {
+    const Span span = span_of(c, asked, r);
+    const Ns covered = overlap(set_for(others, slot_of(c, asked, r)), span);
+    return static_cast<double>(span.length() - covered) >=
+           least_fraction * static_cast<double>(span.length());
+  };
+  push_rows(lua, {asked.kind, asked.rows.where(exposed_enough), asked.chains});
+  return 1;
+}
+
+}  // namespace gh::binding

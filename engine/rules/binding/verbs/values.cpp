@@ -1,0 +1,163 @@
+// Fields of rows, summed up: how many, how much, the middle, the largest, by what.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "rules/binding/largest.hpp"
+#include "rules/binding/verbs.hpp"
+
+namespace gh::binding {
+namespace {
+
+// The rows of a selection that have one value of a field.
+struct Group {
+  std::string key;
+  Ns ns = 0;
+  std::size_t count = 0;
+  std::vector<Row> rows;  // in the end
+};
+
+// Finds the group of a row, and makes it where it is the first.
+class Groups {
+ public:
+  Groups(const Context& c, const Rows& s, Field field) : c_(c), s_(s), field_(field) {}
+
+  Group& of(Row r) {
+    const TextKey key = text_key(c_, s_, r, field_);
+    return *(key != no_text ? of_text(key) : of_number(r));
+  }
+  /// All of them, that with the longest summed time first; ties by name.
+  std::vector<Group*> longest_first() const {
+    std::vector<Group*> order;
+    for (const auto& [name, group] : by_name_) order.push_back(group);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Group* a, const Group* b) { return a->ns > b->ns; });
+    return order;
+  }
+
+ private:
+  Group* of_text(TextKey key) {
+    if (key >= by_text_.size()) by_text_.resize(key + std::size_t{1});
+    if (!by_text_[key]) by_text_[key] = named(key_text(c_, s_.kind, field_, key));
+    return by_text_[key];
+  }
+  Group* of_number(Row r) {
+    const double number = number_field(c_, s_, r, field_).value_or(0);
+    if (last_.second && last_.first == number) return last_.second;
+    Group*& group = by_number_[number];
+    if (!group) group = named(fmt::format("{:.0f}", number));
+    last_ = {number, group};
+    return group;
+  }
+  // Different keys may have one name.
+  Group* named(std::string name) {
+    Group*& group = by_name_[name];
+    if (!group) group = &groups_.emplace_back(Group{std::move(name), 0, 0, {}});
+    return group;
+  }
+
+  const Context& c_;
+  const Rows& s_;
+  Field field_;
+  std::deque<Group> groups_;
+  std::map<std::string, Group*> by_name_;
+  std::map<double, Group*> by_number_;
+  std::vector<Group*> by_text_;                 // by text_key
+  std::pair<double, Group*> last_{0, nullptr};  // rows of one number follow each other, as a rule
+};
+
+// A row as a table of the fields that it has.
+void push_row(lua_State* lua, const Context& c, const Rows& s, Row r) {
+  lua_newtable(lua);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto field = static_cast<Field>(i);
+    if (const auto number = number_field(c, s, r, field)) {
+      set_number(lua, fields[i].name, *number);
+      continue;
+    }
+    const std::string text = key_text(c, s.kind, field, text_key(c, s, r, field));
+    if (!text.empty()) set_text(lua, fields[i].name, text);
+  }
+}
+
+}  // namespace
+
+int count(lua_State* lua, const Context&, const Rows& asked) {
+  lua_pushinteger(lua, static_cast<lua_Integer>(asked.rows.size()));
+  return 1;
+}
+
+int sum(lua_State* lua, const Context& c, const Rows& asked) {
+  const Field field = checked_field(lua, 2);
+  double sum = 0;
+  asked.rows.each([&](Row r) {
+    const std::optional<double> value = number_field(c, asked, r, field);
+    if (!value) throw Error(fmt::format("'{}' cannot be summed here", spec_of(field).name));
+    sum += *value;
+  });
+  push_number(lua, sum);
+  return 1;
+}
+
+int median(lua_State* lua, const Context& c, const Rows& asked) {
+  const Field field = checked_field(lua, 2);
+  if (asked.rows.empty()) {
+    lua_pushnil(lua);
+    return 1;
+  }
+  std::vector<Ns> values;
+  values.reserve(asked.rows.size());
+  asked.rows.each([&](Row r) {
+    values.push_back(static_cast<Ns>(number_field(c, asked, r, field).value_or(0)));
+  });
+  push_number(lua, static_cast<double>(gh::median(std::move(values))));
+  return 1;
+}
+
+int group(lua_State* lua, const Context& c, const Rows& asked) {
+  const Field field = checked_field(lua, 2);
+  const std::size_t most = optional_count(lua, 3, 20, 1000);
+  Groups groups(c, asked, field);
+  asked.rows.each([&](Row r) {
+    Group& g = groups.of(r);
+    g.ns += span_of(c, asked, r).length();
+    ++g.count;
+  });
+  std::vector<Group*> order = groups.longest_first();
+  const bool only_one = order.size() == 1;
+  order.resize(std::min(order.size(), most));
+  if (!only_one) {
+    for (Group* g : order) g->rows.reserve(g->count);
+    asked.rows.each([&](Row r) {
+      Group& g = groups.of(r);
+      if (g.rows.capacity() > 0) g.rows.push_back(r);  // not of those that were cut off
+    });
+  }
+  NewList list(lua);
+  for (Group* g : order) {
+    lua_newtable(lua);
+    set_text(lua, "key", g->key);
+    set_number(lua, "count", static_cast<double>(g->count));
+    set_number(lua, "sum_ns", static_cast<double>(g->ns));
+    set_rows(lua, "rows",
+             {asked.kind, only_one ? asked.rows : RowSet(std::move(g->rows)), asked.chains});
+    list.append();
+  }
+  return 1;
+}
+
+int top(lua_State* lua, const Context& c, const Rows& asked) {
+  const std::size_t most = checked_count(lua, 2, 1000);
+  const Field field = lua_isnoneornil(lua, 3) ? Field::duration_ns : checked_field(lua, 3);
+  NewList list(lua);
+  for (const Row r : largest(c, asked, most, field)) {
+    push_row(lua, c, asked, r);
+    list.append();
+  }
+  return 1;
+}
+
+}  // namespace gh::binding

@@ -1,0 +1,113 @@
+// The globals that a rule finds: a name that is not listed here does not exist. What a rule should
+// know of them is documented with the verbs, in binding/verbs.cpp.
+#include "rules/sandbox/library.hpp"
+
+#include "rules/sandbox.hpp"
+
+namespace gh::sandbox {
+namespace {
+
+// A name to keep from one of Lua's libraries, as it is (null), wrapped, or ours.
+struct Function {
+  const char* name;
+  lua_CFunction ours = nullptr;
+};
+
+constexpr Function base[] = {
+    {"assert"},
+    {"error"},
+    {"getmetatable", getmetatable},
+    {"ipairs"},
+    {"next", next},
+    {"pairs", pairs},
+    {"pcall", pcall},
+    {"rawequal"},
+    {"rawget"},
+    {"rawlen"},
+    {"select"},
+    {"setmetatable", setmetatable},
+    {"tonumber"},
+    {"tostring", tostring},
+    {"type"},
+    {"xpcall", xpcall},
+};
+
+// No random, no randomseed.
+constexpr Function math[] = {
+    {"abs"}, {"acos"},       {"asin"}, {"atan"}, {"ceil"}, {"cos"}, {"deg"},
+    {"exp"}, {"floor"},      {"fmod"}, {"huge"}, {"log"},  {"max"}, {"maxinteger"},
+    {"min"}, {"mininteger"}, {"modf"}, {"pi"},   {"rad"},  {"sin"}, {"sqrt"},
+    {"tan"}, {"tointeger"},  {"type"}, {"ult"},
+};
+
+constexpr Function table[] = {
+    {"concat", concat}, {"insert", insert}, {"pack"},
+    {"remove", remove}, {"sort", sort},     {"unpack", charge_results},
+};
+
+// No find, match, gmatch, gsub: a pattern that backtracks is C code that no hook interrupts.
+constexpr Function string[] = {
+    {"byte", charge_results},
+    {"char"},
+    {"format", format},
+    {"glob", glob},
+    {"len"},
+    {"lower"},
+    {"rep", rep},
+    {"reverse"},
+    {"split", split},
+    {"starts_with", starts_with},
+    {"sub"},
+    {"upper"},
+};
+
+// Opens one of Lua's libraries and pushes a table with only the functions listed.
+template <std::size_t count>
+void push_library(lua_State* lua, lua_CFunction open, const Function (&functions)[count]) {
+  lua_pushcfunction(lua, open);
+  lua_call(lua, 0, 1);
+  lua_newtable(lua);
+  for (const Function& f : functions) {
+    lua_getfield(lua, -2, f.name);  // nil where the name is ours alone
+    if (f.ours != nullptr) lua_pushcclosure(lua, f.ours, 1);
+    lua_setfield(lua, -2, f.name);
+  }
+  lua_remove(lua, -2);
+}
+
+// Replaces the metatable of strings, which leads to Lua's whole string table, with one for the
+// table on top of the stack.
+void set_string_metatable(lua_State* lua) {
+  lua_pushliteral(lua, "");
+  lua_createtable(lua, 0, 1);
+  lua_pushvalue(lua, -3);
+  lua_setfield(lua, -2, "__index");
+  lua_setmetatable(lua, -2);
+  lua_pop(lua, 1);
+}
+
+}  // namespace
+
+int charge_results(lua_State* lua) {
+  const int results = original(lua);
+  lua_charge(lua, results);
+  return results;
+}
+
+int open_library(lua_State* lua) {
+  push_library(lua, luaopen_base, base);
+  push_library(lua, luaopen_math, math);
+  lua_setfield(lua, -2, "math");
+  push_library(lua, luaopen_table, table);
+  lua_setfield(lua, -2, "table");
+  push_library(lua, luaopen_string, string);
+  set_string_metatable(lua);
+  lua_setfield(lua, -2, "string");
+  lua_pushvalue(lua, -1);
+  lua_setfield(lua, -2, "_G");
+  // Chunks loaded from now on see this; nothing sees Lua's own any more.
+  lua_rawseti(lua, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  return 0;
+}
+
+}  // namespace gh::sandbox

@@ -1,0 +1,55 @@
+// The functions that rules call in place of Lua's, and those that Lua has not.
+#pragma once
+#include <lua.hpp>
+
+#include <string_view>
+
+namespace gh::sandbox {
+
+/// lua_CFunction that makes the globals of a state: library.cpp has the list of them.
+int open_library(lua_State* lua);
+
+// Where one of these wraps one of Lua's own, that is upvalue 1 and runs in our frame, so that its
+// errors name the rule's line.
+inline int original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(1))(lua); }
+
+/// The text at `index`; a Lua error where there is none.
+inline std::string_view to_view(lua_State* lua, int index) {
+  std::size_t length = 0;
+  const char* text = luaL_checklstring(lua, index, &length);
+  return {text, length};
+}
+
+/// Pushes the value at `index` as text. Unlike Lua's it holds no address.
+void push_text(lua_State* lua, int index);
+
+/// Of functions whose work is the results that they return (at most a million: Lua's stack).
+int charge_results(lua_State* lua);
+
+// base.cpp
+int getmetatable(lua_State* lua);
+int setmetatable(lua_State* lua);
+int pcall(lua_State* lua);
+int xpcall(lua_State* lua);
+int tostring(lua_State* lua);
+
+// order.cpp
+int next(lua_State* lua);
+int pairs(lua_State* lua);
+int sort(lua_State* lua);
+
+// table.cpp
+int concat(lua_State* lua);
+int insert(lua_State* lua);
+int remove(lua_State* lua);
+/// The length of the table at 1; a Lua error where the table does not tell it plainly.
+lua_Integer checked_length(lua_State* lua);
+
+// string.cpp
+int format(lua_State* lua);
+int rep(lua_State* lua);
+int glob(lua_State* lua);
+int split(lua_State* lua);
+int starts_with(lua_State* lua);
+
+}  // namespace gh::sandbox

@@ -1,0 +1,84 @@
+// What a rule has used of its limits, and the end of a rule that has used them up.
+#pragma once
+#include <lua.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "rules/sandbox.hpp"
+
+namespace gh::sandbox {
+
+/// Comparing strings is one instruction, however long they are.
+constexpr std::size_t max_string_bytes = 1u << 20;
+
+/// Why a rule may not go on. A limit once hit is final, so that no pcall can swallow it.
+enum class Stop { none, instructions, time, memory, string, exception };
+
+/// Lua reaches it as the user data of its allocator.
+class Meter {
+ public:
+  explicit Meter(SandboxLimits of_rule) : limits(of_rule) {}
+
+  const SandboxLimits limits;
+  lua_State* lua = nullptr;  ///< null while the state is being made
+  std::string chunk_name = "lua";
+
+  static Meter& of(lua_State* lua) {
+    void* self = nullptr;
+    lua_getallocf(lua, &self);
+    return *static_cast<Meter*>(self);
+  }
+
+  /// Gives the full budget back.
+  void reset();
+  /// Begins a load or call, which may take limits.cpu_ns.
+  void start_clock();
+  /// Before a chunk is compiled, which has no lines yet.
+  void forget_position() { position_.clear(); }
+
+  void charge(std::int64_t instructions) {
+    if (instructions <= 0) return;
+    instructions_left_ = instructions < instructions_left_ ? instructions_left_ - instructions : 0;
+    if (instructions_left_ == 0) halt(Stop::instructions);
+  }
+
+  /// Raises the stop. Its text waits here: making a string in Lua could fail for want of memory.
+  [[noreturn]] void raise();
+
+  /// After a failed call with its error on top of the stack: whether the rule may not catch it.
+  bool is_final(int status);
+
+  /// What to say of the error on top of the stack, with a file and where possible a line. Calls
+  /// nothing of the rule's: __tostring would run without a budget.
+  std::string describe(int status);
+
+  /// lua_Alloc. For a new block (`block` null) `old_size` says what it is for.
+  static void* allocate(void* self, void* block, std::size_t old_size, std::size_t new_size);
+
+  /// lua_CFunction that Lua calls where it fails outside any protected call, that is in the
+  /// engine's own pushes. Throws LuaError: Lua aborts if it returns.
+  static int on_panic(lua_State* lua);
+
+ private:
+  static void on_count(lua_State* lua, lua_Debug*);
+  void arm(std::int64_t instructions);
+  void halt(Stop why);
+  void* refuse(Stop why);
+  void note_position();
+  std::string stop_text() const;
+
+  // The library is made with the default; reset() gives what the rule's limits say.
+  std::int64_t instructions_left_ = SandboxLimits{}.instructions;
+  std::int64_t interval_ = 0;  // of the hook, as armed
+  std::int64_t deadline_cpu_ns_ = 0;
+  std::size_t used_bytes_ = 0;
+  int refusals_ = 0;             // of the allocator
+  Stop refusal_ = Stop::memory;  // why it last said no
+  bool recursing_ = false;       // when it did
+  Stop stop_ = Stop::none;
+  std::string position_;  // "file.lua:12: " of the last refusal or stop
+};
+
+}  // namespace gh::sandbox
