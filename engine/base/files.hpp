@@ -1,16 +1,14 @@
-// Files that this program writes: each is put in place whole or not at all, and what is temporary
-// goes, also when a signal ends it.
+// Files that this program reads and writes. One that it writes is put in place whole or not at all.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "base/program.hpp"
+#include "base/temporary.hpp"
 
 namespace gh {
-
-/// For main, before any thread is started: SIGINT, SIGTERM and SIGHUP end the program as ever, once
-/// what is temporary is gone; a closed pipe and the limit on a file's size are errors of the write.
-void clean_up_when_interrupted();
 
 /// Writes all of it to standard output. Throws Error where that is closed or full.
 void write_to_stdout(std::string_view text);
@@ -35,7 +33,10 @@ class NewFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void open_in_place(const std::filesystem::path& target);
+  void open_beside(const std::filesystem::path& target);
   [[noreturn]] void fail(int error) const;
+
   std::filesystem::path target_, path_;
   std::string told_;
   int descriptor_ = -1;
@@ -46,23 +47,8 @@ class NewFile {
 void write_file(const std::filesystem::path& target, std::string_view text,
                 std::string_view told_as = "");
 
-/// A folder of its own below TMPDIR, gone with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path path;
-};
-
-/// Runs a program, its output into a file. -1 where it cannot be started, with errno set; else its
-/// exit status, or 128 + the signal that ended it. It and what it starts do not outlive this
-/// program when a signal ends it.
-int run_program(const std::vector<std::string>& words, const std::filesystem::path& output);
-
-/// Rules, configurations and baselines are no larger: a baseline of a hundred captures has some 10
-/// MiB.
+/// Rules, configurations and baselines are no larger: a baseline of a hundred captures has some
+/// 10 MiB.
 inline constexpr std::uintmax_t most_file_bytes = 64 << 20;
 
 /// A file's bytes. Throws Error where it cannot be read, is no file, or is larger than that.

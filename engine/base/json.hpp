@@ -4,7 +4,7 @@
 
 namespace gh {
 
-using Json = nlohmann::ordered_json;  ///< keys stay in the order in which they are written, so that
-                                      ///< two runs print the same bytes
+/// Keys stay in the order in which they are written, so that two runs print the same bytes.
+using Json = nlohmann::ordered_json;
 
 }  // namespace gh

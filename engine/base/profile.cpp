@@ -64,6 +64,28 @@ std::string line(std::string_view name, double clock, double cpu, std::int64_t h
                      static_cast<double>(held) / 1e6, static_cast<double>(peak) / 1e6);
 }
 
+// Where a phase's own name begins in its path.
+std::size_t name_at(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? 0 : slash + 1;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+// The parts of a phase follow it, whenever they were first seen.
+void add_parts(std::string& out, const std::string& parent) {
+  for (const Phase& p : phases) {
+    if (parent_of(p.path) != parent) continue;
+    const auto depth = static_cast<std::size_t>(std::count(p.path.begin(), p.path.end(), '/'));
+    out += line(std::string(2 * depth, ' ') + p.path.substr(name_at(p.path)), p.seconds,
+                p.cpu_seconds, p.held_bytes, p.peak_bytes);
+    add_parts(out, p.path);
+  }
+}
+
 }  // namespace
 
 void start_profile() {
@@ -84,8 +106,8 @@ Timed::Timed(std::string phase) {
 
 Timed::~Timed() {
   if (phase_.empty()) return;
-  const double clock = seconds_since(start_),
-               cpu = static_cast<double>(thread_cpu_ns() - cpu_ns_) / 1e9;
+  const double clock = seconds_since(start_);
+  const double cpu = static_cast<double>(thread_cpu_ns() - cpu_ns_) / 1e9;
   const std::lock_guard lock(mutex);
   Phase& p = phase_of(phase_);
   p.seconds += clock;
@@ -98,19 +120,7 @@ std::string render_profile() {
   const std::lock_guard lock(mutex);
   std::string out =
       fmt::format("{:<44} {:>9} {:>9} {:>9} {:>9}\n", "phase", "seconds", "cpu s", "MB", "peak MB");
-  const auto add = [&](const auto& self, const std::string& under)
-      -> void {  // the parts of a phase follow it, whenever they were first seen
-    for (const Phase& p : phases) {
-      const std::size_t slash = p.path.rfind('/');
-      if ((slash == std::string::npos ? "" : p.path.substr(0, slash)) != under) continue;
-      const auto depth = static_cast<std::size_t>(std::count(p.path.begin(), p.path.end(), '/'));
-      out += line(
-          std::string(2 * depth, ' ') + p.path.substr(slash == std::string::npos ? 0 : slash + 1),
-          p.seconds, p.cpu_seconds, p.held_bytes, p.peak_bytes);
-      self(self, p.path);
-    }
-  };
-  add(add, "");
+  add_parts(out, "");
   const rusage u = usage();
   return out + line("all", seconds_since(begun), seconds(u.ru_utime) + seconds(u.ru_stime),
                     held_bytes(), u.ru_maxrss * 1024);

@@ -12,126 +12,66 @@
 namespace gh {
 namespace {
 
-const std::vector<ConfigKey> keys{
-    {"rules", "list of strings", "Folders with the team's own rules, from the file's folder on."},
-    {"select", "list of strings", "Only these rules: ids or categories."},
-    {"ignore", "list of strings", "Not these rules: ids or categories."},
-    {"fail_on", "string",
-     "Exit with 1 where a finding is at least this severe: \"error\", \"warning\" or \"note\"."},
-    {"rule", "table",
-     "[rule.ID] sets the options of one rule, as `gh-advise explain ID` lists them, and `severity` "
-     "of all its findings."},
-    {"suppress", "list of tables",
-     "[[suppress]] takes a finding out that the team has decided to live with."},
-    {"suppress.rule", "string", "Its rule's id."},
-    {"suppress.subject", "string", "A glob for its subject; \"*\" where it is not given."},
-    {"suppress.reason", "string", "Why. Required."},
-    {"suppress.until", "date", "The last day on which it holds: 2026-12-31."},
-    {"suppress.up_to", "number",
-     "What it may cost, in nanoseconds a step (of a budget: the fact's value); beyond that it "
-     "counts again."},
-    {"gate", "table", "[gate] sets what `gh-advise gate` takes for a regression."},
-    {"gate.fail_on", "string",
-     "Findings that came in and budgets that broke fail from this severity on; \"warning\" where "
-     "it is not given."},
-    {"gate.min_effect", "number",
-     "The least difference that counts, as a share of the step (of the value itself for other "
-     "facts); 0.03."},
-    {"gate.alpha", "number", "The level of the rank test; 0.05."},
-    {"gate.noise_floor", "number",
-     "With fewer than four captures and steps a side, differences below this share are taken for "
-     "noise; 0.2."},
-    {"budget", "list of tables",
-     "[[budget]] sets a limit to a fact, held by `gh-advise gate`. Without one for step.median_ns, "
-     "the step may not become longer by more than gate.min_effect."},
-    {"budget.fact", "string", "The fact, as `gh-advise facts` names it."},
-    {"budget.max", "number", "At most this, in the fact's own unit."},
-    {"budget.min", "number", "At least this."},
-    {"budget.max_increase", "number",
-     "At most this share more than the baseline: 0.05 is 5 %. Of step.median_ns it takes the place "
-     "of the program's own limit."},
-    {"budget.max_decrease", "number", "At most this share less than the baseline."},
-    {"budget.severity", "string",
-     "\"error\" where it is not given. Below gate.fail_on it is only told."},
-    {"kernel_class", "list of tables",
-     "[[kernel_class]] tells what the team's own kernels are; asked before the program's classes "
-     "(schemas/kernels.toml)."},
-    {"kernel_class.class", "string", "A class of schemas/kernels.toml, or a new one."},
-    {"kernel_class.match", "list of strings",
-     "Regular expressions (RE2), found anywhere in the demangled name, in either case."},
-    {"kernel_class.except", "list of strings", "Names that are not meant."},
-    {"kernel_class.doc", "string", "What it is, for people."},
-    {"gpu", "list of tables",
-     "[[gpu]] tells the peak rates of a GPU that schemas/gpus.toml does not list, or of one that "
-     "is capped."},
-    {"gpu.match", "string or list of strings", "Regular expressions for its name."},
-    {"gpu.name", "string", "What to call it."},
-    {"gpu.compute_capability", "list of numbers", "As [9, 0]."},
-    {"gpu.sm_count", "number", "Streaming multiprocessors of the whole GPU."},
-    {"gpu.fp32_tflops", "number", "Peak of the CUDA cores in FP32."},
-    {"gpu.tf32_tflops", "number", "Peak of the tensor cores in TF32, dense."},
-    {"gpu.half_tflops", "number", "Peak in FP16 and BF16, dense."},
-    {"gpu.fp8_tflops", "number", "Peak in FP8, dense."},
-    {"gpu.memory_gb", "number", "Device memory, in 10^9 bytes."},
-    {"gpu.memory_gb_per_s", "number", "Its bandwidth."},
-    {"gpu.host_link", "string", "The link to the host: \"PCIe 5 x16\"."},
-    {"gpu.host_link_gb_per_s", "number", "What it carries one way, in practice."},
-    {"gpu.coherent", "true or false", "Whether host and device share their memory (NVLink-C2C)."},
-    {"gpu.tensor_cores", "true or false", "Whether it has tensor cores."},
-    {"ranges", "table",
-     "[ranges] tells how the team's ranges are called: regular expressions (RE2), asked beside "
-     "those of schemas/ranges.toml."},
-    {"ranges.step", "list of strings",
-     "Ranges that enclose a training step; looked for before all others."},
-    {"ranges.loader", "list of strings", "In these the launching thread fetches its next batch."},
-    {"ranges.optimizer", "list of strings", "In these parameters are updated."},
-    {"ranges.checkpoint", "list of strings", "In these the state of the run is written."},
-    {"ranges.evaluation", "list of strings", "In these the model is tried on other data."},
-    {"ranges.garbage_collection", "list of strings", "In these Python collects garbage."},
-};
+// Where something stands: "gh-advise.toml:12:3", or the line only, "gh-advise.toml:12".
+std::string at(const std::string& path, const toml::source_region& region) {
+  return fmt::format("{}:{}:{}", path, region.begin.line, region.begin.column);
+}
+std::string at(const std::string& path, const toml::node& node) { return at(path, node.source()); }
+std::string line_of(const std::string& path, const toml::node& node) {
+  return fmt::format("{}:{}", path, node.source().begin.line);
+}
 
-std::string at(const std::string& path, const toml::node& node) {
-  return fmt::format("{}:{}:{}", path, node.source().begin.line, node.source().begin.column);
+// A type as the table of keys names it: whether a value has it, and what a value of it is called.
+bool has_type(const toml::node& value, std::string_view type) {
+  if (type == "string") return value.is_string();
+  if (type == "number") return value.is_number();
+  if (type == "table") return value.is_table();
+  if (type == "true or false") return value.is_boolean();
+  if (type == "date") return value.is_date();
+  if (type.starts_with("list")) return value.is_array();
+  return true;
+}
+const char* wanted(std::string_view type) {
+  if (type == "string") return "a string";
+  if (type == "number") return "a number";
+  if (type == "table") return "a table";
+  if (type == "true or false") return "true or false";
+  if (type == "date") return "a date, as in 2026-12-31";
+  return "a list";
+}
+
+// The keys of a table, "" for the file itself: name and type.
+std::vector<std::pair<std::string, std::string_view>> keys_of(std::string_view table) {
+  std::vector<std::pair<std::string, std::string_view>> keys;
+  for (const ConfigKey& k : config_keys()) {
+    const std::string_view name = k.name;
+    const std::size_t dot = name.find('.');
+    const std::string_view prefix = dot == name.npos ? "" : name.substr(0, dot);
+    if (prefix == table) keys.emplace_back(dot == name.npos ? name : name.substr(dot + 1), k.type);
+  }
+  return keys;
 }
 
 // Refuses what is not among the keys of a table ("" for the file itself), and values of another
 // type.
-void check_keys(const toml::table& table, const std::string& path, const std::string& prefix) {
-  std::vector<std::string> names;
-  for (const ConfigKey& k : keys) {
-    const std::string_view name = k.name;
-    const std::size_t dot = name.find('.');
-    if ((dot == name.npos ? "" : name.substr(0, dot)) == prefix)
-      names.emplace_back(dot == name.npos ? name : name.substr(dot + 1));
-  }
+void check_keys(const toml::table& table, const std::string& path, std::string_view name) {
+  const auto known = keys_of(name);
   for (const auto& [key, value] : table) {
-    if (std::find(names.begin(), names.end(), key.str()) == names.end())
-      throw Error(fmt::format("{}:{}:{}: unknown key '{}'{}", path, key.source().begin.line,
-                              key.source().begin.column, printable(key.str()),
-                              did_you_mean(key.str(), names)));
-    const std::string name =
-        prefix.empty() ? std::string(key.str()) : fmt::format("{}.{}", prefix, key.str());
-    const std::string_view type = std::find_if(keys.begin(), keys.end(), [&](const ConfigKey& k) {
-                                    return name == k.name;
-                                  })->type;
-    const bool good = type == "string"           ? value.is_string()
-                      : type == "number"         ? value.is_number()
-                      : type == "table"          ? value.is_table()
-                      : type == "true or false"  ? value.is_boolean()
-                      : type == "date"           ? value.is_date()
-                      : type.starts_with("list") ? value.is_array()
-                                                 : true;
-    const char* wanted = type == "string"          ? "a string"
-                         : type == "number"        ? "a number"
-                         : type == "table"         ? "a table"
-                         : type == "true or false" ? "true or false"
-                         : type == "date"          ? "a date, as in 2026-12-31"
-                                                   : "a list";
-    if (!good)
-      throw Error(fmt::format("{}: '{}' has to be {}", at(path, value), key.str(), wanted));
+    const auto it = std::find_if(known.begin(), known.end(),
+                                 [&](const auto& k) { return k.first == key.str(); });
+    if (it == known.end()) {
+      std::vector<std::string> names;
+      for (const auto& k : known) names.push_back(k.first);
+      throw Error(fmt::format("{}: unknown key '{}'{}", at(path, key.source()),
+                              printable(key.str()), did_you_mean(key.str(), names)));
+    }
+    if (!has_type(value, it->second))
+      throw Error(
+          fmt::format("{}: '{}' has to be {}", at(path, value), key.str(), wanted(it->second)));
   }
 }
 
+// The list of strings under a key; none where the key is absent or holds something else.
 std::vector<std::string> strings(const toml::table& table, std::string_view key,
                                  const std::string& path) {
   std::vector<std::string> out;
@@ -144,88 +84,184 @@ std::vector<std::string> strings(const toml::table& table, std::string_view key,
   return out;
 }
 
-void check_tables(const toml::table& table, std::string_view key, const std::string& path,
-                  std::string_view required, std::string_view also = "match") {
-  const toml::array* list = table[key].as_array();
-  if (!list) return;
+std::optional<Severity> severity_at(const toml::table& table, std::string_view key,
+                                    const std::string& path) {
+  const auto name = table[key].value<std::string>();
+  if (!name) return std::nullopt;
+  return parse_severity(*name, at(path, *table[key].node()));
+}
+
+// A share of 0 to 1.
+std::optional<double> share(const toml::table& table, std::string_view key,
+                            const std::string& path) {
+  const auto value = table[key].value<double>();
+  if (value && !(*value >= 0 && *value <= 1))
+    throw Error(fmt::format("{}: '{}' has to be between {} and {}: a share, as 0.05 for 5 %",
+                            at(path, *table[key].node()), key, 0.0, 1.0));
+  return value;
+}
+
+using CheckEntry = void (*)(const toml::table& entry, const std::string& path);
+
+// The tables [[name]], each checked: it has to have the keys that are needed.
+std::vector<const toml::table*> tables(const toml::table& file, std::string_view name,
+                                       const std::vector<std::string_view>& needed,
+                                       const std::string& path, CheckEntry check = nullptr) {
+  std::vector<const toml::table*> entries;
+  const toml::array* list = file[name].as_array();
+  if (!list) return entries;
   for (const toml::node& item : *list) {
     const toml::table* entry = item.as_table();
-    if (!entry) throw Error(fmt::format("{}: write [[{}]] for each", at(path, item), key));
-    check_keys(*entry, path, std::string(key));
-    if (!(*entry)[required] || (!also.empty() && !(*entry)[also]))
-      throw Error(fmt::format("{}: [[{}]] needs '{}'{}", at(path, item), key, required,
-                              also.empty() ? "" : fmt::format(" and '{}'", also)));
-    if (also != "match") continue;
-    // Classes become names of causes and facts.
-    if (const auto name = (*entry)["class"].value<std::string>();
-        name &&
-        (name->empty() ||
-         name->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos))
+    if (!entry) throw Error(fmt::format("{}: write [[{}]] for each", at(path, item), name));
+    check_keys(*entry, path, name);
+    if (!std::all_of(needed.begin(), needed.end(),
+                     [&](std::string_view key) { return entry->contains(key); }))
       throw Error(
-          fmt::format("{}: a class is named with lower-case letters, digits and '_', not '{}'",
-                      at(path, *(*entry)["class"].node()), printable(*name)));
-    // A pattern that is no string would be taken for an empty one, which is found in every name.
-    const toml::node& match = *(*entry)["match"].node();
-    if (!match.is_string() && !match.is_array())
-      throw Error(fmt::format("{}: 'match' has to be a regular expression or a list of them",
-                              at(path, match)));
-    strings(*entry, "match", path);
-    strings(*entry, "except", path);
+          fmt::format("{}: [[{}]] needs '{}'", at(path, item), name, fmt::join(needed, "' and '")));
+    if (check) check(*entry, path);
+    entries.push_back(entry);
   }
+  return entries;
 }
 
+// [[gpu]] and [[kernel_class]], which Classes reads. A pattern that is no string would be taken for
+// an empty one, which is found in every name.
+void check_patterns(const toml::table& entry, const std::string& path) {
+  const toml::node& match = *entry["match"].node();
+  if (!match.is_string() && !match.is_array())
+    throw Error(fmt::format("{}: 'match' has to be a regular expression or a list of them",
+                            at(path, match)));
+  strings(entry, "match", path);
+  strings(entry, "except", path);
+}
+
+// Classes become names of causes and facts.
+void check_kernel_class(const toml::table& entry, const std::string& path) {
+  constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  const auto name = entry["class"].value<std::string>();
+  if (name && (name->empty() || name->find_first_not_of(allowed) != std::string::npos))
+    throw Error(
+        fmt::format("{}: a class is named with lower-case letters, digits and '_', not '{}'",
+                    at(path, *entry["class"].node()), printable(*name)));
+  check_patterns(entry, path);
+}
+
+// [ranges], which Classes reads.
+void check_ranges(const toml::table& file, const std::string& path) {
+  const toml::table* ranges = file["ranges"].as_table();
+  if (!ranges) return;
+  check_keys(*ranges, path, "ranges");
+  for (const auto& [key, value] : *ranges) strings(*ranges, key.str(), path);
+}
+
+// [gate]
 void read_gate(const toml::table& file, const std::string& path, GateSettings& gate) {
-  const auto share = [&](const toml::table& table, const char* key, double least,
-                         double most) -> std::optional<double> {
-    const auto value = table[key].value<double>();
-    if (value && !(*value >= least && *value <= most))
-      throw Error(fmt::format("{}: '{}' has to be between {} and {}: a share, as 0.05 for 5 %",
-                              at(path, *table[key].node()), key, least, most));
-    return value;
-  };
-  if (const toml::table* table = file["gate"].as_table()) {
-    check_keys(*table, path, "gate");
-    if (const auto severity = (*table)["fail_on"].value<std::string>())
-      gate.fail_on = parse_severity(*severity, at(path, *(*table)["fail_on"].node()));
-    gate.min_effect = share(*table, "min_effect", 0, 1).value_or(gate.min_effect);
-    gate.alpha = share(*table, "alpha", 0, 1).value_or(gate.alpha);
-    gate.noise_floor = share(*table, "noise_floor", 0, 1).value_or(gate.noise_floor);
-  }
-  const toml::array* list = file["budget"].as_array();
-  for (std::size_t i = 0; list && i < list->size(); ++i) {
-    const toml::table& entry = *list->get(i)->as_table();
-    const auto limit = [&](const char* key) {
-      const auto value = entry[key].value<double>();
-      if (value && !std::isfinite(*value))
-        throw Error(fmt::format("{}: '{}' has to be finite", at(path, *entry[key].node()), key));
-      return value;
-    };
-    Budget b{printable(*entry["fact"].value<std::string>()),
-             limit("max"),
-             limit("min"),
-             share(entry, "max_increase", 0, 1),
-             share(entry, "max_decrease", 0, 1),
-             Severity::error,
-             fmt::format("{}:{}", path, entry.source().begin.line)};
-    if (b.max && b.min && *b.min > *b.max)
-      throw Error(fmt::format("{}: 'min' is above 'max'", at(path, entry)));
-    if (!b.max && !b.min && !b.max_increase && !b.max_decrease)
-      throw Error(fmt::format("{}: a budget needs max, min, max_increase or max_decrease",
-                              at(path, entry)));
-    if (const auto severity = entry["severity"].value<std::string>())
-      b.severity = parse_severity(*severity, at(path, *entry["severity"].node()));
-    gate.budgets.push_back(std::move(b));
-  }
+  const toml::table* table = file["gate"].as_table();
+  if (!table) return;
+  check_keys(*table, path, "gate");
+  gate.fail_on = severity_at(*table, "fail_on", path);
+  gate.min_effect = share(*table, "min_effect", path).value_or(gate.min_effect);
+  gate.alpha = share(*table, "alpha", path).value_or(gate.alpha);
+  gate.noise_floor = share(*table, "noise_floor", path).value_or(gate.noise_floor);
 }
 
-}  // namespace
+std::optional<double> finite(const toml::table& table, std::string_view key,
+                             const std::string& path) {
+  const auto value = table[key].value<double>();
+  if (value && !std::isfinite(*value))
+    throw Error(fmt::format("{}: '{}' has to be finite", at(path, *table[key].node()), key));
+  return value;
+}
 
-Config::Config() : table_(std::make_unique<toml::table>()) {}
-Config::~Config() = default;
-Config::Config(Config&&) noexcept = default;
-Config& Config::operator=(Config&&) noexcept = default;
+// [[budget]]
+Budget budget_of(const toml::table& entry, const std::string& path) {
+  Budget b;
+  b.fact = printable(*entry["fact"].value<std::string>());
+  b.max = finite(entry, "max", path);
+  b.min = finite(entry, "min", path);
+  b.max_increase = share(entry, "max_increase", path);
+  b.max_decrease = share(entry, "max_decrease", path);
+  b.where = line_of(path, entry);
+  if (b.max && b.min && *b.min > *b.max)
+    throw Error(fmt::format("{}: 'min' is above 'max'", at(path, entry)));
+  if (!b.max && !b.min && !b.max_increase && !b.max_decrease)
+    throw Error(
+        fmt::format("{}: a budget needs max, min, max_increase or max_decrease", at(path, entry)));
+  b.severity = severity_at(entry, "severity", path).value_or(b.severity);
+  return b;
+}
 
-namespace {
+// [[suppress]]
+Suppression suppression_of(const toml::table& entry, const std::string& path) {
+  const auto text = [&](std::string_view key, const char* otherwise) {
+    return printable(entry[key].value_or(std::string(otherwise)));
+  };
+  Suppression s;
+  s.rule = text("rule", "");
+  s.subject = text("subject", "*");
+  s.reason = text("reason", "");
+  s.where = line_of(path, entry);
+  s.up_to = entry["up_to"].value<double>();
+  if (const auto until = entry["until"].value<toml::date>())
+    s.until = fmt::format("{:04}-{:02}-{:02}", until->year, until->month, until->day);
+  if (s.reason.find_first_not_of(' ') == std::string::npos)
+    throw Error(fmt::format("{}: a suppression needs a reason", at(path, entry)));
+  return s;
+}
+
+// The value of a rule's option, of the type that its default has.
+OptionValue option_of(const toml::node& value, const OptionValue& standard, std::string_view key,
+                      std::string_view rule, const std::string& path) {
+  const char* wanted = "a string";
+  if (std::holds_alternative<double>(standard)) {
+    if (value.is_number()) return *value.value<double>();
+    wanted = "a number";
+  } else if (std::holds_alternative<bool>(standard)) {
+    if (value.is_boolean()) return *value.value<bool>();
+    wanted = "true or false";
+  } else if (value.is_string()) {
+    return *value.value<std::string>();
+  }
+  throw Error(
+      fmt::format("{}: option '{}' of rule '{}' has to be {}", at(path, value), key, rule, wanted));
+}
+
+// [rule.ID]
+RuleSettings settings_of(const toml::table& table, const Rule& rule, const std::string& path) {
+  RuleSettings settings;
+  for (const auto& [key, value] : table) {
+    const std::string name(key.str());
+    if (name == "severity") {
+      settings.severity = parse_severity(value.value_or(std::string()), at(path, value));
+    } else if (const auto option = rule.options.find(name); option != rule.options.end()) {
+      settings.options[name] = option_of(value, option->second.value, name, rule.id, path);
+    } else {
+      std::vector<std::string> names{"severity"};
+      for (const auto& [known, unused] : rule.options) names.push_back(known);
+      throw Error(fmt::format("{}: rule '{}' has no option '{}'{}", at(path, key.source()), rule.id,
+                              printable(name), did_you_mean(name, names)));
+    }
+    settings.origins[name] = line_of(path, value);
+  }
+  return settings;
+}
+
+std::vector<std::string> ids_of(const std::vector<Rule>& rules) {
+  std::vector<std::string> ids;
+  for (const Rule& r : rules) ids.push_back(r.id);
+  return ids;
+}
+
+// Refuses suppressions of what no rule is called. A broken budget may be suppressed as well.
+void check_suppressed(const std::vector<Suppression>& suppressions,
+                      const std::vector<Rule>& rules) {
+  std::vector<std::string> ids = ids_of(rules);
+  ids.emplace_back("budget");
+  for (const Suppression& s : suppressions)
+    if (std::find(ids.begin(), ids.end(), s.rule) == ids.end())
+      throw Error(fmt::format("{}: there is no rule '{}' to suppress{}", s.where, s.rule,
+                              did_you_mean(s.rule, ids)));
+}
 
 std::string configuration_text(const std::filesystem::path& path) {
   // A directory can be opened and then reads as nothing, which would be taken for a configuration
@@ -237,61 +273,83 @@ std::string configuration_text(const std::filesystem::path& path) {
   return read_text(path);
 }
 
+toml::table parsed(const std::string& text, const std::filesystem::path& path) {
+  try {
+    return toml::parse(text, path.string());
+  } catch (const toml::parse_error& e) {
+    throw Error(fmt::format("{}: {}", at(printable(path.string()), e.source()),
+                            printable(e.description())));
+  }
+}
+
 }  // namespace
+
+Config::Config() : table_(std::make_unique<toml::table>()) {}
+Config::~Config() = default;
+Config::Config(Config&&) noexcept = default;
+Config& Config::operator=(Config&&) noexcept = default;
 
 Config::Config(const std::filesystem::path& path) : Config(configuration_text(path), path) {}
 
 Config::Config(const std::string& text, const std::filesystem::path& path)
-    : shown_path_(printable(path.string())) {
-  try {
-    table_ = std::make_unique<toml::table>(toml::parse(text, path.string()));
-  } catch (const toml::parse_error& e) {
-    const auto& position = e.source().begin;
-    throw Error(fmt::format("{}:{}:{}: {}", shown_path_, position.line, position.column,
-                            printable(e.description())));
-  }
-  check_keys(*table_, shown_path_, "");
-  for (const std::string& directory : strings(*table_, "rules", shown_path_))
+    : shown_path_(printable(path.string())),
+      table_(std::make_unique<toml::table>(parsed(text, path))) {
+  const toml::table& file = *table_;
+  check_keys(file, shown_path_, "");
+  for (const std::string& directory : strings(file, "rules", shown_path_))
     rule_directories.push_back(path.parent_path() / directory);
-  select = strings(*table_, "select", shown_path_);
-  ignore = strings(*table_, "ignore", shown_path_);
-  if (const auto severity = (*table_)["fail_on"].value<std::string>())
-    fail_on = parse_severity(*severity, at(shown_path_, *(*table_)["fail_on"].node()));
-  check_tables(*table_, "kernel_class", shown_path_, "class");
-  check_tables(*table_, "gpu", shown_path_, "name");
-  check_tables(*table_, "suppress", shown_path_, "rule", "reason");
-  check_tables(*table_, "budget", shown_path_, "fact", "");
-  if (const toml::table* ranges = (*table_)["ranges"].as_table()) {
-    check_keys(*ranges, shown_path_, "ranges");
-    for (const auto& [key, value] : *ranges) strings(*ranges, key.str(), shown_path_);
-  }
-  read_gate(*table_, shown_path_, gate);
-  if (const toml::array* list = (*table_)["suppress"].as_array())
-    for (const toml::node& item : *list) {
-      const toml::table& entry = *item.as_table();
-      const auto text = [&](std::string_view key, const char* otherwise) {
-        return printable(entry[key].value_or(std::string(otherwise)));
-      };
-      Suppression s{text("rule", ""),
-                    text("subject", "*"),
-                    text("reason", ""),
-                    "",
-                    fmt::format("{}:{}", shown_path_, item.source().begin.line),
-                    entry["up_to"].value<double>()};
-      if (const auto until = entry["until"].value<toml::date>())
-        s.until = fmt::format("{:04}-{:02}-{:02}", until->year, until->month, until->day);
-      if (s.reason.find_first_not_of(' ') == std::string::npos)
-        throw Error(fmt::format("{}: a suppression needs a reason", at(shown_path_, item)));
-      suppressions.push_back(std::move(s));
-    }
+  select = strings(file, "select", shown_path_);
+  ignore = strings(file, "ignore", shown_path_);
+  fail_on = severity_at(file, "fail_on", shown_path_);
+
+  tables(file, "kernel_class", {"class", "match"}, shown_path_, check_kernel_class);
+  tables(file, "gpu", {"name", "match"}, shown_path_, check_patterns);
+  const auto suppressed = tables(file, "suppress", {"rule", "reason"}, shown_path_);
+  const auto budgets = tables(file, "budget", {"fact"}, shown_path_);
+  check_ranges(file, shown_path_);
+  read_gate(file, shown_path_, gate);
+  for (const toml::table* entry : budgets) gate.budgets.push_back(budget_of(*entry, shown_path_));
+  for (const toml::table* entry : suppressed)
+    suppressions.push_back(suppression_of(*entry, shown_path_));
 }
 
 std::string Config::where(std::string_view key) const {
   const toml::node* node = table_->get(key);
-  return node ? fmt::format("{}:{}", shown_path_, node->source().begin.line) : "";
+  return node ? line_of(shown_path_, *node) : "";
 }
 
-const std::vector<ConfigKey>& config_keys() { return keys; }
+std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {
+  check_suppressed(suppressions, rules);
+  std::map<std::string, RuleSettings> all;
+  const toml::table* sections = (*table_)["rule"].as_table();
+  if (!sections) return all;
+  for (const auto& [key, node] : *sections) {
+    const std::string_view id = key.str();
+    const auto rule =
+        std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == id; });
+    if (rule == rules.end())
+      throw Error(fmt::format("{}: there is no rule '{}'{}", at(shown_path_, node), printable(id),
+                              did_you_mean(id, ids_of(rules))));
+    const toml::table* section = node.as_table();
+    if (!section)
+      throw Error(
+          fmt::format("{}: write [rule.{}] and its options below", at(shown_path_, node), id));
+    all[rule->id] = settings_of(*section, *rule, shown_path_);
+  }
+  return all;
+}
+
+void Config::extend(Classes& classes) const { classes.extend(*table_, shown_path_); }
+
+std::optional<std::filesystem::path> Config::find(const std::filesystem::path& from) {
+  std::error_code ec;
+  for (std::filesystem::path folder = std::filesystem::absolute(from);;
+       folder = folder.parent_path()) {
+    if (std::filesystem::is_regular_file(folder / "gh-advise.toml", ec))
+      return folder / "gh-advise.toml";
+    if (folder == folder.parent_path()) return std::nullopt;
+  }
+}
 
 std::string suppression_toml(const Suppression& s) {
   std::ostringstream out;
@@ -317,97 +375,6 @@ std::string with_suppressions(const std::filesystem::path& path,
     throw Error(fmt::format("{}; nothing was written: add the suppression by hand", e.what()));
   }
   return text;
-}
-
-std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {
-  std::map<std::string, RuleSettings> all;
-  std::vector<std::string> ids;
-  for (const Rule& r : rules) ids.push_back(r.id);
-  ids.emplace_back("budget");  // an exception may be made of a broken budget as well
-  for (const Suppression& s : suppressions)
-    if (std::find(ids.begin(), ids.end(), s.rule) == ids.end())
-      throw Error(fmt::format("{}: there is no rule '{}' to suppress{}", s.where, s.rule,
-                              did_you_mean(s.rule, ids)));
-  ids.pop_back();
-  const toml::table* tables = (*table_)["rule"].as_table();
-  if (!tables) return all;
-  for (const auto& [id, node] : *tables) {
-    const auto rule =
-        std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == id.str(); });
-    if (rule == rules.end())
-      throw Error(fmt::format("{}: there is no rule '{}'{}", at(shown_path_, node),
-                              printable(id.str()), did_you_mean(id.str(), ids)));
-    const toml::table* table = node.as_table();
-    if (!table)
-      throw Error(fmt::format("{}: write [rule.{}] and its options below", at(shown_path_, node),
-                              id.str()));
-    RuleSettings& settings = all[std::string(id.str())];
-    std::vector<std::string> names{"severity"};
-    for (const auto& [name, option] : rule->options) names.push_back(name);
-    for (const auto& [key, value] : *table) {
-      if (key.str() == "severity") {
-        settings.severity = parse_severity(value.value_or(std::string()), at(shown_path_, value));
-        settings.origins["severity"] = fmt::format("{}:{}", shown_path_, value.source().begin.line);
-        continue;
-      }
-      const auto option = rule->options.find(std::string(key.str()));
-      if (option == rule->options.end())
-        throw Error(fmt::format("{}:{}:{}: rule '{}' has no option '{}'{}", shown_path_,
-                                key.source().begin.line, key.source().begin.column, id.str(),
-                                printable(key.str()), did_you_mean(key.str(), names)));
-      OptionValue& set = settings.options[option->first];
-      settings.origins[option->first] =
-          fmt::format("{}:{}", shown_path_, value.source().begin.line);
-      const OptionValue& standard = option->second.value;
-      if (std::holds_alternative<double>(standard) && value.is_number())
-        set = *value.value<double>();
-      else if (std::holds_alternative<bool>(standard) && value.is_boolean())
-        set = *value.value<bool>();
-      else if (std::holds_alternative<std::string>(standard) && value.is_string())
-        set = *value.value<std::string>();
-      else
-        throw Error(fmt::format("{}: option '{}' of rule '{}' has to be {}", at(shown_path_, value),
-                                key.str(), id.str(),
-                                std::holds_alternative<double>(standard) ? "a number"
-                                : std::holds_alternative<bool>(standard) ? "true or false"
-                                                                         : "a string"));
-    }
-  }
-  return all;
-}
-
-void Config::extend(Classes& classes) const { classes.extend(*table_, shown_path_); }
-
-std::optional<std::filesystem::path> Config::find(const std::filesystem::path& from) {
-  std::error_code ec;
-  for (std::filesystem::path folder = std::filesystem::absolute(from);;
-       folder = folder.parent_path()) {
-    if (std::filesystem::is_regular_file(folder / "gh-advise.toml", ec))
-      return folder / "gh-advise.toml";
-    if (folder == folder.parent_path()) return std::nullopt;
-  }
-}
-
-std::vector<Rule> chosen(std::vector<Rule> rules, const std::vector<std::string>& select,
-                         const std::vector<std::string>& ignore) {
-  std::vector<std::string> names;
-  for (const Rule& r : rules) {
-    names.push_back(r.id);
-    names.push_back(r.category);
-  }
-  for (const auto* list : {&select, &ignore})
-    for (const std::string& name : *list)
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        throw Error(fmt::format("there is no rule or category '{}'{}; `gh-advise rules` lists them",
-                                printable(name), did_you_mean(name, names)));
-  const auto named = [](const Rule& r, const std::vector<std::string>& list) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const std::string& n) { return n == r.id || n == r.category; });
-  };
-  std::erase_if(rules, [&](const Rule& r) {
-    return (!select.empty() && !named(r, select)) || named(r, ignore);
-  });
-  return rules;
 }
 
 }  // namespace gh

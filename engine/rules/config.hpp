@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/rules.hpp"
@@ -38,8 +39,8 @@ struct Budget {
 
 /// What `gate` holds against what.
 struct GateSettings {
-  std::optional<Severity>
-      fail_on;  ///< findings and budgets from here on fail; a warning where nothing is set
+  /// Findings and budgets from here on fail; a warning where nothing is set.
+  std::optional<Severity> fail_on;
   double min_effect = 0.03;   ///< of the step: smaller differences are never taken for real
   double alpha = 0.05;        ///< of the rank test
   double noise_floor = 0.20;  ///< taken for noise where there are too few measurements for a test
@@ -49,25 +50,23 @@ struct GateSettings {
 /// The configuration as read.
 class Config {
  public:
-  Config();                                            ///< nothing set
-  explicit Config(const std::filesystem::path& path);  ///< throws Error with file:line:column
-  Config(const std::string& text,
-         const std::filesystem::path&
-             path);  ///< the same of a text that stands, or will stand, in a file
+  Config();  ///< nothing set
+  /// Throws Error with file:line:column.
+  explicit Config(const std::filesystem::path& path);
+  /// The same of a text that stands, or will stand, in a file.
+  Config(const std::string& text, const std::filesystem::path& path);
   ~Config();
   Config(Config&&) noexcept;
   Config& operator=(Config&&) noexcept;
 
-  std::vector<std::filesystem::path>
-      rule_directories;  ///< relative ones are from the file's folder
+  std::vector<std::filesystem::path> rule_directories;  ///< relative ones: from the file's folder
   std::vector<std::string> select, ignore;
   std::optional<Severity> fail_on;
   std::vector<Suppression> suppressions;
   GateSettings gate;
 
-  const std::string& path() const {
-    return shown_path_;
-  }  ///< of the file, printable; "" without one
+  /// Of the file, printable; "" without one.
+  const std::string& path() const { return shown_path_; }
   /// Where a key of the file's top level stands, "gh-advise.toml:3"; "" where it is not set.
   std::string where(std::string_view key) const;
   /// Settings of rules, checked against the rules there are. Throws Error for an unknown rule or
@@ -91,10 +90,5 @@ std::string suppression_toml(const Suppression& suppression);
 /// it then is; nothing is written. Throws Error where that would be no configuration.
 std::string with_suppressions(const std::filesystem::path& path,
                               const std::vector<Suppression>& suppressions);
-
-/// The rules that `select` names by id or category (all when it is empty) and `ignore` does not.
-/// Throws Error with a suggestion for a name that no rule and no category has.
-std::vector<Rule> chosen(std::vector<Rule> rules, const std::vector<std::string>& select,
-                         const std::vector<std::string>& ignore);
 
 }  // namespace gh

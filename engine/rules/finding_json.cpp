@@ -7,26 +7,34 @@ namespace {
 Json or_null(std::int64_t v) { return v < 0 ? Json(nullptr) : Json(v); }
 Json or_null(const std::string& s) { return s.empty() ? Json(nullptr) : Json(s); }
 
+Json metric_json(const Metric& m) {
+  return {{"name", m.name},
+          {"value", m.value},
+          {"unit", name_of(m.unit)},
+          {"threshold", m.threshold ? Json(*m.threshold) : Json(nullptr)}};
+}
+
+Json source_json(const SourceLine& s) {
+  return s.line > 0 ? Json(s.file + ':' + std::to_string(s.line)) : Json(nullptr);
+}
+
+Json evidence_json(const Evidence& e) {
+  return {{"start_ns", e.span.start},
+          {"end_ns", e.span.end},
+          {"device", or_null(e.device)},
+          {"stream", or_null(e.stream)},
+          {"thread", or_null(e.thread)},
+          {"name", e.name},
+          {"note", e.note},
+          {"source", source_json(e.source)}};
+}
+
 }  // namespace
 
 Json finding_json(const Finding& f) {
   Json metrics = Json::array(), evidence = Json::array();
-  for (const Metric& m : f.metrics)
-    metrics.push_back({{"name", m.name},
-                       {"value", m.value},
-                       {"unit", name_of(m.unit)},
-                       {"threshold", m.threshold ? Json(*m.threshold) : Json(nullptr)}});
-  for (const Evidence& e : f.evidence)
-    evidence.push_back(
-        {{"start_ns", e.span.start},
-         {"end_ns", e.span.end},
-         {"device", or_null(e.device)},
-         {"stream", or_null(e.stream)},
-         {"thread", or_null(e.thread)},
-         {"name", e.name},
-         {"note", e.note},
-         {"source", e.source.line > 0 ? Json(e.source.file + ':' + std::to_string(e.source.line))
-                                      : Json(nullptr)}});
+  for (const Metric& m : f.metrics) metrics.push_back(metric_json(m));
+  for (const Evidence& e : f.evidence) evidence.push_back(evidence_json(e));
   return {{"rule", f.rule},
           {"category", f.category},
           {"severity", name_of(f.severity)},

@@ -1,12 +1,12 @@
-// A new rule for a team to start from: valid, documented where it has to be, and with tests that
-// pass.
+// A new rule for a team to start from: it loads, has its documentation, and its tests pass.
 #pragma once
 #include <string>
 
 namespace gh {
 
 struct NewRule {
-  std::string category, id, rule, test;
+  std::string category, id;
+  std::string rule, test;  ///< the texts of ID.lua and ID.test.lua
 };
 
 /// Throws Error where category or id is not made of lower-case letters, digits and '-'.

@@ -14,24 +14,26 @@ struct RuleTestResult {
   std::string output;
 };
 
-/// Runs every *.test.lua below a directory. A test file returns a list of cases:
-///
-///   { name = "fires when ...", trace = { ... } (see trace_literal.hpp) or fixture = "starved",
-///   options = { share = 0.1 },
-///     expect = "clean" | "not checked" | "snapshot" | { { severity = "error", subject = "...",
-///     message = "*glob*", confidence = "high", worth = { 0.6, 0.8 } }, ... } }
-/// On fixtures what findings are worth is replayed; on literal traces, in which the host would
-/// bound every step, only with `replay = true`.
-///
-/// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable
-/// fraction. "snapshot" holds all that the rule says to what ID.snapshot has for the case. Fixtures
-/// are the *.sqlite of `fixtures`.
 struct RuleTestOptions {
   std::filesystem::path fixtures;
   std::string filter = "*";  ///< a glob: only cases whose name, or rule's id, it matches
   bool update = false;       ///< write snapshots anew instead of comparing with them
 };
 
+/// Runs every *.test.lua below a directory. A test file returns a list of cases:
+///
+///   { name = "fires when ...",
+///     trace = { ... } (see literal_trace.hpp) or fixture = "starved",
+///     options = { share = 0.1 },
+///     expect = "clean" | "not checked" | "snapshot" |
+///              { { severity = "error", subject = "...", message = "*glob*", confidence = "high",
+///                  worth = { 0.6, 0.8 } }, ... } }
+///
+/// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable
+/// fraction. "snapshot" holds all that the rule says to what ID.snapshot has for the case. Fixtures
+/// are the *.sqlite of `fixtures`. On these what findings are worth is replayed; on literal traces,
+/// in which the host would bound every step, only with `replay = true`.
+///
 /// Throws Error where there is nothing to run.
 RuleTestResult run_rule_tests(const std::filesystem::path& directory,
                               const RuleTestOptions& options);

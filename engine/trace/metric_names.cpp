@@ -12,10 +12,10 @@ std::vector<SampledActivity> read_activities() {
   const toml::table table = schema_table("schemas/metrics.toml");
   std::vector<SampledActivity> all;
   for (const auto& [name, entry] : *table["activity"].as_table()) {
-    SampledActivity a{std::string(name.str()),
-                      {},
-                      entry.at_path("dcgm_field").value_or(std::string()),
-                      entry.at_path("dcgm_column").value_or(std::string())};
+    SampledActivity a;
+    a.name = name.str();
+    a.dcgm_field = entry.at_path("dcgm_field").value_or(std::string());
+    a.dcgm_column = entry.at_path("dcgm_column").value_or(std::string());
     for (const toml::node& part : *entry.at_path("parts").as_array()) {
       a.parts.emplace_back();
       for (const toml::node& glob : *part.as_array())

@@ -9,8 +9,8 @@ namespace gh {
 /// An activity of a GPU that is sampled under a name of its own by every tool.
 struct SampledActivity {
   std::string name;  ///< ours: sm_active, sm_occupancy, tensor_active, dram_active, dram_read
-  std::vector<std::vector<std::string>>
-      parts;  ///< globs over names of metrics; a metric of each list is one part of the activity
+  /// Globs over names of metrics; a metric that one list matches is one part of the activity.
+  std::vector<std::vector<std::string>> parts;
   std::string dcgm_field, dcgm_column;  ///< "" where DCGM has none
 };
 
@@ -20,8 +20,7 @@ const std::vector<SampledActivity>& activities();
 /// The one of that name; nullptr where there is none.
 const SampledActivity* activity_of(std::string_view name);
 
-/// Which part of the activity a metric is: 0, 1, ...; -1 of none. DCGM's fields are the whole of
-/// it.
+/// Which part of the activity a metric is: 0, 1, ...; -1 of none. A field of DCGM is all of it.
 int part_of(const SampledActivity& activity, std::string_view metric);
 
 /// Whether `wanted`, an activity's name or a glob, means the metric that is called `metric`.

@@ -15,7 +15,7 @@ RowSet RowSet::all(std::size_t count) {
   return rows;
 }
 
-// Whichever takes less memory.
+// Keeps the rows as a list or as bits, whichever takes less memory.
 void RowSet::pack() {
   constexpr std::size_t rows_a_word = sizeof(std::uint64_t) / sizeof(Row);
   size_ = list_.size();
@@ -40,8 +40,8 @@ std::vector<Row> RowSet::list() const {
 }
 
 RowSet RowSet::plus(const RowSet& other) const {
-  const RowSet &more = words_.size() >= other.words_.size() ? *this : other,
-               &less = &more == this ? other : *this;
+  const RowSet& more = words_.size() >= other.words_.size() ? *this : other;
+  const RowSet& less = &more == this ? other : *this;
   RowSet both;
   if (more.words_.empty()) {
     std::set_union(list_.begin(), list_.end(), other.list_.begin(), other.list_.end(),

@@ -42,22 +42,8 @@ class RowSet {
     for (const Row r : list_)
       if (passes(r)) kept.list_.push_back(r);
     kept.words_.resize(words_.size());
-    for (std::size_t w = 0; w < words_.size(); ++w) {
-      std::uint64_t bits = words_[w], out = 0;
-      if (bits ==
-          ~std::uint64_t{
-              0}) {  // as mostly: nothing to look for, so that rows do not wait for each other
-        for (unsigned bit = 0; bit < 64; ++bit)
-          out |= std::uint64_t{passes(static_cast<Row>(64 * w + bit))} << bit;
-        bits = 0;
-      }
-      for (; bits != 0; bits &= bits - 1) {
-        const int bit = std::countr_zero(bits);
-        out |= std::uint64_t{passes(static_cast<Row>(64 * w + static_cast<std::size_t>(bit)))}
-               << bit;
-      }
-      kept.words_[w] = out;
-    }
+    for (std::size_t w = 0; w < words_.size(); ++w)
+      kept.words_[w] = passing(words_[w], static_cast<Row>(64 * w), passes);
     kept.pack();
     return kept;
   }
@@ -69,7 +55,24 @@ class RowSet {
   friend class RowBits;
 
  private:
+  // Of the rows `first` + b for which bit b is set, those that pass, as bits.
+  template <class Passes>
+  static std::uint64_t passing(std::uint64_t bits, Row first, Passes& passes) {
+    std::uint64_t out = 0;
+    if (bits == ~std::uint64_t{0}) {
+      // Mostly all are set. Then no bit has to be looked for, and rows do not wait for each other.
+      for (unsigned bit = 0; bit < 64; ++bit)
+        out |= std::uint64_t{passes(static_cast<Row>(first + bit))} << bit;
+      return out;
+    }
+    for (; bits != 0; bits &= bits - 1) {
+      const int bit = std::countr_zero(bits);
+      out |= std::uint64_t{passes(static_cast<Row>(first + static_cast<Row>(bit)))} << bit;
+    }
+    return out;
+  }
   void pack();
+
   std::size_t size_ = 0;
   std::vector<Row> list_;             // one of the two is empty
   std::vector<std::uint64_t> words_;  // bit b of word w: row 64 w + b

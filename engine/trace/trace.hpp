@@ -4,6 +4,13 @@
 // of its columns. Times are nanoseconds on the report's own axis. Names are interned: a row holds a
 // NameId. `Trace::seal` sorts every kind by start and joins operations to the calls that launched
 // them; after it nothing changes.
+//
+// This is the door of trace/. Beside it:
+//   row_set.hpp       selections of rows, as rules make them
+//   metric_names.hpp  what sampled GPU metrics are called by each tool
+//   sort_rows.hpp     rows put in order by all threads
+//   call_index.hpp    the call that launched an operation
+//   seal.cpp          Trace::seal
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,8 +27,8 @@ namespace gh {
 using NameId = std::uint32_t;
 using Row = std::uint32_t;
 inline constexpr Row no_row = std::numeric_limits<Row>::max();
-inline constexpr Ns open_end =
-    std::numeric_limits<Ns>::max();  ///< of a range that was still open; `seal` replaces it
+/// The end of a range that was still open; `seal` replaces it.
+inline constexpr Ns open_end = std::numeric_limits<Ns>::max();
 inline constexpr std::uint16_t no_index = std::numeric_limits<std::uint16_t>::max();
 
 /// Interned strings. Every string has been made printable: valid UTF-8 without control characters.
@@ -80,12 +87,14 @@ struct Ops {
   std::vector<CopyKind> copy;
   std::vector<MemoryKind> source, target;
   std::vector<MigrationCause> cause;
-  std::vector<std::int64_t> address;   ///< migrations: virtual address of what moved; otherwise 0;
-                                       ///< empty where nothing migrates: ask `address_of`
+  /// Migrations: virtual address of what moved; otherwise 0. Empty where nothing migrates: ask
+  /// `address_of`.
+  std::vector<std::int64_t> address;
   std::vector<std::uint8_t> in_graph;  ///< 1 where a CUDA graph's node was traced by itself
-  std::vector<std::uint8_t>
-      occupancy;  ///< kernels: achieved occupancy as the profiler estimates it, in percent, or
-                  ///< no_occupancy; empty where it never does
+  /// Kernels: achieved occupancy as the profiler estimates it, in percent, or no_occupancy. Empty
+  /// where it never does.
+  std::vector<std::uint8_t> occupancy;
+
   std::size_t size() const { return start.size(); }
   std::int64_t address_of(Row op) const { return address.empty() ? 0 : address[op]; }
 };
@@ -105,8 +114,7 @@ struct Ranges {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
-  std::vector<std::int64_t>
-      bytes;  ///< of the message, where a collective's range tells it; otherwise 0
+  std::vector<std::int64_t> bytes;  ///< of a collective's message, where it tells; otherwise 0
   std::size_t size() const { return start.size(); }
 };
 
@@ -177,8 +185,8 @@ struct MemoryUse {
 /// Samples of GPU metrics.
 struct Samples {
   std::vector<Ns> start;
-  std::vector<Ns> period;  ///< a monitor's: the value is an average over the time since its sample
-                           ///< before; the profiler's own: 0
+  /// A monitor's sample is an average over this long before it; 0 for the profiler's own.
+  std::vector<Ns> period;
   std::vector<NameId> metric;
   std::vector<double> value;  ///< percent, or as the metric's name says
   std::vector<std::uint16_t> device;
@@ -195,16 +203,14 @@ struct UnalignedMean {
 
 /// What came from beside the report: the file of a monitor of GPUs.
 struct Monitor {
-  std::string path;  ///< "" without one
-  std::string
-      time_base;  ///< for people: whether its samples are aligned to the report, and why not
+  std::string path;       ///< "" without one
+  std::string time_base;  ///< for people: whether its samples are aligned to the report, or why not
   std::vector<UnalignedMean> unaligned;  ///< where they are not
 };
 
 /// A GPU on which something ran. What the report does not say is 0, and the name then "".
 struct Device {
-  int ordinal =
-      0;  ///< as the user would name it: the GPU's id in the report, else the CUDA ordinal
+  int ordinal = 0;  ///< as the user would name it: its id in the report, else the CUDA ordinal
   std::string name;
   int sm_count = 0;
   int compute_major = 0, compute_minor = 0;
@@ -250,9 +256,9 @@ enum class Collected : std::uint8_t { yes, nothing_happened, not_collected, unkn
 
 struct Availability {
   Collected state = Collected::unknown;
-  std::string reason;       ///< for a person, where the state is not `yes`
-  std::string record_with;  ///< the `nsys profile` options that would record it, or a call of
-                            ///< torch.profiler
+  std::string reason;  ///< for a person, where the state is not `yes`
+  /// The `nsys profile` options that would record it, or a call of torch.profiler.
+  std::string record_with;
   /// Rows exist, or the recording would have written them had there been any.
   bool known() const { return state == Collected::yes || state == Collected::nothing_happened; }
 };
@@ -287,19 +293,20 @@ struct Trace {
   Samples samples;
   Monitor monitor;
   std::vector<Span> profiler_overhead;  ///< host time that the profiler says it took itself
-  Ns recording_ns = 0;  ///< host time, over all processes, that recording operators, memory and
-                        ///< frames may have taken
+  /// Host time, over all processes, that recording operators, memory and frames may have taken.
+  Ns recording_ns = 0;
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
   Ns epoch_ns = 0;             ///< what time 0 is since 1970, where the report says so; otherwise 0
   Ns origin_ns = 0;            ///< what time 0 is on the axis of the file itself
   bool clocks_aligned = true;  ///< false: of several ranks whose clocks are not known to agree
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
-  std::int64_t environment_variables =
-      0;  ///< of the profiled program, which the report holds; their names and values are not read
+  /// How many variables of the profiled program's environment the report holds. Their names and
+  /// values are not read.
+  std::int64_t environment_variables = 0;
   std::vector<Diagnostic> diagnostics;
-  std::vector<std::string>
-      problems;  ///< what had to be left out on reading: said to the user, and it may void a result
+  /// What had to be left out on reading: said to the user, and it may void a result.
+  std::vector<std::string> problems;
 
   const Availability& availability(Source s) const { return sources[static_cast<std::size_t>(s)]; }
   Availability& availability(Source s) { return sources[static_cast<std::size_t>(s)]; }

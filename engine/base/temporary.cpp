@@ -1,0 +1,110 @@
+#include "base/temporary.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+void end_children(const Temporary& t) {
+  for (const int leader : t.children) {
+    kill(-leader, SIGKILL);
+    siginfo_t ignored;  // WNOWAIT: it is left to be waited for by whoever started it
+    while (waitid(P_PID, static_cast<id_t>(leader), &ignored, WEXITED | WNOWAIT) != 0 &&
+           errno == EINTR) {
+    }
+  }
+}
+
+void remove_paths(const Temporary& t) {
+  std::error_code ignored;
+  for (const fs::path& path : t.paths) {
+    fs::remove_all(path, ignored);
+    fs::remove(journal_of(path), ignored);
+  }
+}
+
+// Ends the program by the signal that it got, so that whoever waits for it is told so.
+[[noreturn]] void die_of(int signal, const sigset_t& blocked) {
+  ::signal(signal, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+  kill(getpid(), signal);
+  for (;;) pause();
+}
+
+// Runs on a thread of its own: a signal's handler may neither lock nor remove.
+void wait_for_signal(sigset_t signals) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) {
+  }
+  Temporary& t = temporary();
+  t.mutex.lock();
+  end_children(t);  // before the paths: they may be writing there
+  remove_paths(t);
+  die_of(signal, signals);
+}
+
+}  // namespace
+
+Temporary& temporary() {
+  static Temporary& never_destroyed = *new Temporary;
+  return never_destroyed;
+}
+
+fs::path journal_of(const fs::path& path) { return path.string() + "-journal"; }
+
+void clean_up_when_interrupted() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);  // nohup stays nohup
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  try {
+    std::thread(wait_for_signal, signals).detach();
+  } catch (const std::system_error&) {
+    // No thread is to be had: a signal ends the program at once.
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  }
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::error_code ec;
+  const fs::path parent = fs::temp_directory_path(ec);
+  std::string name = (parent / "gh-advise-XXXXXX").string();
+  Temporary& t = temporary();
+  const std::lock_guard lock(t.mutex);
+  if (ec || !mkdtemp(name.data()))
+    throw Error(
+        fmt::format("{}: no temporary folder can be made there; set TMPDIR to one with room",
+                    ec ? "TMPDIR" : printable(parent.string())));
+  path = name;
+  t.paths.insert(path);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  Temporary& t = temporary();
+  const std::lock_guard lock(t.mutex);
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+  t.paths.erase(path);
+}
+
+}  // namespace gh

@@ -1,0 +1,203 @@
+#include "rules/evaluate.hpp"
+
+#include <fmt/format.h>
+#include <lua.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "base/parallel.hpp"
+#include "base/profile.hpp"
+#include "base/text.hpp"
+#include "rules/binding.hpp"
+#include "rules/finding_from_lua.hpp"
+#include "rules/lua_table.hpp"
+#include "rules/ranking.hpp"
+#include "rules/sandbox.hpp"
+
+namespace gh {
+namespace {
+
+// What one rule may find; one that finds more is stopped.
+constexpr std::size_t most_findings = 200;  // more is a rule that reports rows, not problems
+constexpr std::size_t most_replayed = 50;  // findings with a change: each is replayed several times
+constexpr std::size_t most_changed_rows = 20'000'000;  // events that these name in all
+
+// What every rule is given. Nobody writes to it.
+struct Evaluated {
+  const Analysis& analysis;
+  const Facts& facts;
+  const RowsInSteps& in_steps;
+  const Replay* replay;  // null where nothing is to be replayed
+};
+
+// Why a rule cannot look at this report.
+std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis) {
+  const Trace& trace = analysis.trace;
+  // Without GPU work nothing can be called clean, whatever was recorded. What judges the recording
+  // itself runs all the same.
+  if (analysis.total_ns() == 0 && rule.category != "capture")
+    return NotChecked{rule.id, "no GPU work was recorded",
+                      trace.availability(Source::kernels).record_with};
+  const auto missing = std::find_if(rule.needs.begin(), rule.needs.end(),
+                                    [&](Source s) { return !trace.availability(s).known(); });
+  if (missing == rule.needs.end()) return std::nullopt;
+  const Availability& have = trace.availability(*missing);
+  return NotChecked{rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason),
+                    have.record_with, true};
+}
+
+// Verbs charge for the rows that they walk, so the same rule needs more on a long report.
+SandboxLimits limits_for(const Trace& t) {
+  SandboxLimits limits;
+  limits.instructions += static_cast<std::int64_t>(
+      40 * (t.ops.size() + t.calls.size() + t.ranges.size() + t.os_calls.size()));
+  return limits;
+}
+
+void push_value(lua_State* lua, const OptionValue& value) {
+  if (const auto* n = std::get_if<double>(&value)) {
+    lua_pushnumber(lua, *n);
+  } else if (const auto* b = std::get_if<bool>(&value)) {
+    lua_pushboolean(lua, *b);
+  } else {
+    const auto& text = std::get<std::string>(value);
+    lua_pushlstring(lua, text.data(), text.size());
+  }
+}
+
+void push_options(lua_State* lua, const Rule& rule, const RuleSettings& settings) {
+  lua_newtable(lua);
+  for (const auto& [name, option] : rule.options) {
+    push_value(lua, settings.value_of(name, option));
+    lua_setfield(lua, -2, name.c_str());
+  }
+}
+
+// What `evaluate` gives for a reason, at `index`; "" where that is no text.
+std::string reason_at(lua_State* lua, int index) {
+  if (lua_type(lua, index) != LUA_TSTRING) return "";
+  return printable(std::string_view(lua_tostring(lua, index)).substr(0, most_text_bytes));
+}
+
+// The list of findings at `index`.
+std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
+                                   const RuleSettings& settings, const Evaluated& on) {
+  std::vector<Finding> found;
+  std::size_t replayed = 0, changed_rows = 0;
+  // The list is put under a key, so that it is read like any other.
+  lua_newtable(lua);
+  lua_pushvalue(lua, index);
+  lua_setfield(lua, -2, "findings");
+  LuaTable(lua, -1, "what evaluate returned").each("findings", [&](int i) {
+    if (found.size() == most_findings)
+      throw Error(fmt::format("more than {} findings; report the worst and how many there are",
+                              most_findings));
+    found.push_back(finding_from_lua(lua, i, rule, settings, on.analysis, on.replay));
+    replayed += !found.back().changes.empty();
+    for (const Change& c : found.back().changes) changed_rows += c.rows.size() + c.host.size();
+    if (replayed > most_replayed || changed_rows > most_changed_rows)
+      throw Error(
+          "too many changes to be replayed; leave those out of the findings that are worth least");
+  });
+  return found;
+}
+
+// Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
+// look, and what to record instead.
+void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
+  const ApiHost host{on.analysis, on.facts, on.in_steps};
+  LuaSandbox sandbox(limits_for(on.analysis.trace));
+  lua_State* lua = sandbox.state();
+  sandbox.load(rule.source, rule.path);
+  sandbox.reset_budget();
+  lua_pushstring(lua, "evaluate");
+  lua_rawget(lua, -2);
+  push_trace(lua, host);
+  push_options(lua, rule, settings);
+  sandbox.call(2, 3);
+  const int first = lua_gettop(lua) - 2;
+  if (lua_isnil(lua, first)) {
+    const std::string reason = reason_at(lua, first + 1);
+    if (reason.empty()) throw Error("evaluate returned nil without a reason");
+    report.not_checked.push_back({rule.id, reason, reason_at(lua, first + 2)});
+    return;
+  }
+  report.findings = read_findings(lua, first, rule, settings, on);
+  if (report.findings.empty()) report.clean.push_back(rule.id);
+}
+
+Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& settings,
+                 const Evaluated& on) {
+  static const RuleSettings unchanged;
+  Report report;
+  if (auto unmet = unmet_need(rule, on.analysis)) {
+    report.not_checked.push_back(std::move(*unmet));
+    return report;
+  }
+  const auto set = settings.find(rule.id);
+  const Timed timed("rules/" + rule.id);
+  try {
+    run(rule, set == settings.end() ? unchanged : set->second, on, report);
+  } catch (const std::exception& e) {
+    const std::string what = e.what();
+    report.failed.push_back(
+        {rule.id, what.starts_with(rule.path) ? what : fmt::format("{}: {}", rule.path, what)});
+  }
+  return report;
+}
+
+// A rule that asks much takes long, and begins first, so that none is left to one thread at the
+// end. How much it asks is told by its text: every verb has a ':'.
+std::vector<std::size_t> longest_first(const std::vector<Rule>& rules) {
+  const auto verbs = [&](std::size_t i) {
+    return std::count(rules[i].source.begin(), rules[i].source.end(), ':');
+  };
+  std::vector<std::size_t> order(rules.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return verbs(a) > verbs(b); });
+  return order;
+}
+
+template <class List>
+void append(List& to, List& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+Report joined(std::vector<Report>& parts) {
+  Report report;
+  for (Report& part : parts) {
+    append(report.findings, part.findings);
+    append(report.clean, part.clean);
+    append(report.not_checked, part.not_checked);
+    append(report.failed, part.failed);
+  }
+  return report;
+}
+
+}  // namespace
+
+Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
+                const std::map<std::string, RuleSettings>& settings, bool replayed) {
+  std::shared_ptr<const Replay> replay;
+  if (replayed) replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
+  const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
+  const Evaluated on{analysis, facts, in_steps, replay.get()};
+  std::vector<Report> parts(rules.size());
+  timed("rules", [&] {
+    const std::vector<std::size_t> order = longest_first(rules);
+    in_parallel(rules.size(), [&](std::size_t i, std::size_t) {
+      parts[order[i]] = report_of(rules[order[i]], settings, on);
+    });
+  });
+  Report report = joined(parts);
+  report.replay = replay;
+  rank(report.findings);
+  widen_by_roots(report.findings);
+  report.plan = timed("plan", [&] { return plan_of(report); });
+  return report;
+}
+
+}  // namespace gh

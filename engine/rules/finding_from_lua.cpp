@@ -1,0 +1,127 @@
+#include "rules/finding_from_lua.hpp"
+
+#include <fmt/format.h>
+#include <lua.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "rules/binding.hpp"
+#include "rules/finding_message.hpp"
+#include "rules/lua_table.hpp"
+#include "rules/ranking.hpp"
+
+namespace gh {
+namespace {
+
+// From this share of the step on a finding is an error. From where on it is a warning a rule says
+// itself (one-line remedies: 3 %).
+constexpr double error_at = 0.20;
+
+std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
+                         const Analysis& analysis) {
+  const std::string name = t.text("message");
+  const auto pattern = rule.messages.find(name);
+  if (pattern == rule.messages.end())
+    throw Error(
+        fmt::format("a finding has the message '{}', which is not in 'messages'", printable(name)));
+  if (t.push("data") == LUA_TNIL) {
+    lua_pop(lua, 1);
+    lua_newtable(lua);
+  }
+  std::string message =
+      filled_message(pattern->second, LuaTable(lua, -1, "'data' of a finding"), analysis);
+  lua_pop(lua, 1);
+  return message;
+}
+
+// By the rule's own account. Rules sum over all steps on all devices; a report speaks of the step,
+// and no fix gives back more than there is.
+void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
+  const auto all = static_cast<double>(analysis.total_ns());
+  const double recoverable = std::clamp(t.number("recoverable_ns").value_or(0), 0.0, all);
+  if (all > 0) f.recoverable_fraction = recoverable / all;
+  if (const auto steps = analysis.step_count(); steps > 0)
+    f.recoverable_ns = static_cast<Ns>(std::llround(recoverable / static_cast<double>(steps)));
+}
+
+Severity severity_of(double recoverable_fraction, const Rule& rule) {
+  if (recoverable_fraction >= error_at) return Severity::error;
+  return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
+}
+
+// From what is recoverable, unless the rule says otherwise, or the configuration, which has the
+// last word.
+Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
+                       const RuleSettings& settings) {
+  Severity severity = severity_of(f.recoverable_fraction, rule);
+  if (const std::string s = t.text("severity", false); !s.empty())
+    severity = parse_severity(s, "a finding");
+  if (const std::string s = t.text("at_most", false); !s.empty())
+    severity = std::min(severity, parse_severity(s, "a finding"));
+  return settings.severity.value_or(severity);
+}
+
+std::string read_confidence(const LuaTable& t, const std::string& otherwise) {
+  const std::string c = t.text("confidence", false);
+  if (c.empty()) return otherwise;
+  if (c != "high" && c != "medium" && c != "low")
+    throw Error(fmt::format("confidence '{}' is none of high, medium, low", printable(c)));
+  return c;
+}
+
+Metric read_metric(lua_State* lua, int index) {
+  const LuaTable m(lua, index, "a metric");
+  m.only({"name", "value", "unit", "threshold"});
+  const auto value = m.number("value");
+  if (!value) throw Error("a metric needs 'value', a number");
+  return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
+}
+
+std::vector<Evidence> read_evidence(lua_State* lua, const LuaTable& t, const Trace& trace) {
+  t.push("evidence");
+  std::vector<Evidence> evidence = to_evidence(lua, lua_gettop(lua));
+  lua_pop(lua, 1);
+  for (const Evidence& e : evidence)
+    if (e.span.start < trace.capture_start || e.span.end > trace.capture_end)
+      throw Error(
+          "a finding has evidence that lies outside of the trace; take it from selection:evidence");
+  return evidence;
+}
+
+}  // namespace
+
+Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
+                         const Analysis& analysis, const Replay* replay) {
+  const LuaTable t(lua, index, "a finding");
+  t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
+          "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
+          "uncertain"});
+  Finding f;
+  f.rule = rule.id;
+  f.category = rule.category;
+  f.title = rule.title;
+  f.message = read_message(lua, t, rule, analysis);
+  f.subject = printable(t.text("subject"));
+  f.voids = t.truth("voids");
+  f.about = t.truth("about");
+  f.follows_from = t.text("follows_from", false);
+
+  read_recoverable(t, analysis, f);
+  t.push("change");
+  f.changes = to_changes(lua, lua_gettop(lua));
+  lua_pop(lua, 1);
+  const std::string uncertain = printable(t.text("uncertain", false));
+  if (replay) predict(f, *replay, uncertain);
+
+  f.severity = read_severity(t, f, rule, settings);
+  f.confidence = read_confidence(t, f.confidence);
+  for (const std::string& a : t.texts("advice")) f.advice.push_back(printable(a));
+  t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
+  f.evidence = read_evidence(lua, t, analysis.trace);
+  f.fingerprint = fingerprint(f);
+  return f;
+}
+
+}  // namespace gh

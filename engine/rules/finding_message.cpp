@@ -1,0 +1,72 @@
+#include "rules/finding_message.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "rules/finding.hpp"
+
+namespace gh {
+namespace {
+
+// Training steps, stretches that the user selected, or, with neither, the whole window.
+bool are_stretches(const Analysis& a) {
+  return a.devices.front().source == StepSource::selected_range;
+}
+
+std::string each_step(const Analysis& a) {
+  const std::string length = duration(a.step_count() > 0 ? a.total_ns() / a.step_count() : 0);
+  if (!a.has_steps()) return "the recorded " + length;
+  return fmt::format("each {} {}", length, are_stretches(a) ? "stretch" : "step");
+}
+
+std::string a_step(const Analysis& a) {
+  if (!a.has_steps()) return "in all";
+  return are_stretches(a) ? "a stretch" : "a step";
+}
+
+std::string text_or_count(const std::string& key, const LuaTable& data) {
+  try {
+    return printable(data.text(key.c_str()));
+  } catch (const Error&) {
+    const auto count = data.number(key.c_str());
+    if (!count)
+      throw Error(fmt::format("the message uses '{}', which is not in the finding's data", key));
+    return shown(*count, Unit::count);
+  }
+}
+
+std::string number_with_unit(const std::string& key, const std::string& unit,
+                             const LuaTable& data) {
+  const auto number = data.number(key.c_str());
+  if (!number)
+    throw Error(
+        fmt::format("the message uses '{}', which is no number in the finding's data", key));
+  return shown(*number, parse_unit(unit, "message"));
+}
+
+std::string value_of(const std::string& field, const LuaTable& data, const Analysis& analysis) {
+  if (field == "each_step") return each_step(analysis);
+  if (field == "a_step") return a_step(analysis);
+  const std::string key = field.substr(0, field.find(':'));
+  const std::string unit = field.size() > key.size() ? field.substr(key.size() + 1) : "";
+  return unit.empty() ? text_or_count(key, data) : number_with_unit(key, unit, data);
+}
+
+}  // namespace
+
+std::string filled_message(const std::string& pattern, const LuaTable& data,
+                           const Analysis& analysis) {
+  std::string out;
+  for (std::size_t at = 0;;) {
+    const std::size_t open = pattern.find('{', at);
+    out += pattern.substr(at, open - at);
+    if (open == std::string::npos) return out;
+    const std::size_t close = pattern.find('}', open);
+    if (close == std::string::npos)
+      throw Error(fmt::format("message '{}' has a '{{' without '}}'", pattern));
+    out += value_of(pattern.substr(open + 1, close - open - 1), data, analysis);
+    at = close + 1;
+  }
+}
+
+}  // namespace gh

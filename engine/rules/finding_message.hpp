@@ -1,0 +1,16 @@
+// The text of a finding: a template of its rule, filled from the finding's data.
+#pragma once
+#include <string>
+
+#include "analysis/analysis.hpp"
+#include "rules/lua_table.hpp"
+
+namespace gh {
+
+/// The message that a pattern makes. A field "{name}" is a text or a count of the data,
+/// "{name:unit}" a number of it with its unit; "{each_step}" and "{a_step}" say what times and
+/// shares are of: "each 160.3 ms step", "a step". Throws Error where the data lacks a field.
+std::string filled_message(const std::string& pattern, const LuaTable& data,
+                           const Analysis& analysis);
+
+}  // namespace gh

@@ -1,0 +1,197 @@
+#include "rules/load.hpp"
+
+#include <fmt/format.h>
+#include <lua.hpp>
+
+#include <algorithm>
+
+#include "base/embedded.hpp"
+#include "base/files.hpp"
+#include "rules/lua_table.hpp"
+#include "rules/rule.hpp"
+#include "rules/sandbox.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+OptionValue option_value(lua_State* lua, int index, const std::string& where) {
+  switch (lua_type(lua, index)) {
+    case LUA_TNUMBER: return lua_tonumber(lua, index);
+    case LUA_TBOOLEAN: return lua_toboolean(lua, index) != 0;
+    case LUA_TSTRING: return lua_text(lua, index);
+    default:
+      throw Error(
+          fmt::format("{}: 'default' has to be a number, a string or a truth value", where));
+  }
+}
+
+std::vector<Source> read_needs(const LuaTable& rule, const std::string& path) {
+  std::vector<std::string> sources;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Source::count); ++i)
+    sources.emplace_back(name_of(static_cast<Source>(i)));
+  std::vector<Source> needs;
+  for (const std::string& need : rule.texts("needs")) {
+    const auto it = std::find(sources.begin(), sources.end(), need);
+    if (it == sources.end())
+      throw Error(fmt::format("{}: needs '{}', which no trace has{}", path, printable(need),
+                              did_you_mean(need, sources)));
+    needs.push_back(static_cast<Source>(it - sources.begin()));
+  }
+  return needs;
+}
+
+std::map<std::string, RuleOption> read_options(lua_State* lua, const LuaTable& rule,
+                                               const std::string& path) {
+  std::map<std::string, RuleOption> options;
+  const int type = rule.push("options");
+  if (type != LUA_TNIL)
+    LuaTable(lua, -1, path + ": 'options'").each_pair([&](const std::string& name, int index) {
+      const LuaTable o(lua, index, fmt::format("{}: option '{}'", path, name));
+      o.only({"default", "unit", "doc"});
+      o.push("default");
+      options[name] = {option_value(lua, lua_gettop(lua), o.where()), o.text("unit"),
+                       o.text("doc")};
+      lua_pop(lua, 1);
+    });
+  lua_pop(lua, 1);
+  return options;
+}
+
+std::map<std::string, std::string> read_messages(lua_State* lua, const LuaTable& rule,
+                                                 const std::string& path) {
+  std::map<std::string, std::string> messages;
+  rule.push("messages");
+  LuaTable(lua, -1, path + ": 'messages'").each_pair([&](const std::string& name, int index) {
+    if (lua_type(lua, index) != LUA_TSTRING)
+      throw Error(fmt::format("{}: message '{}' has to be a string", path, name));
+    messages[name] = lua_text(lua, index);
+  });
+  lua_pop(lua, 1);
+  return messages;
+}
+
+void read_doc(lua_State* lua, const LuaTable& table, Rule& rule) {
+  table.push("doc");
+  const LuaTable doc(lua, -1, rule.path + ": 'doc'");
+  doc.only({"what", "why", "fix", "wrong"});
+  rule.what = doc.text("what");
+  rule.why = doc.text("why");
+  rule.fix = doc.text("fix");
+  rule.wrong = doc.text("wrong");
+  lua_pop(lua, 1);
+}
+
+std::vector<fs::path> rule_files(const fs::path& directory, const std::string& shown_as) {
+  std::error_code ec;
+  if (!fs::is_directory(directory, ec))
+    throw Error(
+        fmt::format("{}: {}", shown_as,
+                    fs::exists(directory, ec) ? "is not a directory" : "no such directory"));
+  std::vector<fs::path> files;
+  for (auto it = fs::recursive_directory_iterator(
+           directory, fs::directory_options::skip_permission_denied, ec);
+       it != fs::recursive_directory_iterator(); it.increment(ec)) {
+    if (ec) throw Error(fmt::format("{}: {}", shown_as, ec.message()));
+    const std::string name = it->path().filename().string();
+    if (it->is_regular_file() && name.ends_with(".lua") && !name.ends_with(".test.lua"))
+      files.push_back(it->path());
+  }
+  if (files.empty()) throw Error(fmt::format("{}: holds no rule (*.lua)", shown_as));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void sort_by_id(std::vector<Rule>& rules) {
+  std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.id < b.id; });
+}
+
+bool is_named(const Rule& rule, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& n) { return n == rule.id || n == rule.category; });
+}
+
+}  // namespace
+
+Rule load_rule(std::string source, const std::string& path) try {
+  LuaSandbox sandbox;
+  sandbox.load(source, path);
+  lua_State* lua = sandbox.state();
+  if (!lua_istable(lua, -1)) throw Error(fmt::format("{}: a rule file returns one table", path));
+  const LuaTable t(lua, -1, path + ": the rule");
+  t.only({"id", "category", "title", "since", "needs", "options", "messages", "doc", "warning_at",
+          "evaluate"});
+  Rule rule;
+  rule.path = path;
+  rule.id = t.text("id");
+  rule.category = t.text("category");
+  rule.title = printable(t.text("title"));
+  rule.since = printable(t.text("since"));
+  if (!is_name(rule.id) || !is_name(rule.category))
+    throw Error(fmt::format(
+        "{}: 'id' and 'category' are made of lower-case letters, digits and '-'", path));
+  rule.needs = read_needs(t, path);
+  rule.options = read_options(lua, t, path);
+  rule.messages = read_messages(lua, t, path);
+  read_doc(lua, t, rule);
+  rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
+  if (t.push("evaluate") != LUA_TFUNCTION)
+    throw Error(fmt::format("{}: the rule needs 'evaluate', a function", path));
+  rule.source = std::move(source);
+  return rule;
+} catch (const LuaError& e) {
+  throw Error(e.what());
+}
+
+std::vector<Rule> own_rules() {
+  std::vector<Rule> rules;
+  for (const EmbeddedFile& file : embedded_files())
+    if (file.path.starts_with("rules/") && !file.path.ends_with(".test.lua"))
+      rules.push_back(load_rule(std::string(file.text), std::string(file.path)));
+  sort_by_id(rules);
+  return rules;
+}
+
+std::vector<Rule> rules_in(const fs::path& directory, const std::string& said) {
+  const std::string shown_as = fmt::format("{} {}", said, printable(directory.string()));
+  std::vector<Rule> rules;
+  for (const fs::path& file : rule_files(directory, shown_as))
+    rules.push_back(load_rule(read_text(file), printable(file.string())));
+  return rules;
+}
+
+void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<std::string>& notes) {
+  for (Rule& rule : added) {
+    const auto same =
+        std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == rule.id; });
+    if (same == rules.end()) {
+      rules.push_back(std::move(rule));
+      continue;
+    }
+    notes.push_back(
+        fmt::format("rule '{}' of {} takes the place of {}", rule.id, rule.path, same->path));
+    *same = std::move(rule);
+  }
+  sort_by_id(rules);
+}
+
+std::vector<Rule> chosen(std::vector<Rule> rules, const std::vector<std::string>& select,
+                         const std::vector<std::string>& ignore) {
+  std::vector<std::string> names;
+  for (const Rule& r : rules) {
+    names.push_back(r.id);
+    names.push_back(r.category);
+  }
+  for (const auto* list : {&select, &ignore})
+    for (const std::string& name : *list)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        throw Error(fmt::format("there is no rule or category '{}'{}; `gh-advise rules` lists them",
+                                printable(name), did_you_mean(name, names)));
+  std::erase_if(rules, [&](const Rule& r) {
+    return (!select.empty() && !is_named(r, select)) || is_named(r, ignore);
+  });
+  return rules;
+}
+
+}  // namespace gh

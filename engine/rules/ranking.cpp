@@ -1,0 +1,108 @@
+#include "rules/ranking.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+
+namespace gh {
+namespace {
+
+// What a finding says that it follows from, where a finding above a note bears that out.
+const Finding* root_of(const Finding& f, const std::vector<Finding>& findings) {
+  const auto it = std::find_if(findings.begin(), findings.end(), [&](const Finding& root) {
+    return root.rule == f.follows_from && root.rule != f.rule && root.severity != Severity::note;
+  });
+  return it == findings.end() ? nullptr : &*it;
+}
+
+// What a finding follows from in the end, and over how many others.
+struct Origin {
+  const Finding* finding = nullptr;
+  std::size_t depth = 0;
+};
+
+Origin origin_of(const Finding& f, const std::vector<Finding>& findings) {
+  const Finding* at = &f;
+  std::size_t depth = 0;
+  for (; !at->follows_from.empty(); ++depth) {
+    if (depth > findings.size()) return {&f, 0};  // a circle: nobody's consequence
+    at = root_of(*at, findings);
+  }
+  return {at, depth};
+}
+
+using Key = std::tuple<bool, bool, double, std::string_view, std::string_view, std::string_view>;
+
+// Findings with the least key come first.
+Key key_of(const Finding& f, double weight) {
+  return {!f.voids, f.severity == Severity::note, -weight, f.rule, f.subject, f.message};
+}
+
+}  // namespace
+
+void rank(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    if (f.follows_from.empty() || !root_of(f, findings)) f.follows_from.clear();
+  std::vector<Origin> origins;
+  for (const Finding& f : findings) origins.push_back(origin_of(f, findings));
+  for (std::size_t i = 0; i < findings.size(); ++i)
+    if (origins[i].finding == &findings[i]) findings[i].follows_from.clear();
+
+  // A root weighs as much as the heaviest of what follows from it.
+  std::vector<double> weights(findings.size());
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    double& weight = weights[static_cast<std::size_t>(origins[i].finding - findings.data())];
+    weight = std::max(weight, findings[i].recoverable_fraction);
+  }
+  const auto origin_key = [&](std::size_t i) {
+    const Finding& origin = *origins[i].finding;
+    return key_of(origin, weights[static_cast<std::size_t>(&origin - findings.data())]);
+  };
+  const auto own_key = [&](std::size_t i) {
+    return std::pair(origins[i].depth, key_of(findings[i], findings[i].recoverable_fraction));
+  };
+  std::vector<std::size_t> order(findings.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const Key x = origin_key(a), y = origin_key(b);
+    return x != y ? x < y : own_key(a) < own_key(b);
+  });
+  std::vector<Finding> ranked;
+  for (const std::size_t i : order) ranked.push_back(std::move(findings[i]));
+  findings = std::move(ranked);
+}
+
+void predict(Finding& f, const Replay& replay, const std::string& uncertain) {
+  if (f.changes.empty() || !replay.reason().empty() || replay.collectives()) return;
+  replay.trim(f.changes);
+  f.predicted = predicted(replay, f.changes, uncertain);
+  const Ns now = replay.step_ns({});
+  f.recoverable_ns = std::clamp<Ns>(now - f.predicted->step_ns, 0, now);
+  f.recoverable_fraction = static_cast<double>(f.recoverable_ns) / static_cast<double>(now);
+  f.about = replay.trusted();
+}
+
+void widen_by_roots(std::vector<Finding>& findings) {
+  for (Finding& f : findings)
+    for (const Finding& root : findings)
+      if (f.predicted && root.predicted && root.rule == f.follows_from &&
+          root.predicted->least_ns < f.predicted->least_ns) {
+        f.predicted->least_ns = root.predicted->least_ns;
+        f.predicted->why =
+            fmt::format("the fix of {} may cure this as well; {}", root.rule, f.predicted->why);
+      }
+}
+
+std::optional<Plan> plan_of(const Report& report) {
+  if (!report.replay || !report.replay->reason().empty() || report.replay->collectives())
+    return std::nullopt;
+  std::vector<Candidate> candidates;
+  for (const Finding& f : report.findings)
+    if (f.predicted) candidates.push_back({f.rule, f.fingerprint, &f.changes});
+  return make_plan(*report.replay, std::move(candidates));
+}
+
+}  // namespace gh
