@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "gate/baseline.hpp"
+#include "gate/capture.hpp"
 #include "rules/rules.hpp"
 
 namespace gh {
