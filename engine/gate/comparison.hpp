@@ -1,38 +1,21 @@
 // Two sets of captures of one program against each other: what changed, whether that is more than
 // noise, and whether it passes.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "gate/baseline.hpp"
+#include "gate/statistics.hpp"
+#include "rules/config.hpp"
 
 namespace gh {
-
-/// The two-sided probability (Mann-Whitney) that two samples of one distribution differ in rank by
-/// as much as these do. Exact without ties up to 20 values a side, otherwise the normal
-/// approximation with corrections for ties and continuity. 1 where a side is empty.
-double mann_whitney_p(const std::vector<double>& x, const std::vector<double>& y);
-
-/// A quantity before and after, and whether its difference is more than noise.
-struct Difference {
-  double before = 0, after = 0;  ///< medians
-  double effect = 0;             ///< after - before, of the reference (itself, or the step)
-  std::optional<double> p;       ///< of the rank test, where there were enough measurements
-  bool real = false;             ///< more than noise, and at least the minimum effect
-  std::string basis;             ///< "11 steps against 5", "one value a side, noise floor 10 %"
-};
-
-/// "+5.0 %", and "5 steps against 11, p = 0.0079".
-std::string change_text(double effect);
-std::string basis_text(const Difference& difference);
 
 enum class Verdict : std::uint8_t { passes, regressed, cannot_tell };
 const char* name_of(Verdict);  ///< "passes", "regressed", "cannot_tell"
 
 enum class FindingState : std::uint8_t { fresh, worse, same, better, gone, unknown, accepted };
-const char* name_of(
-    FindingState);  ///< "new", "worse", "same", "better", "gone", "unknown", "accepted"
+/// "new", "worse", "same", "better", "gone", "unknown", "accepted"
+const char* name_of(FindingState);
 
 /// A finding on both sides.
 struct FindingChange {
@@ -41,8 +24,8 @@ struct FindingChange {
   bool present = true;                 ///< found now
   double before_ns = 0, after_ns = 0;  ///< what it costs a step
   bool fails = false;
-  bool untold =
-      false;  ///< it may have come in, and the baseline cannot say: the comparison must not pass
+  /// It may have come in, and the baseline cannot say: the comparison must not pass.
+  bool untold = false;
   std::string why;  ///< why it is taken for this, where that needs saying
 };
 
@@ -72,12 +55,13 @@ struct BudgetResult {
   std::string message;  ///< the limit and the figures
   bool fails = false;
 };
+const char* name_of(BudgetResult::State);  ///< "kept", "broken", "unknown", "accepted"
 
 struct Comparison {
   Verdict verdict = Verdict::passes;
   std::string headline;  ///< the verdict in a sentence
-  std::vector<std::string>
-      incomparable;                  ///< why the sides cannot be compared, or a part cannot be told
+  /// Why the sides cannot be compared, or a part cannot be told.
+  std::vector<std::string> incomparable;
   std::vector<std::string> reasons;  ///< what makes it regress, the costliest first
   std::vector<std::string> notes;    ///< what a reader has to know beside
   std::string before, after;         ///< what the sides are: "good.sqlite", "3 captures"
@@ -91,12 +75,10 @@ struct Comparison {
 };
 
 /// Compares. `suppressions` are the configuration's suppressions; `today` is a day like
-/// "2026-11-21".
+/// "2026-11-21". Throws Error where a budget is of a fact that there is not.
 Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after,
                    const GateSettings& settings, const std::vector<Suppression>& suppressions,
                    const std::string& today);
-
-const char* name_of(BudgetResult::State);  ///< "kept", "broken", "unknown", "accepted"
 
 /// What makes captures incomparable: other GPUs, another program, nothing in them. Empty where
 /// nothing does.

@@ -1,5 +1,8 @@
-// What one report of a job comes to, small enough that those of thousands of ranks can be brought
-// together (see fleet.hpp).
+// A digest: what one report of a job comes to, small enough that those of thousands of ranks can be
+// brought together (fleet.hpp).
+//
+// A new field goes into a struct here, is computed in digest.cpp, and is written and read in
+// digest_json.cpp, where both stand beside each other; schemas/digest.schema.json describes it.
 #pragma once
 #include <array>
 #include <filesystem>
@@ -9,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "gate/baseline.hpp"
+#include "gate/capture.hpp"
 #include "rules/rules.hpp"
 
 namespace gh {
@@ -59,15 +62,15 @@ struct RankDigest {
   std::int64_t step_count = 0;
   double mean_step_ns = 0;
   Quartiles step_ns;
-  std::vector<Ns>
-      sample_ns;  ///< lengths of steps that were evenly chosen, at most `most_sampled_steps`
-  Span window;    ///< from the first step's begin to the last one's end, on the report's clock
+  /// Lengths of steps that were evenly chosen, at most `most_sampled_steps`.
+  std::vector<Ns> sample_ns;
+  Span window;  ///< from the first step's begin to the last one's end, on the report's clock
   std::map<std::string, CauseShare> account;  ///< causes that took any time
   std::map<std::string, FactNumber> facts;    ///< the numeric ones, those of the account aside
   std::vector<Finding> findings;              ///< with their evidence, before any exception
   std::map<std::string, RuleOutcome> rules;   ///< by id
-  std::string plan_json;  ///< the report's own plan (schemas/report.schema.json), "null" where it
-                          ///< cannot be replayed
+  /// The report's own plan (schemas/report.schema.json), "null" where it cannot be replayed.
+  std::string plan_json;
   Collectives collectives;
 };
 
@@ -86,12 +89,13 @@ inline constexpr std::int64_t most_rank = 9'999'999;  ///< as in names of report
 
 /// What is said of a report rather than found in it.
 struct DigestOptions {
-  std::string node;                        ///< instead of what the report says
-  std::optional<std::int64_t> first_rank;  ///< the rank of the report's first process, instead of
-                                           ///< what the report or its name says
+  std::string node;  ///< instead of what the report says
+  /// The rank of the report's first process, instead of what the report or its name says.
+  std::optional<std::int64_t> first_rank;
 };
 
 /// The digest of a report. `analyse` analyses it, or one of its ranks where a number is given.
+/// Throws Error where it holds no GPU work.
 Digest make_digest(const std::function<Analysis(std::optional<int> rank)>& analyse,
                    const std::string& path, const std::vector<Rule>& rules,
                    const std::map<std::string, RuleSettings>& settings,

@@ -18,22 +18,22 @@ struct FleetRank {
   std::int64_t steps = 0;
   double step_ns = 0;            ///< the mean step
   std::vector<double> cause_ns;  ///< of it, parallel to Fleet::causes
-  int group = -1;  ///< of ranks whose collectives were matched with each other; -1 where they were
-                   ///< with nobody's
-  double wait_ns =
-      0;  ///< a step: it waits in collectives for the last to come and computes nothing meanwhile
+  /// Of ranks whose collectives were matched with each other; -1 where they were with nobody's.
+  int group = -1;
+  /// A step: it waits in collectives for the last to come and computes nothing meanwhile.
+  double wait_ns = 0;
   double late_ns = 0;  ///< a step: it comes after the middle rank, as far as others wait for it
   double last_fraction = 0;  ///< of the collectives matched: it came last
 };
 
 /// A finding that holds on some of the ranks.
 struct FleetFinding {
-  Finding finding;  ///< of the rank on which it costs most, told of the job: what is recoverable is
-                    ///< the job's
+  /// Of the rank on which it costs most, told of the job: what is recoverable is the job's.
+  Finding finding;
   std::vector<std::int64_t> ranks;  ///< that have it
   std::int64_t looked = 0;          ///< ranks on which its rule could look
   std::int64_t worst = 0;           ///< rank
-  Quartiles rank_ns;  ///< what each of the ranks could win back, whatever the others do
+  Quartiles rank_ns;                ///< what each could win back, whatever the others do
   bool suppressed = false;
   bool only_note = false;  ///< whatever it costs: the profiler itself may be why
 };
@@ -59,15 +59,14 @@ struct FleetFix {
 struct Fleet {
   std::vector<FleetRank> ranks;  ///< in order of rank
   std::int64_t world_size = 0;   ///< ranks that the job has, as far as is known
-  std::vector<std::int64_t>
-      missing;  ///< of them, those of which there is no digest; the first 10,000 of them
-  bool numbered =
-      true;  ///< false: no digest knows its rank, and they were counted in order of names
+  /// Of them, those of which there is no digest; the first 10,000.
+  std::vector<std::int64_t> missing;
+  bool numbered = true;             ///< false: no digest knows its rank: counted in order of names
   std::vector<std::string> causes;  ///< of the account, the one that takes most time first
   std::vector<Quartiles> account;   ///< a step's nanoseconds over ranks, parallel to `causes`
   double step_ns = 0;               ///< the job's: the slowest rank's mean step
-  std::int64_t slowest =
-      0;  ///< the rank that sets the pace: the longest step, without what it waits for others
+  /// The rank that sets the pace: the longest step, without what it waits for others.
+  std::int64_t slowest = 0;
   double waited_ns = 0;                  ///< a step: the middle rank waits for the last one
   std::vector<std::int64_t> stragglers;  ///< ranks, the latest first
   std::vector<FleetNode> nodes;          ///< in order of name
@@ -77,8 +76,8 @@ struct Fleet {
   std::vector<FleetFinding> findings;  ///< the best fix first
   std::vector<Unlike> unlike;
   std::vector<FleetFix> plan;
-  std::map<std::string, RuleOutcome>
-      rules;  ///< by id: looked where any rank could look, and then the reason says on how many not
+  /// By id: looked where any rank could look, and then the reason says on how many not.
+  std::map<std::string, RuleOutcome> rules;
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
   std::vector<std::string> notes;  ///< what a reader has to know beside
 };

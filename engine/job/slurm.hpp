@@ -20,15 +20,15 @@ struct SlurmOptions {
   std::filesystem::path folder;  ///< of the reports
   std::filesystem::path work;    ///< "" for gh-advise/ in that folder
   std::string program;           ///< gh-advise as the nodes find it
-  std::string container;  ///< an image that holds it, for Apptainer or Singularity; "" without one
-  std::string partition;  ///< "" for the cluster's default
-  std::int64_t tasks =
-      0;  ///< among which the reports are divided; 0 for one each, as far as the cluster allows
-  std::vector<std::string> sbatch;  ///< further options of sbatch, for both jobs
-  std::vector<std::string> digest_arguments,
-      fleet_arguments;  ///< of `gh-advise digest` and `fleet`
-  std::vector<std::filesystem::path>
-      binds;  ///< folders that a container needs besides: of the configuration and its rules
+  std::string container;         ///< an image of it, for Apptainer or Singularity; "" without one
+  std::string partition;         ///< "" for the cluster's default
+  /// Among which the reports are divided; 0 for one each, as far as the cluster allows.
+  std::int64_t tasks = 0;
+  std::vector<std::string> sbatch;            ///< further options of sbatch, for both jobs
+  std::vector<std::string> digest_arguments;  ///< of `gh-advise digest`
+  std::vector<std::string> fleet_arguments;   ///< of `gh-advise fleet`
+  /// Folders that a container needs besides: of the configuration and its rules.
+  std::vector<std::filesystem::path> binds;
   std::vector<std::string> results;  ///< formats of the result beside text, "json"
 };
 
@@ -40,12 +40,13 @@ struct SlurmReport {
 
 /// The jobs as they are to be submitted.
 struct SlurmJobs {
-  std::vector<SlurmReport> reports,
-      todo;                   ///< all, and those without a digest that is newer than they are
-  std::int64_t per_task = 1;  ///< reports
+  std::vector<SlurmReport> reports;  ///< all
+  std::vector<SlurmReport> todo;     ///< those without a digest that is newer than they are
+  std::int64_t per_task = 1;         ///< reports
   struct Array {
-    std::int64_t first = 0, tasks = 0;
-  };  ///< first: the number of its first task among all
+    std::int64_t first = 0;  ///< the number of its first task among all
+    std::int64_t tasks = 0;
+  };
   std::vector<Array> arrays;
   std::string digest_script, merge_script;
 };
@@ -75,14 +76,16 @@ struct SlurmStatus {
   std::size_t reports = 0, done = 0, running = 0, waiting = 0;
   std::vector<std::pair<std::string, std::string>> failed;  ///< report and its error
   bool busy = false;                                        ///< a job is still in the queue
-  std::string
-      result;  ///< the text of the result's path, "" where there is none newer than the digests
-  std::string not_merged;  ///< why all digests are there and yet no result; "" where there is one,
-                           ///< or it may still come
+  std::string result;  ///< the path of its text, "" where there is none newer than the digests
+  /// Why all digests are there and yet no result; "" where there is one, or it may still come.
+  std::string not_merged;
 };
+
 /// From the digests, and from Slurm's queue or accounting. Throws Error where nothing was ever
 /// submitted there, QueueSilent where neither answers.
 SlurmStatus slurm_status(const SlurmOptions& options);
+
+/// For people.
 std::string render_slurm_status(const SlurmStatus& status);
 
 /// A word for a POSIX shell, quoted where it needs to be.

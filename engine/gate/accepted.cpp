@@ -1,0 +1,75 @@
+// What the team has decided to live with: suppressions of findings and budgets.
+#include <algorithm>
+
+#include "gate/comparison_passes.hpp"
+
+namespace gh {
+namespace {
+
+// Whether a suppression stands for a finding or a budget of the comparison.
+bool is_used(const Suppression& s, const Comparison& c) {
+  const auto fits = [&](const Finding& f) {
+    return f.rule == s.rule && glob_match(s.subject, f.subject);
+  };
+  return std::any_of(c.findings.begin(), c.findings.end(),
+                     [&](const FindingChange& f) {
+                       return f.change == FindingState::accepted && fits(f.finding);
+                     }) ||
+         std::any_of(c.budgets.begin(), c.budgets.end(), [&](const BudgetResult& b) {
+           return b.state == BudgetResult::State::accepted && fits(finding_of(b));
+         });
+}
+
+SuppressionState state_of(const Suppression& s, const std::string& today, const Comparison& c,
+                          const std::vector<Capture>& after) {
+  if (!s.holds(today)) return SuppressionState::expired;
+  if (is_used(s, c)) return SuppressionState::used;
+  const RuleOutcome* outcome = outcome_of(after, s.rule);
+  const bool looked =
+      s.rule == "budget" || (outcome && outcome->state == RuleOutcome::State::looked);
+  return looked ? SuppressionState::unused : SuppressionState::not_checked;
+}
+
+}  // namespace
+
+bool Exceptions::hold(const std::string& rule, const std::string& subject, double cost) const {
+  return std::any_of(suppressions.begin(), suppressions.end(), [&](const Suppression& s) {
+    return s.holds(today) && s.rule == rule && glob_match(s.subject, subject) &&
+           (!s.up_to || cost <= *s.up_to);
+  });
+}
+
+double accept_findings(std::vector<FindingChange>& findings, const Exceptions& exceptions) {
+  double accepted_ns = 0;
+  for (FindingChange& f : findings) {
+    if (f.present && f.change != FindingState::better &&
+        exceptions.hold(f.finding.rule, f.finding.subject, f.after_ns)) {
+      accepted_ns += std::max(0.0, f.after_ns - f.before_ns);
+      f.change = FindingState::accepted;
+    }
+  }
+  return accepted_ns;
+}
+
+StepTrend step_trend(const Difference& step, double accepted_ns, const GateSettings& settings) {
+  // What a fix is worth leaves out what the profiler added, and is right within a tenth or so.
+  constexpr double margin = 1.1;
+  StepTrend trend;
+  trend.longer = step.real && step.effect > 0;
+  trend.shorter = step.real && step.effect < 0;
+  trend.accepted_ns = accepted_ns;
+  trend.explained = trend.longer && accepted_ns > 0 &&
+                    step.after - margin * accepted_ns <= step.before * (1 + settings.min_effect);
+  return trend;
+}
+
+std::vector<std::pair<Suppression, SuppressionState>> suppression_states(
+    const Exceptions& exceptions, const Comparison& c, const std::vector<Capture>& after) {
+  std::vector<std::pair<Suppression, SuppressionState>> states;
+  for (const Suppression& s : exceptions.suppressions) {
+    states.emplace_back(s, state_of(s, exceptions.today, c, after));
+  }
+  return states;
+}
+
+}  // namespace gh

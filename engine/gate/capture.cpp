@@ -1,0 +1,255 @@
+#include "gate/capture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analysis/flops.hpp"
+
+namespace gh {
+namespace {
+
+constexpr const char* state_names[] = {"looked", "not_checked", "not_recorded", "failed"};
+
+std::string device_text(const Device& d) {
+  std::string text = d.name.empty() ? "a GPU that the report does not name" : d.name;
+  if (d.sm_count > 0) text += fmt::format(", {} SMs", d.sm_count);
+  if (d.compute_major > 0) {
+    text += fmt::format(", compute capability {}.{}", d.compute_major, d.compute_minor);
+  }
+  return text;
+}
+
+// ---- the program
+
+bool is_gemm(const std::string& kernel_class) { return kernel_class.starts_with("gemm"); }
+
+// What devices run in their steps: sums over all of these.
+struct ProgramSums {
+  Program program;
+  std::map<std::pair<NameId, std::uint32_t>, std::int64_t> grids;  // by kernel and blocks
+  std::unordered_map<NameId, std::string> classes;
+};
+
+// `in_block`: whether the stream is in an attention block. A run of attention kernels is one; only
+// a GEMM parts it from the next.
+void add_kernel(const Analysis& a, Row op, bool& in_block, ProgramSums& sums) {
+  const std::string& kernel_class = a.kernel_class(op);
+  const bool gemm = is_gemm(kernel_class);
+  if (gemm) {
+    in_block = false;
+    ++sums.program.gemms;
+  }
+  if (kernel_class == "attention_fused" || kernel_class == "softmax") {
+    if (!in_block) {
+      ++sums.program.attention_blocks;
+      sums.program.written_out_blocks += kernel_class == "softmax";
+    }
+    in_block = true;
+  }
+  if (gemm || kernel_class == "attention_fused" || kernel_class == "softmax_loss") {
+    ++sums.grids[{a.trace.ops.name[op], a.trace.ops.blocks[op]}];
+    sums.classes[a.trace.ops.name[op]] = kernel_class;
+  }
+}
+
+void add_device(const Analysis& a, std::size_t device, ProgramSums& sums) {
+  const Spans& window = a.account.devices[device].window;
+  if (window.empty()) return;
+  std::unordered_map<std::uint32_t, bool> in_block;  // by stream
+  for (const Row op : a.devices[device].ops) {
+    if (a.trace.ops.start[op] >= window.back().end || a.trace.ops.end[op] <= window.front().start) {
+      continue;
+    }
+    const OpKind kind = a.trace.ops.kind[op];
+    sums.program.graphs += kind == OpKind::graph;
+    sums.program.kernels += kind == OpKind::kernel;
+    if (kind == OpKind::kernel && sums.program.shown) {
+      add_kernel(a, op, in_block[a.trace.ops.stream[op]], sums);
+    }
+  }
+}
+
+std::vector<Grid> grids_of(const Analysis& a, const ProgramSums& sums, double steps) {
+  std::vector<Grid> grids;
+  for (const auto& [key, count] : sums.grids) {
+    const auto& [name, blocks] = key;
+    grids.push_back(
+        {a.trace.names[name], sums.classes.at(name), blocks, static_cast<double>(count) / steps});
+  }
+  std::stable_sort(grids.begin(), grids.end(), [](const Grid& x, const Grid& y) {
+    return x.count_per_step > y.count_per_step;
+  });
+  if (grids.size() > most_kernels) grids.resize(most_kernels);
+  return grids;
+}
+
+Program program_of(const Analysis& a) {
+  ProgramSums sums;
+  sums.program.shown = a.trace.availability(Source::graph_nodes).known() &&
+                       a.trace.availability(Source::kernels).known();
+  if (a.step_count() == 0) return sums.program;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) add_device(a, d, sums);
+
+  const double steps = static_cast<double>(a.step_count());
+  Program p = sums.program;
+  p.graphs /= steps;
+  p.kernels /= steps;
+  p.attention_blocks /= steps;
+  p.written_out_blocks /= steps;
+  p.gemms /= steps;
+  p.grids = grids_of(a, sums, steps);
+  if (const auto flops = product_flops(a)) p.flops = *flops / steps;
+  return p;
+}
+
+std::vector<KernelUse> kernels_of(const Analysis& a) {
+  struct Sum {
+    std::int64_t count = 0;
+    Ns ns = 0;
+    const std::string* kernel_class = nullptr;
+  };
+  std::unordered_map<NameId, Sum> sums;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    for (const Row op : a.ops_in_steps(d)) {
+      if (a.trace.ops.kind[op] != OpKind::kernel) continue;
+      Sum& sum = sums[a.trace.ops.name[op]];
+      ++sum.count;
+      sum.ns += a.trace.span_of(op).length();
+      sum.kernel_class = &a.kernel_class(op);
+    }
+  }
+  const double steps = static_cast<double>(std::max<std::int64_t>(a.step_count(), 1));
+  std::vector<KernelUse> kernels;
+  for (const auto& [name, sum] : sums) {
+    kernels.push_back({a.trace.names[name], *sum.kernel_class,
+                       static_cast<double>(sum.count) / steps,
+                       static_cast<double>(sum.ns) / steps});
+  }
+  std::sort(kernels.begin(), kernels.end(), [](const KernelUse& x, const KernelUse& y) {
+    return x.ns_per_step != y.ns_per_step ? x.ns_per_step > y.ns_per_step : x.name < y.name;
+  });
+  if (kernels.size() > most_kernels) kernels.resize(most_kernels);
+  return kernels;
+}
+
+// ---- steps and their account
+
+// Devices of one job wait for each other: a step is one measurement, not one a device.
+void add_steps(const Analysis& a, Capture& c) {
+  std::size_t steps = a.devices.empty() ? 0 : a.devices.front().steps.size();
+  for (const DeviceSteps& d : a.devices) steps = std::min(steps, d.steps.size());
+  const std::size_t kept = std::min(steps, most_steps);
+  const auto mean = [&](auto value_on_device) {
+    Ns sum = 0;
+    for (std::size_t d = 0; d < a.devices.size(); ++d) sum += value_on_device(d);
+    return sum / static_cast<Ns>(a.devices.size());
+  };
+  std::vector<std::vector<Ns>> by_cause(a.account.causes.size());
+  for (std::size_t i = 0; i < kept; ++i) {
+    const std::size_t s = i * steps / kept;
+    c.step_ns.push_back(mean([&](std::size_t d) { return a.devices[d].steps[s].span.length(); }));
+    for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
+      by_cause[cause].push_back(
+          mean([&](std::size_t d) { return a.account.devices[d].step_ns[s][cause]; }));
+    }
+  }
+  for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
+    const std::string& name = a.account.causes[cause];
+    if (a.account.total_ns(name) > 0) c.cause_ns[name] = std::move(by_cause[cause]);
+  }
+}
+
+// ---- facts and rules
+
+std::map<std::string, FactNumber> numbers_of(const Facts& facts) {
+  std::map<std::string, FactNumber> numbers;
+  for (const Fact& f : facts.all()) {
+    if (f.unit == Unit::text) continue;
+    FactNumber& number = numbers[f.name];
+    number.unit = f.unit;
+    const FactValue& value = facts.value(f.name);
+    if (const double* v = std::get_if<double>(&value)) {
+      number.value = *v;
+    } else if (const Unknown* unknown = std::get_if<Unknown>(&value)) {
+      number.unknown = unknown->reason;
+    } else {
+      number.unknown = "is a text";
+    }
+  }
+  return numbers;
+}
+
+std::string version_of(const Rule& rule, const RuleSettings& settings) {
+  std::string text = rule.source;
+  for (const auto& [name, value] : settings.options) {
+    text +=
+        '\n' + name + '=' + std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
+  }
+  if (settings.severity) text += fmt::format("\nseverity={}", name_of(*settings.severity));
+  return digest(text);
+}
+
+std::map<std::string, RuleOutcome> outcomes_of(
+    const Report& report, const std::vector<Rule>& rules,
+    const std::map<std::string, RuleSettings>& settings) {
+  const RuleSettings unchanged;
+  std::map<std::string, RuleOutcome> outcomes;
+  for (const Rule& r : rules) {
+    const auto found = settings.find(r.id);
+    const RuleSettings& set = found == settings.end() ? unchanged : found->second;
+    outcomes[r.id].version = version_of(r, set);
+    outcomes[r.id].warns_from = warns_from(r, set);
+  }
+  for (const NotChecked& n : report.not_checked) {
+    RuleOutcome& outcome = outcomes[n.rule];
+    outcome.state =
+        n.not_recorded ? RuleOutcome::State::not_recorded : RuleOutcome::State::not_checked;
+    outcome.reason = n.reason;
+  }
+  for (const Failed& f : report.failed) {
+    RuleOutcome& outcome = outcomes[f.rule];
+    outcome.state = RuleOutcome::State::failed;
+    outcome.reason = f.error;
+  }
+  return outcomes;
+}
+
+}  // namespace
+
+const char* name_of(RuleOutcome::State state) { return state_names[static_cast<int>(state)]; }
+
+std::optional<RuleOutcome::State> rule_state_named(std::string_view name) {
+  const auto it = std::find(std::begin(state_names), std::end(state_names), name);
+  if (it == std::end(state_names)) return std::nullopt;
+  return static_cast<RuleOutcome::State>(it - std::begin(state_names));
+}
+
+Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
+                   const std::vector<Rule>& rules,
+                   const std::map<std::string, RuleSettings>& settings) {
+  Capture c;
+  c.path = a.trace.path;
+  c.format = a.trace.format;
+  c.producer = a.trace.producer;
+  for (const DeviceSteps& d : a.devices) {
+    c.devices.push_back(device_text(a.trace.devices[d.device]));
+  }
+  std::sort(c.devices.begin(), c.devices.end());
+  c.has_steps = a.has_steps();
+  for (std::size_t s = 0; s < static_cast<std::size_t>(Source::count); ++s) {
+    c.sources[name_of(static_cast<Source>(s))] = a.trace.sources[s].state;
+  }
+  c.problems = a.trace.problems;
+  c.program = program_of(a);
+  add_steps(a, c);
+  c.facts = numbers_of(facts);
+  c.kernels = kernels_of(a);
+  c.findings = report.findings;
+  c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());
+  c.rules = outcomes_of(report, rules, settings);
+  return c;
+}
+
+}  // namespace gh

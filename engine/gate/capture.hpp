@@ -1,0 +1,94 @@
+// A capture: what one report comes to, so that another can be compared with it when the report
+// itself is gone.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/finding.hpp"
+#include "rules/rules.hpp"
+
+namespace gh {
+
+/// A kernel and what it takes of a step, on the mean.
+struct KernelUse {
+  std::string name, kernel_class;
+  double count_per_step = 0, ns_per_step = 0;
+};
+
+/// A kernel of GEMMs, attention or the loss, and the number of thread blocks that it was launched
+/// with: the same as long as shapes are.
+struct Grid {
+  std::string kernel, kernel_class;
+  std::int64_t blocks = 0;
+  double count_per_step = 0;
+};
+
+/// What tells one training program from another, however fast it runs and in whatever precision.
+/// Counts are per step.
+struct Program {
+  /// False where whole CUDA graphs hide the kernels: then only `graphs` and `kernels` are known.
+  bool shown = false;
+  double graphs = 0, kernels = 0;
+  /// Forward and backward: runs of fused attention, or of softmax between two GEMMs.
+  double attention_blocks = 0;
+  double written_out_blocks = 0;  ///< those of them that are softmax between GEMMs
+  double gemms = 0;
+  std::optional<double> flops;  ///< of GEMMs and attention, where ranges carry shapes
+  std::vector<Grid> grids;      ///< of GEMMs, fused attention and the loss, most frequent first
+};
+
+/// What a rule did on a report.
+struct RuleOutcome {
+  /// From good to bad. not_recorded: for want of a source.
+  enum class State { looked, not_checked, not_recorded, failed };
+  State state = State::looked;
+  std::string reason;     ///< why it did not look, or how it failed
+  std::string version;    ///< changes when the rule's text or its settings do
+  double warns_from = 0;  ///< share of the step
+};
+const char* name_of(RuleOutcome::State);  ///< "looked", "not_checked", "not_recorded", "failed"
+/// Nothing where there is no state of that name.
+std::optional<RuleOutcome::State> rule_state_named(std::string_view name);
+
+struct FactNumber {
+  std::optional<double> value;
+  Unit unit = Unit::count;
+  std::string unknown;  ///< why there is no value
+};
+
+/// A report, analysed and judged, without the trace.
+struct Capture {
+  std::string path, format, producer;
+  std::vector<std::string> devices;  ///< "NVIDIA H200, 132 SMs, compute capability 9.0", sorted
+  bool has_steps = false;
+  std::string selection;  ///< the part that was analysed, "--range forward --device 1"; steps aside
+  std::map<std::string, Collected> sources;  ///< what the recording holds
+  std::vector<std::string> problems;         ///< tables and rows that had to be left out on reading
+  Program program;
+  /// The mean over devices, which wait for each other; evenly chosen where there are more than
+  /// `most_steps`.
+  std::vector<Ns> step_ns;
+  /// By cause of the account, parallel to step_ns; causes that took nothing are left out.
+  std::map<std::string, std::vector<Ns>> cause_ns;
+  std::map<std::string, FactNumber> facts;  ///< the numeric ones
+  std::vector<KernelUse> kernels;           ///< the costliest first, at most `most_kernels`
+  /// Before any exception; without evidence when read from a baseline.
+  std::vector<Finding> findings;
+  std::map<std::string, RuleOutcome> rules;  ///< by id
+};
+
+inline constexpr std::size_t most_steps = 1000, most_kernels = 300;
+
+/// The analysis's own version: what is measured before any rule. Figures of another cannot be
+/// compared. Raise it when steps, account or facts change.
+inline constexpr int analysis_version = 1;
+
+/// What an analysed report comes to. `rules` are those that were evaluated, `settings` what the
+/// configuration changed about them.
+Capture capture_of(const Analysis& analysis, const Facts& facts, const Report& report,
+                   const std::vector<Rule>& rules,
+                   const std::map<std::string, RuleSettings>& settings);
+
+}  // namespace gh

@@ -1,0 +1,214 @@
+// What was measured of the step, its account, kernels and facts, and how it changed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "gate/comparison_passes.hpp"
+
+namespace gh {
+namespace {
+
+// ---- what captures hold of a quantity
+
+std::vector<double> doubles(const std::vector<Ns>& v) { return {v.begin(), v.end()}; }
+
+// `value_of` tells of a capture one value, `steps_of` those of its steps.
+template <class Value, class Steps>
+Measurements measured(const std::vector<Capture>& captures, Value value_of, Steps steps_of) {
+  Measurements m;
+  for (const Capture& c : captures) {
+    m.captures.push_back(value_of(c));
+    const std::vector<double> steps = steps_of(c);
+    m.steps.insert(m.steps.end(), steps.begin(), steps.end());
+  }
+  return m;
+}
+
+Measurements measured_steps(const std::vector<Capture>& captures) {
+  const auto steps = [](const Capture& c) { return doubles(c.step_ns); };
+  return measured(
+      captures, [&](const Capture& c) { return median_of(steps(c)); }, steps);
+}
+
+std::vector<double> cause_steps(const Capture& c, const std::string& cause) {
+  const auto it = c.cause_ns.find(cause);
+  return it == c.cause_ns.end() ? std::vector<double>(c.step_ns.size(), 0.0) : doubles(it->second);
+}
+
+Measurements measured_cause(const std::vector<Capture>& captures, const std::string& cause) {
+  const auto steps = [&](const Capture& c) { return cause_steps(c, cause); };
+  return measured(
+      captures, [&](const Capture& c) { return mean_of(steps(c)); }, steps);
+}
+
+std::vector<double> shares_of_steps(const Capture& c, const std::vector<double>& ns) {
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < ns.size(); ++i) {
+    shares.push_back(c.step_ns[i] > 0 ? ns[i] / static_cast<double>(c.step_ns[i]) : 0);
+  }
+  return shares;
+}
+
+std::vector<double> busy_steps(const Capture& c) {
+  std::vector<double> busy = doubles(c.step_ns);
+  for (const auto& [cause, ns] : c.cause_ns) {
+    if (!cause.starts_with("idle.")) continue;
+    for (std::size_t i = 0; i < ns.size(); ++i) busy[i] -= static_cast<double>(ns[i]);
+  }
+  return busy;
+}
+
+// A fact step by step, where the capture holds it so.
+std::vector<double> fact_steps(const Capture& c, std::string_view fact) {
+  if (fact == "step.median_ns" || fact == "step.mean_ns") return doubles(c.step_ns);
+  if (fact == "gpu.busy_fraction") return shares_of_steps(c, busy_steps(c));
+  constexpr std::string_view account = "account.", ns = "_ns", fraction = "_fraction";
+  if (!fact.starts_with(account)) return {};
+  fact.remove_prefix(account.size());
+  if (fact.ends_with(ns)) {
+    return cause_steps(c, std::string(fact.substr(0, fact.size() - ns.size())));
+  }
+  if (fact.ends_with(fraction)) {
+    return shares_of_steps(
+        c, cause_steps(c, std::string(fact.substr(0, fact.size() - fraction.size()))));
+  }
+  return {};
+}
+
+Measurements measured_fact(const std::vector<Capture>& captures, const std::string& fact) {
+  return measured(
+      captures, [&](const Capture& c) { return *c.facts.at(fact).value; },
+      [&](const Capture& c) { return fact_steps(c, fact); });
+}
+
+// ---- facts
+
+// Why a side does not know a fact, or "".
+std::string why_unknown(const std::vector<Capture>& captures, const std::string& fact,
+                        bool baseline) {
+  for (const Capture& c : captures) {
+    const auto it = c.facts.find(fact);
+    if (it == c.facts.end()) {
+      return fmt::format("{} is unknown {}", fact, baseline ? "in the baseline" : "here");
+    }
+    if (!it->second.value) {
+      return fmt::format("{} is unknown {}({})", fact, baseline ? "in the baseline " : "",
+                         it->second.unknown);
+    }
+  }
+  return "";
+}
+
+// What the program itself decides does not vary from run to run.
+bool is_counted(const std::string& fact) {
+  return fact == "kernels.per_step" || fact == "gemm.flops_per_step" ||
+         (fact.starts_with("copies.") && fact.ends_with("_bytes_per_step"));
+}
+
+// Told elsewhere, or not the program's.
+bool is_told_elsewhere(const std::string& fact) {
+  return fact.starts_with("account.") || fact.starts_with("step") || fact.starts_with("device.") ||
+         fact.starts_with("capture.");
+}
+
+}  // namespace
+
+Difference step_difference(const Sides& sides) {
+  return difference_of(measured_steps(sides.before), measured_steps(sides.after),
+                       {.least_effect = sides.settings.min_effect}, sides.settings);
+}
+
+std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step) {
+  std::set<std::string> causes;
+  for (const auto* side : {&sides.before, &sides.after}) {
+    for (const Capture& c : *side) {
+      for (const auto& [cause, ns] : c.cause_ns) causes.insert(cause);
+    }
+  }
+  const Yardstick yardstick{
+      .least_effect = sides.settings.min_effect, .reference = step.before, .means = true};
+  std::vector<CauseChange> changes;
+  for (const std::string& cause : causes) {
+    changes.push_back(
+        {cause, difference_of(measured_cause(sides.before, cause),
+                              measured_cause(sides.after, cause), yardstick, sides.settings)});
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const CauseChange& x, const CauseChange& y) {
+    return std::abs(x.ns.after - x.ns.before) > std::abs(y.ns.after - y.ns.before);
+  });
+  return changes;
+}
+
+std::vector<KernelChange> kernel_changes(const Sides& sides) {
+  std::map<std::string, KernelChange> by_name;
+  const auto add = [&](const std::vector<Capture>& captures, double KernelChange::*count,
+                       double KernelChange::*ns) {
+    const double n = static_cast<double>(captures.size());
+    for (const Capture& c : captures) {
+      for (const KernelUse& k : c.kernels) {
+        KernelChange& change = by_name[k.name];
+        change.name = k.name;
+        change.kernel_class = k.kernel_class;
+        change.*count += k.count_per_step / n;
+        change.*ns += k.ns_per_step / n;
+      }
+    }
+  };
+  add(sides.before, &KernelChange::count_before, &KernelChange::ns_before);
+  add(sides.after, &KernelChange::count_after, &KernelChange::ns_after);
+
+  std::vector<KernelChange> changes;
+  for (auto& [name, change] : by_name) changes.push_back(std::move(change));
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const KernelChange& x, const KernelChange& y) {
+                     return std::abs(x.ns_after - x.ns_before) > std::abs(y.ns_after - y.ns_before);
+                   });
+  return changes;
+}
+
+std::vector<FactChange> fact_changes(const Sides& sides, const Difference& step) {
+  std::vector<FactChange> changes;
+  for (const auto& [name, fact] : sides.after.front().facts) {
+    if (is_told_elsewhere(name)) continue;
+    const FactDifference d = fact_difference(sides, name, sides.settings.min_effect, step.before);
+    if (const Difference* known = std::get_if<Difference>(&d); known && known->real) {
+      changes.push_back({name, fact.unit, *known});
+    }
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const FactChange& x, const FactChange& y) {
+    return std::abs(x.value.effect) > std::abs(y.value.effect);
+  });
+  return changes;
+}
+
+FactDifference fact_difference(const Sides& sides, const std::string& fact, double least_effect,
+                               double step_before_ns) {
+  std::string unknown = why_unknown(sides.after, fact, false);
+  if (unknown.empty()) unknown = why_unknown(sides.before, fact, true);
+  if (!unknown.empty()) return unknown;
+
+  const Measurements before = measured_fact(sides.before, fact),
+                     after = measured_fact(sides.after, fact);
+  const bool account = fact.starts_with("account.");
+  Yardstick yardstick{.least_effect = least_effect, .means = account, .exact = is_counted(fact)};
+  // A share of next to nothing doubles without meaning anything: changes of parts of a step are
+  // relative to at least the minimum effect of it.
+  if (account) {
+    const Unit unit = sides.before.back().facts.at(fact).unit;
+    const double step = unit == Unit::ns ? step_before_ns : 1;
+    yardstick.reference =
+        std::max(std::abs(mean_of(before.captures)), sides.settings.min_effect * step);
+  }
+  Difference d = difference_of(before, after, yardstick, sides.settings);
+  // Steps tell whether it changed; by how much is told by the fact itself, which is not always
+  // their median.
+  d.before = median_of(before.captures);
+  d.after = median_of(after.captures);
+  d.effect = relative_change(d.after - d.before, yardstick.reference.value_or(std::abs(d.before)));
+  return d;
+}
+
+}  // namespace gh

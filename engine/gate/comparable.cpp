@@ -1,0 +1,238 @@
+// Whether captures are of one program, recorded in one way on the same GPUs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "gate/comparison_passes.hpp"
+
+namespace gh {
+namespace {
+
+// Programs differ in a count where it differs by more than this; a step now and then with something
+// extra does not.
+constexpr double same_count = 0.03, same_gemms = 0.05, same_flops = 0.02;
+
+bool differ(double a, double b, double tolerance) {
+  return std::abs(a - b) > tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+std::string count_text(double n) {
+  return std::abs(n - std::round(n)) < 0.05 ? fmt::format("{:.0f}", n) : fmt::format("{:.1f}", n);
+}
+
+// "2 x NVIDIA H200, 132 SMs"
+std::string gpus_text(const std::vector<std::string>& devices) {
+  std::string text;
+  for (auto it = devices.begin(); it != devices.end();) {
+    const auto next = std::upper_bound(it, devices.end(), *it);
+    if (!text.empty()) text += " and ";
+    if (next - it > 1) text += fmt::format("{} x ", next - it);
+    text += *it;
+    it = next;
+  }
+  return text;
+}
+
+void add_once(std::string reason, std::vector<std::string>& reasons) {
+  if (!reason.empty() && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+    reasons.push_back(std::move(reason));
+  }
+}
+
+Collected state_of(const Capture& c, Source source) {
+  const auto it = c.sources.find(name_of(source));
+  return it == c.sources.end() ? Collected::unknown : it->second;
+}
+
+// ---- one capture by itself
+
+void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
+  const Collected kernels = state_of(c, Source::kernels);
+  if (c.step_ns.empty()) {
+    add_once(fmt::format("{} holds no GPU work; record it again", c.path), reasons);
+  } else if (kernels != Collected::yes && kernels != Collected::nothing_happened) {
+    add_once(fmt::format("{} holds no kernels; record it again with --trace=cuda", c.path),
+             reasons);
+  } else if (!c.has_steps) {
+    add_once(
+        fmt::format(
+            "{} shows no training steps, and a whole recording is as long as it was recorded; mark "
+            "them with ranges ([ranges] step), or choose a part with --range",
+            c.path),
+        reasons);
+  }
+  // What is wrong with a recording is not the merge's doing.
+  for (const Finding& f : c.findings) {
+    if (f.voids || (f.category == "capture" && f.severity != Severity::note)) {
+      add_once(fmt::format("{} is in doubt: {}", c.path, f.message), reasons);
+    }
+  }
+}
+
+// ---- two programs
+
+// Whether the kernels that two programs share were launched over other grids: of the loss, or of
+// GEMMs and attention. Another precision takes other kernels; where they share less than a quarter,
+// grids tell nothing.
+std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<Grid>& b,
+                                 bool loss) {
+  struct Use {
+    std::array<double, 2> count{}, blocks{};  // of a and of b
+  };
+  std::map<std::string, Use> kernels;
+  std::map<std::pair<std::string, std::int64_t>, Use> grids;
+  double all = 0;     // launches a step, of a
+  double uneven = 0;  // of both, those of grids that not every step launches
+  for (const std::size_t side : {0, 1}) {
+    for (const Grid& g : side == 0 ? a : b) {
+      if ((g.kernel_class == "softmax_loss") != loss) continue;
+      Use& kernel = kernels[g.kernel];
+      kernel.count[side] += g.count_per_step;
+      kernel.blocks[side] += g.count_per_step * static_cast<double>(g.blocks);
+      grids[{g.kernel, g.blocks}].count[side] += g.count_per_step;
+      if (side == 0) all += g.count_per_step;
+      const double off = std::abs(g.count_per_step - std::round(g.count_per_step));
+      if (off > 0.01) uneven += g.count_per_step;
+    }
+  }
+
+  double common = 0, matched = 0, changed = 0;
+  for (const auto& [name, use] : kernels) {
+    const double both = std::min(use.count[0], use.count[1]);
+    common += both;
+    if (both > 0 && differ(use.blocks[0] / use.count[0], use.blocks[1] / use.count[1], 0.2)) {
+      changed += both;
+    }
+  }
+  for (const auto& [grid, use] : grids) matched += std::min(use.count[0], use.count[1]);
+  if (all == 0 || common < 0.25 * all) return std::nullopt;
+  // Where shapes change from step to step (sequences of any length), only their mean tells.
+  return uneven > 0.25 * all ? changed > 0.5 * common : matched < 0.75 * common;
+}
+
+// Attention that is written out takes two GEMMs forward and four backward, three a block, which are
+// none where it is fused.
+double gemms_beside_attention(const Program& p) { return p.gemms - 3 * p.written_out_blocks; }
+
+// Why two captures are not of one program, or "".
+std::string other_program(const Program& a, const Program& b) {
+  if (a.shown != b.shown) {
+    return "the kernels inside CUDA graphs show in only one of the two; record both with "
+           "--cuda-graph-trace=node";
+  }
+  if (differ(a.graphs, b.graphs, same_count)) {
+    return fmt::format("another program: {} CUDA graphs a step where the baseline has {}",
+                       count_text(b.graphs), count_text(a.graphs));
+  }
+  if (!a.shown) {
+    if (!differ(a.kernels, b.kernels, same_gemms)) return "";
+    return fmt::format(
+        "another program: {} kernels a step outside of CUDA graphs where the baseline has {}",
+        count_text(b.kernels), count_text(a.kernels));
+  }
+  if (differ(a.attention_blocks, b.attention_blocks, same_count)) {
+    return fmt::format("another program: {} attention blocks a step where the baseline has {}",
+                       count_text(b.attention_blocks), count_text(a.attention_blocks));
+  }
+  const double gemms_a = gemms_beside_attention(a), gemms_b = gemms_beside_attention(b);
+  // Convolutions are GEMMs of as many kernels as their algorithm takes; the loss's grids then vouch
+  // for the program.
+  const bool convolutions =
+      a.attention_blocks == 0 && grids_differ(a.grids, b.grids, true) == false;
+  if (differ(gemms_a, gemms_b, convolutions ? 0.4 : same_gemms)) {
+    return fmt::format(
+        "another program: {} GEMMs a step, attention aside, where the baseline has {}",
+        count_text(gemms_b), count_text(gemms_a));
+  }
+  if (a.flops && b.flops && differ(*a.flops, *b.flops, same_flops)) {
+    return fmt::format(
+        "another program: {:.3g} operations a step in GEMMs and attention where the baseline has "
+        "{:.3g}",
+        *b.flops, *a.flops);
+  }
+  if (grids_differ(a.grids, b.grids, false).value_or(false)) {
+    return "another program: the GEMMs and attention kernels that both run have other grids, so "
+           "shapes differ (batch, sequence or model)";
+  }
+  if (grids_differ(a.grids, b.grids, true).value_or(false)) {
+    return "another program: the loss is computed over other grids, so it has another number of "
+           "tokens or samples";
+  }
+  return "";
+}
+
+// ---- two captures
+
+std::string selection_text(const Capture& c) {
+  return c.selection.empty() ? "all of it" : c.selection;
+}
+
+void add_how_they_differ(const Capture& first, const Capture& c,
+                         std::vector<std::string>& reasons) {
+  if (c.devices != first.devices) {
+    add_once(fmt::format("other GPUs: {} where the baseline has {}", gpus_text(c.devices),
+                         gpus_text(first.devices)),
+             reasons);
+  }
+  if (c.format != first.format) {
+    add_once(
+        fmt::format(
+            "another profiler: {} where the baseline has {}; each slows a program in its own way",
+            c.producer, first.producer),
+        reasons);
+  }
+  if (c.selection != first.selection) {
+    add_once(fmt::format("another part of the report: {} where the baseline has {}",
+                         selection_text(c), selection_text(first)),
+             reasons);
+  }
+  // Every training run makes calls and waits, and marks what it always marks; without them causes
+  // and steps are told otherwise.
+  for (const Source source : {Source::calls, Source::ranges, Source::os_calls}) {
+    const bool here = state_of(c, source) == Collected::yes,
+               there = state_of(first, source) == Collected::yes;
+    if (here != there) {
+      add_once(fmt::format("{} holds no {}, {} does; record both alike", here ? first.path : c.path,
+                           name_of(source), here ? c.path : first.path),
+               reasons);
+    }
+  }
+  add_once(other_program(first.program, c.program), reasons);
+}
+
+}  // namespace
+
+std::vector<std::string> incomparable(const std::vector<Capture>& before,
+                                      const std::vector<Capture>& after) {
+  std::vector<std::string> reasons;
+  for (const auto* side : {&before, &after}) {
+    for (const Capture& c : *side) add_what_it_lacks(c, reasons);
+  }
+  if (!reasons.empty()) return reasons;
+
+  const Capture& first = before.front();
+  for (const auto* side : {&before, &after}) {
+    for (const Capture& c : *side) {
+      if (&c != &first) add_how_they_differ(first, c, reasons);
+    }
+  }
+  return reasons;
+}
+
+std::string weak_match_note(const Program& before, const Program& after) {
+  if (!before.shown) {
+    return "whole CUDA graphs hide the model's kernels: that both are the same program shows only "
+           "in how many graphs, and kernels beside them, a step launches";
+  }
+  if (!grids_differ(before.grids, after.grids, false) &&
+      !grids_differ(before.grids, after.grids, true)) {
+    return "that both are the same program shows in no more than the number of attention blocks "
+           "and GEMMs a step: they share no kernel of GEMMs, attention or the loss";
+  }
+  return "";
+}
+
+}  // namespace gh

@@ -1,0 +1,89 @@
+// The passes of compare(), in order, each in the file that is named above it.
+#pragma once
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gate/comparison.hpp"
+
+namespace gh {
+
+/// What every pass looks at. Neither side is empty.
+struct Sides {
+  const std::vector<Capture>& before;
+  const std::vector<Capture>& after;
+  const GateSettings& settings;
+};
+
+// ---- comparable.cpp: whether the sides can be compared; incomparable() in comparison.hpp
+
+/// What a reader has to know of how little shows that two programs are the same; "" where enough
+/// does.
+std::string weak_match_note(const Program& before, const Program& after);
+
+// ---- changes.cpp: what was measured
+
+Difference step_difference(const Sides& sides);
+std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step);
+std::vector<KernelChange> kernel_changes(const Sides& sides);
+std::vector<FactChange> fact_changes(const Sides& sides, const Difference& step);
+
+/// A difference of a fact, or why there is none.
+using FactDifference = std::variant<Difference, std::string>;
+FactDifference fact_difference(const Sides& sides, const std::string& fact, double least_effect,
+                               double step_before_ns);
+
+// ---- finding_changes.cpp
+
+/// The findings of both sides with what each costs, matched; nothing is judged yet.
+std::vector<FindingChange> matched_findings(const Sides& sides, const Difference& step);
+
+// ---- accepted.cpp: what the team has decided to live with
+
+struct Exceptions {
+  const std::vector<Suppression>& suppressions;
+  const std::string& today;
+
+  /// What costs more than was accepted is not what was accepted. `cost`: nanoseconds a step, or a
+  /// budget's value.
+  bool hold(const std::string& rule, const std::string& subject, double cost) const;
+};
+
+/// Marks the accepted findings. Returns what they add to the step, in nanoseconds.
+double accept_findings(std::vector<FindingChange>& findings, const Exceptions& exceptions);
+
+/// What the step's length says of findings and budgets.
+struct StepTrend {
+  bool longer = false, shorter = false;
+  double accepted_ns = 0;  ///< what accepted findings add to it
+  bool explained = false;  ///< it is longer by no more than these add
+};
+StepTrend step_trend(const Difference& step, double accepted_ns, const GateSettings& settings);
+
+/// What became of each suppression.
+std::vector<std::pair<Suppression, SuppressionState>> suppression_states(
+    const Exceptions& exceptions, const Comparison& comparison, const std::vector<Capture>& after);
+
+// ---- finding_changes.cpp again
+
+/// Judges what came in, got worse or went, and sorts by what fails and costs.
+void judge_findings(std::vector<FindingChange>& findings, const Sides& sides,
+                    const Difference& step, const StepTrend& trend);
+
+/// What a rule did on a side, at its worst over the captures; nullptr where it was not among the
+/// rules.
+const RuleOutcome* outcome_of(const std::vector<Capture>& captures, const std::string& rule);
+
+// ---- budgets.cpp
+
+/// Of the team's budgets, and the program's own of the step's length where the team sets none.
+std::vector<BudgetResult> judge_budgets(const Sides& sides, const Difference& step,
+                                        const StepTrend& trend, const Exceptions& exceptions);
+
+// ---- verdict.cpp
+
+/// Decides from all of the above whether the change passes: reasons, notes, verdict and headline.
+void decide(Comparison& comparison, const Sides& sides);
+
+}  // namespace gh

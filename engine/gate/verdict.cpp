@@ -1,0 +1,220 @@
+// Whether a change passes, and what its author has to be told.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "gate/comparison_passes.hpp"
+
+namespace gh {
+namespace {
+
+// ---- why it fails
+
+std::string failure_text(const FindingChange& f) {
+  if (f.change == FindingState::fresh) {
+    return fmt::format("{} came in: {} (worth {} {} a step)", f.finding.rule, f.finding.title,
+                       f.finding.about ? "about" : "at most", duration(f.after_ns));
+  }
+  return fmt::format("{} got worse: {} ({} a step, before {})", f.finding.rule, f.finding.title,
+                     duration(f.after_ns), duration(f.before_ns));
+}
+
+std::vector<std::string> failures(const Comparison& c) {
+  std::vector<std::string> reasons;
+  for (const FindingChange& f : c.findings) {
+    if (f.fails) reasons.push_back(failure_text(f));
+  }
+  for (const BudgetResult& b : c.budgets) {
+    if (b.fails) reasons.push_back(b.message);
+  }
+  return reasons;
+}
+
+// ---- what cannot be told
+
+// What may be noise and would be this much longer has to be measured again.
+double too_much(const GateSettings& settings) { return 2 * settings.noise_floor; }
+
+void add_blind_rules(const Sides& sides, std::vector<std::string>& untold) {
+  std::map<std::string, std::vector<std::string>> blind;  // rules, by what they lack
+  for (const auto& [id, outcome] : sides.after.front().rules) {
+    const RuleOutcome *then = outcome_of(sides.before, id), *now = outcome_of(sides.after, id);
+    if (now->state == RuleOutcome::State::failed) {
+      untold.push_back(fmt::format("rule {} failed: {}", id, now->reason));
+    }
+    if (then && then->state == RuleOutcome::State::looked &&
+        now->state == RuleOutcome::State::not_recorded) {
+      blind[now->reason].push_back(id);
+    }
+  }
+  for (const auto& [reason, ids] : blind) {
+    untold.push_back(fmt::format("the baseline was checked for {}, this capture could not be: {}",
+                                 fmt::join(ids, ", "), reason));
+  }
+}
+
+// What could be told before and cannot be now must not pass.
+std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& sides) {
+  std::vector<std::string> untold;
+  const Severity fail_on = sides.settings.fail_on.value_or(Severity::warning);
+  for (const BudgetResult& b : c.budgets) {
+    if (b.state == BudgetResult::State::unknown && b.budget.severity >= fail_on) {
+      untold.push_back(
+          fmt::format("the budget of {} cannot be held: {}", b.budget.fact, b.message));
+    }
+  }
+  add_blind_rules(sides, untold);
+  if (!c.step.real && c.step.effect > too_much(sides.settings)) {
+    untold.push_back(
+        fmt::format("the step takes {} instead of {} ({}), which its measurements neither prove "
+                    "nor rule out ({}): record more captures",
+                    duration(c.step.after), duration(c.step.before), change_text(c.step.effect),
+                    basis_text(c.step)));
+  }
+  for (const FindingChange& f : c.findings) {
+    if (f.untold) untold.push_back(fmt::format("whether {} is new: {}", f.finding.rule, f.why));
+  }
+  return untold;
+}
+
+// ---- what a reader has to know beside
+
+std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
+  std::set<std::string> problems;
+  for (const auto* side : {&sides.before, &sides.after}) {
+    for (const Capture& capture : *side) {
+      for (const std::string& problem : capture.problems) {
+        problems.insert(fmt::format("{}: {}", capture.path, problem));
+      }
+    }
+  }
+  std::vector<std::string> notes(problems.begin(), problems.end());
+  const Capture &then = sides.before.front(), &now = sides.after.front();
+  if (std::string note = weak_match_note(then.program, now.program); !note.empty()) {
+    notes.push_back(std::move(note));
+  }
+  if (then.producer != now.producer) {
+    notes.push_back(
+        fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost",
+                    now.producer, then.producer));
+  }
+  if (!c.step.real && std::abs(c.step.effect) > sides.settings.min_effect &&
+      c.step.effect <= too_much(sides.settings)) {
+    notes.push_back(
+        fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell",
+                    percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter",
+                    basis_text(c.step)));
+  }
+  for (const BudgetResult& b : c.budgets) {
+    if (b.state == BudgetResult::State::broken && !b.fails) notes.push_back(b.message);
+  }
+  return notes;
+}
+
+// ---- the headline
+
+// "the step takes 49.7 ms instead of 47.4 ms (+5.0 %)"
+std::string step_text(const Difference& step, const GateSettings& settings) {
+  const std::string now = duration(step.after), then = duration(step.before),
+                    change = change_text(step.effect);
+  if (step.effect == 0) return fmt::format("the step takes {}, as before", now);
+  if (step.real) return fmt::format("the step takes {} instead of {} ({})", now, then, change);
+  if (std::abs(step.effect) <= settings.min_effect) {
+    return fmt::format("the step takes {}, before {} ({}, too little to count)", now, then, change);
+  }
+  return fmt::format("the step takes {}, before {} ({}, which may be noise)", now, then, change);
+}
+
+// The rules of the findings that are `wanted`, each once.
+template <class Wanted>
+std::vector<std::string> rules_where(const Comparison& c, Wanted wanted) {
+  std::vector<std::string> names;
+  for (const FindingChange& f : c.findings) {
+    if (wanted(f) && std::find(names.begin(), names.end(), f.finding.rule) == names.end()) {
+      names.push_back(f.finding.rule);
+    }
+  }
+  return names;
+}
+
+// "a, b are gone; ", or "" of none.
+std::string clause(const std::vector<std::string>& names, const char* one, const char* many) {
+  if (names.empty()) return "";
+  return fmt::format("{} {}; ", fmt::join(names, ", "), names.size() == 1 ? one : many);
+}
+
+std::string what_regressed(const Comparison& c) {
+  const auto fails = [&](FindingState state) {
+    return rules_where(c, [=](const FindingChange& f) { return f.fails && f.change == state; });
+  };
+  std::string text = clause(fails(FindingState::fresh), "came in", "came in") +
+                     clause(fails(FindingState::worse), "got worse", "got worse");
+  std::set<std::string> broken;  // several budgets may name one fact
+  for (const BudgetResult& b : c.budgets) {
+    if (b.fails && !b.budget.where.empty() && broken.insert(b.budget.fact).second) {
+      text += fmt::format("{} breaks its budget; ", b.budget.fact);
+    }
+  }
+  return text;
+}
+
+std::string what_passed(const Comparison& c) {
+  const auto in_state = [&](FindingState state) {
+    return rules_where(c, [=](const FindingChange& f) {
+      return f.finding.severity != Severity::note && f.change == state;
+    });
+  };
+  std::vector<std::string> accepted =
+      rules_where(c, [](const FindingChange& f) { return f.change == FindingState::accepted; });
+  for (const BudgetResult& b : c.budgets) {
+    if (b.state == BudgetResult::State::accepted) {
+      accepted.push_back(b.budget.where.empty() ? "the longer step" : b.budget.fact);
+    }
+  }
+  return clause(in_state(FindingState::gone), "is gone", "are gone") +
+         clause(in_state(FindingState::better), "got better", "got better") +
+         clause(accepted, "is accepted", "are accepted");
+}
+
+std::string headline_of(const Comparison& c, const GateSettings& settings) {
+  const std::string step = step_text(c.step, settings);
+  switch (c.verdict) {
+    case Verdict::regressed: return fmt::format("Regressed: {}{}.", what_regressed(c), step);
+    case Verdict::passes: return fmt::format("Passes: {}{}.", what_passed(c), step);
+    case Verdict::cannot_tell: break;
+  }
+  return fmt::format("Cannot tell: {}.", c.incomparable.front());
+}
+
+}  // namespace
+
+const char* name_of(Verdict v) {
+  constexpr const char* names[] = {"passes", "regressed", "cannot_tell"};
+  return names[static_cast<std::size_t>(v)];
+}
+
+void decide(Comparison& c, const Sides& sides) {
+  const bool comparable = c.incomparable.empty();
+  const std::vector<std::string> untold = what_cannot_be_told(c, sides);
+  c.incomparable.insert(c.incomparable.end(), untold.begin(), untold.end());
+  if (comparable) {
+    c.reasons = failures(c);
+    c.notes = notes_on(c, sides);
+  }
+
+  if (!comparable) {
+    c.verdict = Verdict::cannot_tell;
+  } else if (!c.reasons.empty()) {
+    c.verdict = Verdict::regressed;
+  } else if (!untold.empty()) {
+    c.verdict = Verdict::cannot_tell;
+  } else {
+    c.verdict = Verdict::passes;
+  }
+  c.headline = headline_of(c, sides.settings);
+}
+
+}  // namespace gh

@@ -1,0 +1,83 @@
+// The digests of a job: found below folders, and read.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/parallel.hpp"
+#include "job/fleet.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> digests_below(const std::string& folder) {
+  std::vector<std::string> inside;
+  std::error_code ec;
+  for (fs::recursive_directory_iterator
+           at(folder, fs::directory_options::skip_permission_denied, ec),
+       end;
+       !ec && at != end; at.increment(ec)) {
+    if (at->path().extension() == ".digest") inside.push_back(at->path().string());
+  }
+  if (ec) throw Error(fmt::format("{}: cannot be read: {}", printable(folder), ec.message()));
+  if (inside.empty()) {
+    throw Error(
+        fmt::format("{}: holds no *.digest; make them with `gh-advise digest`, or `gh-advise "
+                    "slurm` for a folder of reports",
+                    printable(folder)));
+  }
+  std::sort(inside.begin(), inside.end());
+  return inside;
+}
+
+// Of thousands only the rest is needed.
+void drop_what_no_pass_reads(Digest& d) {
+  for (RankDigest& r : d.ranks) {
+    r.plan_json.clear();
+    r.sample_ns = {};
+    r.collectives.kinds = {};
+    for (auto& [cause, share] : r.account) share.sample_ns = {};
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> find_digests(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code ec;
+    if (!fs::is_directory(path, ec)) {
+      files.push_back(path);
+      continue;
+    }
+    const std::vector<std::string> inside = digests_below(path);
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+std::vector<Digest> read_digests(const std::vector<std::string>& paths,
+                                 std::vector<std::string>& errors) {
+  std::vector<std::optional<Digest>> read(paths.size());
+  std::vector<std::string> failed(paths.size());
+  in_parallel(paths.size(), [&](std::size_t i, std::size_t) {
+    try {
+      read[i] = read_digest(paths[i]);
+      drop_what_no_pass_reads(*read[i]);
+    } catch (const std::exception& e) {
+      failed[i] = e.what();
+    }
+  });
+  std::vector<Digest> digests;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (read[i]) {
+      digests.push_back(std::move(*read[i]));
+    } else {
+      errors.push_back(printable(failed[i]));
+    }
+  }
+  return digests;
+}
+
+}  // namespace gh

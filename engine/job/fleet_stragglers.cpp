@@ -1,0 +1,254 @@
+// Ranks that come late to collectives, so that the others wait: who, on which nodes, and what they
+// spend the time on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "job/fleet_passes.hpp"
+
+namespace gh {
+namespace {
+
+// Of the job's step, from which a rank's lateness is told: rank-straggler's note_share.
+constexpr double straggler_share = 0.02;
+// Of what the job waits: a straggler causes that much by itself, else ranks take turns.
+constexpr double persistent_share = 0.5;
+
+bool is_straggler(const Fleet& fleet, std::int64_t rank) {
+  return std::find(fleet.stragglers.begin(), fleet.stragglers.end(), rank) !=
+         fleet.stragglers.end();
+}
+
+std::vector<FleetNode> nodes_of(const Fleet& fleet) {
+  std::map<std::string, std::vector<const FleetRank*>> ranks_by_node;
+  for (const FleetRank& r : fleet.ranks) {
+    if (!r.node.empty()) ranks_by_node[r.node].push_back(&r);
+  }
+  std::vector<FleetNode> nodes;
+  for (const auto& [node, ranks] : ranks_by_node) {
+    FleetNode n{node, static_cast<std::int64_t>(ranks.size()), 0, 0};
+    std::vector<double> lateness;
+    for (const FleetRank* r : ranks) {
+      n.late += is_straggler(fleet, r->rank);
+      lateness.push_back(r->late_ns);
+    }
+    n.late_ns = middle_of(std::move(lateness));
+    nodes.push_back(std::move(n));
+  }
+  return nodes;
+}
+
+// ---- what a late rank does
+
+struct Excess {
+  std::string cause;  // of the account, or "compute"; "" where no one cause explains the lateness
+  double ns = 0;      // a step
+};
+
+// What a rank spends in a step, waits for others aside; all computing is one.
+std::map<std::string, double> spent_by(const Fleet& fleet, const FleetRank& r) {
+  std::map<std::string, double> spent;
+  for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
+    const std::string& cause = fleet.causes[c];
+    if (cause == "communication_exposed") continue;
+    spent[cause.starts_with("compute.") ? "compute" : cause] += r.cause_ns[c];
+  }
+  return spent;
+}
+
+// What a late rank spends its steps on more than the others do, and how much.
+Excess excess_of(const Fleet& fleet, const FleetRank& late) {
+  std::map<std::string, std::vector<double>> others;
+  for (const FleetRank& r : fleet.ranks) {
+    if (&r == &late || r.group != late.group || is_straggler(fleet, r.rank)) continue;
+    for (const auto& [cause, ns] : spent_by(fleet, r)) others[cause].push_back(ns);
+  }
+  Excess most;
+  for (const auto& [cause, ns] : spent_by(fleet, late)) {
+    if (const double more = ns - middle_of(others[cause]); more > most.ns) most = {cause, more};
+  }
+  if (most.ns < late.late_ns / 4) most.cause.clear();
+  return most;
+}
+
+std::string excess_text(const std::string& cause) {
+  static const std::map<std::string, const char*> words{
+      {"compute", "computing"},
+      {"copy_exposed", "copying"},
+      {"um_stall", "waiting for unified memory"},
+      {"idle.input", "waiting for its data loader"},
+      {"idle.sync", "waiting for its own synchronization"},
+      {"idle.launch", "waiting for its launches"},
+      {"idle.allocation", "allocating memory"},
+      {"idle.compilation", "loading or compiling code"},
+      {"idle.dependency", "between kernels"},
+      {"idle.unknown", "doing nothing that the trace explains"}};
+  const auto it = words.find(cause);
+  return it == words.end() ? cause_label(cause) : it->second;
+}
+
+std::string excess_advice(const std::string& cause) {
+  if (cause == "compute") {
+    return "These ranks compute longer: compare how many kernels they run and how many tokens they "
+           "get; with as many of both, the GPU is slower (nvidia-smi -q -d "
+           "CLOCK,PERFORMANCE,TEMPERATURE), or shared.";
+  }
+  if (cause == "idle.input") {
+    return "Give these ranks as many loader workers and cores as the others, and shards of the "
+           "same size; look at the node's file system.";
+  }
+  if (cause == "idle.launch") {
+    return "The hosts of these ranks launch more slowly. The profiler slows launching as well: "
+           "time the step without it first. If it stays, bind processes to the cores next to their "
+           "GPU (srun --cpu-bind, numactl), and look for other work on the node.";
+  }
+  if (cause.empty()) {
+    return "No one kind of work sets these ranks apart: compare the timelines of one of them and "
+           "of another before the longest waits.";
+  }
+  return "Keep what only these ranks do (logging, validation, saving, .item()) out of the step, or "
+         "do it on all in turn.";
+}
+
+// The rule that finds what a late rank does on that rank itself.
+std::string root_of(const std::string& cause) {
+  static const std::map<std::string, const char*> rules{
+      {"idle.input", "data-loader-starvation"}, {"idle.sync", "host-sync"},
+      {"idle.launch", "launch-bound"},          {"idle.allocation", "alloc-churn"},
+      {"idle.compilation", "jit-in-loop"},      {"idle.unknown", "gpu-idle"}};
+  const auto it = rules.find(cause);
+  return it == rules.end() ? "" : it->second;
+}
+
+// ---- the finding
+
+// ", on node n3,", with its commas; "" where nodes tell nothing.
+std::string where_text(const Fleet& fleet) {
+  std::set<std::string> on;
+  for (const std::int64_t rank : fleet.stragglers) {
+    const std::string& node = rank_numbered(fleet, rank).node;
+    if (!node.empty()) on.insert(node);
+  }
+  if (on.empty()) return "";
+  if (on.size() > 1) return fmt::format(", on {} nodes,", on.size());
+  if (fleet.nodes.size() == 1) return "";
+  const auto node = std::find_if(fleet.nodes.begin(), fleet.nodes.end(),
+                                 [&](const FleetNode& n) { return n.node == *on.begin(); });
+  return node->late == node->ranks && node->ranks > 1
+             ? fmt::format(", all ranks of node {},", node->node)
+             : fmt::format(", on node {},", node->node);
+}
+
+// Some ranks are late in most steps.
+void tell_stragglers(const Fleet& fleet, FleetFinding& f) {
+  const bool one = fleet.stragglers.size() == 1;
+  f.ranks = fleet.stragglers;
+  std::sort(f.ranks.begin(), f.ranks.end());
+  f.worst = fleet.stragglers.front();
+  std::vector<Ns> lateness;
+  for (const std::int64_t rank : fleet.stragglers) {
+    lateness.push_back(static_cast<Ns>(rank_numbered(fleet, rank).late_ns));
+  }
+  f.rank_ns = quartiles(lateness);
+
+  const FleetRank& worst = rank_numbered(fleet, f.worst);
+  const Excess excess = excess_of(fleet, worst);
+  const std::string where = where_text(fleet);
+  std::string why;
+  if (!excess.cause.empty()) {
+    why = fmt::format("; rank {} spends {} a step more than the others {}", worst.rank,
+                      duration(excess.ns), excess_text(excess.cause));
+  }
+  f.finding.subject = fmt::format("rank{} {}", one ? "" : "s", ranks_text(f.ranks));
+  f.finding.message = fmt::format(
+      "The other ranks wait in collectives for {} {}{} which {} {} after the middle rank in each "
+      "{} step ({}){}.",
+      one ? "rank" : "ranks", ranks_text(f.ranks), where.empty() ? "," : where,
+      one ? "comes" : "come up to", duration(worst.late_ns), duration(fleet.step_ns),
+      percent(worst.late_ns / fleet.step_ns), why);
+  f.finding.advice = {excess_advice(excess.cause)};
+  f.finding.follows_from = root_of(excess.cause);
+  // A host that launches later does so under the profiler, which slows launching down and not
+  // always alike.
+  f.only_note = excess.cause == "idle.launch";
+}
+
+// All wait, but for another rank each time.
+void tell_ranks_in_turn(const Fleet& fleet, FleetFinding& f) {
+  const auto worst = std::max_element(
+      fleet.ranks.begin(), fleet.ranks.end(),
+      [](const FleetRank& a, const FleetRank& b) { return a.late_ns < b.late_ns; });
+  for (const FleetRank& r : fleet.ranks) {
+    if (r.group >= 0) f.ranks.push_back(r.rank);
+  }
+  f.worst = worst->rank;
+  const Ns waited_ns = static_cast<Ns>(fleet.waited_ns);
+  f.rank_ns = {0, 0, waited_ns, waited_ns, waited_ns};
+  f.finding.subject = ranks_in_turn;
+  f.finding.message = fmt::format(
+      "Ranks take turns in coming late to collectives: the middle one waits {} of each {} step "
+      "for the last ({}), none of them causes half of it.",
+      duration(fleet.waited_ns), duration(fleet.step_ns), percent(fleet.waited_ns / fleet.step_ns));
+  f.finding.advice = {
+      "Ranks that take turns have unequal batches, as a rule: bucket or pack sequences by "
+      "length, so that all ranks have as many tokens in each step."};
+}
+
+RuleOutcome::State late_state(const Fleet& fleet) {
+  return fleet.groups > 0 ? RuleOutcome::State::looked : RuleOutcome::State::not_checked;
+}
+
+std::string late_reason(const Fleet& fleet) {
+  if (fleet.groups == 0) return fleet.clocks;
+  const auto alone = std::count_if(fleet.ranks.begin(), fleet.ranks.end(),
+                                   [](const FleetRank& r) { return r.group < 0; });
+  if (alone == 0) return "";
+  return fmt::format("not on {} of {} ranks: their collectives match nobody's", alone,
+                     fleet.ranks.size());
+}
+
+}  // namespace
+
+void add_stragglers(Fleet& fleet) {
+  std::vector<const FleetRank*> stragglers;
+  for (const FleetRank& r : fleet.ranks) {
+    if (r.late_ns > 0 && r.late_ns >= straggler_share * fleet.step_ns &&
+        r.late_ns >= persistent_share * fleet.waited_ns) {
+      stragglers.push_back(&r);
+    }
+  }
+  std::stable_sort(stragglers.begin(), stragglers.end(),
+                   [](const FleetRank* a, const FleetRank* b) { return a->late_ns > b->late_ns; });
+  for (const FleetRank* r : stragglers) fleet.stragglers.push_back(r->rank);
+  fleet.nodes = nodes_of(fleet);
+}
+
+void add_late_finding(const Rule* late, Fleet& fleet) {
+  // Without collectives the rule stands as the ranks' own reports have it.
+  if (!late || !fleet.collectives) return;
+  RuleOutcome& outcome = fleet.rules[late_rule];
+  outcome.state = late_state(fleet);
+  outcome.reason = late_reason(fleet);
+
+  FleetFinding f;
+  f.finding.rule = late->id;
+  f.finding.category = late->category;
+  f.finding.title = late->title;
+  f.looked = static_cast<std::int64_t>(std::count_if(
+      fleet.ranks.begin(), fleet.ranks.end(), [](const FleetRank& r) { return r.group >= 0; }));
+  if (!fleet.stragglers.empty()) {
+    tell_stragglers(fleet, f);
+  } else if (fleet.waited_ns >= fleet_warning_at * fleet.step_ns) {
+    tell_ranks_in_turn(fleet, f);
+  } else {
+    return;
+  }
+  f.finding.metrics = {{"waiting for the last rank", fleet.waited_ns / fleet.step_ns,
+                        Unit::fraction, fleet_warning_at}};
+  f.finding.fingerprint = fingerprint(f.finding);
+  fleet.findings.push_back(std::move(f));
+}
+
+}  // namespace gh
