@@ -62,10 +62,11 @@ bool is_blank(double v) {
 void add_value(Contents& contents, int gpu, const SampledActivity& activity, double ratio,
                std::optional<Ns> time) {
   if (is_blank(ratio)) return;
-  if (!(ratio >= 0 && ratio <= most_ratio))
+  if (!(ratio >= 0 && ratio <= most_ratio)) {
     ++contents.impossible;
-  else
+  } else {
     contents.samples.push_back({gpu, &activity, std::min(ratio, 1.0), time});
+  }
 }
 
 void not_read(Contents& contents, std::int64_t line) {
@@ -93,9 +94,11 @@ std::optional<int> gpu_in(std::string_view text) {
 // The columns behind "#Entity" or "# Entity" where a line is dmon's header.
 std::optional<std::vector<std::string_view>> columns_in(
     const std::vector<std::string_view>& words) {
-  for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 4); ++i)
-    if (words[i] == "#Entity" || (words[i] == "Entity" && i > 0 && words[i - 1] == "#"))
+  for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 4); ++i) {
+    if (words[i] == "#Entity" || (words[i] == "Entity" && i > 0 && words[i - 1] == "#")) {
       return std::vector(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+    }
+  }
   return std::nullopt;
 }
 
@@ -114,8 +117,9 @@ class Dmon {
       }
       return;
     }
-    if (words.back() == "ID" || words.back() == "Id" || words.back() == "id")
+    if (words.back() == "ID" || words.back() == "Id" || words.back() == "id") {
       return;  // the header's second line
+    }
     const auto entity = std::find_if(words.begin(), words.end(), [](std::string_view w) {
       return w == "GPU" || w.starts_with("GPU-");
     });
@@ -124,17 +128,19 @@ class Dmon {
       return;
     }  // a MIG instance: a share of its own, of some GPU
     const auto gpu = words.end() - entity >= 2 ? gpu_in(entity[1]) : std::nullopt;
-    if (!gpu || static_cast<std::size_t>(words.end() - entity) != columns_.size() + 2)
+    if (!gpu || static_cast<std::size_t>(words.end() - entity) != columns_.size() + 2) {
       return not_read(contents, number);
+    }
     const std::optional<Ns> time =
         entity - words.begin() == 1 ? time_in(words.front()) : std::nullopt;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string_view value = entity[static_cast<std::ptrdiff_t>(c) + 2];
       if (!columns_[c] || value == "N/A" || value == "-") continue;
-      if (const auto ratio = number_in(value))
+      if (const auto ratio = number_in(value)) {
         add_value(contents, *gpu, *columns_[c], *ratio, time);
-      else
+      } else {
         ++contents.impossible;
+      }
     }
   }
 
@@ -152,8 +158,9 @@ std::optional<std::pair<std::map<std::string, std::string>, std::string_view>> l
     if (at == text.npos) return std::nullopt;
     if (text[at] == '}') return std::pair(std::move(labels), text.substr(at + 1));
     const std::size_t equals = text.find('=', at);
-    if (equals == text.npos || equals + 1 >= text.size() || text[equals + 1] != '"')
+    if (equals == text.npos || equals + 1 >= text.size() || text[equals + 1] != '"') {
       return std::nullopt;
+    }
     std::string value;
     std::size_t end = equals + 2;
     for (; end < text.size() && text[end] != '"'; ++end) {
@@ -185,34 +192,40 @@ void exposition_line(std::string_view line, std::int64_t number, Contents& conte
     ++contents.instances;
     return;
   }
-  if (const auto host = labels.find("Hostname"); host != labels.end())
+  if (const auto host = labels.find("Hostname"); host != labels.end()) {
     contents.hosts.insert(host->second);
-  if (const auto ratio = number_in(words[0]))
+  }
+  if (const auto ratio = number_in(words[0])) {
     add_value(contents, *gpu, *activity, *ratio,
               words.size() == 2 ? time_in(words[1]) : std::nullopt);
-  else
+  } else {
     ++contents.impossible;
+  }
 }
 
 std::string text_of(const fs::path& path, const std::string& shown) {
   std::error_code ec;
-  if (!fs::exists(path, ec))
+  if (!fs::exists(path, ec)) {
     throw Error(fmt::format("--dcgm {}: no such file; check the path", shown));
-  if (fs::is_directory(path, ec))
+  }
+  if (fs::is_directory(path, ec)) {
     throw Error(fmt::format("--dcgm {}: is a directory; name the file in it", shown));
+  }
   std::ifstream file(path, std::ios::binary);
   std::string text(std::size_t{1} << 16, '\0');
   std::size_t size = 0;
   while (file.read(text.data() + size, static_cast<std::streamsize>(text.size() - size)),
          size += static_cast<std::size_t>(file.gcount()), file) {
-    if (size >= most_bytes)
+    if (size >= most_bytes) {
       throw Error(
           fmt::format("--dcgm {}: is larger than {}; keep what was written around the recording",
                       shown, bytes_text(static_cast<double>(most_bytes))));
+    }
     text.resize(2 * text.size());
   }
-  if (!file.is_open() || file.bad())
+  if (!file.is_open() || file.bad()) {
     throw Error(fmt::format("--dcgm {}: cannot be read; check its permissions", shown));
+  }
   text.resize(size);
   return text;
 }
@@ -228,35 +241,40 @@ Contents read_contents(const std::string& text, const std::string& shown) {
     const std::vector<std::string_view> words = words_of(line);
     ++number;
     if (words.empty()) continue;
-    if (line.find('\0') != line.npos)
+    if (line.find('\0') != line.npos) {
       throw Error(fmt::format(
           "--dcgm {}: line {} is no text; give what `dcgmi dmon` or dcgm-exporter wrote", shown,
           number));
-    if (format == undecided && columns_in(words))
+    }
+    if (format == undecided && columns_in(words)) {
       format = table;
-    else if (format == undecided && (words[0] == "#" || words[0].starts_with("DCGM_FI_")))
+    } else if (format == undecided && (words[0] == "#" || words[0].starts_with("DCGM_FI_"))) {
       format = words[0] != "#" || (words.size() > 1 && (words[1] == "HELP" || words[1] == "TYPE"))
                    ? exposition
                    : undecided;
-    else if (format == undecided)
+    } else if (format == undecided) {
       throw Error(fmt::format(
           "--dcgm {}: line {} is neither the header of `dcgmi dmon` (#Entity SMACT ...) nor a "
           "metric of dcgm-exporter (DCGM_FI_PROF_SM_ACTIVE{{gpu=\"0\"}} ...)",
           shown, number));
-    if (format == table)
+    }
+    if (format == table) {
       dmon.line(words, number, contents);
-    else if (format == exposition && !words[0].starts_with('#'))
+    } else if (format == exposition && !words[0].starts_with('#')) {
       exposition_line(line.substr(line.find_first_not_of(" \t")), number, contents);
+    }
   }
-  if (number == 0 || format == undecided)
+  if (number == 0 || format == undecided) {
     throw Error(fmt::format(
         "--dcgm {}: is empty; give what `dcgmi dmon -e 1002,1003,1004,1005` or dcgm-exporter wrote",
         shown));
-  if (contents.hosts.size() > 1)
+  }
+  if (contents.hosts.size() > 1) {
     throw Error(fmt::format(
         "--dcgm {}: holds GPUs of several hosts ({}, {}...); keep the lines of the one that was "
         "recorded",
         shown, printable(*contents.hosts.begin()), printable(*std::next(contents.hosts.begin()))));
+  }
   if (contents.samples.empty()) {
     const std::string why = contents.unread
                                 ? fmt::format("line {} cannot be read", contents.first_unread)
@@ -281,30 +299,35 @@ std::vector<std::string> add_dcgm(Trace& trace, const fs::path& path) {
   const auto note = [&](const std::string& text) {
     notes.push_back(fmt::format("--dcgm {}: {}", shown, text));
   };
-  if (contents.impossible)
+  if (contents.impossible) {
     note(fmt::format("{} that {} no number between 0 and 1 left out",
                      counted(contents.impossible, "value"),
                      contents.impossible == 1 ? "is" : "are"));
-  if (contents.unread)
+  }
+  if (contents.unread) {
     note(fmt::format("{} that cannot be read left out, the first of them line {}",
                      counted(contents.unread, "line"), contents.first_unread));
-  if (contents.instances)
+  }
+  if (contents.instances) {
     note(fmt::format("{} of MIG instances left out", counted(contents.instances, "row")));
+  }
   if (trace.samples.size() > 0) {
     note("not used, since the report has GPU metrics of its own");
     return notes;
   }
 
   std::map<int, std::uint16_t> devices;
-  for (std::size_t d = 0; d < trace.devices.size(); ++d)
+  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
     devices.emplace(trace.devices[d].ordinal, static_cast<std::uint16_t>(d));
+  }
   std::set<int> strangers;
   std::erase_if(contents.samples, [&](const Sample& s) {
     return !devices.contains(s.gpu) && (strangers.insert(s.gpu), true);
   });
-  if (!strangers.empty())
+  if (!strangers.empty()) {
     note(
         fmt::format("GPU {} left out, which the report does not have", fmt::join(strangers, ", ")));
+  }
 
   Monitor& monitor = trace.monitor;
   monitor.path = shown;
@@ -338,13 +361,16 @@ std::vector<std::string> add_dcgm(Trace& trace, const fs::path& path) {
   // is one.
   monitor.time_base = fmt::format("aligned: {} by its times", shown);
   std::map<std::pair<std::uint16_t, NameId>, std::map<Ns, double>> series;
-  for (const Sample& s : contents.samples)
+  for (const Sample& s : contents.samples) {
     series[{devices[s.gpu], trace.names.intern(s.activity->dcgm_field)}].emplace(
         *s.time - trace.epoch_ns, 100 * s.ratio);
+  }
   Samples& samples = trace.samples;
-  for (const auto& [key, values] : series)
+  for (const auto& [key, values] : series) {
     for (auto it = values.begin(); it != values.end(); ++it) {
-      if (it == values.begin()) continue;  // nobody knows since when
+      if (it == values.begin()) {
+        continue;  // nobody knows since when
+      }
       if (std::prev(it)->first < trace.capture_start || it->first > trace.capture_end) continue;
       samples.start.push_back(it->first);
       samples.period.push_back(it->first - std::prev(it)->first);
@@ -352,9 +378,10 @@ std::vector<std::string> add_dcgm(Trace& trace, const fs::path& path) {
       samples.value.push_back(it->second);
       samples.device.push_back(key.first);
     }
-  if (samples.size() > 0)
+  }
+  if (samples.size() > 0) {
     have = {Collected::yes, "", have.record_with};
-  else {
+  } else {
     have.state = Collected::not_collected;
     have.reason = fmt::format(
         "no sample of {}, with the time that it is an average over, lies within the recording",

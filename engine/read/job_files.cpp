@@ -26,7 +26,7 @@ Place place_of(const std::string& path) {
                     name = std::filesystem::path(path).filename().string();
   std::string head(1 << 18, '\0');
   std::error_code ec;
-  if (std::filesystem::is_regular_file(path, ec))
+  if (std::filesystem::is_regular_file(path, ec)) {
     if (const gzFile file = gzopen(path.c_str(), "rb")) {
       head.resize(static_cast<std::size_t>(
           std::max(0, gzread(file, head.data(), static_cast<unsigned>(head.size())))));
@@ -36,12 +36,14 @@ Place place_of(const std::string& path) {
           RE2::PartialMatch(head, info, &place.rank, &place.world_size) && place.world_size > 1) {
         place.job = fmt::format("{}\n{} ranks", folder, place.world_size);
         RE2::PartialMatch(head, base, &origin);
-        if (RE2::PartialMatch(head, first, &at))
+        if (RE2::PartialMatch(head, first, &at)) {
           place.begins_s = static_cast<double>(origin) / 1e9 + static_cast<double>(at) / 1e6;
+        }
         return place;
       }
       place.rank = place.world_size = 0;
     }
+  }
   std::string word;
   // The rank of a low-rank adapter is no process.
   if (name.find("lora") == name.npos && name.find("LoRA") == name.npos &&
@@ -86,10 +88,11 @@ std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& 
     const bool numbered =
         *jobs[i].ranks.begin() == 0 &&
         *jobs[i].ranks.rbegin() == static_cast<std::int64_t>(jobs[i].ranks.size()) - 1;
-    if (!jobs[i].by_name || numbered || files[i].size() == 1)
+    if (!jobs[i].by_name || numbered || files[i].size() == 1) {
       grouped.push_back(std::move(files[i]));
-    else
+    } else {
       for (std::string& path : files[i]) grouped.push_back({std::move(path)});
+    }
   }
   return grouped;
 }

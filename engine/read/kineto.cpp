@@ -14,8 +14,8 @@
 
 #include "base/schema_table.hpp"
 #include "base/text.hpp"
+#include "read/environment.hpp"
 #include "read/event_stream.hpp"
-#include "read/scrub.hpp"
 
 namespace gh {
 namespace {
@@ -48,9 +48,11 @@ using ByText = std::unordered_map<std::string, Value, Hash, std::equal_to<>>;
 ByText<std::string> inverted(const char* table, const char* below = nullptr) {
   ByText<std::string> out;
   const auto node = below ? schema()[table][below] : schema()[table];
-  for (const auto& [key, list] : *node.as_table())
-    for (const std::string& item : strings(toml::node_view<const toml::node>(list)))
+  for (const auto& [key, list] : *node.as_table()) {
+    for (const std::string& item : strings(toml::node_view<const toml::node>(list))) {
       out.emplace(item, key.str());
+    }
+  }
   return out;
 }
 
@@ -108,9 +110,10 @@ ByText<E> by_name(const char* table, const std::array<const char*, N>& names) {
   ByText<E> out;
   for (const auto& [item, key] : inverted(table)) {
     const auto known = std::find(names.begin(), names.end(), key);
-    if (known == names.end())
+    if (known == names.end()) {
       throw std::logic_error(
           fmt::format("schemas/kineto.toml: [{}] has '{}', which nothing reads", table, key));
+    }
     out.emplace(item, static_cast<E>(known - names.begin()));
   }
   return out;
@@ -121,10 +124,12 @@ ByText<E> by_name(const char* table, const std::array<const char*, N>& names) {
 
 std::string_view unquoted(std::string_view token) {
   while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
-                            token.back() == '\t'))
+                            token.back() == '\t')) {
     token.remove_suffix(1);
-  if (token.size() >= 2 && token.front() == '"' && token.back() == '"')
+  }
+  if (token.size() >= 2 && token.front() == '"' && token.back() == '"') {
     token = token.substr(1, token.size() - 2);
+  }
   return token;
 }
 
@@ -133,8 +138,10 @@ std::optional<std::int64_t> integer(std::string_view token) {
   token = unquoted(token);
   std::int64_t v = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), v);
-  if (error != std::errc() || token.empty() || (end != token.data() + token.size() && *end != '.'))
+  if (error != std::errc() || token.empty() ||
+      (end != token.data() + token.size() && *end != '.')) {
     return std::nullopt;
+  }
   return v;
 }
 
@@ -145,19 +152,24 @@ std::optional<Ns> nanoseconds(std::string_view token) {
   std::int64_t whole = 0;
   const char* const end = token.data() + token.size();
   auto [at, error] = std::from_chars(token.data(), end, whole);
-  if (error != std::errc() || whole > absurd_ns / 1000 || whole < -absurd_ns / 1000)
+  if (error != std::errc() || whole > absurd_ns / 1000 || whole < -absurd_ns / 1000) {
     return std::nullopt;
+  }
   if (at != end && (std::find_if(at, end, [](char c) { return c == 'e' || c == 'E'; }) != end)) {
     double us = 0;
     const auto [all, bad] = std::from_chars(token.data(), end, us);
-    if (bad != std::errc() || all != end || !(std::abs(us) < static_cast<double>(absurd_ns) / 1000))
+    if (bad != std::errc() || all != end ||
+        !(std::abs(us) < static_cast<double>(absurd_ns) / 1000)) {
       return std::nullopt;
+    }
     return std::llround(us * 1000);
   }
   Ns ns = 0;
-  if (at != end && *at == '.')
-    for (Ns unit = 100; ++at != end && *at >= '0' && *at <= '9'; unit /= 10)
+  if (at != end && *at == '.') {
+    for (Ns unit = 100; ++at != end && *at >= '0' && *at <= '9'; unit /= 10) {
       ns += unit * (*at - '0');
+    }
+  }
   if (at != end) return std::nullopt;
   return whole * 1000 + (token.front() == '-' ? -ns : ns);
 }
@@ -208,24 +220,25 @@ class EventParser {
     document_ = parser_.iterate(json.data(), json.size(), json.size() + EventStream::padding);
     for (ondemand::field field : document_.get_object()) {
       const std::string_view key = field.unescaped_key();
-      if (key == "args")
+      if (key == "args") {
         read_arguments(field.value(), e);
-      else if (key == "ph")
+      } else if (key == "ph") {
         e.phase = text(field.value());
-      else if (key == "cat")
+      } else if (key == "cat") {
         e.category = text(field.value());
-      else if (key == "name")
+      } else if (key == "name") {
         e.name = text(field.value());
-      else if (key == "pid")
+      } else if (key == "pid") {
         e.pid = token(field.value());
-      else if (key == "tid")
+      } else if (key == "tid") {
         e.tid = token(field.value());
-      else if (key == "ts")
+      } else if (key == "ts") {
         e.time = token(field.value());
-      else if (key == "dur")
+      } else if (key == "dur") {
         e.duration = token(field.value());
-      else if (key == "id")
+      } else if (key == "id") {
         e.id = token(field.value());
+      }
     }
     return e;
   }
@@ -251,13 +264,14 @@ class EventParser {
       if (known == arguments_.end()) continue;
       std::string_view& slot = e.arguments[static_cast<std::size_t>(known->second)];
       simdjson::ondemand::value v = field.value();
-      if (v.type().value() == json_type::array)
+      if (v.type().value() == json_type::array) {
         slot = v.get_array().value().raw_json();
-      else if (known->second == Argument::text || known->second == Argument::collective ||
-               known->second == Argument::element_type)
+      } else if (known->second == Argument::text || known->second == Argument::collective ||
+                 known->second == Argument::element_type) {
         slot = text(v);
-      else
+      } else {
         slot = token(v);
+      }
     }
   }
 
@@ -273,8 +287,9 @@ class Reader {
  public:
   Reader(Trace& trace, std::string shown) : trace_(trace), shown_(std::move(shown)) {
     trace_.processes.emplace_back();
-    for (const auto& [type, bytes] : *schema()["type_bytes"].as_table())
+    for (const auto& [type, bytes] : *schema()["type_bytes"].as_table()) {
       type_bytes_[std::string(type.str())] = bytes.value_or(0.0);
+    }
   }
 
   void add(const Event& e) {
@@ -284,17 +299,19 @@ class Reader {
     const Category c = known->second;
     const bool instant = c == Category::memory || c == Category::forward;
     if (c == Category::forward ? e.phase != "s" && e.phase != "f"
-                               : e.phase != (instant ? "i" : "X"))
+                               : e.phase != (instant ? "i" : "X")) {
       return;
+    }
     ++count_[static_cast<std::size_t>(c)];
     const std::optional<Ns> start = nanoseconds(e.time),
                             length = instant ? 0 : nanoseconds(e.duration);
     const bool sound = start && length && *length >= 0 && std::abs(*start) < absurd_ns &&
                        *length < longest_capture_ns;
-    if (!sound || !put(c, e, *start, *start + *length))
+    if (!sound || !put(c, e, *start, *start + *length)) {
       ++malformed_[static_cast<std::size_t>(c)];
-    else
+    } else {
       first_ = std::min(first_, *start);
+    }
   }
 
   void finish(const std::string& head, std::int64_t strays);
@@ -347,10 +364,11 @@ class Reader {
     o.target.push_back(to);
     o.cause.push_back(MigrationCause::none);
     o.in_graph.push_back(0);
-    if (kernel)
+    if (kernel) {
       put_occupancy(e);
-    else if (!o.occupancy.empty())
+    } else if (!o.occupancy.empty()) {
       o.occupancy.push_back(no_occupancy);
+    }
     return true;
   }
 
@@ -360,8 +378,9 @@ class Reader {
     const auto percent = integer(e[Argument::occupancy]);
     const bool known = percent && *percent >= 0 && *percent <= 100;
     if (known && o.occupancy.empty()) o.occupancy.resize(o.size() - 1, no_occupancy);
-    if (known || !o.occupancy.empty())
+    if (known || !o.occupancy.empty()) {
       o.occupancy.push_back(known ? static_cast<std::uint8_t>(*percent) : no_occupancy);
+    }
     // Blocks against blocks per SM tell how many SMs there are, the more exactly the larger the
     // grid.
     double per_sm = 0;
@@ -405,11 +424,13 @@ class Reader {
       shaped_.assign(e.name);
       const auto list = [this](std::string_view title, std::string_view text) {
         shaped_ += title;
-        for (const char c : text)
-          if (c == ',')
+        for (const char c : text) {
+          if (c == ',') {
             shaped_ += ", ";
-          else if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+          } else if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
             shaped_ += c;
+          }
+        }
       };
       list(", sizes = ", shapes);
       if (!e[Argument::strides].empty()) list(", strides = ", e[Argument::strides]);
@@ -450,10 +471,13 @@ class Reader {
     const auto reserved = integer(e[Argument::reserved]),
                device = integer(e[Argument::memory_device]),
                kind = integer(e[Argument::memory_kind]);
-    if (!kind || *kind != 1) return kind.has_value();  // the host's memory
+    if (!kind || *kind != 1) {
+      return kind.has_value();  // the host's memory
+    }
     if (!reserved || !device || *device < 0 || *device > 100'000 || *reserved < 0 ||
-        *reserved > std::int64_t{1} << 50)
+        *reserved > std::int64_t{1} << 50) {
       return false;
+    }
     reserved_.push_back({*device, start, *reserved});
     return true;
   }
@@ -461,19 +485,23 @@ class Reader {
   void add_metadata(const Event& e) {
     const std::string_view name = e[Argument::text].substr(0, longest_name);
     if (name.empty()) return;
-    if (e.name == "process_name")
+    if (e.name == "process_name") {
       process_names_[std::string(unquoted(e.pid))] = name.substr(0, name.find(' '));
-    if (e.name == "thread_name")  // "thread 1368 (pt_autograd_0)"
+    }
+    if (e.name == "thread_name") {  // "thread 1368 (pt_autograd_0)"
       if (const auto tid = integer(e.tid);
-          tid && name.ends_with(')') && name.find('(') != name.npos)
+          tid && name.ends_with(')') && name.find('(') != name.npos) {
         thread_names_[*tid] = between(name, "(", ")");
+      }
+    }
   }
 
   // Of a collective: what one rank passes in, which for all-gather and reduce-scatter is a part of
   // the whole.
   std::int64_t message_bytes(const Event& e) const {
-    if (!e.name.starts_with("nccl:") || e.name.find("reduce_scatter") != e.name.npos)
+    if (!e.name.starts_with("nccl:") || e.name.find("reduce_scatter") != e.name.npos) {
       return 0;  // of which the shape of the whole is recorded
+    }
     std::string_view type = e[Argument::types];
     const std::size_t open = type.find('"'), close = type.find('"', open + 1);
     if (open == type.npos || close == type.npos) return 0;
@@ -495,9 +523,11 @@ class Reader {
     static constexpr std::array kinds{MemoryKind::pageable, MemoryKind::pinned, MemoryKind::device,
                                       MemoryKind::array, MemoryKind::managed};
     const auto it = memories_.find(word);
-    if (it != memories_.end())
-      for (const MemoryKind k : kinds)
+    if (it != memories_.end()) {
+      for (const MemoryKind k : kinds) {
         if (it->second == gh::name_of(k)) return k;
+      }
+    }
     return MemoryKind::unknown;
   }
 
@@ -507,10 +537,13 @@ class Reader {
     to = memory_of(between(name, "-> ", ")"));
     static constexpr std::array kinds{CopyKind::h2d, CopyKind::d2h, CopyKind::d2d, CopyKind::h2h,
                                       CopyKind::p2p};
-    for (const auto& [word, direction] : directions_)
-      if (name.find(word) != name.npos)
-        for (const CopyKind k : kinds)
+    for (const auto& [word, direction] : directions_) {
+      if (name.find(word) != name.npos) {
+        for (const CopyKind k : kinds) {
           if (direction == gh::name_of(k)) return k;
+        }
+      }
+    }
     return CopyKind::other;
   }
 
@@ -540,8 +573,9 @@ class Reader {
     const auto [it, added] =
         threads_.try_emplace(tid, static_cast<std::uint16_t>(trace_.threads.size()));
     if (added) {
-      if (trace_.threads.size() >= no_index)
+      if (trace_.threads.size() >= no_index) {
         throw Error(fmt::format("{}: holds more threads than a process has", shown_));
+      }
       trace_.threads.push_back({0, tid, ""});
     }
     last_tid_ = tid;
@@ -553,8 +587,9 @@ class Reader {
     const auto [it, added] =
         devices_.try_emplace(id, static_cast<std::uint16_t>(trace_.devices.size()));
     if (added) {
-      if (trace_.devices.size() >= no_index)
+      if (trace_.devices.size() >= no_index) {
         throw Error(fmt::format("{}: holds more GPUs than a job has", shown_));
+      }
       trace_.devices.emplace_back().ordinal = static_cast<int>(id);
     }
     return it->second;
@@ -634,14 +669,17 @@ void Reader::describe(const nlohmann::json& head) {
                       : printable(schema_version->is_string() ? schema_version->get<std::string>()
                                                               : schema_version->dump());
 
-  if (const auto list = head.find("deviceProperties"); list != head.end() && list->is_array())
+  if (const auto list = head.find("deviceProperties"); list != head.end() && list->is_array()) {
     for (const nlohmann::json& p : *list) {
       if (!p.is_object() || !p.contains("id")) continue;
       const auto it = devices_.find(integer_in(p, "id"));
-      if (it == devices_.end()) continue;  // nothing ran there
+      if (it == devices_.end()) {
+        continue;  // nothing ran there
+      }
       Device& d = trace_.devices[it->second];
-      if (const auto name = p.find("name"); name != p.end() && name->is_string())
+      if (const auto name = p.find("name"); name != p.end() && name->is_string()) {
         d.name = printable(name->get<std::string>());
+      }
       const auto small = [&](const char* key) {
         return static_cast<int>(std::clamp<std::int64_t>(integer_in(p, key), 0, 1'000'000));
       };
@@ -651,9 +689,11 @@ void Reader::describe(const nlohmann::json& head) {
       d.memory_bytes =
           std::clamp<std::int64_t>(integer_in(p, "totalGlobalMem"), 0, std::int64_t{1} << 50);
     }
+  }
 
-  for (const auto& [device, sms] : sms_)
+  for (const auto& [device, sms] : sms_) {
     if (trace_.devices[device].sm_count == 0) trace_.devices[device].sm_count = sms.count;
+  }
 
   // The process is the one that called CUDA; its name and those of its threads stand in metadata
   // events.
@@ -662,17 +702,21 @@ void Reader::describe(const nlohmann::json& head) {
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (usual != process_calls_.end()) {
     trace_.processes[0].pid = integer(usual->first).value_or(0);
-    if (const auto name = process_names_.find(usual->first); name != process_names_.end())
+    if (const auto name = process_names_.find(usual->first); name != process_names_.end()) {
       trace_.processes[0].name = printable(name->second);
-    if (process_calls_.size() > 1)
+    }
+    if (process_calls_.size() > 1) {
       trace_.problems.push_back(
           fmt::format("the trace holds CUDA calls of {} processes, which were taken for one: give "
                       "the traces of the ranks as they were written",
                       process_calls_.size()));
+    }
   }
-  for (Thread& t : trace_.threads)
-    if (const auto name = thread_names_.find(t.tid); name != thread_names_.end())
+  for (Thread& t : trace_.threads) {
+    if (const auto name = thread_names_.find(t.tid); name != thread_names_.end()) {
       t.name = printable(name->second);
+    }
+  }
 }
 
 // The rules know NVIDIA's kernels, calls and rates. Of another GPU they would say what is not true.
@@ -684,25 +728,30 @@ void Reader::refuse_others(const nlohmann::json& head) const {
                     shown_, what));
   };
   if (const auto list = head.find("deviceProperties");
-      list != head.end() && list->is_array() && !list->empty() && list->front().is_object())
+      list != head.end() && list->is_array() && !list->empty() && list->front().is_object()) {
     if (const auto name = list->front().find("name");
         name != list->front().end() && name->is_string() &&
-        name->get<std::string>().find("AMD") != std::string::npos)
+        name->get<std::string>().find("AMD") != std::string::npos) {
       refuse(fmt::format("an AMD GPU ({})", printable(name->get<std::string>())));
-  for (const NameId n : trace_.calls.name)
+    }
+  }
+  for (const NameId n : trace_.calls.name) {
     if (trace_.names[n].starts_with("hip")) refuse("an AMD GPU");
-  if (count_[static_cast<std::size_t>(Category::foreign)] > 0)
+  }
+  if (count_[static_cast<std::size_t>(Category::foreign)] > 0) {
     refuse("an accelerator that is not NVIDIA's");
+  }
 }
 
 void Reader::settle_sources(const nlohmann::json& head) {
   std::vector<bool> seen(trace_.names.size());
   std::vector<NameId> called;  // each name once
-  for (const NameId n : trace_.calls.name)
+  for (const NameId n : trace_.calls.name) {
     if (!seen[n]) {
       seen[n] = true;
       called.push_back(n);
     }
+  }
   for (std::size_t i = 0; i < trace_.sources.size(); ++i) {
     const auto source = static_cast<Source>(i);
     const auto description = schema()["source"][gh::name_of(source)];
@@ -718,9 +767,9 @@ void Reader::settle_sources(const nlohmann::json& head) {
     });
     const auto lost = std::find_if(called.begin(), called.end(),
                                    [&](NameId n) { return matches(lost_if, trace_.names[n]); });
-    if (trace_.rows_of(source) > 0)
+    if (trace_.rows_of(source) > 0) {
       a.state = Collected::yes;
-    else if (lost != called.end()) {
+    } else if (lost != called.end()) {
       a.state = Collected::not_collected;
       a.reason = fmt::format("{} was called, but nothing of it was recorded on the GPU",
                              trace_.names[*lost]);
@@ -728,8 +777,9 @@ void Reader::settle_sources(const nlohmann::json& head) {
                           integer_in(head, description["setting"].value_or("")) == 1)) {
       a.state = Collected::nothing_happened;
       a.reason = "recorded, and none occurred";
-    } else
+    } else {
       a.state = Collected::not_collected;
+    }
   }
   // Kernels of CUDA graphs are recorded one by one, under the call that launched the graph.
   Availability& nodes = trace_.availability(Source::graph_nodes);
@@ -742,28 +792,34 @@ void Reader::settle_sources(const nlohmann::json& head) {
 void Reader::finish(const std::string& head_text, std::int64_t strays) {
   nlohmann::json head = nlohmann::json::object();
   if (!head_text.empty()) head = nlohmann::json::parse(head_text, nullptr, false);
-  if (!head.is_object())
+  if (!head.is_object()) {
     throw Error(fmt::format("{}: what stands beside its events is no JSON; copy or record it again",
                             shown_));
-  if (std::all_of(count_.begin(), count_.end(), [](std::int64_t n) { return n == 0; }))
+  }
+  if (std::all_of(count_.begin(), count_.end(), [](std::int64_t n) { return n == 0; })) {
     throw Error(
         fmt::format("{}: is JSON, but holds no events of the PyTorch profiler; give what "
                     "torch.profiler's export_chrome_trace wrote",
                     shown_));
+  }
   refuse_others(head);
 
-  for (std::size_t c = 0; c < count_.size(); ++c)
+  for (std::size_t c = 0; c < count_.size(); ++c) {
     trace_.recording_ns +=
         count_[c] * schema()["cost_ns"][category_names[c]].value_or(std::int64_t{0});
-  for (std::size_t c = 0; c < malformed_.size(); ++c)
-    if (malformed_[c] > 0)
+  }
+  for (std::size_t c = 0; c < malformed_.size(); ++c) {
+    if (malformed_[c] > 0) {
       trace_.problems.push_back(fmt::format(
           "{} {} event{} made no sense (a wrong type, or a time that cannot be) and {} left out",
           malformed_[c], category_names[c], malformed_[c] == 1 ? "" : "s",
           malformed_[c] == 1 ? "was" : "were"));
-  if (strays > 0)
+    }
+  }
+  if (strays > 0) {
     trace_.problems.push_back(fmt::format("{} element{} of traceEvents {} no event", strays,
                                           strays == 1 ? "" : "s", strays == 1 ? "is" : "are"));
+  }
 
   // What the allocator had reserved, as what it took and gave back.
   std::stable_sort(reserved_.begin(), reserved_.end(), [](const Reserved& a, const Reserved& b) {
@@ -780,7 +836,7 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
     m.device.push_back(device_of(r.device));
     m.kind.push_back(MemoryKind::device);
   }
-  if (trace_.frames.size() > 0)
+  if (trace_.frames.size() > 0) {
     for (const auto& [id, arrow] : arrows_) {
       if (arrow.from.thread == no_index || arrow.to.thread == no_index) continue;
       Forwards& f = trace_.forwards;
@@ -789,6 +845,7 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
       f.forward_start.push_back(arrow.from.at);
       f.forward_thread.push_back(arrow.from.thread);
     }
+  }
   describe(head);
   settle_sources(head);
   trace_.environment_variables = environment_variables_beside_events(head);
@@ -813,16 +870,19 @@ void Reader::finish(const std::string& head_text, std::int64_t strays) {
   shift(trace_.forwards.forward_start);
   for (Span& s : trace_.profiler_overhead) s = {s.start - first_, s.end - first_};
   trace_.seal();
-  for (Row op = 0; op < trace_.ops.size(); ++op)
+  for (Row op = 0; op < trace_.ops.size(); ++op) {
     if (const Row call = trace_.ops.call[op];
         call != no_row &&
-        trace_.names[trace_.calls.name[call]].find("GraphLaunch") != std::string::npos)
+        trace_.names[trace_.calls.name[call]].find("GraphLaunch") != std::string::npos) {
       trace_.ops.in_graph[op] = 1;
-  if (trace_.capture_end - trace_.capture_start > longest_capture_ns)
+    }
+  }
+  if (trace_.capture_end - trace_.capture_start > longest_capture_ns) {
     throw Error(
         fmt::format("{}: its first and last event lie more than a year apart, so its times are "
                     "damaged; record it again",
                     shown_));
+  }
 }
 
 }  // namespace
@@ -843,10 +903,11 @@ Trace read_kineto(const std::filesystem::path& path) {
     }
     reader.add(event);
   }
-  if (!events.has_events())
+  if (!events.has_events()) {
     throw Error(fmt::format(
         "{}: is JSON without traceEvents; give what torch.profiler's export_chrome_trace wrote",
         trace.path));
+  }
   reader.finish(events.head(), events.strays());
   return trace;
 }

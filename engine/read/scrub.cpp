@@ -16,7 +16,7 @@
 #include "base/schema_table.hpp"
 #include "base/text.hpp"
 #include "read/event_stream.hpp"
-#include "read/read.hpp"
+#include "read/format.hpp"
 #include "read/sqlite.hpp"
 
 namespace gh {
@@ -51,8 +51,9 @@ bool is_word(char c) {
 bool is_letter_or_digit(char c) { return is_word(c) && c != '_'; }
 std::string in_lower_case(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower)
+  for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
   return lower;
 }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -72,8 +73,9 @@ class Secrets {
       case Kind::folder:
         // A top folder, /root or /workspace, tells nothing.
         while (value.ends_with('/')) value.remove_suffix(1);
-        if (value.starts_with('/') && value.find('/', 1) != value.npos)
+        if (value.starts_with('/') && value.find('/', 1) != value.npos) {
           put(folders_, std::string(value));
+        }
         return;
       case Kind::host:
       case Kind::user:
@@ -82,23 +84,27 @@ class Secrets {
         if (value.size() >= (value.find_first_not_of("0123456789") == value.npos
                                  ? least_value_bytes
                                  : least_name_bytes) &&
-            !any_matches(common_names, value))
+            !any_matches(common_names, value)) {
           put(names_, in_lower_case(value));
+        }
         if (const std::size_t dot = value.find('.');
             kind == Kind::host && dot != value.npos &&
-            value.find_first_not_of("0123456789.") != value.npos)
+            value.find_first_not_of("0123456789.") != value.npos) {
           add(kind, value.substr(0, dot));
+        }
         return;
       case Kind::command:
-        if (const std::size_t equals = value.find('='); equals != value.npos)
+        if (const std::size_t equals = value.find('='); equals != value.npos) {
           value.remove_prefix(equals + 1);
+        }
         // A plain word (forward, bfloat16) and a file of the program (train.py) also name what ran.
         if (is_plain(value) || is_file_name(value)) return;
         [[fallthrough]];
       default:
         if (value.size() >= least_value_bytes && value != replacement &&
-            (std::any_of(value.begin(), value.end(), is_letter) || is_number(value)))
+            (std::any_of(value.begin(), value.end(), is_letter) || is_number(value))) {
           put(values_, std::string(value));
+        }
         if (kind == Kind::environment) add_parts(value);
     }
   }
@@ -109,8 +115,9 @@ class Secrets {
     if (equals == text.npos) return add(Kind::environment, text);
     const std::string_view name = text.substr(0, equals);
     std::string_view value = text.substr(equals + 1);
-    if (value.size() >= 2 && value.starts_with('"') && value.ends_with('"'))
+    if (value.size() >= 2 && value.starts_with('"') && value.ends_with('"')) {
       value = value.substr(1, value.size() - 2);
+    }
     add_variable(name, value);
   }
   void add_variable(std::string_view name, std::string_view value) {
@@ -134,13 +141,16 @@ class Secrets {
     if (any_matches(strings(toml::node_view<const toml::node>(schema())["environment"]["secret"]),
                     name) &&
         value.size() >= least_secret_bytes && !any_matches(settings, in_lower_case(value)) &&
-        std::any_of(value.begin(), value.end(), is_letter))
+        std::any_of(value.begin(), value.end(), is_letter)) {
       put(values_, std::string(value.substr(0, most_value_bytes)));
-    for (const Kind kind : {Kind::host, Kind::user, Kind::folder})
+    }
+    for (const Kind kind : {Kind::host, Kind::user, Kind::folder}) {
       if (any_matches(strings(toml::node_view<const toml::node>(
                           schema())["environment"][key_of[static_cast<int>(kind)]]),
-                      name))
+                      name)) {
         return add(kind, value);
+      }
+    }
     add(Kind::environment, value);
   }
 
@@ -152,10 +162,11 @@ class Secrets {
 
   // After the last addition and before the first search.
   void compile() {
-    for (auto* set : {&values_, &names_})
+    for (auto* set : {&values_, &names_}) {
       std::erase_if(*set, [&](const std::string& value) {
         return words_of_format_.contains(in_lower_case(value));
       });
+    }
     std::string all, in_bytes;
     const auto append = [](std::string& to, const std::string& value, bool bounded) {
       if (!to.empty()) to += '|';
@@ -164,10 +175,12 @@ class Secrets {
       to += RE2::QuoteMeta(value);
       if (bounded && is_word(value.back())) to += "\\b";
     };
-    for (const std::string& value : values_)
+    for (const std::string& value : values_) {
       append(all, value, is_plain(value) || is_number(value));
-    for (const std::string& value : values_)
+    }
+    for (const std::string& value : values_) {
       if (!is_number(value)) append(in_bytes, value, is_plain(value));
+    }
     // Names stand between what is no letter and no digit, in upper or lower case; one of letters
     // and others also within words.
     std::string names, names_in_bytes;
@@ -176,8 +189,9 @@ class Secrets {
                                  RE2::QuoteMeta(name) +
                                  (is_bounded(name) ? "(?:$|[^0-9A-Za-z])" : "");
       names += (names.empty() ? "" : "|") + quoted;
-      if (name.size() >= least_value_bytes)
+      if (name.size() >= least_value_bytes) {
         names_in_bytes += (names_in_bytes.empty() ? "" : "|") + quoted;
+      }
     }
     names_found_ = compiled(names.empty() ? "" : "(?i)" + names);
     names_in_bytes_ = compiled(names_in_bytes.empty() ? "" : "(?i)" + names_in_bytes);
@@ -196,7 +210,7 @@ class Secrets {
     // By hand, so that the search, which is by expressions, proves it. The longest first: a host's
     // whole name before its first part.
     std::string lower = names_.empty() ? "" : in_lower_case(text);
-    for (const std::string& name : by_length(names_))
+    for (const std::string& name : by_length(names_)) {
       for (std::size_t at = 0; (at = lower.find(name, at)) != lower.npos;) {
         if (is_bounded(name) &&
             ((at > 0 && is_letter_or_digit(lower[at - 1])) ||
@@ -209,6 +223,7 @@ class Secrets {
         at += std::string_view(replacement).size();
         changed = true;
       }
+    }
     return changed;
   }
   bool stand_in(std::string_view text) const {
@@ -222,17 +237,20 @@ class Secrets {
   // The variable whose value stands there, if any: never the value.
   std::string variable_in(std::string_view text) const {
     const std::string lower = in_lower_case(text);
-    for (const auto& [value, name] : origins_)
+    for (const auto& [value, name] : origins_) {
       if (text.find(value) != text.npos ||
-          (names_.contains(value) && lower.find(value) != lower.npos))
+          (names_.contains(value) && lower.find(value) != lower.npos)) {
         return name;
+      }
+    }
     return "";
   }
   std::size_t size() const { return values_.size() + names_.size() + folders_.size(); }
   std::size_t longest() const {
     std::size_t longest = 0;
-    for (const auto* set : {&values_, &names_, &folders_})
+    for (const auto* set : {&values_, &names_, &folders_}) {
       for (const std::string& value : *set) longest = std::max(longest, value.size());
+    }
     return longest;
   }
 
@@ -273,12 +291,14 @@ class Secrets {
     for (std::size_t from = 0, to = 0; from < value.size(); from = to + 1) {
       to = std::min(value.find_first_of(separators, from), value.size());
       std::string_view part = value.substr(from, to - from);
-      if (const std::size_t equals = part.rfind('='); equals != part.npos)
+      if (const std::size_t equals = part.rfind('='); equals != part.npos) {
         part.remove_prefix(equals + 1);
+      }
       // Of paths the whole is looked for; words without a digit and versions name what runs.
       if (part.size() == value.size() || part.find('/') != part.npos || part.starts_with('.') ||
-          is_file_name(part))
+          is_file_name(part)) {
         continue;
+      }
       const bool is_named =
           part.size() >= least_value_bytes && std::any_of(part.begin(), part.end(), is_letter) &&
           std::any_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -302,8 +322,9 @@ class Secrets {
       for (std::string first, last; RE2::Consume(&ranges, range, &first, &last);) {
         if (first.size() > 9 || last.size() > 9) continue;
         const std::uint64_t from = std::stoull(first), to = last.empty() ? from : std::stoull(last);
-        for (std::uint64_t n = from; n <= to && n - from < most_nodes; ++n)
+        for (std::uint64_t n = from; n <= to && n - from < most_nodes; ++n) {
           add(kind, fmt::format("{}{:0{}}{}", before, n, first.size(), after));
+        }
       }
     }
   }
@@ -368,9 +389,10 @@ struct Work {
 // Searches the bytes of what was written, unpacked where it is packed.
 void search_bytes(const fs::path& path, const fs::path& report, const Secrets& secrets) {
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file)
+  if (!file) {
     throw Error(
         fmt::format("{}: what was written cannot be read again", printable(report.string())));
+  }
   constexpr std::size_t chunk = 4 << 20;
   const std::size_t overlap = secrets.longest();
   std::string bytes;
@@ -379,12 +401,14 @@ void search_bytes(const fs::path& path, const fs::path& report, const Secrets& s
     const std::size_t kept = bytes.size();
     bytes.resize(kept + chunk);
     got = gzread(file.get(), bytes.data() + kept, chunk);
-    if (got < 0)
+    if (got < 0) {
       throw Error(
           fmt::format("{}: what was written cannot be read again", printable(report.string())));
+    }
     bytes.resize(kept + static_cast<std::size_t>(got));
-    if (secrets.stand_in_bytes(bytes))
+    if (secrets.stand_in_bytes(bytes)) {
       fail_left(report, "in the bytes of the file", secrets.variable_in(bytes));
+    }
   }
 }
 
@@ -418,8 +442,9 @@ std::vector<Table> tables_of(const Database& db) {
       // "nameId INTEGER NOT NULL, -- REFERENCES StringIds(id) -- Function name"
       const bool says_so = RE2::PartialMatch(
           sql, "(?m)^\\s*\"?" + RE2::QuoteMeta(column) + "\"?\\s[^\\n]*REFERENCES StringIds\\b");
-      if (says_so || std::find(known.begin(), known.end(), column) != known.end())
+      if (says_so || std::find(known.begin(), known.end(), column) != known.end()) {
         t.string_ids.push_back(column);
+      }
     }
     if (!t.columns.empty()) tables.push_back(std::move(t));
   }
@@ -431,20 +456,23 @@ class SqliteScrub {
  public:
   SqliteScrub(const fs::path& report, const fs::path& out, Work& work)
       : report_(report), out_(out), work_(work), db_(report) {
-    if (!db_.has_table("StringIds"))
+    if (!db_.has_table("StringIds")) {
       throw Error(
           fmt::format("{}: is not an export of Nsight Systems; give the .sqlite file that `nsys "
                       "export --type sqlite` wrote",
                       db_.shown_path()));
-    if (is_being_written(report))
+    }
+    if (is_being_written(report)) {
       throw Error(
           fmt::format("{}: is still being written, or its writer was ended; export it again",
                       db_.shown_path()));
+    }
     Query encoding(db_, "PRAGMA encoding");
-    if (!encoding.step() || encoding.text(0) != "UTF-8")
+    if (!encoding.step() || encoding.text(0) != "UTF-8") {
       throw Error(
           fmt::format("{}: its texts are not UTF-8, as Nsight Systems writes them; export it again",
                       db_.shown_path()));
+    }
     tables_ = tables_of(db_);
   }
 
@@ -476,30 +504,34 @@ class SqliteScrub {
 
   void collect() {
     std::unordered_set<std::int64_t> output;
-    for (const char* word : {"SQLite format 3", "INTEGER", "PRIMARY KEY", "sqlite_autoindex"})
+    for (const char* word : {"SQLite format 3", "INTEGER", "PRIMARY KEY", "sqlite_autoindex"}) {
       work_.secrets.add_words_of_format(word);
+    }
     for (const Table& t : tables_) {
       if (is_kept(t.name)) {
         work_.secrets.add_words_of_format(t.name);
         for (const Column& c : t.columns) work_.secrets.add_words_of_format(c.name);
       }
-      if (const View names = nsys()["names"][t.name]; names)
+      if (const View names = nsys()["names"][t.name]; names) {
         each_pair(t, [&](const std::string& name, const std::string& value) {
           for (const Kind kind :
-               {Kind::environment, Kind::command, Kind::host, Kind::user, Kind::folder})
+               {Kind::environment, Kind::command, Kind::host, Kind::user, Kind::folder}) {
             if (any_matches(strings(names[key_of[static_cast<int>(kind)]]), name)) {
               work_.count(kind, value.empty() ? 0 : 1);
               kind == Kind::environment ? work_.secrets.add_variable(value)
                                         : work_.secrets.add(kind, value);
             }
+          }
         });
-      if (any_matches(strings(nsys()["output"]), t.name))
+      }
+      if (any_matches(strings(nsys()["output"]), t.name)) {
         for (const std::string& column : t.string_ids) add_ids(t, column, output);
-      else if (is_kept(t.name) && t.name != "StringIds")
+      } else if (is_kept(t.name) && t.name != "StringIds") {
         for (const std::string& column : t.string_ids) add_ids(t, column, kept_strings_);
-      else if (!is_kept(t.name) &&
-               Query(db_, "SELECT 1 FROM " + quoted_name(t.name) + " LIMIT 1").step())
+      } else if (!is_kept(t.name) &&
+                 Query(db_, "SELECT 1 FROM " + quoted_name(t.name) + " LIMIT 1").step()) {
         work_.result.left_out.push_back(t.name);
+      }
     }
     for (const std::int64_t id : output) kept_strings_.erase(id);
     work_.count(Kind::output, static_cast<std::int64_t>(output.size()));
@@ -518,9 +550,9 @@ class SqliteScrub {
         work_.count(Kind::environment);
       }
     }
-    for (const Table& t : tables_)
-      if (is_kept(t.name) && t.name != "StringIds")
-        for (const Column& c : t.columns)
+    for (const Table& t : tables_) {
+      if (is_kept(t.name) && t.name != "StringIds") {
+        for (const Column& c : t.columns) {
           if (c.type.find("TEXT") != c.type.npos) {
             Query cells(
                 db_,
@@ -528,6 +560,9 @@ class SqliteScrub {
                             quoted_name(c.name), quoted_name(t.name)));
             while (cells.step()) work_.secrets.add_owners(cells.text(0));
           }
+        }
+      }
+    }
   }
 
   static bool looks_like_variables(std::string_view text) {
@@ -563,10 +598,11 @@ class SqliteScrub {
     std::string text(bytes ? bytes : "",
                      static_cast<std::size_t>(sqlite3_value_bytes(arguments[0])));
     if (self.work_.secrets.replace_in(text)) ++self.work_.result.changed;
-    if (is_text)
+    if (is_text) {
       sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-    else
+    } else {
       sqlite3_result_blob64(context, text.data(), text.size(), SQLITE_TRANSIENT);
+    }
   }
   static void is_kept_string(sqlite3_context* context, int, sqlite3_value** arguments) {
     sqlite3_result_int(context, static_cast<SqliteScrub*>(sqlite3_user_data(context))
@@ -600,9 +636,10 @@ class SqliteScrub {
           return 0;
         },
         &journal, nullptr);
-    if (journal != "off")
+    if (journal != "off") {
       throw Error(
           fmt::format("{}: cannot be copied: SQLite insists on a journal", db_.shown_path()));
+    }
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 1);
@@ -646,7 +683,9 @@ class SqliteScrub {
       execute(db.get(), fmt::format("CREATE TABLE main.{} ({})", quoted_name(t.name), definition));
       std::string sql = fmt::format("INSERT INTO main.{0} SELECT {1} FROM report.{0}",
                                     quoted_name(t.name), wanted);
-      if (nsys()["names"][t.name]) sql += fmt::format(" WHERE is_kept_name('{}', name)", t.name);
+      if (nsys()["names"][t.name]) {
+        sql += fmt::format(" WHERE is_kept_name('{}', name)", t.name);
+      }
       if (t.name == "PROCESSES") sql += processes_with_events();
       execute(db.get(), sql);
     }
@@ -656,19 +695,23 @@ class SqliteScrub {
   // Others ran on the machine, and are no one's business.
   std::string processes_with_events() const {
     std::string ids;
-    for (const Table& t : tables_)
-      for (const Column& c : t.columns)
+    for (const Table& t : tables_) {
+      for (const Column& c : t.columns) {
         if (is_kept(t.name) && t.name != "PROCESSES" &&
-            (c.name == "globalPid" || c.name == "globalTid"))
+            (c.name == "globalPid" || c.name == "globalTid")) {
           ids += fmt::format("{}SELECT {} / 16777216 FROM report.{}", ids.empty() ? "" : " UNION ",
                              quoted_name(c.name), quoted_name(t.name));
+        }
+      }
+    }
     return ids.empty() ? "" : fmt::format(" WHERE globalPid / 16777216 IN ({})", ids);
   }
 
   // INTEGER PRIMARY KEY is more than a type: it is the row's number.
   static std::string plain_type(const std::string& type) {
-    for (const char* known : {"INTEGER", "REAL", "TEXT", "BLOB"})
+    for (const char* known : {"INTEGER", "REAL", "TEXT", "BLOB"}) {
       if (type == known) return type;
+    }
     return "";
   }
 
@@ -677,14 +720,16 @@ class SqliteScrub {
     if (any_matches(strings(nsys()["columns_out"]), c.name)) return "''";
     const std::string text = fmt::format(
         "CASE WHEN typeof({0}) IN ('text', 'blob') THEN scrubbed({0}) ELSE {0} END", name);
-    if (t.name == "StringIds" && c.name == "value")
+    if (t.name == "StringIds" && c.name == "value") {
       return fmt::format("CASE WHEN is_kept_string(id) THEN {} ELSE '' END", text);
+    }
     // Arguments may follow the name of a process.
-    if (t.name == "PROCESSES" && c.name == "name")
+    if (t.name == "PROCESSES" && c.name == "name") {
       return fmt::format(
           "CASE WHEN typeof(name) = 'text' THEN scrubbed(substr(name, 1, instr(name || ' ', ' ') - "
           "1)) ELSE {} END",
           text);
+    }
     return text;
   }
 
@@ -694,15 +739,19 @@ class SqliteScrub {
     const Database made(out_);
     for (const Table& t : tables_of(made)) {
       std::string any;
-      for (const Column& c : t.columns)
+      for (const Column& c : t.columns) {
         any += fmt::format("{}typeof({}) IN ('text', 'blob')", any.empty() ? "" : " OR ",
                            quoted_name(c.name));
+      }
       Query rows(made, fmt::format("SELECT * FROM {} WHERE {}", quoted_name(t.name), any));
-      while (rows.step())
-        for (int c = 0; c < static_cast<int>(t.columns.size()); ++c)
-          if (rows.is_text(c) && work_.secrets.stand_in(rows.text(c)))
+      while (rows.step()) {
+        for (int c = 0; c < static_cast<int>(t.columns.size()); ++c) {
+          if (rows.is_text(c) && work_.secrets.stand_in(rows.text(c))) {
             fail_left(report_, "in table " + printable(t.name),
                       work_.secrets.variable_in(rows.text(c)));
+          }
+        }
+      }
     }
     search_bytes(out_, report_, work_.secrets);
   }
@@ -725,11 +774,13 @@ constexpr std::size_t most_depth = 100;
 
 std::size_t depth_of(std::string_view json) {
   std::size_t depth = 0, deepest = 0;
-  for (const char c : json)
-    if (c == '[' || c == '{')
+  for (const char c : json) {
+    if (c == '[' || c == '{') {
       deepest = std::max(deepest, ++depth);
-    else if (c == ']' || c == '}')
+    } else if (c == ']' || c == '}') {
       depth -= depth > 0;
+    }
+  }
   return deepest;
 }
 
@@ -739,13 +790,14 @@ void each_secret(const Value& json, Use use, std::size_t depth = 0) {
   if (!json.is_structured() || depth > most_depth) return;
   for (const auto& [key, value] : json.items()) {
     bool known = false;
-    for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user})
+    for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user}) {
       if (json.is_object() && any_matches(strings(toml::node_view<const toml::node>(
                                               schema())["torch"][key_of[static_cast<int>(kind)]]),
                                           key)) {
         use(kind, value);
         known = true;
       }
+    }
     if (!known) each_secret(value, use, depth + 1);
   }
 }
@@ -756,21 +808,23 @@ std::size_t end_of_value(std::string_view json, std::size_t at) {
   for (bool in_string = false; at < json.size(); ++at) {
     const char c = json[at];
     if (in_string) {
-      if (c == '\\')
+      if (c == '\\') {
         ++at;
-      else if (c == '"')
+      } else if (c == '"') {
         in_string = false;
+      }
       if (in_string || depth > 0) continue;
       return std::min(at + 1, json.size());
     }
-    if (c == '"')
+    if (c == '"') {
       in_string = true;
-    else if (c == '{' || c == '[')
+    } else if (c == '{' || c == '[') {
       ++depth;
-    else if ((c == '}' || c == ']' || c == ',') && depth == 0)
+    } else if ((c == '}' || c == ']' || c == ',') && depth == 0) {
       return at;
-    else if ((c == '}' || c == ']') && --depth == 0)
+    } else if ((c == '}' || c == ']') && --depth == 0) {
       return at + 1;
+    }
   }
   return json.size();
 }
@@ -793,13 +847,16 @@ std::string with_strings(std::string_view json, Use use) {
     close = std::min(close + 1, json.size());
     const std::string_view literal = json.substr(open, close - open);
     std::string text(literal.substr(1, literal.size() > 1 ? literal.size() - 2 : 0));
-    if (escaped)
-      if (const Json parsed = Json::parse(literal, nullptr, false); parsed.is_string())
+    if (escaped) {
+      if (const Json parsed = Json::parse(literal, nullptr, false); parsed.is_string()) {
         text = parsed.get<std::string>();
-    if (const auto instead = use(text))
+      }
+    }
+    if (const auto instead = use(text)) {
       out += Json(*instead).dump(-1, ' ', false, Json::error_handler_t::replace);
-    else
+    } else {
       out += literal;
+    }
     at = close;
   }
   return out;
@@ -817,9 +874,11 @@ std::string with_values(std::string_view json, Use use) {
     at = end;
     if (colon == json.npos || json[colon] != ':' || literal.size() < 2) continue;
     std::string key(literal.substr(1, literal.size() - 2));
-    if (key.find('\\') != key.npos)
-      if (const Json parsed = Json::parse(literal, nullptr, false); parsed.is_string())
+    if (key.find('\\') != key.npos) {
+      if (const Json parsed = Json::parse(literal, nullptr, false); parsed.is_string()) {
         key = parsed.get<std::string>();
+      }
+    }
     const std::size_t value = std::min(json.find_first_not_of(" \t\r\n", colon + 1), json.size()),
                       value_end = end_of_value(json, value);
     if (const auto instead = use(key, json.substr(value, value_end - value))) {
@@ -850,10 +909,12 @@ class TorchScrub {
   static const RE2& secret_key() {
     static const RE2 expression([] {
       std::string keys;
-      for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user})
+      for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user}) {
         for (const std::string& key : strings(toml::node_view<const toml::node>(
-                 schema())["torch"][key_of[static_cast<int>(kind)]]))
+                 schema())["torch"][key_of[static_cast<int>(kind)]])) {
           keys += "|" + RE2::QuoteMeta(key);
+        }
+      }
       return "(?i)\"(?:process_name|process_labels" + keys + ")\"|\\\\u00";
     }());
     return expression;
@@ -862,28 +923,32 @@ class TorchScrub {
   // An event without values of keys that say that they have to go; `learn`: so that they are looked
   // for elsewhere.
   std::string without_secrets(std::string_view event, bool learn) {
-    if (!RE2::PartialMatch(re2::StringPiece(event.data(), event.size()), secret_key()))
+    if (!RE2::PartialMatch(re2::StringPiece(event.data(), event.size()), secret_key())) {
       return std::string(event);
+    }
     const bool is_process = event.find("\"process_name\"") != event.npos,
                is_label = event.find("\"process_labels\"") != event.npos;
     return with_values(
         event, [&](const std::string& key, std::string_view value) -> std::optional<std::string> {
-          if (value.empty() || (value[0] != '"' && value[0] != '{' && value[0] != '['))
+          if (value.empty() || (value[0] != '"' && value[0] != '{' && value[0] != '[')) {
             return std::nullopt;
+          }
           const Json json = Json::parse(value, nullptr, false);
-          for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user})
+          for (const Kind kind : {Kind::environment, Kind::command, Kind::host, Kind::user}) {
             if (any_matches(strings(toml::node_view<const toml::node>(
                                 schema())["torch"][key_of[static_cast<int>(kind)]]),
                             in_lower_case(key))) {
               if (learn && json != replacement) add(kind, "", json);
               return '"' + std::string(replacement) + '"';
             }
+          }
           if (!json.is_string()) return std::nullopt;
           const auto text = json.get<std::string>();
           // Arguments may follow the name of a process.
-          if (is_process && key == "name" && text.find(' ') != text.npos)
+          if (is_process && key == "name" && text.find(' ') != text.npos) {
             return Json(text.substr(0, text.find(' ')))
                 .dump(-1, ' ', false, Json::error_handler_t::replace);
+          }
           static const RE2 usual(R"((?:CPU|GPU) ?\d*)");
           if (is_label && key == "labels" && !text.empty() && text != replacement &&
               !RE2::FullMatch(text, usual)) {
@@ -902,8 +967,9 @@ class TorchScrub {
       if (at == 0 || open == event.npos) continue;
       const std::size_t value = std::min(event.find_first_not_of(' ', at + 2), event.size());
       std::size_t end = value;
-      if (value < event.size() && event[value] == '"')
+      if (value < event.size() && event[value] == '"') {
         end = std::min(event.find('"', value + 1), event.size() - 1) + 1;
+      }
       use(event.substr(open + 1, at - open - 1), event.substr(value, end - value));
     }
   }
@@ -911,21 +977,23 @@ class TorchScrub {
     if (word.size() > 60 || known_words_.contains(word)) return;
     if (std::all_of(word.begin(), word.end(), [](char c) {
           return is_letter(c) || c == '_' || c == ' ' || c == '.' || c == '%';
-        }))
+        })) {
       work_.secrets.add_words_of_format(word);
+    }
     known_words_.emplace(word);
   }
 
   void collect() {
     EventStream events(report_);
     for (std::string_view event; events.next(event);) {
-      if (event.find('\\') == event.npos)
+      if (event.find('\\') == event.npos) {
         work_.secrets.add_owners(event);
-      else
+      } else {
         with_strings(event, [&](const std::string& text) {
           work_.secrets.add_owners(text);
           return std::optional<std::string>();
         });
+      }
       with_keys(event, [&](std::string_view key, std::string_view value) {
         // Keys and categories without digits are the format's.
         if (key == "cat" && value.size() > 2) learn_word(value.substr(1, value.size() - 2));
@@ -933,42 +1001,51 @@ class TorchScrub {
       });
       without_secrets(event, true);
     }
-    if (!events.has_events())
+    if (!events.has_events()) {
       throw Error(fmt::format(
           "{}: is JSON without traceEvents; give what torch.profiler's export_chrome_trace wrote",
           printable(report_.string())));
+    }
     bare_ = events.head().empty();
-    if (depth_of(events.head()) > most_depth)
+    if (depth_of(events.head()) > most_depth) {
       throw Error(fmt::format("{}: what stands beside its events nests too deep to be searched",
                               printable(report_.string())));
+    }
     const Json head = bare_ ? Json::object() : Json::parse(events.head(), nullptr, false);
-    if (!head.is_object())
+    if (!head.is_object()) {
       throw Error(
           fmt::format("{}: what stands beside its events is no JSON; copy or record it again",
                       printable(report_.string())));
+    }
     each_secret(head, [&](Kind kind, const Json& value) { add(kind, "", value); });
     const std::vector<std::string> keep = strings(schema()["torch"]["keep"]);
-    for (const auto& [key, value] : head.items())
-      if (!any_matches(keep, key))
+    for (const auto& [key, value] : head.items()) {
+      if (!any_matches(keep, key)) {
         work_.result.left_out.push_back(key);
-      else if (key != "traceEvents")
+      } else if (key != "traceEvents") {
         head_[key] = value;
+      }
+    }
     for (const auto& [key, value] : head_.items()) learn_word(key);
-    if (const auto gpus = head_.find("deviceProperties"); gpus != head_.end() && gpus->is_array())
-      for (Json& gpu : *gpus)
+    if (const auto gpus = head_.find("deviceProperties"); gpus != head_.end() && gpus->is_array()) {
+      for (Json& gpu : *gpus) {
         if (gpu.is_object()) gpu.erase("uuid");
+      }
+    }
     // Addresses of processes.
-    if (const auto group = head_.find("distributedInfo"); group != head_.end())
+    if (const auto group = head_.find("distributedInfo"); group != head_.end()) {
       with_strings(group->dump(-1, ' ', false, Json::error_handler_t::replace),
                    [&](const std::string& text) {
                      static const RE2 address(R"((\d+\.\d+\.\d+\.\d+(?::\d+)?)|://\[?([^:/\]]+))");
                      re2::StringPiece rest(text);
                      for (std::string number, host;
-                          RE2::FindAndConsume(&rest, address, &number, &host);)
+                          RE2::FindAndConsume(&rest, address, &number, &host);) {
                        number.empty() ? work_.secrets.add(Kind::host, host)
                                       : work_.secrets.add(Kind::environment, number);
+                     }
                      return std::optional<std::string>();
                    });
+    }
     with_strings(head_.dump(-1, ' ', false, Json::error_handler_t::replace),
                  [&](const std::string& text) {
                    work_.secrets.add_owners(text);
@@ -978,15 +1055,17 @@ class TorchScrub {
 
   void add(Kind kind, const std::string& name, const Json& value) {
     if (value.is_structured()) {
-      for (const auto& [key, element] : value.items())
+      for (const auto& [key, element] : value.items()) {
         add(kind, value.is_object() ? key : "", element);
+      }
     } else if (value.is_string()) {
       const auto text = value.get<std::string>();
       work_.count(kind);
-      if (kind == Kind::environment)
+      if (kind == Kind::environment) {
         name.empty() ? work_.secrets.add_variable(text) : work_.secrets.add_variable(name, text);
-      else
+      } else {
         work_.secrets.add(kind, text);
+      }
     }
   }
 
@@ -1025,8 +1104,9 @@ class TorchScrub {
   void search() {
     const auto check = [&](std::string_view json, const char* where) {
       with_strings(json, [&](const std::string& text) {
-        if (work_.secrets.stand_in(text))
+        if (work_.secrets.stand_in(text)) {
           fail_left(report_, where, work_.secrets.variable_in(text));
+        }
         return std::optional<std::string>();
       });
     };
@@ -1044,8 +1124,9 @@ class TorchScrub {
    public:
     Packer(NewFile& file, bool packed) : file_(file), packed_(packed) {
       if (packed_ && deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-                                  Z_DEFAULT_STRATEGY) != Z_OK)
+                                  Z_DEFAULT_STRATEGY) != Z_OK) {
         throw Error("zlib cannot be set up");
+      }
     }
     ~Packer() {
       if (packed_) deflateEnd(&stream_);
@@ -1061,9 +1142,9 @@ class TorchScrub {
    private:
     static constexpr std::size_t chunk = 1 << 20;
     void flush(int how) {
-      if (!packed_)
+      if (!packed_) {
         file_.write(buffer_);
-      else {
+      } else {
         std::string out(chunk, '\0');
         stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
         stream_.avail_in = static_cast<uInt>(buffer_.size());
@@ -1094,58 +1175,29 @@ class TorchScrub {
 
 Scrubbed scrub(const fs::path& report, const fs::path& out) {
   std::error_code ec;
-  if (fs::exists(out, ec) && fs::equivalent(report, out, ec))
+  if (fs::exists(out, ec) && fs::equivalent(report, out, ec)) {
     throw Error(fmt::format("{}: is what is read; name another file", printable(out.string())));
-  if (fs::exists(out, ec) && !fs::is_regular_file(out, ec))
+  }
+  if (fs::exists(out, ec) && !fs::is_regular_file(out, ec)) {
     throw Error(fmt::format("{}: is no file; name one", printable(out.string())));
+  }
   if (out == "-") throw Error("-: names no file; name one");
-  const bool is_trace = is_torch_trace(report);
-  if (!is_trace && out.extension() == ".gz")
+  const bool is_trace = is_torch_trace(first_bytes_of(report));
+  if (!is_trace && out.extension() == ".gz") {
     throw Error(
         fmt::format("{}: a database is not packed; leave out .gz", printable(out.string())));
+  }
   NewFile file(out);
   Work work;
-  if (is_trace)
+  if (is_trace) {
     TorchScrub(report, file, out.extension() == ".gz", work).run();
-  else
+  } else {
     SqliteScrub(report, file.path(), work).run();
+  }
   work.result.searched_for = work.secrets.size();
   work.result.bytes = fs::file_size(file.path(), ec);
   file.commit();
   return work.result;
-}
-
-std::int64_t environment_variables(const Database& db) {
-  std::int64_t count = 0;
-  try {
-    for (const auto& [table, names] : *schema()["nsys"]["names"].as_table()) {
-      const std::vector<std::string> globs =
-          strings(toml::node_view<const toml::node>(names)["environment"]);
-      if (globs.empty() || !db.has_table(table.str())) continue;
-      const std::vector<std::string> columns = db.columns(table.str());
-      if (std::find(columns.begin(), columns.end(), "name") == columns.end()) continue;
-      Query rows(db, fmt::format("SELECT name FROM {}", quoted_name(table.str())));
-      while (rows.step()) count += any_matches(globs, rows.text(0));
-    }
-    // Before 2022 it stood among the first strings.
-    if (count == 0 && db.has_table("StringIds")) {
-      Query texts(db, "SELECT count(*) FROM StringIds WHERE id < 1000 AND value GLOB 'PATH=*'");
-      if (texts.step()) count = texts.integer(0);
-    }
-  } catch (const Error&) {
-    // Whoever reads the rest says so.
-  }
-  return count;
-}
-
-std::int64_t environment_variables_beside_events(const nlohmann::json& head) {
-  std::int64_t count = 0;
-  each_secret(head, [&](Kind kind, const nlohmann::json& value) {
-    count += kind == Kind::environment
-                 ? static_cast<std::int64_t>(value.is_structured() ? value.size() : 1)
-                 : 0;
-  });
-  return count;
 }
 
 }  // namespace gh

@@ -98,9 +98,10 @@ class PageRows {
   }
   std::int64_t integer(int column) const {
     const Value& value = shape_->values[static_cast<std::size_t>(column)];
-    if (value.type >= 1 && value.type <= 6)
+    if (value.type >= 1 && value.type <= 6) {
       return static_cast<std::int64_t>(big64(row_ + value.at)) >>
              (64 - 8 * integer_bytes[value.type]);  // what lies behind is shifted out
+    }
     return value.type == row_id ? id_ : value.type == 9 ? 1 : 0;
   }
   double real(int column) const;
