@@ -149,10 +149,8 @@ struct EventStream::State {
     }
     const std::vector<char> chunk = unpacker.next();
     if (chunk.empty()) return false;
-    if (keep < used) {
-      std::memmove(text.data(), text.data() + keep,
-                   used - keep);  // at first there is no text to be moved
-    }
+    // At first there is no text to be moved.
+    if (keep < used) std::memmove(text.data(), text.data() + keep, used - keep);
     used -= keep;
     at -= keep;
     text_offset += keep;
@@ -222,9 +220,9 @@ struct EventStream::State {
           fail("something other than events stands in its array of events");
         }
         if (!in_stray) {
-          in_stray = true;
-          ++strays;
-        }  // null, a number
+          ++strays;  // null, a number
+        }
+        in_stray = true;
       }
     }
     return false;

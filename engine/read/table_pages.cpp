@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t file_header_bytes = 100, leaf_header_bytes = 8, interior_header_bytes = 12;
 constexpr unsigned char interior_table = 5, leaf_table = 13;
-constexpr std::size_t margin = 32;  // behind the last page: numbers of nine bytes may be looked at
-                                    // before it is known where they end
-constexpr int deepest = 20;         // SQLite's own limit
+// Behind the last page: numbers of nine bytes may be looked at before it is known where they end.
+constexpr std::size_t margin = 32;
+constexpr int deepest = 20;  // SQLite's own limit
 constexpr std::size_t pages_held_bytes = 256 << 10;
 
 void expect(bool condition) {
@@ -157,9 +157,7 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
   if (sql.find(" desc") != sql.npos) {
     return std::nullopt;  // INTEGER PRIMARY KEY DESC is no row id
   }
-  std::string quoted;
-  for (const char c : table) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  Query info(db, "PRAGMA table_xinfo(\"" + quoted + "\")");
+  Query info(db, "PRAGMA table_xinfo(" + quoted_name(table) + ")");
   enum { cid, name, type, not_null, default_value, primary_key, hidden };
   int keys = 0;
   while (info.step()) {
