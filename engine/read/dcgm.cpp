@@ -1,366 +1,153 @@
 #include "read/dcgm.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <fstream>
+#include <iterator>
 #include <map>
-#include <optional>
 #include <set>
-#include <sstream>
+#include <utility>
 
 #include "base/text.hpp"
-#include "trace/metric_names.hpp"
+#include "read/dcgm/contents.hpp"
 
 namespace gh {
 namespace {
 
-namespace fs = std::filesystem;
-
-// A day of eight GPUs at ten samples a second is half of this.
-constexpr std::size_t most_bytes = std::size_t{256} << 20;
-// Activities are ratios. Rounding may lift one a little above 1; what is further off is none.
-constexpr double most_ratio = 1.5;
-
-struct Sample {
-  int gpu = 0;
-  const SampledActivity* activity = nullptr;
-  double ratio = 0;
-  std::optional<Ns> time;  // since 1970
-};
-
-// What of a file was read, and what not.
-struct Contents {
-  std::vector<Sample> samples;
-  std::set<std::string> hosts;
-  std::int64_t impossible = 0, unread = 0, first_unread = 0, instances = 0;
-};
-
-std::optional<double> number_in(std::string_view text) {
-  double v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(v) : std::nullopt;
-}
-
-// Times since 1970, in seconds or milliseconds, of this century.
-std::optional<Ns> time_in(std::string_view text) {
-  const auto v = number_in(text);
-  if (!v) return std::nullopt;
-  if (*v >= 1e9 && *v < 4.1e9) return static_cast<Ns>(std::llround(*v * 1e6)) * 1000;
-  if (*v >= 1e12 && *v < 4.1e12) return static_cast<Ns>(std::llround(*v * 1e3)) * 1000;
-  return std::nullopt;
-}
-
-// DCGM's marks for "no value" (DCGM_FP64_BLANK, DCGM_INT64_BLANK and the few after each).
-bool is_blank(double v) {
-  return (v >= 140737488355328.0 && v < 140737488355344.0) ||
-         (v >= 9.2233720368547e18 && v < 9.2233720368548e18);
-}
-
-void add_value(Contents& contents, int gpu, const SampledActivity& activity, double ratio,
-               std::optional<Ns> time) {
-  if (is_blank(ratio)) return;
-  if (!(ratio >= 0 && ratio <= most_ratio))
-    ++contents.impossible;
-  else
-    contents.samples.push_back({gpu, &activity, std::min(ratio, 1.0), time});
-}
-
-void not_read(Contents& contents, std::int64_t line) {
-  if (contents.unread++ == 0) contents.first_unread = line;
-}
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; (at = line.find_first_not_of(" \t\r", at)) != line.npos;) {
-    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
-
-std::optional<int> gpu_in(std::string_view text) {
-  int n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  return error == std::errc() && end == text.data() + text.size() && n >= 0 && n < 1024
-             ? std::optional(n)
-             : std::nullopt;
-}
-
-// The columns behind "#Entity" or "# Entity" where a line is dmon's header.
-std::optional<std::vector<std::string_view>> columns_in(
-    const std::vector<std::string_view>& words) {
-  for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 4); ++i)
-    if (words[i] == "#Entity" || (words[i] == "Entity" && i > 0 && words[i - 1] == "#"))
-      return std::vector(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
-  return std::nullopt;
-}
-
-// "GPU 0   0.912 0.455 N/A", below a header that is repeated now and then. What stands before
-// "GPU", such as the time that ts(1) adds, is a time where it is one number since 1970.
-class Dmon {
- public:
-  void line(const std::vector<std::string_view>& words, std::int64_t number, Contents& contents) {
-    if (const auto columns = columns_in(words)) {
-      columns_.clear();
-      for (const std::string_view c : *columns) {
-        const auto it = std::find_if(
-            activities().begin(), activities().end(),
-            [&](const SampledActivity& a) { return !a.dcgm_column.empty() && a.dcgm_column == c; });
-        columns_.push_back(it == activities().end() ? nullptr : &*it);
-      }
-      return;
-    }
-    if (words.back() == "ID" || words.back() == "Id" || words.back() == "id")
-      return;  // the header's second line
-    const auto entity = std::find_if(words.begin(), words.end(), [](std::string_view w) {
-      return w == "GPU" || w.starts_with("GPU-");
-    });
-    if (entity != words.end() && *entity != "GPU") {
-      ++contents.instances;
-      return;
-    }  // a MIG instance: a share of its own, of some GPU
-    const auto gpu = words.end() - entity >= 2 ? gpu_in(entity[1]) : std::nullopt;
-    if (!gpu || static_cast<std::size_t>(words.end() - entity) != columns_.size() + 2)
-      return not_read(contents, number);
-    const std::optional<Ns> time =
-        entity - words.begin() == 1 ? time_in(words.front()) : std::nullopt;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::string_view value = entity[static_cast<std::ptrdiff_t>(c) + 2];
-      if (!columns_[c] || value == "N/A" || value == "-") continue;
-      if (const auto ratio = number_in(value))
-        add_value(contents, *gpu, *columns_[c], *ratio, time);
-      else
-        ++contents.impossible;
-    }
-  }
-
- private:
-  std::vector<const SampledActivity*> columns_;  // null where it is no activity
-};
-
-// The labels between braces, and the text behind them. Nothing where they do not end.
-std::optional<std::pair<std::map<std::string, std::string>, std::string_view>> labels_of(
-    std::string_view text) {
-  std::map<std::string, std::string> labels;
-  std::size_t at = 1;
-  while (true) {
-    at = text.find_first_not_of(", \t", at);
-    if (at == text.npos) return std::nullopt;
-    if (text[at] == '}') return std::pair(std::move(labels), text.substr(at + 1));
-    const std::size_t equals = text.find('=', at);
-    if (equals == text.npos || equals + 1 >= text.size() || text[equals + 1] != '"')
-      return std::nullopt;
-    std::string value;
-    std::size_t end = equals + 2;
-    for (; end < text.size() && text[end] != '"'; ++end) {
-      if (text[end] == '\\' && end + 1 < text.size()) ++end;
-      value += text[end];
-    }
-    if (end >= text.size()) return std::nullopt;
-    labels[std::string(text.substr(at, equals - at))] = std::move(value);
-    at = end + 1;
-  }
-}
-
-// DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="..."} 0.93 1795259892105
-void exposition_line(std::string_view line, std::int64_t number, Contents& contents) {
-  const std::string_view name = line.substr(0, std::min(line.find_first_of("{ \t"), line.size()));
-  const auto activity = std::find_if(
-      activities().begin(), activities().end(),
-      [&](const SampledActivity& a) { return !a.dcgm_field.empty() && a.dcgm_field == name; });
-  if (activity == activities().end()) return;
-  const auto labelled = name.size() < line.size() && line[name.size()] == '{'
-                            ? labels_of(line.substr(name.size()))
-                            : std::nullopt;
-  if (!labelled) return not_read(contents, number);
-  const auto& [labels, rest] = *labelled;
-  const std::vector<std::string_view> words = words_of(rest);
-  const auto gpu = labels.contains("gpu") ? gpu_in(labels.at("gpu")) : std::nullopt;
-  if (!gpu || words.empty() || words.size() > 2) return not_read(contents, number);
-  if (labels.contains("GPU_I_ID")) {
-    ++contents.instances;
-    return;
-  }
-  if (const auto host = labels.find("Hostname"); host != labels.end())
-    contents.hosts.insert(host->second);
-  if (const auto ratio = number_in(words[0]))
-    add_value(contents, *gpu, *activity, *ratio,
-              words.size() == 2 ? time_in(words[1]) : std::nullopt);
-  else
-    ++contents.impossible;
-}
-
-std::string text_of(const fs::path& path, const std::string& shown) {
-  std::error_code ec;
-  if (!fs::exists(path, ec))
-    throw Error(fmt::format("--dcgm {}: no such file; check the path", shown));
-  if (fs::is_directory(path, ec))
-    throw Error(fmt::format("--dcgm {}: is a directory; name the file in it", shown));
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::size_t{1} << 16, '\0');
-  std::size_t size = 0;
-  while (file.read(text.data() + size, static_cast<std::streamsize>(text.size() - size)),
-         size += static_cast<std::size_t>(file.gcount()), file) {
-    if (size >= most_bytes)
-      throw Error(
-          fmt::format("--dcgm {}: is larger than {}; keep what was written around the recording",
-                      shown, bytes_text(static_cast<double>(most_bytes))));
-    text.resize(2 * text.size());
-  }
-  if (!file.is_open() || file.bad())
-    throw Error(fmt::format("--dcgm {}: cannot be read; check its permissions", shown));
-  text.resize(size);
-  return text;
-}
-
-Contents read_contents(const std::string& text, const std::string& shown) {
-  Contents contents;
-  Dmon dmon;
-  enum { undecided, table, exposition } format = undecided;
-  std::int64_t number = 0;
-  for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
-    end = std::min(text.find('\n', at), text.size());
-    const std::string_view line(text.data() + at, end - at);
-    const std::vector<std::string_view> words = words_of(line);
-    ++number;
-    if (words.empty()) continue;
-    if (line.find('\0') != line.npos)
-      throw Error(fmt::format(
-          "--dcgm {}: line {} is no text; give what `dcgmi dmon` or dcgm-exporter wrote", shown,
-          number));
-    if (format == undecided && columns_in(words))
-      format = table;
-    else if (format == undecided && (words[0] == "#" || words[0].starts_with("DCGM_FI_")))
-      format = words[0] != "#" || (words.size() > 1 && (words[1] == "HELP" || words[1] == "TYPE"))
-                   ? exposition
-                   : undecided;
-    else if (format == undecided)
-      throw Error(fmt::format(
-          "--dcgm {}: line {} is neither the header of `dcgmi dmon` (#Entity SMACT ...) nor a "
-          "metric of dcgm-exporter (DCGM_FI_PROF_SM_ACTIVE{{gpu=\"0\"}} ...)",
-          shown, number));
-    if (format == table)
-      dmon.line(words, number, contents);
-    else if (format == exposition && !words[0].starts_with('#'))
-      exposition_line(line.substr(line.find_first_not_of(" \t")), number, contents);
-  }
-  if (number == 0 || format == undecided)
-    throw Error(fmt::format(
-        "--dcgm {}: is empty; give what `dcgmi dmon -e 1002,1003,1004,1005` or dcgm-exporter wrote",
-        shown));
-  if (contents.hosts.size() > 1)
-    throw Error(fmt::format(
-        "--dcgm {}: holds GPUs of several hosts ({}, {}...); keep the lines of the one that was "
-        "recorded",
-        shown, printable(*contents.hosts.begin()), printable(*std::next(contents.hosts.begin()))));
-  if (contents.samples.empty()) {
-    const std::string why = contents.unread
-                                ? fmt::format("line {} cannot be read", contents.first_unread)
-                            : contents.impossible ? "no value lies between 0 and 1"
-                            : contents.instances  ? "all rows are of MIG instances"
-                                                  : "there is no value of fields 1002 to 1005";
-    throw Error(fmt::format("--dcgm {}: holds no sample to use: {}", shown, why));
-  }
-  return contents;
-}
+using dcgm::Contents;
+using dcgm::Sample;
+using Devices = std::map<int, std::uint16_t>;  // by index of the GPU
 
 std::string counted(std::int64_t n, const char* noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
-}  // namespace
-
-std::vector<std::string> add_dcgm(Trace& trace, const fs::path& path) {
-  const std::string shown = printable(path.string());
-  Contents contents = read_contents(text_of(path, shown), shown);
+// What of the file was left out.
+std::vector<std::string> left_out(const Contents& contents) {
   std::vector<std::string> notes;
-  const auto note = [&](const std::string& text) {
-    notes.push_back(fmt::format("--dcgm {}: {}", shown, text));
-  };
-  if (contents.impossible)
-    note(fmt::format("{} that {} no number between 0 and 1 left out",
-                     counted(contents.impossible, "value"),
-                     contents.impossible == 1 ? "is" : "are"));
-  if (contents.unread)
-    note(fmt::format("{} that cannot be read left out, the first of them line {}",
-                     counted(contents.unread, "line"), contents.first_unread));
-  if (contents.instances)
-    note(fmt::format("{} of MIG instances left out", counted(contents.instances, "row")));
-  if (trace.samples.size() > 0) {
-    note("not used, since the report has GPU metrics of its own");
-    return notes;
+  if (contents.impossible) {
+    notes.push_back(fmt::format("{} that {} no number between 0 and 1 left out",
+                                counted(contents.impossible, "value"),
+                                contents.impossible == 1 ? "is" : "are"));
   }
+  if (contents.unread) {
+    notes.push_back(fmt::format("{} that cannot be read left out, the first of them line {}",
+                                counted(contents.unread, "line"), contents.first_unread));
+  }
+  if (contents.instances) {
+    notes.push_back(
+        fmt::format("{} of MIG instances left out", counted(contents.instances, "row")));
+  }
+  return notes;
+}
 
-  std::map<int, std::uint16_t> devices;
-  for (std::size_t d = 0; d < trace.devices.size(); ++d)
+Devices devices_of(const Trace& trace) {
+  Devices devices;
+  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
     devices.emplace(trace.devices[d].ordinal, static_cast<std::uint16_t>(d));
-  std::set<int> strangers;
-  std::erase_if(contents.samples, [&](const Sample& s) {
-    return !devices.contains(s.gpu) && (strangers.insert(s.gpu), true);
-  });
-  if (!strangers.empty())
-    note(
-        fmt::format("GPU {} left out, which the report does not have", fmt::join(strangers, ", ")));
-
-  Monitor& monitor = trace.monitor;
-  monitor.path = shown;
-  const bool timed = std::all_of(contents.samples.begin(), contents.samples.end(),
-                                 [](const Sample& s) { return s.time.has_value(); });
-  Availability& have = trace.availability(Source::samples);
-  if (!timed || trace.epoch_ns == 0) {
-    monitor.time_base = fmt::format(
-        "none: averaged over the whole of {}, since {}", shown,
-        timed ? "the report does not say what time it was" : "it holds samples without times");
-    have.state = Collected::not_collected;
-    have.reason = fmt::format(
-        "nothing tells which samples of {} lie within the steps, since {}", shown,
-        timed ? "the report does not say what time it was" : "it holds some without times");
-    std::map<std::pair<std::uint16_t, std::string>, UnalignedMean> means;
-    for (const Sample& s : contents.samples) {
-      UnalignedMean& m = means[{devices[s.gpu], s.activity->dcgm_field}];
-      m.metric = s.activity->dcgm_field;
-      m.device = devices[s.gpu];
-      m.mean += 100 * s.ratio;
-      ++m.count;
-    }
-    for (auto& [key, m] : means) {
-      m.mean /= static_cast<double>(m.count);
-      monitor.unaligned.push_back(m);
-    }
-    return notes;
   }
+  return devices;
+}
 
-  // A scrape tells what was since the one before. One that comes twice, for two pods on a GPU say,
-  // is one.
-  monitor.time_base = fmt::format("aligned: {} by its times", shown);
+// Leaves out samples of GPUs that the report does not have, and returns those GPUs.
+std::set<int> leave_out_strangers(const Devices& devices, std::vector<Sample>& samples) {
+  std::set<int> strangers;
+  std::erase_if(samples, [&](const Sample& s) {
+    const bool is_stranger = !devices.contains(s.gpu);
+    if (is_stranger) strangers.insert(s.gpu);
+    return is_stranger;
+  });
+  return strangers;
+}
+
+// Where nothing tells which samples lie within the steps.
+void add_means(const std::vector<Sample>& samples, const Devices& devices, bool timed,
+               Trace& trace) {
+  Monitor& monitor = trace.monitor;
+  monitor.time_base = fmt::format(
+      "none: averaged over the whole of {}, since {}", monitor.path,
+      timed ? "the report does not say what time it was" : "it holds samples without times");
+  Availability& have = trace.availability(Source::samples);
+  have.state = Collected::not_collected;
+  have.reason = fmt::format(
+      "nothing tells which samples of {} lie within the steps, since {}", monitor.path,
+      timed ? "the report does not say what time it was" : "it holds some without times");
+  std::map<std::pair<std::uint16_t, std::string>, UnalignedMean> means;
+  for (const Sample& s : samples) {
+    const std::uint16_t device = devices.at(s.gpu);
+    UnalignedMean& m = means[{device, s.activity->dcgm_field}];
+    m.metric = s.activity->dcgm_field;
+    m.device = device;
+    m.mean += 100 * s.ratio;
+    ++m.count;
+  }
+  for (auto& [key, m] : means) {
+    m.mean /= static_cast<double>(m.count);
+    monitor.unaligned.push_back(m);
+  }
+}
+
+// A scrape tells what was since the one before. One that comes twice, for two pods on a GPU say, is
+// one.
+void add_samples(const std::vector<Sample>& from, const Devices& devices, Trace& trace) {
+  trace.monitor.time_base = fmt::format("aligned: {} by its times", trace.monitor.path);
   std::map<std::pair<std::uint16_t, NameId>, std::map<Ns, double>> series;
-  for (const Sample& s : contents.samples)
-    series[{devices[s.gpu], trace.names.intern(s.activity->dcgm_field)}].emplace(
+  for (const Sample& s : from) {
+    series[{devices.at(s.gpu), trace.names.intern(s.activity->dcgm_field)}].emplace(
         *s.time - trace.epoch_ns, 100 * s.ratio);
+  }
   Samples& samples = trace.samples;
-  for (const auto& [key, values] : series)
-    for (auto it = values.begin(); it != values.end(); ++it) {
-      if (it == values.begin()) continue;  // nobody knows since when
-      if (std::prev(it)->first < trace.capture_start || it->first > trace.capture_end) continue;
-      samples.start.push_back(it->first);
-      samples.period.push_back(it->first - std::prev(it)->first);
+  for (const auto& [key, values] : series) {
+    if (values.empty()) continue;
+    // Nobody knows since when the first value is an average.
+    for (auto it = std::next(values.begin()); it != values.end(); ++it) {
+      const Ns begins = std::prev(it)->first, ends = it->first;
+      if (begins < trace.capture_start || ends > trace.capture_end) continue;
+      samples.start.push_back(ends);
+      samples.period.push_back(ends - begins);
       samples.metric.push_back(key.second);
       samples.value.push_back(it->second);
       samples.device.push_back(key.first);
     }
-  if (samples.size() > 0)
+  }
+  Availability& have = trace.availability(Source::samples);
+  if (samples.size() > 0) {
     have = {Collected::yes, "", have.record_with};
-  else {
+  } else {
     have.state = Collected::not_collected;
     have.reason = fmt::format(
         "no sample of {}, with the time that it is an average over, lies within the recording",
-        shown);
+        trace.monitor.path);
   }
   trace.seal();
+}
+
+}  // namespace
+
+std::vector<std::string> add_dcgm(Trace& trace, const std::filesystem::path& path) {
+  const std::string shown = printable(path.string());
+  Contents contents = dcgm::read_contents(path, shown);
+  std::vector<std::string> notes = left_out(contents);
+  if (trace.samples.size() > 0) {
+    notes.push_back("not used, since the report has GPU metrics of its own");
+  } else {
+    const Devices devices = devices_of(trace);
+    const std::set<int> strangers = leave_out_strangers(devices, contents.samples);
+    if (!strangers.empty()) {
+      notes.push_back(fmt::format("GPU {} left out, which the report does not have",
+                                  fmt::join(strangers, ", ")));
+    }
+    trace.monitor.path = shown;
+    const bool timed = std::all_of(contents.samples.begin(), contents.samples.end(),
+                                   [](const Sample& s) { return s.time.has_value(); });
+    if (timed && trace.epoch_ns != 0) {
+      add_samples(contents.samples, devices, trace);
+    } else {
+      add_means(contents.samples, devices, timed, trace);
+    }
+  }
+  for (std::string& note : notes) note = fmt::format("--dcgm {}: {}", shown, note);
   return notes;
 }
 

@@ -70,16 +70,17 @@ class Unpacker {
       std::string problem;
       int code = Z_OK;
       if (end) gzerror(file_, &code);
-      if (code == Z_BUF_ERROR)
+      if (code == Z_BUF_ERROR) {
         problem = fmt::format(
             "{}: is cut off: its gzip data ends at byte {} of the unpacked text; copy or record it "
             "again",
             shown_, read_);
-      else if (code != Z_OK && code != Z_STREAM_END)
+      } else if (code != Z_OK && code != Z_STREAM_END) {
         problem = fmt::format(
             "{}: is damaged: its gzip data makes no sense after byte {} of the unpacked text; copy "
             "or record it again",
             shown_, read_);
+      }
       std::unique_lock lock(mutex_);
       if (!wake_.wait(lock, stop, [&] { return chunks_.size() < most_chunks; })) return;
       if (!chunk.empty()) chunks_.push_back(std::move(chunk));
@@ -143,13 +144,13 @@ struct EventStream::State {
   // Keeps what is not yet done with and reads on. False at the end of the file.
   bool more() {
     const std::size_t keep = where == in_event ? begin : at;
-    if (used - keep > most_event_bytes)
+    if (used - keep > most_event_bytes) {
       fail("an event of more than 64 MiB, so it is no trace of the PyTorch profiler,");
+    }
     const std::vector<char> chunk = unpacker.next();
     if (chunk.empty()) return false;
-    if (keep < used)
-      std::memmove(text.data(), text.data() + keep,
-                   used - keep);  // at first there is no text to be moved
+    // At first there is no text to be moved.
+    if (keep < used) std::memmove(text.data(), text.data() + keep, used - keep);
     used -= keep;
     at -= keep;
     text_offset += keep;
@@ -164,11 +165,11 @@ struct EventStream::State {
   bool skip_string() {
     for (; at < used; ++at) {
       const char c = text[at];
-      if (escaped)
+      if (escaped) {
         escaped = false;
-      else if (c == '\\')
+      } else if (c == '\\') {
         escaped = true;
-      else if (c == '"') {
+      } else if (c == '"') {
         ++at;
         in_string = false;
         return true;
@@ -186,12 +187,13 @@ struct EventStream::State {
       }
       const Class c = class_of(text[at++]);
       if (c == plain) continue;
-      if (c == quote)
+      if (c == quote) {
         in_string = true;
-      else if (c == open)
+      } else if (c == open) {
         ++depth;
-      else if (--depth == array_depth)
+      } else if (--depth == array_depth) {
         return true;
+      }
     }
     return false;
   }
@@ -200,9 +202,9 @@ struct EventStream::State {
   bool skip_to_event() {
     for (; at < used; ++at) {
       const char c = text[at];
-      if (c == ',')
+      if (c == ',') {
         in_stray = false;
-      else if (c == '{') {
+      } else if (c == '{') {
         where = in_event;
         begin = at++;
         ++depth;
@@ -214,12 +216,13 @@ struct EventStream::State {
         ++at;
         return true;
       } else if (!is_space(c)) {
-        if (c == '"' || c == '[' || c == '}')
+        if (c == '"' || c == '[' || c == '}') {
           fail("something other than events stands in its array of events");
+        }
         if (!in_stray) {
-          in_stray = true;
-          ++strays;
-        }  // null, a number
+          ++strays;  // null, a number
+        }
+        in_stray = true;
       }
     }
     return false;
@@ -233,9 +236,12 @@ struct EventStream::State {
       if (in_string) {
         const bool whole = skip_string();
         head.append(text.data() + from, at - from);
-        if (word.size() < 32) word.append(text.data() + from, std::min<std::size_t>(at - from, 32));
-        if (head.size() > most_head_bytes)
+        if (word.size() < 32) {
+          word.append(text.data() + from, std::min<std::size_t>(at - from, 32));
+        }
+        if (head.size() > most_head_bytes) {
           fail("more than 64 MiB beside its events, so it is no trace of the PyTorch profiler,");
+        }
         if (!whole) return false;
         continue;
       }
@@ -260,16 +266,18 @@ struct EventStream::State {
         in_string = true;
         word.clear();
         key_read = false;
-      } else if (c == ':')
+      } else if (c == ':') {
         key_read = true;
-      else if (!is_space(c))
+      } else if (!is_space(c)) {
         key_read = false;
+      }
       if (c == '{' || c == '[') ++depth;
       if ((c == '}' || c == ']') && --depth < 0) fail("a bracket closes that was never opened");
       if (!bare) head += c;
       ++at;
-      if (head.size() > most_head_bytes)
+      if (head.size() > most_head_bytes) {
         fail("more than 64 MiB beside its events, so it is no trace of the PyTorch profiler,");
+      }
     }
     return false;
   }

@@ -13,45 +13,65 @@
 
 namespace gh {
 
-Place place_of(const std::string& path) {
-  // A PyTorch trace describes itself before its first event.
+namespace {
+
+namespace fs = std::filesystem;
+
+// The beginning of a file, unpacked where it is packed; "" where it cannot be read.
+std::string head_of(const std::string& path) {
+  std::error_code ec;
+  if (!fs::is_regular_file(path, ec)) return "";
+  const gzFile file = gzopen(path.c_str(), "rb");
+  if (!file) return "";
+  std::string head(1 << 18, '\0');
+  head.resize(static_cast<std::size_t>(
+      std::max(0, gzread(file, head.data(), static_cast<unsigned>(head.size())))));
+  gzclose(file);
+  return head;
+}
+
+// What a PyTorch trace says of itself before its first event. Nothing where it is no rank of a job
+// of several.
+std::optional<Place> place_in_trace(const std::string& head, const std::string& folder) {
   static const re2::RE2 info(
       "\"distributedInfo\"\\s*:\\s*\\{[^{}]*?\"rank\"\\s*:\\s*(\\d{1,7})[^{}]*?\"world_size\"\\s*:"
       "\\s*(\\d{1,7})");
   static const re2::RE2 base("\"baseTimeNanoseconds\"\\s*:\\s*(\\d{1,19})"),
       first("\"traceEvents\"[^{]*\\{[^{}]*?\"ts\"\\s*:\\s*(\\d{1,19})");
-  static const re2::RE2 named("(?i)((?:^|[^a-z])rank[_.-]?)(\\d{1,7})");
   Place place;
-  const std::string folder = std::filesystem::path(path).parent_path().string(),
-                    name = std::filesystem::path(path).filename().string();
-  std::string head(1 << 18, '\0');
-  std::error_code ec;
-  if (std::filesystem::is_regular_file(path, ec))
-    if (const gzFile file = gzopen(path.c_str(), "rb")) {
-      head.resize(static_cast<std::size_t>(
-          std::max(0, gzread(file, head.data(), static_cast<unsigned>(head.size())))));
-      gzclose(file);
-      std::int64_t origin = 0, at = 0;
-      if (head.find('{') != head.npos &&
-          RE2::PartialMatch(head, info, &place.rank, &place.world_size) && place.world_size > 1) {
-        place.job = fmt::format("{}\n{} ranks", folder, place.world_size);
-        RE2::PartialMatch(head, base, &origin);
-        if (RE2::PartialMatch(head, first, &at))
-          place.begins_s = static_cast<double>(origin) / 1e9 + static_cast<double>(at) / 1e6;
-        return place;
-      }
-      place.rank = place.world_size = 0;
-    }
-  std::string word;
-  // The rank of a low-rank adapter is no process.
-  if (name.find("lora") == name.npos && name.find("LoRA") == name.npos &&
-      RE2::PartialMatch(name, named, &word, &place.rank)) {
-    std::string pattern = name;
-    RE2::Replace(&pattern, named, "\\1#");
-    place.job = fmt::format("{}\n{}", folder, pattern);
-    place.by_name = true;
+  if (head.find('{') == head.npos ||
+      !RE2::PartialMatch(head, info, &place.rank, &place.world_size) || place.world_size <= 1) {
+    return std::nullopt;
+  }
+  place.job = fmt::format("{}\n{} ranks", folder, place.world_size);
+  std::int64_t origin_ns = 0, at_us = 0;
+  RE2::PartialMatch(head, base, &origin_ns);
+  if (RE2::PartialMatch(head, first, &at_us)) {
+    place.begins_s = static_cast<double>(origin_ns) / 1e9 + static_cast<double>(at_us) / 1e6;
   }
   return place;
+}
+
+Place place_by_name(const std::string& name, const std::string& folder) {
+  static const re2::RE2 rank("(?i)((?:^|[^a-z])rank[_.-]?)(\\d{1,7})");
+  Place place;
+  std::string word;
+  // The rank of a low-rank adapter is no process.
+  const bool is_adapter = name.find("lora") != name.npos || name.find("LoRA") != name.npos;
+  if (is_adapter || !RE2::PartialMatch(name, rank, &word, &place.rank)) return place;
+  std::string pattern = name;
+  RE2::Replace(&pattern, rank, "\\1#");
+  place.job = fmt::format("{}\n{}", folder, pattern);
+  place.by_name = true;
+  return place;
+}
+
+}  // namespace
+
+Place place_of(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  if (const auto place = place_in_trace(head_of(path), folder)) return *place;
+  return place_by_name(fs::path(path).filename().string(), folder);
 }
 
 std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& paths) {
@@ -66,8 +86,8 @@ std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& 
   for (const std::string& path : paths) {
     const Place place = paths.size() > 1 ? place_of(path) : Place{};
     const auto its = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
-      constexpr double apart_s = 60;  // profilers of one job start at one step; clocks of machines
-                                      // differ by seconds at worst
+      // Profilers of one job start at one step; clocks of machines differ by seconds at worst.
+      constexpr double apart_s = 60;
       const bool together =
           !j.begins_s || !place.begins_s || std::abs(*j.begins_s - *place.begins_s) <= apart_s;
       return !place.job.empty() && j.key == place.job && together && !j.ranks.contains(place.rank);
@@ -86,10 +106,11 @@ std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& 
     const bool numbered =
         *jobs[i].ranks.begin() == 0 &&
         *jobs[i].ranks.rbegin() == static_cast<std::int64_t>(jobs[i].ranks.size()) - 1;
-    if (!jobs[i].by_name || numbered || files[i].size() == 1)
+    if (!jobs[i].by_name || numbered || files[i].size() == 1) {
       grouped.push_back(std::move(files[i]));
-    else
+    } else {
       for (std::string& path : files[i]) grouped.push_back({std::move(path)});
+    }
   }
   return grouped;
 }

@@ -1,4 +1,5 @@
-// Any report that we can read, recognised by what it holds and not by its name.
+// The door of this folder: any report that we can read, recognised by what it holds and not by its
+// name. Nothing else in read/ includes it.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -11,8 +12,5 @@ namespace gh {
 /// writes (.nsys-rep, .qdrep) is first exported to a temporary file by `nsys`, a program's path or
 /// its name on the PATH. Throws Error that says what is wrong and what to do.
 Trace read_report(const std::filesystem::path& path, const std::string& nsys = "nsys");
-
-/// Whether a file begins as PyTorch's traces do: JSON, or packed with gzip.
-bool is_torch_trace(const std::filesystem::path& path);
 
 }  // namespace gh

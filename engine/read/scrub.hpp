@@ -1,8 +1,6 @@
 // A report without what says whose it is: the environment, names of hosts and users, command lines,
 // captured output.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -10,8 +8,6 @@
 #include <vector>
 
 namespace gh {
-
-class Database;
 
 /// What was done, in numbers; never what was found.
 struct Scrubbed {
@@ -28,11 +24,5 @@ struct Scrubbed {
 /// every value and name removed, and its bytes for those of 8 bytes and more. Throws Error, and
 /// leaves no file, where the report cannot be read or anything is found.
 Scrubbed scrub(const std::filesystem::path& report, const std::filesystem::path& out);
-
-/// How many environment variables of the profiled program a report of Nsight Systems holds. What is
-/// damaged is not counted.
-std::int64_t environment_variables(const Database& report);
-/// Likewise of what a PyTorch trace has beside its events.
-std::int64_t environment_variables_beside_events(const nlohmann::json& head);
 
 }  // namespace gh

@@ -15,11 +15,12 @@ namespace {
                               ? "its pages lead in circles"
                               : shortened(printable(sqlite3_errmsg(db.handle())), 200);
   if (code == SQLITE_CORRUPT || code == SQLITE_IOERR || code == SQLITE_NOTADB ||
-      code == SQLITE_INTERRUPT)
+      code == SQLITE_INTERRUPT) {
     throw Error(
         fmt::format("{}: the database is damaged or cut off ({}); export the report again with "
                     "`nsys export --type sqlite`",
                     db.shown_path(), why));
+  }
   throw Error(
       fmt::format("{}: cannot {}: {}; export the report again with `nsys export --type sqlite`",
                   db.shown_path(), what, why));
@@ -35,11 +36,13 @@ std::string quoted_name(std::string_view name) {
 
 std::string immutable_uri(const std::filesystem::path& path) {
   std::string uri = "file://";  // with an empty authority: a path may begin with two slashes
-  for (const char c : std::filesystem::absolute(path).string())
-    if (c == '%' || c == '?' || c == '#')
+  for (const char c : std::filesystem::absolute(path).string()) {
+    if (c == '%' || c == '?' || c == '#') {
       uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    else
+    } else {
       uri += c;
+    }
+  }
   return uri + "?immutable=1";
 }
 
@@ -94,8 +97,9 @@ std::vector<std::string> Database::columns(std::string_view table) const {
 
 Query::Query(const Database& db, const std::string& sql) : db_(db) {
   db.renew_budget();
-  if (sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK)
+  if (sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) {
     fail(db, "read it");
+  }
 }
 Query::~Query() { sqlite3_finalize(statement_); }
 

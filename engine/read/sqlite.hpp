@@ -68,8 +68,8 @@ class Query {
   bool is_text(int column) const;          ///< text, or bytes that were stored in its place
   std::int64_t integer(int column) const;  ///< 0 of NULL
   double real(int column) const;
-  std::string_view text(
-      int column) const;  ///< the bytes, which need not be UTF-8; valid until the next step
+  /// The bytes, which need not be UTF-8; valid until the next step.
+  std::string_view text(int column) const;
 
  private:
   const Database& db_;

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t file_header_bytes = 100, leaf_header_bytes = 8, interior_header_bytes = 12;
 constexpr unsigned char interior_table = 5, leaf_table = 13;
-constexpr std::size_t margin = 32;  // behind the last page: numbers of nine bytes may be looked at
-                                    // before it is known where they end
-constexpr int deepest = 20;         // SQLite's own limit
+// Behind the last page: numbers of nine bytes may be looked at before it is known where they end.
+constexpr std::size_t margin = 32;
+constexpr int deepest = 20;  // SQLite's own limit
 constexpr std::size_t pages_held_bytes = 256 << 10;
 
 void expect(bool condition) {
@@ -154,10 +154,10 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
   if (master.integer(0) < 1 || master.integer(0) > 0xFFFFFFFF) return std::nullopt;
   layout.root = static_cast<std::uint32_t>(master.integer(0));
   const std::string sql = lower(master.text(1));
-  if (sql.find(" desc") != sql.npos) return std::nullopt;  // INTEGER PRIMARY KEY DESC is no row id
-  std::string quoted;
-  for (const char c : table) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  Query info(db, "PRAGMA table_xinfo(\"" + quoted + "\")");
+  if (sql.find(" desc") != sql.npos) {
+    return std::nullopt;  // INTEGER PRIMARY KEY DESC is no row id
+  }
+  Query info(db, "PRAGMA table_xinfo(" + quoted_name(table) + ")");
   enum { cid, name, type, not_null, default_value, primary_key, hidden };
   int keys = 0;
   while (info.step()) {
@@ -170,8 +170,9 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
                               !info.is_null(default_value),
                               !holds("int") && (holds("real") || holds("floa") || holds("doub"))});
   }
-  if (keys > 1)
+  if (keys > 1) {
     for (TableLayout::Column& c : layout.columns) c.is_row_id = false;
+  }
   return layout;
 }
 
@@ -204,7 +205,9 @@ void PageRows::begin_page() {
              std::min((pages_.size() - margin) / bytes, leaves_.size() - page_);
          held_ < most;) {
       std::size_t n = 1;
-      while (held_ + n < most && leaves_[first_ + held_ + n] == leaves_[first_ + held_] + n) ++n;
+      while (held_ + n < most && leaves_[first_ + held_ + n] == leaves_[first_ + held_] + n) {
+        ++n;
+      }
       file_.read(leaves_[first_ + held_], n, pages_.data() + held_ * bytes);
       held_ += n;
     }
@@ -248,8 +251,9 @@ void PageRows::decode(const unsigned char* page, const unsigned char* cell) {
   expect(header_bytes <= local && next <= row_ + header_bytes);
   const std::span header(row_, header_bytes);
   Shape& shape = shapes_[hash(header) % shapes_.size()];
-  if (!std::equal(header.begin(), header.end(), shape.header.begin(), shape.header.end()))
+  if (!std::equal(header.begin(), header.end(), shape.header.begin(), shape.header.end())) {
     read_header(header, shape);
+  }
   shape_ = &shape;
   expect(shape.end <= bytes);
   if (shape.end > local) gather_overflow(row_, local, bytes);
@@ -275,8 +279,9 @@ void PageRows::read_header(std::span<const unsigned char> header, Shape& shape) 
   expect(next <= end);
   shape.header.assign(header.begin(), header.end());
   shape.end = at;
-  for (std::size_t i = 0; i < wanted_.size(); ++i)
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
     if (wanted_[i] >= 0) shape.values[i] = stored_[static_cast<std::size_t>(wanted_[i])];
+  }
 }
 
 void PageRows::gather_overflow(const unsigned char* local, std::size_t local_bytes,

@@ -63,8 +63,8 @@ struct TableLayout {
   struct Column {
     std::string name;
     bool is_row_id = false;  ///< its value is the row's id, and the row holds NULL in its place
-    bool has_default =
-        false;  ///< rows that were written before the column was added hold nothing of it
+    /// Rows that were written before the column was added hold nothing of it.
+    bool has_default = false;
     bool is_real = false;  ///< whole numbers in it are fractions all the same
   };
   std::uint32_t root = 0;
@@ -98,9 +98,10 @@ class PageRows {
   }
   std::int64_t integer(int column) const {
     const Value& value = shape_->values[static_cast<std::size_t>(column)];
-    if (value.type >= 1 && value.type <= 6)
+    if (value.type >= 1 && value.type <= 6) {
       return static_cast<std::int64_t>(big64(row_ + value.at)) >>
              (64 - 8 * integer_bytes[value.type]);  // what lies behind is shifted out
+    }
     return value.type == row_id ? id_ : value.type == 9 ? 1 : 0;
   }
   double real(int column) const;
@@ -138,8 +139,9 @@ class PageRows {
   std::vector<int> wanted_;
   std::size_t columns_ = 0;  // of a row: up to the last that is wanted
   std::span<const std::uint32_t> leaves_;
-  std::vector<unsigned char> pages_;  // some of them, of which the first is leaves_[first_]: few
-                                      // enough to stay in a processor's cache
+  // Some of the pages, of which the first is leaves_[first_]: few enough to stay in a processor's
+  // cache.
+  std::vector<unsigned char> pages_;
   std::size_t first_ = 0, held_ = 0;
   std::vector<unsigned char> whole_;    // a row that goes beyond its page
   const unsigned char* row_ = nullptr;  // the payload: on its page, or in whole_

@@ -1,0 +1,289 @@
+#include "read/dcgm/contents.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include "base/text.hpp"
+
+namespace gh::dcgm {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A day of eight GPUs at ten samples a second is half of this.
+constexpr std::size_t most_bytes = std::size_t{256} << 20;
+// Activities are ratios. Rounding may lift one a little above 1; what is further off is none.
+constexpr double most_ratio = 1.5;
+
+std::optional<double> number_in(std::string_view text) {
+  double v = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(v) : std::nullopt;
+}
+
+// Times since 1970, in seconds or milliseconds, of this century.
+std::optional<Ns> time_in(std::string_view text) {
+  const auto v = number_in(text);
+  if (!v) return std::nullopt;
+  if (*v >= 1e9 && *v < 4.1e9) return static_cast<Ns>(std::llround(*v * 1e6)) * 1000;
+  if (*v >= 1e12 && *v < 4.1e12) return static_cast<Ns>(std::llround(*v * 1e3)) * 1000;
+  return std::nullopt;
+}
+
+// DCGM's marks for "no value" (DCGM_FP64_BLANK, DCGM_INT64_BLANK and the few after each).
+bool is_blank(double v) {
+  return (v >= 140737488355328.0 && v < 140737488355344.0) ||
+         (v >= 9.2233720368547e18 && v < 9.2233720368548e18);
+}
+
+void add_value(Contents& contents, int gpu, const SampledActivity& activity, double ratio,
+               std::optional<Ns> time) {
+  if (is_blank(ratio)) return;
+  if (!(ratio >= 0 && ratio <= most_ratio)) {
+    ++contents.impossible;
+  } else {
+    contents.samples.push_back({gpu, &activity, std::min(ratio, 1.0), time});
+  }
+}
+
+void not_read(Contents& contents, std::int64_t line) {
+  if (contents.unread++ == 0) contents.first_unread = line;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; (at = line.find_first_not_of(" \t\r", at)) != line.npos;) {
+    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+std::optional<int> gpu_in(std::string_view text) {
+  int n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc() && end == text.data() + text.size() && n >= 0 && n < 1024
+             ? std::optional(n)
+             : std::nullopt;
+}
+
+// The columns behind "#Entity" or "# Entity" where a line is dmon's header.
+std::optional<std::vector<std::string_view>> columns_in(
+    const std::vector<std::string_view>& words) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 4); ++i) {
+    if (words[i] == "#Entity" || (words[i] == "Entity" && i > 0 && words[i - 1] == "#")) {
+      return std::vector(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+    }
+  }
+  return std::nullopt;
+}
+
+// "GPU 0   0.912 0.455 N/A", below a header that is repeated now and then. What stands before
+// "GPU", such as the time that ts(1) adds, is a time where it is one number since 1970.
+class Dmon {
+ public:
+  void line(const std::vector<std::string_view>& words, std::int64_t number, Contents& contents) {
+    if (const auto columns = columns_in(words)) {
+      columns_.clear();
+      for (const std::string_view c : *columns) {
+        const auto it = std::find_if(
+            activities().begin(), activities().end(),
+            [&](const SampledActivity& a) { return !a.dcgm_column.empty() && a.dcgm_column == c; });
+        columns_.push_back(it == activities().end() ? nullptr : &*it);
+      }
+      return;
+    }
+    if (words.back() == "ID" || words.back() == "Id" || words.back() == "id") {
+      return;  // the header's second line
+    }
+    const auto entity = std::find_if(words.begin(), words.end(), [](std::string_view w) {
+      return w == "GPU" || w.starts_with("GPU-");
+    });
+    if (entity != words.end() && *entity != "GPU") {
+      ++contents.instances;  // a MIG instance: a share of its own, of some GPU
+      return;
+    }
+    const auto gpu = words.end() - entity >= 2 ? gpu_in(entity[1]) : std::nullopt;
+    if (!gpu || static_cast<std::size_t>(words.end() - entity) != columns_.size() + 2) {
+      return not_read(contents, number);
+    }
+    const std::optional<Ns> time =
+        entity - words.begin() == 1 ? time_in(words.front()) : std::nullopt;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string_view value = entity[static_cast<std::ptrdiff_t>(c) + 2];
+      if (!columns_[c] || value == "N/A" || value == "-") continue;
+      if (const auto ratio = number_in(value)) {
+        add_value(contents, *gpu, *columns_[c], *ratio, time);
+      } else {
+        ++contents.impossible;
+      }
+    }
+  }
+
+ private:
+  std::vector<const SampledActivity*> columns_;  // null where it is no activity
+};
+
+// The labels between braces, and the text behind them. Nothing where they do not end.
+std::optional<std::pair<std::map<std::string, std::string>, std::string_view>> labels_of(
+    std::string_view text) {
+  std::map<std::string, std::string> labels;
+  std::size_t at = 1;
+  while (true) {
+    at = text.find_first_not_of(", \t", at);
+    if (at == text.npos) return std::nullopt;
+    if (text[at] == '}') return std::pair(std::move(labels), text.substr(at + 1));
+    const std::size_t equals = text.find('=', at);
+    if (equals == text.npos || equals + 1 >= text.size() || text[equals + 1] != '"') {
+      return std::nullopt;
+    }
+    std::string value;
+    std::size_t end = equals + 2;
+    for (; end < text.size() && text[end] != '"'; ++end) {
+      if (text[end] == '\\' && end + 1 < text.size()) ++end;
+      value += text[end];
+    }
+    if (end >= text.size()) return std::nullopt;
+    labels[std::string(text.substr(at, equals - at))] = std::move(value);
+    at = end + 1;
+  }
+}
+
+// DCGM_FI_PROF_SM_ACTIVE{gpu="0",UUID="..."} 0.93 1795259892105
+void exposition_line(std::string_view line, std::int64_t number, Contents& contents) {
+  const std::string_view name = line.substr(0, std::min(line.find_first_of("{ \t"), line.size()));
+  const auto activity = std::find_if(
+      activities().begin(), activities().end(),
+      [&](const SampledActivity& a) { return !a.dcgm_field.empty() && a.dcgm_field == name; });
+  if (activity == activities().end()) return;
+  const auto labelled = name.size() < line.size() && line[name.size()] == '{'
+                            ? labels_of(line.substr(name.size()))
+                            : std::nullopt;
+  if (!labelled) return not_read(contents, number);
+  const auto& [labels, rest] = *labelled;
+  const std::vector<std::string_view> words = words_of(rest);
+  const auto gpu = labels.contains("gpu") ? gpu_in(labels.at("gpu")) : std::nullopt;
+  if (!gpu || words.empty() || words.size() > 2) return not_read(contents, number);
+  if (labels.contains("GPU_I_ID")) {
+    ++contents.instances;
+    return;
+  }
+  if (const auto host = labels.find("Hostname"); host != labels.end()) {
+    contents.hosts.insert(host->second);
+  }
+  if (const auto ratio = number_in(words[0])) {
+    add_value(contents, *gpu, *activity, *ratio,
+              words.size() == 2 ? time_in(words[1]) : std::nullopt);
+  } else {
+    ++contents.impossible;
+  }
+}
+
+std::string text_of(const fs::path& path, const std::string& shown) {
+  std::error_code ec;
+  if (!fs::exists(path, ec)) {
+    throw Error(fmt::format("--dcgm {}: no such file; check the path", shown));
+  }
+  if (fs::is_directory(path, ec)) {
+    throw Error(fmt::format("--dcgm {}: is a directory; name the file in it", shown));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::size_t{1} << 16, '\0');
+  std::size_t size = 0;
+  while (true) {
+    file.read(text.data() + size, static_cast<std::streamsize>(text.size() - size));
+    size += static_cast<std::size_t>(file.gcount());
+    if (!file) break;
+    if (size >= most_bytes) {
+      throw Error(
+          fmt::format("--dcgm {}: is larger than {}; keep what was written around the recording",
+                      shown, bytes_text(static_cast<double>(most_bytes))));
+    }
+    text.resize(2 * text.size());
+  }
+  if (!file.is_open() || file.bad()) {
+    throw Error(fmt::format("--dcgm {}: cannot be read; check its permissions", shown));
+  }
+  text.resize(size);
+  return text;
+}
+
+// What kind of text the lines are, once one of them tells.
+enum class Format { undecided, dmon, exposition };
+
+Format format_of(const std::vector<std::string_view>& words, std::int64_t number,
+                 const std::string& shown) {
+  if (columns_in(words)) return Format::dmon;
+  if (words[0].starts_with("DCGM_FI_")) return Format::exposition;
+  if (words[0] == "#") {
+    const bool says_so = words.size() > 1 && (words[1] == "HELP" || words[1] == "TYPE");
+    return says_so ? Format::exposition : Format::undecided;
+  }
+  throw Error(
+      fmt::format("--dcgm {}: line {} is neither the header of `dcgmi dmon` (#Entity SMACT ...) "
+                  "nor a metric of dcgm-exporter (DCGM_FI_PROF_SM_ACTIVE{{gpu=\"0\"}} ...)",
+                  shown, number));
+}
+
+std::string why_unusable(const Contents& contents) {
+  if (contents.unread) return fmt::format("line {} cannot be read", contents.first_unread);
+  if (contents.impossible) return "no value lies between 0 and 1";
+  if (contents.instances) return "all rows are of MIG instances";
+  return "there is no value of fields 1002 to 1005";
+}
+
+void check_usable(const Contents& contents, const std::string& shown) {
+  if (contents.hosts.size() > 1) {
+    throw Error(fmt::format(
+        "--dcgm {}: holds GPUs of several hosts ({}, {}...); keep the lines of the one that was "
+        "recorded",
+        shown, printable(*contents.hosts.begin()), printable(*std::next(contents.hosts.begin()))));
+  }
+  if (contents.samples.empty()) {
+    throw Error(
+        fmt::format("--dcgm {}: holds no sample to use: {}", shown, why_unusable(contents)));
+  }
+}
+
+}  // namespace
+
+Contents read_contents(const fs::path& path, const std::string& shown) {
+  const std::string text = text_of(path, shown);
+  Contents contents;
+  Dmon dmon;
+  Format format = Format::undecided;
+  std::int64_t number = 0;
+  for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    const std::string_view line(text.data() + at, end - at);
+    const std::vector<std::string_view> words = words_of(line);
+    ++number;
+    if (words.empty()) continue;
+    if (line.find('\0') != line.npos) {
+      throw Error(fmt::format(
+          "--dcgm {}: line {} is no text; give what `dcgmi dmon` or dcgm-exporter wrote", shown,
+          number));
+    }
+    if (format == Format::undecided) format = format_of(words, number, shown);
+    if (format == Format::dmon) {
+      dmon.line(words, number, contents);
+    } else if (format == Format::exposition && !words[0].starts_with('#')) {
+      exposition_line(line.substr(line.find_first_not_of(" \t")), number, contents);
+    }
+  }
+  if (number == 0 || format == Format::undecided) {
+    throw Error(fmt::format(
+        "--dcgm {}: is empty; give what `dcgmi dmon -e 1002,1003,1004,1005` or dcgm-exporter wrote",
+        shown));
+  }
+  check_usable(contents, shown);
+  return contents;
+}
+
+}  // namespace gh::dcgm

@@ -1,0 +1,36 @@
+// What DCGM wrote: the text of `dcgmi dmon`, or dcgm-exporter's metrics in Prometheus' text format.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/spans.hpp"
+#include "trace/metric_names.hpp"
+
+namespace gh::dcgm {
+
+struct Sample {
+  int gpu = 0;
+  const SampledActivity* activity = nullptr;
+  double ratio = 0;
+  std::optional<Ns> time;  ///< since 1970
+};
+
+/// What of a file was read, and how much not.
+struct Contents {
+  std::vector<Sample> samples;
+  std::set<std::string> hosts;
+  std::int64_t impossible = 0;    ///< values that no ratio can have
+  std::int64_t unread = 0;        ///< lines that cannot be read
+  std::int64_t first_unread = 0;  ///< the first of them
+  std::int64_t instances = 0;     ///< rows of MIG instances
+};
+
+/// Throws Error where the file cannot be read, is neither format, or holds nothing to use. `shown`
+/// is its path, for people.
+Contents read_contents(const std::filesystem::path& path, const std::string& shown);
+
+}  // namespace gh::dcgm

@@ -1,0 +1,131 @@
+// Kernels, copies, memsets, synchronizations, and the memory of GPUs.
+#include <charconv>
+#include <cmath>
+
+#include "read/kineto/importer.hpp"
+#include "read/kineto/values.hpp"
+
+namespace gh::kineto {
+namespace {
+
+constexpr std::int64_t most_devices = 100'000, most_bytes = std::int64_t{1} << 50;
+
+bool is_device(const std::optional<std::int64_t>& id) {
+  return id && *id >= 0 && *id <= most_devices;
+}
+
+MemoryKind memory_of(std::string_view word) {
+  const ByText<MemoryKind>& memories = schema().copy_memories;
+  const auto it = memories.find(word);
+  return it == memories.end() ? MemoryKind::unknown : it->second;
+}
+
+// Of "Memcpy HtoD (Pinned -> Device)".
+CopyKind direction_of(std::string_view name) {
+  for (const auto& [word, direction] : schema().copy_directions) {
+    if (name.find(word) != name.npos) return direction;
+  }
+  return CopyKind::other;
+}
+
+}  // namespace
+
+bool Importer::put_op(Category c, const Event& e, Ns start, Ns end) {
+  const auto device = integer(e[Argument::device].empty() ? e.pid : e[Argument::device]),
+             stream_id = integer(e[Argument::stream].empty() ? e.tid : e[Argument::stream]);
+  if (!is_device(device)) return false;
+  Ops& o = trace_.ops;
+  o.start.push_back(start);
+  o.end.push_back(end);
+  o.stream.push_back(stream(*device, stream_id.value_or(-1)));
+  o.correlation.push_back(correlation_of(e));
+  o.cause.push_back(MigrationCause::none);
+  o.in_graph.push_back(0);
+  if (c == Category::kernel) {
+    o.kind.push_back(OpKind::kernel);
+    o.name.push_back(name(e.name));
+    o.blocks.push_back(product_of(e[Argument::grid]));
+    o.threads.push_back(
+        static_cast<std::uint16_t>(std::min<std::uint32_t>(product_of(e[Argument::block]), 65535)));
+    o.bytes.push_back(0);
+    o.copy.push_back(CopyKind::none);
+    o.source.push_back(MemoryKind::unknown);
+    o.target.push_back(MemoryKind::unknown);
+    put_occupancy(e);
+    return true;
+  }
+  const bool is_copy = c == Category::copy;
+  o.kind.push_back(is_copy ? OpKind::copy : OpKind::set);
+  o.name.push_back(0);
+  o.blocks.push_back(0);
+  o.threads.push_back(0);
+  o.bytes.push_back(
+      std::clamp<std::int64_t>(integer(e[Argument::bytes]).value_or(0), 0, most_bytes));
+  o.copy.push_back(is_copy ? direction_of(e.name) : CopyKind::none);
+  o.source.push_back(is_copy ? memory_of(between(e.name, "(", " ->")) : MemoryKind::unknown);
+  o.target.push_back(memory_of(is_copy ? between(e.name, "-> ", ")") : between(e.name, "(", ")")));
+  if (!o.occupancy.empty()) o.occupancy.push_back(no_occupancy);
+  return true;
+}
+
+// What the profiler works out from a kernel's grid, registers and shared memory.
+void Importer::put_occupancy(const Event& e) {
+  Ops& o = trace_.ops;
+  const auto percent = integer(e[Argument::occupancy]);
+  const bool known = percent && *percent >= 0 && *percent <= 100;
+  if (known && o.occupancy.empty()) o.occupancy.resize(o.size() - 1, no_occupancy);
+  if (known || !o.occupancy.empty()) {
+    o.occupancy.push_back(known ? static_cast<std::uint8_t>(*percent) : no_occupancy);
+  }
+  // Blocks against blocks per SM tell how many SMs there are, the more exactly the larger the grid.
+  double per_sm = 0;
+  const std::string_view token = unquoted(e[Argument::blocks_per_sm]);
+  std::from_chars(token.data(), token.data() + token.size(), per_sm);
+  auto& [blocks, sms] = sms_[trace_.streams[o.stream.back()].device];
+  if (per_sm > 0 && o.blocks.back() > blocks && o.blocks.back() / per_sm < 10'000) {
+    blocks = o.blocks.back();
+    sms = static_cast<int>(std::lround(blocks / per_sm));
+  }
+}
+
+bool Importer::put_sync(const Event& e, Ns start, Ns end) {
+  const auto device = integer(e[Argument::device]);
+  if (!is_device(device)) return false;
+  Syncs& s = trace_.syncs;
+  s.start.push_back(start);
+  s.end.push_back(end);
+  s.correlation.push_back(correlation_of(e));
+  s.stream.push_back(stream(*device, integer(e[Argument::stream]).value_or(-1)));
+  return true;
+}
+
+bool Importer::put_memory(const Event& e, Ns start) {
+  constexpr std::int64_t cuda = 1;  // others are the host's memory
+  const auto reserved = integer(e[Argument::reserved]),
+             device = integer(e[Argument::memory_device]), kind = integer(e[Argument::memory_kind]);
+  if (!kind) return false;
+  if (*kind != cuda) return true;
+  if (!reserved || !is_device(device) || *reserved < 0 || *reserved > most_bytes) return false;
+  reserved_.push_back({*device, start, *reserved});
+  return true;
+}
+
+// What the allocator had reserved, as what it took and gave back.
+void Importer::add_memory_use() {
+  std::stable_sort(reserved_.begin(), reserved_.end(), [](const Reserved& a, const Reserved& b) {
+    return std::tie(a.device, a.start) < std::tie(b.device, b.start);
+  });
+  for (std::size_t i = 0; i < reserved_.size(); ++i) {
+    const Reserved& r = reserved_[i];
+    const bool first = i == 0 || reserved_[i - 1].device != r.device;
+    const std::int64_t change = r.bytes - (first ? 0 : reserved_[i - 1].bytes);
+    if (change == 0) continue;
+    MemoryUse& m = trace_.memory_use;
+    m.start.push_back(r.start);
+    m.bytes.push_back(change);
+    m.device.push_back(device(r.device));
+    m.kind.push_back(MemoryKind::device);
+  }
+}
+
+}  // namespace gh::kineto

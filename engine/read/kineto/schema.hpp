@@ -1,0 +1,93 @@
+// schemas/kineto.toml: what a trace calls its events and their arguments, in every version. A new
+// name goes there; a new category or argument also goes into the lists below, and to the function
+// that takes such an event (importer.hpp).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/text.hpp"
+#include "trace/trace.hpp"
+
+namespace gh::kineto {
+
+enum class Category : std::uint8_t {
+  operator_,
+  annotation,
+  kernel,
+  copy,
+  set,
+  call,
+  sync,
+  frame,
+  overhead,
+  memory,
+  forward,
+  foreign,
+  count
+};
+inline constexpr auto category_count = static_cast<std::size_t>(Category::count);
+inline constexpr std::array<const char*, category_count> category_names{
+    "operator", "annotation", "kernel",   "copy",   "set",     "call",
+    "sync",     "frame",      "overhead", "memory", "forward", "foreign"};
+
+enum class Argument : std::uint8_t {
+  device,
+  stream,
+  correlation,
+  bytes,
+  grid,
+  block,
+  blocks_per_sm,
+  occupancy,
+  shapes,
+  strides,
+  types,
+  reserved,
+  memory_device,
+  memory_kind,
+  collective,
+  elements_in,
+  elements_out,
+  element_type,
+  text,
+  count
+};
+inline constexpr auto argument_count = static_cast<std::size_t>(Argument::count);
+inline constexpr std::array<const char*, argument_count> argument_names{
+    "device",      "stream",        "correlation",   "bytes",       "grid",
+    "block",       "blocks_per_sm", "occupancy",     "shapes",      "strides",
+    "types",       "reserved",      "memory_device", "memory_kind", "collective",
+    "elements_in", "elements_out",  "element_type",  "text"};
+
+/// A map that is asked with texts which it does not hold.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>()(s); }
+};
+template <class Value>
+using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+
+/// [source.KIND]: how to tell "not recorded" from "nothing happened".
+struct SourceSchema {
+  std::vector<std::string> shown_by, lost_if;
+  std::string setting, reason, record_with;
+};
+
+struct Schema {
+  ByText<Category> categories;
+  ByText<Argument> arguments;
+  ByText<CopyKind> copy_directions;             ///< by what stands in the name of a copy
+  ByText<MemoryKind> copy_memories;             ///< likewise
+  std::vector<std::string> products, overhead;  ///< globs
+  Patterns library_frames;
+  std::array<Ns, category_count> cost_ns;  ///< of recording an event
+  ByText<double> type_bytes;
+  std::array<SourceSchema, static_cast<std::size_t>(Source::count)> sources;
+};
+const Schema& schema();
+
+}  // namespace gh::kineto

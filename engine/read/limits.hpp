@@ -1,0 +1,14 @@
+// Times that no recording has: what holds them is damaged.
+#pragma once
+#include "base/spans.hpp"
+
+namespace gh {
+
+/// 73 years in nanoseconds. Times since 1970, as `nsys export --ts-normalize` writes them, lie
+/// below, and twice the length of a report does not overflow.
+inline constexpr Ns absurd_ns = Ns{1} << 61;
+
+/// A year. Sums over devices and steps must not overflow, and no recording lasts as long.
+inline constexpr Ns longest_capture_ns = Ns{1} << 55;
+
+}  // namespace gh

@@ -1,0 +1,133 @@
+#include "read/nsys/availability.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "read/globs.hpp"
+#include "read/nsys/schema.hpp"
+
+namespace gh::nsys {
+namespace {
+
+constexpr const char* graphs_unrecorded =
+    "CUDA graphs were launched, but nothing of them was recorded on the GPU";
+
+// The names of all CUDA calls, each once.
+std::vector<NameId> names_called(const Trace& trace) {
+  std::vector<bool> seen(trace.names.size());
+  std::vector<NameId> called;
+  for (const NameId name : trace.calls.name) {
+    if (seen[name]) continue;
+    seen[name] = true;
+    called.push_back(name);
+  }
+  return called;
+}
+
+// The profiler's own message that recording this source failed; null where it says nothing.
+const Diagnostic* failure(const SourceSchema& schema, const Trace& trace) {
+  // What the profiler says of a tracer, it says of one process: rows prove that the tracer worked
+  // in another.
+  const bool tracer_worked =
+      schema.tracer == "cuda" && (trace.ops.size() > 0 || trace.calls.size() > 0);
+  if (tracer_worked) return nullptr;
+  for (const Diagnostic& d : trace.diagnostics) {
+    if (d.severity > 1 && any_matches(schema.blind_if, d.text)) return &d;
+  }
+  return nullptr;
+}
+
+bool has_any_table(const Database& db, const std::vector<std::string>& kinds) {
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](const std::string& kind) { return !tables_in(db, kind).empty(); });
+}
+
+// Why a source has no rows.
+Availability without_rows(Source source, const Database& db, const Evidence& evidence,
+                          const std::vector<NameId>& called, const Trace& trace) {
+  const SourceSchema& schema = source_schema(source);
+  const auto settled = [&](Collected state, std::string reason) {
+    return Availability{state, std::move(reason), schema.record_with};
+  };
+  if (const Diagnostic* said = failure(schema, trace)) {
+    return settled(Collected::not_collected,
+                   fmt::format("the profiler says: {}", shortened(said->text, 160)));
+  }
+  if (std::any_of(schema.kinds.begin(), schema.kinds.end(),
+                  [&](const std::string& kind) { return evidence.damaged_kinds.contains(kind); })) {
+    return settled(Collected::unknown, "their table could not be read");
+  }
+  if (!evidence.whole_export && !has_any_table(db, schema.kinds)) {
+    return settled(
+        Collected::unknown,
+        "the export was limited to other tables; export the report again without --tables");
+  }
+  const auto lost = std::find_if(called.begin(), called.end(), [&](NameId name) {
+    return any_matches(schema.lost_if, trace.names[name]);
+  });
+  if (lost != called.end()) {
+    return settled(Collected::not_collected,
+                   fmt::format("{} was called, but nothing of it was recorded on the GPU",
+                               trace.names[*lost]));
+  }
+  if (source == Source::calls && trace.ops.size() > 0) {
+    return settled(Collected::not_collected,
+                   "the GPU worked, but the report holds no call that launched anything");
+  }
+  const std::vector<std::string>& options = evidence.capture_options;
+  if (options.empty()) {
+    return settled(
+        Collected::unknown,
+        "the report holds none, and this version of the export does not say whether they were "
+        "recorded");
+  }
+  const bool asked_for = std::any_of(
+      options.begin(), options.end(),
+      [&](const std::string& option) { return any_matches(schema.collected_if, option); });
+  return asked_for ? settled(Collected::nothing_happened, "recorded, and none occurred")
+                   : settled(Collected::not_collected, "the recording was made without them");
+}
+
+// Graphs traced whole hide their kernels; with none of them every kernel shows.
+void settle_graph_nodes(const std::vector<NameId>& called, Trace& trace) {
+  const Ops& ops = trace.ops;
+  const bool traced_whole =
+      std::find(ops.kind.begin(), ops.kind.end(), OpKind::graph) != ops.kind.end();
+  const bool traced_by_node =
+      std::find(ops.in_graph.begin(), ops.in_graph.end(), 1) != ops.in_graph.end();
+  const bool launched = std::any_of(called.begin(), called.end(), [&](NameId name) {
+    return any_matches({"cudaGraphLaunch*", "cuGraphLaunch*"}, trace.names[name]);
+  });
+  Availability& nodes = trace.availability(Source::graph_nodes);
+  const std::string record_with = nodes.record_with;
+  if (traced_whole) {
+    nodes = {Collected::not_collected,
+             "CUDA graphs were traced as a whole, so the kernels inside them do not show",
+             record_with};
+  } else if (launched && !traced_by_node) {
+    trace.problems.push_back(graphs_unrecorded);
+    for (const Source s : {Source::graph_nodes, Source::kernels}) {
+      trace.availability(s) = {Collected::not_collected, graphs_unrecorded, record_with};
+    }
+  } else {
+    const Availability& kernels = trace.availability(Source::kernels);
+    nodes = {kernels.known() ? Collected::yes : Collected::unknown, kernels.reason, record_with};
+  }
+}
+
+}  // namespace
+
+void settle_availability(const Database& db, const Evidence& evidence, Trace& trace) {
+  const std::vector<NameId> called = names_called(trace);
+  for (std::size_t i = 0; i < trace.sources.size(); ++i) {
+    const auto source = static_cast<Source>(i);
+    trace.sources[i] = trace.rows_of(source) > 0
+                           ? Availability{Collected::yes, "", source_schema(source).record_with}
+                           : without_rows(source, db, evidence, called, trace);
+  }
+  settle_graph_nodes(called, trace);
+}
+
+}  // namespace gh::nsys

@@ -1,0 +1,12 @@
+// Whether a file is an SQLite database at all, before SQLite is asked.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace gh::nsys {
+
+/// Throws Error that says what the file is instead, and what to do: none, a directory, empty, not
+/// exported yet, something else, cut off. `shown` is its path, for people.
+void check_file(const std::filesystem::path& path, const std::string& shown);
+
+}  // namespace gh::nsys

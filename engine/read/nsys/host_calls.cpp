@@ -1,0 +1,64 @@
+// Calls of CUDA and of the operating system: stretches of a thread's time. And what the profiler
+// took of it.
+#include "read/nsys/rows.hpp"
+
+namespace gh::nsys {
+
+void read_calls(const TablePart& from, Part& part) {
+  enum { start, end, thread, name, correlation };
+  TableReader rows(from, {"start", "end", "thread", "name", "correlation"}, part.problems,
+                   &part.malformed);
+  Calls& calls = part.calls;
+  reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread,
+          calls.correlation);
+  while (rows.next()) {
+    const Ns begins = rows.integer(start), ends = rows.integer(end);
+    const FileNameView function = rows.name(name);
+    const std::int64_t caller = rows.integer(thread);
+    const std::uint32_t launched = small(rows.integer(correlation));
+    if (!rows.sound(begins, ends)) continue;
+    add_stretch(calls, begins, ends, function, caller, *part.numbers);
+    calls.correlation.push_back(launched);
+  }
+}
+
+void read_os_calls(const TablePart& from, Part& part) {
+  enum { start, end, thread, name };
+  TableReader rows(from, {"start", "end", "thread", "name"}, part.problems, &part.malformed);
+  OsCalls& calls = part.os_calls;
+  reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread);
+  while (rows.next()) {
+    const Ns begins = rows.integer(start), ends = rows.integer(end);
+    const FileNameView function = rows.name(name);
+    const std::int64_t caller = rows.integer(thread);
+    if (rows.sound(begins, ends)) {
+      add_stretch(calls, begins, ends, function, caller, *part.numbers);
+    }
+  }
+}
+
+// They give the bare id of their thread and not the global one.
+void read_file_accesses(const TablePart& from, Part& part) {
+  enum { start, end, thread_id };
+  TableReader rows(from, {"start", "end", "thread_id"}, part.problems, &part.malformed);
+  OsCalls& calls = part.os_calls;
+  reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread);
+  while (rows.next()) {
+    const Ns begins = rows.integer(start), ends = rows.integer(end);
+    const std::int64_t caller = rows.integer(thread_id);
+    if (rows.sound(begins, ends)) {
+      add_stretch(calls, begins, ends, {-1, "file access"}, caller, *part.numbers);
+    }
+  }
+}
+
+void read_overhead(const TablePart& from, Part& part) {
+  enum { start, end };
+  TableReader rows(from, {"start", "end"}, part.problems, &part.malformed);
+  while (rows.next()) {
+    const Ns begins = rows.integer(start), ends = rows.integer(end);
+    if (rows.sound(begins, ends)) part.overhead.push_back({begins, ends});
+  }
+}
+
+}  // namespace gh::nsys

@@ -1,0 +1,67 @@
+// Device memory that is allocated and freed, and page faults of unified memory. Where the trace has
+// a device, parts hold the number of a stream of that device.
+#include "read/nsys/rows.hpp"
+
+namespace gh::nsys {
+namespace {
+
+// As the device of a process, whatever its streams.
+std::uint16_t device_number(Part& part, std::int64_t process, std::int64_t device) {
+  return static_cast<std::uint16_t>(part.numbers->streams({process & process_mask, device, -1}));
+}
+
+}  // namespace
+
+void read_gpu_faults(const TablePart& from, Part& part) {
+  enum { start, end, device, process, address, count };
+  TableReader rows(from, {"start", "end", "device", "process", "address", "count"}, part.problems,
+                   &part.malformed);
+  GpuFaults& faults = part.gpu_faults;
+  while (rows.next()) {
+    const Ns begins = rows.integer(start), ends = rows.integer(end);
+    const std::int64_t owner = rows.integer(process), gpu = rows.integer(device);
+    const std::int64_t faulted_at = rows.integer(address), pages = rows.integer(count);
+    if (!rows.sound(begins, ends)) continue;
+    faults.start.push_back(begins);
+    faults.end.push_back(ends);
+    faults.address.push_back(faulted_at);
+    faults.count.push_back(pages);
+    faults.device.push_back(device_number(part, owner, gpu));
+  }
+}
+
+void read_cpu_faults(const TablePart& from, Part& part) {
+  enum { start, address, function };
+  TableReader rows(from, {"start", "address", "function"}, part.problems, &part.malformed);
+  CpuFaults& faults = part.cpu_faults;
+  while (rows.next()) {
+    const Ns at = rows.integer(start);
+    const std::int64_t faulted_at = rows.integer(address);
+    const FileNameView name = rows.name(function);
+    if (!rows.sound(at, at)) continue;
+    faults.start.push_back(at);
+    faults.address.push_back(faulted_at);
+    faults.function.push_back(part.numbers->names(name));
+  }
+}
+
+void read_memory_use(const TablePart& from, Part& part) {
+  constexpr std::int64_t freed = 1;  // memoryOperationType
+  enum { start, device, process, bytes, kind, operation };
+  TableReader rows(from, {"start", "device", "process", "bytes", "kind", "operation"},
+                   part.problems, &part.malformed);
+  MemoryUse& use = part.memory_use;
+  while (rows.next()) {
+    const Ns at = rows.integer(start);
+    const std::int64_t owner = rows.integer(process), gpu = rows.integer(device);
+    const std::int64_t size = sane_bytes(rows.integer(bytes));
+    const std::int64_t done = rows.integer(operation), memory = rows.integer(kind);
+    if (!rows.sound(at, at)) continue;
+    use.start.push_back(at);
+    use.bytes.push_back(done == freed ? -size : size);
+    use.kind.push_back(memory_kind(memory));
+    use.device.push_back(device_number(part, owner, gpu));
+  }
+}
+
+}  // namespace gh::nsys

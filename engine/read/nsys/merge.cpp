@@ -1,0 +1,205 @@
+#include "read/nsys/merge.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+
+#include "base/parallel.hpp"
+#include "base/profile.hpp"
+
+namespace gh::nsys {
+namespace {
+
+// What the numbers of one worker mean in the trace.
+struct Meaning {
+  std::vector<NameId> names;
+  std::vector<std::uint16_t> threads, devices;  // devices: of streams
+  std::vector<std::uint32_t> streams;
+};
+
+// The numbers of all workers, by number of theirs, and the keys that these stand for.
+template <class Key>
+struct Joined {
+  Numbering<Key> numbering;
+  std::vector<std::vector<std::uint32_t>> by_worker;
+
+  void add(const std::vector<Key>& keys) {
+    std::vector<std::uint32_t>& numbers = by_worker.emplace_back();
+    for (const Key& key : keys) numbers.push_back(numbering(key));
+  }
+};
+
+// By worker. Keys are translated once for all workers that saw them.
+std::vector<Meaning> meanings_of(Table& table, Translator& translator, const Trace& trace) {
+  NameNumbering all_names;
+  std::vector<std::vector<std::uint32_t>> name_numbers;
+  Joined<std::int64_t> threads;
+  Joined<StreamKey> streams;
+  for (const Numbers& seen : table.numbers) {
+    std::vector<std::uint32_t>& numbers = name_numbers.emplace_back();
+    for (const FileName& key : seen.names.keys()) {
+      numbers.push_back(all_names({key.id, key.text}));
+    }
+    threads.add(seen.threads.keys());
+    streams.add(seen.streams.keys());
+  }
+
+  const std::string_view kind = table.kind->name;
+  const std::vector<NameId> name_ids =
+      kind == "call" ? translator.call_names(all_names.keys()) : translator.names(all_names.keys());
+  const std::vector<std::uint16_t> thread_ids =
+      kind == "file_access" ? translator.bare_threads(threads.numbering.keys())
+                            : translator.threads(threads.numbering.keys());
+  const std::vector<std::uint32_t> stream_ids = translator.streams(streams.numbering.keys());
+
+  std::vector<Meaning> meanings(table.numbers.size());
+  for (std::size_t w = 0; w < meanings.size(); ++w) {
+    Meaning& meaning = meanings[w];
+    for (const std::uint32_t n : name_numbers[w]) meaning.names.push_back(name_ids[n]);
+    for (const std::uint32_t n : threads.by_worker[w]) meaning.threads.push_back(thread_ids[n]);
+    for (const std::uint32_t n : streams.by_worker[w]) {
+      meaning.streams.push_back(stream_ids[n]);
+      meaning.devices.push_back(trace.streams[stream_ids[n]].device);
+    }
+  }
+  table.numbers.clear();
+  return meanings;
+}
+
+void add_problems(const Table& table, Trace& trace) {
+  const std::vector<std::string>& problems = table.parts.front().problems;  // of columns: all alike
+  trace.problems.insert(trace.problems.end(), problems.begin(), problems.end());
+  std::int64_t malformed = 0;
+  for (const Part& part : table.parts) malformed += part.malformed;
+  if (malformed) trace.problems.push_back(malformed_rows(table.name, malformed));
+}
+
+// Columns that are to be copied, and the copying of them.
+class Columns {
+ public:
+  Columns(std::deque<Table>& tables, Translator& translator, Trace& trace) : tables_(tables) {
+    for (Table& table : tables) {
+      meanings_.push_back(meanings_of(table, translator, trace));
+      add_problems(table, trace);
+    }
+  }
+
+  // Columns of one kind of event that hold what they mean.
+  template <class Events, class... Column>
+  void plain(Events& to, Events Part::*of, Column... columns) {
+    (add(
+         to.*columns, [of, columns](Part& p) -> auto& { return p.*of.*columns; }, nullptr),
+     ...);
+  }
+  // A column of numbers.
+  template <class Events, class Column, class Ids>
+  void numbered(Events& to, Events Part::*of, Column column, Ids Meaning::*ids) {
+    add(
+        to.*column, [of, column](Part& p) -> auto& { return p.*of.*column; }, ids);
+  }
+  // The columns of stretches of a thread's time.
+  template <class Events>
+  void stretches(Events& to, Events Part::*of) {
+    plain(to, of, &Events::start, &Events::end);
+    numbered(to, of, &Events::name, &Meaning::names);
+    numbered(to, of, &Events::thread, &Meaning::threads);
+  }
+  // Events that are their only column.
+  template <class Event>
+  void whole(std::vector<Event>& to, std::vector<Event> Part::*of) {
+    add(
+        to, [of](Part& p) -> auto& { return p.*of; }, nullptr);
+  }
+
+  void copy() {
+    in_parallel(jobs_.size(), [&](std::size_t i, std::size_t) { jobs_[i](); });
+  }
+
+ private:
+  // `of` finds the column in a part; `ids`, unless null, what its numbers mean.
+  template <class Column, class Of, class Ids>
+  void add(Column& to, Of of, Ids ids) {
+    jobs_.push_back([this, &to, of, ids] { copy_column(to, of, ids); });
+  }
+
+  template <class Column, class Of, class Ids>
+  void copy_column(Column& to, Of of, Ids ids) {
+    std::size_t rows = 0;
+    for (Table& table : tables_) {
+      for (Part& part : table.parts) rows += of(part).size();
+    }
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      for (Part& part : tables_[t].parts) {
+        Column& from = of(part);
+        if constexpr (!std::is_null_pointer_v<Ids>) {
+          const auto& meaning = meanings_[t][part.worker].*ids;
+          for (auto& v : from) v = static_cast<typename Column::value_type>(meaning[v]);
+        }
+        if (from.size() == rows) {
+          to.swap(from);
+          return;
+        }
+        to.reserve(rows);
+        to.insert(to.end(), from.begin(), from.end());
+        Column().swap(from);
+      }
+    }
+  }
+
+  std::deque<Table>& tables_;
+  std::vector<std::vector<Meaning>> meanings_;  // by table and worker
+  std::vector<std::function<void()>> jobs_;     // one a column
+};
+
+// Where any part has addresses all operations need one.
+void complete_addresses(std::deque<Table>& tables) {
+  const bool any = std::any_of(tables.begin(), tables.end(), [](const Table& table) {
+    return std::any_of(table.parts.begin(), table.parts.end(),
+                       [](const Part& part) { return !part.ops.address.empty(); });
+  });
+  if (!any) return;
+  for (Table& table : tables) {
+    for (Part& part : table.parts) part.ops.address.resize(part.ops.size());
+  }
+}
+
+}  // namespace
+
+void merge(std::deque<Table>& tables, Translator& translator, Trace& trace) {
+  const Timed timed("read/merge");
+  Columns columns(tables, translator, trace);
+  complete_addresses(tables);
+
+  columns.stretches(trace.calls, &Part::calls);
+  columns.stretches(trace.ranges, &Part::ranges);
+  columns.stretches(trace.frames, &Part::frames);
+  columns.stretches(trace.os_calls, &Part::os_calls);
+  columns.plain(trace.calls, &Part::calls, &Calls::correlation);
+  columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes);
+
+  columns.plain(trace.ops, &Part::ops, &Ops::start, &Ops::end, &Ops::bytes, &Ops::correlation,
+                &Ops::blocks, &Ops::threads, &Ops::kind, &Ops::copy, &Ops::source, &Ops::target,
+                &Ops::cause, &Ops::address, &Ops::in_graph);
+  columns.numbered(trace.ops, &Part::ops, &Ops::stream, &Meaning::streams);
+  columns.numbered(trace.ops, &Part::ops, &Ops::name, &Meaning::names);
+
+  columns.plain(trace.syncs, &Part::syncs, &Syncs::start, &Syncs::end, &Syncs::correlation);
+  columns.numbered(trace.syncs, &Part::syncs, &Syncs::stream, &Meaning::streams);
+
+  columns.plain(trace.gpu_faults, &Part::gpu_faults, &GpuFaults::start, &GpuFaults::end,
+                &GpuFaults::address, &GpuFaults::count);
+  columns.numbered(trace.gpu_faults, &Part::gpu_faults, &GpuFaults::device, &Meaning::devices);
+
+  columns.plain(trace.cpu_faults, &Part::cpu_faults, &CpuFaults::start, &CpuFaults::address);
+  columns.numbered(trace.cpu_faults, &Part::cpu_faults, &CpuFaults::function, &Meaning::names);
+
+  columns.plain(trace.memory_use, &Part::memory_use, &MemoryUse::start, &MemoryUse::bytes,
+                &MemoryUse::kind);
+  columns.numbered(trace.memory_use, &Part::memory_use, &MemoryUse::device, &Meaning::devices);
+
+  columns.whole(trace.profiler_overhead, &Part::overhead);
+  columns.copy();
+}
+
+}  // namespace gh::nsys

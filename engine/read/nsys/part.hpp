@@ -1,0 +1,64 @@
+// What a part of a table is read into: columns as the trace has them, which still hold numbers
+// (numbering.hpp) where the trace has names, threads, streams and devices.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "read/nsys/numbering.hpp"
+#include "trace/trace.hpp"
+
+namespace gh::nsys {
+
+struct Part {
+  Ops ops;
+  Calls calls;
+  Ranges ranges;
+  Frames frames;
+  OsCalls os_calls;
+  Syncs syncs;
+  GpuFaults gpu_faults;
+  CpuFaults cpu_faults;
+  MemoryUse memory_use;
+  std::vector<Span> overhead;
+  std::size_t worker = 0;  ///< whose Numbers they are
+  Numbers* numbers = nullptr;
+  std::int64_t malformed = 0;
+  std::vector<std::string> problems;
+};
+
+template <class... Columns>
+void reserve(std::size_t rows, Columns&... columns) {
+  (columns.reserve(rows), ...);
+}
+
+/// A positive number of 32 bits; 0 of any other.
+inline std::uint32_t small(std::int64_t v) {
+  return v > 0 && v < std::int64_t{0xFFFFFFFF} ? static_cast<std::uint32_t>(v) : 0;
+}
+
+/// The memory that moves or is allocated at once, within bounds that sums do not overflow.
+inline std::int64_t sane_bytes(std::int64_t bytes) {
+  return std::clamp<std::int64_t>(bytes, 0, std::int64_t{1} << 50);
+}
+
+/// CUPTI's numbers for kinds of memory.
+inline MemoryKind memory_kind(std::int64_t k) {
+  static constexpr MemoryKind kinds[] = {
+      MemoryKind::pageable, MemoryKind::pinned, MemoryKind::device, MemoryKind::array,
+      MemoryKind::managed,  MemoryKind::device, MemoryKind::managed};
+  return k >= 0 && k < 7 ? kinds[k] : MemoryKind::unknown;
+}
+
+/// Adds a stretch of a thread's time with a name: a call, a range, a frame.
+template <class Events>
+void add_stretch(Events& events, Ns start, Ns end, const FileNameView& name, std::int64_t thread,
+                 Numbers& numbers) {
+  events.start.push_back(start);
+  events.end.push_back(end);
+  events.name.push_back(numbers.names(name));
+  events.thread.push_back(
+      static_cast<std::uint16_t>(std::min<std::uint32_t>(numbers.threads(thread), no_index - 1)));
+}
+
+}  // namespace gh::nsys

@@ -1,0 +1,73 @@
+#include <charconv>
+
+#include "read/nsys/backtraces.hpp"
+#include "read/nsys/rows.hpp"
+
+namespace gh::nsys {
+namespace {
+
+// Of NVTX_EVENTS, eventType.
+constexpr std::int64_t mark_type = 34, push_pop_type = 59, start_end_type = 60;
+
+// What NCCL says of its message in the JSON text of a range: {"Message size [bytes]": 1048576,
+// ...}; 0 where it does not.
+std::int64_t message_bytes(std::string_view json) {
+  static constexpr std::string_view key = "\"Message size [bytes]\"";
+  const std::size_t at = json.find(key);
+  if (at == json.npos) return 0;
+  const std::size_t digit = json.find_first_not_of(" :\"", at + key.size());
+  std::int64_t bytes = 0;
+  if (digit != json.npos) {
+    std::from_chars(json.data() + digit, json.data() + json.size(), bytes);
+  }
+  return std::max<std::int64_t>(bytes, 0);
+}
+
+}  // namespace
+
+void read_ranges(const TablePart& from, Part& part) {
+  enum { start, end, type, thread, name_text, name_id, payload };
+  TableReader rows(from, {"start", "end", "type", "thread", "name_text", "name_id", "payload"},
+                   part.problems, &part.malformed);
+  Ranges& ranges = part.ranges;
+  reserve(rows.expected_rows(from.db), ranges.start, ranges.end, ranges.name, ranges.thread,
+          ranges.bytes);
+  std::optional<Backtraces> backtraces;
+
+  // The line of the program that called CUDA, from a mark that holds Python's stack.
+  const auto add_frame = [&](std::string_view json) {
+    if (!backtraces) backtraces.emplace(from.db);
+    const std::string& line = backtraces->line_of_program(json);
+    const Ns at = rows.integer(start);
+    const std::int64_t caller = rows.integer(thread);
+    if (!rows.sound(at, at) || line.empty()) return;
+    add_stretch(part.frames, at, at, {-1, line}, caller, *part.numbers);
+  };
+
+  while (rows.next()) {
+    const std::int64_t event_type = rows.integer(type);
+    if (event_type == mark_type && !rows.is_null(payload) &&
+        Backtraces::is_one(rows.text(payload))) {
+      add_frame(rows.text(payload));
+      continue;
+    }
+    // Some old exports have no types: there every row with an end is a range.
+    const bool is_range = event_type == push_pop_type || event_type == start_end_type ||
+                          (rows.is_null(type) && !rows.is_null(end));
+    if (!is_range) {
+      rows.sound();
+      continue;
+    }
+    const Ns begins = rows.integer(start);
+    const bool open = rows.is_null(end);
+    const Ns ends = open ? std::max<Ns>(begins, 0) : rows.integer(end);
+    const FileNameView name = rows.name(rows.is_null(name_text) ? name_id : name_text);
+    const std::int64_t caller = rows.integer(thread);
+    const std::int64_t bytes = rows.is_null(payload) ? 0 : message_bytes(rows.text(payload));
+    if (!rows.sound(begins, ends)) continue;
+    add_stretch(ranges, begins, open ? open_end : ends, name, caller, *part.numbers);
+    ranges.bytes.push_back(bytes);
+  }
+}
+
+}  // namespace gh::nsys

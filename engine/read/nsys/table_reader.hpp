@@ -1,0 +1,120 @@
+// The rows of one table, by our names of its columns, and the judgement whether a row makes sense.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "read/limits.hpp"
+#include "read/nsys/numbering.hpp"
+#include "read/nsys/schema.hpp"
+#include "read/sqlite.hpp"
+#include "read/table_pages.hpp"
+
+namespace gh::nsys {
+
+/// The rows of a table, or those on some of its pages.
+struct TablePart {
+  const Database& db;
+  std::string kind, table;
+  const PageFile* file = nullptr;  ///< null: SQLite reads all of it
+  const TableLayout* layout = nullptr;
+  std::span<const std::uint32_t> leaves;
+};
+
+/// For people: that `n` rows of a table were left out.
+std::string malformed_rows(std::string_view table, std::int64_t n);
+
+/// Steps through rows of one kind, as schemas/nsys.toml describes it, by pages or by SQLite.
+class TableReader {
+  template <class Ask>
+  auto by_source(Ask ask) const {
+    return pages_ ? ask(*pages_) : ask(*query_);
+  }
+
+ public:
+  /// `wanted` are our names of the columns, in the order in which `integer(i)` and `name(i)` will
+  /// ask for them. A required column that the table does not have makes a problem, and no rows.
+  /// Rows that make no sense are counted in `malformed`, and make a problem where that is null.
+  TableReader(const TablePart& from, const std::vector<std::string>& wanted,
+              std::vector<std::string>& problems, std::int64_t* malformed = nullptr);
+  /// All rows of a table, by SQLite.
+  TableReader(const Database& db, std::string kind, std::string table,
+              const std::vector<std::string>& wanted, std::vector<std::string>& problems);
+  ~TableReader();
+  TableReader(const TableReader&) = delete;
+  TableReader& operator=(const TableReader&) = delete;
+
+  /// How many rows there will be at most, so that columns can be made large enough at once: growing
+  /// would need twice the memory.
+  std::size_t expected_rows(const Database& db) const;
+
+  /// The next row; false after the last.
+  bool next() { return pages_ ? pages_->step() : query_ && query_->step(); }
+
+  /// 0 of NULL.
+  std::int64_t integer(int column) {
+    return by_source([&](const auto& rows) -> std::int64_t {
+      if (rows.is_integer(column)) return rows.integer(column);
+      if (!rows.is_null(column) || required_[static_cast<std::size_t>(column)]) sound_ = false;
+      return 0;
+    });
+  }
+  double real(int column) {
+    return by_source([&](const auto& rows) {
+      if (rows.is_text(column) || rows.is_null(column)) sound_ = false;
+      return rows.real(column);
+    });
+  }
+  /// Valid until the next row, as is `text`.
+  FileNameView name(int column) {
+    return by_source([&](const auto& rows) -> FileNameView {
+      if (rows.is_null(column)) return {};
+      return rows.is_text(column) ? FileNameView{-1, rows.text(column)}
+                                  : FileNameView{integer(column), {}};
+    });
+  }
+  bool is_null(int column) const {
+    return by_source([&](const auto& rows) { return rows.is_null(column); });
+  }
+  std::string_view text(int column) const {
+    return by_source([&](const auto& rows) { return rows.text(column); });
+  }
+
+  /// Whether the values asked for since the last row were what they should be. Counts the row where
+  /// they were not.
+  bool sound(Ns start, Ns end) {
+    const bool good = sound_ && start <= end && start > -absurd_ns && end < absurd_ns;
+    sound_ = true;
+    malformed_ += !good;
+    return good;
+  }
+  /// Likewise of a row without times.
+  bool sound() { return sound(0, 0); }
+
+ private:
+  std::vector<std::string>& problems_;
+  std::string table_;
+  // Of these two there is one, or none where a required column is missing.
+  std::optional<Query> query_;
+  std::optional<PageRows> pages_;
+  std::vector<std::uint8_t> required_;  // by column
+  bool sound_ = true;
+  std::int64_t malformed_ = 0;
+  std::int64_t* count_malformed_;
+};
+
+/// Calls take(rows) at each row of each table of a kind: of the small ones, which tell of the
+/// recording.
+template <class Take>
+void each_row(const Database& db, const char* kind, const std::vector<std::string>& wanted,
+              std::vector<std::string>& problems, Take take) {
+  for (const std::string& table : tables_in(db, kind)) {
+    TableReader rows(db, kind, table, wanted, problems);
+    while (rows.next()) take(rows);
+  }
+}
+
+}  // namespace gh::nsys

@@ -1,0 +1,189 @@
+#include "read/nsys/translator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "read/nsys/table_reader.hpp"
+
+namespace gh::nsys {
+namespace {
+
+std::int64_t pid_of(std::int64_t global) { return (global >> 24) & 0xFFFFFF; }
+
+template <class Key>
+std::vector<std::size_t> in_order(const std::vector<Key>& keys) {
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  return order;
+}
+
+void drop_stream_suffix(std::string& name) {
+  for (const std::string_view suffix : {"_ptsz", "_ptds"}) {
+    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  }
+}
+
+// cudaLaunchKernel_v7000, cuMemcpyHtoDAsync_v2, cudaMemcpyAsync_ptsz: the suffix is the ABI's, not
+// the function's.
+std::string unversioned(std::string name) {
+  drop_stream_suffix(name);
+  const std::size_t at = name.rfind("_v");
+  if (at != std::string::npos && at + 2 < name.size() &&
+      name.find_first_not_of("0123456789", at + 2) == std::string::npos) {
+    name.resize(at);
+  }
+  drop_stream_suffix(name);
+  return name;
+}
+
+}  // namespace
+
+std::vector<NameId> Translator::names(const std::vector<FileName>& keys) {
+  std::vector<std::string> texts;
+  for (const FileName& key : keys) texts.push_back(text_of(key));
+  return interned(texts);
+}
+
+std::vector<NameId> Translator::call_names(const std::vector<FileName>& keys) {
+  std::vector<std::string> texts;
+  for (const FileName& key : keys) texts.push_back(unversioned(text_of(key)));
+  return interned(texts);
+}
+
+std::vector<NameId> Translator::interned(const std::vector<std::string>& texts) {
+  std::vector<NameId> ids(texts.size());
+  for (const std::size_t i : in_order(texts)) ids[i] = trace_.names.intern(texts[i]);
+  return ids;
+}
+
+std::vector<std::uint16_t> Translator::threads(const std::vector<std::int64_t>& keys) {
+  std::vector<std::uint16_t> ids(keys.size());
+  for (const std::size_t i : in_order(keys)) ids[i] = thread(keys[i]);
+  return ids;
+}
+
+std::vector<std::uint16_t> Translator::bare_threads(const std::vector<std::int64_t>& keys) {
+  std::vector<std::uint16_t> ids(keys.size());
+  for (const std::size_t i : in_order(keys)) {
+    const auto seen = std::find_if(threads_.begin(), threads_.end(), [&](const auto& known) {
+      return (known.first & thread_mask) == keys[i];
+    });
+    ids[i] = thread(seen == threads_.end() ? keys[i] : seen->first);
+  }
+  return ids;
+}
+
+std::vector<std::uint32_t> Translator::streams(const std::vector<StreamKey>& keys) {
+  std::vector<std::uint32_t> ids(keys.size());
+  for (const std::size_t i : in_order(keys)) {
+    const StreamKey& key = keys[i];
+    const auto [it, added] =
+        streams_.try_emplace(key, static_cast<std::uint32_t>(trace_.streams.size()));
+    if (added) {
+      const std::uint16_t d = device(gpus_.id_of(pid_of(key.process), key.device), key.device);
+      const std::uint16_t p = process(key.process);
+      trace_.streams.push_back({d, p, key.stream});
+    }
+    ids[i] = it->second;
+  }
+  return ids;
+}
+
+std::uint16_t Translator::process(std::int64_t global) {
+  const auto [it, added] =
+      processes_.try_emplace(global, static_cast<std::uint16_t>(trace_.processes.size()));
+  if (added) {
+    if (trace_.processes.size() >= no_index) {
+      throw Error(fmt::format("{}: holds more processes than a job has", trace_.path));
+    }
+    trace_.processes.push_back({pid_of(global), process_name(global)});
+  }
+  return it->second;
+}
+
+std::uint16_t Translator::thread(std::int64_t global) {
+  const auto [it, added] =
+      threads_.try_emplace(global, static_cast<std::uint16_t>(trace_.threads.size()));
+  if (added) {
+    if (trace_.threads.size() >= no_index) {
+      throw Error(fmt::format("{}: holds more threads than a job has", trace_.path));
+    }
+    trace_.threads.push_back(
+        {process(global & process_mask), global & thread_mask, thread_name(global)});
+  }
+  return it->second;
+}
+
+std::uint16_t Translator::device(std::int64_t id) { return device(id, gpus_.ordinal_of(id)); }
+
+std::uint16_t Translator::device(std::int64_t id, std::int64_t ordinal) {
+  const auto [it, added] =
+      devices_.try_emplace(id, static_cast<std::uint16_t>(trace_.devices.size()));
+  if (added) {
+    if (trace_.devices.size() >= no_index) {
+      throw Error(fmt::format("{}: holds more GPUs than a job has", trace_.path));
+    }
+    trace_.devices.push_back(gpus_.described(id));
+    trace_.devices.back().ordinal = static_cast<int>(ordinal);
+    ids_by_ordinal_[static_cast<int>(ordinal)].insert(id);
+  }
+  return it->second;
+}
+
+void Translator::name_devices() {
+  const bool ambiguous = std::any_of(ids_by_ordinal_.begin(), ids_by_ordinal_.end(),
+                                     [](const auto& ids) { return ids.second.size() > 1; });
+  if (!ambiguous) return;
+  for (const auto& [id, index] : devices_) trace_.devices[index].ordinal = static_cast<int>(id);
+}
+
+std::string Translator::text_of(const FileName& key) {
+  // As StringIds::find: a text with a NUL in it is no name.
+  if (key.id < 0) return key.text.find('\0') == key.text.npos ? key.text : "";
+  const std::optional<std::string> text = strings_.find(key.id);
+  return text ? *text : fmt::format("[string {}]", key.id);
+}
+
+std::string Translator::thread_name(std::int64_t global) {
+  if (!thread_names_) read_thread_names();
+  const auto it = thread_names_->find(global);
+  return it == thread_names_->end() ? "" : printable(text_of(it->second));
+}
+
+std::string Translator::process_name(std::int64_t global) {
+  if (!process_names_) read_process_names();
+  const auto it = process_names_->find(global);
+  return it == process_names_->end() ? "" : it->second;
+}
+
+// Old exports write the name of a thread as text, new ones as the id of a string.
+void Translator::read_thread_names() {
+  thread_names_.emplace();
+  each_row(db_, "thread_name", {"thread", "name"}, trace_.problems, [&](TableReader& rows) {
+    const FileNameView name = rows.name(1);
+    const std::int64_t thread = rows.integer(0);
+    if (rows.sound()) {
+      thread_names_->try_emplace(thread, FileName{name.id, std::string(name.text)});
+    }
+  });
+}
+
+void Translator::read_process_names() {
+  process_names_.emplace();
+  each_row(db_, "process_name", {"process", "name"}, trace_.problems, [&](TableReader& rows) {
+    const std::int64_t process = rows.integer(0);
+    // A process may have rewritten its name to hold its arguments: of interest is the program
+    // alone.
+    const std::string_view name = rows.text(1).substr(0, rows.text(1).find(' '));
+    if (rows.sound()) {
+      process_names_->try_emplace(process, printable(name.substr(name.rfind('/') + 1)));
+    }
+  });
+}
+
+}  // namespace gh::nsys

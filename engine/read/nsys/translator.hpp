@@ -1,0 +1,66 @@
+// What the numbers of a file mean: names, threads, processes, streams and devices of the trace.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "read/nsys/gpus.hpp"
+#include "read/nsys/numbering.hpp"
+#include "read/nsys/string_ids.hpp"
+#include "trace/trace.hpp"
+
+namespace gh::nsys {
+
+/// Adds to the trace what it is asked for and what the trace does not have yet. Keys are translated
+/// in their own order and not in that of the rows, which means nothing: so the numbers of the trace
+/// do not depend on it.
+class Translator {
+ public:
+  Translator(const Database& db, Trace& trace)
+      : db_(db), trace_(trace), gpus_(db, trace.problems), strings_(db) {}
+
+  /// Each of these returns one index a key.
+  std::vector<NameId> names(const std::vector<FileName>& keys);
+  /// Of CUDA calls: cudaLaunchKernel for cudaLaunchKernel_v7000.
+  std::vector<NameId> call_names(const std::vector<FileName>& keys);
+  /// By the global ids of threads.
+  std::vector<std::uint16_t> threads(const std::vector<std::int64_t>& keys);
+  /// By their bare ids. The process is the one of a thread seen with that id.
+  std::vector<std::uint16_t> bare_threads(const std::vector<std::int64_t>& keys);
+  std::vector<std::uint32_t> streams(const std::vector<StreamKey>& keys);
+
+  /// By the GPU's id in the report.
+  std::uint16_t device(std::int64_t id);
+
+  /// After everything else: where every rank calls its own GPU device 0, ordinals tell nothing, so
+  /// devices are named by the GPU's id in the report.
+  void name_devices();
+
+ private:
+  std::vector<NameId> interned(const std::vector<std::string>& texts);
+  std::uint16_t process(std::int64_t global);
+  std::uint16_t thread(std::int64_t global);
+  std::uint16_t device(std::int64_t id, std::int64_t ordinal);
+  std::string text_of(const FileName& key);
+  std::string thread_name(std::int64_t global);
+  std::string process_name(std::int64_t global);
+  void read_thread_names();
+  void read_process_names();
+
+  const Database& db_;
+  Trace& trace_;
+  Gpus gpus_;
+  StringIds strings_;
+  std::map<std::int64_t, std::uint16_t> processes_, threads_;  // by global id
+  std::map<std::int64_t, std::uint16_t> devices_;              // by id in the report
+  std::map<StreamKey, std::uint32_t> streams_;
+  std::map<int, std::set<std::int64_t>> ids_by_ordinal_;
+  // Read when the first is asked for.
+  std::optional<std::map<std::int64_t, FileName>> thread_names_;
+  std::optional<std::map<std::int64_t, std::string>> process_names_;
+};
+
+}  // namespace gh::nsys

@@ -1,0 +1,16 @@
+// What Nsight Systems itself writes (.nsys-rep, .qdrep). Only its own program can read that: it is
+// run to export the report.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "trace/trace.hpp"
+
+namespace gh {
+
+/// Exports a report with `nsys`, a program's path or its name on the PATH, to a temporary file, and
+/// reads that as read_nsys does. Throws Error that names the report, and how to export it by hand,
+/// where the program cannot be run or fails.
+Trace read_nsys_rep(const std::filesystem::path& path, const std::string& nsys);
+
+}  // namespace gh

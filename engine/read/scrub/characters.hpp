@@ -1,0 +1,21 @@
+// ASCII letters and digits, whatever the locale.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace gh::scrubbing {
+
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_letter_or_digit(char c) { return is_letter(c) || is_digit(c); }
+inline bool is_word(char c) { return is_letter_or_digit(c) || c == '_'; }
+
+inline std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+}  // namespace gh::scrubbing
