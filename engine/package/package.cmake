@@ -68,7 +68,7 @@ else()
   # What advise.hpp leads to. Headers that are not listed are the engine's own affair.
   set(public_headers advise.hpp base/error.hpp base/spans.hpp base/text.hpp trace/trace.hpp read/read.hpp read/dcgm.hpp
     analysis/account.hpp analysis/analysis.hpp analysis/classes.hpp analysis/facts.hpp analysis/ranks.hpp analysis/steps.hpp
-    whatif/replay.hpp whatif/plan.hpp rules/rules.hpp rules/finding.hpp rules/config.hpp gate/baseline.hpp gate/comparison.hpp
+    whatif/whatif.hpp whatif/changes.hpp whatif/floors.hpp whatif/replay.hpp whatif/plan.hpp rules/rules.hpp rules/finding.hpp rules/config.hpp gate/baseline.hpp gate/comparison.hpp
     job/digest.hpp job/fleet.hpp report/layout.hpp report/report.hpp)
   foreach(header IN LISTS public_headers)
     cmake_path(GET header PARENT_PATH folder)
