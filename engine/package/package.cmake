@@ -67,8 +67,9 @@ else()
   install(TARGETS engine EXPORT gh-advise ARCHIVE DESTINATION lib COMPONENT library)
   # What advise.hpp leads to. Headers that are not listed are the engine's own affair.
   set(public_headers advise.hpp base/error.hpp base/spans.hpp base/text.hpp trace/trace.hpp read/read.hpp read/dcgm.hpp
-    analysis/account.hpp analysis/analysis.hpp analysis/classes.hpp analysis/facts.hpp analysis/ranks.hpp analysis/steps.hpp
-    whatif/whatif.hpp whatif/changes.hpp whatif/floors.hpp whatif/replay.hpp whatif/plan.hpp rules/rules.hpp rules/finding.hpp rules/config.hpp gate/baseline.hpp gate/comparison.hpp
+    analysis/account.hpp analysis/analysis.hpp analysis/classes.hpp analysis/facts.hpp analysis/idle.hpp analysis/ranks.hpp analysis/steps.hpp
+    whatif/changes.hpp whatif/floors.hpp whatif/plan.hpp whatif/replay.hpp whatif/whatif.hpp
+    rules/rules.hpp rules/finding.hpp rules/config.hpp gate/baseline.hpp gate/comparison.hpp
     job/digest.hpp job/fleet.hpp report/layout.hpp report/report.hpp)
   foreach(header IN LISTS public_headers)
     cmake_path(GET header PARENT_PATH folder)
