@@ -2,15 +2,17 @@
 //
 // A pause of the GPU ends with an operation, and what the thread that launched it did meanwhile is
 // the cause. A nanosecond goes to the first that claims it:
-//   dependency             launched before the pause began, or a node of a graph under way
-//   input                  within a range of the data loader
-//   sync, allocation,      within a CUDA call of that kind; any other call counts as launch
-//   compilation, launch
-//   launch                 between calls, while another thread of the process launched
-//   sync                   between calls, at most a millisecond after a wait that let the GPU run
-//   dry launch                 between calls, at most a millisecond input, inferred        a longer
-//   pause between steps that looks like fetching a batch unknown                any other pause
-//   between calls launch                 launched, and on its way to the GPU
+//   dependency       launched before the pause began, or a node of a graph under way
+//   input            within a range of the data loader
+//   sync             within a CUDA call that waits for the GPU
+//   allocation       within one that allocates or frees memory
+//   compilation      within one that compiles or loads a module
+//   launch           within any other call, or between calls while another thread launched
+//   sync             between calls, up to a millisecond after a wait that let the GPU run dry
+//   launch           between calls, for up to a millisecond
+//   input, inferred  a longer pause between steps that looks like fetching a batch
+//   unknown          any other pause between calls
+//   launch           launched, and on its way to the GPU
 #pragma once
 #include <cstdint>
 #include <unordered_set>
@@ -30,7 +32,7 @@ class IdleCauses {
  public:
   IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names);
 
-  /// Where each thread's last pause was: the next is not far. Whoever asks has his own.
+  /// Where each thread's last pause was: the next is not far. Every worker has its own.
   struct Near {
     std::size_t range = 0, call = 0;
   };

@@ -1,3 +1,4 @@
+// The table of all facts.
 #pragma once
 #include <vector>
 
