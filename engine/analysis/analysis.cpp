@@ -1,42 +1,46 @@
 #include "analysis/analysis.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "base/profile.hpp"
 
 namespace gh {
 namespace {
 
+Ns worked_ns(const Trace& trace, const DeviceSteps& device) {
+  Ns ns = 0;
+  for (const Row op : device.ops) ns += trace.span_of(op).length();
+  return ns;
+}
+
 // Takes out, and returns, devices without steps that worked less than a hundredth of the time of
 // one that has steps: a default context, a display, a framework that touches every GPU.
-std::vector<DeviceSteps> without_bystanders(const Trace& trace, std::vector<DeviceSteps>& devices) {
-  const auto worked = [&](const DeviceSteps& d) {
-    Ns ns = 0;
-    for (const Row op : d.ops) ns += trace.span_of(op).length();
-    return ns;
-  };
+std::vector<DeviceSteps> take_bystanders(const Trace& trace, std::vector<DeviceSteps>& devices) {
   Ns most = 0;
   for (const DeviceSteps& d : devices)
-    if (d.source != StepSource::none) most = std::max(most, worked(d));
+    if (d.source != StepSource::none) most = std::max(most, worked_ns(trace, d));
   const auto first =
       std::stable_partition(devices.begin(), devices.end(), [&](const DeviceSteps& d) {
-        return d.source != StepSource::none || 100 * worked(d) >= most;
+        return d.source != StepSource::none || 100 * worked_ns(trace, d) >= most;
       });
-  std::vector<DeviceSteps> out(std::make_move_iterator(first),
-                               std::make_move_iterator(devices.end()));
+  std::vector<DeviceSteps> bystanders(std::make_move_iterator(first),
+                                      std::make_move_iterator(devices.end()));
   devices.erase(first, devices.end());
-  return out;
+  return bystanders;
 }
 
 }  // namespace
 
 Analysis::Analysis(Trace trace_, Classes classes_, const Selection& selection)
-    : trace(std::move(trace_)),
-      classes(std::move(classes_)),
-      names(timed("names", [&] { return NameClasses(trace, classes); })),
-      devices(timed("steps", [&] { return find_steps(trace, classes, names, selection); })),
-      bystanders(without_bystanders(trace, devices)),
-      account(timed("account", [&] { return make_account(trace, classes, names, devices); })) {}
+    : trace(std::move(trace_)), classes(std::move(classes_)) {
+  names = timed("names", [&] { return NameClasses(trace, classes); });
+  devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
+  bystanders = take_bystanders(trace, devices);
+  account = timed("account", [&] { return make_account(trace, classes, names, devices); });
+}
 
 std::int64_t Analysis::step_count() const {
   std::int64_t n = 0;
@@ -57,16 +61,13 @@ std::vector<Ns> Analysis::step_lengths() const {
 }
 
 Span Analysis::hull() const {
-  Span hull{0, 0};
-  bool any = false;
+  std::optional<Span> all;
   for (const DeviceSteps& d : devices)
     for (const Step& s : d.steps) {
-      const Ns from = std::min(s.host_start, s.span.start);
-      hull = any ? Span{std::min(hull.start, from), std::max(hull.end, s.span.end)}
-                 : Span{from, s.span.end};
-      any = true;
+      const Span span{std::min(s.host_start, s.span.start), s.span.end};
+      all = all ? Span{std::min(all->start, span.start), std::max(all->end, span.end)} : span;
     }
-  return hull;
+  return all.value_or(Span{});
 }
 
 std::vector<Row> Analysis::ops_in_steps(std::size_t device) const {

@@ -1,7 +1,16 @@
-// A trace together with all that has been found out about it before any rule: classes of names,
-// steps, the account.
+// The door to this folder: a trace together with all that has been found out about it before any
+// rule.
+//
+//   classes.hpp   what names mean: kernels, CUDA calls, ranges, GPUs (tables in schemas/)
+//   ranks.hpp     the ranks of one job joined to one trace, on one clock
+//   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
+//                 steps_from_kernels.cpp
+//   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
+//   facts.hpp     all of that as named values; a new one is a row of facts/table.cpp
+//   flops.hpp     operations of matrix products, told by shapes in ranges
+//   metrics.hpp   sampled GPU metrics within the steps
 #pragma once
-#include <memory>
+#include <vector>
 
 #include "analysis/account.hpp"
 #include "analysis/classes.hpp"
@@ -14,11 +23,12 @@ struct Analysis {
   Trace trace;
   Classes classes;
   NameClasses names;
-  std::vector<DeviceSteps>
-      devices;  ///< those that did any work and were selected; none in a report without GPU work
-  std::vector<DeviceSteps> bystanders;  ///< devices without steps that did next to nothing while
-                                        ///< others train: left out of all that follows
-  Account account;                      ///< account.devices is parallel to `devices`
+  /// Those that did any work and were selected; none in a report without GPU work.
+  std::vector<DeviceSteps> devices;
+  /// Devices without steps that did next to nothing while others train: left out of all that
+  /// follows.
+  std::vector<DeviceSteps> bystanders;
+  Account account;  ///< account.devices is parallel to `devices`
 
   Analysis(Trace trace, Classes classes, const Selection& selection);
 

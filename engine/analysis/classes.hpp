@@ -128,16 +128,18 @@ class Classes {
 
 /// What is asked of names again and again, looked up once for each distinct name of a trace.
 struct NameClasses {
-  std::vector<std::uint8_t>
-      kernel;  ///< by NameId: index into Classes::kernel_classes; only of names that kernels bear
+  /// By NameId: index into Classes::kernel_classes; only of names that kernels bear.
+  std::vector<std::uint8_t> kernel;
   std::vector<CallClass> call;       ///< by NameId; only of names that calls bear
   std::vector<std::uint8_t> phases;  ///< by NameId of a range: one bit a Phase
-  std::unordered_map<NameId, SourceLine>
-      sources;  ///< of ranges and Python frames that name a line of the program
+  /// Of ranges and Python frames that name a line of the program.
+  std::unordered_map<NameId, SourceLine> sources;
+
+  NameClasses() = default;
+  NameClasses(const Trace& trace, const Classes& classes);
   bool is_phase(Phase phase, NameId range) const {
     return phases[range] >> static_cast<int>(phase) & 1;
   }
-  NameClasses(const Trace& trace, const Classes& classes);
 };
 
 }  // namespace gh

@@ -1,10 +1,11 @@
 // Facts: what is known of a report as named values with units. Rules, the `facts` command and
-// budgets read the same ones.
+// budgets read the same ones. They are listed in facts/table.cpp.
 #pragma once
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -25,11 +26,12 @@ const char* name_of(Unit);
 std::string shown(const FactValue& value, Unit unit);
 
 struct Fact {
-  std::string
-      name;  ///< lower case, dotted, the unit as a suffix where it is not plain: step.median_ns
+  /// Lower case, dotted, the unit as a suffix where it is not plain: step.median_ns.
+  std::string name;
   Unit unit;
   std::string doc;
   std::function<FactValue(const Analysis&)> compute;
+  std::optional<Source> source = {};  ///< that has to have been recorded
 };
 
 /// All facts of a report, each computed when it is first asked for. Rules ask from several threads,

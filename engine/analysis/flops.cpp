@@ -113,10 +113,10 @@ std::optional<double> flops_of_range(std::string_view name) {
 std::optional<double> product_flops(const Analysis& a) {
   std::map<NameId, std::optional<double>> known;
   std::optional<double> sum;
-  const Span hull = a.hull();
+  const Span window = a.hull();
   const Ranges& ranges = a.trace.ranges;
-  for (Row r = 0; r < ranges.size() && ranges.start[r] < hull.end; ++r) {
-    if (ranges.start[r] < hull.start) continue;
+  for (Row r = 0; r < ranges.size() && ranges.start[r] < window.end; ++r) {
+    if (ranges.start[r] < window.start) continue;
     const auto [it, first] = known.try_emplace(ranges.name[r]);
     if (first) it->second = flops_of_range(a.trace.names[ranges.name[r]]);
     if (it->second) sum = sum.value_or(0) + *it->second;

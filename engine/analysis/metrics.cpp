@@ -7,6 +7,7 @@
 #include "trace/metric_names.hpp"
 
 namespace gh {
+
 bool sampled_in_steps(const Analysis& a, std::size_t device, Row sample) {
   const Samples& s = a.trace.samples;
   const Span of{s.start[sample] - s.period[sample], s.start[sample] + 1};
@@ -21,8 +22,8 @@ std::optional<double> sampled_activity(const Analysis& a, std::string_view name)
   std::map<std::uint16_t, std::size_t> slots;
   for (std::size_t d = 0; d < a.devices.size(); ++d) slots[a.devices[d].device] = d;
   double sum = 0, n = 0, moment = 0;
-  Row last =
-      no_row;  // rows are in order of time and device, so that those of a moment follow each other
+  // Rows are in order of time and device, so that those of a moment follow each other.
+  Row last = no_row;
   const auto settle = [&] {
     if (last != no_row) {
       sum += std::min(moment, 100.0);

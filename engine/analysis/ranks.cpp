@@ -28,15 +28,6 @@ void append_if_any(std::vector<T>& to, std::size_t to_rows, const std::vector<T>
   to.resize(to_rows + from_rows, none);
 }
 
-void append_shifted(std::vector<Ns>& to, const std::vector<Ns>& from, Ns shift) {
-  for (const Ns t : from) to.push_back(t + shift);
-}
-
-template <class T, class Map>
-void append_mapped(std::vector<T>& to, const std::vector<T>& from, Map map) {
-  for (const T v : from) to.push_back(static_cast<T>(map(v)));
-}
-
 // When the collectives of a trace ended, by name. Messages from one rank to another are no
 // collectives.
 CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
@@ -69,106 +60,154 @@ std::vector<std::pair<Ns, Ns>> pairs(const std::vector<Ns>& first, const std::ve
 
 // How far values lie from the middle one, in the middle.
 Ns spread(const std::vector<Ns>& values) {
-  const Ns usual = median(values);
+  const Ns middle = median(values);
   std::vector<Ns> off;
-  for (const Ns v : values) off.push_back(std::abs(v - usual));
+  for (const Ns v : values) off.push_back(std::abs(v - middle));
   return median(std::move(off));
 }
 
-// Adds all rows of `from`, with its numbers of names, devices, processes, threads and streams put
-// behind those that are there.
-void add(Trace& to, const Trace& from, Ns shift) {
-  std::vector<NameId> names;
-  for (NameId n = 0; n < from.names.size(); ++n) names.push_back(to.names.intern(from.names[n]));
-  const std::size_t devices = to.devices.size(), processes = to.processes.size(),
-                    threads = to.threads.size(), streams = to.streams.size();
-  if (devices + from.devices.size() >= no_index || processes + from.processes.size() >= no_index ||
-      threads + from.threads.size() >= no_index)
-    throw Error(
-        fmt::format("{}: the job has more threads than can be told apart; give fewer ranks at once",
-                    from.path));
-  append(to.devices, from.devices);
-  append(to.processes, from.processes);
-  for (Thread t : from.threads) {
-    t.process = static_cast<std::uint16_t>(t.process + processes);
-    to.threads.push_back(t);
+// Adds all rows of a rank to those of the ranks before it, with its numbers of names, devices,
+// processes, threads and streams put behind theirs, and its times on their clock.
+class Appending {
+ public:
+  Appending(Trace& to, const Trace& from, Ns shift)
+      : to_(to),
+        from_(from),
+        shift_(shift),
+        devices_(to.devices.size()),
+        processes_(to.processes.size()),
+        threads_(to.threads.size()),
+        streams_(to.streams.size()) {
+    for (NameId n = 0; n < from.names.size(); ++n) names_.push_back(to.names.intern(from.names[n]));
   }
-  for (Stream s : from.streams) {
-    s.device = static_cast<std::uint16_t>(s.device + devices);
-    s.process = static_cast<std::uint16_t>(s.process + processes);
-    to.streams.push_back(s);
-  }
-  const auto name = [&](NameId n) { return names[n]; };
-  const auto behind = [](std::size_t n) { return [n](auto v) { return v + n; }; };
-  const auto times = [&](auto& a, const auto& b) {
-    append_shifted(a.start, b.start, shift);
-    append_shifted(a.end, b.end, shift);
-  };
 
-  append_if_any(to.ops.occupancy, to.ops.size(), from.ops.occupancy, from.ops.size(), no_occupancy);
-  append_if_any(to.ops.address, to.ops.size(), from.ops.address, from.ops.size(), 0);
-  times(to.ops, from.ops);
-  append(to.ops.bytes, from.ops.bytes);
-  append_mapped(to.ops.stream, from.ops.stream, behind(streams));
-  append_mapped(to.ops.name, from.ops.name, name);
-  append(to.ops.correlation, from.ops.correlation);
-  append(to.ops.blocks, from.ops.blocks);
-  append(to.ops.threads, from.ops.threads);
-  append(to.ops.kind, from.ops.kind);
-  append(to.ops.copy, from.ops.copy);
-  append(to.ops.source, from.ops.source);
-  append(to.ops.target, from.ops.target);
-  append(to.ops.cause, from.ops.cause);
-  append(to.ops.in_graph, from.ops.in_graph);
-  times(to.calls, from.calls);
-  append_mapped(to.calls.name, from.calls.name, name);
-  append(to.calls.correlation, from.calls.correlation);
-  append_mapped(to.calls.thread, from.calls.thread, behind(threads));
-  times(to.ranges, from.ranges);
-  append_mapped(to.ranges.name, from.ranges.name, name);
-  append_mapped(to.ranges.thread, from.ranges.thread, behind(threads));
-  append(to.ranges.bytes, from.ranges.bytes);
-  times(to.frames, from.frames);
-  append_mapped(to.frames.name, from.frames.name, name);
-  append_mapped(to.frames.thread, from.frames.thread, behind(threads));
-  append_shifted(to.forwards.start, from.forwards.start, shift);
-  append_mapped(to.forwards.thread, from.forwards.thread, behind(threads));
-  append_shifted(to.forwards.forward_start, from.forwards.forward_start, shift);
-  append_mapped(to.forwards.forward_thread, from.forwards.forward_thread, behind(threads));
-  times(to.os_calls, from.os_calls);
-  append_mapped(to.os_calls.name, from.os_calls.name, name);
-  append_mapped(to.os_calls.thread, from.os_calls.thread, behind(threads));
-  times(to.syncs, from.syncs);
-  append(to.syncs.correlation, from.syncs.correlation);
-  append_mapped(to.syncs.stream, from.syncs.stream, behind(streams));
-  times(to.gpu_faults, from.gpu_faults);
-  append(to.gpu_faults.address, from.gpu_faults.address);
-  append(to.gpu_faults.count, from.gpu_faults.count);
-  append_mapped(to.gpu_faults.device, from.gpu_faults.device, behind(devices));
-  append_shifted(to.cpu_faults.start, from.cpu_faults.start, shift);
-  append(to.cpu_faults.address, from.cpu_faults.address);
-  append_mapped(to.cpu_faults.function, from.cpu_faults.function, name);
-  append_shifted(to.memory_use.start, from.memory_use.start, shift);
-  append(to.memory_use.bytes, from.memory_use.bytes);
-  append_mapped(to.memory_use.device, from.memory_use.device, behind(devices));
-  append(to.memory_use.kind, from.memory_use.kind);
-  append_shifted(to.samples.start, from.samples.start, shift);
-  append(to.samples.period, from.samples.period);
-  append_mapped(to.samples.metric, from.samples.metric, name);
-  append(to.samples.value, from.samples.value);
-  append_mapped(to.samples.device, from.samples.device, behind(devices));
-  for (const Span s : from.profiler_overhead)
-    to.profiler_overhead.push_back({s.start + shift, s.end + shift});
-  to.recording_ns += from.recording_ns;
-  to.environment_variables += from.environment_variables;
-  append(to.diagnostics, from.diagnostics);
-  for (const std::string& p : from.problems)
-    to.problems.push_back(fmt::format("{}: {}", from.path, p));
-  // What one rank did not record, nobody can say of the job.
-  for (std::size_t i = 0; i < to.sources.size(); ++i)
-    if (static_cast<int>(from.sources[i].state) > static_cast<int>(to.sources[i].state))
-      to.sources[i] = from.sources[i];
-}
+  void run() {
+    if (devices_ + from_.devices.size() >= no_index ||
+        processes_ + from_.processes.size() >= no_index ||
+        threads_ + from_.threads.size() >= no_index)
+      throw Error(fmt::format(
+          "{}: the job has more threads than can be told apart; give fewer ranks at once",
+          from_.path));
+    add_threads_and_streams();
+    add_ops();
+    add_host_events();
+    add_device_events();
+    add_recording();
+  }
+
+ private:
+  void add_threads_and_streams() {
+    append(to_.devices, from_.devices);
+    append(to_.processes, from_.processes);
+    for (Thread t : from_.threads) {
+      t.process = static_cast<std::uint16_t>(t.process + processes_);
+      to_.threads.push_back(t);
+    }
+    for (Stream s : from_.streams) {
+      s.device = static_cast<std::uint16_t>(s.device + devices_);
+      s.process = static_cast<std::uint16_t>(s.process + processes_);
+      to_.streams.push_back(s);
+    }
+  }
+
+  void add_ops() {
+    Ops& to = to_.ops;
+    const Ops& from = from_.ops;
+    append_if_any(to.occupancy, to.size(), from.occupancy, from.size(), no_occupancy);
+    append_if_any(to.address, to.size(), from.address, from.size(), 0);
+    add_spans(to, from);
+    append(to.bytes, from.bytes);
+    add_numbers(to.stream, from.stream, streams_);
+    add_names(to.name, from.name);
+    append(to.correlation, from.correlation);
+    append(to.blocks, from.blocks);
+    append(to.threads, from.threads);
+    append(to.kind, from.kind);
+    append(to.copy, from.copy);
+    append(to.source, from.source);
+    append(to.target, from.target);
+    append(to.cause, from.cause);
+    append(to.in_graph, from.in_graph);
+  }
+
+  void add_host_events() {
+    add_thread_events(to_.calls, from_.calls);
+    append(to_.calls.correlation, from_.calls.correlation);
+    add_thread_events(to_.ranges, from_.ranges);
+    append(to_.ranges.bytes, from_.ranges.bytes);
+    add_thread_events(to_.frames, from_.frames);
+    add_thread_events(to_.os_calls, from_.os_calls);
+    add_times(to_.forwards.start, from_.forwards.start);
+    add_numbers(to_.forwards.thread, from_.forwards.thread, threads_);
+    add_times(to_.forwards.forward_start, from_.forwards.forward_start);
+    add_numbers(to_.forwards.forward_thread, from_.forwards.forward_thread, threads_);
+    add_spans(to_.syncs, from_.syncs);
+    append(to_.syncs.correlation, from_.syncs.correlation);
+    add_numbers(to_.syncs.stream, from_.syncs.stream, streams_);
+    add_times(to_.cpu_faults.start, from_.cpu_faults.start);
+    append(to_.cpu_faults.address, from_.cpu_faults.address);
+    add_names(to_.cpu_faults.function, from_.cpu_faults.function);
+  }
+
+  void add_device_events() {
+    add_spans(to_.gpu_faults, from_.gpu_faults);
+    append(to_.gpu_faults.address, from_.gpu_faults.address);
+    append(to_.gpu_faults.count, from_.gpu_faults.count);
+    add_numbers(to_.gpu_faults.device, from_.gpu_faults.device, devices_);
+    add_times(to_.memory_use.start, from_.memory_use.start);
+    append(to_.memory_use.bytes, from_.memory_use.bytes);
+    add_numbers(to_.memory_use.device, from_.memory_use.device, devices_);
+    append(to_.memory_use.kind, from_.memory_use.kind);
+    add_times(to_.samples.start, from_.samples.start);
+    append(to_.samples.period, from_.samples.period);
+    add_names(to_.samples.metric, from_.samples.metric);
+    append(to_.samples.value, from_.samples.value);
+    add_numbers(to_.samples.device, from_.samples.device, devices_);
+  }
+
+  void add_recording() {
+    for (const Span s : from_.profiler_overhead)
+      to_.profiler_overhead.push_back({s.start + shift_, s.end + shift_});
+    to_.recording_ns += from_.recording_ns;
+    to_.environment_variables += from_.environment_variables;
+    append(to_.diagnostics, from_.diagnostics);
+    for (const std::string& p : from_.problems)
+      to_.problems.push_back(fmt::format("{}: {}", from_.path, p));
+    // What one rank did not record, nobody can say of the job.
+    for (std::size_t i = 0; i < to_.sources.size(); ++i)
+      if (static_cast<int>(from_.sources[i].state) > static_cast<int>(to_.sources[i].state))
+        to_.sources[i] = from_.sources[i];
+  }
+
+  void add_times(std::vector<Ns>& to, const std::vector<Ns>& from) {
+    for (const Ns t : from) to.push_back(t + shift_);
+  }
+  template <class Events>
+  void add_spans(Events& to, const Events& from) {
+    add_times(to.start, from.start);
+    add_times(to.end, from.end);
+  }
+  void add_names(std::vector<NameId>& to, const std::vector<NameId>& from) {
+    for (const NameId n : from) to.push_back(names_[n]);
+  }
+  template <class T>
+  void add_numbers(std::vector<T>& to, const std::vector<T>& from, std::size_t behind) {
+    for (const T n : from) to.push_back(static_cast<T>(n + behind));
+  }
+  // Spans with a name on a thread.
+  template <class Events>
+  void add_thread_events(Events& to, const Events& from) {
+    add_spans(to, from);
+    add_names(to.name, from.name);
+    add_numbers(to.thread, from.thread, threads_);
+  }
+
+  Trace& to_;
+  const Trace& from_;
+  const Ns shift_;
+  const std::size_t devices_, processes_, threads_, streams_;  // how many were there before
+  std::vector<NameId> names_;                                  // by the rank's own number
+};
 
 }  // namespace
 
@@ -245,7 +284,8 @@ Trace joined(std::vector<Trace> ranks, const Classes& classes) {
     if (epoch != 0 && ranks[r].epoch_ns != 0) about = epoch - ranks[r].epoch_ns;
     const auto alignment = align(first, collective_ends(ranks[r], classes), about);
     all.clocks_aligned = all.clocks_aligned && alignment.has_value();
-    add(all, ranks[r], -(alignment ? alignment->ahead : about.value_or(0)));
+    const Ns ahead = alignment ? alignment->ahead : about.value_or(0);
+    Appending(all, ranks[r], -ahead).run();
     device_rank.resize(all.devices.size(), r);
     ranks[r] = {};
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/classes.hpp"
@@ -12,8 +13,8 @@ namespace gh {
 
 /// What of a report is to be analysed; everything when nothing is set.
 struct Selection {
-  std::optional<std::pair<std::int64_t, std::int64_t>>
-      steps;          ///< first and last number, both included
+  /// First and last number, both included.
+  std::optional<std::pair<std::int64_t, std::int64_t>> steps;
   std::string range;  ///< a glob over range names: only what was launched inside such ranges
   std::optional<int> device;  ///< by ordinal
   std::optional<int> rank;    ///< the n-th process that used a GPU, in order of their devices
@@ -39,8 +40,8 @@ struct DeviceSteps {
   StepSource source = StepSource::none;
   std::string described;    ///< "NVTX ranges 'step #'", for people
   std::vector<Step> steps;  ///< in order, disjoint
-  std::int64_t left_out =
-      0;  ///< start-up steps at the front that were far longer than the rest, and so were left out
+  /// Start-up steps at the front that were far longer than the rest, and so were left out.
+  std::int64_t left_out = 0;
 };
 
 /// The devices that did any work (and that `selection` names), in order of ordinal. Throws Error

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <utility>
 
 namespace gh {
 namespace {
@@ -12,44 +12,90 @@ namespace {
 // Steps of the same program differ by this much from run to run, and from a recording without its
 // overhead (59 recordings: median 1 %).
 constexpr double spread = 0.06;
-constexpr double least_worth = 0.02;  // of the step that is left, for a fix to be part of the plan
+// Of the step that is left, for a fix to be part of the plan.
+constexpr double least_worth = 0.02;
 constexpr std::size_t most_fixes = 8;
 
 Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by); }
 
-// What a step works on, from ranges such as "step 7 tokens=8192" or "micro batch, 16 samples".
-std::pair<double, std::string> items_in_step(const Analysis& a) {
-  static const RE2 before(R"((?i)\b(tokens|samples)\s*[=:]\s*(\d{1,12})\b)"),
-      after(R"((?i)\b(\d{1,12})\s*(tokens|samples)\b)");
-  std::map<NameId, std::pair<double, std::string>> names;  // that tell
-  enum : std::uint8_t { not_asked, silent, telling };
-  std::vector<std::uint8_t> asked(a.trace.names.size());
-  std::map<std::string, double> sums;
-  std::map<std::uint16_t, Ns> counted_until;  // by thread
+// What a step works on.
+struct Items {
+  double count = 0;
+  std::string what;  // "tokens"
+};
+
+// What names of ranges tell of that, such as "step 7 tokens=8192" or "micro batch, 16 samples".
+// Each name is asked once.
+class ItemNames {
+ public:
+  explicit ItemNames(const Names& names) : names_(names), answers_(names.size()) {}
+
+  // Nothing where the name tells nothing.
+  const Items* find(NameId name) {
+    if (answers_[name] == not_asked) ask(name);
+    return answers_[name] == silent ? nullptr : &telling_.at(name);
+  }
+
+ private:
+  enum Answer : std::uint8_t { not_asked, silent, telling };
+
+  void ask(NameId name) {
+    static const RE2 before_number(R"((?i)\b(tokens|samples)\s*[=:]\s*(\d{1,12})\b)"),
+        after_number(R"((?i)\b(\d{1,12})\s*(tokens|samples)\b)");
+    Items items;
+    if (!RE2::PartialMatch(names_[name], before_number, &items.what, &items.count))
+      RE2::PartialMatch(names_[name], after_number, &items.count, &items.what);
+    answers_[name] = items.count == 0 ? silent : telling;
+    if (items.count != 0) telling_.emplace(name, std::move(items));
+  }
+
+  const Names& names_;
+  std::vector<Answer> answers_;  // by name
+  std::map<NameId, Items> telling_;
+};
+
+Items items_in_step(const Analysis& a) {
   const Ranges& ranges = a.trace.ranges;
   const std::vector<Step>& steps = a.devices.front().steps;
+  ItemNames names(a.trace.names);
+  std::map<std::string, double> sums;
+  std::map<std::uint16_t, Ns> counted_until;  // by thread
   for (Row r = 0; r < ranges.size(); ++r) {
     if (ranges.start[r] < steps.front().host_start || ranges.start[r] >= steps.back().host_start)
       continue;
-    const NameId name = ranges.name[r];
-    if (asked[name] == not_asked) {
-      auto& [count, item] = names[name];
-      if (!RE2::PartialMatch(a.trace.names[name], before, &item, &count))
-        RE2::PartialMatch(a.trace.names[name], after, &count, &item);
-      asked[name] = count == 0 ? silent : telling;
-      if (count == 0) names.erase(name);
-    }
-    if (asked[name] == silent) continue;
+    const Items* items = names.find(ranges.name[r]);
+    if (!items) continue;
     // Of ranges inside each other the outermost says it all.
     Ns& until = counted_until[ranges.thread[r]];
     if (ranges.start[r] < until) continue;
-    const auto& [count, item] = names.at(name);
     until = ranges.end[r];
-    sums[item] += count;
+    sums[items->what] += items->count;
   }
-  if (sums.empty()) return {0, ""};
-  const auto& [item, sum] = *sums.begin();
-  return {sum / static_cast<double>(steps.size() - 1), item};
+  if (sums.empty()) return {};
+  const auto& [what, sum] = *sums.begin();
+  return {sum / static_cast<double>(steps.size() - 1), what};
+}
+
+// The candidate that wins most with `made` made already, and the step that it leaves of `step_ns`.
+struct Best {
+  std::size_t candidate = 0;
+  Ns step_ns = 0;
+};
+Best best_of(const Replay& replay, const std::vector<Candidate>& candidates, const Changes& made,
+             Ns step_ns) {
+  Best best{0, step_ns};
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    Changes with = made;
+    with.insert(with.end(), candidates[i].changes->begin(), candidates[i].changes->end());
+    const Ns ns = replay.step_ns(with);
+    // Findings come the best first, a root before what follows from it: a later one has to win
+    // clearly more.
+    if (best.step_ns == step_ns
+            ? ns < best.step_ns
+            : static_cast<double>(best.step_ns - ns) > least_worth * static_cast<double>(step_ns))
+      best = {i, ns};
+  }
+  return best;
 }
 
 }  // namespace
@@ -70,8 +116,9 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
   if (!replay.trusted()) {
     p.most_ns = std::max(p.most_ns, now);
     p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
-  } else if (p.why.empty())
+  } else if (p.why.empty()) {
     p.why = "from run to run, and what the profiler adds to the host's calls";
+  }
   return p;
 }
 
@@ -80,31 +127,19 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
   plan.recorded_ns = replay.recorded_ns();
   plan.now = predicted(replay, {}, "");
   plan.ceiling = replay.distrust();
-  std::tie(plan.items, plan.item) = items_in_step(replay.analysis());
+  const Items items = items_in_step(replay.analysis());
+  plan.items = items.count;
+  plan.item = items.what;
   Changes made;
   Ns step = plan.now.step_ns;
   while (!rest.empty() && plan.fixes.size() < most_fixes) {
-    std::size_t best = 0;
-    Ns best_ns = step;
-    for (std::size_t i = 0; i < rest.size(); ++i) {
-      Changes with = made;
-      with.insert(with.end(), rest[i].changes->begin(), rest[i].changes->end());
-      // Findings come the best first, a root before what follows from it: a later one has to win
-      // clearly more.
-      const Ns ns = replay.step_ns(with);
-      if (best_ns == step
-              ? ns < best_ns
-              : static_cast<double>(best_ns - ns) > least_worth * static_cast<double>(step)) {
-        best = i;
-        best_ns = ns;
-      }
-    }
-    if (static_cast<double>(step - best_ns) < least_worth * static_cast<double>(step)) break;
-    const Candidate f = rest[best];
-    made.insert(made.end(), f.changes->begin(), f.changes->end());
-    plan.fixes.push_back({f.rule, f.fingerprint, predicted(replay, made, "")});
-    step = best_ns;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best));
+    const Best best = best_of(replay, rest, made, step);
+    if (static_cast<double>(step - best.step_ns) < least_worth * static_cast<double>(step)) break;
+    const Candidate fix = rest[best.candidate];
+    made.insert(made.end(), fix.changes->begin(), fix.changes->end());
+    plan.fixes.push_back({fix.rule, fix.fingerprint, predicted(replay, made, "")});
+    step = best.step_ns;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best.candidate));
   }
   plan.bounds = replay.bounds(made);
   // The replayed steps may live off a lead that the host had when they began.

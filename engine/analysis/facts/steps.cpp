@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "analysis/facts/functions.hpp"
+
+namespace gh::fact {
+namespace {
+
+// What `choose` makes of the lengths of all steps.
+template <class Choose>
+FactValue of_lengths(const Analysis& a, Choose choose) {
+  const std::vector<Ns> lengths = a.step_lengths();
+  if (lengths.empty()) return Unknown{"no GPU did any work in this report"};
+  return static_cast<double>(choose(lengths));
+}
+
+}  // namespace
+
+FactValue steps_count(const Analysis& a) { return static_cast<double>(a.step_count()); }
+
+FactValue steps_found(const Analysis& a) { return a.has_steps() ? 1.0 : 0.0; }
+
+FactValue steps_source(const Analysis& a, const Device&) { return a.devices.front().described; }
+
+FactValue steps_total_ns(const Analysis& a) { return static_cast<double>(a.total_ns()); }
+
+FactValue steps_left_out(const Analysis& a) {
+  std::int64_t n = 0;
+  for (const DeviceSteps& d : a.devices) n += d.left_out;
+  return static_cast<double>(n);
+}
+
+FactValue step_median_ns(const Analysis& a) {
+  return of_lengths(a, [](const std::vector<Ns>& l) { return median(l); });
+}
+
+FactValue step_mean_ns(const Analysis& a) {
+  return of_lengths(a, [](const std::vector<Ns>& l) {
+    return std::accumulate(l.begin(), l.end(), Ns{0}) / static_cast<Ns>(l.size());
+  });
+}
+
+FactValue step_shortest_ns(const Analysis& a) {
+  return of_lengths(a,
+                    [](const std::vector<Ns>& l) { return *std::min_element(l.begin(), l.end()); });
+}
+
+FactValue step_longest_ns(const Analysis& a) {
+  return of_lengths(a,
+                    [](const std::vector<Ns>& l) { return *std::max_element(l.begin(), l.end()); });
+}
+
+}  // namespace gh::fact

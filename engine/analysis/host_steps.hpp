@@ -1,0 +1,35 @@
+// Steps as the host began them, before they are cut out of a device's time (steps.cpp). They are
+// found from ranges that mark them (steps_from_ranges.cpp), else from the kernels that repeat
+// (steps_from_kernels.cpp).
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/steps.hpp"
+
+namespace gh {
+
+struct HostSteps {
+  struct Begin {
+    Ns at = 0;
+    std::int64_t number = 0;
+  };
+  StepSource source = StepSource::none;
+  std::string described;      ///< as DeviceSteps::described
+  std::vector<Begin> begins;  ///< in order
+  Ns end = 0;                 ///< of the last
+};
+
+/// Ranges of `process` that mark steps, by name and number. Nothing where none do.
+std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& classes,
+                                           std::uint16_t process,
+                                           const std::vector<Row>& device_ops);
+
+/// A kernel that runs once a step cuts the sequence of launches into pieces that are alike. Nothing
+/// where none does.
+std::optional<HostSteps> steps_from_kernels(const Trace& trace, const Classes& classes,
+                                            const NameClasses& names,
+                                            const std::vector<Row>& device_ops);
+
+}  // namespace gh

@@ -1,0 +1,32 @@
+// What the host threads did, by thread and in order, ready to be asked about any stretch of time.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "analysis/classes.hpp"
+#include "trace/trace.hpp"
+
+namespace gh {
+
+struct HostThread {
+  Spans loader;  ///< ranges of the data loader, joined
+  /// CUDA calls in order of start; one that is nested in another is replaced by the outer one.
+  std::span<const Row> calls;
+  std::vector<Row> os_calls;
+};
+
+class HostThreads {
+ public:
+  HostThreads(const Trace& trace, const NameClasses& names);
+  const HostThread& operator[](std::uint16_t thread) const { return threads_[thread]; }
+  std::size_t size() const { return threads_.size(); }
+
+ private:
+  void list_calls(const Calls& calls);
+
+  std::vector<HostThread> threads_;
+  std::unique_ptr<Row[]> calls_;  // of one thread after the other
+};
+
+}  // namespace gh

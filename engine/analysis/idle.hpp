@@ -1,0 +1,91 @@
+// Idle time: stretches in which a device did nothing, and why. What the causes are told from stands
+// in idle_causes.cpp.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trace/trace.hpp"
+
+namespace gh {
+
+/// Why a GPU did nothing.
+enum class IdleCause : std::uint8_t {
+  input,        ///< the thread that launches fetched its next batch
+  sync,         ///< it waited for the GPU, or refilled it after such a wait
+  launch,       ///< it launched as fast as it could
+  allocation,   ///< it was in a call that allocates or frees memory
+  compilation,  ///< it was in a call that compiles or loads a module
+  dependency,   ///< it had launched in time: the GPU, or another stream, kept the operation waiting
+  unknown       ///< it did something else
+};
+const char* name_of(IdleCause);
+
+/// A stretch in which a device did nothing, with one cause. A pause of the GPU falls into several
+/// where the host did several things.
+struct Idle {
+  Span span;
+  Row previous = no_row, next = no_row;  ///< the operations around the pause
+  Row call = no_row;  ///< sync, allocation, compilation: the call in which the thread was
+  std::uint16_t thread = no_index;  ///< that launched `next`
+  IdleCause cause = IdleCause::unknown;
+  /// input: no range says so, the way the host spent the time does.
+  bool inferred : 1 = false;
+  /// input: only that data went up after the pause speaks for it.
+  bool by_upload : 1 = false;
+  /// The thread had let the GPU run dry by waiting for it, and has not got ahead of it again since.
+  bool drained : 1 = false;
+  friend bool operator==(const Idle&, const Idle&) = default;
+};
+
+/// Idle stretches in order, of which a report has millions: several threads put them into the list
+/// at once, and nothing of it moves as it grows.
+class IdleList {
+ public:
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Idle& operator[](std::size_t i) const { return blocks_[i / block].get()[i % block]; }
+  Idle& operator[](std::size_t i) { return blocks_[i / block].get()[i % block]; }
+  const Idle& front() const { return (*this)[0]; }
+  const Idle& back() const { return (*this)[size_ - 1]; }
+
+  struct Iterator {
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = Idle;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Idle*;
+    using reference = const Idle&;
+    const IdleList* list = nullptr;
+    std::size_t at = 0;
+    const Idle& operator*() const { return (*list)[at]; }
+    const Idle* operator->() const { return &**this; }
+    Iterator& operator++() {
+      ++at;
+      return *this;
+    }
+    Iterator operator++(int) { return {list, at++}; }
+    bool operator==(const Iterator&) const = default;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size_}; }
+
+  /// Makes room for `n` more, which must be `put` there before anything else is done with the list.
+  /// Returns the place of the first.
+  std::size_t grow(std::size_t n);
+  /// Writes what is to stand from a place on. Several threads may write to places of their own.
+  void put(std::size_t at, std::span<const Idle> idle);
+
+ private:
+  static constexpr std::size_t block = 1 << 14;
+  struct Free {
+    void operator()(Idle* idle) const { std::allocator<Idle>().deallocate(idle, block); }
+  };
+  // Of memory that is not touched before something is put there.
+  std::vector<std::unique_ptr<Idle, Free>> blocks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace gh

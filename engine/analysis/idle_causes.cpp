@@ -1,0 +1,313 @@
+#include "analysis/idle_causes.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace gh {
+namespace {
+
+// Smaller copies from the device are losses and metrics, larger ones tensors on which the host goes
+// on working.
+constexpr std::int64_t offload_bytes = 1 << 20;
+
+// Host time between two calls up to which the thread counts as launching back to back. An eager
+// framework takes 5 to 50 us from one launch to the next, seldom 300; a pause of a millisecond is
+// something else.
+constexpr Ns back_to_back_ns = 1'000'000;
+
+// What is sent to the device after a pause of the host: nothing, data, or (of a size) what had come
+// down from it before.
+enum class Uploads { nothing, data, offloaded };
+
+// What tells that the host fetched input where no range says so: nothing, that data went up
+// afterwards, or what the host did.
+enum class Evidence { none, upload, host };
+
+// Whether there is a loss or an optimizer among the kernels.
+bool trains(const Classes& classes, const NameClasses& names) {
+  const std::vector<std::string>& known = classes.kernel_classes();
+  std::vector<std::uint8_t> tells(known.size());
+  for (std::size_t c = 0; c < known.size(); ++c)
+    tells[c] = known[c] == "optimizer" || known[c] == "softmax_loss";
+  // Names that no kernel bears are of the first class, collectives.
+  return std::any_of(names.kernel.begin(), names.kernel.end(),
+                     [&](std::uint8_t c) { return tells[c] != 0; });
+}
+
+// std::partition_point, looked for around a place where it is likely to be, which is then moved
+// there: what is asked in order of time needs no search through millions.
+template <class Item, class Before>
+std::size_t partition_near(std::span<const Item> items, std::size_t& near, Before before) {
+  std::size_t low = 0, high = items.size();
+  near = std::min(near, high);
+  for (std::size_t width = 1;; width *= 4) {  // outwards, until it lies between low and high
+    const std::size_t left = near - std::min(near, width),
+                      right = std::min(items.size(), near + width);
+    const bool from = left == 0 || before(items[left - 1]),
+               to = right == items.size() || !before(items[right]);
+    if (from) low = left;
+    if (to) high = right;
+    if (from && to) break;
+  }
+  const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
+  return near = static_cast<std::size_t>(std::partition_point(at(low), at(high), before) -
+                                         items.begin());
+}
+
+bool starts_with_any(const std::string& name, std::initializer_list<const char*> starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](const char* s) { return name.starts_with(s); });
+}
+
+Uploads sent_after(const Trace& trace, const Idle& pause, const OffloadedSizes& offloaded) {
+  const bool upload = trace.ops.copy[pause.next] == CopyKind::h2d;
+  if ((pause.previous != no_row && is_offload(trace, pause.previous)) ||
+      (upload && offloaded.contains(trace.ops.bytes[pause.next])))
+    return Uploads::offloaded;
+  return upload ? Uploads::data : Uploads::nothing;
+}
+
+}  // namespace
+
+// A pause of the GPU that the host is the cause of, gone through in order of time.
+class HostPause {
+ public:
+  HostPause(const IdleCauses& causes, const Idle& pause, Row launch, Uploads next,
+            const std::vector<Step>& steps, IdleCauses::Near& near, std::vector<Idle>& out)
+      : trace_(causes.trace_),
+        names_(causes.names_),
+        trains_(causes.trains_),
+        thread_(causes.threads_[pause.thread]),
+        pause_(pause),
+        launched_(std::clamp(trace_.calls.end[launch], pause.span.start, pause.span.end)),
+        next_(next),
+        steps_(steps),
+        out_(out) {
+    const Ns start = pause.span.start;
+    range_ = thread_.loader.begin() + static_cast<std::ptrdiff_t>(partition_near(
+                                          std::span(thread_.loader), near.range,
+                                          [&](const Span& s) { return s.end <= start; }));
+    call_ = thread_.calls.begin() +
+            static_cast<std::ptrdiff_t>(partition_near(
+                thread_.calls, near.call, [&](Row c) { return trace_.calls.end[c] < start; }));
+    synced_ = first_sync();
+    pause_.drained = pause.drained || synced_ != no_row;
+  }
+
+  void split() {
+    Ns at = pause_.span.start;
+    while (at < launched_) {
+      while (range_ != thread_.loader.end() && range_->end <= at) ++range_;
+      while (call_ != thread_.calls.end() && trace_.calls.end[*call_] <= at) ++call_;
+      const Ns to_range =
+          range_ == thread_.loader.end() ? launched_ : std::min(range_->start, launched_);
+      const Ns to_call =
+          call_ == thread_.calls.end() ? to_range : std::min(trace_.calls.start[*call_], to_range);
+      if (to_range <= at)
+        at = in_loader_range(at);
+      else if (to_call <= at)
+        at = in_call(at, to_range);
+      else
+        at = between_calls(at, to_call);
+    }
+    on_its_way();
+  }
+
+ private:
+  // The causes. Each takes what it claims of the pause from `at` on, and returns where that ends.
+
+  Ns in_loader_range(Ns at) { return add(at, std::min(range_->end, launched_), IdleCause::input); }
+
+  Ns in_call(Ns at, Ns until) {
+    const Ns to = std::min(trace_.calls.end[*call_], until);
+    switch (call_class(*call_)) {
+      case CallClass::sync:
+      case CallClass::copy_sync: return add(at, to, IdleCause::sync, *call_);
+      case CallClass::allocation: return add(at, to, IdleCause::allocation, *call_);
+      case CallClass::compilation: return add(at, to, IdleCause::compilation, *call_);
+      default: return add(at, to, IdleCause::launch);
+    }
+  }
+
+  // Other threads of the process may have launched meanwhile, as backward does: only time in which
+  // none did is a pause of the host.
+  Ns between_calls(Ns at, Ns until) {
+    if (until - at > back_to_back_ns) {
+      const auto& calls = trace_.calls;
+      const std::uint16_t process = trace_.threads[pause_.thread].process;
+      for (auto i = static_cast<Row>(std::lower_bound(calls.start.begin(), calls.start.end(), at) -
+                                     calls.start.begin());
+           i < calls.size() && calls.start[i] < until; ++i) {
+        if (calls.thread[i] == pause_.thread ||
+            trace_.threads[calls.thread[i]].process != process || !launches(call_class(i)))
+          continue;
+        at = without_calls(at, calls.start[i]);
+        at = add(at, std::min(calls.end[i], until), IdleCause::launch);
+      }
+    }
+    return without_calls(at, until);
+  }
+
+  Ns without_calls(Ns at, Ns until) {
+    if (until <= at) return at;
+    at = refilling(at, until);
+    if (until - at <= back_to_back_ns) return add(at, until, IdleCause::launch);
+    return fetching_input(at, until);
+  }
+
+  // A wait had let the GPU run dry: what the host needs to refill it is the wait's cost.
+  Ns refilling(Ns at, Ns until) {
+    if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
+    const Ns to = std::min(until, std::max(at, trace_.calls.end[synced_] + back_to_back_ns));
+    return add(at, to, IdleCause::sync, synced_);
+  }
+
+  Ns fetching_input(Ns at, Ns until) {
+    const Evidence evidence = input_evidence({at, until});
+    if (evidence == Evidence::none) return add(at, until, IdleCause::unknown);
+    add(at, until, IdleCause::input);
+    out_.back().inferred = true;
+    out_.back().by_upload = evidence == Evidence::upload;
+    return until;
+  }
+
+  void on_its_way() { add(launched_, pause_.span.end, IdleCause::launch); }
+
+  Ns add(Ns from, Ns to, IdleCause cause, Row call = no_row) {
+    if (from >= to) return from;
+    Idle& piece = out_.emplace_back(pause_);
+    piece.span = {from, to};
+    piece.cause = cause;
+    piece.call = call;
+    return to;
+  }
+
+  // The thread's first wait for the GPU that ended inside the pause.
+  Row first_sync() const {
+    for (auto c = call_; c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end; ++c)
+      if (const CallClass kind = call_class(*c);
+          kind == CallClass::sync || kind == CallClass::copy_sync)
+        return *c;
+    return no_row;
+  }
+
+  // Without loader ranges: a long pause between the last launch of a step and the first of the
+  // next, after which data goes up, or in which the thread read files or waited for other threads
+  // or processes. One in which it wrote more than it read (a log, a checkpoint), or worked on what
+  // it had fetched from the device, is something else.
+  Evidence input_evidence(Span pause) const {
+    // Without training there are no batches: a server that waits for requests, or for one token
+    // before the next, pauses likewise.
+    if (!trains_ || next_ == Uploads::offloaded || named_otherwise(pause) || loader_is_marked())
+      return Evidence::none;
+    // The host may have run ahead: its pause began with its last call, when the GPU still worked.
+    const auto& calls = thread_.calls;
+    const auto later = std::partition_point(
+        calls.begin(), calls.end(), [&](Row c) { return trace_.calls.end[c] <= pause.start; });
+    if (later != calls.begin()) pause.start = trace_.calls.end[*std::prev(later)];
+    if (!between_steps(pause)) return Evidence::none;
+    return os_call_evidence(pause);
+  }
+
+  // Whether a range of the thread that is over when it launches again covers most of the pause: it
+  // then says what the host did, and that is not loading. The step's own range goes on.
+  bool named_otherwise(Span pause) const {
+    const Ranges& r = trace_.ranges;
+    const auto first = static_cast<Row>(
+        std::lower_bound(r.start.begin(), r.start.end(), pause.start - pause.length()) -
+        r.start.begin());
+    for (Row i = first; i < r.size() && r.start[i] < pause.end; ++i)
+      if (r.thread[i] == pause_.thread && !names_.is_phase(Phase::loader, r.name[i]) &&
+          r.end[i] <= pause.end + back_to_back_ns &&
+          2 * (std::min(r.end[i], pause.end) - std::max(r.start[i], pause.start)) >= pause.length())
+        return true;
+    return false;
+  }
+
+  // Where ranges mark the loader in most steps, they tell when input is fetched.
+  bool loader_is_marked() const {
+    const Spans& marked = thread_.loader;
+    const auto before = [](const Span& s, Ns at) { return s.start < at; };
+    const auto inside =
+        std::lower_bound(marked.begin(), marked.end(), steps_.back().span.end, before) -
+        std::lower_bound(marked.begin(), marked.end(), steps_.front().host_start, before);
+    return 2 * static_cast<std::size_t>(inside) >= steps_.size();
+  }
+
+  bool between_steps(Span pause) const {
+    const auto step = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& s) {
+      return s.host_start < pause.start - back_to_back_ns;
+    });
+    return step != steps_.end() && step->host_start <= pause.end + back_to_back_ns;
+  }
+
+  Evidence os_call_evidence(Span pause) const {
+    const OsCalls& os = trace_.os_calls;
+    Ns waited = 0;
+    int reads = 0, writes = 0;
+    auto w = std::partition_point(thread_.os_calls.begin(), thread_.os_calls.end(),
+                                  [&](Row c) { return os.start[c] < pause.start; });
+    for (; w != thread_.os_calls.end() && os.start[*w] < pause.end; ++w) {
+      const std::string& name = trace_.names[os.name[*w]];
+      if (starts_with_any(name, {"poll", "sem_", "pthread_cond_timedwait", "pthread_cond_wait",
+                                 "recv", "futex", "select", "epoll_wait"}))
+        waited += os.end[*w] - os.start[*w];
+      reads += starts_with_any(name, {"read", "pread", "open", "fread", "file access"});
+      writes += starts_with_any(name, {"write", "pwrite", "fwrite", "fsync", "send"});
+    }
+    if (writes > reads) return Evidence::none;
+    if (reads > 0 || 2 * waited >= pause.length()) return Evidence::host;
+    return next_ == Uploads::data ? Evidence::upload : Evidence::none;
+  }
+
+  CallClass call_class(Row call) const { return names_.call[trace_.calls.name[call]]; }
+
+  const Trace& trace_;
+  const NameClasses& names_;
+  const bool trains_;
+  const HostThread& thread_;  // that launched what ended the pause
+  Idle pause_;
+  const Ns launched_;   // when the call that launched it ended, if that was within the pause
+  const Uploads next_;  // what it sends to the device
+  const std::vector<Step>& steps_;
+  std::vector<Idle>& out_;
+  Spans::const_iterator range_;          // the first loader range that is not over
+  std::span<const Row>::iterator call_;  // the first call that is not over
+  Row synced_ = no_row;                  // the first wait for the GPU
+};
+
+bool is_offload(const Trace& trace, Row op) {
+  return trace.ops.copy[op] == CopyKind::d2h && trace.ops.bytes[op] >= offload_bytes;
+}
+
+IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names)
+    : trace_(trace), names_(names), threads_(trace, names), trains_(trains(classes, names)) {}
+
+void IdleCauses::explain(Idle pause, const std::vector<Step>& steps,
+                         const OffloadedSizes& offloaded, Places& places,
+                         std::vector<Idle>& out) const {
+  const Row launch = pause.next == no_row ? no_row : trace_.ops.call[pause.next];
+  if (launch == no_row) {
+    // Nodes of a graph have no launch of their own once the graph is under way: one waits for the
+    // other.
+    if (pause.next != no_row && trace_.ops.in_graph[pause.next])
+      pause.cause = IdleCause::dependency;
+    out.push_back(pause);
+    return;
+  }
+  pause.thread = trace_.calls.thread[launch];
+  if (trace_.calls.end[launch] <= pause.span.start) {
+    pause.cause = IdleCause::dependency;
+    out.push_back(pause);
+    return;
+  }
+  // Until a launch comes well before its turn the GPU is fed from hand to mouth.
+  pause.drained = !out.empty() && out.back().drained && out.back().thread == pause.thread;
+  HostPause(*this, pause, launch, sent_after(trace_, pause, offloaded), steps, places[pause.thread],
+            out)
+      .split();
+}
+
+}  // namespace gh

@@ -1,0 +1,55 @@
+// Gives idle time its causes.
+//
+// A pause of the GPU ends with an operation, and what the thread that launched it did meanwhile is
+// the cause. A nanosecond goes to the first that claims it:
+//   dependency       launched before the pause began, or a node of a graph under way
+//   input            within a range of the data loader
+//   sync             within a CUDA call that waits for the GPU
+//   allocation       within one that allocates or frees memory
+//   compilation      within one that compiles or loads a module
+//   launch           within any other call, or between calls while another thread launched
+//   sync             between calls, up to a millisecond after a wait that let the GPU run dry
+//   launch           between calls, for up to a millisecond
+//   input, inferred  a longer pause between steps that looks like fetching a batch
+//   unknown          any other pause between calls
+//   launch           launched, and on its way to the GPU
+#pragma once
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "analysis/host_threads.hpp"
+#include "analysis/idle.hpp"
+#include "analysis/steps.hpp"
+
+namespace gh {
+
+/// Sizes of large copies to the host: offloaded tensors rather than results.
+using OffloadedSizes = std::unordered_set<std::int64_t>;
+bool is_offload(const Trace& trace, Row op);
+
+class IdleCauses {
+ public:
+  IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names);
+
+  /// Where each thread's last pause was: the next is not far. Every worker has its own.
+  struct Near {
+    std::size_t range = 0, call = 0;
+  };
+  using Places = std::vector<Near>;  // by thread
+  Places places() const { return Places(threads_.size()); }
+
+  /// Splits a pause, of which span, `previous` and `next` are known, by its causes and appends the
+  /// pieces to `out`. Pauses of a device come in order. `steps` and `offloaded` are the device's.
+  void explain(Idle pause, const std::vector<Step>& steps, const OffloadedSizes& offloaded,
+               Places& places, std::vector<Idle>& out) const;
+
+ private:
+  friend class HostPause;
+  const Trace& trace_;
+  const NameClasses& names_;
+  HostThreads threads_;
+  bool trains_;
+};
+
+}  // namespace gh

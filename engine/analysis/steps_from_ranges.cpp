@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analysis/host_steps.hpp"
+#include "analysis/launch_times.hpp"
+
+namespace gh {
+namespace {
+
+using At = Classes::StepPattern::At;
+
+// A range's name with its number taken out, and the number: "step 12" -> "step #", 12.
+struct CountedName {
+  std::string pattern;
+  std::optional<std::int64_t> number;
+};
+
+CountedName counted(std::string name) {
+  // torch.autograd.profiler.emit_nvtx appends sequence numbers and shapes: "..., seq = 12, op_id =
+  // 34, sizes = [...]".
+  for (const char* suffix : {", seq = ", ", op_id = ", ", sizes = "})
+    if (const std::size_t at = name.find(suffix); at != std::string::npos) name.resize(at);
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  // "epoch 1 step 7" counts steps, whatever number comes first.
+  static const re2::RE2 noun("(?i)(?:step|iter|iteration|batch)[ _:=#./-]*(\\d)");
+  static const re2::RE2 total(" *(of|/) *\\d+$");
+  RE2::Replace(&name, total, "");  // "step 7 of 600"
+  re2::StringPiece number;
+  const auto from = RE2::PartialMatch(name, noun, &number)
+                        ? name.begin() + (number.data() - name.data())
+                        : std::find_if(name.begin(), name.end(), digit);
+  if (from == name.end()) return {name, std::nullopt};
+  const auto to = std::find_if_not(from, name.end(), digit);
+  if (to - from > 15) return {name, std::nullopt};
+  const std::string before(name.begin(), from);  // "ProfilerStep#12" has its sign already
+  return {before + (before.ends_with('#') ? "" : "#") + std::string(to, name.end()),
+          std::stoll(std::string(from, to))};
+}
+
+// What a name says of its ranges. Asked once for each distinct name, not for each range.
+class StepNames {
+ public:
+  struct StepName : CountedName {
+    std::size_t priority = 0;
+  };
+
+  StepNames(const Trace& trace, const Classes& classes)
+      : trace_(trace), classes_(classes), no_step_(trace.names.size()) {}
+
+  // Nothing where ranges of this name are no steps.
+  const StepName* find(NameId id) {
+    if (no_step_[id]) return nullptr;
+    if (const auto it = steps_.find(id); it != steps_.end()) return &it->second;
+    const std::string& name = trace_.names[id];
+    if (!classes_.is_no_step(name)) {
+      StepName step{counted(name), 0};
+      const auto& patterns = classes_.steps();
+      while (step.priority < patterns.size() && !patterns[step.priority].match.match(name))
+        ++step.priority;
+      // A name of no list may still count, but only one that ends in its number: "update 7", not
+      // "aten::mm, op_id = 7, sizes = ...".
+      if (step.priority < patterns.size() ||
+          (step.number && step.pattern.ends_with('#') && name.size() < 64))
+        return &steps_.emplace(id, std::move(step)).first->second;
+    }
+    no_step_[id] = 1;
+    return nullptr;
+  }
+
+ private:
+  const Trace& trace_;
+  const Classes& classes_;
+  std::map<NameId, StepName> steps_;
+  std::vector<std::uint8_t> no_step_;  // by name
+};
+
+// Ranges with one name (numbers aside) on one thread.
+struct RangeGroup {
+  std::string pattern;
+  // Position in schemas/ranges.toml; after its end for names that merely count.
+  std::size_t priority = 0;
+  std::vector<Row> rows;
+  std::vector<std::int64_t> numbers;  // empty where they do not count
+};
+
+std::vector<RangeGroup> grouped(const Trace& trace, const Classes& classes, std::uint16_t process) {
+  StepNames names(trace, classes);
+  std::map<std::pair<std::string, std::uint16_t>, RangeGroup> by_name_and_thread;
+  for (Row r = 0; r < trace.ranges.size(); ++r) {
+    const std::uint16_t thread = trace.ranges.thread[r];
+    if (trace.threads[thread].process != process) continue;
+    const auto* name = names.find(trace.ranges.name[r]);
+    if (!name) continue;
+    RangeGroup& group = by_name_and_thread[{name->pattern, thread}];
+    group.priority = name->priority;
+    group.rows.push_back(r);
+    if (name->number) group.numbers.push_back(*name->number);
+  }
+  std::vector<RangeGroup> groups;
+  for (auto& [key, group] : by_name_and_thread) {
+    group.pattern = key.first;
+    const bool counts =
+        group.numbers.size() == group.rows.size() &&
+        std::is_sorted(group.numbers.begin(), group.numbers.end(), std::less_equal<>());
+    if (!counts) group.numbers.clear();
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+// Decides whether ranges of a group are steps.
+class StepTest {
+ public:
+  StepTest(const Trace& trace, const Classes& classes, const std::vector<Row>& ops)
+      : trace_(trace), classes_(classes), launches_(trace, ops) {}
+
+  bool are_steps(const RangeGroup& group) const {
+    const bool listed = group.priority < classes_.steps().size();
+    const bool counts = !group.numbers.empty();
+    if (group.rows.size() < 2 || !disjoint(group.rows)) return false;
+    if (!listed && !(counts && group.rows.size() >= 3)) return false;
+    // Steps that launch nothing are no steps; marks between steps need not launch.
+    const bool whole = !listed || classes_.steps()[group.priority].at == At::whole;
+    if (whole && 10 * launching(group.rows) < 9 * group.rows.size()) return false;
+    return listed || covers_most(group.rows);
+  }
+
+ private:
+  bool disjoint(const std::vector<Row>& rows) const {
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      if (trace_.ranges.start[rows[i]] < trace_.ranges.end[rows[i - 1]]) return false;
+    return true;
+  }
+
+  // How many ranges have something launched inside.
+  std::size_t launching(const std::vector<Row>& rows) const {
+    return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](Row r) {
+      return launches_.any({trace_.ranges.start[r], trace_.ranges.end[r]});
+    }));
+  }
+
+  // An unknown name has to cover what the process launched, or it is a phase of something.
+  bool covers_most(const std::vector<Row>& rows) const {
+    const Span all{trace_.ranges.start[rows.front()], trace_.ranges.end[rows.back()]};
+    return 2 * launches_.count(all) >= launches_.size();
+  }
+
+  const Trace& trace_;
+  const Classes& classes_;
+  LaunchTimes launches_;
+};
+
+HostSteps steps_of(const Trace& trace, const Classes& classes, const RangeGroup& group) {
+  HostSteps steps{.source = StepSource::ranges,
+                  .described = fmt::format("{} '{}'", trace.ranges_are, group.pattern),
+                  .begins = {}};
+  // A step begins where the range before has ended, so that what is launched between two ranges
+  // belongs to the second; what was launched in the first range bounds the second step, so n ranges
+  // give n - 1 steps. Marks stand between two steps, at the start or at the end of their range.
+  const bool at_start =
+      group.priority < classes.steps().size() && classes.steps()[group.priority].at == At::start;
+  const auto boundary = [&](std::size_t i) {
+    return at_start ? trace.ranges.start[group.rows[i]] : trace.ranges.end[group.rows[i]];
+  };
+  // From one end to the next lies what the second range, or mark, belongs to.
+  const std::size_t shift = at_start ? 0 : 1;
+  for (std::size_t i = 0; i + 1 < group.rows.size(); ++i)
+    steps.begins.push_back({boundary(i), group.numbers.empty()
+                                             ? static_cast<std::int64_t>(i + shift)
+                                             : group.numbers[i + shift]});
+  steps.end = boundary(group.rows.size() - 1);
+  return steps;
+}
+
+}  // namespace
+
+std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& classes,
+                                           std::uint16_t process,
+                                           const std::vector<Row>& device_ops) {
+  const StepTest test(trace, classes, device_ops);
+  const std::vector<RangeGroup> groups = grouped(trace, classes, process);
+  // By the list's order; among equals the one with the most ranges: micro steps rather than none,
+  // steps rather than epochs.
+  const auto better = [](const RangeGroup& a, const RangeGroup& b) {
+    return std::tuple(a.priority, b.rows.size()) < std::tuple(b.priority, a.rows.size());
+  };
+  const RangeGroup* best = nullptr;
+  for (const RangeGroup& group : groups)
+    if (test.are_steps(group) && (!best || better(group, *best))) best = &group;
+  if (!best) return std::nullopt;
+  return steps_of(trace, classes, *best);
+}
+
+}  // namespace gh

@@ -1,0 +1,213 @@
+#include "whatif/apply.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace gh {
+namespace {
+
+// What the host needs to prepare a launch; a longer pause before it is something else.
+constexpr Ns host_work_ns = 200'000;
+
+double value_of(const Factor& f, Guess guess) {
+  switch (guess) {
+    case Guess::least: return f.least;
+    case Guess::most: return f.most;
+    default: return f.by;
+  }
+}
+
+// The host's own time that a change says something about: parts of pauses between calls, and spans
+// that stand for the whole pause in which they lie.
+struct HostTime {
+  Spans parts, whole;
+
+  void add(const HostTime& other) {
+    parts.insert(parts.end(), other.parts.begin(), other.parts.end());
+    whole.insert(whole.end(), other.whole.begin(), other.whole.end());
+  }
+  void unite() {
+    parts = united(std::move(parts));
+    whole = united(std::move(whole));
+  }
+};
+
+class Application {
+ public:
+  Application(const ReplayGraph& graph, Edges& edges) : g_(graph), e_(edges) {}
+
+  void remove(const std::vector<Row>& rows) {
+    for (const Row op : rows)
+      if (holds_op(op)) forget_op(op);
+  }
+
+  // Two fixes of one operation do not multiply: each says what it takes then.
+  void scale(const std::vector<Row>& rows, double by) {
+    for (const Row op : rows) {
+      if (!holds_op(op)) continue;
+      const Node n = g_.op_node(op);
+      e_.length[n] = by > 1 ? scaled(e_.length[n], by)
+                            : std::min(e_.length[n], scaled(g_.recorded.length[n], by));
+    }
+  }
+
+  void shorten(const std::vector<Row>& rows, const std::vector<Ns>& cut_ns) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!holds_op(rows[i])) continue;
+      Ns& length = e_.length[g_.op_node(rows[i])];
+      length = std::max<Ns>(0, length - cut_ns[i]);
+    }
+  }
+
+  // The first operation of each run within a step stands for all of it.
+  void fuse(std::vector<Row> rows, double by) {
+    struct Run {
+      Ns longest = 0, sum = 0;
+    };
+    std::vector<Node> head(g_.steps.ops.count, origin);  // of an operation's run
+    std::map<Node, Run> runs;                            // by head
+    std::sort(rows.begin(), rows.end());
+    for (const Row op : rows) {
+      if (!holds_op(op)) continue;
+      const Row first = g_.steps.ops.first, before = g_.stream_before[op - first];
+      const Node n = g_.op_node(op);
+      const bool goes_on = before != no_row && head[before - first] != origin &&
+                           g_.steps.step_of(before) == g_.steps.step_of(op);
+      head[op - first] = goes_on ? head[before - first] : n;
+      Run& run = runs[head[op - first]];
+      run.longest = std::max(run.longest, e_.length[n]);
+      run.sum += e_.length[n];
+      if (goes_on) forget_op(op);
+    }
+    for (const auto& [node, run] : runs)
+      e_.length[node] = std::min(scaled(run.longest, by), run.sum);
+  }
+
+  void put_into_graph(const std::vector<Row>& rows, Ns gap_ns) {
+    for (const Row op : rows) {
+      if (!holds_op(op)) continue;
+      forget_launch(op);
+      const Node n = g_.op_node(op);
+      if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = gap_ns;
+    }
+  }
+
+  // Moved operations wait for moved ones of their stream only, and nothing else waits for them.
+  void move_aside(const std::vector<Row>& rows) {
+    const Trace& t = g_.analysis.trace;
+    std::vector<std::uint8_t> moved(e_.from.size());
+    for (const Row op : rows)
+      if (holds_op(op)) moved[g_.op_node(op)] = 1;
+    std::vector<Node> stayed_before(t.streams.size(), origin),
+        moved_before(t.streams.size(), origin);
+    for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
+      if (is_unified(t.ops.copy[op])) continue;
+      const Node n = g_.op_node(op);
+      Node& before = (moved[n] ? moved_before : stayed_before)[t.ops.stream[op]];
+      if (e_.from[n][edge::stream] != origin)
+        e_.set(n, edge::stream, before,
+               before == origin ? absent : std::min(e_.weight[n][edge::stream], g_.gap_ns));
+      if (e_.has(n, edge::other_stream) && (moved[n] || moved[e_.from[n][edge::other_stream]]))
+        e_.weight[n][edge::other_stream] = absent;
+      before = n;
+    }
+    for (const auto& calls : g_.thread_calls)
+      for (const Row c : calls)
+        if (const Node end = g_.end_node(c);
+            e_.has(end, edge::wait) && moved[e_.from[end][edge::wait]])
+          e_.weight[end][edge::wait] = absent;
+  }
+
+  void unblock(const std::vector<Row>& calls) {
+    for (const Row c : calls)
+      if (holds_call(c)) e_.weight[g_.end_node(c)][edge::wait] = absent;
+  }
+
+  void drop(const std::vector<Row>& calls) {
+    for (const Row c : calls)
+      if (holds_call(c)) forget_call(c);
+  }
+
+  void shorten_pauses(const std::vector<HostSpan>& spans, double by) {
+    HostTime any;  // of whichever thread
+    std::map<std::uint16_t, HostTime> by_thread;
+    for (const HostSpan& h : spans) {
+      HostTime& host = h.thread == no_index ? any : by_thread[h.thread];
+      (h.whole ? host.whole : host.parts).push_back(h.span);
+    }
+    any.unite();
+    for (auto& [thread, host] : by_thread) {
+      host.add(any);
+      host.unite();
+    }
+    for (std::uint16_t thread = 0; thread < g_.thread_calls.size(); ++thread) {
+      const auto own = by_thread.find(thread);
+      const HostTime& host = own == by_thread.end() ? any : own->second;
+      if (host.parts.empty() && host.whole.empty()) continue;
+      for (const Row c : g_.thread_calls[thread]) shorten_pause_before(c, host, by);
+    }
+  }
+
+ private:
+  // The pause is the host's work since its last call, or since the thread that it waited for was
+  // done.
+  void shorten_pause_before(Row call, const HostTime& host, double by) {
+    const Node b = g_.begin_node(call);
+    const std::size_t place = e_.has(b, edge::handover) ? edge::handover : edge::previous;
+    if (e_.from[b][place] == origin || e_.weight[b][place] <= 0) return;
+    const Ns start = g_.analysis.trace.calls.start[call];
+    const Span pause{start - g_.recorded.weight[b][place], start};
+    const Ns cut = overlap(host.whole, pause) > 0 ? pause.length() : overlap(host.parts, pause);
+    e_.weight[b][place] = std::max<Ns>(0, e_.weight[b][place] - scaled(cut, 1 - by));
+  }
+
+  bool holds_op(Row op) const { return g_.steps.ops.holds(op); }
+  bool holds_call(Row call) const { return g_.steps.calls.holds(call); }
+
+  void forget_call(Row call) {
+    const Node b = g_.begin_node(call), e = g_.end_node(call);
+    e_.weight[e][edge::begin] = 0;
+    e_.weight[e][edge::wait] = absent;
+    if (e_.from[b][edge::previous] != origin && e_.weight[b][edge::previous] <= host_work_ns)
+      e_.weight[b][edge::previous] = 0;
+  }
+  void forget_launch(Row op) {
+    const Node n = g_.op_node(op);
+    if (const Row call = g_.launch_of(op); call != no_row) forget_call(call);
+    if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
+  }
+  void forget_op(Row op) {
+    forget_launch(op);
+    const Node n = g_.op_node(op);
+    e_.length[n] = 0;
+    e_.weight[n][edge::other_stream] = absent;
+    if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = 0;
+  }
+
+  const ReplayGraph& g_;
+  Edges& e_;
+};
+
+}  // namespace
+
+Ns scaled(Ns ns, double by) { return static_cast<Ns>(std::llround(static_cast<double>(ns) * by)); }
+
+void apply(const ReplayGraph& graph, const Change& change, Guess guess, Edges& edges) {
+  Application to(graph, edges);
+  const double by = value_of(change.factor, guess);
+  switch (change.kind) {
+    case Change::Kind::remove: return to.remove(change.rows);
+    case Change::Kind::scale: return to.scale(change.rows, by);
+    case Change::Kind::shorten: return to.shorten(change.rows, change.cut_ns);
+    case Change::Kind::fuse: return to.fuse(change.rows, by);
+    case Change::Kind::graph: return to.put_into_graph(change.rows, change.gap_ns);
+    case Change::Kind::overlap: return to.move_aside(change.rows);
+    case Change::Kind::unblock: return to.unblock(change.rows);
+    case Change::Kind::drop: return to.drop(change.rows);
+    case Change::Kind::pause: return to.shorten_pauses(change.host, by);
+  }
+}
+
+}  // namespace gh

@@ -1,0 +1,13 @@
+// What a change does to the graph: which edges go, and which weigh less.
+#pragma once
+#include "whatif/changes.hpp"
+#include "whatif/graph.hpp"
+
+namespace gh {
+
+Ns scaled(Ns ns, double by);
+
+/// Makes a change in `edges`. Rows outside of the replayed steps are passed over.
+void apply(const ReplayGraph& graph, const Change& change, Guess guess, Edges& edges);
+
+}  // namespace gh

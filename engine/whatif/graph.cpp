@@ -1,0 +1,89 @@
+#include "whatif/graph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace gh {
+
+ReplayGraph::ReplayGraph(const Analysis& analysis_, const ReplayedSteps& steps_)
+    : analysis(analysis_), steps(steps_), recorded(nodes()) {
+  find_host_edges();
+  find_device_edges();
+  find_wait_edges();
+  sort();
+}
+
+// Puts every node after those that it waits for, depth first. Nodes come nearly in order of time,
+// so the stack stays shallow.
+void ReplayGraph::sort() {
+  const Trace& t = analysis.trace;
+  std::vector<std::pair<Ns, Node>> by_time;
+  by_time.reserve(nodes());
+  for (Row c = steps.calls.first; c < steps.calls.end(); ++c) {
+    by_time.emplace_back(t.calls.start[c], begin_node(c));
+    by_time.emplace_back(t.calls.end[c], end_node(c));
+  }
+  for (Row op = steps.ops.first; op < steps.ops.end(); ++op)
+    by_time.emplace_back(t.ops.start[op], op_node(op));
+  std::sort(by_time.begin(), by_time.end());
+
+  enum : std::uint8_t { unseen, open, done };
+  std::vector<std::uint8_t> state(nodes(), unseen);
+  state[origin] = done;
+  std::vector<Node> stack;
+  for (const auto& [time, first] : by_time) {
+    stack.push_back(first);
+    while (!stack.empty()) {
+      const Node n = stack.back();
+      if (state[n] != unseen) {
+        if (state[n] == open) {
+          state[n] = done;
+          order.push_back(n);
+        }
+        stack.pop_back();
+        continue;
+      }
+      state[n] = open;
+      for (std::size_t i = 0; i < 3; ++i) {
+        const Node before = recorded.from[n][i];
+        if (!recorded.has(n, i) || state[before] == done) continue;
+        if (state[before] == open) {
+          reason =
+              "what waits for what cannot be told: the clocks of host and GPU contradict each "
+              "other";
+          return;
+        }
+        stack.push_back(before);
+      }
+    }
+  }
+}
+
+std::vector<Ns> ReplayGraph::times(const Edges& edges) const {
+  std::vector<Ns> at(edges.from.size(), 0);
+  for (const Node n : order) {
+    const auto& from = edges.from[n];
+    const auto& weight = edges.weight[n];
+    at[n] = std::max({at[from[0]] + weight[0], at[from[1]] + weight[1], at[from[2]] + weight[2],
+                      steps.window.start}) +
+            edges.length[n];
+  }
+  return at;
+}
+
+Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
+  Ns sum = 0;
+  for (std::size_t d = 0; d < steps.device_steps.size(); ++d) {
+    // Of the first replayed step only the end counts: what it began with is not known.
+    Ns first = absent, last = absent;
+    for (const Row op : steps.device_ops[d]) {
+      const Ns end = at[op_node(op)];
+      if (steps.step_of(op) == 0) first = std::max(first, end);
+      last = std::max(last, end);
+    }
+    sum += (last - first) / static_cast<Ns>(steps.device_steps[d].second - 1);
+  }
+  return sum / static_cast<Ns>(steps.device_steps.size());
+}
+
+}  // namespace gh

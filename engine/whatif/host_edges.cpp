@@ -1,0 +1,101 @@
+// The host: calls in order, what lies between them, and which thread hands over to which, as
+// PyTorch's main thread and autograd's do.
+#include <algorithm>
+
+#include "whatif/graph.hpp"
+
+namespace gh {
+namespace {
+
+// A thread is silent for so long while another launches, and goes on at most so long after the
+// other's last call.
+constexpr Ns handover_gap_ns = 60'000;
+constexpr Ns handover_late_ns = 2'000'000;
+constexpr std::ptrdiff_t handover_launches = 3;
+
+// Between which threads one may have handed over to another.
+class Handovers {
+ public:
+  explicit Handovers(const ReplayGraph& g) : g_(g), launches_(g.thread_calls.size()) {
+    const Trace& t = g.analysis.trace;
+    for (std::uint16_t thread = 0; thread < launches_.size(); ++thread) {
+      for (const Row c : g.thread_calls[thread])
+        if (launches(g.call_class(c))) launches_[thread].push_back(t.calls.start[c]);
+      // Only few can have taken over at all: a damaged report may have a thread for each call.
+      if (static_cast<std::ptrdiff_t>(launches_[thread].size()) >= handover_launches)
+        launchers_.push_back(thread);
+    }
+  }
+
+  // The call of another thread for whose end `thread` was waiting while it made no calls, or
+  // no_row.
+  Row waited_for(std::uint16_t thread, Span silent) const {
+    if (silent.length() < handover_gap_ns || launches_[thread].empty()) return no_row;
+    const Trace& t = g_.analysis.trace;
+    Row latest = no_row;
+    for (const std::uint16_t by : launchers_) {
+      if (by == thread || t.threads[by].process != t.threads[thread].process) continue;
+      const std::vector<Ns>& launched = launches_[by];
+      const auto from = std::lower_bound(launched.begin(), launched.end(), silent.start),
+                 to = std::lower_bound(from, launched.end(), silent.end);
+      if (to - from < handover_launches) continue;
+      const std::vector<Row>& calls = g_.thread_calls[by];
+      const auto over = std::partition_point(calls.begin(), calls.end(),
+                                             [&](Row x) { return t.calls.end[x] <= silent.end; });
+      if (over == calls.begin()) continue;
+      const Row call = *std::prev(over);
+      if (silent.end - t.calls.end[call] < handover_late_ns &&
+          (latest == no_row || t.calls.end[call] > t.calls.end[latest]))
+        latest = call;
+    }
+    return latest;
+  }
+
+ private:
+  const ReplayGraph& g_;
+  std::vector<std::vector<Ns>> launches_;  // by thread: when it launched
+  std::vector<std::uint16_t> launchers_;
+};
+
+// By thread, the calls that are not nested in another one.
+std::vector<std::vector<Row>> outermost_calls(const Trace& t, const ReplayedSteps& steps) {
+  std::vector<std::vector<Row>> of_thread(t.threads.size());
+  std::vector<Ns> until(t.threads.size(), steps.window.start);
+  for (Row c = steps.calls.first; c < steps.calls.end(); ++c) {
+    const std::uint16_t thread = t.calls.thread[c];
+    if (!of_thread[thread].empty() && t.calls.end[c] <= until[thread]) continue;
+    until[thread] = t.calls.end[c];
+    of_thread[thread].push_back(c);
+  }
+  return of_thread;
+}
+
+}  // namespace
+
+void ReplayGraph::find_host_edges() {
+  const Trace& t = analysis.trace;
+  thread_calls = outermost_calls(t, steps);
+  const Handovers handovers(*this);
+  for (std::uint16_t thread = 0; thread < thread_calls.size(); ++thread) {
+    Row before = no_row;
+    for (const Row c : thread_calls[thread]) {
+      const Node b = begin_node(c);
+      const Ns start = t.calls.start[c];
+      if (before == no_row)
+        recorded.set(b, edge::previous, origin, start);
+      else
+        recorded.set(b, edge::previous, end_node(before), start - t.calls.end[before]);
+      recorded.set(end_node(c), edge::begin, b, t.calls.end[c] - start);
+
+      const Ns free_at =
+          before == no_row ? steps.window.start : std::min(t.calls.end[before], start);
+      if (const Row other = handovers.waited_for(thread, {free_at, start}); other != no_row) {
+        recorded.set(b, edge::handover, end_node(other), start - t.calls.end[other]);
+        recorded.weight[b][edge::previous] = before == no_row ? steps.window.start : 0;
+      }
+      before = c;
+    }
+  }
+}
+
+}  // namespace gh

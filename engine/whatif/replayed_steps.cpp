@@ -1,0 +1,146 @@
+#include "whatif/replayed_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+constexpr std::size_t most_steps = 24;        // enough for a mean of steps that alternate
+constexpr std::size_t most_points = 150'000;  // as far as three steps allow
+// Of the mean step: with more, what is won in the replayed steps says nothing about the rest.
+constexpr double most_unrepresentative = 0.05;
+
+std::string why_not(const Analysis& a) {
+  if (a.devices.empty()) return "no GPU work was recorded";
+  for (const DeviceSteps& d : a.devices)
+    if (d.source != StepSource::ranges && d.source != StepSource::kernels)
+      return "no steps were found";
+  if (a.devices.front().steps.size() < 2) return "one step alone has no beginning that is known";
+  if (!a.trace.availability(Source::calls).known() || a.trace.calls.size() == 0)
+    return "the host's CUDA calls were not recorded";
+  return "";
+}
+
+// How many steps can be replayed again and again: begins and ends of calls and ends of operations
+// are points of the graph.
+std::size_t steps_in_reach(const Trace& t, const std::vector<Step>& steps) {
+  const double points = static_cast<double>(2 * t.calls.size() + t.ops.size()) *
+                        static_cast<double>(steps.back().span.end - steps.front().span.start) /
+                        static_cast<double>(std::max<Ns>(t.capture_end - t.capture_start, 1));
+  const auto room = static_cast<std::size_t>(
+      static_cast<double>(most_points) / std::max(points / static_cast<double>(steps.size()), 1.0));
+  return std::min({steps.size(), most_steps, std::max<std::size_t>(room, 3)});
+}
+
+struct Run {
+  std::size_t first = 0;
+  double unrepresentative = 0;
+};
+
+// Of all runs of `count` steps, the one whose mean is nearest to that of all steps. Of the first
+// step of a run only the end counts.
+Run most_typical_run(const std::vector<Step>& steps, std::size_t count) {
+  Ns all = 0;
+  for (const Step& s : steps) all += s.span.length();
+  const double mean = static_cast<double>(all) / static_cast<double>(steps.size());
+  const auto off = [&](std::size_t first) {
+    return std::abs(static_cast<double>(steps[first + count - 1].span.end - steps[first].span.end) /
+                        static_cast<double>(count - 1) -
+                    mean);
+  };
+  std::size_t best = 0;
+  for (std::size_t first = 1; first + count <= steps.size(); ++first)
+    if (off(first) < off(best)) best = first;
+  return {best, off(best) / mean};
+}
+
+// Finds on every device the steps that end when those from `from` to `to` of the first device do,
+// and the window around them.
+void match_devices(const Analysis& a, const Step& from, const Step& to, ReplayedSteps& out) {
+  out.window = {std::min(from.host_start, from.span.start), to.span.end};
+  Ns sum = 0;
+  for (const DeviceSteps& d : a.devices) {
+    std::size_t first = 0, count = 0;
+    for (std::size_t k = 0; k < d.steps.size(); ++k) {
+      const Step& step = d.steps[k];
+      if (step.span.end < from.span.end - from.span.length() / 2 ||
+          step.span.end > to.span.end + to.span.length() / 2)
+        continue;
+      if (count++ == 0) first = k;
+      out.window.end = std::max(out.window.end, step.span.end);
+      out.window.start = std::min({out.window.start, step.host_start, step.span.start});
+    }
+    if (count < 2) {
+      out.reason = "the devices' steps do not match";
+      return;
+    }
+    out.device_steps.emplace_back(first, count);
+    sum += (d.steps[first + count - 1].span.end - d.steps[first].span.end) /
+           static_cast<Ns>(count - 1);
+  }
+  out.recorded_ns = sum / static_cast<Ns>(a.devices.size());
+  if (out.recorded_ns <= 0) out.reason = "the steps have no length";
+}
+
+RowBlock rows_in(const std::vector<Ns>& start, Span window) {
+  const auto first = std::lower_bound(start.begin(), start.end(), window.start),
+             last = std::lower_bound(first, start.end(), window.end);
+  return {static_cast<Row>(first - start.begin()), static_cast<Row>(last - first)};
+}
+
+// Which replayed step each operation belongs to. Migrations of unified memory are the driver's own.
+void assign_ops(const Analysis& a, ReplayedSteps& out) {
+  const Trace& t = a.trace;
+  out.step_of_op.assign(out.ops.count, -1);
+  out.device_ops.resize(a.devices.size());
+  std::vector<std::size_t> slot(t.devices.size(), a.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d) slot[a.devices[d].device] = d;
+  for (Row op = out.ops.first; op < out.ops.end(); ++op) {
+    const std::size_t d = slot[t.device_of(op)];
+    if (d == a.devices.size() || is_unified(t.ops.copy[op])) continue;
+    const auto& steps = a.devices[d].steps;
+    const auto [first, count] = out.device_steps[d];
+    const auto in =
+        std::partition_point(steps.begin(), steps.end(),
+                             [&](const Step& s) { return s.span.end < t.ops.end[op]; }) -
+        steps.begin() - static_cast<std::ptrdiff_t>(first);
+    if (in < 0 || in >= static_cast<std::ptrdiff_t>(count) ||
+        t.ops.end[op] <= steps[first + static_cast<std::size_t>(in)].span.start)
+      continue;
+    out.step_of_op[op - out.ops.first] = static_cast<std::int16_t>(in);
+    out.device_ops[d].push_back(op);
+    out.collectives = out.collectives || a.kernel_class(op) == "collective";
+  }
+}
+
+}  // namespace
+
+ReplayedSteps choose_steps(const Analysis& a) {
+  ReplayedSteps out;
+  out.reason = why_not(a);
+  if (!out.reason.empty()) return out;
+
+  const std::vector<Step>& lead = a.devices.front().steps;
+  out.count = steps_in_reach(a.trace, lead);
+  const Run run = most_typical_run(lead, out.count);
+  out.unrepresentative = run.unrepresentative;
+  if (out.unrepresentative > most_unrepresentative) {
+    out.reason = fmt::format("the steps that can be replayed differ from all by {}",
+                             percent(out.unrepresentative));
+    return out;
+  }
+  match_devices(a, lead[run.first], lead[run.first + out.count - 1], out);
+  if (!out.reason.empty()) return out;
+
+  out.ops = rows_in(a.trace.ops.start, out.window);
+  out.calls = rows_in(a.trace.calls.start, out.window);
+  assign_ops(a, out);
+  return out;
+}
+
+}  // namespace gh

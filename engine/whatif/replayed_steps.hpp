@@ -1,0 +1,42 @@
+// Which steps of a report are replayed: a run of them that stands for all, of a size that can be
+// replayed many times over.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/analysis.hpp"
+
+namespace gh {
+
+/// Rows that follow each other.
+struct RowBlock {
+  Row first = 0, count = 0;
+  Row end() const { return first + count; }
+  bool holds(Row r) const { return r - first < count; }
+};
+
+struct ReplayedSteps {
+  std::string reason;  ///< why nothing can be replayed, and the rest is not filled in; "" otherwise
+  Span window;         ///< of the steps, from when the host began the first
+  RowBlock ops, calls;    ///< those that start within the window
+  std::size_t count = 0;  ///< of steps, on the first device
+  /// By analysed device: the number of its first replayed step, and how many those are.
+  std::vector<std::pair<std::size_t, std::size_t>> device_steps;
+  std::vector<std::vector<Row>> device_ops;  ///< by analysed device: operations of those steps
+  std::vector<std::int16_t> step_of_op;      ///< by operation of the block: replayed step of its
+                                             ///< device, or -1
+  bool collectives = false;                  ///< whether any of the operations is one
+  Ns recorded_ns = 0;                        ///< the mean step, as recorded
+  double unrepresentative = 0;  ///< by how much that differs from the mean of all, of the latter
+
+  std::int16_t step_of(Row op) const { return step_of_op[op - ops.first]; }
+};
+
+/// A run of steps that begins and ends at the same places on every device, whose mean is as near as
+/// can be to that of all.
+ReplayedSteps choose_steps(const Analysis& analysis);
+
+}  // namespace gh

@@ -1,0 +1,170 @@
+// Waits: calls that do not return before the GPU has done something.
+#include <algorithm>
+#include <limits>
+
+#include "whatif/graph.hpp"
+
+namespace gh {
+namespace {
+
+// Between the clocks of host and GPU, after the profiler has joined them.
+constexpr Ns clock_skew_ns = 5'000;
+// What a call that waits takes by itself.
+constexpr Ns own_call_ns = 5'000;
+// A wait that is shorter is no wait.
+constexpr Ns waited_ns = 20'000;
+// A launch that takes longer while many operations are queued waits for room in the queue. The
+// driver queues about 1,000.
+constexpr Ns queue_full_ns = 100'000;
+constexpr std::ptrdiff_t queue_full = 200;
+
+// Tells which operation a call waited for.
+class Waits {
+ public:
+  explicit Waits(const ReplayGraph& g)
+      : g_(g),
+        t_(g.analysis.trace),
+        by_stream_(t_.streams.size()),
+        streams_(t_.processes.size()),
+        launched_by_(g.steps.calls.count, no_row),
+        stream_of_sync_(g.steps.calls.count, std::numeric_limits<std::uint32_t>::max()) {
+    const RowBlock &ops = g.steps.ops, &calls = g.steps.calls;
+    for (Row op = ops.first; op < ops.end(); ++op) {
+      if (!is_unified(t_.ops.copy[op])) by_stream_[t_.ops.stream[op]].push_back(op);
+      if (const Row c = g.launch_of(op); c != no_row) launched_by_[c - calls.first] = op;
+    }
+    for (std::uint32_t s = 0; s < t_.streams.size(); ++s)
+      if (!by_stream_[s].empty()) streams_[t_.streams[s].process].push_back(s);
+    for (Row s = 0; s < t_.syncs.size(); ++s)
+      if (const Row c = t_.syncs.call[s]; c != no_row && calls.holds(c))
+        stream_of_sync_[c - calls.first] = t_.syncs.stream[s];
+  }
+
+  Row waited_for(Row call) const {
+    switch (const CallClass kind = g_.call_class(call)) {
+      case CallClass::sync:
+      case CallClass::allocation: return synced_with(call, kind == CallClass::allocation);
+      case CallClass::copy:
+      case CallClass::copy_sync: return copied(call, kind == CallClass::copy_sync);
+      default: return launches(kind) ? room_made_by(call) : no_row;
+    }
+  }
+
+ private:
+  // Of the operations that a synchronization waits for, on its stream or on all of the process, the
+  // one that ended last. An allocation may wait for all that was launched before; it did not where
+  // a stream had work left when it returned.
+  Row synced_with(Row call, bool allocation) const {
+    const std::uint16_t process = t_.threads[t_.calls.thread[call]].process;
+    const std::string& name = t_.names[t_.calls.name[call]];
+    const std::uint32_t synced = stream_of_sync_[call - g_.steps.calls.first];
+    const bool of_stream = name.find("Stream") != name.npos && synced < t_.streams.size();
+    // What was launched after an event was recorded may still run when the wait for it is over.
+    const bool all = name.find("Event") == name.npos;
+    Row latest = no_row;
+    for (const std::uint32_t s : streams_[process]) {
+      // By process and id: which device a wait is for is counted by the process in some reports,
+      // by the host in others.
+      if (of_stream && t_.streams[s].id != t_.streams[synced].id) continue;
+      const Row done = last_done(s, call, all);
+      if (allocation && !of_stream && done == no_row &&
+          launched(by_stream_[s].front()) < t_.calls.start[call])
+        return no_row;
+      latest = later(latest, done);
+    }
+    return latest;
+  }
+
+  // The copy that the call itself launched, if the call lasted until it was done. The last piece of
+  // a copy from pageable memory may still be on its way when the call returns.
+  Row copied(Row call, bool synchronous) const {
+    const Row op = launched_by_[call - g_.steps.calls.first];
+    if (op == no_row) return no_row;
+    const Ns end = t_.calls.end[call];
+    const bool lasted = end - t_.calls.start[call] > waited_ns;
+    const bool pageable =
+        t_.ops.source[op] == MemoryKind::pageable || t_.ops.target[op] == MemoryKind::pageable;
+    if (pageable && lasted && t_.ops.start[op] < end) return op;
+    return (synchronous || lasted) && t_.ops.end[op] <= end + clock_skew_ns ? op : no_row;
+  }
+
+  // The operation whose end made room in the queue of a stream that was full.
+  Row room_made_by(Row call) const {
+    const Row op = launched_by_[call - g_.steps.calls.first];
+    const Ns start = t_.calls.start[call], end = t_.calls.end[call];
+    if (end - start < queue_full_ns || op == no_row) return no_row;
+    const std::vector<Row>& ops = by_stream_[t_.ops.stream[op]];
+    const auto now = std::lower_bound(ops.begin(), ops.end(), op);
+    const auto queued =
+        std::partition_point(ops.begin(), now, [&](Row o) { return t_.ops.end[o] <= end; });
+    if (queued == ops.begin() || now - queued < queue_full) return no_row;
+    const Row done = *std::prev(queued);
+    return t_.ops.end[done] > start ? done : no_row;
+  }
+
+  // Of a stream, the last operation that had been launched before a call and was over when it
+  // ended; `all`: no other had been launched.
+  Row last_done(std::uint32_t stream, Row call, bool all) const {
+    const std::vector<Row>& ops = by_stream_[stream];
+    auto it = std::partition_point(ops.begin(), ops.end(), [&](Row op) {
+      return t_.ops.end[op] <= t_.calls.end[call] + clock_skew_ns;
+    });
+    if (all && it != ops.end() && launched(*it) < t_.calls.start[call]) return no_row;
+    while (it != ops.begin())
+      if (const Row op = *--it; launched(op) < t_.calls.start[call]) return op;
+    return no_row;
+  }
+
+  Ns launched(Row op) const {
+    return t_.ops.call[op] == no_row ? t_.ops.start[op] : t_.calls.start[t_.ops.call[op]];
+  }
+
+  Row later(Row a, Row b) const {
+    if (a == no_row || b == no_row) return a == no_row ? b : a;
+    return t_.ops.end[b] > t_.ops.end[a] ? b : a;
+  }
+
+  const ReplayGraph& g_;
+  const Trace& t_;
+  std::vector<std::vector<Row>> by_stream_;          // operations of the block
+  std::vector<std::vector<std::uint32_t>> streams_;  // by process: those with operations
+  std::vector<Row> launched_by_;                     // by call of the block: the last it launched
+  std::vector<std::uint32_t> stream_of_sync_;        // by call of the block
+};
+
+}  // namespace
+
+void ReplayGraph::find_wait_edges() {
+  const Trace& t = analysis.trace;
+  const Waits waits(*this);
+  std::vector<Ns> wakes;
+  Ns unresolved_ns = 0;
+  for (const auto& calls : thread_calls)
+    for (const Row c : calls) {
+      const CallClass kind = call_class(c);
+      const Ns start = t.calls.start[c], end = t.calls.end[c], took = end - start;
+      const Row op = waits.waited_for(c);
+      if (op == no_row) {
+        // Early waits may be for what was launched before the first replayed step.
+        if (kind == CallClass::sync && took >= waited_ns &&
+            start > steps.window.start + steps.recorded_ns / 2)
+          unresolved_ns += took;
+        continue;
+      }
+      const Node e = end_node(c);
+      if (t.ops.end[op] <= start) {  // it did not have to wait, but may once something has changed
+        if (kind == CallClass::sync) recorded.set(e, edge::wait, op_node(op), 0);
+        continue;
+      }
+      const Ns wake = end - t.ops.end[op];
+      recorded.set(e, edge::wait, op_node(op), wake);
+      recorded.weight[e][edge::begin] =
+          kind == CallClass::allocation ? std::clamp<Ns>(took - (t.ops.end[op] - start), 0, took)
+                                        : std::clamp<Ns>(wake, 0, std::min(took, own_call_ns));
+      if (kind == CallClass::sync) wakes.push_back(wake);
+    }
+  wake_ns = median(std::move(wakes));
+  unresolved = static_cast<double>(unresolved_ns) / static_cast<double>(steps.window.length());
+}
+
+}  // namespace gh
