@@ -190,12 +190,43 @@ std::string api_page() {
   return s;
 }
 
+// What teams set most; a test reads it as a configuration.
+constexpr const char* configuration_example = R"(```toml
+rules = ["perf/rules"]              # folders with the team's own rules
+ignore = ["capture"]                # ids or categories; select = [...] likewise
+fail_on = "error"                   # exit with 1 from this severity on
+
+[rule.data-loader-starvation]
+share = 0.10                        # a rule's options: gh-advise explain ID
+severity = "note"                   # instead of what the share says
+
+[[kernel_class]]                    # the class of our own kernels; asked before the program's
+class = "attention_fused"
+match = ["^our_attention_"]
+
+[[gpu]]                             # a GPU that schemas/gpus.toml does not list, or a capped one
+match = "H200"
+name = "H200, capped"
+half_tflops = 800
+
+[[suppress]]                        # a finding that we live with
+rule = "unfused-norm"
+reason = "the fused norm lands with the next release"
+until = 2026-12-31
+
+[ranges]                            # what our trainer calls its phases
+step = ["^update \\d+"]
+loader = ["^next_batch$"]
+```
+)";
+
 std::string configuration_page() {
   std::string s =
       "# Configuration\n\n`gh-advise.toml` in the current folder or the nearest above, or "
       "`--config FILE`. An unknown key is an error with its place and a suggestion; `gh-advise "
-      "config` prints what is in effect and where it comes from.\n\n| key | type | "
-      "|\n|---|---|---|\n";
+      "config` prints what is in effect and where it comes from.\n\n";
+  s += configuration_example;
+  s += "\n| key | type | |\n|---|---|---|\n";
   for (const ConfigKey& k : config_keys())
     s += fmt::format("| `{}` | {} | {} |\n", k.name, k.type, k.doc);
   return s;
@@ -203,11 +234,16 @@ std::string configuration_page() {
 
 std::string formats_page() {
   std::string s =
-      "# Formats\n\n`--format text` is for people. `--output FORMAT=FILE` writes another format to "
-      "a file in the same run, several times.\n\n| format | of | |\n|---|---|---|\n";
+      "# Formats\n\n`--format FORMAT` chooses what goes to standard output, `--output FILE` writes "
+      "it to a file instead, and `--output FORMAT=FILE`, several times, writes other formats in "
+      "the "
+      "same run.\n\n| format | of | |\n|---|---|---|\n";
   for (const auto& [format, of, doc] :
-       {std::tuple("json", "check, gate, diff, fleet, facts, rules",
-                   "for programs; the schemas are below"),
+       {std::tuple("text", "all", "for people, in a terminal"),
+        {"html", "check, gate, diff, fleet",
+         "a page to look at and to send: one file that fetches nothing"},
+        {"json", "check, gate, diff, fleet, facts, rules",
+         "for programs, held to [JSON schemas](json-schemas.md)"},
         {"markdown", "check, gate, diff, fleet", "a summary for a pull request"},
         {"sarif", "check, gate, fleet",
          "SARIF 2.1.0, for code scanning; `partialFingerprints` recognize a finding, "
@@ -220,6 +256,17 @@ std::string formats_page() {
          "a Chrome trace of the evidence and the account, on the time axis of the report, for "
          "Perfetto"}})
     s += fmt::format("| {} | {} | {} |\n", format, of, doc);
+  return s +
+         "\n## Exit status\n\n| | |\n|---|---|\n| 0 | done |\n| 1 | `--fail-on` was met, `gate` "
+         "found a regression, or a test of a rule failed |\n| 2 | the job could not be done, or "
+         "`gate` cannot tell: an unreadable report, a rule that failed, a full disk, a closed pipe "
+         "|\n\nA file is written whole or not at all, even where a signal ends the program.\n";
+}
+
+std::string json_schemas_page() {
+  std::string s =
+      "# JSON schemas\n\nWhat `--format json` writes. `schema_version` grows when a field is taken "
+      "away or changes its meaning; a field may be added in any version.\n";
   for (const auto& [of, schema] : {std::pair("`check --format json`: one object a report, a list "
                                              "of them where several reports were named",
                                              "report"),
@@ -272,17 +319,24 @@ std::vector<Page> documentation(const std::vector<Rule>& rules,
   std::vector<Page> pages{{"facts.md", facts_page()},
                           {"writing-rules.md", api_page()},
                           {"configuration.md", configuration_page()},
-                          {"formats.md", formats_page()}};
+                          {"formats.md", formats_page()},
+                          {"json-schemas.md", json_schemas_page()}};
   std::string index =
-      "# gh-advise\n\n* [Facts](facts.md)\n* [Writing rules](writing-rules.md)\n* "
-      "[Configuration](configuration.md)\n* [Formats](formats.md)\n\n## Rules\n\n| rule | category "
-      "| finds |\n|---|---|---|\n";
+      "# Reference\n\n* [Configuration](configuration.md): every key of `gh-advise.toml`\n* "
+      "[Facts](facts.md): what is measured of a report\n* [Formats](formats.md): what the program "
+      "writes, and its exit status; [JSON schemas](json-schemas.md)\n* [Writing "
+      "rules](writing-rules.md): all that a rule can call\n\n## Rules\n\n| rule | category | finds "
+      "|\n|---|---|---|\n";
   for (const Rule& rule : rules) {
     pages.push_back({fmt::format("rules/{}.md", rule.id), rule_page(rule, fixtures)});
     index +=
         fmt::format("| [{0}](rules/{0}.md) | {1} | {2} |\n", rule.id, rule.category, rule.title);
   }
   pages.push_back({"index.md", index});
+  // Whoever opens a page to edit it has to see that it would be overwritten.
+  for (Page& page : pages)
+    page.text.insert(
+        0, "<!-- Written by `gh-advise docs`: do not edit; ./dev docs renews it. -->\n\n");
   return pages;
 }
 
