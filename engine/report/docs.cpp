@@ -68,12 +68,43 @@ std::string facts_page() {
   return s;
 }
 
+// What teams set most; a test reads it as a configuration.
+constexpr const char* configuration_example = R"(```toml
+rules = ["perf/rules"]              # folders with the team's own rules
+ignore = ["capture"]                # ids or categories; select = [...] likewise
+fail_on = "error"                   # exit with 1 from this severity on
+
+[rule.data-loader-starvation]
+share = 0.10                        # a rule's options: gh-advise explain ID
+severity = "note"                   # instead of what the share says
+
+[[kernel_class]]                    # the class of our own kernels; asked before the program's
+class = "attention_fused"
+match = ["^our_attention_"]
+
+[[gpu]]                             # a GPU that schemas/gpus.toml does not list, or a capped one
+match = "H200"
+name = "H200, capped"
+half_tflops = 800
+
+[[suppress]]                        # a finding that we live with
+rule = "unfused-norm"
+reason = "the fused norm lands with the next release"
+until = 2026-12-31
+
+[ranges]                            # what our trainer calls its phases
+step = ["^update \\d+"]
+loader = ["^next_batch$"]
+```
+)";
+
 std::string configuration_page() {
   std::string s =
       "# Configuration\n\n`gh-advise.toml` in the current folder or the nearest above, or "
       "`--config FILE`. An unknown key is an error with its place and a suggestion; `gh-advise "
-      "config` prints what is in effect and where it comes from.\n\n| key | type | "
-      "|\n|---|---|---|\n";
+      "config` prints what is in effect and where it comes from.\n\n";
+  s += configuration_example;
+  s += "\n| key | type | |\n|---|---|---|\n";
   for (const ConfigKey& k : config_keys())
     s += fmt::format("| `{}` | {} | {} |\n", k.name, k.type, k.doc);
   return s;
@@ -81,11 +112,16 @@ std::string configuration_page() {
 
 std::string formats_page() {
   std::string s =
-      "# Formats\n\n`--format text` is for people. `--output FORMAT=FILE` writes another format to "
-      "a file in the same run, several times.\n\n| format | of | |\n|---|---|---|\n";
+      "# Formats\n\n`--format FORMAT` chooses what goes to standard output, `--output FILE` writes "
+      "it to a file instead, and `--output FORMAT=FILE`, several times, writes other formats in "
+      "the "
+      "same run.\n\n| format | of | |\n|---|---|---|\n";
   for (const auto& [format, of, doc] :
-       {std::tuple("json", "check, gate, diff, fleet, facts, rules",
-                   "for programs; the schemas are below"),
+       {std::tuple("text", "all", "for people, in a terminal"),
+        {"html", "check, gate, diff, fleet",
+         "a page to look at and to send: one file that fetches nothing"},
+        {"json", "check, gate, diff, fleet, facts, rules",
+         "for programs, held to [JSON schemas](json-schemas.md)"},
         {"markdown", "check, gate, diff, fleet", "a summary for a pull request"},
         {"sarif", "check, gate, fleet",
          "SARIF 2.1.0, for code scanning; `partialFingerprints` recognize a finding, "
@@ -98,6 +134,17 @@ std::string formats_page() {
          "a Chrome trace of the evidence and the account, on the time axis of the report, for "
          "Perfetto"}})
     s += fmt::format("| {} | {} | {} |\n", format, of, doc);
+  return s +
+         "\n## Exit status\n\n| | |\n|---|---|\n| 0 | done |\n| 1 | `--fail-on` was met, `gate` "
+         "found a regression, or a test of a rule failed |\n| 2 | the job could not be done, or "
+         "`gate` cannot tell: an unreadable report, a rule that failed, a full disk, a closed pipe "
+         "|\n\nA file is written whole or not at all, even where a signal ends the program.\n";
+}
+
+std::string json_schemas_page() {
+  std::string s =
+      "# JSON schemas\n\nWhat `--format json` writes. `schema_version` grows when a field is taken "
+      "away or changes its meaning; a field may be added in any version.\n";
   for (const auto& [of, schema] : {std::pair("`check --format json`: one object a report, a list "
                                              "of them where several reports were named",
                                              "report"),
@@ -111,6 +158,38 @@ std::string formats_page() {
   return s;
 }
 
+// The names of the parameters in "(name, other?, least = 2) -> ..."; of a table of named arguments,
+// "arguments".
+std::vector<std::string> parameters(std::string_view signature) {
+  const std::size_t close = signature.find(") -> ");
+  const std::string_view inside = signature.substr(1, close - 1);
+  std::vector<std::string> names;
+  if (inside.starts_with("{")) return {inside.ends_with("?") ? "arguments?" : "arguments"};
+  for (std::size_t at = 0; at < inside.size();) {
+    const std::size_t comma = std::min(inside.find(", ", at), inside.size());
+    const std::string_view one = inside.substr(at, comma - at);
+    const std::size_t space = one.find(' ');
+    names.push_back(space == one.npos ? std::string(one) : std::string(one.substr(0, space)) + "?");
+    at = comma + 2;
+  }
+  return names;
+}
+
+std::string plain(std::string name) {
+  if (name.ends_with("?")) name.pop_back();
+  return name;
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    out.emplace_back(text.substr(at, space - at));
+    at = space + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Page> documentation(const std::vector<Rule>& rules,
@@ -118,18 +197,142 @@ std::vector<Page> documentation(const std::vector<Rule>& rules,
   std::vector<Page> pages{{"facts.md", facts_page()},
                           {"writing-rules.md", writing_rules_page()},
                           {"configuration.md", configuration_page()},
-                          {"formats.md", formats_page()}};
+                          {"formats.md", formats_page()},
+                          {"json-schemas.md", json_schemas_page()}};
   std::string index =
-      "# gh-advise\n\n* [Facts](facts.md)\n* [Writing rules](writing-rules.md)\n* "
-      "[Configuration](configuration.md)\n* [Formats](formats.md)\n\n## Rules\n\n| rule | category "
-      "| finds |\n|---|---|---|\n";
+      "# Reference\n\n* [Configuration](configuration.md): every key of `gh-advise.toml`\n* "
+      "[Facts](facts.md): what is measured of a report\n* [Formats](formats.md): what the program "
+      "writes, and its exit status; [JSON schemas](json-schemas.md)\n* [Writing "
+      "rules](writing-rules.md): all that a rule can call\n\n## Rules\n\n| rule | category | finds "
+      "|\n|---|---|---|\n";
   for (const Rule& rule : rules) {
     pages.push_back({fmt::format("rules/{}.md", rule.id), rule_page(rule, fixtures)});
     index +=
         fmt::format("| [{0}](rules/{0}.md) | {1} | {2} |\n", rule.id, rule.category, rule.title);
   }
   pages.push_back({"index.md", index});
+  // Whoever opens a page to edit it has to see that it would be overwritten.
+  for (Page& page : pages)
+    page.text.insert(
+        0, "<!-- Written by `gh-advise docs`: do not edit; ./dev docs renews it. -->\n\n");
   return pages;
+}
+
+std::string editor_stubs() {
+  std::string s =
+      "---@meta\n-- What rules can call, for editors that read LuaLS annotations. Made from the "
+      "engine's own table of it.\n\n---@class gh.Trace\nlocal trace = {}\n\n---@class "
+      "gh.Selection\nlocal selection = {}\n";
+  for (const ApiEntry& e : api_entries()) {
+    if (is_plain_lua(e)) continue;
+    s += fmt::format("\n--- {}\n--- {}\n", e.doc, e.signature);
+    std::string names;
+    for (const std::string& p : parameters(e.signature)) {
+      s += fmt::format("---@param {} any\n", p);
+      names += (names.empty() ? "" : ", ") + plain(p);
+    }
+    const std::string_view returns =
+        std::string_view(e.signature).substr(std::string_view(e.signature).find(") -> ") + 5);
+    s += fmt::format("---@return {}\nfunction {}({}) end\n",
+                     returns.starts_with("selection") || returns.starts_with("runs") ||
+                             returns.starts_with("chains")
+                         ? "gh.Selection"
+                     : returns.starts_with("list") ? "table"
+                                                   : "any",
+                     e.name, names);
+  }
+  return s;
+}
+
+std::string luacheck_configuration() {
+  std::set<std::string> globals;
+  std::map<std::string, std::set<std::string>> libraries;
+  for (const ApiEntry& e : api_entries())
+    for (const std::string& name : words(e.name)) {
+      if (name.find(':') != name.npos) continue;
+      const std::size_t dot = name.find('.');
+      if (dot == name.npos)
+        globals.insert(name);
+      else
+        libraries[name.substr(0, dot)].insert(name.substr(dot + 1));
+    }
+  std::string s =
+      "-- What the sandbox has, made from the engine's own table of it: luacheck then knows a rule "
+      "that calls anything else.\nstd = \"none\"\nmax_line_length = false\nread_globals = {\n ";
+  for (const std::string& g : globals) s += fmt::format(" \"{}\",", g);
+  s += "\n";
+  for (const auto& [library, names] : libraries) {
+    s += fmt::format("  {} = {{ fields = {{", library);
+    for (const std::string& n : names) s += fmt::format(" \"{}\",", n);
+    s += " } },\n";
+  }
+  return s + "}\n";
+}
+
+std::string render_config(const Config& config, const std::vector<Rule>& rules) {
+  std::string s = fmt::format(
+      "# {}\n", config.path().empty()
+                    ? "no gh-advise.toml here or above: every value is the program's own"
+                    : "from " + config.path());
+  const auto list = [](const auto& values) {
+    std::string t;
+    for (const auto& v : values)
+      t += (t.empty() ? "\"" : ", \"") + printable(std::filesystem::path(v).string()) + '"';
+    return '[' + t + ']';
+  };
+  const auto line = [&](const std::string& key, const std::string& value,
+                        const std::string& where) {
+    s += fmt::format("{:<40} # {}\n", key + " = " + value, where.empty() ? "default" : where);
+  };
+  line("rules", list(config.rule_directories), config.where("rules"));
+  line("select", list(config.select), config.where("select"));
+  line("ignore", list(config.ignore), config.where("ignore"));
+  if (config.fail_on)
+    line("fail_on", fmt::format("\"{}\"", name_of(*config.fail_on)), config.where("fail_on"));
+  else
+    s += "# fail_on is not set: findings do not change the exit status\n";
+  for (const char* key : {"kernel_class", "gpu", "ranges"})
+    if (const std::string where = config.where(key); !where.empty())
+      s += fmt::format("# [{}] adds to schemas/, from {} on\n", key, where);
+  const GateSettings& gate = config.gate;
+  s += fmt::format(
+      "\n[gate]{:<34} # {}\nfail_on = \"{}\"\nmin_effect = {}\nalpha = {}\nnoise_floor = {}\n", "",
+      config.where("gate").empty() ? "default" : config.where("gate"),
+      name_of(gate.fail_on.value_or(Severity::warning)), gate.min_effect, gate.alpha,
+      gate.noise_floor);
+  for (const Budget& b : gate.budgets) {
+    s += fmt::format("\n[[budget]]{:<31}# {}\nfact = \"{}\"\n", "", b.where, b.fact);
+    for (const auto& [key, limit] : {std::pair("max", b.max),
+                                     {"min", b.min},
+                                     {"max_increase", b.max_increase},
+                                     {"max_decrease", b.max_decrease}})
+      if (limit) s += fmt::format("{} = {}\n", key, *limit);
+    s += fmt::format("severity = \"{}\"\n", name_of(b.severity));
+  }
+  for (const Suppression& x : config.suppressions)
+    s += fmt::format("\n# {}\n{}", x.where, suppression_toml(x));
+  const std::map<std::string, RuleSettings> settings = config.rule_settings(rules);
+  for (const Rule& rule : rules) {
+    const auto set = settings.find(rule.id);
+    const auto origin = [&](const std::string& name) {
+      if (set == settings.end()) return std::string();
+      const auto it = set->second.origins.find(name);
+      return it == set->second.origins.end() ? std::string() : it->second;
+    };
+    s += fmt::format(
+        "\n[rule.{}]{}# {}\n", rule.id,
+        std::string(std::max<std::size_t>(34 > rule.id.size() ? 34 - rule.id.size() : 0, 1), ' '),
+        rule.path);
+    for (const auto& [name, option] : rule.options)
+      line(name,
+           option_text(set != settings.end() && set->second.options.contains(name)
+                           ? set->second.options.at(name)
+                           : option.value),
+           origin(name));
+    if (set != settings.end() && set->second.severity)
+      line("severity", fmt::format("\"{}\"", name_of(*set->second.severity)), origin("severity"));
+  }
+  return s;
 }
 
 }  // namespace gh

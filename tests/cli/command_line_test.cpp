@@ -185,7 +185,7 @@ TEST_CASE("command line: --version tells what the program was built with") {
   CHECK(changes.substr(changes.find("\n## ")).starts_with("\n## " GH_ADVISE_VERSION " ("));
 }
 
-TEST_CASE("library: the README shows the example that is built") {
-  CHECK(contains(read_file(GH_SOURCE_DIR "/README.md"),
+TEST_CASE("library: its page shows the example that is built") {
+  CHECK(contains(read_file(GH_SOURCE_DIR "/docs/library.md"),
                  "```cpp\n" + read_file(GH_SOURCE_DIR "/tests/library/findings.cpp") + "```"));
 }

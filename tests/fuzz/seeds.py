@@ -69,8 +69,9 @@ for path in sorted((source / "rules").glob("*/*.lua")):
         shutil.copy(path, rule / path.name)
 
 config = folder("config")
-for i, block in enumerate(re.findall(r"```toml\n(.*?)```", (source / "README.md").read_text(), re.S)):
-    (config / f"readme{i}.toml").write_text(block)
+pages = "".join((source / "docs" / page).read_text() for page in ("configuration.md", "gate.md"))
+for i, block in enumerate(re.findall(r"```toml\n(.*?)```", pages, re.S)):
+    (config / f"docs{i}.toml").write_text(block)
 
 baseline = folder("baseline")
 for names in (["good"], ["starved", "fed"], ["compile-graphs"], ["ddp"]):

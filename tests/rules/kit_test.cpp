@@ -145,7 +145,7 @@ TEST_CASE(
     CHECK_MESSAGE(
         contains(read_file(dir / "docs/configuration.md"), std::string("`") + k.name + "`"),
         k.name);
-  CHECK(contains(read_file(dir / "docs/formats.md"), "\"schema_version\""));
+  CHECK(contains(read_file(dir / "docs/json-schemas.md"), "\"schema_version\""));
 }
 
 TEST_CASE("kit: the configuration in effect says where each value comes from") {
@@ -208,39 +208,43 @@ TEST_CASE(
                  "'until' has to be a date, as in 2026-12-31"));
 }
 
-TEST_CASE("kit: the README's rule passes the README's tests, and its configuration is read") {
-  const std::string readme = read_file(GH_SOURCE_DIR "/README.md");
-  const auto block = [&](const std::string& language, const std::string& start) {
-    const std::size_t from = readme.find("```" + language + "\n" + start);
-    REQUIRE(from != readme.npos);
+TEST_CASE("kit: the rule of docs/ passes the tests of docs/, and configurations are read") {
+  const std::string cookbook = read_file(GH_SOURCE_DIR "/docs/rule-cookbook.md"),
+                    configuration = read_file(GH_SOURCE_DIR "/docs/configuration.md"),
+                    gate = read_file(GH_SOURCE_DIR "/docs/gate.md");
+  const auto block = [](const std::string& page, const std::string& language,
+                        const std::string& start) {
+    const std::size_t from = page.find("```" + language + "\n" + start);
+    REQUIRE(from != page.npos);
     const std::size_t text = from + 4 + language.size();
-    return readme.substr(text, readme.find("```", text) - text);
+    return page.substr(text, page.find("```", text) - text);
   };
   const TempDir dir;
   fs::create_directories(dir / "perf/rules/comm");
   write_file(dir / "perf/rules/comm/tiny-collectives.lua",
-             block("lua", "return {\n  id = \"tiny-collectives\""));
-  write_file(dir / "perf/rules/comm/tiny-collectives.test.lua", block("lua", "-- Six steps"));
-  CHECK(advise("test '" + (dir / "perf/rules").string() + "'").out == "4 passed, 0 failed\n");
+             block(cookbook, "lua", "return {\n  id = \"tiny-collectives\""));
+  write_file(dir / "perf/rules/comm/tiny-collectives.test.lua",
+             block(cookbook, "lua", "-- Six steps"));
+  CHECK(advise("test '" + (dir / "perf/rules").string() + "'").out == "5 passed, 0 failed\n");
   CHECK(shell("luacheck --config '" GH_SOURCE_DIR "/.luacheckrc' --quiet '" +
               (dir / "perf").string() + "'")
             .status == 0);
-  write_file(dir / "gh-advise.toml", block("toml", "rules = "));
+  write_file(dir / "gh-advise.toml", block(configuration, "toml", "rules = "));
   const Ran config = advise("config", {"", dir / ""});
   CHECK(config.err == "");
   CHECK(contains(config.out, "[rule.tiny-collectives]"));
-  // Its chapter on CI: red, then green, with its budgets.
-  write_file(dir / "gate.toml", block("toml", "[gate]"));
+  // The page on CI: red, then green, with its budgets.
+  write_file(dir / "gate.toml", block(gate, "toml", "[gate]"));
   const std::string with = " --config '" + (dir / "gate.toml").string() + "'",
                     base = (dir / "baseline.json").string();
   CHECK(advise("baseline good.sqlite -o '" + base + "'").status == 0);
   const Ran red = advise("gate starved.sqlite --baseline '" + base + "'"),
             green = advise("gate fed.sqlite --baseline '" + base + "'");
   CHECK(red.status == 1);
-  const std::string shown = readme.substr(readme.find("```\nRegressed: ") + 4);
+  const std::string shown = gate.substr(gate.find("```\nRegressed: ") + 4);
   CHECK(red.out.starts_with(shown.substr(0, shown.find("```"))));
   CHECK(green.status == 0);
-  CHECK(contains(readme, "    " + green.out.substr(0, green.out.find('\n') + 1)));
+  CHECK(contains(gate, "    " + green.out.substr(0, green.out.find('\n') + 1)));
   CHECK(contains(advise("gate starved.sqlite --baseline '" + base + "'" + with).out,
                  "account.idle.input_fraction is 71 %; the budget is at most 10 %"));
 }
