@@ -1,22 +1,26 @@
 #include "advise.hpp"
 
 #include "base/profile.hpp"
+#include "read/dcgm.hpp"
+#include "read/read.hpp"
 
 namespace gh {
 
 Analysis analyse(const Request& request, std::vector<std::string>& notes) {
-  // Read every file, whatever profiler wrote it, and join the ranks of a job on one clock.
   Classes classes;
   if (request.config) request.config->extend(classes);
+
+  // Read: every file, whatever profiler wrote it, becomes a trace; the ranks of a job become one,
+  // on one clock.
   std::vector<Trace> ranks;
   {
     const Timed timed("read");
     for (const std::string& file : request.files) ranks.push_back(read_report(file, request.nsys));
   }
-  Trace trace = joined(std::move(ranks), classes);
+  Trace trace = join_ranks(std::move(ranks), classes);
   if (!request.dcgm.empty()) notes = add_dcgm(trace, request.dcgm);
 
-  // Classify the names, find the steps, account for every nanosecond of them.
+  // Classify the names, find the units, account for every nanosecond of them.
   return Analysis(std::move(trace), std::move(classes), request.selection);
 }
 
@@ -27,11 +31,28 @@ Advice advise(const Request& request) {
   Advice advice;
   begin("reading");
   advice.analysis = std::make_unique<Analysis>(analyse(request, advice.notes));
-
+  const Analysis& analysis = *advice.analysis;
   begin("checking");
-  advice.facts = std::make_unique<Facts>(*advice.analysis);
-  advice.report = evaluate(request.rules, *advice.analysis, *advice.facts, request.settings);
-  suppress(advice.report, request.suppressions, request.today);
+
+  // The graph: what a step takes once something in it has been changed.
+  auto replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
+
+  // Facts, each computed when it is first asked for.
+  advice.facts = std::make_unique<Facts>(analysis);
+
+  // Rules: what each finds, and what its fix is worth by the graph.
+  Report& report = advice.report;
+  report = ask_rules(request.rules, analysis, *advice.facts, request.settings, std::move(replay));
+
+  // Rank: the best fix first, and what follows from it behind it.
+  rank(report.findings);
+  widen_by_roots(report.findings);
+
+  // Plan: the fixes one after the other, until none is worth much.
+  report.plan = timed("plan", [&] { return plan_of(report); });
+
+  // What the team has decided to live with goes. Formats render the rest: report/formats.hpp.
+  suppress(report, request.suppressions, request.today);
   return advice;
 }
 

@@ -1,14 +1,14 @@
 // Begin here: all that a program needs which links the engine (docs/library.md).
 //
-//   advise            files of one report -> Advice: all of what follows, in order      (this
-//   header) read_report       a file -> Trace, the canonical model of a recorded run (read/,
-//   trace/) joined            the Traces of one job's ranks -> one Trace (analysis/ranks.hpp)
-//   Analysis          a Trace -> names' classes, steps, where the time of each went   (analysis/)
-//   Facts             an Analysis -> what was measured, by name, with units   (analysis/facts.hpp)
-//   evaluate          rules, Analysis, Facts -> Report: findings, the plan                (rules/)
-//   Config            a team's gh-advise.toml: settings of rules, classes       (rules/config.hpp)
-//   render_*          Analysis, Report -> text, JSON, SARIF and other formats            (report/)
-//   capture_of, compare  what two reports come to -> what changed, and a verdict           (gate/)
+//   advise        the files of a report -> Advice; all of what follows, in order
+//   read_report   a file -> Trace, the canonical model of a recorded run
+//   join_ranks    the Traces of one job's ranks -> one Trace
+//   Analysis      a Trace -> what names mean, the steps, where the time of each went
+//   Facts         an Analysis -> what was measured, by name, with units
+//   evaluate      rules, Analysis, Facts -> Report: the findings and the plan
+//   Config        a team's gh-advise.toml: settings of rules, classes of kernels
+//   render_*      Analysis, Report -> text, JSON, SARIF and other formats
+//   capture_of    what a report comes to; compare: what two of them differ in, and a verdict
 //
 // Times are nanoseconds (Ns), shares are 0 to 1. Facts and Report refer to their Analysis, which
 // has to outlive them. What a user has to be told in one line is thrown as Error (base/error.hpp).
@@ -23,7 +23,7 @@
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
 #include "analysis/ranks.hpp"
-#include "gate/comparison.hpp"
+#include "gate/gate.hpp"
 #include "read/dcgm.hpp"
 #include "read/read.hpp"
 #include "report/report.hpp"

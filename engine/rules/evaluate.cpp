@@ -179,10 +179,9 @@ Report joined(std::vector<Report>& parts) {
 
 }  // namespace
 
-Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
-                const std::map<std::string, RuleSettings>& settings, bool replayed) {
-  std::shared_ptr<const Replay> replay;
-  if (replayed) replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
+Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
+                 const std::map<std::string, RuleSettings>& settings,
+                 std::shared_ptr<const Replay> replay) {
   const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
   const Evaluated on{analysis, facts, in_steps, replay.get()};
   std::vector<Report> parts(rules.size());
@@ -193,7 +192,15 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
     });
   });
   Report report = joined(parts);
-  report.replay = replay;
+  report.replay = std::move(replay);
+  return report;
+}
+
+Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
+                const std::map<std::string, RuleSettings>& settings, bool replayed) {
+  std::shared_ptr<const Replay> replay;
+  if (replayed) replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
+  Report report = ask_rules(rules, analysis, facts, settings, std::move(replay));
   rank(report.findings);
   widen_by_roots(report.findings);
   report.plan = timed("plan", [&] { return plan_of(report); });

@@ -1,6 +1,7 @@
 // Rules run on a report, each in a sandbox of its own.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,9 +9,15 @@
 
 namespace gh {
 
-/// Evaluates rules on a report: what each found, found clean, could not check, or failed at. One
-/// that fails does not hinder another. `replayed`: what findings are worth is told by replaying the
-/// trace with the changes that they name, else by the rules' own account.
+/// Asks rules about a report: what each found, found clean, could not check, or failed at. One that
+/// fails does not hinder another. `replay`: what findings are worth is told by replaying the trace
+/// with the changes that they name; without one, by the rules' own account. Nothing is ranked yet.
+Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
+                 const std::map<std::string, RuleSettings>& settings,
+                 std::shared_ptr<const Replay> replay);
+
+/// The whole report: builds the replay where it is `replayed`, asks the rules, ranks what they
+/// found, and plans the fixes.
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                 const std::map<std::string, RuleSettings>& settings, bool replayed = true);
 
