@@ -14,20 +14,28 @@ using namespace support;
 
 namespace {
 
+// The row that a query or a page's reader stands at, as a line of text.
+std::string line_of(auto& row, std::size_t columns) {
+  std::string out;
+  for (int c = 0; c < static_cast<int>(columns); ++c)
+    if (row.is_null(c))
+      out += "NULL|";
+    else if (row.is_integer(c))
+      out += std::to_string(row.integer(c)) + '|';
+    else if (row.is_text(c))
+      out += '"' + std::string(row.text(c)) + "\"|";
+    else
+      out += std::to_string(row.real(c)) + '|';
+  return out + '\n';
+}
+
 // Every value of a table as text, one row a line, through a statement.
 std::string by_statement(const Database& db, const std::string& table, const TableLayout& layout) {
   std::string sql;
   for (const auto& c : layout.columns) sql += (sql.empty() ? "SELECT \"" : ", \"") + c.name + '"';
   Query rows(db, sql + " FROM \"" + table + '"');
   std::string out;
-  while (rows.step()) {
-    for (int c = 0; c < static_cast<int>(layout.columns.size()); ++c)
-      out += rows.is_null(c)      ? "NULL|"
-             : rows.is_integer(c) ? std::to_string(rows.integer(c)) + '|'
-             : rows.is_text(c)    ? '"' + std::string(rows.text(c)) + "\"|"
-                                  : std::to_string(rows.real(c)) + '|';
-    out += '\n';
-  }
+  while (rows.step()) out += line_of(rows, layout.columns.size());
   return out;
 }
 
@@ -44,14 +52,7 @@ std::optional<std::string> by_page(const std::filesystem::path& path, const Data
   for (std::size_t i = 0; i < leaves.size(); i += at_a_time) {
     PageRows rows(file, *layout,
                   std::span(leaves).subspan(i, std::min(at_a_time, leaves.size() - i)), wanted);
-    while (rows.step()) {
-      for (int c = 0; c < static_cast<int>(wanted.size()); ++c)
-        out += rows.is_null(c)      ? "NULL|"
-               : rows.is_integer(c) ? std::to_string(rows.integer(c)) + '|'
-               : rows.is_text(c)    ? '"' + std::string(rows.text(c)) + "\"|"
-                                    : std::to_string(rows.real(c)) + '|';
-      out += '\n';
-    }
+    while (rows.step()) out += line_of(rows, wanted.size());
   }
   return out;
 } catch (const UnexpectedPage&) {
