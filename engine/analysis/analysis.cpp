@@ -18,7 +18,7 @@ Ns worked_ns(const Trace& trace, const DeviceSteps& device) {
 
 // Takes out, and returns, devices without steps that worked less than a hundredth of the time of
 // one that has steps: a default context, a display, a framework that touches every GPU.
-std::vector<DeviceSteps> take_bystanders(const Trace& trace, std::vector<DeviceSteps>& devices) {
+std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps>& devices) {
   Ns most = 0;
   for (const DeviceSteps& d : devices)
     if (d.source != StepSource::none) most = std::max(most, worked_ns(trace, d));
@@ -26,10 +26,10 @@ std::vector<DeviceSteps> take_bystanders(const Trace& trace, std::vector<DeviceS
       std::stable_partition(devices.begin(), devices.end(), [&](const DeviceSteps& d) {
         return d.source != StepSource::none || 100 * worked_ns(trace, d) >= most;
       });
-  std::vector<DeviceSteps> bystanders(std::make_move_iterator(first),
-                                      std::make_move_iterator(devices.end()));
+  std::vector<DeviceSteps> unused_devices(std::make_move_iterator(first),
+                                          std::make_move_iterator(devices.end()));
   devices.erase(first, devices.end());
-  return bystanders;
+  return unused_devices;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Analysis::Analysis(Trace trace_, Classes classes_, const Selection& selection)
     : trace(std::move(trace_)), classes(std::move(classes_)) {
   names = timed("names", [&] { return NameClasses(trace, classes); });
   devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
-  bystanders = take_bystanders(trace, devices);
+  unused_devices = take_unused(trace, devices);
   account = timed("account", [&] { return make_account(trace, classes, names, devices); });
 }
 
@@ -60,7 +60,7 @@ std::vector<Ns> Analysis::step_lengths() const {
   return lengths;
 }
 
-Span Analysis::hull() const {
+Span Analysis::analysed_window() const {
   std::optional<Span> all;
   for (const DeviceSteps& d : devices)
     for (const Step& s : d.steps) {

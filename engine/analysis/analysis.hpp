@@ -27,7 +27,7 @@ struct Analysis {
   std::vector<DeviceSteps> devices;
   /// Devices without steps that did next to nothing while others train: left out of all that
   /// follows.
-  std::vector<DeviceSteps> bystanders;
+  std::vector<DeviceSteps> unused_devices;
   Account account;  ///< account.devices is parallel to `devices`
 
   Analysis(Trace trace, Classes classes, const Selection& selection);
@@ -38,7 +38,7 @@ struct Analysis {
   std::vector<Ns> step_lengths() const;  ///< of all devices
   /// From the first device's first step to the last one's end; what the host did is looked at
   /// within.
-  Span hull() const;
+  Span analysed_window() const;
   /// The operations of the n-th analysed device that touch its steps, in order.
   std::vector<Row> ops_in_steps(std::size_t device) const;
   /// Calls take(row) with each of them.

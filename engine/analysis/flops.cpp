@@ -113,7 +113,7 @@ std::optional<double> flops_of_range(std::string_view name) {
 std::optional<double> product_flops(const Analysis& a) {
   std::map<NameId, std::optional<double>> known;
   std::optional<double> sum;
-  const Span window = a.hull();
+  const Span window = a.analysed_window();
   const Ranges& ranges = a.trace.ranges;
   for (Row r = 0; r < ranges.size() && ranges.start[r] < window.end; ++r) {
     if (ranges.start[r] < window.start) continue;

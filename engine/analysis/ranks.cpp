@@ -265,7 +265,7 @@ std::optional<Alignment> align(const CollectiveEnds& first, const CollectiveEnds
   return alignment;
 }
 
-Trace joined(std::vector<Trace> ranks, const Classes& classes) {
+Trace join_ranks(std::vector<Trace> ranks, const Classes& classes) {
   Trace all = std::move(ranks.front());
   if (ranks.size() == 1) return all;
   for (const Trace& rank : ranks)

@@ -35,6 +35,6 @@ std::optional<Alignment> align(const CollectiveEnds& first, const CollectiveEnds
 /// side, on the clock of the first. Clocks are aligned by the ends of collectives, which no rank
 /// leaves much before another; where those cannot be matched, Trace::clocks_aligned is false and
 /// only what happens within a rank can be judged. Devices of one number take that of their rank.
-Trace joined(std::vector<Trace> ranks, const Classes& classes);
+Trace join_ranks(std::vector<Trace> ranks, const Classes& classes);
 
 }  // namespace gh

@@ -86,7 +86,7 @@ void add_steps(const Analysis& a, const Capture& c, RankDigest& r) {
   if (!c.step_ns.empty()) {
     r.step_count = a.step_count() / static_cast<std::int64_t>(a.devices.size());
   }
-  r.window = a.hull();
+  r.window = a.analysed_window();
   if (a.step_count() > 0) {
     r.mean_step_ns = static_cast<double>(a.total_ns()) / static_cast<double>(a.step_count());
   }
@@ -129,7 +129,7 @@ RankDigest rank_of(const Analysis& a, const std::vector<Rule>& rules,
 std::vector<int> training_ranks(const Analysis& a) {
   std::vector<const DeviceSteps*> all;
   for (const DeviceSteps& d : a.devices) all.push_back(&d);
-  for (const DeviceSteps& d : a.bystanders) all.push_back(&d);
+  for (const DeviceSteps& d : a.unused_devices) all.push_back(&d);
   std::sort(all.begin(), all.end(), [&](const DeviceSteps* x, const DeviceSteps* y) {
     return std::pair(a.trace.devices[x->device].ordinal, x->device) <
            std::pair(a.trace.devices[y->device].ordinal, y->device);

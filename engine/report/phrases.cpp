@@ -115,7 +115,7 @@ std::string op_label(const Analysis& a, Row op) {
 
 std::vector<std::string> side_notes(const Analysis& a) {
   std::vector<std::string> notes;
-  for (const DeviceSteps& d : a.bystanders)
+  for (const DeviceSteps& d : a.unused_devices)
     notes.push_back(fmt::format("device {}: left out, since it ran {} and no step",
                                 a.trace.devices[d.device].ordinal,
                                 plural(static_cast<std::int64_t>(d.ops.size()), "operation")));

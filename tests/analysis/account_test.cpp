@@ -4,15 +4,12 @@
 
 #include "analysis/analysis.hpp"
 #include "base/parallel.hpp"
-#include "read/nsys.hpp"
-#include "rules/literal_trace.hpp"
-#include "support.hpp"
+#include "support/traces.hpp"
 
 using namespace gh;
+using namespace support;
 
 namespace {
-
-Analysis analysed(const std::string& lua) { return Analysis(trace_from_text(lua), Classes(), {}); }
 
 Ns us(double n) { return static_cast<Ns>(n * 1000); }
 
@@ -184,339 +181,339 @@ Analysis steps(const std::string& more, const std::string& ops = batch,
 
 }  // namespace
 
-TEST_SUITE("account") {
-  TEST_CASE("adds up to every step of every recording, to the nanosecond") {
-    for (const auto& path : support::recordings()) {
-      CAPTURE(path.string());
-      check_adds_up(Analysis(read_nsys(path), Classes(), {}));
-    }
+TEST_CASE("account: causes add up to every step of every recording, to the nanosecond") {
+  for (const auto& path : support::recordings()) {
+    CAPTURE(path.string());
+    check_adds_up(Analysis(read_nsys(path), Classes(), {}));
   }
+}
 
-  TEST_CASE("is the same however a device's time is cut") {
-    const auto check = [](const Trace& trace, const Classes& classes, const NameClasses& names,
-                          const std::vector<DeviceSteps>& devices,
-                          std::initializer_list<std::size_t> sizes) {
-      const Account whole = make_account(trace, classes, names, devices, trace.ops.size() + 1);
-      for (const unsigned threads : {1u, 3u})
-        for (const std::size_t size : sizes) {
-          CAPTURE(size);
-          use_threads(threads);
-          check_same(make_account(trace, classes, names, devices, size), whole);
-          use_threads(0);
-        }
-    };
-    for (const char* name : {"um", "ddp", "starved", "offload", "compile-graphs"}) {
-      CAPTURE(name);
-      const Analysis a(
-          read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")),
-          Classes(), {});
-      check(a.trace, a.classes, a.names, a.devices, {50, 1000});
-      // Steps where nobody looked for them: in the middle of operations and pauses.
-      std::vector<DeviceSteps> devices = a.devices;
-      for (DeviceSteps& d : devices) {
-        const Ns start = a.trace.ops.start[d.ops.front()],
-                 length = a.trace.ops.end[d.ops.back()] - start;
-        d.steps.clear();
-        for (int i = 3; i < 40; ++i)
-          d.steps.push_back({{start + length * i / 40,
-                              start + length * (i + 1) / 40 - (i % 5 == 0 ? length / 100 : 0)},
-                             i,
-                             start + length * i / 40});
+TEST_CASE("account: it is the same however a device's time is cut") {
+  const auto check = [](const Trace& trace, const Classes& classes, const NameClasses& names,
+                        const std::vector<DeviceSteps>& devices,
+                        std::initializer_list<std::size_t> sizes) {
+    const Account whole = make_account(trace, classes, names, devices, trace.ops.size() + 1);
+    for (const unsigned threads : {1u, 3u})
+      for (const std::size_t size : sizes) {
+        CAPTURE(size);
+        use_threads(threads);
+        check_same(make_account(trace, classes, names, devices, size), whole);
+        use_threads(0);
       }
-      check(a.trace, a.classes, a.names, devices, {50, 1000});
+  };
+  for (const char* name : {"um", "ddp", "starved", "offload", "compile-graphs"}) {
+    CAPTURE(name);
+    const Analysis a(
+        read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")), Classes(),
+        {});
+    check(a.trace, a.classes, a.names, a.devices, {50, 1000});
+    // Steps where nobody looked for them: in the middle of operations and pauses.
+    std::vector<DeviceSteps> devices = a.devices;
+    for (DeviceSteps& d : devices) {
+      const Ns start = a.trace.ops.start[d.ops.front()],
+               length = a.trace.ops.end[d.ops.back()] - start;
+      d.steps.clear();
+      for (int i = 3; i < 40; ++i)
+        d.steps.push_back({{start + length * i / 40,
+                            start + length * (i + 1) / 40 - (i % 5 == 0 ? length / 100 : 0)},
+                           i,
+                           start + length * i / 40});
     }
-    for (unsigned seed = 0; seed < 20; ++seed) {
-      CAPTURE(seed);
-      const Trace trace = random_trace(seed, 2000);
-      const Classes classes;
-      DeviceSteps device;
-      for (Row op = 0; op < trace.ops.size(); ++op) device.ops.push_back(op);
-      device.steps = random_steps(seed, trace.capture_end - 100'000);
-      check(trace, classes, NameClasses(trace, classes), {device}, {1, 7, 100});
-    }
+    check(a.trace, a.classes, a.names, devices, {50, 1000});
   }
-
-  TEST_CASE("is the same on one processor and on several") {
-    const Trace trace =
-        random_trace(1, 300'000);  // enough that every thread has a part of everything
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    const Trace trace = random_trace(seed, 2000);
     const Classes classes;
-    const NameClasses names(trace, classes);
-    const auto account = [&](unsigned threads) {
-      use_threads(threads);
-      const auto devices = find_steps(trace, classes, names, {});
-      Account a = make_account(trace, classes, names, devices);
-      use_threads(0);
-      return a;
-    };
-    const Account alone = account(1);
-    CHECK(alone.idle_causes.size() > 100'000);
-    check_same(account(2), alone);
-    check_same(account(5), alone);
+    DeviceSteps device;
+    for (Row op = 0; op < trace.ops.size(); ++op) device.ops.push_back(op);
+    device.steps = random_steps(seed, trace.capture_end - 100'000);
+    check(trace, classes, NameClasses(trace, classes), {device}, {1, 7, 100});
   }
+}
 
-  TEST_CASE("adds up under a selection") {
-    Selection s;
-    s.range = "*forward*";
-    for (const char* name : {"starved", "um"}) {
-      Trace trace = read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite"));
-      Selection by_steps;
-      by_steps.steps = std::pair<std::int64_t, std::int64_t>{0, 1000};
-      check_adds_up(Analysis(std::move(trace), Classes(), by_steps));
-    }
-    Analysis a(
-        trace_from_text(
-            R"(return { repeats = { times = 3, every = 1000 }, ranges = { { 100, 400, "forward" } }, ops = { { 120, 300, kernel = "a" }, { 350, 500, kernel = "b" } } })"),
-        Classes(), s);
-    check_adds_up(a);
-    CHECK(a.step_count() == 3);
+TEST_CASE("account: it is the same on one processor and on several") {
+  const Trace trace =
+      random_trace(1, 300'000);  // enough that every thread has a part of everything
+  const Classes classes;
+  const NameClasses names(trace, classes);
+  const auto account = [&](unsigned threads) {
+    use_threads(threads);
+    const auto devices = find_steps(trace, classes, names, {});
+    Account a = make_account(trace, classes, names, devices);
+    use_threads(0);
+    return a;
+  };
+  const Account alone = account(1);
+  CHECK(alone.idle_causes.size() > 100'000);
+  check_same(account(2), alone);
+  check_same(account(5), alone);
+}
+
+TEST_CASE("account: causes add up within a selection of steps") {
+  Selection s;
+  s.range = "*forward*";
+  for (const char* name : {"starved", "um"}) {
+    Trace trace = read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite"));
+    Selection by_steps;
+    by_steps.steps = std::pair<std::int64_t, std::int64_t>{0, 1000};
+    check_adds_up(Analysis(std::move(trace), Classes(), by_steps));
   }
+  Analysis a(
+      trace_from_text(
+          R"(return { repeats = { times = 3, every = 1000 }, ranges = { { 100, 400, "forward" } }, ops = { { 120, 300, kernel = "a" }, { 350, 500, kernel = "b" } } })"),
+      Classes(), s);
+  check_adds_up(a);
+  CHECK(a.step_count() == 3);
+}
 
-  TEST_CASE("an empty report") {
-    const Analysis a = analysed("return {}");
-    CHECK(a.account.devices.empty());
-    CHECK(a.total_ns() == 0);
-    CHECK(a.account.total_ns("no such cause") == 0);
-  }
+TEST_CASE("account: an empty report has no causes") {
+  const Analysis a = analysed("return {}");
+  CHECK(a.account.devices.empty());
+  CHECK(a.total_ns() == 0);
+  CHECK(a.account.total_ns("no such cause") == 0);
+}
 
-  TEST_CASE("precedence: stall, compute, collective, copy, idle") {
-    // One window of 600 us: everything runs at once and ends one after the other.
-    const Analysis a = analysed(R"(return {
-      ops = { { 0, 500, copy = "h2d", bytes = 1e6, stream = 9 }, { 0, 400, kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream = 8 }, { 0, 300, kernel = "nvjet_tst_gemm" }, { 590, 600, kernel = "nvjet_tst_gemm", launched = { 570, 580 } } },
-      gpu_faults = { { 50, 150 } } })");
-    check_adds_up(a);
-    CHECK(of(a, "um_stall") == doctest::Approx(100));
-    CHECK(sum(a, "compute.") == doctest::Approx(210));
-    CHECK(of(a, "communication_exposed") == doctest::Approx(100));
-    CHECK(of(a, "copy_exposed") == doctest::Approx(100));
-    CHECK(sum(a, "idle.") == doctest::Approx(90));
-    CHECK(a.account.devices[0].busy_ns == us(510));
-  }
+TEST_CASE(
+    "account: at one instant a stall counts before compute, compute before collectives, copies and "
+    "idle") {
+  // One window of 600 us: everything runs at once and ends one after the other.
+  const Analysis a = analysed(R"(return {
+    ops = { { 0, 500, copy = "h2d", bytes = 1e6, stream = 9 }, { 0, 400, kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream = 8 }, { 0, 300, kernel = "nvjet_tst_gemm" }, { 590, 600, kernel = "nvjet_tst_gemm", launched = { 570, 580 } } },
+    gpu_faults = { { 50, 150 } } })");
+  check_adds_up(a);
+  CHECK(of(a, "um_stall") == doctest::Approx(100));
+  CHECK(sum(a, "compute.") == doctest::Approx(210));
+  CHECK(of(a, "communication_exposed") == doctest::Approx(100));
+  CHECK(of(a, "copy_exposed") == doctest::Approx(100));
+  CHECK(sum(a, "idle.") == doctest::Approx(90));
+  CHECK(a.account.devices[0].busy_ns == us(510));
+}
 
-  TEST_CASE("a unified copy is a stall, a copy within the device is compute") {
-    const Analysis a = analysed(
-        R"(return { ops = { { 0, 100, kernel = "a" }, { 20, 60, copy = "um_h2d", bytes = 65536, cause = "fault", address = 4096 },
-      { 100, 150, copy = "d2d", bytes = 4096 }, { 150, 180, set = true }, { 180, 200, graph = true }, { 150, 190, copy = "um_h2d", bytes = 65536, cause = "prefetch", address = 8192 } } })");
-    check_adds_up(a);
-    CHECK(of(a, "copy_exposed") == 0);  // what was prefetched keeps no kernel waiting
-    CHECK(of(a, "um_stall") == doctest::Approx(40));
-    CHECK(of(a, "compute.device_copy") == doctest::Approx(80));
-    CHECK(of(a, "compute.graph") == doctest::Approx(20));
-  }
+TEST_CASE("account: a copy by unified memory is a stall, a copy within the device is compute") {
+  const Analysis a = analysed(
+      R"(return { ops = { { 0, 100, kernel = "a" }, { 20, 60, copy = "um_h2d", bytes = 65536, cause = "fault", address = 4096 },
+    { 100, 150, copy = "d2d", bytes = 4096 }, { 150, 180, set = true }, { 180, 200, graph = true }, { 150, 190, copy = "um_h2d", bytes = 65536, cause = "prefetch", address = 8192 } } })");
+  check_adds_up(a);
+  CHECK(of(a, "copy_exposed") == 0);  // what was prefetched keeps no kernel waiting
+  CHECK(of(a, "um_stall") == doctest::Approx(40));
+  CHECK(of(a, "compute.device_copy") == doctest::Approx(80));
+  CHECK(of(a, "compute.graph") == doctest::Approx(20));
+}
 
-  TEST_CASE("idle: input, by a range") {
-    const Analysis a = pause("ranges = { { 50, 9000, 'load batch' } }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.input") == doctest::Approx(8900));
-    REQUIRE_FALSE(a.account.devices[0].idle.empty());
-    CHECK_FALSE(a.account.devices[0].idle.front().inferred);
-    CHECK(a.account.devices[0].idle.front().cause == IdleCause::input);
-    // A range of another thread says nothing of the one that launches.
-    CHECK(of(pause("ranges = { { 50, 9000, 'load batch', thread = 'prefetch' } }"), "idle.input") ==
-          0);
-  }
+TEST_CASE("account: an idle GPU waits for input while a loader's range is open") {
+  const Analysis a = pause("ranges = { { 50, 9000, 'load batch' } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.input") == doctest::Approx(8900));
+  REQUIRE_FALSE(a.account.devices[0].idle.empty());
+  CHECK_FALSE(a.account.devices[0].idle.front().inferred);
+  CHECK(a.account.devices[0].idle.front().cause == IdleCause::input);
+  // A range of another thread says nothing of the one that launches.
+  CHECK(of(pause("ranges = { { 50, 9000, 'load batch', thread = 'prefetch' } }"), "idle.input") ==
+        0);
+}
 
-  TEST_CASE("idle: input, inferred") {
-    for (const char* more :
-         {"ranges = { { 0, 9000, 'step {n}' } }",
-          "ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 1000, 1010, 'read' } }"}) {
-      const Analysis a = steps(more);
-      check_adds_up(a);
-      CHECK(of(a, "idle.input") > 5 * 5500);
-      bool inferred = true;
-      for (const Idle& i : a.account.devices[0].idle)
-        inferred = inferred && (i.cause != IdleCause::input || i.inferred);
-      CHECK(inferred);
-    }
-    const std::string kernel_only = "{ 6010, 9900, kernel = 'gemm', launched = { 6000, 6005 } }";
-    // Without an upload the host has to have read or waited.
-    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.input") == 0);
-    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.unknown") >
-          5 * 5500);
-    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, "
-                   "'pthread_cond_timedwait' } }",
-                   kernel_only),
-             "idle.input") > 5 * 5500);
-    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, "
-                   "'pthread_cond_timedwait', thread = 'other' } }",
-                   kernel_only),
-             "idle.input") == 0);
-    // Without a loss or an optimizer nothing is trained, and a pause before an upload is a request,
-    // or the next token.
-    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", batch, "sampling_kernel"),
-             "idle.input") == 0);
-    // Where ranges of the launching thread mark the loader in most steps, only they do.
-    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader', thread = "
-                   "'prefetcher' } }"),
-             "idle.input") > 5 * 5500);
-    CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader' } }"),
-             "idle.input") == doctest::Approx(5 * 10));
-  }
-
-  TEST_CASE("a pause within a step is not input") {
-    const Analysis a = steps(
-        "ranges = { { 0, 9950, 'step {n}' } }, os_calls = { { 4000, 4100, 'read' } }",
-        "{ 20, 2510, kernel = 'gemm', launched = { 5, 10 } }, { 2510, 2900, kernel = 'gemm', "
-        "launched = { 2500, 2505 } }, { 7010, 9990, kernel = 'gemm', launched = { 7000, 7005 } }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.input") == 0);
-    CHECK(of(a, "idle.unknown") > 5 * 3500);
-  }
-
-  TEST_CASE("a pause that began while the GPU still worked is input all the same") {
-    // The host went on to the next step at 7.5 ms, 2.4 ms before the GPU ran dry.
-    const Analysis a = steps("ranges = { { 0, 7500, 'step {n}' } }");
+TEST_CASE(
+    "account: an idle GPU waits for input before the first copy to the device, though no range "
+    "says so") {
+  for (const char* more :
+       {"ranges = { { 0, 9000, 'step {n}' } }",
+        "ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 1000, 1010, 'read' } }"}) {
+    const Analysis a = steps(more);
     check_adds_up(a);
     CHECK(of(a, "idle.input") > 5 * 5500);
+    bool inferred = true;
+    for (const Idle& i : a.account.devices[0].idle)
+      inferred = inferred && (i.cause != IdleCause::input || i.inferred);
+    CHECK(inferred);
   }
+  const std::string kernel_only = "{ 6010, 9900, kernel = 'gemm', launched = { 6000, 6005 } }";
+  // Without an upload the host has to have read or waited.
+  CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.input") == 0);
+  CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.unknown") > 5 * 5500);
+  CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, "
+                 "'pthread_cond_timedwait' } }",
+                 kernel_only),
+           "idle.input") > 5 * 5500);
+  CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, "
+                 "'pthread_cond_timedwait', thread = 'other' } }",
+                 kernel_only),
+           "idle.input") == 0);
+  // Without a loss or an optimizer nothing is trained, and a pause before an upload is a request,
+  // or the next token.
+  CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", batch, "sampling_kernel"), "idle.input") ==
+        0);
+  // Where ranges of the launching thread mark the loader in most steps, only they do.
+  CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader', thread = "
+                 "'prefetcher' } }"),
+           "idle.input") > 5 * 5500);
+  CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader' } }"),
+           "idle.input") == doctest::Approx(5 * 10));
+}
 
-  TEST_CASE("a pause before what came down goes up again is not input") {
-    const std::string ranges = "ranges = { { 0, 9990, 'step {n}' } }";
-    const auto ops = [](const char* down, const char* up) {
-      return std::string("{ 6010, 6050, copy = 'h2d', bytes = ") + up +
-             ", launched = { 6000, 6005 } }, { 6050, 9800, kernel = 'gemm', launched = { 6010, "
-             "6015 } }, { 9800, 9850, copy = 'd2h', bytes = " +
-             down +
-             ", launched = { 6020, 6025 } }, { 9850, 9900, kernel = 'gemm', launched = { 6030, "
-             "6035 } }";
-    };
-    CHECK(of(steps(ranges, ops("8388608", "8388608")), "idle.input") == 0);
-    CHECK(of(steps(ranges, ops("8388608", "4096")), "idle.input") > 5 * 5500);
-    // A loss of four bytes that comes down and a counter of four bytes that goes up are no
-    // offloading.
-    CHECK(of(steps(ranges, ops("4096", "4096")), "idle.input") > 5 * 5500);
-  }
+TEST_CASE("account: a pause within a step is not input") {
+  const Analysis a = steps(
+      "ranges = { { 0, 9950, 'step {n}' } }, os_calls = { { 4000, 4100, 'read' } }",
+      "{ 20, 2510, kernel = 'gemm', launched = { 5, 10 } }, { 2510, 2900, kernel = 'gemm', "
+      "launched = { 2500, 2505 } }, { 7010, 9990, kernel = 'gemm', launched = { 7000, 7005 } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.input") == 0);
+  CHECK(of(a, "idle.unknown") > 5 * 3500);
+}
 
-  TEST_CASE("a pause in which the host wrote more than it read is not input") {
-    const std::string ranges = "ranges = { { 0, 9000, 'step {n}' } }, os_calls = { ";
-    const Analysis a = steps(
-        ranges + "{ 1000, 1100, 'write' }, { 1200, 1300, 'fsync' }, { 1400, 1500, 'read' } }");
+TEST_CASE("account: a pause that began while the GPU still worked is input all the same") {
+  // The host went on to the next step at 7.5 ms, 2.4 ms before the GPU ran dry.
+  const Analysis a = steps("ranges = { { 0, 7500, 'step {n}' } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.input") > 5 * 5500);
+}
+
+TEST_CASE("account: a pause before what came down goes up again is not input") {
+  const std::string ranges = "ranges = { { 0, 9990, 'step {n}' } }";
+  const auto ops = [](const char* down, const char* up) {
+    return std::string("{ 6010, 6050, copy = 'h2d', bytes = ") + up +
+           ", launched = { 6000, 6005 } }, { 6050, 9800, kernel = 'gemm', launched = { 6010, "
+           "6015 } }, { 9800, 9850, copy = 'd2h', bytes = " +
+           down +
+           ", launched = { 6020, 6025 } }, { 9850, 9900, kernel = 'gemm', launched = { 6030, "
+           "6035 } }";
+  };
+  CHECK(of(steps(ranges, ops("8388608", "8388608")), "idle.input") == 0);
+  CHECK(of(steps(ranges, ops("8388608", "4096")), "idle.input") > 5 * 5500);
+  // A loss of four bytes that comes down and a counter of four bytes that goes up are no
+  // offloading.
+  CHECK(of(steps(ranges, ops("4096", "4096")), "idle.input") > 5 * 5500);
+}
+
+TEST_CASE("account: a pause in which the host wrote more than it read is not input") {
+  const std::string ranges = "ranges = { { 0, 9000, 'step {n}' } }, os_calls = { ";
+  const Analysis a =
+      steps(ranges + "{ 1000, 1100, 'write' }, { 1200, 1300, 'fsync' }, { 1400, 1500, 'read' } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.input") == 0);
+  CHECK(of(a, "idle.unknown") > 5 * 5500);
+  CHECK(of(steps(ranges +
+                 "{ 1000, 1100, 'write' }, { 1200, 1300, 'read' }, { 1400, 1500, 'read' } }"),
+           "idle.input") > 5 * 5500);
+}
+
+TEST_CASE("account: an idle GPU waits for a host that synchronizes") {
+  for (const char* call :
+       {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cuCtxSynchronize", "cudaMemcpy"}) {
+    CAPTURE(call);
+    const Analysis a = pause("calls = { { 50, 9000, '" + std::string(call) + "' } }");
     check_adds_up(a);
-    CHECK(of(a, "idle.input") == 0);
-    CHECK(of(a, "idle.unknown") > 5 * 5500);
-    CHECK(of(steps(ranges +
-                   "{ 1000, 1100, 'write' }, { 1200, 1300, 'read' }, { 1400, 1500, 'read' } }"),
-             "idle.input") > 5 * 5500);
+    CHECK(of(a, "idle.sync") == doctest::Approx(9880));  // what the host needs to launch again is
+                                                         // the wait's cost, up to a millisecond
   }
+  // A wait that is over before the GPU ran dry cost nothing.
+  CHECK(of(pause("calls = { { 50, 90, 'cudaStreamSynchronize' } }"), "idle.sync") == 0);
+}
 
-  TEST_CASE("idle: sync") {
-    for (const char* call :
-         {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cuCtxSynchronize", "cudaMemcpy"}) {
-      CAPTURE(call);
-      const Analysis a = pause("calls = { { 50, 9000, '" + std::string(call) + "' } }");
-      check_adds_up(a);
-      CHECK(of(a, "idle.sync") == doctest::Approx(9880));  // what the host needs to launch again is
-                                                           // the wait's cost, up to a millisecond
-    }
-    // A wait that is over before the GPU ran dry cost nothing.
-    CHECK(of(pause("calls = { { 50, 90, 'cudaStreamSynchronize' } }"), "idle.sync") == 0);
-  }
+TEST_CASE("account: an idle GPU waits for launches that come too slowly") {
+  // Back to back: a call every 0.5 ms.
+  std::string calls;
+  for (int t = 500; t < 9900; t += 500)
+    calls += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) + ", 'cudaEventRecord' },";
+  const Analysis a = pause("calls = { " + calls + " }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.launch") == doctest::Approx(9900));
+  // On its way to the GPU.
+  CHECK(of(pause("calls = {}", "{ 80, 200 }"), "idle.launch") == doctest::Approx(9900));
+}
 
-  TEST_CASE("idle: launch") {
-    // Back to back: a call every 0.5 ms.
-    std::string calls;
-    for (int t = 500; t < 9900; t += 500)
-      calls += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) + ", 'cudaEventRecord' },";
-    const Analysis a = pause("calls = { " + calls + " }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.launch") == doctest::Approx(9900));
-    // On its way to the GPU.
-    CHECK(of(pause("calls = {}", "{ 80, 200 }"), "idle.launch") == doctest::Approx(9900));
-  }
+TEST_CASE("account: an idle GPU waits for memory to be allocated or freed") {
+  const Analysis a = pause("calls = { { 50, 5000, 'cudaMalloc' }, { 5000, 9975, 'cudaFree' } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.allocation") == doctest::Approx(9875));
+  CHECK(of(a, "idle.launch") == doctest::Approx(25));
+}
 
-  TEST_CASE("idle: allocation") {
-    const Analysis a = pause("calls = { { 50, 5000, 'cudaMalloc' }, { 5000, 9975, 'cudaFree' } }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.allocation") == doctest::Approx(9875));
-    CHECK(of(a, "idle.launch") == doctest::Approx(25));
-  }
+TEST_CASE("account: an idle GPU waits for code to be compiled or loaded") {
+  const Analysis a = pause("calls = { { 50, 9975, 'cuModuleLoadData' } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.compilation") == doctest::Approx(9875));
+}
 
-  TEST_CASE("idle: compilation") {
-    const Analysis a = pause("calls = { { 50, 9975, 'cuModuleLoadData' } }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.compilation") == doctest::Approx(9875));
-  }
+TEST_CASE("account: an idle GPU with work enqueued waits for a dependency") {
+  const Analysis a = pause("calls = {}", "{ 10, 15 }");  // launched long before
+  check_adds_up(a);
+  CHECK(of(a, "idle.dependency") == doctest::Approx(9900));
+}
 
-  TEST_CASE("idle: dependency") {
-    const Analysis a = pause("calls = {}", "{ 10, 15 }");  // launched long before
-    check_adds_up(a);
-    CHECK(of(a, "idle.dependency") == doctest::Approx(9900));
-  }
+TEST_CASE("account: an idle GPU of which nothing is known has an unknown cause") {
+  const Analysis a = pause("calls = {}");
+  check_adds_up(a);
+  CHECK(of(a, "idle.unknown") == doctest::Approx(9880));
+  CHECK(of(a, "idle.launch") == doctest::Approx(20));
+  const Analysis unlaunched = pause("calls = {}", "false");  // nothing says who launched
+  check_adds_up(unlaunched);
+  CHECK(of(unlaunched, "idle.unknown") == doctest::Approx(9900));
+}
 
-  TEST_CASE("idle: unknown") {
-    const Analysis a = pause("calls = {}");
-    check_adds_up(a);
-    CHECK(of(a, "idle.unknown") == doctest::Approx(9880));
-    CHECK(of(a, "idle.launch") == doctest::Approx(20));
-    const Analysis unlaunched = pause("calls = {}", "false");  // nothing says who launched
-    check_adds_up(unlaunched);
-    CHECK(of(unlaunched, "idle.unknown") == doctest::Approx(9900));
-  }
+TEST_CASE("account: one pause can have several causes") {
+  const Analysis a = pause(
+      "calls = { { 1000, 3000, 'cudaMalloc' }, { 4000, 6000, 'cudaStreamSynchronize' } }, ranges "
+      "= { { 8000, 9000, 'load batch' } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.allocation") == doctest::Approx(2000));
+  CHECK(of(a, "idle.input") == doctest::Approx(1000));
+  CHECK(of(a, "idle.sync") == doctest::Approx(3000));  // the wait and a millisecond to refill
+  CHECK(sum(a, "idle.") == doctest::Approx(9900));
+}
 
-  TEST_CASE("one pause falls into several causes") {
-    const Analysis a = pause(
-        "calls = { { 1000, 3000, 'cudaMalloc' }, { 4000, 6000, 'cudaStreamSynchronize' } }, ranges "
-        "= { { 8000, 9000, 'load batch' } }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.allocation") == doctest::Approx(2000));
-    CHECK(of(a, "idle.input") == doctest::Approx(1000));
-    CHECK(of(a, "idle.sync") == doctest::Approx(3000));  // the wait and a millisecond to refill
-    CHECK(sum(a, "idle.") == doctest::Approx(9900));
-  }
+TEST_CASE("account: a call inside another belongs to the outer one") {
+  const Analysis a =
+      pause("calls = { { 50, 9000, 'cudaMalloc' }, { 100, 8000, 'cuModuleLoadData' } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.compilation") == 0);
+  CHECK(of(a, "idle.allocation") == doctest::Approx(8900));
+}
 
-  TEST_CASE("a call inside another belongs to the outer one") {
-    const Analysis a =
-        pause("calls = { { 50, 9000, 'cudaMalloc' }, { 100, 8000, 'cuModuleLoadData' } }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.compilation") == 0);
-    CHECK(of(a, "idle.allocation") == doctest::Approx(8900));
-  }
+TEST_CASE("account: a thread that hands over to another was not paused meanwhile") {
+  // Backward launches from its own thread, each kernel 0.4 ms after the other, while the main
+  // thread waits to launch the optimizer.
+  std::string ops = "{ 0, 100, kernel = 'gemm', launched = { -20, -15 } },";
+  for (int t = 500; t < 9900; t += 500)
+    ops += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) +
+           ", kernel = 'gemm', thread = 'backward' },";
+  const Analysis a = analysed("return { ops = { " + ops +
+                              " { 10000, 10100, kernel = 'gemm', launched = { 9980, 9985 } } } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.unknown") == 0);
+  CHECK(of(a, "idle.input") == 0);
+  // In one pause of the GPU: launches of the other thread (of what another device runs, say) cut
+  // the main thread's pause.
+  std::string calls;
+  for (int t = 500; t < 9900; t += 500)
+    calls += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) +
+             ", 'cudaLaunchKernel', thread = 'backward' },";
+  CHECK(of(pause("calls = { " + calls + " }"), "idle.unknown") == 0);
+  CHECK(of(pause("calls = { " + calls + " }"), "idle.launch") == doctest::Approx(9900));
+}
 
-  TEST_CASE("a thread that hands over to another was not paused meanwhile") {
-    // Backward launches from its own thread, each kernel 0.4 ms after the other, while the main
-    // thread waits to launch the optimizer.
-    std::string ops = "{ 0, 100, kernel = 'gemm', launched = { -20, -15 } },";
-    for (int t = 500; t < 9900; t += 500)
-      ops += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) +
-             ", kernel = 'gemm', thread = 'backward' },";
-    const Analysis a =
-        analysed("return { ops = { " + ops +
-                 " { 10000, 10100, kernel = 'gemm', launched = { 9980, 9985 } } } }");
-    check_adds_up(a);
-    CHECK(of(a, "idle.unknown") == 0);
-    CHECK(of(a, "idle.input") == 0);
-    // In one pause of the GPU: launches of the other thread (of what another device runs, say) cut
-    // the main thread's pause.
-    std::string calls;
-    for (int t = 500; t < 9900; t += 500)
-      calls += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) +
-               ", 'cudaLaunchKernel', thread = 'backward' },";
-    CHECK(of(pause("calls = { " + calls + " }"), "idle.unknown") == 0);
-    CHECK(of(pause("calls = { " + calls + " }"), "idle.launch") == doctest::Approx(9900));
+TEST_CASE("account: an idle stretch names the operations around it and the thread") {
+  const Analysis a = pause("calls = {}");
+  for (const Idle& i : a.account.devices[0].idle) {
+    REQUIRE(i.previous != no_row);
+    REQUIRE(i.next != no_row);
+    CHECK(a.trace.ops.start[i.previous] == 0);
+    CHECK(a.trace.ops.start[i.next] == us(10000));
+    CHECK(a.trace.threads[i.thread].name == "main");
   }
+}
 
-  TEST_CASE("an idle stretch names the operations around it and the thread") {
-    const Analysis a = pause("calls = {}");
-    for (const Idle& i : a.account.devices[0].idle) {
-      REQUIRE(i.previous != no_row);
-      REQUIRE(i.next != no_row);
-      CHECK(a.trace.ops.start[i.previous] == 0);
-      CHECK(a.trace.ops.start[i.next] == us(10000));
-      CHECK(a.trace.threads[i.thread].name == "main");
-    }
-  }
-
-  TEST_CASE("what recordings are known for") {
-    const auto share = [](const char* name, const char* cause) {
-      const Analysis a(
-          read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")),
-          Classes(), {});
-      return static_cast<double>(a.account.total_ns(cause)) / static_cast<double>(a.total_ns());
-    };
-    CHECK(share("starved", "idle.input") > 0.65);
-    CHECK(share("good", "idle.input") < 0.02);
-    CHECK(share("um", "um_stall") > 0.7);
-    CHECK(share("offload", "copy_exposed") > 0.7);
-    CHECK(share("fp32", "compute.gemm_cuda_core") > 0.6);
-    CHECK(share("compile-graphs", "compute.graph") > 0.5);
-  }
+TEST_CASE("account: recordings of known problems show the cause that they were made for") {
+  const auto share = [](const char* name, const char* cause) {
+    const Analysis a(
+        read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")), Classes(),
+        {});
+    return static_cast<double>(a.account.total_ns(cause)) / static_cast<double>(a.total_ns());
+  };
+  CHECK(share("starved", "idle.input") > 0.65);
+  CHECK(share("good", "idle.input") < 0.02);
+  CHECK(share("um", "um_stall") > 0.7);
+  CHECK(share("offload", "copy_exposed") > 0.7);
+  CHECK(share("fp32", "compute.gemm_cuda_core") > 0.6);
+  CHECK(share("compile-graphs", "compute.graph") > 0.5);
 }

@@ -33,7 +33,7 @@ gh::Device device(const char* name, int sm_count, int major, int minor, double c
 
 }  // namespace
 
-TEST_CASE("every kernel name has the class that tests/kernel_names.tsv gives it") {
+TEST_CASE("classes: every kernel name has the class that kernel_names.tsv gives it") {
   std::ifstream file(GH_SOURCE_DIR "/tests/analysis/kernel_names.tsv");
   REQUIRE(file);
   int names = 0;
@@ -50,7 +50,7 @@ TEST_CASE("every kernel name has the class that tests/kernel_names.tsv gives it"
   CHECK(own().kernel_classes().back() == "other");
 }
 
-TEST_CASE("calls by what they do to their thread") {
+TEST_CASE("classes: a call's class says what it does to its thread") {
   const std::vector<std::pair<CallClass, std::vector<const char*>>> table{
       {CallClass::sync,
        {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize",
@@ -82,7 +82,7 @@ TEST_CASE("calls by what they do to their thread") {
     }
 }
 
-TEST_CASE("loader ranges of the frameworks, and what resembles them") {
+TEST_CASE("classes: loader ranges of the frameworks are found, and what resembles them is not") {
   for (const char* name : {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                            "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__, seq = 0",
                            "[pl][profile][_TrainingEpochLoop].train_dataloader_next",
@@ -114,7 +114,7 @@ TEST_CASE("loader ranges of the frameworks, and what resembles them") {
   }
 }
 
-TEST_CASE("step ranges of the frameworks, from the outside in") {
+TEST_CASE("classes: step ranges of the frameworks are found from the outside in") {
   using At = Classes::StepPattern::At;
   const auto first = [&](std::string_view name) -> const Classes::StepPattern* {
     for (const Classes::StepPattern& s : own().steps())
@@ -154,7 +154,7 @@ TEST_CASE("step ranges of the frameworks, from the outside in") {
   CHECK_FALSE(own().is_no_step("step 12"));
 }
 
-TEST_CASE("GPUs by name") {
+TEST_CASE("classes: a GPU's rates are known by its name") {
   const gh::GpuPeaks h200 = own().peaks(device("NVIDIA H200", 132, 9, 0));
   CHECK(h200.known);
   CHECK(h200.has_tensor_cores);
@@ -182,7 +182,7 @@ TEST_CASE("GPUs by name") {
   CHECK_FALSE(own().peaks(device("NVIDIA GeForce GTX 1660", 22, 7, 5)).has_tensor_cores);
 }
 
-TEST_CASE("a slice of a GPU has a part of its rates") {
+TEST_CASE("classes: a slice of a GPU has a part of its rates") {
   const gh::GpuPeaks whole = own().peaks(device("NVIDIA H100 80GB HBM3", 132, 9, 0)),
                      slice = own().peaks(device("NVIDIA H100 80GB HBM3 MIG 2g.20gb", 32, 9, 0));
   CHECK(slice.half == doctest::Approx(whole.half * 32 / 132));
@@ -191,7 +191,7 @@ TEST_CASE("a slice of a GPU has a part of its rates") {
         whole.half);  // a few SMs less is the same board
 }
 
-TEST_CASE("unknown GPUs by architecture, SMs and clock") {
+TEST_CASE("classes: an unknown GPU's rates follow from its architecture, SMs and clock") {
   const gh::GpuPeaks p = own().peaks(device("NVIDIA H500 Imaginary", 100, 9, 0, 2e9));
   CHECK(p.known);
   CHECK(p.half == doctest::Approx(100 * 2e9 * 4096));
@@ -212,7 +212,7 @@ TEST_CASE("unknown GPUs by architecture, SMs and clock") {
   CHECK(amd.half == 0);
 }
 
-TEST_CASE("a team's tables come first") {
+TEST_CASE("classes: a team's tables come before the program's") {
   Classes classes;
   classes.extend(toml::parse(R"(
     [[kernel_class]]

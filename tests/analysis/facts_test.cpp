@@ -4,9 +4,7 @@
 #include <set>
 
 #include "analysis/analysis.hpp"
-#include "read/nsys.hpp"
-#include "rules/literal_trace.hpp"
-#include "support.hpp"
+#include "support/traces.hpp"
 
 using namespace gh;
 
@@ -36,168 +34,163 @@ struct Known {
   }
 };
 
-Known recorded(const char* name) {
-  return Known(read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")));
-}
+Known known(const std::string& name) { return Known(support::recorded(name)); }
 
 }  // namespace
 
-TEST_SUITE("facts") {
-  TEST_CASE("every fact has a unique name, a unit and a text, and can be asked for") {
-    const Known k(trace_from_text("return {}"));
-    std::set<std::string> names;
+TEST_CASE("facts: every fact has a unique name, a unit and a text, and can be asked for") {
+  const Known k(trace_from_text("return {}"));
+  std::set<std::string> names;
+  for (const Fact& f : k.facts.all()) {
+    CAPTURE(f.name);
+    CHECK(names.insert(f.name).second);
+    CHECK(f.name.find('.') != std::string::npos);
+    CHECK(f.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string::npos);
+    CHECK(f.doc.size() > 5);
+    CHECK(f.doc.ends_with('.'));
+    CHECK(std::string(name_of(f.unit)) != "");
+    if (f.name.ends_with("_ns") || f.name.ends_with(".ns")) CHECK(f.unit == Unit::ns);
+    if (f.name.ends_with("_fraction")) CHECK(f.unit == Unit::fraction);
+    if (f.name.ends_with("_bytes")) CHECK(f.unit == Unit::bytes);
+    if (f.name.ends_with("bytes_per_s")) CHECK(f.unit == Unit::bytes_per_s);
+    if (f.name.ends_with("flops_per_s")) CHECK(f.unit == Unit::flops_per_s);
+    const FactValue& v = k.facts.value(f.name);
+    if (const auto* u = std::get_if<Unknown>(&v))
+      CHECK_FALSE(u->reason.empty());
+    else
+      CHECK(std::holds_alternative<std::string>(v) == (f.unit == Unit::text));
+    CHECK_FALSE(shown(v, f.unit).empty());
+  }
+  CHECK(k.facts.names().size() == names.size());
+}
+
+TEST_CASE("facts: values of every recording have their unit and are sane") {
+  for (const auto& path : support::recordings()) {
+    CAPTURE(path.string());
+    const Known k(read_nsys(path));
     for (const Fact& f : k.facts.all()) {
       CAPTURE(f.name);
-      CHECK(names.insert(f.name).second);
-      CHECK(f.name.find('.') != std::string::npos);
-      CHECK(f.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") ==
-            std::string::npos);
-      CHECK(f.doc.size() > 5);
-      CHECK(f.doc.ends_with('.'));
-      CHECK(std::string(name_of(f.unit)) != "");
-      if (f.name.ends_with("_ns") || f.name.ends_with(".ns")) CHECK(f.unit == Unit::ns);
-      if (f.name.ends_with("_fraction")) CHECK(f.unit == Unit::fraction);
-      if (f.name.ends_with("_bytes")) CHECK(f.unit == Unit::bytes);
-      if (f.name.ends_with("bytes_per_s")) CHECK(f.unit == Unit::bytes_per_s);
-      if (f.name.ends_with("flops_per_s")) CHECK(f.unit == Unit::flops_per_s);
       const FactValue& v = k.facts.value(f.name);
       if (const auto* u = std::get_if<Unknown>(&v))
         CHECK_FALSE(u->reason.empty());
       else
         CHECK(std::holds_alternative<std::string>(v) == (f.unit == Unit::text));
-      CHECK_FALSE(shown(v, f.unit).empty());
-    }
-    CHECK(k.facts.names().size() == names.size());
-  }
-
-  TEST_CASE("values of every recording are of their unit and sane") {
-    for (const auto& path : support::recordings()) {
-      CAPTURE(path.string());
-      const Known k(read_nsys(path));
-      for (const Fact& f : k.facts.all()) {
-        CAPTURE(f.name);
-        const FactValue& v = k.facts.value(f.name);
-        if (const auto* u = std::get_if<Unknown>(&v))
-          CHECK_FALSE(u->reason.empty());
-        else
-          CHECK(std::holds_alternative<std::string>(v) == (f.unit == Unit::text));
-        if (const auto* n = std::get_if<double>(&v)) {
-          CHECK(*n >= 0);
-          if (f.unit == Unit::fraction) CHECK(*n <= 1.0 + 1e-9);
-        }
+      if (const auto* n = std::get_if<double>(&v)) {
+        CHECK(*n >= 0);
+        if (f.unit == Unit::fraction) CHECK(*n <= 1.0 + 1e-9);
       }
-      CHECK(k.number("steps.total_ns") == static_cast<double>(k.analysis.total_ns()));
-      CHECK(k.text("device.name") == "NVIDIA H200");
-      CHECK(k.number("steps.found") == 1);
     }
+    CHECK(k.number("steps.total_ns") == static_cast<double>(k.analysis.total_ns()));
+    CHECK(k.text("device.name") == "NVIDIA H200");
+    CHECK(k.number("steps.found") == 1);
   }
+}
 
-  TEST_CASE("values of recordings") {
-    const Known starved = recorded("starved");
-    CHECK(starved.number("device.compute_capability") == doctest::Approx(9.0));
-    CHECK(starved.number("device.sm_count") == 132);
-    CHECK(starved.number("device.clock_hz") == 1.98e9);
-    CHECK(starved.number("device.tensor_cores") == 1);
-    CHECK(starved.number("device.count") == 1);
-    CHECK(starved.number("step.median_ns") == doctest::Approx(160.3e6).epsilon(0.1));
-    CHECK(starved.number("gpu.busy_fraction") < 0.35);
-    CHECK(starved.number("loader.range_ns_per_step") > 80e6);
-    CHECK(starved.number("gpu.longest_idle_ns") > 80e6);
-    CHECK(starved.number("step.shortest_ns") <= starved.number("step.median_ns"));
-    CHECK(starved.number("step.longest_ns") >= starved.number("step.mean_ns"));
+TEST_CASE("facts: recordings have the values that were measured on them") {
+  const Known starved = known("starved");
+  CHECK(starved.number("device.compute_capability") == doctest::Approx(9.0));
+  CHECK(starved.number("device.sm_count") == 132);
+  CHECK(starved.number("device.clock_hz") == 1.98e9);
+  CHECK(starved.number("device.tensor_cores") == 1);
+  CHECK(starved.number("device.count") == 1);
+  CHECK(starved.number("step.median_ns") == doctest::Approx(160.3e6).epsilon(0.1));
+  CHECK(starved.number("gpu.busy_fraction") < 0.35);
+  CHECK(starved.number("loader.range_ns_per_step") > 80e6);
+  CHECK(starved.number("gpu.longest_idle_ns") > 80e6);
+  CHECK(starved.number("step.shortest_ns") <= starved.number("step.median_ns"));
+  CHECK(starved.number("step.longest_ns") >= starved.number("step.mean_ns"));
 
-    const Known good = recorded("good");
-    CHECK(good.number("step.median_ns") == doctest::Approx(46.4e6).epsilon(0.1));
-    CHECK(good.number("gpu.busy_fraction") > 0.9);
-    CHECK(good.number("um.copies_per_step") == 0);
+  const Known good = known("good");
+  CHECK(good.number("step.median_ns") == doctest::Approx(46.4e6).epsilon(0.1));
+  CHECK(good.number("gpu.busy_fraction") > 0.9);
+  CHECK(good.number("um.copies_per_step") == 0);
 
-    const Known ddp = recorded("ddp");
-    CHECK(ddp.number("device.count") == 2);
-    CHECK(ddp.number("steps.count") == 10);
+  const Known ddp = known("ddp");
+  CHECK(ddp.number("device.count") == 2);
+  CHECK(ddp.number("steps.count") == 10);
 
-    CHECK(recorded("um-umtouch-full").number("um.copies_per_step") > 100);
-    CHECK(recorded("um").number("um.gpu_faults_per_step") > 100);
-    CHECK(recorded("offload").number("copies.d2h_bytes_per_step") > 1e9);
-    const Known metrics = recorded("gpumetrics");
-    CHECK(metrics.number("samples.sm_active_fraction") > 0.3);
-    CHECK(metrics.number("samples.tensor_active_fraction") <
-          metrics.number("samples.sm_active_fraction"));
-    CHECK_FALSE(good.unknown("samples.sm_active_fraction").empty());
+  CHECK(known("um-umtouch-full").number("um.copies_per_step") > 100);
+  CHECK(known("um").number("um.gpu_faults_per_step") > 100);
+  CHECK(known("offload").number("copies.d2h_bytes_per_step") > 1e9);
+  const Known metrics = known("gpumetrics");
+  CHECK(metrics.number("samples.sm_active_fraction") > 0.3);
+  CHECK(metrics.number("samples.tensor_active_fraction") <
+        metrics.number("samples.sm_active_fraction"));
+  CHECK_FALSE(good.unknown("samples.sm_active_fraction").empty());
+}
+
+TEST_CASE("facts: a literal trace has the values that one can count in it") {
+  const Known k(trace_from_text(
+      R"(return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 0, 50, "data loader" } },
+    ops = { { 100, 110, copy = "h2d", bytes = 1000 }, { 110, 510, kernel = "a" }, { 510, 610, kernel = "b" }, { 600, 620, copy = "d2h", bytes = 4 } } })"));
+  CHECK(k.number("steps.count") == 4);
+  CHECK(k.number("steps.total_ns") == 4e6);
+  CHECK(k.number("step.median_ns") == 1e6);
+  CHECK(k.number("gpu.busy_fraction") == doctest::Approx(0.52));
+  CHECK(k.number("gpu.longest_idle_ns") == 480'000);
+  CHECK(k.number("kernels.per_step") == doctest::Approx(2));
+  CHECK(k.number("kernels.mean_ns") == doctest::Approx(250'000));
+  CHECK(k.number("copies.h2d_bytes_per_step") == doctest::Approx(1000));
+  CHECK(k.number("copies.d2h_bytes_per_step") == doctest::Approx(4));
+  CHECK(k.number("copies.h2d_bytes_per_s") == doctest::Approx(1e8));
+  CHECK(k.number("loader.range_ns_per_step") == doctest::Approx(50'000).epsilon(0.3));
+  CHECK(k.number("capture.unlaunched_fraction") == 0);
+  CHECK(k.number("capture.problems") == 0);
+  CHECK(support::contains(k.text("steps.source"), "step #"));
+  CHECK(k.number("device.memory_bytes") == 141.0 * (1 << 30));
+}
+
+TEST_CASE("facts: peak memory is the largest sum of what is allocated at one time") {
+  const Known k(trace_from_text(
+      R"(return { memory_use = { { 0, bytes = 1000 }, { 10, bytes = 500 }, { 20, bytes = -700 }, { 30, bytes = 600 } }, ops = { { 0, 40, kernel = "a" } } })"));
+  CHECK(k.number("memory.peak_bytes") == 1500);
+}
+
+TEST_CASE("facts: what is unknown says why") {
+  const Known k(trace_from_text(
+      R"(return { ops = { { 0, 40, kernel = "a" } }, not_collected = { "copies", "gpu_faults", "samples" } })"));
+  CHECK(support::contains(k.unknown("copies.h2d_bytes_per_step"), "made without"));
+  CHECK(support::contains(k.unknown("um.gpu_faults_per_step"), "made without"));
+  CHECK(support::contains(k.unknown("samples.sm_active_fraction"), "made without"));
+  CHECK(support::contains(k.unknown("loader.range_ns_per_step"), "no range"));
+  CHECK(shown(k.facts.value("copies.h2d_bytes_per_step"), Unit::bytes).starts_with("unknown ("));
+  CHECK(k.unknown("gpu.busy_fraction").empty());
+  CHECK(k.number("steps.found") == 0);
+
+  const Known nothing(trace_from_text("return {}"));
+  CHECK(support::contains(nothing.unknown("device.name"), "no GPU"));
+  CHECK(support::contains(nothing.unknown("gpu.busy_fraction"), "no GPU"));
+  CHECK(nothing.number("device.count") == 0);
+}
+
+TEST_CASE("facts: rates of a GPU that nobody knows, or that has no tensor cores, are unknown") {
+  const Known old(trace_from_text(
+      R"(return { device = { name = "Tesla P100-PCIE-16GB", compute = 6.0, sm_count = 56 }, ops = { { 0, 40, kernel = "a" } } })"));
+  CHECK(old.number("device.tensor_cores") == 0);
+  CHECK_FALSE(old.unknown("device.tf32_flops_per_s").empty());
+  const Known strange(trace_from_text(
+      R"(return { device = { name = "Some GPU", compute = 0, sm_count = 0, clock_mhz = 0 }, ops = { { 0, 40, kernel = "a" } } })"));
+  CHECK_FALSE(strange.unknown("device.sm_count").empty());
+  CHECK_FALSE(strange.unknown("device.clock_hz").empty());
+  CHECK_FALSE(strange.unknown("device.fp32_flops_per_s").empty());
+  CHECK_FALSE(strange.unknown("device.tensor_cores").empty());
+}
+
+TEST_CASE("facts: a name that is no fact is answered with one that is") {
+  const Known k(trace_from_text("return {}"));
+  try {
+    k.facts.value("step.medain_ns");
+    FAIL("no error");
+  } catch (const Error& e) {
+    CHECK(support::contains(e.what(), "step.medain_ns"));
+    CHECK(support::contains(e.what(), "step.median_ns"));
   }
+  CHECK_THROWS_AS(k.facts.value(""), Error);
+}
 
-  TEST_CASE("values of a trace written down") {
-    const Known k(trace_from_text(
-        R"(return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 0, 50, "data loader" } },
-      ops = { { 100, 110, copy = "h2d", bytes = 1000 }, { 110, 510, kernel = "a" }, { 510, 610, kernel = "b" }, { 600, 620, copy = "d2h", bytes = 4 } } })"));
-    CHECK(k.number("steps.count") == 4);
-    CHECK(k.number("steps.total_ns") == 4e6);
-    CHECK(k.number("step.median_ns") == 1e6);
-    CHECK(k.number("gpu.busy_fraction") == doctest::Approx(0.52));
-    CHECK(k.number("gpu.longest_idle_ns") == 480'000);
-    CHECK(k.number("kernels.per_step") == doctest::Approx(2));
-    CHECK(k.number("kernels.mean_ns") == doctest::Approx(250'000));
-    CHECK(k.number("copies.h2d_bytes_per_step") == doctest::Approx(1000));
-    CHECK(k.number("copies.d2h_bytes_per_step") == doctest::Approx(4));
-    CHECK(k.number("copies.h2d_bytes_per_s") == doctest::Approx(1e8));
-    CHECK(k.number("loader.range_ns_per_step") == doctest::Approx(50'000).epsilon(0.3));
-    CHECK(k.number("capture.unlaunched_fraction") == 0);
-    CHECK(k.number("capture.problems") == 0);
-    CHECK(support::contains(k.text("steps.source"), "step #"));
-    CHECK(k.number("device.memory_bytes") == 141.0 * (1 << 30));
-  }
-
-  TEST_CASE("peak memory") {
-    const Known k(trace_from_text(
-        R"(return { memory_use = { { 0, bytes = 1000 }, { 10, bytes = 500 }, { 20, bytes = -700 }, { 30, bytes = 600 } }, ops = { { 0, 40, kernel = "a" } } })"));
-    CHECK(k.number("memory.peak_bytes") == 1500);
-  }
-
-  TEST_CASE("unknown, with the reason") {
-    const Known k(trace_from_text(
-        R"(return { ops = { { 0, 40, kernel = "a" } }, not_collected = { "copies", "gpu_faults", "samples" } })"));
-    CHECK(support::contains(k.unknown("copies.h2d_bytes_per_step"), "made without"));
-    CHECK(support::contains(k.unknown("um.gpu_faults_per_step"), "made without"));
-    CHECK(support::contains(k.unknown("samples.sm_active_fraction"), "made without"));
-    CHECK(support::contains(k.unknown("loader.range_ns_per_step"), "no range"));
-    CHECK(shown(k.facts.value("copies.h2d_bytes_per_step"), Unit::bytes).starts_with("unknown ("));
-    CHECK(k.unknown("gpu.busy_fraction").empty());
-    CHECK(k.number("steps.found") == 0);
-
-    const Known nothing(trace_from_text("return {}"));
-    CHECK(support::contains(nothing.unknown("device.name"), "no GPU"));
-    CHECK(support::contains(nothing.unknown("gpu.busy_fraction"), "no GPU"));
-    CHECK(nothing.number("device.count") == 0);
-  }
-
-  TEST_CASE("GPUs that nobody knows, or without tensor cores") {
-    const Known old(trace_from_text(
-        R"(return { device = { name = "Tesla P100-PCIE-16GB", compute = 6.0, sm_count = 56 }, ops = { { 0, 40, kernel = "a" } } })"));
-    CHECK(old.number("device.tensor_cores") == 0);
-    CHECK_FALSE(old.unknown("device.tf32_flops_per_s").empty());
-    const Known strange(trace_from_text(
-        R"(return { device = { name = "Some GPU", compute = 0, sm_count = 0, clock_mhz = 0 }, ops = { { 0, 40, kernel = "a" } } })"));
-    CHECK_FALSE(strange.unknown("device.sm_count").empty());
-    CHECK_FALSE(strange.unknown("device.clock_hz").empty());
-    CHECK_FALSE(strange.unknown("device.fp32_flops_per_s").empty());
-    CHECK_FALSE(strange.unknown("device.tensor_cores").empty());
-  }
-
-  TEST_CASE("a name that is no fact is answered with one that is") {
-    const Known k(trace_from_text("return {}"));
-    try {
-      k.facts.value("step.medain_ns");
-      FAIL("no error");
-    } catch (const Error& e) {
-      CHECK(support::contains(e.what(), "step.medain_ns"));
-      CHECK(support::contains(e.what(), "step.median_ns"));
-    }
-    CHECK_THROWS_AS(k.facts.value(""), Error);
-  }
-
-  TEST_CASE("as people read them") {
-    CHECK(support::contains(shown(160.3e6, Unit::ns), "160.3 ms"));
-    CHECK(support::contains(shown(0.71, Unit::fraction), "71"));
-    CHECK(shown(std::string("text"), Unit::text) == "text");
-    CHECK(shown(Unknown{"why"}, Unit::ns) == "unknown (why)");
-  }
+TEST_CASE("facts: values are shown as people read them") {
+  CHECK(support::contains(shown(160.3e6, Unit::ns), "160.3 ms"));
+  CHECK(support::contains(shown(0.71, Unit::fraction), "71"));
+  CHECK(shown(std::string("text"), Unit::text) == "text");
+  CHECK(shown(Unknown{"why"}, Unit::ns) == "unknown (why)");
 }

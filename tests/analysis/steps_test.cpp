@@ -2,11 +2,10 @@
 #include <string>
 
 #include "analysis/analysis.hpp"
-#include "read/nsys.hpp"
-#include "rules/literal_trace.hpp"
-#include "support.hpp"
+#include "support/traces.hpp"
 
 using namespace gh;
+using namespace support;
 
 namespace {
 
@@ -24,19 +23,6 @@ DeviceSteps only(const std::string& lua, const Selection& selection = {}) {
   std::vector<DeviceSteps> devices = steps_of(lua, selection);
   REQUIRE(devices.size() == 1);
   return devices.front();
-}
-
-Trace recorded(const std::string& name) {
-  return read_nsys(std::filesystem::path(GH_FIXTURES) / (name + ".sqlite"));
-}
-
-std::string error_of(const auto& does) {
-  try {
-    does();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 std::vector<std::int64_t> numbers(const DeviceSteps& d) {
@@ -60,307 +46,301 @@ std::string rounds(const std::string& range, int times = 6) {
 
 }  // namespace
 
-TEST_SUITE("steps") {
-  TEST_CASE("n ranges give n - 1 steps, from GPU end to GPU end") {
-    const DeviceSteps d = only(rounds("step {n}"));
+TEST_CASE("steps: n ranges give n - 1 steps, from GPU end to GPU end") {
+  const DeviceSteps d = only(rounds("step {n}"));
+  CHECK(d.source == StepSource::ranges);
+  CHECK(support::contains(d.described, "step #"));
+  REQUIRE(d.steps.size() == 5);
+  for (std::size_t k = 0; k < 5; ++k) {
+    CHECK(d.steps[k].span == Span{static_cast<Ns>(k) * 1'000'000 + 800'000,
+                                  static_cast<Ns>(k) * 1'000'000 + 1'800'000});
+    CHECK(d.steps[k].number == static_cast<std::int64_t>(k) + 2);  // the first range bounds step 2
+  }
+  CHECK(d.left_out == 0);
+}
+
+TEST_CASE("steps: where the host runs ahead, what its ranges launched counts, not when they were") {
+  // Each range takes 0.1 ms on the host, and launches a kernel of 1 ms that runs long after.
+  const DeviceSteps d = only(R"(return {
+    ranges = { { 0, 100, "step 1" }, { 100, 200, "step 2" }, { 200, 300, "step 3" } },
+    ops = { { 20, 1000, kernel = "gemm", launched = { 10, 15 } }, { 1000, 2000, kernel = "gemm", launched = { 110, 115 } }, { 2000, 3500, kernel = "gemm", launched = { 210, 215 } } } })");
+  REQUIRE(d.steps.size() == 2);
+  CHECK(d.steps[0].span == Span{1'000'000, 2'000'000});
+  CHECK(d.steps[1].span == Span{2'000'000, 3'500'000});
+  CHECK(d.steps[0].host_start == 100'000);
+  CHECK(numbers(d) == std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("steps: a range that counts up by a usual name marks the steps") {
+  for (const char* name : {"step {n}", "iteration {n}", "train_step {n}", "Step: {n}",
+                           "global_step={n}", "batch {n}", "iter {n}"}) {
+    CAPTURE(name);
+    const DeviceSteps d = only(rounds(name));
     CHECK(d.source == StepSource::ranges);
-    CHECK(support::contains(d.described, "step #"));
-    REQUIRE(d.steps.size() == 5);
-    for (std::size_t k = 0; k < 5; ++k) {
-      CHECK(d.steps[k].span == Span{static_cast<Ns>(k) * 1'000'000 + 800'000,
-                                    static_cast<Ns>(k) * 1'000'000 + 1'800'000});
-      CHECK(d.steps[k].number ==
-            static_cast<std::int64_t>(k) + 2);  // the first range bounds step 2
-    }
-    CHECK(d.left_out == 0);
-  }
-
-  TEST_CASE("the host runs ahead: what its ranges launched counts, not when they were") {
-    // Each range takes 0.1 ms on the host, and launches a kernel of 1 ms that runs long after.
-    const DeviceSteps d = only(R"(return {
-      ranges = { { 0, 100, "step 1" }, { 100, 200, "step 2" }, { 200, 300, "step 3" } },
-      ops = { { 20, 1000, kernel = "gemm", launched = { 10, 15 } }, { 1000, 2000, kernel = "gemm", launched = { 110, 115 } }, { 2000, 3500, kernel = "gemm", launched = { 210, 215 } } } })");
-    REQUIRE(d.steps.size() == 2);
-    CHECK(d.steps[0].span == Span{1'000'000, 2'000'000});
-    CHECK(d.steps[1].span == Span{2'000'000, 3'500'000});
-    CHECK(d.steps[0].host_start == 100'000);
-    CHECK(numbers(d) == std::vector<std::int64_t>{2, 3});
-  }
-
-  TEST_CASE("names of steps") {
-    for (const char* name : {"step {n}", "iteration {n}", "train_step {n}", "Step: {n}",
-                             "global_step={n}", "batch {n}", "iter {n}"}) {
-      CAPTURE(name);
-      const DeviceSteps d = only(rounds(name));
-      CHECK(d.source == StepSource::ranges);
-      CHECK(d.steps.size() == 5);
-    }
-  }
-
-  TEST_CASE("ProfilerStep#, as the PyTorch profiler numbers it") {
-    const std::vector<DeviceSteps> devices = steps_of(trace_from_text(
-        R"(return { repeats = { times = 4, every = 100 }, ranges = { { 0, 90, "ProfilerStep#{n}" } }, ops = { { 20, 80, kernel = "a" } } })"));
-    CHECK(devices[0].source == StepSource::ranges);
-    CHECK(numbers(devices[0]) == std::vector<std::int64_t>{2, 3, 4});
-  }
-
-  TEST_CASE("a step range that does not count") {
-    for (const char* name : {"train_step", "training_step", "training step", "step", "iteration",
-                             "[pl][profile]run_training_batch"}) {
-      CAPTURE(name);
-      const DeviceSteps d = only(rounds(name));
-      CHECK(d.source == StepSource::ranges);
-      CHECK(numbers(d) ==
-            std::vector<std::int64_t>{1, 2, 3, 4,
-                                      5});  // counted from 0; the first range bounds the first step
-    }
-  }
-
-  TEST_CASE("emit_nvtx appends sequence numbers that are no step numbers") {
-    const DeviceSteps d = only(R"(return {
-      ranges = { { 0, 90, "training_step, op_id = 12" }, { 100, 190, "training_step, op_id = 57" }, { 200, 290, "training_step, op_id = 91" } },
-      ops = { { 20, 80, kernel = "a" }, { 120, 180, kernel = "a" }, { 220, 280, kernel = "a" } } })");
-    CHECK(d.source == StepSource::ranges);
-    CHECK(numbers(d) == std::vector<std::int64_t>{1, 2});
-    // Operators are no steps, although their numbers rise.
-    CHECK(only(rounds("aten::mm, op_id = #, sizes = [[8, 8], [8, 8]]")).source == StepSource::none);
-  }
-
-  TEST_CASE("the optimizer's ranges mark the end of a step") {
-    const DeviceSteps d = only(
-        R"(return { repeats = { times = 4, every = 1000 }, ranges = { { 600, 700, "Optimizer.step:AdamW.step" }, { 800, 900, "optimizer.step" } },
-      ops = { { 100, 500, kernel = "gemm" }, { 650, 880, kernel = "adam", launched = { 610, 620 } } } })");
-    CHECK(d.source == StepSource::ranges);
-    REQUIRE(d.steps.size() == 3);
-    CHECK(d.steps[0].span == Span{880'000, 1'880'000});
-    CHECK(d.steps[2].span == Span{2'880'000, 3'880'000});
-  }
-
-  TEST_CASE("a loader's range marks the start of a step") {
-    Trace trace = trace_from_text(
-        R"(return { repeats = { times = 4, every = 1000 }, ranges = { { 0, 50, "loader" } }, ops = { { 100, 800, kernel = "gemm" } } })");
-    for (NameId& name : trace.ranges.name)
-      name = trace.names.intern("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
-    const std::vector<DeviceSteps> devices = steps_of(trace);
-    REQUIRE(devices[0].steps.size() ==
-            2);  // nothing on the GPU ends before the first, which thus has no beginning
-    CHECK(devices[0].source == StepSource::ranges);
-    CHECK(devices[0].steps[0].span.length() == 1'000'000);
-  }
-
-  TEST_CASE("warm-up, epochs and layers count, but are no steps") {
-    for (const char* name :
-         {"warmup {n}", "warm-up step {n}", "epoch {n}", "Epoch: {n}", "layer {n}", "layers.{n}",
-          "block {n}", "validation step {n}", "eval {n}"}) {
-      CAPTURE(name);
-      const DeviceSteps d = only(rounds(name));
-      CHECK(d.source == StepSource::none);
-      CHECK(d.steps.size() == 1);
-    }
-  }
-
-  TEST_CASE("steps rather than epochs around them or phases in them") {
-    const DeviceSteps d = only(
-        R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 10, 400, "forward" }, { 400, 800, "backward" }, { 0, 500, "phase #" } },
-      ops = { { 100, 800, kernel = "gemm" } } })");
-    CHECK(support::contains(d.described, "step #"));
     CHECK(d.steps.size() == 5);
   }
+}
 
-  TEST_CASE("a counted name that nobody listed") {
-    CHECK(only(rounds("update {n}")).source == StepSource::ranges);
-    CHECK(only(rounds("update {n}", 2)).source == StepSource::none);  // two prove no count
+TEST_CASE("steps: ProfilerStep# of the PyTorch profiler marks the steps") {
+  const std::vector<DeviceSteps> devices = steps_of(trace_from_text(
+      R"(return { repeats = { times = 4, every = 100 }, ranges = { { 0, 90, "ProfilerStep#{n}" } }, ops = { { 20, 80, kernel = "a" } } })"));
+  CHECK(devices[0].source == StepSource::ranges);
+  CHECK(numbers(devices[0]) == std::vector<std::int64_t>{2, 3, 4});
+}
+
+TEST_CASE("steps: a range of a usual name marks the steps without counting") {
+  for (const char* name : {"train_step", "training_step", "training step", "step", "iteration",
+                           "[pl][profile]run_training_batch"}) {
+    CAPTURE(name);
+    const DeviceSteps d = only(rounds(name));
+    CHECK(d.source == StepSource::ranges);
+    CHECK(numbers(d) ==
+          std::vector<std::int64_t>{1, 2, 3, 4,
+                                    5});  // counted from 0; the first range bounds the first step
   }
+}
 
-  TEST_CASE("nested and overlapping ranges of one name are no steps") {
-    CHECK(
-        only(
-            R"(return { ranges = { { 0, 400, "step 1" }, { 100, 300, "step 2" }, { 150, 250, "step 3" } }, ops = { { 120, 280, kernel = "a" } } })")
-            .source == StepSource::none);
-  }
+TEST_CASE("steps: the sequence numbers that emit_nvtx appends are no step numbers") {
+  const DeviceSteps d = only(R"(return {
+    ranges = { { 0, 90, "training_step, op_id = 12" }, { 100, 190, "training_step, op_id = 57" }, { 200, 290, "training_step, op_id = 91" } },
+    ops = { { 20, 80, kernel = "a" }, { 120, 180, kernel = "a" }, { 220, 280, kernel = "a" } } })");
+  CHECK(d.source == StepSource::ranges);
+  CHECK(numbers(d) == std::vector<std::int64_t>{1, 2});
+  // Operators are no steps, although their numbers rise.
+  CHECK(only(rounds("aten::mm, op_id = #, sizes = [[8, 8], [8, 8]]")).source == StepSource::none);
+}
 
-  TEST_CASE("ranges that launch nothing are no steps") {
-    const DeviceSteps d = only(
-        R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 20, "step {n}" } }, ops = { { 100, 800, kernel = "gemm" } } })");
+TEST_CASE("steps: the optimizer's ranges mark the end of a step") {
+  const DeviceSteps d = only(
+      R"(return { repeats = { times = 4, every = 1000 }, ranges = { { 600, 700, "Optimizer.step:AdamW.step" }, { 800, 900, "optimizer.step" } },
+    ops = { { 100, 500, kernel = "gemm" }, { 650, 880, kernel = "adam", launched = { 610, 620 } } } })");
+  CHECK(d.source == StepSource::ranges);
+  REQUIRE(d.steps.size() == 3);
+  CHECK(d.steps[0].span == Span{880'000, 1'880'000});
+  CHECK(d.steps[2].span == Span{2'880'000, 3'880'000});
+}
+
+TEST_CASE("steps: a loader's range marks the start of a step") {
+  Trace trace = trace_from_text(
+      R"(return { repeats = { times = 4, every = 1000 }, ranges = { { 0, 50, "loader" } }, ops = { { 100, 800, kernel = "gemm" } } })");
+  for (NameId& name : trace.ranges.name)
+    name = trace.names.intern("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  const std::vector<DeviceSteps> devices = steps_of(trace);
+  REQUIRE(devices[0].steps.size() ==
+          2);  // nothing on the GPU ends before the first, which thus has no beginning
+  CHECK(devices[0].source == StepSource::ranges);
+  CHECK(devices[0].steps[0].span.length() == 1'000'000);
+}
+
+TEST_CASE("steps: warm-up, epochs and layers count up, but are no steps") {
+  for (const char* name : {"warmup {n}", "warm-up step {n}", "epoch {n}", "Epoch: {n}", "layer {n}",
+                           "layers.{n}", "block {n}", "validation step {n}", "eval {n}"}) {
+    CAPTURE(name);
+    const DeviceSteps d = only(rounds(name));
     CHECK(d.source == StepSource::none);
+    CHECK(d.steps.size() == 1);
   }
+}
 
-  TEST_CASE("start-up steps are left out") {
-    const std::string slow =
-        R"(return { ranges = { { 0, 90, "step 1" }, { 100, 1900, "step 2" }, { 2000, 2090, "step 3" }, { 2100, 2190, "step 4" }, { 2200, 2290, "step 5" }, { 2300, 2390, "step 6" }, { 2400, 2490, "step 7" } },
-      ops = { { 20, 80, kernel = "a" }, { 120, 1880, kernel = "a" }, { 2020, 2080, kernel = "a" }, { 2120, 2180, kernel = "a" }, { 2220, 2280, kernel = "a" }, { 2320, 2380, kernel = "a" }, { 2420, 2480, kernel = "a" } } })";
-    const DeviceSteps d = only(slow);
-    CHECK(d.left_out == 1);
-    CHECK(numbers(d) == std::vector<std::int64_t>{3, 4, 5, 6, 7});
-    Selection all;  // who asks for them gets them
-    all.steps = std::pair<std::int64_t, std::int64_t>{2, 7};
-    CHECK(only(slow, all).steps.size() == 6);
-    CHECK(only(slow, all).left_out == 0);
+TEST_CASE("steps: steps are preferred to the epochs around them and the phases in them") {
+  const DeviceSteps d = only(
+      R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 10, 400, "forward" }, { 400, 800, "backward" }, { 0, 500, "phase #" } },
+    ops = { { 100, 800, kernel = "gemm" } } })");
+  CHECK(support::contains(d.described, "step #"));
+  CHECK(d.steps.size() == 5);
+}
+
+TEST_CASE("steps: a range that counts up marks the steps whatever it is called") {
+  CHECK(only(rounds("update {n}")).source == StepSource::ranges);
+  CHECK(only(rounds("update {n}", 2)).source == StepSource::none);  // two prove no count
+}
+
+TEST_CASE("steps: nested and overlapping ranges of one name are no steps") {
+  CHECK(
+      only(
+          R"(return { ranges = { { 0, 400, "step 1" }, { 100, 300, "step 2" }, { 150, 250, "step 3" } }, ops = { { 120, 280, kernel = "a" } } })")
+          .source == StepSource::none);
+}
+
+TEST_CASE("steps: ranges that launch nothing are no steps") {
+  const DeviceSteps d = only(
+      R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 20, "step {n}" } }, ops = { { 100, 800, kernel = "gemm" } } })");
+  CHECK(d.source == StepSource::none);
+}
+
+TEST_CASE("steps: the slow steps of the start are left out") {
+  const std::string slow =
+      R"(return { ranges = { { 0, 90, "step 1" }, { 100, 1900, "step 2" }, { 2000, 2090, "step 3" }, { 2100, 2190, "step 4" }, { 2200, 2290, "step 5" }, { 2300, 2390, "step 6" }, { 2400, 2490, "step 7" } },
+    ops = { { 20, 80, kernel = "a" }, { 120, 1880, kernel = "a" }, { 2020, 2080, kernel = "a" }, { 2120, 2180, kernel = "a" }, { 2220, 2280, kernel = "a" }, { 2320, 2380, kernel = "a" }, { 2420, 2480, kernel = "a" } } })";
+  const DeviceSteps d = only(slow);
+  CHECK(d.left_out == 1);
+  CHECK(numbers(d) == std::vector<std::int64_t>{3, 4, 5, 6, 7});
+  Selection all;  // who asks for them gets them
+  all.steps = std::pair<std::int64_t, std::int64_t>{2, 7};
+  CHECK(only(slow, all).steps.size() == 6);
+  CHECK(only(slow, all).left_out == 0);
+}
+
+TEST_CASE("steps: steps told by kernels are as long as those told by ranges") {
+  for (const char* name : {"good", "starved", "eager"}) {
+    CAPTURE(name);
+    const support::TempDir dir;
+    const auto copy = dir / "copy.sqlite";
+    std::filesystem::copy_file(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite"),
+                               copy);
+    std::filesystem::permissions(copy, std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
+    support::run_sql(copy, "delete from NVTX_EVENTS");
+    const auto with = steps_of(recorded(name)), without = steps_of(read_nsys(copy));
+    REQUIRE(with.size() == 1);
+    REQUIRE(without.size() == 1);
+    CHECK(with[0].source == StepSource::ranges);
+    CHECK(without[0].source == StepSource::kernels);
+    const double ratio =
+        static_cast<double>(median_step(without[0])) / static_cast<double>(median_step(with[0]));
+    CAPTURE(ratio);
+    CHECK(ratio > 0.97);
+    CHECK(ratio < 1.03);
   }
+}
 
-  TEST_CASE("steps from kernels are as long as those from ranges") {
-    for (const char* name : {"good", "starved", "eager"}) {
-      CAPTURE(name);
-      const support::TempDir dir;
-      const auto copy = dir / "copy.sqlite";
-      std::filesystem::copy_file(
-          std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite"), copy);
-      std::filesystem::permissions(copy, std::filesystem::perms::owner_write,
-                                   std::filesystem::perm_options::add);
-      support::run_sql(copy, "delete from NVTX_EVENTS");
-      const auto with = steps_of(recorded(name)), without = steps_of(read_nsys(copy));
-      REQUIRE(with.size() == 1);
-      REQUIRE(without.size() == 1);
-      CHECK(with[0].source == StepSource::ranges);
-      CHECK(without[0].source == StepSource::kernels);
-      const double ratio =
-          static_cast<double>(median_step(without[0])) / static_cast<double>(median_step(with[0]));
-      CAPTURE(ratio);
-      CHECK(ratio > 0.97);
-      CHECK(ratio < 1.03);
-    }
-  }
+TEST_CASE("steps: a single pass through the layers has no steps") {
+  // Twelve layers of ten kernels, as one forward pass has them.
+  std::string ops;
+  for (int i = 0; i < 10; ++i)
+    ops += "{ " + std::to_string(20 + 10 * i) + ", " + std::to_string(29 + 10 * i) +
+           ", kernel = 'kernel_" + std::to_string(i) + "' },";
+  const DeviceSteps d =
+      only("return { repeats = { times = 12, every = 200 }, ops = { " + ops + " } }");
+  CHECK(d.source == StepSource::none);
+  REQUIRE(d.steps.size() == 1);
+  CHECK(d.steps[0].span == Span{20'000, 11 * 200'000 + 119'000});
+  CHECK(support::contains(d.described, "whole window"));
+}
 
-  TEST_CASE("a single pass of layers has no steps") {
-    // Twelve layers of ten kernels, as one forward pass has them.
-    std::string ops;
-    for (int i = 0; i < 10; ++i)
-      ops += "{ " + std::to_string(20 + 10 * i) + ", " + std::to_string(29 + 10 * i) +
-             ", kernel = 'kernel_" + std::to_string(i) + "' },";
-    const DeviceSteps d =
-        only("return { repeats = { times = 12, every = 200 }, ops = { " + ops + " } }");
-    CHECK(d.source == StepSource::none);
-    REQUIRE(d.steps.size() == 1);
-    CHECK(d.steps[0].span == Span{20'000, 11 * 200'000 + 119'000});
-    CHECK(support::contains(d.described, "whole window"));
-  }
+TEST_CASE("steps: without steps the whole window is analysed, and nothing where there is no work") {
+  const DeviceSteps d = only(
+      R"(return { ops = { { 100, 200, kernel = "a" }, { 150, 400, kernel = "b", stream = 8 } } })");
+  CHECK(d.source == StepSource::none);
+  REQUIRE(d.steps.size() == 1);
+  CHECK(d.steps[0].span == Span{100'000, 400'000});
+  CHECK(steps_of("return {}").empty());
+}
 
-  TEST_CASE("the whole window where there are no steps, nothing where there is no work") {
-    const DeviceSteps d = only(
-        R"(return { ops = { { 100, 200, kernel = "a" }, { 150, 400, kernel = "b", stream = 8 } } })");
-    CHECK(d.source == StepSource::none);
-    REQUIRE(d.steps.size() == 1);
-    CHECK(d.steps[0].span == Span{100'000, 400'000});
-    CHECK(steps_of("return {}").empty());
-  }
+TEST_CASE("steps: --steps selects steps by their number") {
+  Selection s;
+  s.steps = std::pair<std::int64_t, std::int64_t>{3, 4};
+  CHECK(numbers(only(rounds("step {n}"), s)) == std::vector<std::int64_t>{3, 4});
+  s.steps = std::pair<std::int64_t, std::int64_t>{0, 2};
+  CHECK(numbers(only(rounds("step {n}"), s)) == std::vector<std::int64_t>{2});
+  s.steps = std::pair<std::int64_t, std::int64_t>{70, 80};
+  const std::string error = error_of([&] { only(rounds("step {n}"), s); });
+  CHECK(support::contains(error, "--steps 70:80"));
+  CHECK(support::contains(error, "2:6"));
+  CHECK(support::contains(error_of([&] { only(rounds("epoch {n}"), s); }), "no steps were found"));
+}
 
-  TEST_CASE("selection by step") {
-    Selection s;
-    s.steps = std::pair<std::int64_t, std::int64_t>{3, 4};
-    CHECK(numbers(only(rounds("step {n}"), s)) == std::vector<std::int64_t>{3, 4});
-    s.steps = std::pair<std::int64_t, std::int64_t>{0, 2};
-    CHECK(numbers(only(rounds("step {n}"), s)) == std::vector<std::int64_t>{2});
-    s.steps = std::pair<std::int64_t, std::int64_t>{70, 80};
-    const std::string error = error_of([&] { only(rounds("step {n}"), s); });
-    CHECK(support::contains(error, "--steps 70:80"));
-    CHECK(support::contains(error, "2:6"));
-    CHECK(
-        support::contains(error_of([&] { only(rounds("epoch {n}"), s); }), "no steps were found"));
-  }
+TEST_CASE("steps: --range selects what was launched inside a range") {
+  const std::string trace =
+      R"(return { repeats = { times = 3, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 100, 400, "forward" }, { 420, 800, "backward" } },
+    ops = { { 20, 60, kernel = "c" }, { 120, 380, kernel = "a" }, { 440, 880, kernel = "b" } } })";
+  Selection s;
+  s.range = "for*";
+  const DeviceSteps d = only(trace, s);
+  CHECK(d.source == StepSource::selected_range);
+  REQUIRE(d.steps.size() == 3);
+  CHECK(d.steps[0].span.start >= 100'000);
+  CHECK(d.steps[0].span.end == 380'000);
+  CHECK(d.steps[2].span.end == 2'380'000);
+  CHECK(support::contains(d.described, "for*"));
+  // Nothing ran before the first range: it begins with itself, even if one operation is all there
+  // is.
+  const DeviceSteps lone = only(
+      R"(return { repeats = { times = 2, every = 1000 }, ranges = { { 100, 400, "forward" } }, ops = { { 120, 380, kernel = "a" } } })",
+      s);
+  REQUIRE(lone.steps.size() == 2);
+  CHECK(lone.steps[0].span == Span{100'000, 380'000});
+  s.range = "bakward";
+  CHECK(support::contains(error_of([&] { only(trace, s); }), "--range 'bakward'"));
+}
 
-  TEST_CASE("selection by range") {
-    const std::string trace =
-        R"(return { repeats = { times = 3, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 100, 400, "forward" }, { 420, 800, "backward" } },
-      ops = { { 20, 60, kernel = "c" }, { 120, 380, kernel = "a" }, { 440, 880, kernel = "b" } } })";
-    Selection s;
-    s.range = "for*";
-    const DeviceSteps d = only(trace, s);
-    CHECK(d.source == StepSource::selected_range);
-    REQUIRE(d.steps.size() == 3);
-    CHECK(d.steps[0].span.start >= 100'000);
-    CHECK(d.steps[0].span.end == 380'000);
-    CHECK(d.steps[2].span.end == 2'380'000);
-    CHECK(support::contains(d.described, "for*"));
-    // Nothing ran before the first range: it begins with itself, even if one operation is all there
-    // is.
-    const DeviceSteps lone = only(
-        R"(return { repeats = { times = 2, every = 1000 }, ranges = { { 100, 400, "forward" } }, ops = { { 120, 380, kernel = "a" } } })",
-        s);
-    REQUIRE(lone.steps.size() == 2);
-    CHECK(lone.steps[0].span == Span{100'000, 380'000});
-    s.range = "bakward";
-    CHECK(support::contains(error_of([&] { only(trace, s); }), "--range 'bakward'"));
-  }
+TEST_CASE("steps: the number that counts up is found behind one that does not") {
+  CHECK(numbers(only(rounds("epoch 3 step {n}"))) == std::vector<std::int64_t>{2, 3, 4, 5, 6});
+  CHECK(numbers(only(rounds("rank0 iter {n} of 600"))) == std::vector<std::int64_t>{2, 3, 4, 5, 6});
+}
 
-  TEST_CASE("a count after another number") {
-    CHECK(numbers(only(rounds("epoch 3 step {n}"))) == std::vector<std::int64_t>{2, 3, 4, 5, 6});
-    CHECK(numbers(only(rounds("rank0 iter {n} of 600"))) ==
-          std::vector<std::int64_t>{2, 3, 4, 5, 6});
-  }
+TEST_CASE("steps: a device beside those that train is left out") {
+  const std::string more = ", { 100, 101, set = true, rank = 1 }";
+  const auto trace = [](const std::string& other) {
+    return trace_from_text(
+        "return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, 'step {n}' } }, "
+        "ops = { { 20, 880, kernel = 'a' }" +
+        other + " } }");
+  };
+  const Analysis a(trace(more), Classes(), {});
+  REQUIRE(a.devices.size() == 1);
+  CHECK(a.unused_devices.size() == 1);
+  CHECK(a.total_ns() == Analysis(trace(""), Classes(), {}).total_ns());
+  CHECK(Analysis(trace(", { 100, 700, kernel = 'b', rank = 1 }"), Classes(), {}).devices.size() ==
+        2);  // that one works
+}
 
-  TEST_CASE("a device beside those that train is left out") {
-    const std::string more = ", { 100, 101, set = true, rank = 1 }";
-    const auto trace = [](const std::string& other) {
-      return trace_from_text(
-          "return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, 'step {n}' } }, "
-          "ops = { { 20, 880, kernel = 'a' }" +
-          other + " } }");
-    };
-    const Analysis a(trace(more), Classes(), {});
-    REQUIRE(a.devices.size() == 1);
-    CHECK(a.bystanders.size() == 1);
-    CHECK(a.total_ns() == Analysis(trace(""), Classes(), {}).total_ns());
-    CHECK(Analysis(trace(", { 100, 700, kernel = 'b', rank = 1 }"), Classes(), {}).devices.size() ==
-          2);  // that one works
-  }
+TEST_CASE("steps: of few steps only one far out of line is taken for start-up") {
+  const auto steps = [](const std::string& first_end) {
+    return only(
+        "return { ranges = { { 0, 10, 'step 0' }, { 100, 110, 'step 1' }, { 20000, 20010, 'step "
+        "2' }, { 21000, 21010, 'step 3' }, { 22000, 22010, 'step 4' } },"
+        " ops = { { 20, 100, kernel = 'a', launched = { 5, 6 } }, { 120, " +
+        first_end +
+        ", kernel = 'a', launched = { 105, 106 } }, { 20015, 21000, kernel = 'a', launched = { "
+        "20005, 20006 } },"
+        " { 21015, 22000, kernel = 'a', launched = { 21005, 21006 } }, { 22015, 23000, kernel = "
+        "'a', launched = { 22005, 22006 } } } }");
+  };
+  CHECK(steps("20000").left_out == 1);
+  CHECK(steps("20000").steps.size() == 3);
+}
 
-  TEST_CASE("few steps: only what is far out of line is start-up") {
-    const auto steps = [](const std::string& first_end) {
-      return only(
-          "return { ranges = { { 0, 10, 'step 0' }, { 100, 110, 'step 1' }, { 20000, 20010, 'step "
-          "2' }, { 21000, 21010, 'step 3' }, { 22000, 22010, 'step 4' } },"
-          " ops = { { 20, 100, kernel = 'a', launched = { 5, 6 } }, { 120, " +
-          first_end +
-          ", kernel = 'a', launched = { 105, 106 } }, { 20015, 21000, kernel = 'a', launched = { "
-          "20005, 20006 } },"
-          " { 21015, 22000, kernel = 'a', launched = { 21005, 21006 } }, { 22015, 23000, kernel = "
-          "'a', launched = { 22005, 22006 } } } }");
-    };
-    CHECK(steps("20000").left_out == 1);
-    CHECK(steps("20000").steps.size() == 3);
-  }
+TEST_CASE("steps: --device and --rank select devices") {
+  const Trace trace = recorded("ddp");
+  const auto both = steps_of(trace);
+  REQUIRE(both.size() == 2);
+  CHECK(both[0].process != both[1].process);
+  Selection s;
+  s.device = 1;
+  const auto device = steps_of(trace, s);
+  REQUIRE(device.size() == 1);
+  CHECK(trace.devices[device[0].device].ordinal == 1);
+  CHECK(device[0].steps.size() == both[1].steps.size());
+  s.device = 5;
+  std::string error = error_of([&] { steps_of(trace, s); });
+  CHECK(support::contains(error, "--device 5"));
+  CHECK(support::contains(error, "0, 1"));
+  s = {};
+  s.rank = 1;
+  const auto rank = steps_of(trace, s);
+  REQUIRE(rank.size() == 1);
+  CHECK(rank[0].process == both[1].process);
+  s.rank = 2;
+  error = error_of([&] { steps_of(trace, s); });
+  CHECK(support::contains(error, "--rank 2"));
+  CHECK(support::contains(error, "2 ranks"));
+  s.rank = -1;
+  CHECK(support::contains(error_of([&] { steps_of(trace, s); }), "--rank -1"));
+}
 
-  TEST_CASE("selection by device and rank") {
-    const Trace trace = recorded("ddp");
-    const auto both = steps_of(trace);
-    REQUIRE(both.size() == 2);
-    CHECK(both[0].process != both[1].process);
-    Selection s;
-    s.device = 1;
-    const auto device = steps_of(trace, s);
-    REQUIRE(device.size() == 1);
-    CHECK(trace.devices[device[0].device].ordinal == 1);
-    CHECK(device[0].steps.size() == both[1].steps.size());
-    s.device = 5;
-    std::string error = error_of([&] { steps_of(trace, s); });
-    CHECK(support::contains(error, "--device 5"));
-    CHECK(support::contains(error, "0, 1"));
-    s = {};
-    s.rank = 1;
-    const auto rank = steps_of(trace, s);
-    REQUIRE(rank.size() == 1);
-    CHECK(rank[0].process == both[1].process);
-    s.rank = 2;
-    error = error_of([&] { steps_of(trace, s); });
-    CHECK(support::contains(error, "--rank 2"));
-    CHECK(support::contains(error, "2 ranks"));
-    s.rank = -1;
-    CHECK(support::contains(error_of([&] { steps_of(trace, s); }), "--rank -1"));
-  }
-
-  TEST_CASE("steps of every recording are in order and disjoint") {
-    for (const auto& path : support::recordings()) {
-      CAPTURE(path.string());
-      const auto devices = steps_of(read_nsys(path));
-      CHECK_FALSE(devices.empty());
-      for (const DeviceSteps& d : devices) {
-        CHECK(d.source == StepSource::ranges);
-        CHECK_FALSE(d.steps.empty());
-        for (std::size_t k = 0; k < d.steps.size(); ++k) {
-          CHECK(d.steps[k].span.length() > 0);
-          if (k > 0) CHECK(d.steps[k].span.start >= d.steps[k - 1].span.end);
-          if (k > 0) CHECK(d.steps[k].number > d.steps[k - 1].number);
-        }
+TEST_CASE("steps: steps of every recording are in order and disjoint") {
+  for (const auto& path : support::recordings()) {
+    CAPTURE(path.string());
+    const auto devices = steps_of(read_nsys(path));
+    CHECK_FALSE(devices.empty());
+    for (const DeviceSteps& d : devices) {
+      CHECK(d.source == StepSource::ranges);
+      CHECK_FALSE(d.steps.empty());
+      for (std::size_t k = 0; k < d.steps.size(); ++k) {
+        CHECK(d.steps[k].span.length() > 0);
+        if (k > 0) CHECK(d.steps[k].span.start >= d.steps[k - 1].span.end);
+        if (k > 0) CHECK(d.steps[k].number > d.steps[k - 1].number);
       }
     }
   }

@@ -3,10 +3,11 @@
 #include "base/files.hpp"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "program.hpp"
+#include "support/program.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
@@ -17,8 +18,6 @@ std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
-
-std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
 // A program that does `work`, then waits for a signal that never comes, or for this one. What ended
 // it, as the shell says it.
@@ -67,7 +66,8 @@ TEST_CASE("files: a file takes its target's place when it is whole, with its per
 }
 
 TEST_CASE(
-    "files: a signal ends the program as ever, and nothing half-written or temporary is left") {
+    "files: a signal ends the program with its own status, and nothing half-written or temporary "
+    "is left") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const TempDir dir;
     setenv("TMPDIR", (dir / "").c_str(), 1);
@@ -85,7 +85,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("files: interrupted during an export, the program ends it and leaves no folder") {
+TEST_CASE("files: a program interrupted during an export ends it and leaves no folder") {
   for (const char* signal : {"INT", "TERM"}) {
     const TempDir dir;
     fs::create_directory(dir / "tmp");

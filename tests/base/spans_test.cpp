@@ -70,7 +70,7 @@ std::vector<Span> random_spans(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("sets of time are what a bitmap says") {
+TEST_CASE("spans: sets of time are what a bitmap says") {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
     CAPTURE(round);
@@ -92,7 +92,7 @@ TEST_CASE("sets of time are what a bitmap says") {
   }
 }
 
-TEST_CASE("an empty set is one of time as well") {
+TEST_CASE("spans: an empty set behaves as a set") {
   const Spans some{{2, 4}, {6, 9}};
   CHECK(gh::united({}).empty());
   CHECK(gh::united({{5, 5}, {7, 7}}).empty());
@@ -104,7 +104,7 @@ TEST_CASE("an empty set is one of time as well") {
   CHECK(gh::overlap(some, Span{4, 6}) == 0);
 }
 
-TEST_CASE("median is the middle of the sorted values") {
+TEST_CASE("spans: the median is the middle of the sorted values") {
   std::mt19937 random(2);
   CHECK(gh::median({}) == 0);
   for (int round = 0; round < 500; ++round) {

@@ -6,8 +6,8 @@
 #include <map>
 #include <random>
 
-#include "program.hpp"
-#include "read/nsys.hpp"
+#include "support/program.hpp"
+#include "support/traces.hpp"
 
 using namespace support;
 using gh::Capture;
@@ -21,7 +21,7 @@ const Capture& capture(const std::string& name) {
   static std::map<std::string, Capture> captures;
   if (const auto it = captures.find(name); it != captures.end()) return it->second;
   const std::vector<gh::Rule> rules = gh::own_rules();
-  const gh::Analysis analysis(gh::read_nsys(GH_FIXTURES "/" + name + ".sqlite"), gh::Classes(), {});
+  const gh::Analysis analysis = analysed(recorded(name));
   const gh::Facts facts(analysis);
   return captures[name] =
              gh::capture_of(analysis, facts, gh::evaluate(rules, analysis, facts, {}), rules, {});
@@ -105,7 +105,7 @@ double p_by_enumeration(const std::vector<double>& x, const std::vector<double>&
 
 }  // namespace
 
-TEST_CASE("compare: the rank test is the exact one, and nearly so with ties") {
+TEST_CASE("comparison: the rank test is the exact one, and nearly so with ties") {
   std::mt19937 random(7);
   for (int round = 0; round < 40; ++round) {
     std::vector<double> x(1 + random() % 6), y(1 + random() % 6);
@@ -131,9 +131,9 @@ TEST_CASE("compare: the rank test is the exact one, and nearly so with ties") {
   CHECK(gh::mann_whitney_p(many, shifted) == doctest::Approx(gh::mann_whitney_p(shifted, many)));
 }
 
-TEST_CASE("compare: steps of one report dealt out anew never regress against each other") {
+TEST_CASE("comparison: steps of one report dealt out anew never regress against each other") {
   std::mt19937 random(11);
-  for (const std::string& name : recorded()) {
+  for (const std::string& name : recording_names()) {
     CAPTURE(name);
     const Capture& whole = capture(name);
     if (!gh::incomparable({whole}, {whole}).empty()) continue;
@@ -173,7 +173,7 @@ TEST_CASE("compare: steps of one report dealt out anew never regress against eac
 }
 
 TEST_CASE(
-    "compare: a difference counts when it is both more than noise and at least the minimum "
+    "comparison: a difference counts when it is both more than noise and at least the minimum "
     "effect") {
   const Capture base = with_steps({100, 100.2, 99.8, 100.1, 100});
   const auto against = [&](std::vector<double> ms, const gh::GateSettings& settings = {}) {
@@ -214,7 +214,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "compare: a finding that came in fails where it is clearly there or the step got longer") {
+    "comparison: a finding that came in fails where it is clearly there or the step got longer") {
   using enum gh::Severity;
   auto [before, after] = pair_with_rule();
   after.findings = {found("r", 12, warning)};
@@ -244,7 +244,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "compare: a finding that was there is worse, better or the same, whatever it is called now") {
+    "comparison: a finding that was there is worse, better or the same, whatever it is called "
+    "now") {
   using enum gh::Severity;
   const auto judge = [](double before_ms, double after_ms, double step = 100,
                         const char* subject = "it") {
@@ -280,7 +281,7 @@ TEST_CASE(
   CHECK(compare({base}, {with, with, now}).verdict == Verdict::regressed);
 }
 
-TEST_CASE("compare: what a side could not look at is unknown, and does not pass") {
+TEST_CASE("comparison: what a side could not look at is unknown, and does not pass") {
   using enum gh::Severity;
   using State = gh::RuleOutcome::State;
   auto [before, after] = pair_with_rule();
@@ -306,7 +307,7 @@ TEST_CASE("compare: what a side could not look at is unknown, and does not pass"
   CHECK(compare({base}, {blind}).verdict == Verdict::cannot_tell);
 }
 
-TEST_CASE("compare: another program, GPU or profiler, or nothing at all, cannot be compared") {
+TEST_CASE("comparison: another program, GPU or profiler, or nothing at all, cannot be compared") {
   const auto reasons = [](const Capture& before, const Capture& after) {
     const auto list = gh::incomparable({before}, {after});
     return list.empty() ? std::string() : list.front();
@@ -385,7 +386,7 @@ TEST_CASE("compare: another program, GPU or profiler, or nothing at all, cannot 
   CHECK(contains(compare({good}, {other}).notes.at(0), "profilers differ"));
 }
 
-TEST_CASE("compare: budgets hold facts to limits, absolute and relative") {
+TEST_CASE("comparison: budgets hold facts to limits, absolute and relative") {
   const auto judge = [](gh::Budget budget, const char* report) {
     gh::GateSettings settings;
     budget.where = "gh-advise.toml:1";
@@ -454,8 +455,8 @@ TEST_CASE("compare: budgets hold facts to limits, absolute and relative") {
 }
 
 TEST_CASE(
-    "compare: an exception lets a finding and the longer step that it explains pass, as long as it "
-    "holds") {
+    "comparison: an exception lets a finding and the longer step that it explains pass, as long as "
+    "it holds") {
   const gh::Suppression accepted{"data-loader-starvation",     "*",
                                  "until the new loader lands", "2026-12-31",
                                  "gh-advise.toml:3",           {}};
@@ -501,7 +502,7 @@ TEST_CASE(
   CHECK(c.suppressions.at(1).second == gh::SuppressionState::used);
 }
 
-TEST_CASE("compare: a baseline file holds all that a comparison asks") {
+TEST_CASE("baseline: a file holds all that a comparison asks") {
   const TempDir dir;
   for (const char* name : {"good", "ddp", "compile-graphs", "um-umtouch-full"}) {
     CAPTURE(name);
@@ -520,7 +521,7 @@ TEST_CASE("compare: a baseline file holds all that a comparison asks") {
   CHECK(copy.cause_ns.at("compute.gemm_half").size() == 5);
 }
 
-TEST_CASE("compare: a damaged baseline is refused, wherever it is damaged") {
+TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
   const TempDir dir;
   const auto refused = [&](const std::string& text) {
     write_file(dir / "b.json", text);

@@ -1,72 +1,16 @@
-// A job's ranks: digests of reports, and what fleet makes of many of them.
+// What is made of the digests of a job's ranks.
 #include "job/fleet.hpp"
 
-#include "program.hpp"
 #include "read/read.hpp"
 #include "report/report.hpp"
+#include "support/jobs.hpp"
+#include "support/program.hpp"
+#include "support/schema.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string in_shell(const fs::path& path) { return "'" + path.string() + "'"; }
-
-gh::Digest digest_of(const fs::path& report) {
-  return gh::make_digest(
-      [&](std::optional<int> rank) {
-        gh::Selection selection;
-        selection.rank = rank;
-        return gh::Analysis(gh::read_report(report), gh::Classes(), selection);
-      },
-      report.string(), gh::own_rules(), {}, {});
-}
-
-// Two ranks of which the second sleeps 19 ms in each step; recorded once for all tests.
-const gh::Digest& straggling() {
-  static const gh::Digest digest = digest_of(GH_FIXTURES "/ddp-straggler.sqlite");
-  return digest;
-}
-
-// A job of so many ranks, eight on a node: all are like the straggler's healthy neighbour, each
-// with a clock of its own.
-std::vector<gh::Digest> job(std::int64_t ranks) {
-  std::vector<gh::Digest> digests;
-  for (std::int64_t r = 0; r < ranks; ++r) {
-    gh::Digest d = straggling();
-    d.ranks.resize(1);
-    d.ranks[0].rank = r;
-    d.world_size = ranks;
-    d.node = "n" + std::to_string(r / 8);
-    d.path = std::to_string(r) + ".digest";
-    d.report = std::to_string(r) + ".sqlite";
-    const gh::Ns ahead = r * 7'000'000'019;  // nobody says so
-    d.epoch_ns = 0;
-    d.ranks[0].window.start += ahead;
-    d.ranks[0].window.end += ahead;
-    for (gh::Collective& c : d.ranks[0].collectives.first) {
-      c.start += ahead;
-      c.end += ahead;
-    }
-    digests.push_back(std::move(d));
-  }
-  return digests;
-}
-
-// In the base of `job` all wait for the sleeping rank: a rank that is to be late comes when that
-// one came.
-void make_late(gh::Digest& digest) {
-  const std::int64_t rank = *digest.ranks[0].rank;
-  const gh::Ns ahead = digest.ranks[0].window.start - straggling().ranks[0].window.start;
-  digest.ranks[0] = straggling().ranks[1];
-  digest.ranks[0].rank = rank;
-  digest.ranks[0].window.start += ahead;
-  digest.ranks[0].window.end += ahead;
-  for (gh::Collective& c : digest.ranks[0].collectives.first) {
-    c.start += ahead;
-    c.end += ahead;
-  }
-}
 
 gh::Fleet fleet_of(std::vector<gh::Digest> digests) {
   static const std::vector<gh::Rule> rules = gh::own_rules();
@@ -83,134 +27,18 @@ const gh::FleetFinding* finding(const gh::Fleet& fleet, const std::string& rule)
 }
 
 std::string error_of(const std::vector<gh::Digest>& digests) {
-  try {
-    fleet_of(digests);
-  } catch (const gh::Error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-std::string valid(const std::string& schema, const std::string& document) {
-  const TempDir dir;
-  write_file(dir / "line", nlohmann::ordered_json::parse(document).dump() + "\n");
-  return shell("/usr/bin/python3 '" GH_SOURCE_DIR "/tests/report/validate_json.py' '" GH_SOURCE_DIR
-               "/schemas/" +
-               schema + "' <" + in_shell(dir / "line"))
-      .out;
+  return support::error_of([&] { fleet_of(digests); });
 }
 
 }  // namespace
 
-TEST_CASE(
-    "digest: of every recording it is small, keeps to its schema, and is the same once read and "
-    "written again") {
-  const TempDir dir;
-  std::vector<fs::path> reports = recordings();
-  const std::vector<fs::path> traces = torch_traces();
-  reports.insert(reports.end(), traces.begin(), traces.end());
-  std::string lines;
-  for (const fs::path& report : reports) {
-    CAPTURE(report.string());
-    const gh::Digest digest = digest_of(report);
-    const std::string packed = gh::pack_digest(digest);
-    CHECK(packed.size() < 40'000);
-    const fs::path file = write_file(dir / "d", packed);
-    CHECK(gh::pack_digest(gh::read_digest(file)) == packed);
-    lines += gh::unpack_digest(file);
-  }
-  write_file(dir / "lines", lines);
-  const auto verdicts = lines_of(shell("/usr/bin/python3 '" GH_SOURCE_DIR
-                                       "/tests/report/validate_json.py' '" GH_SOURCE_DIR
-                                       "/schemas/digest.schema.json' <" +
-                                       in_shell(dir / "lines"))
-                                     .out);
-  REQUIRE(verdicts.size() == reports.size());
-  for (std::size_t i = 0; i < verdicts.size(); ++i)
-    CHECK_MESSAGE(verdicts[i] == "valid", reports[i].string());
-}
-
-TEST_CASE("digest: it stays small however long the report is") {
-  gh::Digest d = straggling();
-  // As many of each as there may be, with lengths that do not repeat.
-  std::uint64_t random = 1;
-  const auto next = [&] {
-    return static_cast<gh::Ns>((random = random * 6364136223846793005 + 1442695040888963407) >> 40);
-  };
-  d.ranks.resize(1);
-  gh::RankDigest& r = d.ranks[0];
-  r.sample_ns.clear();
-  for (std::size_t i = 0; i < gh::most_sampled_steps; ++i) r.sample_ns.push_back(next());
-  for (int cause = 0; cause < 40; ++cause) {
-    gh::CauseShare& share = r.account["cause" + std::to_string(cause)];
-    share.sample_ns.clear();
-  }
-  for (auto& [cause, share] : r.account) {
-    share.sample_ns.clear();
-    for (std::size_t i = 0; i < gh::most_sampled_steps; ++i) share.sample_ns.push_back(next());
-  }
-  r.collectives.first.clear();
-  for (gh::Ns at = 0; r.collectives.first.size() < gh::most_collectives; at += next())
-    r.collectives.first.push_back({0, at, at + next(), {}});
-  std::sort(r.collectives.first.begin(), r.collectives.first.end(),
-            [](const gh::Collective& a, const gh::Collective& b) { return a.end < b.end; });
-  const gh::Finding f = r.findings.front();
-  for (int i = 0; i < 60; ++i) {
-    r.findings.push_back(f);
-    r.findings.back().message += std::to_string(next());
-  }
-  CHECK(gh::pack_digest(d).size() < 300'000);
-}
-
-TEST_CASE("digest: who it is of") {
-  const TempDir dir;
-  const auto digest = [&](const std::string& arguments) {
-    const Ran ran = advise("digest " + arguments + " -o " + in_shell(dir / "d"));
-    CHECK_MESSAGE(ran.status == 0, ran.err);
-    CHECK(ran.out == "");
-    return gh::read_digest(dir / "d");
-  };
-  const gh::Digest two = digest("ddp-straggler.sqlite");
-  REQUIRE(two.ranks.size() == 2);
-  CHECK(two.node == "");
-  const fs::path named = dir / "named.sqlite";
-  fs::copy_file(GH_FIXTURES "/ddp-straggler.sqlite", named);
-  run_sql(named,
-          "CREATE TABLE IF NOT EXISTS TARGET_INFO_SYSTEM_ENV (globalVid, devStateName, name, "
-          "nameEnum, value); DROP TABLE TARGET_INFO_SYSTEM_ENV; CREATE TABLE "
-          "TARGET_INFO_SYSTEM_ENV (name, value); INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES "
-          "('DeviceEnvironment', 'TOKEN=hush'), ('Hostname', 'node17');");
-  CHECK(digest(in_shell(named)).node == "node17");
-  CHECK_FALSE(contains(gh::unpack_digest(dir / "d"), "hush"));
-  CHECK_FALSE(two.ranks[0].rank);
-  CHECK(two.ranks[1].local_rank == 1);
-  CHECK(two.ranks[0].findings.size() != two.ranks[1].findings.size());  // each is judged by itself
-  const gh::Digest told = digest("ddp-straggler.sqlite --first-rank 8 --node rack3-n1");
-  CHECK(*told.ranks[1].rank == 9);
-  CHECK(told.node == "rack3-n1");
-  const gh::Digest trace = digest("ddp.rank1.pt.trace.json");
-  CHECK(*trace.ranks.at(0).rank == 1);
-  CHECK(trace.world_size == 2);
-  fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "run.rank17.sqlite");
-  CHECK(*digest(in_shell(dir / "run.rank17.sqlite")).ranks.at(0).rank == 17);
-  fs::copy_file(GH_FIXTURES "/good.pt.trace.json",
-                dir / "gpu-node7_4711.1795253173902.pt.trace.json");
-  CHECK(digest(in_shell(dir / "gpu-node7_4711.1795253173902.pt.trace.json")).node == "gpu-node7");
-  // Nothing of the environment that the report holds gets into it.
-  CHECK(advise("digest starved.sqlite -o " + in_shell(dir / "d")).status == 0);
-  CHECK_FALSE(contains(gh::unpack_digest(dir / "d"), "LD_LIBRARY_PATH"));
-  const Ran none = advise("digest missing.sqlite -o " + in_shell(dir / "none"));
-  CHECK(none.status == 2);
-  CHECK_FALSE(fs::exists(dir / "none"));
-}
-
-TEST_CASE("fleet: digests that cannot be read are said, each with what is wrong") {
+TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
   const TempDir dir;
   const std::string good = gh::pack_digest(straggling());
   write_file(dir / "good.digest", good);
   const std::string json = gh::unpack_digest(dir / "good.digest");
   const auto error = [&](const std::string& bytes) {
-    const Ran ran = advise("fleet " + in_shell(write_file(dir / "bad", bytes)));
+    const Ran ran = advise("fleet " + quoted(write_file(dir / "bad", bytes)));
     CHECK(ran.status == 2);
     CHECK(ran.out == "");
     CHECK(lines_of(ran.err).size() == 1);
@@ -222,7 +50,7 @@ TEST_CASE("fleet: digests that cannot be read are said, each with what is wrong"
     REQUIRE(at != text.npos);
     text.replace(at, from.size(), to);
     write_file(dir / "j", text);
-    return shell("gzip -c " + in_shell(dir / "j") + " > " + in_shell(dir / "j.gz")).status == 0
+    return shell("gzip -c " + quoted(dir / "j") + " > " + quoted(dir / "j.gz")).status == 0
                ? read_file(dir / "j.gz")
                : "";
   };
@@ -245,21 +73,21 @@ TEST_CASE("fleet: digests that cannot be read are said, each with what is wrong"
                  "starved.sqlite: is a report: digest it first with `gh-advise digest`"));
   CHECK(contains(error(with("\"start_ns\":[", "\"start_ns\":[1,")), "are not of one length"));
   CHECK(contains(error(with("\"account\"", "\"count\"")), "account"));
-  CHECK(contains(advise("fleet " + in_shell(dir / "missing")).err, "missing"));
+  CHECK(contains(advise("fleet " + quoted(dir / "missing")).err, "missing"));
   fs::create_directory(dir / "empty");
-  CHECK(contains(advise("fleet " + in_shell(dir / "empty")).err, "holds no *.digest"));
+  CHECK(contains(advise("fleet " + quoted(dir / "empty")).err, "holds no *.digest"));
   // One that is damaged does not hinder the others, but the job is not judged whole.
   write_file(dir / "bad", "hello");
-  const Ran ran = advise("fleet " + in_shell(dir / "good.digest") + " " + in_shell(dir / "bad") +
-                         " --format json");
+  const Ran ran =
+      advise("fleet " + quoted(dir / "good.digest") + " " + quoted(dir / "bad") + " --format json");
   CHECK(ran.status == 2);
   CHECK(json_of(ran)["unreadable"].size() == 1);
-  CHECK(contains(advise("fleet " + in_shell(dir / "good.digest") + " " + in_shell(dir / "bad")).out,
+  CHECK(contains(advise("fleet " + quoted(dir / "good.digest") + " " + quoted(dir / "bad")).out,
                  "left out: "));
   CHECK(json_of(ran)["ranks"].size() == 2);
 }
 
-TEST_CASE("fleet: ranks twice, ranks missing, and ranks of different jobs") {
+TEST_CASE("fleet: ranks that come twice, are missing or belong to another job are told") {
   std::vector<gh::Digest> four = job(4);
   std::vector<gh::Digest> twice = four;
   twice[3].ranks[0].rank = 1;
@@ -380,7 +208,9 @@ TEST_CASE("fleet: ranks whose collectives do not match are not compared") {
   CHECK(two.stragglers == std::vector<std::int64_t>{6});
 }
 
-TEST_CASE("fleet: findings once, the account over ranks, and what a fix is worth to the job") {
+TEST_CASE(
+    "fleet: a finding of many ranks is told once, with the account over ranks and what its fix is "
+    "worth to the job") {
   std::vector<gh::Digest> digests = job(16);
   // Own steps of 30 ms, one rank of 36 ms: nobody waits in what is compared here.
   gh::Finding loader;
@@ -436,7 +266,7 @@ TEST_CASE("fleet: findings once, the account over ranks, and what a fix is worth
   CHECK(none.plan.empty());
 }
 
-TEST_CASE("fleet: other GPUs, other kernels, other step counts stand out") {
+TEST_CASE("fleet: a rank with another GPU, other kernels or another count of steps stands out") {
   std::vector<gh::Digest> digests = job(12);
   digests[4].ranks[0].devices = {"NVIDIA A100"};
   digests[5].ranks[0].facts["kernels.per_step"].value = 100;
@@ -450,7 +280,7 @@ TEST_CASE("fleet: other GPUs, other kernels, other step counts stand out") {
   CHECK(lines_of(all).size() == 3);
 }
 
-TEST_CASE("fleet: of ranks that are equally many, none are the odd ones") {
+TEST_CASE("fleet: of two kinds of ranks that are equally many neither stands out") {
   std::vector<gh::Digest> digests = job(4);
   for (std::size_t r = 0; r < 4; ++r) digests[r].ranks[0].devices = {r < 2 ? "A" : "B"};
   gh::Fleet fleet = fleet_of(digests);
@@ -466,7 +296,7 @@ TEST_CASE("fleet: of ranks that are equally many, none are the odd ones") {
   CHECK(fleet.unlike[0].what == "GPU: A, most B");
 }
 
-TEST_CASE("fleet: of ranks that are not here nothing is claimed") {
+TEST_CASE("fleet: nothing is claimed of ranks that are not here") {
   std::vector<gh::Digest> digests = job(4);
   digests.pop_back();
   gh::Finding slow;
@@ -549,19 +379,19 @@ TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI")
   }));
 }
 
-TEST_CASE("fleet: every format, from a folder of digests") {
+TEST_CASE("fleet: every format is written from a folder of digests") {
   const TempDir dir;
   std::vector<gh::Digest> digests = job(12);
   make_late(digests[7]);
   for (const gh::Digest& d : digests) write_file(dir / (d.path), gh::pack_digest(d));
-  const std::string folder = in_shell(dir / "");
+  const std::string folder = quoted(dir / "");
   const Ran text = advise("fleet " + folder);
   CHECK_MESSAGE(text.status == 0, text.err);
   CHECK(contains(text.out, "12 ranks on 2 nodes"));
   CHECK(contains(text.out, "rank 7 on n0:"));
   CHECK(contains(text.out, "no less than"));
   const Ran json = advise("fleet " + folder + " --format json");
-  CHECK(valid("fleet.schema.json", json.out) == "valid\n");
+  CHECK(verdict("schemas/fleet.schema.json", json_of(json)) == "valid");
   const auto document = json_of(json);
   CHECK(document["heat_map"]["ns_per_step"].size() == 12);
   CHECK(document["heat_map"]["ns_per_step"][0].size() == document["heat_map"]["causes"].size());
@@ -589,9 +419,9 @@ TEST_CASE("fleet: every format, from a folder of digests") {
   write_file(dir / "gh-advise.toml",
              "[[suppress]]\nrule = \"rank-straggler\"\nreason = \"known\"\n");
   const Ran suppressed =
-      advise("fleet " + folder + " --format json --config " + in_shell(dir / "gh-advise.toml"));
+      advise("fleet " + folder + " --format json --config " + quoted(dir / "gh-advise.toml"));
   CHECK(json_of(suppressed)["suppressed"].size() == 1);
-  CHECK(valid("fleet.schema.json", suppressed.out) == "valid\n");
+  CHECK(verdict("schemas/fleet.schema.json", json_of(suppressed)) == "valid");
 }
 
 TEST_CASE(

@@ -2,18 +2,12 @@
 // with the real ones.
 #include "job/slurm.hpp"
 
-#include "program.hpp"
+#include "support/program.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
 
 namespace {
-
-void tool(const fs::path& path, const std::string& script) {
-  fs::create_directories(path.parent_path());
-  write_file(path, "#!/bin/sh\n" + script);
-  fs::permissions(path, fs::perms::owner_all);
-}
 
 // Two reports, and a cluster whose queue has forgotten its jobs.
 struct Cluster {
@@ -23,14 +17,16 @@ struct Cluster {
     for (const char* name : {"a.sqlite", "b.sqlite"})
       fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "job" / name);
     write_file(dir / "job" / "notes.json", "{}");
-    tool(dir / "bin/sbatch", "echo 'a plugin has something to say'; printf '%s\\n' \"$*\" >> '" +
-                                 (dir / "submitted").string() + "'; n=$(wc -l < '" +
-                                 (dir / "submitted").string() + "'); echo $((70 + n))\n");
-    tool(dir / "bin/squeue",
-         "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n");
-    tool(dir / "bin/sacct",
-         "case \"$*\" in *--jobs=71*) printf '71_0|COMPLETED|n1\\n71_1|OUT_OF_MEMORY|n2\\n';; *) "
-         "echo '72|COMPLETED|n1';; esac\n");
+    write_script(dir / "bin/sbatch",
+                 "echo 'a plugin has something to say'; printf '%s\\n' \"$*\" >> " +
+                     quoted(dir / "submitted") + "; n=$(wc -l < " + quoted(dir / "submitted") +
+                     "); echo $((70 + n))\n");
+    write_script(dir / "bin/squeue",
+                 "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n");
+    write_script(
+        dir / "bin/sacct",
+        "case \"$*\" in *--jobs=71*) printf '71_0|COMPLETED|n1\\n71_1|OUT_OF_MEMORY|n2\\n';; *) "
+        "echo '72|COMPLETED|n1';; esac\n");
   }
   Ran run(const std::string& arguments) const {
     return advise("slurm job " + arguments,
@@ -41,7 +37,7 @@ struct Cluster {
 
 }  // namespace
 
-TEST_CASE("slurm: what became of tasks is told by the accounting where the queue forgot them") {
+TEST_CASE("slurm: the accounting tells what became of tasks that the queue has forgotten") {
   const Cluster cluster;
   const Ran submitted = cluster.run("--partition cpu --sbatch=--mem=8G");
   CHECK_MESSAGE(submitted.status == 0, submitted.err);
@@ -77,15 +73,16 @@ TEST_CASE("slurm: what became of tasks is told by the accounting where the queue
   CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
 }
 
-TEST_CASE("slurm: a queue that does not answer is no queue without jobs") {
+TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   const std::string scripts =
       read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json");
-  tool(cluster.dir / "bin/squeue",
-       "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; "
-       "exit 1\n");
-  tool(cluster.dir / "bin/sacct", "exit 1\n");
+  write_script(
+      cluster.dir / "bin/squeue",
+      "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; "
+      "exit 1\n");
+  write_script(cluster.dir / "bin/sacct", "exit 1\n");
   for (const char* arguments : {"", "--ntasks 1", "--status"}) {
     const Ran ran = cluster.run(arguments);
     CHECK(ran.status == 2);
@@ -95,14 +92,14 @@ TEST_CASE("slurm: a queue that does not answer is no queue without jobs") {
   CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
   CHECK(read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json") == scripts);
   // Who waits asks again.
-  tool(cluster.dir / "bin/squeue",
-       "[ -e '" + (cluster.dir / "asked").string() + "' ] && echo '0|FAILED|n1' && exit; touch '" +
-           (cluster.dir / "asked").string() +
-           "'; echo 'Unable to contact slurm controller' >&2; exit 1\n");
+  write_script(cluster.dir / "bin/squeue",
+               "[ -e '" + (cluster.dir / "asked").string() +
+                   "' ] && echo '0|FAILED|n1' && exit; touch '" + (cluster.dir / "asked").string() +
+                   "'; echo 'Unable to contact slurm controller' >&2; exit 1\n");
   CHECK(contains(cluster.run("--status --wait").out, "2 failed"));
 }
 
-TEST_CASE("slurm: that digests could not be brought together is said") {
+TEST_CASE("slurm: digests that could not be brought together are an error") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   for (const char* name : {"a", "b"})
@@ -144,7 +141,7 @@ TEST_CASE("slurm: what scripts name is found wherever they run") {
   CHECK(cluster.run("--ntasks 0").err.size() < 200);
 }
 
-TEST_CASE("slurm: errors") {
+TEST_CASE("slurm: what is wrong is one line that says what to do") {
   const Cluster cluster;
   const auto error = [&](const std::string& arguments) {
     const Ran ran = cluster.run(arguments);
@@ -157,8 +154,8 @@ TEST_CASE("slurm: errors") {
   CHECK(contains(advise("slurm " + (cluster.dir / "bin").string()).err, "holds no report"));
   CHECK(contains(advise("slurm nowhere").err, "nowhere: is no folder"));
   CHECK(contains(error("--container x.sif --work 'a,b'"), "holds a comma or a colon"));
-  tool(cluster.dir / "bin/sbatch",
-       "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2; exit 1\n");
+  write_script(cluster.dir / "bin/sbatch",
+               "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2; exit 1\n");
   CHECK(contains(error(""),
                  "sbatch refused: sbatch: error: Batch job submission failed: Invalid account"));
   CHECK_FALSE(fs::exists(cluster.work() / "jobs.json"));

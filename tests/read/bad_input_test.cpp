@@ -10,7 +10,7 @@
 #include "read/nsys.hpp"
 #include "report/report.hpp"
 #include "rules/rules.hpp"
-#include "support.hpp"
+#include "support/support.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
@@ -65,36 +65,12 @@ void check_error(const fs::path& path, std::string_view what, std::string_view t
   CHECK_MESSAGE(contains(error, to_do), error);
 }
 
-const fs::path fixture(const std::string& name) {
-  return fs::path(GH_FIXTURES) / (name + ".sqlite");
-}
-
 // A copy of a recorded report with SQL run on it.
 Outcome changed(const std::string& name, const std::string& sql) {
   const TempDir dir;
   fs::copy_file(fixture(name), dir / "changed.sqlite");
   run_sql(dir / "changed.sqlite", sql);
   return advise_on(dir / "changed.sqlite");
-}
-
-bool any_contains(const std::vector<std::string>& texts, std::string_view part) {
-  return std::any_of(texts.begin(), texts.end(),
-                     [&](const std::string& t) { return contains(t, part); });
-}
-
-std::vector<std::string> tables_of(const fs::path& path) {
-  sqlite3* db = nullptr;
-  sqlite3_stmt* query = nullptr;
-  sqlite3_open(path.c_str(), &db);
-  sqlite3_prepare_v2(
-      db, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'", -1,
-      &query, nullptr);
-  std::vector<std::string> names;
-  while (sqlite3_step(query) == SQLITE_ROW)
-    names.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(query, 0)));
-  sqlite3_finalize(query);
-  sqlite3_close(db);
-  return names;
 }
 
 constexpr const char* kernels = "CUPTI_ACTIVITY_KIND_KERNEL";
@@ -164,7 +140,7 @@ TEST_CASE("bad input: bytes flipped in every page give an error or a report, and
   CHECK(reports > 0);  // and of others
 }
 
-TEST_CASE("bad input: flips in the first page, where the tables are described") {
+TEST_CASE("bad input: bytes flipped in the first page, where tables are described, do no harm") {
   const TempDir dir;
   const std::string whole = read_file(fixture("compile-graphs"));
   for (std::size_t offset = 0; offset < 4096; offset += offset < 110 ? 3 : 97) {
@@ -219,7 +195,9 @@ TEST_CASE("bad input: times that make no sense are left out and counted") {
   check_left_out(update("deviceId = 'gpu'"));
 }
 
-TEST_CASE("bad input: every time absurd, negative or out of order") {
+TEST_CASE(
+    "bad input: times that are all absurd leave no GPU work, and negative or unordered ones are "
+    "sound") {
   for (const char* set : {"start = 9223372036854775807, end = 9223372036854775807",
                           "start = -9223372036854775807, end = 9223372036854775807",
                           "start = end + 1", "start = 'a', end = 'b'"}) {
@@ -253,7 +231,8 @@ TEST_CASE("bad input: every time absurd, negative or out of order") {
   CHECK(turned.devices == 1);
 }
 
-TEST_CASE("bad input: times at the edge of what is believed, in every table that has them") {
+TEST_CASE(
+    "bad input: times at the edge of what is believed do no harm, in every table that has them") {
   const std::vector<std::string> tables = tables_of(fixture("um-umtouch-full"));
   for (const char* value : {"-2305843009213693951", "2305843009213693951", "9223372036854775807",
                             "'text'", "NULL", "x'00ff'"})

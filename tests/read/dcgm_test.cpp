@@ -6,11 +6,9 @@
 
 #include "analysis/facts.hpp"
 #include "analysis/metrics.hpp"
-#include "program.hpp"
-#include "read/nsys.hpp"
 #include "read/sqlite.hpp"
-#include "rules/literal_trace.hpp"
-#include "support.hpp"
+#include "support/program.hpp"
+#include "support/traces.hpp"
 #include "trace/metric_names.hpp"
 
 using namespace gh;
@@ -55,12 +53,7 @@ std::pair<Trace, std::vector<std::string>> with(Trace trace, const std::string& 
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    with(ten_seconds(), text);
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
+  return support::error_of([&] { with(ten_seconds(), text); });
 }
 
 // SM activity of GPU 0 at so many seconds after the report's beginning.
@@ -130,7 +123,7 @@ TEST_CASE("dcgm: dmon's text has no times, so it is averaged over the whole and 
         Read(with(ten_seconds(), "#Entity SMACT\nGPU 0 0.1\n")).number("sm.efficiency_fraction"));
 }
 
-TEST_CASE("dcgm: dmon's text with a time before each line is aligned") {
+TEST_CASE("dcgm: dmon's text with a time before each line is aligned by them") {
   std::string text = "1700000000.0 #Entity   SMACT  TENSO\n1700000000.0 ID\n";
   for (int i = -2; i < 13; ++i)
     text += fmt::format("{}.000 GPU 0  {}  0.25\n", epoch_s + i, i > 0 && i < 10 ? 0.5 : 0.0);
@@ -196,7 +189,7 @@ TEST_CASE("dcgm: a report says what time it was") {
   CHECK(same.monitor.path.empty());
 }
 
-TEST_CASE("dcgm: what cannot be used is left out and told") {
+TEST_CASE("dcgm: what cannot be used is left out and said") {
   const std::string head = "#Entity SMACT TENSO\n";
   SUBCASE("values that are none") {
     for (const char* value : {"nan", "inf", "1e300", "-0.1", "1.6", "-nan", "0x1p3", "abc"}) {
@@ -246,7 +239,7 @@ TEST_CASE("dcgm: what is no DCGM is refused in one line that names the place") {
   }
 }
 
-TEST_CASE("dcgm: on the command line") {
+TEST_CASE("dcgm: --dcgm adds samples to a report on the command line") {
   const support::TempDir dir;
   const std::string file = write_file(dir / "dmon.txt", dmon).string(),
                     bad = write_file(dir / "bad.txt", "hello\n").string();

@@ -12,7 +12,7 @@
 
 #include "analysis/facts.hpp"
 #include "read/sqlite.hpp"
-#include "support.hpp"
+#include "support/support.hpp"
 
 using namespace std::string_literals;
 using gh::Collected;
@@ -184,7 +184,7 @@ double fact(const gh::Analysis& analysis, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("Python's backtrace at a CUDA call names the line of the program") {
+TEST_CASE("nsys: Python's backtrace at a CUDA call names the line of the program") {
   const std::string sql =
       named(
           "(1, 'cudaLaunchKernel_v7000'), (2, "
@@ -212,7 +212,7 @@ TEST_CASE("Python's backtrace at a CUDA call names the line of the program") {
   CHECK(t.ranges.size() == 0);
 }
 
-TEST_CASE("1. tables are lazy: absent, empty and not recorded are three things") {
+TEST_CASE("nsys: 1. tables are lazy, so absent, empty and not recorded are three things") {
   const std::string cuda = captured("('CAPTURE_EVENT_TYPE', 'Cuda')"),
                     nvtx = captured("('CAPTURE_EVENT_TYPE', 'NvtxEvents')");
   const std::string launch = named(
@@ -325,7 +325,7 @@ TEST_CASE("1. tables are lazy: absent, empty and not recorded are three things")
   }
 }
 
-TEST_CASE("1. tables are lazy: any of them may be missing") {
+TEST_CASE("nsys: 1. tables are lazy, so any of them may be missing") {
   // Each table with a row. Left out in turn, the rest reads as before.
   const std::string gpu_faults =
       "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start, end, globalPid, deviceId, address, "
@@ -376,7 +376,7 @@ TEST_CASE("1. tables are lazy: any of them may be missing") {
         "[string 5], [string 6]");
 }
 
-TEST_CASE("2. the version is in one of two tables, or nowhere, and columns go by name") {
+TEST_CASE("nsys: 2. the version is in one of two tables, or nowhere, and columns go by name") {
   const auto version = [](const std::string& table, const std::string& product,
                           const std::string& schema) {
     return "CREATE TABLE " + table + " (name, value);" +
@@ -423,7 +423,7 @@ TEST_CASE("2. the version is in one of two tables, or nowhere, and columns go by
   }
 }
 
-TEST_CASE("3. row order means nothing") {
+TEST_CASE("nsys: 3. row order means nothing") {
   SUBCASE("rows written in any order read the same, ties too") {
     const std::vector<std::string> kernel{
         "(10, 20, 0, 7, 1, 42<<24, 1)", "(10, 20, 0, 8, 2, 42<<24, 2)",
@@ -488,7 +488,7 @@ TEST_CASE("3. row order means nothing") {
   }
 }
 
-TEST_CASE("4. correlationId is per process") {
+TEST_CASE("nsys: 4. a correlation id counts within its process") {
   // Two ranks count alike. Rank 43's kernel 3 has no call of its own, though 42 has a call 3;
   // correlation 0 and NULL join nothing.
   const gh::Trace t = read(
@@ -531,7 +531,7 @@ TEST_CASE("4. correlationId is per process") {
   }
 }
 
-TEST_CASE("5. CUDA graphs: traced whole, work has a table of its own") {
+TEST_CASE("nsys: 5. CUDA graphs that were traced whole have a table of their own") {
   const std::string launch =
       named("(1, 'cudaGraphLaunch_v10000'), (2, 'k')") + call_rows("(1, 2, (42<<24)+7, 1, 1)");
   SUBCASE("and KERNEL may not exist") {
@@ -579,7 +579,9 @@ TEST_CASE("5. CUDA graphs: traced whole, work has a table of its own") {
   }
 }
 
-TEST_CASE("6. NVTX: text or textId, five types of events, and ends that are missing or wrong") {
+TEST_CASE(
+    "nsys: 6. NVTX ranges have text or textId and five types of events, and ends may be missing or "
+    "wrong") {
   const gh::Trace t = read(
       named("(5, 'registered')") + kernel_rows("(50, 100, 0, 7, 0, 42<<24, 5)") +
       range_rows(
@@ -611,7 +613,7 @@ TEST_CASE("6. NVTX: text or textId, five types of events, and ends that are miss
   }
 }
 
-TEST_CASE("7. API names lose the suffixes of their ABI, and the two APIs share a table") {
+TEST_CASE("nsys: 7. API names lose the suffixes of their ABI, and the two APIs share a table") {
   const std::pair<const char*, const char*> cases[] = {
       {"cudaLaunchKernel_v7000", "cudaLaunchKernel"},
       {"cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync"},
@@ -648,7 +650,7 @@ TEST_CASE("7. API names lose the suffixes of their ABI, and the two APIs share a
   CHECK(classes.call_class(mixed.names[mixed.calls.name[1]]) == gh::CallClass::copy);
 }
 
-TEST_CASE("8. copies: their kinds, the memory at either end, and why a page moved") {
+TEST_CASE("nsys: 8. copies have their kind, the memory at either end, and why a page moved") {
   const auto column_of = [](const std::string& column, const std::vector<std::string>& values) {
     std::string rows;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -704,7 +706,7 @@ TEST_CASE("8. copies: their kinds, the memory at either end, and why a page move
   }
 }
 
-TEST_CASE("9. page faults of either side") {
+TEST_CASE("nsys: 9. page faults of either side are read") {
   const gh::Trace t =
       read(named("(3, 'at::native::copy_kernel')") + one_kernel +
            "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start, end, globalPid, deviceId, address, "
@@ -729,7 +731,8 @@ TEST_CASE("9. page faults of either side") {
   CHECK(t.availability(Source::cpu_faults).state == Collected::yes);
 }
 
-TEST_CASE("10. synchronizations: the call's name tells, not the recorded type") {
+TEST_CASE(
+    "nsys: 10. the call's name tells what a synchronization waits for, not the recorded type") {
   // As 2025.3 writes them: type 2 (stream wait event) for cudaStreamSynchronize, 1 (event
   // synchronize) for cudaEventQuery.
   const gh::Trace t =
@@ -754,7 +757,7 @@ TEST_CASE("10. synchronizations: the call's name tells, not the recorded type") 
   CHECK(t.streams.at(t.syncs.stream[0]).id == 7);
 }
 
-TEST_CASE("11. which GPU it was") {
+TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
   const auto device_of = [](const std::string& sql) {
     const gh::Trace t = read(named("(1, 'k')") + sql);
     return t.devices.at(t.device_of(0));
@@ -834,7 +837,7 @@ TEST_CASE("11. which GPU it was") {
   }
 }
 
-TEST_CASE("12. GPU metrics go by name, since their ids change") {
+TEST_CASE("nsys: 12. GPU metrics go by name, since their ids change") {
   // Two GPUs whose metrics are numbered differently; the low byte of the type is the GPU's id in
   // the report, which is not its ordinal.
   const std::string sm = "SMs Active [Throughput %]", dram = "DRAM Read Bandwidth [Throughput %]";
@@ -885,7 +888,7 @@ TEST_CASE("12. GPU metrics go by name, since their ids change") {
   }
 }
 
-TEST_CASE("13. text is not always UTF-8") {
+TEST_CASE("nsys: 13. text that is not UTF-8 becomes text") {
   // A lone 0xFF, a terminal escape, a new line; as text and as bytes.
   const std::string text = "CAST(X'41FF1B5B33316D0A42' AS TEXT)", shown = "A\uFFFD [31m B";
   const gh::Trace t =
@@ -915,7 +918,7 @@ TEST_CASE("13. text is not always UTF-8") {
   CHECK(t.producer == "Nsight Systems " + shown);
 }
 
-TEST_CASE("6. NCCL tells the size of its messages in the JSON beside a range") {
+TEST_CASE("nsys: 6. NCCL tells the size of its messages in the JSON beside a range") {
   const gh::Trace t = read(
       "CREATE TABLE NVTX_EVENTS (start, end, eventType, text TEXT, textId, globalTid, jsonText);" +
       into("NVTX_EVENTS",
@@ -927,7 +930,7 @@ TEST_CASE("6. NCCL tells the size of its messages in the JSON beside a range") {
   CHECK(list(t.ranges.bytes) == "1048576 64 0 0");
 }
 
-TEST_CASE("7. graphs that left no trace on the GPU are lost, not absent") {
+TEST_CASE("nsys: 7. graphs that left no trace on the GPU are lost, not absent") {
   const gh::Trace t =
       read(named("(1, 'cudaGraphLaunch_v10000'), (2, 'k')") +
            kernel_rows("(10, 20, 0, 7, 1, 42<<24, 2)") + call_rows("(1, 2, (42<<24)+7, 5, 1)"));
@@ -936,14 +939,14 @@ TEST_CASE("7. graphs that left no trace on the GPU are lost, not absent") {
   CHECK(t.problems.size() == 1);
 }
 
-TEST_CASE("a table without row ids is read like any other") {
+TEST_CASE("nsys: a table without row ids is read like any other") {
   CHECK(list(read("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER PRIMARY KEY, end, "
                   "deviceId, streamId, correlationId, globalPid, demangledName) WITHOUT ROWID;" +
                   into("CUPTI_ACTIVITY_KIND_KERNEL", "(10, 20, 0, 7, 1, 42<<24, 1)"))
                  .ops.start) == "10");
 }
 
-TEST_CASE("13. the environment of the profiled process stays where it is") {
+TEST_CASE("nsys: 13. the environment of the profiled process stays where it is") {
   // It may hold secrets. It stands in four places; a damaged id (kernel 9, range 9) must not bring
   // it out either.
   const std::string environment =
@@ -972,7 +975,7 @@ TEST_CASE("13. the environment of the profiled process stays where it is") {
   CHECK(t.processes.at(0).name == "python");  // the arguments of the program may hold secrets too
 }
 
-TEST_CASE("14. what host threads were blocked in, and memory") {
+TEST_CASE("nsys: 14. calls that blocked host threads, and memory in use, are read") {
   const std::string files =
       "CREATE TABLE OSRT_FILE_ACCESS_EVENTS (fileAccessId, threadId, startedAt, endedAt, "
       "eventType, apiCallId, bytesProcessed);";
@@ -1016,7 +1019,7 @@ TEST_CASE("14. what host threads were blocked in, and memory") {
   }
 }
 
-TEST_CASE("15. columns came and went") {
+TEST_CASE("nsys: 15. columns that came or went with versions may be missing") {
   // A table under the columns of several versions; whatever else it has, the event is the same.
   struct Version {
     const char* since;
@@ -1112,7 +1115,7 @@ TEST_CASE("15. columns came and went") {
   }
 }
 
-TEST_CASE("every shipped recording reads whole") {
+TEST_CASE("nsys: every shipped recording reads whole") {
   const auto sorted = [](const auto& events) {
     return std::is_sorted(events.start.begin(), events.start.end());
   };

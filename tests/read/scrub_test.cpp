@@ -1,12 +1,10 @@
 // What `gh-advise scrub` leaves of a report: its advice, and none of what says whose it is.
-#include "program.hpp"
+#include "support/program.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
 // What is said of a report, its name and the note on its environment aside.
 std::string advice(const fs::path& report) {
@@ -46,7 +44,7 @@ constexpr const char* plant = R"(
 
 }  // namespace
 
-TEST_CASE("scrub: nothing that was planted is left of a report, and its advice stays") {
+TEST_CASE("scrub: of what was planted in a report nothing is left, and its advice stays") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
   run_sql(dir / "report.sqlite", plant);
@@ -80,7 +78,7 @@ TEST_CASE("scrub: the advice on recorded reports and traces stays") {
   }
 }
 
-TEST_CASE("scrub: a trace of PyTorch, with what people put beside the events, plain and packed") {
+TEST_CASE("scrub: of what people put into a PyTorch trace nothing is left, plain and packed") {
   const TempDir dir;
   std::string trace = read_file(GH_FIXTURES "/graphs.pt.trace.json");
   const std::string events = "\"traceEvents\": [";
@@ -110,7 +108,7 @@ TEST_CASE("scrub: a trace of PyTorch, with what people put beside the events, pl
   CHECK(read_file(dir / "again.json") == shared);
 }
 
-TEST_CASE("scrub: what is left is an error, and no file is written") {
+TEST_CASE("scrub: a secret that is left over is an error, and no file is written") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/compile-graphs.sqlite", dir / "report.sqlite");
   // Bytes between two columns: no text, so nothing replaces them.
@@ -170,7 +168,7 @@ TEST_CASE("scrub: a trace's events hold no secrets either, and keys and categori
     CHECK(contains(shared, word));
 }
 
-TEST_CASE("scrub: what it cannot do is one line, and nothing is overwritten") {
+TEST_CASE("scrub: what cannot be scrubbed is an error of one line, and nothing is overwritten") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   const std::string whole = read_file(dir / "report.sqlite");
@@ -211,7 +209,7 @@ TEST_CASE("scrub: what it cannot do is one line, and nothing is overwritten") {
 }
 
 TEST_CASE(
-    "check: a report that still holds an environment says so, in text and JSON, and a scrubbed one "
+    "scrub: a report that still holds an environment says so, in text and JSON, and a scrubbed one "
     "does not") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");

@@ -1,16 +1,33 @@
 // Rows read from pages are those that SQLite reads.
 #include "read/table_pages.hpp"
 
+#include <sqlite3.h>
+
 #include <optional>
 
 #include "base/parallel.hpp"
 #include "read/nsys.hpp"
-#include "support.hpp"
+#include "support/support.hpp"
 
 using namespace gh;
 using namespace support;
 
 namespace {
+
+// The row that a query or a page's reader stands at, as a line of text.
+std::string line_of(auto& row, std::size_t columns) {
+  std::string out;
+  for (int c = 0; c < static_cast<int>(columns); ++c)
+    if (row.is_null(c))
+      out += "NULL|";
+    else if (row.is_integer(c))
+      out += std::to_string(row.integer(c)) + '|';
+    else if (row.is_text(c))
+      out += '"' + std::string(row.text(c)) + "\"|";
+    else
+      out += std::to_string(row.real(c)) + '|';
+  return out + '\n';
+}
 
 // Every value of a table as text, one row a line, through a statement.
 std::string by_statement(const Database& db, const std::string& table, const TableLayout& layout) {
@@ -18,14 +35,7 @@ std::string by_statement(const Database& db, const std::string& table, const Tab
   for (const auto& c : layout.columns) sql += (sql.empty() ? "SELECT \"" : ", \"") + c.name + '"';
   Query rows(db, sql + " FROM \"" + table + '"');
   std::string out;
-  while (rows.step()) {
-    for (int c = 0; c < static_cast<int>(layout.columns.size()); ++c)
-      out += rows.is_null(c)      ? "NULL|"
-             : rows.is_integer(c) ? std::to_string(rows.integer(c)) + '|'
-             : rows.is_text(c)    ? '"' + std::string(rows.text(c)) + "\"|"
-                                  : std::to_string(rows.real(c)) + '|';
-    out += '\n';
-  }
+  while (rows.step()) out += line_of(rows, layout.columns.size());
   return out;
 }
 
@@ -42,25 +52,11 @@ std::optional<std::string> by_page(const std::filesystem::path& path, const Data
   for (std::size_t i = 0; i < leaves.size(); i += at_a_time) {
     PageRows rows(file, *layout,
                   std::span(leaves).subspan(i, std::min(at_a_time, leaves.size() - i)), wanted);
-    while (rows.step()) {
-      for (int c = 0; c < static_cast<int>(wanted.size()); ++c)
-        out += rows.is_null(c)      ? "NULL|"
-               : rows.is_integer(c) ? std::to_string(rows.integer(c)) + '|'
-               : rows.is_text(c)    ? '"' + std::string(rows.text(c)) + "\"|"
-                                    : std::to_string(rows.real(c)) + '|';
-      out += '\n';
-    }
+    while (rows.step()) out += line_of(rows, wanted.size());
   }
   return out;
 } catch (const UnexpectedPage&) {
   return std::nullopt;
-}
-
-std::vector<std::string> tables_of(const Database& db) {
-  std::vector<std::string> names;
-  Query q(db, "SELECT name FROM sqlite_master WHERE type = 'table'");
-  while (q.step()) names.emplace_back(q.text(0));
-  return names;
 }
 
 constexpr const char* all_widths =
@@ -76,6 +72,15 @@ constexpr const char* all_widths =
     "DELETE FROM t WHERE id % 7 = 0;"
     "ALTER TABLE t ADD COLUMN later; INSERT INTO t VALUES (1, 2, 'first', 4, 5);";
 
+void write_all_widths(const std::filesystem::path& path, int page_bytes) {
+  sqlite3* db = nullptr;
+  sqlite3_open(path.c_str(), &db);
+  sqlite3_exec(db, ("PRAGMA page_size = " + std::to_string(page_bytes)).c_str(), nullptr, nullptr,
+               nullptr);
+  REQUIRE(sqlite3_exec(db, all_widths, nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(db);
+}
+
 }  // namespace
 
 TEST_CASE("pages: every value of recorded reports is what SQLite reads") {
@@ -84,7 +89,7 @@ TEST_CASE("pages: every value of recorded reports is what SQLite reads") {
     const std::filesystem::path path =
         std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite");
     const Database db(path);
-    for (const std::string& table : tables_of(db)) {
+    for (const std::string& table : tables_of(path)) {
       CAPTURE(table);
       const auto rows = by_page(path, db, table, 3);
       if (!rows) continue;
@@ -102,12 +107,7 @@ TEST_CASE(
   for (const int page_bytes : {512, 1024, 4096, 65536}) {
     CAPTURE(page_bytes);
     const std::filesystem::path path = dir / std::to_string(page_bytes);
-    sqlite3* db = nullptr;
-    sqlite3_open(path.c_str(), &db);
-    sqlite3_exec(db, ("PRAGMA page_size = " + std::to_string(page_bytes)).c_str(), nullptr, nullptr,
-                 nullptr);
-    REQUIRE(sqlite3_exec(db, all_widths, nullptr, nullptr, nullptr) == SQLITE_OK);
-    sqlite3_close(db);
+    write_all_widths(path, page_bytes);
     const Database reader(path);
     const auto rows = by_page(path, reader, "t", 2);
     REQUIRE(rows);
@@ -115,7 +115,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("pages: what they do not tell is left to SQLite") {
+TEST_CASE("pages: what pages do not tell is left to SQLite") {
   const TempDir dir;
   for (const char* sql :
        {"CREATE TABLE t (a INTEGER PRIMARY KEY, b) WITHOUT ROWID; INSERT INTO t VALUES (1, 2)",
@@ -132,11 +132,7 @@ TEST_CASE("pages: what they do not tell is left to SQLite") {
 
 TEST_CASE("pages: flipped bytes give rows or UnexpectedPage, and nothing else") {
   const TempDir dir;
-  sqlite3* made = nullptr;
-  sqlite3_open((dir / "whole").c_str(), &made);
-  sqlite3_exec(made, "PRAGMA page_size = 1024", nullptr, nullptr, nullptr);
-  REQUIRE(sqlite3_exec(made, all_widths, nullptr, nullptr, nullptr) == SQLITE_OK);
-  sqlite3_close(made);
+  write_all_widths(dir / "whole", 1024);
   const Database whole(dir / "whole");
   const TableLayout layout = *layout_of(whole, "t");
   const std::string bytes = read_file(dir / "whole");

@@ -1,7 +1,8 @@
 // gh-advise.toml: what it sets, and that nothing in it is passed over.
 #include "rules/config.hpp"
 
-#include "program.hpp"
+#include "support/program.hpp"
+#include "support/rules.hpp"
 
 using namespace support;
 using gh::Config;
@@ -121,7 +122,7 @@ TEST_CASE("configuration: values of the wrong type are refused with their place"
         "gh-advise.toml:2:11: 'loader' is a list of strings");
 }
 
-TEST_CASE("configuration: mistakes of syntax and bad expressions are placed") {
+TEST_CASE("configuration: mistakes of syntax and bad expressions are refused with their place") {
   CHECK(refused("select = [\n'memory'\nignore = 3").starts_with("gh-advise.toml:3:1: "));
   CHECK(refused("select == 3").starts_with("gh-advise.toml:1:9: "));
   CHECK(refused("select = []\nselect = []\n").starts_with("gh-advise.toml:2:"));
@@ -131,7 +132,8 @@ TEST_CASE("configuration: mistakes of syntax and bad expressions are placed") {
     CHECK(refused(text).starts_with("gh-advise.toml: '(' is not a regular expression: "));
 }
 
-TEST_CASE("configuration: a file that cannot be read, and where one is found") {
+TEST_CASE(
+    "configuration: the nearest file above is found, and one that cannot be read is an error") {
   const TempDir dir;
   CHECK_THROWS_AS(Config(dir / "missing.toml"), gh::Error);
   CHECK_THROWS_AS(Config(dir / ""), gh::Error);

@@ -1,7 +1,8 @@
 // Rules that mean harm, or are merely wrong, in the real program: each is stopped and named, and
 // the others still speak.
 #include "base/text.hpp"
-#include "program.hpp"
+#include "support/program.hpp"
+#include "support/rules.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
@@ -12,15 +13,13 @@ namespace {
 // is memory.
 const std::string bounded = sanitized ? "ulimit -t 300; " : "ulimit -v 4000000; ulimit -t 60; ";
 
-std::string in_shell(const fs::path& path) { return "'" + path.string() + "'"; }
-
 // Evaluates a rule with this body on a small report, with little memory and time.
 Ran with_rule(const TempDir& dir, const std::string& body) {
   write_file(dir / "hostile.lua", rule_text("hostile", body));
   return shell(bounded +
                "exec '" GH_PROGRAM
                "' compile-graphs.sqlite --select hostile,step-outlier --rules " +
-               in_shell(dir / ""));
+               quoted(dir / ""));
 }
 
 const std::string finding =
@@ -29,7 +28,7 @@ const std::string finding =
 
 }  // namespace
 
-TEST_CASE("hostile rules: each is stopped and named, and others still speak") {
+TEST_CASE("hostile rules: each is stopped and named, and the others still speak") {
   const TempDir dir;
   const std::vector<std::pair<std::string, std::string>> hostile{
       // Endless.
@@ -138,7 +137,7 @@ TEST_CASE("hostile rules: bytes that are no text become text, in every format") 
        {"text", "json", "markdown", "sarif", "github", "junit", "html"}) {
     INFO(format);
     const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --format " +
-                          format + " --rules " + in_shell(dir / ""));
+                          format + " --rules " + quoted(dir / ""));
     CHECK(ran.err == "");
     CHECK(ran.status <= 1);
     CHECK(contains(ran.out, "\uFFFD "));
@@ -154,7 +153,7 @@ TEST_CASE("hostile rules: files that are stopped on loading, or are none, are na
     CHECK_MESSAGE(lines_of(ran.err).size() == 1, ran.err);
     return ran.err;
   };
-  const std::string report = "compile-graphs.sqlite --rules " + in_shell(dir / "");
+  const std::string report = "compile-graphs.sqlite --rules " + quoted(dir / "");
   for (const std::string text : {"while true do end", "local t = {} for i = 1, 1e9 do t[i] = i end",
                                  "local function f() return 1 + f() end return f()",
                                  "return string.rep('x', 1e9)", "\x1bLua", "return 7"}) {

@@ -58,7 +58,7 @@ TEST_CASE("row sets: many rows and few behave alike") {
     }
 }
 
-TEST_CASE("row sets: all, none, and rows put together in any order") {
+TEST_CASE("row sets: all, none, and rows added in any order are sets alike") {
   CHECK(RowSet().empty());
   CHECK(RowSet::all(0).empty());
   for (const std::size_t count : {1u, 63u, 64u, 65u, 1000u}) {
@@ -73,7 +73,8 @@ TEST_CASE("row sets: all, none, and rows put together in any order") {
 }
 
 TEST_CASE(
-    "row sets: take a bit for a row where there are many, and four bytes where there are few") {
+    "row sets: they take a bit for a row where there are many, and four bytes where there are "
+    "few") {
   CHECK(RowSet::all(1'000'000).bytes() == 125'000);
   CHECK(RowSet::all(1'000'000).where([](Row r) { return r % 1000 == 0; }).bytes() == 4000);
 }

@@ -9,7 +9,7 @@
 #include "rules/finding.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
-#include "support.hpp"
+#include "support/support.hpp"
 
 using namespace gh;
 
@@ -56,198 +56,192 @@ using Kind = Change::Kind;
 
 }  // namespace
 
-TEST_SUITE("replay") {
-  TEST_CASE(
-      "without a change it is the trace, on every recording, and the same weights for all hardly "
-      "differ from it") {
-    for (const auto& path : support::recordings()) {
-      CAPTURE(path.filename().string());
-      const Replayed r(read_nsys(path));
-      if (path.stem() == "checkpoint-stall") {  // no run of its steps is like all
-        CHECK(r.replay.reason() == "the steps that can be replayed differ from all by 11 %");
-        continue;
-      }
-      REQUIRE(r.replay.reason() == "");
-      CHECK(std::abs(r.replay.profiled_step_ns({}) - r.replay.recorded_ns()) <=
-            r.replay.recorded_ns() / 1000);
-      const bool straggler =
-          path.stem() ==
-          "ddp-straggler";  // one rank waits for what the other does, which no edge shows
-      CHECK(r.replay.uniform_error() <= (straggler ? 0.05 : 0.02));
-      CHECK(r.replay.unresolved() <= 0.02);
-      CHECK(r.replay.trusted() == (r.replay.distrust() == ""));
-      // Collectives; and those whose first step, of which only the end is replayed, is unlike the
-      // others by more than 2 % of the mean.
-      const bool unlike = path.stem() == "alloc-churn" || path.stem() == "compile-graphsnode" ||
-                          path.stem() == "um-umtouch-lora";
-      CHECK(r.replay.trusted() == (!path.stem().string().starts_with("ddp") && !unlike));
-      CHECK(r.replay.step_ns({}) <= r.replay.recorded_ns());
+TEST_CASE(
+    "replay: without a change every recording takes as long as it did, and nearly so with one set "
+    "of weights for all") {
+  for (const auto& path : support::recordings()) {
+    CAPTURE(path.filename().string());
+    const Replayed r(read_nsys(path));
+    if (path.stem() == "checkpoint-stall") {  // no run of its steps is like all
+      CHECK(r.replay.reason() == "the steps that can be replayed differ from all by 11 %");
+      continue;
     }
+    REQUIRE(r.replay.reason() == "");
+    CHECK(std::abs(r.replay.profiled_step_ns({}) - r.replay.recorded_ns()) <=
+          r.replay.recorded_ns() / 1000);
+    const bool straggler =
+        path.stem() ==
+        "ddp-straggler";  // one rank waits for what the other does, which no edge shows
+    CHECK(r.replay.uniform_error() <= (straggler ? 0.05 : 0.02));
+    CHECK(r.replay.unresolved() <= 0.02);
+    CHECK(r.replay.trusted() == (r.replay.distrust() == ""));
+    // Collectives; and those whose first step, of which only the end is replayed, is unlike the
+    // others by more than 2 % of the mean.
+    const bool unlike = path.stem() == "alloc-churn" || path.stem() == "compile-graphsnode" ||
+                        path.stem() == "um-umtouch-lora";
+    CHECK(r.replay.trusted() == (!path.stem().string().starts_with("ddp") && !unlike));
+    CHECK(r.replay.step_ns({}) <= r.replay.recorded_ns());
   }
+}
 
-  TEST_CASE(
-      "with operations that take next to nothing a step falls to the host's own time, on every "
-      "recording") {
-    for (const auto& path : support::recordings()) {
-      CAPTURE(path.filename().string());
-      const Replayed r(read_nsys(path));
-      if (!r.replay.reason().empty()) continue;
-      const Ns recorded = r.replay.recorded_ns(),
-               tiny = r.replay.step_ns({r.change(Kind::scale, "*", 0.01)}),
-               host = r.replay.bounds({}).host_ns;
-      CHECK(tiny >= host - recorded / 100);
-      CHECK(tiny <= host + recorded / 20);
-    }
-    // The same program, whatever its kernels take: without the hand-over to autograd's thread and
-    // back FP32 would stay at 360 ms.
-    for (const char* name : {"good", "fp32", "tf32", "eager", "loopopt"}) {
-      CAPTURE(name);
-      const Replayed r(
-          read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")));
-      CHECK(r.replay.step_ns({r.change(Kind::scale, "*", 0.01)}) < 20'000'000);
-    }
+TEST_CASE(
+    "replay: with operations that take next to nothing a step falls to the host's own time, on "
+    "every recording") {
+  for (const auto& path : support::recordings()) {
+    CAPTURE(path.filename().string());
+    const Replayed r(read_nsys(path));
+    if (!r.replay.reason().empty()) continue;
+    const Ns recorded = r.replay.recorded_ns(),
+             tiny = r.replay.step_ns({r.change(Kind::scale, "*", 0.01)}),
+             host = r.replay.bounds({}).host_ns;
+    CHECK(tiny >= host - recorded / 100);
+    CHECK(tiny <= host + recorded / 20);
   }
-
-  TEST_CASE("operations: gone, scaled, shortened, fused") {
-    const Replayed r(gpu_bound);
-    CHECK(r.us({}) == 1000);
-    CHECK(r.us({r.change(Kind::scale, "product", 0.5)}) == 750);
-    CHECK(r.us({r.change(Kind::scale, "product", 0.5), r.change(Kind::scale, "product", 0.8)}) ==
-          750);  // the better of two, not both
-    CHECK(r.us({r.change(Kind::scale, "small", 2)}) == 1400);
-    const double gone = r.us({r.change(Kind::remove, "small")});
-    CHECK(gone < 600);
-    CHECK(gone >
-          590);  // the wait ends sooner by the kernel and its gap; the host no longer launches it
-    Change shorter = r.change(Kind::shorten, "product");
-    shorter.cut_ns.assign(shorter.rows.size(), 200'000);
-    CHECK(r.us({shorter}) == 800);
-    Change fused = r.change(Kind::fuse, "*");
-    fused.factor = {1, 0.5, 1.5};
-    CHECK(r.us({fused}) < 600);  // both take as long as the longer, 500 us
-    CHECK(r.us({fused}) > 590);
-    CHECK(r.replay.step_ns({fused}, Guess::least) < r.replay.step_ns({fused}));
-    CHECK(r.replay.step_ns({fused}, Guess::most) > r.replay.step_ns({fused}));
+  // The same program, whatever its kernels take: without the hand-over to autograd's thread and
+  // back FP32 would stay at 360 ms.
+  for (const char* name : {"good", "fp32", "tf32", "eager", "loopopt"}) {
+    CAPTURE(name);
+    const Replayed r(
+        read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")));
+    CHECK(r.replay.step_ns({r.change(Kind::scale, "*", 0.01)}) < 20'000'000);
   }
+}
 
-  TEST_CASE("the host: waits, pauses, launches") {
-    const Replayed waits(gpu_bound);
-    const double free = waits.us({waits.calls(Kind::unblock, "cudaStreamSynchronize")});
-    CHECK(free < 960);  // the GPU works without a pause: 900 us and the gaps between its kernels
-    CHECK(free >= 900);
-    CHECK(waits.us({waits.calls(Kind::drop, "cudaStreamSynchronize")}) <= free);
+TEST_CASE("replay: operations that go, scale, shrink or fuse shorten the step by what they cost") {
+  const Replayed r(gpu_bound);
+  CHECK(r.us({}) == 1000);
+  CHECK(r.us({r.change(Kind::scale, "product", 0.5)}) == 750);
+  CHECK(r.us({r.change(Kind::scale, "product", 0.5), r.change(Kind::scale, "product", 0.8)}) ==
+        750);  // the better of two, not both
+  CHECK(r.us({r.change(Kind::scale, "small", 2)}) == 1400);
+  const double gone = r.us({r.change(Kind::remove, "small")});
+  CHECK(gone < 600);
+  CHECK(gone >
+        590);  // the wait ends sooner by the kernel and its gap; the host no longer launches it
+  Change shorter = r.change(Kind::shorten, "product");
+  shorter.cut_ns.assign(shorter.rows.size(), 200'000);
+  CHECK(r.us({shorter}) == 800);
+  Change fused = r.change(Kind::fuse, "*");
+  fused.factor = {1, 0.5, 1.5};
+  CHECK(r.us({fused}) < 600);  // both take as long as the longer, 500 us
+  CHECK(r.us({fused}) > 590);
+  CHECK(r.replay.step_ns({fused}, Guess::least) < r.replay.step_ns({fused}));
+  CHECK(r.replay.step_ns({fused}, Guess::most) > r.replay.step_ns({fused}));
+}
 
-    const Replayed works(host_bound);
-    CHECK(works.us({}) == 1000);
-    CHECK(works.us({works.change(Kind::scale, "*", 0.1)}) ==
-          1000);  // the GPU is not what a step waits for
-    Change pause{.kind = Kind::pause,
-                 .rows = {},
-                 .host = {},
-                 .cut_ns = {},
-                 .gap_ns = 0,
-                 .factor = {0, 0, 0}};
-    const Trace& t = works.analysis.trace;
-    for (Row range = 0; range < t.ranges.size(); ++range)
-      if (t.names[t.ranges.name[range]] == "thinking")
-        pause.host.push_back(
-            {t.ranges.thread[range], {t.ranges.start[range], t.ranges.end[range]}, false});
-    CHECK(works.us({pause}) == 200);  // 800 us less
-    pause.factor.by = 0.5;
-    CHECK(works.us({pause}) == 600);
-    pause.factor.by = 0;
-    for (HostSpan& h : pause.host) h.whole = true;
-    CHECK(works.us({pause}) == doctest::Approx(120));  // the whole pause of 880 us goes
-    Change graph = works.change(Kind::graph, "*");
-    graph.gap_ns = 1000;
-    CHECK(works.us({graph, pause}) == doctest::Approx(102).epsilon(0.05));
-  }
+TEST_CASE("replay: waits, pauses and launches of the host shorten the step by what they cost") {
+  const Replayed waits(gpu_bound);
+  const double free = waits.us({waits.calls(Kind::unblock, "cudaStreamSynchronize")});
+  CHECK(free < 960);  // the GPU works without a pause: 900 us and the gaps between its kernels
+  CHECK(free >= 900);
+  CHECK(waits.us({waits.calls(Kind::drop, "cudaStreamSynchronize")}) <= free);
 
-  TEST_CASE("copies on a stream of their own run beside the kernels") {
-    const Replayed r(std::string(
-        R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } }, calls = { { 30, 992, "cudaStreamSynchronize" } },
-      ops = { { 20, 320, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 321, 971, kernel = "k", launched = { 16, 21 } } } })"));
-    Change overlap{
-        .kind = Kind::overlap, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {}};
-    for (Row op = 0; op < r.analysis.trace.ops.size(); ++op)
-      if (r.analysis.trace.ops.kind[op] == OpKind::copy) overlap.rows.push_back(op);
-    CHECK(r.us({}) == 1000);
-    CHECK(r.us({overlap}) < 720);
-    CHECK(r.us({overlap}) > 650);
-  }
+  const Replayed works(host_bound);
+  CHECK(works.us({}) == 1000);
+  CHECK(works.us({works.change(Kind::scale, "*", 0.1)}) ==
+        1000);  // the GPU is not what a step waits for
+  Change pause{
+      .kind = Kind::pause, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {0, 0, 0}};
+  const Trace& t = works.analysis.trace;
+  for (Row range = 0; range < t.ranges.size(); ++range)
+    if (t.names[t.ranges.name[range]] == "thinking")
+      pause.host.push_back(
+          {t.ranges.thread[range], {t.ranges.start[range], t.ranges.end[range]}, false});
+  CHECK(works.us({pause}) == 200);  // 800 us less
+  pause.factor.by = 0.5;
+  CHECK(works.us({pause}) == 600);
+  pause.factor.by = 0;
+  for (HostSpan& h : pause.host) h.whole = true;
+  CHECK(works.us({pause}) == doctest::Approx(120));  // the whole pause of 880 us goes
+  Change graph = works.change(Kind::graph, "*");
+  graph.gap_ns = 1000;
+  CHECK(works.us({graph, pause}) == doctest::Approx(102).epsilon(0.05));
+}
 
-  TEST_CASE("what cannot be replayed says why") {
-    CHECK(support::contains(Replayed("{ ops = { { 0, 10, kernel = 'a' } } }").replay.reason(),
-                            "no steps"));
-    CHECK(support::contains(
-        Replayed(std::string("{ repeats = { times = 3, every = 1000 }, ranges = { { 0, 999, 'step "
-                             "{n}' } }, ops = { { 20, 900, kernel = 'a', launched = false } } }"))
-            .replay.reason(),
-        "calls"));
-    CHECK(Replayed("{}").replay.reason() != "");
-  }
+TEST_CASE("replay: copies on a stream of their own run beside the kernels") {
+  const Replayed r(std::string(
+      R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } }, calls = { { 30, 992, "cudaStreamSynchronize" } },
+    ops = { { 20, 320, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 321, 971, kernel = "k", launched = { 16, 21 } } } })"));
+  Change overlap{
+      .kind = Kind::overlap, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {}};
+  for (Row op = 0; op < r.analysis.trace.ops.size(); ++op)
+    if (r.analysis.trace.ops.kind[op] == OpKind::copy) overlap.rows.push_back(op);
+  CHECK(r.us({}) == 1000);
+  CHECK(r.us({overlap}) < 720);
+  CHECK(r.us({overlap}) > 650);
+}
 
-  TEST_CASE("a rule's change is replayed; one that nobody can read fails the rule") {
-    const auto report = [](const std::string& change, bool replayed = true) {
-      const Rule rule = load_rule(
-          "return { id = 'a-rule', category = 'tests', title = 'A rule', since = '0.1', messages = "
-          "{ m = 'm' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
-          "evaluate = function(trace) local k = trace:ops { name = 'product' } return { { subject "
-          "= 's', message = 'm', recoverable_ns = 0.01 * trace:fact 'steps.total_ns', change = " +
-              change + " } } end }",
-          "a-rule.lua");
-      const Analysis analysis(trace_from_text("return " + gpu_bound), Classes(), {});
-      const Facts facts(analysis);
-      return evaluate({rule}, analysis, facts, {}, replayed);
-    };
-    const Report r = report("{ { scale = k, by = 0.5, least = 0.4, most = 0.6 } }");
-    REQUIRE(r.findings.size() == 1);
-    const Finding& f = r.findings[0];
-    REQUIRE(f.predicted);
-    CHECK(f.recoverable_ns == doctest::Approx(250e3).epsilon(0.02));
-    CHECK(f.severity == Severity::error);
-    CHECK(f.predicted->least_ns < f.predicted->step_ns - 50'000);
-    CHECK(f.predicted->most_ns > f.predicted->step_ns + 50'000);
-    REQUIRE(r.plan);
-    REQUIRE(r.plan->fixes.size() == 1);
-    CHECK(r.plan->fixes[0].step.step_ns == f.predicted->step_ns);
-    const Report plain = report("{ { scale = k, by = 0.5 } }", false);
-    CHECK(!plain.findings[0].predicted);
-    CHECK(plain.findings[0].recoverable_fraction == doctest::Approx(0.01));
-    CHECK(!plain.plan);
-    CHECK(!report("nil").findings[0].predicted);
-    for (const char* bad :
-         {"5", "{ { 5 } }", "{ {} }", "{ { scael = k } }", "{ { unblock = k } }",
-          "{ { scale = 5 } }", "{ { pause = trace:calls() } }", "{ { shorten = k } }",
-          "{ { scale = k, by = 0/0 } }", "{ { scale = k, by = 'much' } }",
-          "{ { shorten = k, stalls = { 5 } } }", "{ { scale = k, gap_ns = {} } }"}) {
-      CAPTURE(bad);
-      CHECK(report(bad).failed.size() == 1);
-    }
-  }
+TEST_CASE("replay: what cannot be replayed says why") {
+  CHECK(support::contains(Replayed("{ ops = { { 0, 10, kernel = 'a' } } }").replay.reason(),
+                          "no steps"));
+  CHECK(support::contains(
+      Replayed(std::string("{ repeats = { times = 3, every = 1000 }, ranges = { { 0, 999, 'step "
+                           "{n}' } }, ops = { { 20, 900, kernel = 'a', launched = false } } }"))
+          .replay.reason(),
+      "calls"));
+  CHECK(Replayed("{}").replay.reason() != "");
+}
 
-  TEST_CASE("steps that say how many tokens they take") {
-    std::string literal = gpu_bound;
-    literal.replace(literal.find("step {n}"), 8, "step {n} tokens=4096");
-    const Analysis analysis(trace_from_text("return " + literal), Classes(), {});
+TEST_CASE("replay: a rule's change is replayed, and one that nobody can read fails the rule") {
+  const auto report = [](const std::string& change, bool replayed = true) {
+    const Rule rule = load_rule(
+        "return { id = 'a-rule', category = 'tests', title = 'A rule', since = '0.1', messages = "
+        "{ m = 'm' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
+        "evaluate = function(trace) local k = trace:ops { name = 'product' } return { { subject "
+        "= 's', message = 'm', recoverable_ns = 0.01 * trace:fact 'steps.total_ns', change = " +
+            change + " } } end }",
+        "a-rule.lua");
+    const Analysis analysis(trace_from_text("return " + gpu_bound), Classes(), {});
     const Facts facts(analysis);
-    const Report r = evaluate({}, analysis, facts, {});
-    REQUIRE(r.plan);
-    CHECK(r.plan->item == "tokens");
-    CHECK(r.plan->items == doctest::Approx(4096));
+    return evaluate({rule}, analysis, facts, {}, replayed);
+  };
+  const Report r = report("{ { scale = k, by = 0.5, least = 0.4, most = 0.6 } }");
+  REQUIRE(r.findings.size() == 1);
+  const Finding& f = r.findings[0];
+  REQUIRE(f.predicted);
+  CHECK(f.recoverable_ns == doctest::Approx(250e3).epsilon(0.02));
+  CHECK(f.severity == Severity::error);
+  CHECK(f.predicted->least_ns < f.predicted->step_ns - 50'000);
+  CHECK(f.predicted->most_ns > f.predicted->step_ns + 50'000);
+  REQUIRE(r.plan);
+  REQUIRE(r.plan->fixes.size() == 1);
+  CHECK(r.plan->fixes[0].step.step_ns == f.predicted->step_ns);
+  const Report plain = report("{ { scale = k, by = 0.5 } }", false);
+  CHECK(!plain.findings[0].predicted);
+  CHECK(plain.findings[0].recoverable_fraction == doctest::Approx(0.01));
+  CHECK(!plain.plan);
+  CHECK(!report("nil").findings[0].predicted);
+  for (const char* bad :
+       {"5", "{ { 5 } }", "{ {} }", "{ { scael = k } }", "{ { unblock = k } }", "{ { scale = 5 } }",
+        "{ { pause = trace:calls() } }", "{ { shorten = k } }", "{ { scale = k, by = 0/0 } }",
+        "{ { scale = k, by = 'much' } }", "{ { shorten = k, stalls = { 5 } } }",
+        "{ { scale = k, gap_ns = {} } }"}) {
+    CAPTURE(bad);
+    CHECK(report(bad).failed.size() == 1);
   }
+}
 
-  TEST_CASE("what follows from a root may be cured by its fix") {
-    std::vector<Finding> findings(2);
-    findings[0].rule = "root";
-    findings[0].predicted = Prediction{.step_ns = 50, .least_ns = 40, .most_ns = 60, .why = "a"};
-    findings[1].rule = "sign";
-    findings[1].follows_from = "root";
-    findings[1].predicted = Prediction{.step_ns = 90, .least_ns = 80, .most_ns = 95, .why = "b"};
-    widen_by_roots(findings);
-    CHECK(findings[1].predicted->least_ns == 40);
-    CHECK(findings[1].predicted->most_ns == 95);
-    CHECK(support::contains(findings[1].predicted->why, "root"));
-    CHECK(findings[0].predicted->least_ns == 40);
-  }
+TEST_CASE("replay: steps that differ in tokens are compared by what one token takes") {
+  std::string literal = gpu_bound;
+  literal.replace(literal.find("step {n}"), 8, "step {n} tokens=4096");
+  const Analysis analysis(trace_from_text("return " + literal), Classes(), {});
+  const Facts facts(analysis);
+  const Report r = evaluate({}, analysis, facts, {});
+  REQUIRE(r.plan);
+  CHECK(r.plan->item == "tokens");
+  CHECK(r.plan->items == doctest::Approx(4096));
+}
+
+TEST_CASE("replay: what follows from a root may be cured by its fix") {
+  std::vector<Finding> findings(2);
+  findings[0].rule = "root";
+  findings[0].predicted = Prediction{.step_ns = 50, .least_ns = 40, .most_ns = 60, .why = "a"};
+  findings[1].rule = "sign";
+  findings[1].follows_from = "root";
+  findings[1].predicted = Prediction{.step_ns = 90, .least_ns = 80, .most_ns = 95, .why = "b"};
+  widen_by_roots(findings);
+  CHECK(findings[1].predicted->least_ns == 40);
+  CHECK(findings[1].predicted->most_ns == 95);
+  CHECK(support::contains(findings[1].predicted->why, "root"));
+  CHECK(findings[0].predicted->least_ns == 40);
 }

@@ -14,7 +14,7 @@ FactValue capture_ns(const Analysis& a) {
 }
 
 FactValue profiler_overhead(const Analysis& a) {
-  const Span window = a.hull();
+  const Span window = a.analysed_window();
   return per(static_cast<double>(overlap(united(a.trace.profiler_overhead), window)),
              static_cast<double>(window.length()), "no GPU did any work in this report");
 }

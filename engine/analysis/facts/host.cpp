@@ -8,7 +8,7 @@
 namespace gh::fact {
 
 FactValue loader_ns_per_step(const Analysis& a) {
-  const Span window = a.hull();
+  const Span window = a.analysed_window();
   std::vector<Span> spans;
   for (Row r = 0; r < a.trace.ranges.size(); ++r)
     if (a.names.is_phase(Phase::loader, a.trace.ranges.name[r]))

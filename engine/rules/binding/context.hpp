@@ -34,7 +34,7 @@ struct Context {
       : analysis(host.analysis),
         facts(host.facts),
         in_steps(host.in_steps),
-        hull(analysis.hull()),
+        hull(analysis.analysed_window()),
         slot_of_device(trace().devices.size(), no_slot) {
     std::size_t idle_rows = 0, step_rows = 0;
     for (std::size_t slot = 0; slot < analysis.devices.size(); ++slot) {

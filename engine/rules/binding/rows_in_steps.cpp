@@ -67,7 +67,7 @@ RowSet faults_in_steps(const Analysis& a) {
 
 RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
   const Trace& t = a.trace;
-  const Span hull = a.hull();
+  const Span hull = a.analysed_window();
   ops = ops_in_steps(a);
   steps = training_steps(a);
   idle = all_idle(a);

@@ -1,19 +1,17 @@
-// The manual page and the completions: that they hold all that the command line knows, and that man
-// and the shells take them.
+// The manual page and the completions of shells have every command and option, and --version what
+// the program was built with.
 #include <sqlite3.h>
 #include <zlib.h>
 
 #include <regex>
 #include <set>
 
-#include "program.hpp"
+#include "support/program.hpp"
 
 using namespace support;
 using std::string;
 
 namespace {
-
-bool contains(const string& text, const string& part) { return text.find(part) != string::npos; }
 
 // All that an expression's group finds.
 std::set<string> all(const string& text, const char* expression) {
@@ -67,8 +65,8 @@ std::set<string> offered_by_fish(const string& line) {
 string completed_by_zsh(const string& line) {
   const TempDir dir;
   write_file(dir / "_gh-advise", advise("completion zsh").out);
-  const Ran ran = shell("timeout 60 zsh -f '" GH_SOURCE_DIR "/tests/cli/complete.zsh' '" +
-                            (dir / "").string() + "' '" + line + "'",
+  const Ran ran = shell("timeout 60 zsh -f '" GH_SOURCE_DIR "/tests/cli/complete.zsh' " +
+                            quoted(dir / "") + " '" + line + "'",
                         {"TERM=dumb HOME=/nonexistent"});
   INFO(ran.err);
   return ran.out.substr(0, ran.out.find('\n'));
@@ -76,8 +74,7 @@ string completed_by_zsh(const string& line) {
 
 }  // namespace
 
-TEST_CASE(
-    "command line: every command and option is in the manual page and in each shell's completion") {
+TEST_CASE("manual: every command and option is in the manual page and in each shell's completion") {
   const string manual = without_escapes(advise("manual").out), bash = advise("completion bash").out,
                zsh = advise("completion zsh").out, fish = advise("completion fish").out;
   const std::set<string> names = commands();
@@ -107,7 +104,7 @@ TEST_CASE(
   CHECK(advise("completion tcsh").status == 2);
 }
 
-TEST_CASE("command line: man takes the manual page without a complaint") {
+TEST_CASE("manual: man takes the manual page without a complaint") {
   const TempDir dir;
   write_file(dir / "gh-advise.1", advise("manual").out);
   const Ran lint = shell("mandoc -T lint -W warning gh-advise.1", {"", dir / ""});
@@ -117,7 +114,7 @@ TEST_CASE("command line: man takes the manual page without a complaint") {
   CHECK(groff.out + groff.err == "");
 }
 
-TEST_CASE("command line: bash completes commands, options, values, rules and files") {
+TEST_CASE("completion: bash completes commands, options, values, rules and files") {
   std::set<string> first = offered_by_bash("gh-advise ''");
   for (const string& command : commands()) CHECK_MESSAGE(first.contains(command), command);
   CHECK(first.contains("starved.sqlite"));  // gh-advise REPORT
@@ -143,7 +140,7 @@ TEST_CASE("command line: bash completes commands, options, values, rules and fil
   CHECK(offered_by_bash("gh-advise completion ''") == std::set<string>{"bash", "fish", "zsh"});
 }
 
-TEST_CASE("command line: fish completes likewise") {
+TEST_CASE("completion: fish completes commands, options, values and files") {
   const std::set<string> first = offered_by_fish("gh-advise ");
   for (const string& command : commands()) CHECK_MESSAGE(first.contains(command), command);
   CHECK(offered_by_fish("gh-advise check starved.sqlite --format j") ==
@@ -155,7 +152,7 @@ TEST_CASE("command line: fish completes likewise") {
   CHECK(offered_by_fish("gh-advise config --out").empty());
 }
 
-TEST_CASE("command line: zsh completes likewise") {
+TEST_CASE("completion: zsh completes commands, options, values and files") {
   CHECK(completed_by_zsh("gh-advise new") == "gh-advise new-rule");
   CHECK(completed_by_zsh("gh-advise check starved.sqlite --format js") ==
         "gh-advise check starved.sqlite --format json");
@@ -167,7 +164,7 @@ TEST_CASE("command line: zsh completes likewise") {
   CHECK(completed_by_zsh("gh-advise check starved.s") == "gh-advise check starved.sqlite");
 }
 
-TEST_CASE("command line: --version tells what the program was built with") {
+TEST_CASE("version: it tells what the program was built with") {
   const string out = advise("--version").out;
   CHECK(out.starts_with("gh-advise " GH_ADVISE_VERSION "\n"));
 #ifdef __aarch64__
@@ -183,9 +180,4 @@ TEST_CASE("command line: --version tells what the program was built with") {
   // The newest entry of what users read is of this version.
   const string changes = read_file(GH_SOURCE_DIR "/CHANGELOG.md");
   CHECK(changes.substr(changes.find("\n## ")).starts_with("\n## " GH_ADVISE_VERSION " ("));
-}
-
-TEST_CASE("library: its page shows the example that is built") {
-  CHECK(contains(read_file(GH_SOURCE_DIR "/docs/library.md"),
-                 "```cpp\n" + read_file(GH_SOURCE_DIR "/tests/library/findings.cpp") + "```"));
 }

@@ -1,10 +1,13 @@
-// What is printed: text as people see it, and JSON held to schemas/report.schema.json.
+// JSON of a report, held to schemas/report.schema.json and to what its numbers have to say
+// together.
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
 
-#include "base/text.hpp"
-#include "program.hpp"
+#include "support/program.hpp"
+#include "support/rules.hpp"
+#include "support/schema.hpp"
 
 using namespace support;
 using Json = nlohmann::ordered_json;
@@ -23,34 +26,18 @@ struct TeamRules {
                          "evidence = trace:ops { kind = 'kernel' }:evidence { most = 1 } } }"));
     write_file(dir / "broken.lua", rule_text("team-broken", "    error('boom')"));
   }
-  std::string option() const { return " --rules '" + (dir / "").string() + "'"; }
+  std::string option() const { return " --rules " + quoted(dir / ""); }
 };
 
 // Each recorded report's document.
 const std::map<std::string, Json>& documents() {
   static const auto all = [] {
     std::map<std::string, Json> documents;
-    for (const std::string& name : recorded())
+    for (const std::string& name : recording_names())
       documents[name] = json_of(advise(name + ".sqlite --format json"));
     return documents;
   }();
   return all;
-}
-
-// What validate_json.py says of each document. Debian's interpreter, as the package
-// python3-jsonschema is for that one.
-std::vector<std::string> verdicts(const std::string& schema, const std::vector<Json>& documents) {
-  const TempDir dir;
-  std::string lines;
-  for (const Json& d : documents) lines += d.dump() + '\n';
-  write_file(dir / "documents", lines);
-  const Ran ran = shell("/usr/bin/python3 '" GH_SOURCE_DIR
-                        "/tests/report/validate_json.py' '" GH_SOURCE_DIR "/schemas/" +
-                        schema + "' <'" + (dir / "documents").string() + "'");
-  INFO(ran.err);
-  REQUIRE(ran.status == 0);
-  REQUIRE(lines_of(ran.out).size() == documents.size());
-  return lines_of(ran.out);
 }
 
 // A small document in which every field occurs: each list has one element.
@@ -73,10 +60,6 @@ Json one_of_each() {
   };
   cut(all);
   return all;
-}
-
-Json schema(const char* name) {
-  return Json::parse(read_file(std::string(GH_SOURCE_DIR "/schemas/") + name));
 }
 
 std::int64_t sum_ns(const Json& account) {
@@ -116,7 +99,7 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
   for (const Json& report : json_of(advise("starved.sqlite ddp.sqlite --format json")))
     add("one of several", report);
 
-  const auto verdict = verdicts("report.schema.json", all);
+  const auto verdict = verdicts("schemas/report.schema.json", all);
   for (std::size_t i = 0; i < all.size(); ++i)
     CHECK_MESSAGE(verdict[i] == "valid", names[i], ": ", verdict[i]);
   CHECK(all[all.size() - 4]["steps"]["source"] == "selected_range");
@@ -125,32 +108,7 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
 
 TEST_CASE("JSON: the schema requires every field, knows its type, and allows no other") {
   const Json good = one_of_each();
-  std::vector<Json> changed{good};
-  std::vector<std::string> changes{"none"};
-  const std::function<void(const std::string&)> change = [&](const std::string& pointer) {
-    const Json& part = good[Json::json_pointer(pointer)];
-    const auto with = [&](const std::string& what, auto edit) {
-      Json copy = good;
-      edit(copy[Json::json_pointer(pointer)]);
-      changed.push_back(std::move(copy));
-      changes.push_back(what);
-    };
-    if (part.is_object()) {
-      with("a field more in " + pointer, [](Json& p) { p["surprise"] = 1; });
-      for (const auto& [key, value] : part.items()) {
-        with("without " + pointer + "/" + key, [&key = key](Json& p) { p.erase(key); });
-        with("another type: " + pointer + "/" + key,
-             [&key = key](Json& p) { p[key] = p[key].is_structured() ? Json(1) : Json::object(); });
-        if (value.is_structured()) change(pointer + "/" + key);
-      }
-    } else {
-      REQUIRE_MESSAGE(!part.empty(), pointer, " is empty: it would go untested");
-      with("another type in " + pointer,
-           [](Json& p) { p[0] = p[0].is_structured() ? Json(1) : Json::object(); });
-      if (part[0].is_structured()) change(pointer + "/0");
-    }
-  };
-  change("");
+  std::vector<Broken> all = broken(good);
   for (const auto& [pointer, value] :
        std::vector<std::pair<std::string, Json>>{{"/schema_version", 2},
                                                  {"/window_ns", -1},
@@ -170,21 +128,20 @@ TEST_CASE("JSON: the schema requires every field, knows its type, and allows no 
                                                  {"/devices/0/ordinal", -1},
                                                  {"/devices/0/compute_capability", "9"},
                                                  {"/not_checked/0/reason", ""}}) {
-    Json copy = good;
-    copy[Json::json_pointer(pointer)] = value;
-    changed.push_back(std::move(copy));
-    changes.push_back(pointer + " = " + value.dump());
+    all.push_back(with_value(good, pointer, value));
   }
-  REQUIRE(changed.size() > 150);
-  const auto verdict = verdicts("report.schema.json", changed);
+  REQUIRE(all.size() > 150);
+  std::vector<Json> documents{good};
+  for (const Broken& b : all) documents.push_back(b.document);
+  const auto verdict = verdicts("schemas/report.schema.json", documents);
   CHECK(verdict[0] == "valid");
-  for (std::size_t i = 1; i < verdict.size(); ++i)
-    CHECK_MESSAGE(verdict[i] != "valid", "passes: ", changes[i]);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    CHECK_MESSAGE(verdict[i + 1] != "valid", "passes: ", all[i].how);
 }
 
 TEST_CASE("JSON: every field of the schemas has a description") {
   for (const char* name : {"report.schema.json", "facts.schema.json"}) {
-    const Json all = schema(name);
+    const Json all = read_schema(std::string("schemas/") + name);
     const std::function<void(const Json&, const std::string&)> look = [&](const Json& part,
                                                                           const std::string& path) {
       if (!part.is_structured()) return;
@@ -203,20 +160,6 @@ TEST_CASE("JSON: every field of the schemas has a description") {
     };
     look(all, "");
   }
-}
-
-TEST_CASE("JSON: facts keep to their schema, known ones and unknown ones") {
-  std::vector<Json> all;
-  for (const char* name : {"starved", "um-umtouch-full", "compile-graphs", "ddp"})
-    all.push_back(json_of(advise(std::string("facts --format json ") + name + ".sqlite")));
-  Json without_reason = all[0];
-  bool any = false;
-  for (Json& fact : without_reason["facts"]) any = any || fact.erase("unknown") > 0;
-  REQUIRE(any);
-  all.push_back(without_reason);
-  const auto verdict = verdicts("facts.schema.json", all);
-  for (std::size_t i = 0; i + 1 < all.size(); ++i) CHECK(verdict[i] == "valid");
-  CHECK(verdict.back() != "valid");
 }
 
 TEST_CASE(
@@ -322,29 +265,6 @@ TEST_CASE("JSON: the plan goes down step by step, each fix one of the findings, 
   CHECK(fixes >= 30);
 }
 
-TEST_CASE(
-    "text: the plan stands before the findings, and no forecast is made where the replay does not "
-    "fit") {
-  const std::string starved = advise("starved.sqlite").out,
-                    unlike = advise("alloc-churn.sqlite").out;
-  CHECK(contains(starved, "What the fixes are worth together\n"));
-  CHECK(starved.find("What the fixes") < starved.find("1. error"));
-  CHECK(contains(starved, " now → "));
-  CHECK(contains(starved, " after 1 and 2\n"));
-  CHECK(contains(unlike, "What the fixes are worth together, at most\n"));
-  CHECK(contains(unlike, "No forecast: the replayed steps differ from all by 2.5 %"));
-  CHECK(contains(unlike, "no less than "));
-  CHECK(!contains(unlike, "once measured"));
-  // Collectives hold the wait for other ranks, and stalls of single steps are not in the replayed
-  // ones: nothing is predicted.
-  for (const char* report : {"ddp-straggler.sqlite", "checkpoint-stall.sqlite"}) {
-    const Ran ran = advise(report);
-    CHECK(!contains(ran.out, "What the fixes are worth together"));
-    CHECK(!contains(ran.out, "with this fix alone"));
-    CHECK(contains(ran.out, "1. error: "));
-  }
-}
-
 TEST_CASE("JSON: the fingerprint survives recording again and another selection of steps") {
   const auto of = [](const Json& report, const char* rule) {
     for (const Json& f : report["findings"])
@@ -357,143 +277,4 @@ TEST_CASE("JSON: the fingerprint survives recording again and another selection 
   CHECK(of(documents().at("gpumetrics"), "unfused-softmax") == one);
   CHECK(of(json_of(advise("eager.sqlite --format json --steps 2:3")), "unfused-softmax") == one);
   CHECK(of(documents().at("starved"), "data-loader-starvation") != one);
-}
-
-TEST_CASE("two runs print the same bytes") {
-  for (const char* name : {"ddp", "um-umtouch-full", "eager-autogradnvtx", "lora"})
-    for (const char* how : {"", " --format json"})
-      CHECK(advise(std::string(name) + ".sqlite" + how).out ==
-            advise(std::string(name) + ".sqlite" + how).out);
-  CHECK(advise("facts --format json ddp.sqlite").out ==
-        advise("facts --format json ddp.sqlite").out);
-}
-
-TEST_CASE("text: no line is longer than the terminal is wide, and none ends in spaces") {
-  for (const char* name :
-       {"starved", "offload", "lora", "um-umtouch-full", "compile-graphs", "ddp", "eager"})
-    for (const char* command : {"", "facts "})
-      for (const std::size_t width : {60, 80, 120}) {
-        std::size_t longest = 0;
-        for (const std::string& line : lines_of(advise(std::string(command) + name + ".sqlite",
-                                                       {"COLUMNS=" + std::to_string(width)})
-                                                    .out)) {
-          const std::size_t text = line.find_first_not_of(' ');
-          const bool one_word =
-              text != line.npos && line.find(' ', text) == line.npos;  // it cannot be broken
-          CHECK_MESSAGE((gh::display_width(line) <= width || one_word), name, " at ", width, ": ",
-                        line);
-          CHECK_MESSAGE((line.empty() || line.back() != ' '), name, ": ", line);
-          longest = std::max(longest, gh::display_width(line));
-        }
-        CHECK(longest + 20 > std::min<std::size_t>(width, 110));  // and the width is used
-      }
-}
-
-TEST_CASE("text: a number and its unit stay on one line") {
-  for (const char* name : {"starved", "offload", "lora", "um-umtouch-full", "eager"})
-    for (const std::size_t width : {60, 73, 80, 87, 100})
-      for (const std::string& line : lines_of(
-               advise(std::string(name) + ".sqlite", {"COLUMNS=" + std::to_string(width)}).out)) {
-        const std::string word = line.substr(std::min(line.find_first_not_of(' '), line.size()));
-        CHECK_MESSAGE((!word.starts_with("% ") && !word.starts_with("%)") &&
-                       !word.starts_with("ms ") && !word.starts_with("us ")),
-                      name, " at ", width, ": ", line);
-      }
-}
-
-TEST_CASE(
-    "text: says where time went before it says what to fix, and what a finding is worth in its "
-    "first line") {
-  const std::string text = advise("starved.sqlite").out;
-  REQUIRE(contains(text, "Where a step goes (mean)\n  idle: input "));
-  CHECK(text.find("Where a step goes") <
-        text.find("1. error: The GPU waits for the data loader, worth at most "));
-  CHECK(contains(advise("starved.sqlite --range backward").out, "stretches of "));
-  CHECK(contains(advise("ddp.sqlite").out, "Where a step goes (mean over devices)"));
-  // In a terminal that has no UTF-8 bars are drawn with #.
-  CHECK(contains(on_terminal("starved.sqlite", {"LC_ALL=C"}).out, "71 %  ####"));
-  CHECK(contains(on_terminal("starved.sqlite").out, "71 %  ███"));
-}
-
-TEST_CASE(
-    "text: a clean report says what was checked, and what could not be and how to record it") {
-  const std::string clean = advise("good.sqlite").out;
-  CHECK(contains(clean, "Checked and clean: "));
-  CHECK(contains(clean, "Not checked: clock-throttle, tensor-idle: needs samples"));
-  CHECK(contains(advise("good.sqlite --select memory").out,
-                 "Nothing was found by the rules that could look."));
-  const std::string graphs = advise("compile-graphs.sqlite --select unfused-softmax").out;
-  CHECK(!contains(graphs, "Nothing was found"));  // nobody looked
-  CHECK(!contains(graphs, "Checked and clean"));
-  CHECK(contains(graphs, "Not checked: unfused-softmax: "));
-  CHECK(contains(graphs, "nsys profile --cuda-graph-trace=node"));
-}
-
-// The texts as a user sees them. After a change that is meant, look at each with your own eyes,
-// then
-//   GH_UPDATE_GOLDEN=1 build/release/tests/engine_tests -tc='text: golden*'
-// writes them anew; the difference goes into the commit.
-TEST_CASE("text: golden outputs") {
-  for (const char* name :
-       {"starved", "good", "offload", "um-umtouch-full", "compile-graphs", "eager"}) {
-    const Ran ran = advise(std::string(name) + ".sqlite", {"COLUMNS=100"});
-    CHECK(ran.status == 0);
-    CHECK(ran.err == "");
-    const std::filesystem::path golden =
-        std::filesystem::path(GH_SOURCE_DIR "/tests/report/golden") / (name + std::string(".txt"));
-    if (std::getenv("GH_UPDATE_GOLDEN")) write_file(golden, ran.out);
-    if (std::filesystem::exists(golden) && read_file(golden) == ran.out) continue;
-    const TempDir dir;
-    write_file(dir / "printed", ran.out);
-    FAIL_CHECK(
-        shell("diff -uN '" + golden.string() + "' '" + (dir / "printed").string() + "'").out);
-  }
-}
-
-TEST_CASE("trace: evidence, steps and account stand on the time axis of the report") {
-  for (const char* name : {"starved.sqlite", "eager.pt.trace.json", "ddp.sqlite"}) {
-    CAPTURE(name);
-    const TempDir dir;
-    const Json report = json_of(advise(std::string(name) + " --format json --output trace='" +
-                                       (dir / "t.json").string() + "'"));
-    const Json trace = Json::parse(read_file(dir / "t.json"));
-    // Times as text: in a double nanoseconds since 1970 would be lost.
-    const std::string text = read_file(dir / "t.json");
-    std::vector<std::string> original;
-    if (std::string(name).ends_with(".json")) {
-      const Json all = Json::parse(read_file(std::string(GH_FIXTURES "/") + name));
-      for (const Json& e : all["traceEvents"])
-        if (e.value("cat", "") == "kernel") original.push_back(e["ts"].dump());
-    }
-    std::size_t evidence = 0, steps = 0, on_kernels = 0, spans = 0;
-    std::map<std::string, double> account_ms;
-    for (const Json& e : trace["traceEvents"]) {
-      if (e["ph"] == "C")
-        for (const auto& [cause, ms] : e["args"].items()) account_ms[cause] += ms.get<double>();
-      if (e["ph"] != "X") continue;
-      if (e["pid"] == 4'000'000'000) {
-        ++spans;
-        on_kernels += std::any_of(original.begin(), original.end(), [&](const std::string& ts) {
-          return std::abs(std::stod(ts) - e["ts"].get<double>()) < 0.001;
-        });
-      }
-      steps += e["name"].get<std::string>().starts_with("step ");
-    }
-    for (const Json& f : report["findings"]) evidence += f["evidence"].size();
-    CHECK(spans == evidence);
-    CHECK(spans > 0);
-    CHECK(steps == report["steps"]["count"]);
-    for (const Json& line : report["account"])
-      CHECK(account_ms[line["cause"]] == doctest::Approx(line["ns"].get<double>() / 1e6));
-    if (!original.empty())
-      CHECK(on_kernels > 0);
-    else
-      CHECK(contains(
-          text,
-          "\"ts\":" +
-              std::to_string(report["findings"][0]["evidence"][0]["start_ns"].get<std::int64_t>() /
-                             1000) +
-              "."));
-  }
-  CHECK(contains(advise("good.sqlite starved.sqlite --output trace=x").err, "of one report"));
 }

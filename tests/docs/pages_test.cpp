@@ -1,11 +1,10 @@
 // The pages of docs/: what is generated is up to date, and links lead somewhere.
-#include "report/docs.hpp"
-
 #include <regex>
 #include <set>
 
-#include "program.hpp"
+#include "report/docs.hpp"
 #include "rules/rules.hpp"
+#include "support/program.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;

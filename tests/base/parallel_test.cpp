@@ -1,0 +1,18 @@
+// What makes the program fast must not show in what it says.
+#include "support/program.hpp"
+
+using namespace support;
+
+TEST_CASE("threads: what is said does not depend on their number") {
+  for (const char* report :
+       {"starved.sqlite", "ddp.sqlite", "um.sqlite", "eager-autogradnvtx.sqlite",
+        "good.pt.trace.json", "ddp.rank0.pt.trace.json ddp.rank1.pt.trace.json"}) {
+    CAPTURE(report);
+    const Ran one = advise(std::string(report) + " --format json --threads 1"),
+              many = advise(std::string(report) + " --format json --threads 7");
+    CHECK(one.status == 0);
+    CHECK_MESSAGE(many.status == 0, many.err);
+    CHECK((one.out == many.out));
+  }
+  CHECK(advise("starved.sqlite --threads 0").status == 2);
+}

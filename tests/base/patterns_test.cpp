@@ -1,0 +1,76 @@
+// Globs, and regular expressions.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <random>
+
+#include "base/text.hpp"
+
+using gh::Error;
+using namespace std::string_literals;
+
+TEST_CASE("globs: * and ? match as in a shell") {
+  const auto check = [](const char* pattern, const char* text, bool matches) {
+    CAPTURE(pattern);
+    CAPTURE(text);
+    CHECK(gh::glob_match(pattern, text) == matches);
+  };
+  check("step *", "step 12", true);
+  check("step *", "a step 12", false);
+  check("*", "", true);
+  check("", "", true);
+  check("", "x", false);
+  check("?", "", false);
+  check("?", "x", true);
+  check("a?c", "abc", true);
+  check("a?c", "ac", false);
+  check("*a*b", "xaxb", true);
+  check("*a*b", "xbxa", false);
+  check("**", "anything", true);
+  check("gemm_*", "gemm_", true);
+  check("a*a", "a", false);
+  check("a*a", "aa", true);
+  check("[ab]", "a", false);
+  check("[ab]", "[ab]", true);
+  check("a.c", "abc", false);
+  check("A", "a", false);
+}
+
+TEST_CASE("globs: they agree with the obvious recursion") {
+  const std::function<bool(std::string_view, std::string_view)> obvious =
+      [&](std::string_view p, std::string_view t) -> bool {
+    if (p.empty()) return t.empty();
+    if (p[0] == '*') return obvious(p.substr(1), t) || (!t.empty() && obvious(p, t.substr(1)));
+    return !t.empty() && (p[0] == '?' || p[0] == t[0]) && obvious(p.substr(1), t.substr(1));
+  };
+  std::mt19937 random(4);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string pattern(random() % 7, ' '), text(random() % 9, ' ');
+    for (char& c : pattern) c = "ab*?"[random() % 4];
+    for (char& c : text) c = "ab"[random() % 2];
+    CAPTURE(pattern);
+    CAPTURE(text);
+    REQUIRE(gh::glob_match(pattern, text) == obvious(pattern, text));
+  }
+}
+
+TEST_CASE("globs: none takes for ever") {
+  std::string pattern;
+  for (int i = 0; i < 500; ++i) pattern += "a*";
+  CHECK_FALSE(gh::glob_match(pattern + "b", std::string(20'000, 'a')));
+}
+
+TEST_CASE("patterns match anywhere and in either case, and say what is wrong with them") {
+  const gh::Patterns patterns({"^nccl", "flash_?attn"}, "schemas/kernels.toml");
+  CHECK(patterns.match("ncclDevKernel_AllReduce"));
+  CHECK(patterns.match("void FLASHATTN::fwd()"));
+  CHECK_FALSE(patterns.match("my_nccl"));
+  CHECK_FALSE(gh::Patterns().match("anything"));
+  CHECK(gh::Patterns().empty());
+  CHECK_THROWS_WITH_AS(gh::Patterns({"good", "(bad"}, "gh-advise.toml"),
+                       doctest::Contains("gh-advise.toml: '(bad' is not a regular expression: "),
+                       Error);
+  CHECK_THROWS_AS(gh::Patterns({"a{1000000}"}, "gh-advise.toml"), Error);
+  CHECK_FALSE(
+      gh::Patterns({"(a*)*b"}, "x").match(std::string(50'000, 'a')));  // RE2: no backtracking
+}

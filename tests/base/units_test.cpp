@@ -1,0 +1,36 @@
+// Numbers with units, as people read them.
+#include <doctest/doctest.h>
+
+#include "base/text.hpp"
+
+using namespace std::string_literals;
+
+TEST_CASE("units: durations, bytes and shares read as people write them") {
+  const std::vector<std::pair<gh::Ns, const char*>> durations{{0, "0 ns"},
+                                                              {999, "999 ns"},
+                                                              {1000, "1.00 us"},
+                                                              {9994, "9.99 us"},
+                                                              {9996, "10.0 us"},
+                                                              {12'400, "12.4 us"},
+                                                              {999'900, "999.9 us"},
+                                                              {999'960, "1.00 ms"},
+                                                              {160'300'000, "160.3 ms"},
+                                                              {1'824'000'000, "1824 ms"},
+                                                              {9'999'400'000, "9999 ms"},
+                                                              {9'999'600'000, "10.0 s"},
+                                                              {3'600'000'000'000, "3600 s"},
+                                                              {-5'000'000, "-5.00 ms"}};
+  for (const auto& [ns, text] : durations) CHECK(gh::duration(ns) == text);
+  const std::vector<std::pair<double, const char*>> sizes{{0, "0 B"},
+                                                          {1023, "1023 B"},
+                                                          {65536, "64 KiB"},
+                                                          {1536, "1.5 KiB"},
+                                                          {1.3 * (1 << 30), "1.3 GiB"},
+                                                          {141.0 * (1 << 30), "141 GiB"},
+                                                          {5e15, "4547 TiB"}};
+  for (const auto& [bytes, text] : sizes) CHECK(gh::bytes_text(bytes) == text);
+  const std::vector<std::pair<double, const char*>> shares{
+      {0, "0.0 %"},     {0.003, "0.3 %"}, {0.042, "4.2 %"}, {0.0994, "9.9 %"},
+      {0.0996, "10 %"}, {0.71, "71 %"},   {1, "100 %"}};
+  for (const auto& [fraction, text] : shares) CHECK(gh::percent(fraction) == text);
+}

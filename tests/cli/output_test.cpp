@@ -1,0 +1,108 @@
+// Where --output writes, what stays where it cannot, and several formats at once.
+#include "support/gate_run.hpp"
+#include "support/program.hpp"
+
+using namespace support;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("output: a report is never overwritten by what is said of it") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "good.sqlite");
+  const Ran ran = advise("good.sqlite --output ./good.sqlite", {"", dir / ""});
+  CHECK(ran.status == 2);
+  CHECK(contains(ran.err, "is what is read; name another file"));
+  CHECK(read_file(dir / "good.sqlite") == read_file(GH_FIXTURES "/good.sqlite"));
+}
+
+TEST_CASE("output: a file is written whole or not at all") {
+  const TempDir dir;
+  const std::string text = advise("starved.sqlite").out;
+  const Ran ran = advise("starved.sqlite --output " + quoted(dir / "out.txt"));
+  CHECK(ran.status == 0);
+  CHECK(ran.out == "");
+  CHECK(read_file(dir / "out.txt") == text);
+  CHECK(advise("facts starved.sqlite --output " + quoted(dir / "facts.txt")).out == "");
+  CHECK(read_file(dir / "facts.txt") == advise("facts starved.sqlite").out);
+  CHECK(advise("rules --format json --output " + quoted(dir / "rules.json")).status == 0);
+  CHECK(read_file(dir / "rules.json") == advise("rules --format json").out);
+
+  // What was there stays where nothing could be made.
+  error_line("missing.sqlite --output " + quoted(dir / "out.txt"));
+  CHECK(read_file(dir / "out.txt") == text);
+  CHECK(contains(error_line("starved.sqlite --output " + quoted(dir / "no/out.txt")),
+                 "out.txt: cannot be written: No such file or directory; check the folder"));
+  fs::create_directory(dir / "folder");
+  CHECK(contains(error_line("starved.sqlite --output " + quoted(dir / "folder")),
+                 "cannot be written"));
+  for (const auto& entry : fs::directory_iterator(dir / ""))
+    CHECK(entry.path().extension() != ".part");
+
+  // What is no file, /dev/null say, is not replaced by one, and a link keeps leading where it did.
+  CHECK(shell("mkfifo pipe && (timeout 20 cat pipe >piped & '" GH_PROGRAM "' '" GH_FIXTURES
+              "/starved.sqlite' --output pipe; wait)",
+              {"", dir / ""})
+            .status == 0);
+  CHECK(fs::is_fifo(dir / "pipe"));
+  CHECK(contains(read_file(dir / "piped"), "Where a step goes"));
+  write_file(dir / "target.txt", "old");
+  fs::create_symlink("target.txt", dir / "link.txt");
+  CHECK(advise("starved.sqlite --output " + quoted(dir / "link.txt")).status == 0);
+  CHECK(fs::is_symlink(dir / "link.txt"));
+  CHECK(read_file(dir / "target.txt") == text);
+  // A full disk is no success.
+  const Ran full = advise("starved.sqlite >/dev/full");
+  CHECK(full.status == 2);
+  CHECK(full.err == "gh-advise: cannot write to standard output: No space left on device\n");
+}
+
+TEST_CASE("output: several formats are written in one run, and each says the same") {
+  const GateRun in("good", "starved");
+  CHECK(in.ran.status == 1);
+  CHECK(in.ran.out == advise("gate starved.sqlite --baseline good.sqlite").out);
+  for (const char* format : {"sarif", "markdown", "junit", "github", "json"}) {
+    CHECK_MESSAGE(contains(in.text(format), "data-loader-starvation"), format);
+    CHECK_MESSAGE(
+        in.text(format) ==
+            advise(std::string("gate starved.sqlite --baseline good.sqlite --format ") + format)
+                .out,
+        format);
+  }
+  const TempDir dir;
+  CHECK(advise("starved.sqlite --format json --output " + quoted(dir / "plain") +
+               " --output sarif=" + quoted(dir / "s"))
+            .out == "");
+  CHECK(Json::parse(read_file(dir / "plain"))["report"]["path"] == "starved.sqlite");
+  CHECK(contains(
+      advise("starved.sqlite --output srif=x").err,
+      "there is no format 'srif' (did you mean 'sarif'?); a file of that name is ./srif=x"));
+  CHECK(contains(advise("starved.sqlite --output sarif=").err, "names no file"));
+  CHECK(contains(advise("starved.sqlite --output a --output b").err,
+                 "a second file needs its format"));
+  const std::string file = quoted(dir / "b.json");
+  CHECK(advise("baseline good.sqlite -o " + file).status == 0);
+  CHECK(contains(advise("gate fed.sqlite --baseline " + file + " --output json=" + file).err,
+                 "is what is read; name another file"));
+  CHECK(contains(
+      advise("gate fed.sqlite --baseline " + file + " --output json=/tmp/x --output sarif=/tmp/x")
+          .err,
+      "is given twice"));
+  CHECK(contains(advise("gate " + file + " --baseline good.sqlite").err,
+                 "is a baseline; a report is wanted here"));
+  CHECK(
+      contains(advise("gate fed.sqlite fed.sqlite --baseline good.sqlite").err, "is named twice"));
+  write_file(dir / "stale", "old");
+  CHECK(advise("gate missing.sqlite --baseline good.sqlite --format junit --output " +
+               quoted(dir / "stale"))
+            .status == 2);
+  CHECK(contains(read_file(dir / "stale"), "no report could be read"));
+  write_file(dir / "stale", "old");
+  CHECK(advise("fed.sqlite --select host-sync --output github=" + quoted(dir / "stale")).status ==
+        0);
+  CHECK(read_file(dir / "stale") == "");  // nothing to annotate
+  CHECK(advise("gate $'\\xff.sqlite' --baseline good.sqlite --output json=" + quoted(dir / "odd"))
+            .status == 2);
+  CHECK(contains(read_file(dir / "odd"), "Cannot tell"));
+  CHECK(contains(advise("diff good.sqlite fed.sqlite --output sarif=x").err,
+                 "there is no format 'sarif'"));
+}

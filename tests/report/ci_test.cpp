@@ -1,0 +1,58 @@
+// What CI systems are given beside SARIF: annotations of GitHub, JUnit and Markdown.
+#include <algorithm>
+
+#include "support/gate_run.hpp"
+#include "support/program.hpp"
+#include "support/rules.hpp"
+
+using namespace support;
+
+TEST_CASE("CI: annotations, JUnit and Markdown name what failed, and foreign text stays text") {
+  const GateRun all("good", "starved");
+  const auto github = lines_of(all.text("github"));
+  CHECK(github.at(0).starts_with(
+      "::error title=gh-advise::Regressed: data-loader-starvation came in"));
+  CHECK(std::count_if(github.begin(), github.end(), [](const std::string& l) {
+          return l.starts_with(
+              "::error file=starved.sqlite,title=gh-advise%3A data-loader-starvation::[new] ");
+        }) == 1);
+  for (const std::string& line : github) CHECK(line.starts_with("::"));
+  const std::string junit = all.text("junit");
+  CHECK(contains(junit, "failures=\"2\" errors=\"0\""));
+  CHECK(contains(junit,
+                 "<testcase classname=\"gh-advise.input\" name=\"data-loader-starvation\">\n      "
+                 "<failure type=\"data-loader-starvation\" message=\"[new] The GPU waits"));
+  CHECK(contains(junit,
+                 "<testcase classname=\"gh-advise.compute\" name=\"clock-throttle\">\n      "
+                 "<skipped message=\"needs samples"));
+  CHECK(contains(junit, "<testcase classname=\"gh-advise.launch\" name=\"host-sync\"/>"));
+  CHECK(shell("/usr/bin/python3 -c \"import xml.dom.minidom, sys; "
+              "xml.dom.minidom.parse(sys.argv[1])\" " +
+              quoted(all.path("junit")))
+            .status == 0);
+  const std::string markdown = all.text("markdown");
+  CHECK(markdown.starts_with("## ❌ gh-advise\n\n**Regressed: data-loader-starvation came in;"));
+  CHECK(contains(markdown, "| **new** | error | `data-loader-starvation` |"));
+  CHECK(contains(markdown, "| idle: input | 0 ns | 118.0 ms | +118.0 ms |"));
+  CHECK(GateRun("starved", "good")
+            .text("markdown")
+            .starts_with("## ✅ gh-advise\n\n**Passes: data-loader-starvation is gone;"));
+  CHECK(GateRun("good", "um")
+            .text("markdown")
+            .starts_with("## ❔ gh-advise\n\n**Cannot tell: another program"));
+  CHECK(contains(GateRun("good", "um").text("junit"), "<error message=\"another program"));
+
+  const TempDir dir;
+  write_file(dir / "hostile.lua",
+             rule_text("hostile", finds("0.5"))
+                 .replace(rule_text("hostile", finds("0.5")).find("Share {share:fraction}."), 23,
+                          "a\\n::warning::b | <script>x</script> @everyone `c` & 100%"));
+  const std::string rules =
+      "good.sqlite --select hostile --rules " + quoted(dir / "") + " --fail-on note --format ";
+  CHECK(lines_of(advise(rules + "github").out).size() == 1);
+  CHECK(contains(advise(rules + "github").out, "100%25"));
+  CHECK(contains(advise(rules + "junit").out, "&lt;script&gt;x&lt;/script&gt;"));
+  const std::string summary = advise(rules + "markdown").out;
+  CHECK(contains(summary, "\\| \\<script\\>"));
+  CHECK(!contains(summary, "@everyone"));
+}

@@ -1,0 +1,74 @@
+// What a rule can call is what is documented, to people, editors and luacheck.
+#include <lua.hpp>
+
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "report/docs.hpp"
+#include "rules/binding.hpp"
+#include "rules/sandbox.hpp"
+#include "support/program.hpp"
+
+using namespace support;
+
+namespace {
+
+std::set<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// Every name that the sandbox knows: "pairs", "string.format".
+std::set<std::string> sandbox_names() {
+  gh::LuaSandbox sandbox;
+  sandbox.load(R"(
+    local t = {}
+    for k, v in pairs(_G) do
+      if type(v) == 'table' and k ~= '_G' then
+        for n in pairs(v) do t[#t + 1] = k .. '.' .. n end
+      elseif k ~= '_G' then
+        t[#t + 1] = k
+      end
+    end
+    return table.concat(t, ' '))",
+               "names");
+  return words(lua_tostring(sandbox.state(), -1));
+}
+
+std::set<std::string> documented_names() {
+  std::set<std::string> names;
+  for (const gh::ApiEntry& e : gh::api_entries()) names.merge(words(e.name));
+  std::erase_if(names, [](const std::string& name) { return contains(name, ":"); });
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("rule API: all that a rule can call is documented, and nothing else") {
+  CHECK(sandbox_names() == documented_names());
+  for (const gh::ApiEntry& e : gh::api_entries())
+    CHECK_MESSAGE(std::string(e.doc).size() > 4, e.name);
+}
+
+TEST_CASE("rule API: generated files are as the program makes them") {
+  // Made anew with: build/release/tests/engine_tests -tc='rule API: generated*' and
+  // GH_UPDATE_GOLDEN=1.
+  for (const auto& [path, text] :
+       {std::pair<std::string, std::string>{GH_SOURCE_DIR "/schemas/gh.lua", gh::editor_stubs()},
+        {GH_SOURCE_DIR "/.luacheckrc", gh::luacheck_configuration()}}) {
+    if (std::getenv("GH_UPDATE_GOLDEN")) write_file(path, text);
+    CHECK_MESSAGE(read_file(path) == text, path, " is stale");
+  }
+}
+
+TEST_CASE("rule API: luacheck finds nothing in the rules, and finds what the sandbox has not") {
+  CHECK(shell("cd '" GH_SOURCE_DIR "' && luacheck --quiet rules").status == 0);
+  const TempDir dir;
+  write_file(dir / "bad.lua", "return os.time() + string.find('a', 'b')");
+  const Ran ran =
+      shell("cd '" GH_SOURCE_DIR "' && luacheck --config .luacheckrc " + quoted(dir / "bad.lua"));
+  CHECK(ran.status != 0);
+  CHECK(contains(ran.out, "os"));
+  CHECK(contains(ran.out, "find"));
+}

@@ -1,0 +1,62 @@
+// Rules of a team's own folders.
+#include <set>
+
+#include "support/program.hpp"
+#include "support/rules.hpp"
+
+using namespace support;
+namespace fs = std::filesystem;
+
+TEST_CASE(
+    "team rules: they are added from several folders, and they say loudly what they take the place "
+    "of") {
+  const TempDir one, two;
+  fs::create_directory(one / "deep");
+  write_file(one / "deep/mine.lua", rule_text("mine", finds("0.9")));
+  write_file(one / "deep/mine.test.lua", "this is no rule");
+  write_file(two / "softmax.lua", rule_text("unfused-softmax", finds("0.01")));
+  const std::string with = " --rules " + quoted(one / "") + " --rules " + quoted(two / "");
+  const Ran ran = advise("eager.sqlite --format json --select mine,unfused-softmax" + with);
+  CHECK(ran.status == 0);
+  CHECK(ran.err == "gh-advise: note: rule 'unfused-softmax' of " + (two / "softmax.lua").string() +
+                       " takes the place of rules/compute/unfused-softmax.lua\n");
+  const auto findings = json_of(ran)["findings"];
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0]["rule"] == "mine");
+  CHECK(findings[0]["category"] == "team");
+  CHECK(findings[0]["message"] == "Share 90 %.");
+  CHECK(findings[0]["severity"] == "error");
+  CHECK(findings[1]["rule"] == "unfused-softmax");
+  CHECK(findings[1]["recoverable_fraction"].get<double>() == doctest::Approx(0.01));
+  CHECK(contains(advise("explain mine" + with).out, "mine: A rule of the team"));
+  CHECK(rule_ids(advise("rules --format json" + with)).contains("mine"));
+  CHECK(contains(error_line("eager.sqlite --rules " + quoted(two / "softmax.lua")),
+                 "is not a directory"));
+}
+
+TEST_CASE("team rules: one that fails is named with file and line, and the others still speak") {
+  const TempDir dir;
+  write_file(dir / "bad.lua", rule_text("bad", "    local nothing\n    return nothing.field"));
+  const std::string arguments = "starved.sqlite --ignore compute --rules " + quoted(dir / "");
+  const Ran text = advise(arguments + " --fail-on note");
+  CHECK(text.status == 2);
+  const std::string where = (dir / "bad.lua").string() + ":7: ";
+  CHECK(text.err.starts_with("gh-advise: rule bad failed: " + where));
+  CHECK(lines_of(text.err).size() == 1);
+  CHECK(contains(text.out, "Rule failed: bad: "));
+  CHECK(contains(text.out, "1. error: The GPU waits for the data loader"));
+  const auto json = json_of(advise(arguments + " --format json"));
+  REQUIRE(json["failed"].size() == 1);
+  CHECK(json["failed"][0]["rule"] == "bad");
+  CHECK(json["failed"][0]["error"].get<std::string>().starts_with(where));
+  CHECK(json["findings"].size() == 1);
+  for (const auto& id : json["clean"]) CHECK(id != "bad");
+
+  write_file(dir / "bad.lua", "return {\n  id = 'bad'\n  category = 'team',\n}\n");
+  CHECK(error_line(arguments).starts_with((dir / "bad.lua").string() +
+                                          ":3: "));  // a mistake of syntax
+  write_file(dir / "bad.lua", rule_text("bad", "return {}") + "x = 1");
+  CHECK(error_line(arguments).starts_with((dir / "bad.lua").string() + ":"));
+  write_file(dir / "bad.lua", "return { id = 'bad', titel = 'x' }");
+  CHECK(contains(error_line(arguments), "unknown key 'titel' (did you mean 'title'?)"));
+}

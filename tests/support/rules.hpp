@@ -1,0 +1,27 @@
+// A team's rules, as source.
+#pragma once
+#include <string>
+
+namespace support {
+
+/// A rule of a team's, with the body of its evaluate(trace, options).
+inline std::string rule_text(const std::string& id, const std::string& body) {
+  return "return {\n  id = '" + id +
+         "', category = 'team', title = 'A rule of the team', since = '1', needs = {},\n"
+         "  options = { share = { default = 0.5, unit = 'fraction', doc = 'How much.' }, "
+         "loud = { default = false, unit = '', doc = 'Whether.' }, "
+         "word = { default = 'a', unit = '', doc = 'Which.' } },\n"
+         "  messages = { main = 'Share {share:fraction}.' }, "
+         "doc = { what = 'A.', why = 'B.', fix = 'C.', wrong = 'D.' },\n"
+         "  evaluate = function(trace, options)\n" +
+         body + "\n  end,\n}\n";
+}
+
+/// A body that finds something worth so much of the window.
+inline std::string finds(const std::string& share) {
+  return "    return { { message = 'main', data = { share = " + share +
+         " }, subject = 'it', recoverable_ns = " + share +
+         " * trace:fact 'steps.total_ns', advice = { 'Do it.' } } }";
+}
+
+}  // namespace support

@@ -1,0 +1,66 @@
+// What all test files share: a temporary directory, files in it, databases written from SQL text,
+// the recordings, and how texts are looked through.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <concepts>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace support {
+
+/// A directory of its own, gone with the object.
+class TempDir {
+ public:
+  TempDir();
+  ~TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Both return the path that they were given.
+std::filesystem::path write_file(const std::filesystem::path& path, std::string_view bytes);
+/// Runs SQL on the database at `path`, which is made where there is none. A mistake in the SQL is
+/// the test's: it throws.
+std::filesystem::path run_sql(const std::filesystem::path& path, const std::string& sql);
+
+/// The names of its tables.
+std::vector<std::string> tables_of(const std::filesystem::path& database);
+
+std::string read_file(const std::filesystem::path& path);
+
+/// A recorded report by its name ("starved"), or with its whole name where it is no export of
+/// Nsight Systems ("good.pt.trace.json").
+std::filesystem::path fixture(const std::string& name);
+/// The exports of Nsight Systems among them, in order of name: paths, and names ("starved").
+std::vector<std::filesystem::path> recordings();
+std::vector<std::string> recording_names();
+/// The PyTorch profiler's traces among them, in order of name.
+std::vector<std::filesystem::path> torch_traces();
+
+bool contains(std::string_view text, std::string_view part);
+/// Whether one of the texts holds the part.
+bool any_contains(const std::vector<std::string>& texts, std::string_view part);
+std::vector<std::string> lines_of(const std::string& text);
+
+/// A path as a word of a shell command.
+std::string quoted(const std::filesystem::path& path);
+
+/// What `does()` throws, as its text; "" where it does not.
+std::string error_of(const std::invocable auto& does) {
+  try {
+    does();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace support
