@@ -26,10 +26,10 @@ std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps
       std::stable_partition(devices.begin(), devices.end(), [&](const DeviceSteps& d) {
         return d.source != StepSource::none || 100 * worked_ns(trace, d) >= most;
       });
-  std::vector<DeviceSteps> unused_devices(std::make_move_iterator(first),
-                                          std::make_move_iterator(devices.end()));
+  std::vector<DeviceSteps> unused(std::make_move_iterator(first),
+                                  std::make_move_iterator(devices.end()));
   devices.erase(first, devices.end());
-  return unused_devices;
+  return unused;
 }
 
 }  // namespace

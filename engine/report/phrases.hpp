@@ -27,7 +27,8 @@ std::string device_text(const Analysis& analysis, const DeviceSteps& device);
 /// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
 std::string op_label(const Analysis& analysis, Row op);
 
-/// What is said of the report as a whole beside its devices: unused_devices, a monitor's time base.
+/// What is said of the report as a whole beside its devices: those left unused, a monitor's time
+/// base.
 std::vector<std::string> side_notes(const Analysis& analysis);
 
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.

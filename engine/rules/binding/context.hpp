@@ -23,7 +23,7 @@ struct Context {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
-  Span hull;
+  Span window;
   std::vector<std::size_t> slot_of_device;  ///< by device of the trace
   std::vector<std::size_t> slot_of_stream;  ///< by stream of the trace
   /// By slot: how many rows of idle time, and of steps, there are up to and with that device.
@@ -34,7 +34,7 @@ struct Context {
       : analysis(host.analysis),
         facts(host.facts),
         in_steps(host.in_steps),
-        hull(analysis.analysed_window()),
+        window(analysis.analysed_window()),
         slot_of_device(trace().devices.size(), no_slot) {
     std::size_t idle_rows = 0, step_rows = 0;
     for (std::size_t slot = 0; slot < analysis.devices.size(); ++slot) {

@@ -36,9 +36,9 @@ RowSet all_idle(const Analysis& a) {
   return RowSet::all(rows);
 }
 
-// The rows of events of the host that touch `hull`, of the processes that are analysed.
+// The rows of events of the host that touch `window`, of the processes that are analysed.
 template <class Events>
-RowSet host_rows(const Analysis& a, const Events& events, Span hull) {
+RowSet host_rows(const Analysis& a, const Events& events, Span window) {
   std::vector<std::uint8_t> wanted(a.trace.threads.size());
   for (std::size_t t = 0; t < wanted.size(); ++t) {
     wanted[t] = std::any_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) {
@@ -46,9 +46,10 @@ RowSet host_rows(const Analysis& a, const Events& events, Span hull) {
     });
   }
   const auto end = static_cast<std::size_t>(
-      std::lower_bound(events.start.begin(), events.start.end(), hull.end) - events.start.begin());
+      std::lower_bound(events.start.begin(), events.start.end(), window.end) -
+      events.start.begin());
   return RowSet::all(end).where(
-      [&](Row r) { return events.end[r] > hull.start && wanted[events.thread[r]] != 0; });
+      [&](Row r) { return events.end[r] > window.start && wanted[events.thread[r]] != 0; });
 }
 
 RowSet faults_in_steps(const Analysis& a) {
@@ -67,14 +68,14 @@ RowSet faults_in_steps(const Analysis& a) {
 
 RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
   const Trace& t = a.trace;
-  const Span hull = a.analysed_window();
+  const Span window = a.analysed_window();
   ops = ops_in_steps(a);
   steps = training_steps(a);
   idle = all_idle(a);
   copies = ops.where([&](Row op) { return t.ops.kind[op] == OpKind::copy; });
-  calls = host_rows(a, t.calls, hull);
-  ranges = host_rows(a, t.ranges, hull);
-  os_calls = host_rows(a, t.os_calls, hull);
+  calls = host_rows(a, t.calls, window);
+  ranges = host_rows(a, t.ranges, window);
+  os_calls = host_rows(a, t.os_calls, window);
   gpu_faults = faults_in_steps(a);
 }
 

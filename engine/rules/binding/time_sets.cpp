@@ -59,7 +59,7 @@ class Cursor {
 
 // What lies within the analysed time of a device, or of the host.
 Spans within_steps(const Context& c, std::size_t slot, std::vector<Span> spans) {
-  const Spans window = slot == no_slot ? Spans{c.hull} : c.analysis.account.devices[slot].window;
+  const Spans window = slot == no_slot ? Spans{c.window} : c.analysis.account.devices[slot].window;
   if (window.size() != 1) return intersection(united(std::move(spans)), window);
   // As nearly always: no second copy of what may be millions of spans.
   for (Span& span : spans) span = clipped(span, window[0]);
@@ -73,7 +73,7 @@ bool stream_time(const Context& c, const Rows& s, Take take) {
   if (!in_order_of_time(s.kind)) return false;
   const std::size_t host = c.analysis.devices.size();  // in these lists
   std::vector<Span> windows(host + 1, Span{0, 0}), last(host + 1, Span{0, 0});
-  windows[host] = c.hull;
+  windows[host] = c.window;
   for (std::size_t slot = 0; slot < host; ++slot) {
     const Spans& window = c.analysis.account.devices[slot].window;
     if (window.size() > 1) return false;
