@@ -7,6 +7,7 @@ import tempfile
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common import utils
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
@@ -32,6 +33,17 @@ return {from, to, pixel: (to - from) / width, rects};
 """
 
 
+class Driver(Service):
+    """chromedriver, reached by address: a bare root has no file that says where localhost is."""
+
+    @property
+    def service_url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def is_connectable(self):
+        return utils.is_connectable(self.port, "127.0.0.1")
+
+
 class Browser:
     def __init__(self):
         self.profile = tempfile.TemporaryDirectory(prefix="gh-advise-chromium-", ignore_cleanup_errors=True)
@@ -40,9 +52,9 @@ class Browser:
         options.unhandled_prompt_behavior = "dismiss"
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "disable-background-networking", "no-first-run",
-                         "hide-scrollbars", f"user-data-dir={self.profile.name}"):
+                         "hide-scrollbars", "remote-debugging-pipe", f"user-data-dir={self.profile.name}"):
             options.add_argument("--" + argument)
-        self.driver = webdriver.Chrome(service=Service(os.environ.get("CHROMEDRIVER", "/usr/bin/chromedriver")), options=options)
+        self.driver = webdriver.Chrome(service=Driver(os.environ.get("CHROMEDRIVER", "/usr/bin/chromedriver")), options=options)
         self.driver.set_script_timeout(20)
 
     def close(self):
