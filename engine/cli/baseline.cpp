@@ -52,8 +52,8 @@ int baseline(const Options& o) {
 
 }  // namespace
 
-Command add_baseline(CLI::App& app) {
-  Parser command(app, "baseline",
+Command add_baseline(CommandLine& line) {
+  Parser command(line, "baseline",
                  "Keep what one or several captures come to, for gate to compare with");
   const auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "Reports of one program on one kind of GPU").required();

@@ -172,8 +172,8 @@ int check(const Options& o) {
 
 }  // namespace
 
-Command add_check(CLI::App& app) {
-  Parser command(app, "check", "Advise on one or several reports");
+Command add_check(CommandLine& line) {
+  Parser command(line, "check", "Advise on one or several reports");
   const auto o = std::make_shared<Options>();
   command
       .option("REPORT", o->reports,

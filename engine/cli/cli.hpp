@@ -17,22 +17,22 @@ struct Command {
   std::function<int()> run;
 };
 
-Command add_check(CLI::App& app);
-Command add_baseline(CLI::App& app);
-Command add_gate(CLI::App& app);
-Command add_digest(CLI::App& app);
-Command add_fleet(CLI::App& app);
-Command add_slurm(CLI::App& app);
-Command add_diff(CLI::App& app);
-Command add_facts(CLI::App& app);
-Command add_rules(CLI::App& app);
-Command add_explain(CLI::App& app);
-Command add_test(CLI::App& app);
-Command add_new_rule(CLI::App& app);
-Command add_docs(CLI::App& app);
-Command add_scrub(CLI::App& app);
-Command add_config(CLI::App& app);
-Command add_completion(CLI::App& app);
-Command add_manual(CLI::App& app);
+Command add_check(CommandLine& line);
+Command add_baseline(CommandLine& line);
+Command add_gate(CommandLine& line);
+Command add_digest(CommandLine& line);
+Command add_fleet(CommandLine& line);
+Command add_slurm(CommandLine& line);
+Command add_diff(CommandLine& line);
+Command add_facts(CommandLine& line);
+Command add_rules(CommandLine& line);
+Command add_explain(CommandLine& line);
+Command add_test(CommandLine& line);
+Command add_new_rule(CommandLine& line);
+Command add_docs(CommandLine& line);
+Command add_scrub(CommandLine& line);
+Command add_config(CommandLine& line);
+Command add_completion(CommandLine& line);
+Command add_manual(CommandLine& line);
 
 }  // namespace gh

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cli/cli.hpp"
-#include "cli/command_line.hpp"
+#include "cli/description.hpp"
 #include "cli/output.hpp"
 
 namespace gh {
@@ -25,9 +25,9 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
-std::vector<std::string> names_of(const std::vector<CommandDescription>& commands) {
+std::vector<std::string> names_of(const std::vector<Description>& commands) {
   std::vector<std::string> names;
-  for (const CommandDescription& c : commands) names.push_back(c.name);
+  for (const Description& c : commands) names.push_back(c.name);
   return names;
 }
 
@@ -54,7 +54,7 @@ std::string bash_value(const Value& v) {
 }
 
 // A command as a case of the script.
-std::string bash_case(const CommandDescription& c) {
+std::string bash_case(const Description& c) {
   std::vector<std::string> options;
   std::string values;
   for (const Argument& a : c.options) {
@@ -67,11 +67,10 @@ std::string bash_case(const CommandDescription& c) {
       c.name, fmt::join(options, " "), values, bash_value(c.value()));
 }
 
-std::string completion_of_bash(const CommandDescription& top,
-                               const std::vector<CommandDescription>& commands,
+std::string completion_of_bash(const Description& top, const std::vector<Description>& commands,
                                const std::vector<Rule>& rules) {
   std::string cases, own_options;
-  for (const CommandDescription& c : commands) cases += bash_case(c);
+  for (const Description& c : commands) cases += bash_case(c);
   for (const Argument& a : top.options)
     for (const std::string& name : a.names) own_options += " " + name;
   return fmt::format(R"(# Completions of gh-advise for bash.
@@ -135,7 +134,7 @@ std::string zsh_action(const Argument& a) {
 }
 
 // The options and arguments of a command, as _arguments takes them.
-std::string zsh_arguments(const CommandDescription& c) {
+std::string zsh_arguments(const Description& c) {
   constexpr const char* next_line = " \\\n        ";
   std::string out;
   for (const Argument& a : c.options)
@@ -147,11 +146,10 @@ std::string zsh_arguments(const CommandDescription& c) {
   return out;
 }
 
-std::string completion_of_zsh(const CommandDescription& top,
-                              const std::vector<CommandDescription>& commands,
+std::string completion_of_zsh(const Description& top, const std::vector<Description>& commands,
                               const std::vector<Rule>& rules) {
   std::string described, cases;
-  for (const CommandDescription& c : commands) {
+  for (const Description& c : commands) {
     described += "    " + quoted(c.name + ":" + zsh_text(c.doc, ":\\")) + "\n";
     cases += fmt::format("    {})\n      _arguments{} ;;\n", c.name, zsh_arguments(c));
   }
@@ -200,7 +198,7 @@ std::string fish_value(const Value& v) {
 }
 
 // The options and the argument of a command; `where` is the condition under which they hold.
-std::string fish_arguments(const CommandDescription& c, const std::string& where) {
+std::string fish_arguments(const Description& c, const std::string& where) {
   std::string out;
   for (const Argument& a : c.options) {
     std::string names;
@@ -215,8 +213,7 @@ std::string fish_arguments(const CommandDescription& c, const std::string& where
   return out;
 }
 
-std::string completion_of_fish(const CommandDescription& top,
-                               const std::vector<CommandDescription>& commands,
+std::string completion_of_fish(const Description& top, const std::vector<Description>& commands,
                                const std::vector<Rule>& rules) {
   std::string out = fmt::format(R"(# Completions of gh-advise for fish.
 set -l commands {}
@@ -227,7 +224,7 @@ complete -c gh-advise -f
                                 fmt::join(names_of(commands), " "), names_of(rules, false),
                                 names_of(rules, true));
   out += fish_arguments(top, "__fish_use_subcommand");
-  for (const CommandDescription& c : commands) {
+  for (const Description& c : commands) {
     // Without a command what follows is that of `check`.
     const std::string where =
         c.name == "check"
@@ -242,10 +239,10 @@ complete -c gh-advise -f
 
 // What the shell has to source to complete commands, options, their values, the ids of `rules`,
 // files and folders. `gh-advise` with no command is completed as `gh-advise check`.
-std::string completion(const CLI::App& app, const std::string& shell,
+std::string completion(const CommandLine& line, const std::string& shell,
                        const std::vector<Rule>& rules) {
-  const CommandDescription top = command_of(app);
-  const std::vector<CommandDescription> commands = commands_of(app);
+  const Description top = describe(line);
+  const std::vector<Description> commands = describe_commands(line);
   if (shell == "bash") return completion_of_bash(top, commands, rules);
   if (shell == "zsh") return completion_of_zsh(top, commands, rules);
   return completion_of_fish(top, commands, rules);
@@ -253,13 +250,13 @@ std::string completion(const CLI::App& app, const std::string& shell,
 
 }  // namespace
 
-Command add_completion(CLI::App& app) {
-  Parser command(app, "completion",
+Command add_completion(CommandLine& line) {
+  Parser command(line, "completion",
                  "Print what a shell sources to complete commands, options and rules");
   const auto shell = std::make_shared<std::string>();
   command.option("SHELL", *shell, "bash, zsh or fish").required().one_of(shells);
-  return {command, [&app, shell] {
-            write(completion(app, *shell, own_rules()), to_stdout);
+  return {command, [&line, shell] {
+            write(completion(line, *shell, own_rules()), to_stdout);
             return done;
           }};
 }

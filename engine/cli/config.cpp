@@ -8,8 +8,8 @@
 
 namespace gh {
 
-Command add_config(CLI::App& app) {
-  Parser command(app, "config",
+Command add_config(CommandLine& line) {
+  Parser command(line, "config",
                  "Print the configuration in effect, and where each value comes from");
   const auto o = std::make_shared<RuleOptions>();
   o->add_sources(command);

@@ -32,8 +32,8 @@ int diff(const Options& o) {
 
 }  // namespace
 
-Command add_diff(CLI::App& app) {
-  Parser command(app, "diff", "Show what changed between two reports or baselines");
+Command add_diff(CommandLine& line) {
+  Parser command(line, "diff", "Show what changed between two reports or baselines");
   const auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "Before and after").required().exactly(2);
   o->output.add(command, format_names(diff_formats));

@@ -52,8 +52,8 @@ int digest(const Options& o) {
 
 }  // namespace
 
-Command add_digest(CLI::App& app) {
-  Parser command(app, "digest",
+Command add_digest(CommandLine& line) {
+  Parser command(line, "digest",
                  "Write what one report of a job comes to, for fleet to bring together");
   const auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "The report of a rank, or of all ranks of a node")

@@ -37,8 +37,8 @@ int docs(const Options& o) {
 
 }  // namespace
 
-Command add_docs(CLI::App& app) {
-  Parser command(app, "docs",
+Command add_docs(CommandLine& line) {
+  Parser command(line, "docs",
                  "Write the documentation: rules, facts, the rule API, configuration, formats");
   const auto o = std::make_shared<Options>();
   command.option("--out", o->folder, "The folder to write to").required().type("DIR");

@@ -31,8 +31,8 @@ int explain(const Options& o) {
 
 }  // namespace
 
-Command add_explain(CLI::App& app) {
-  Parser command(app, "explain", "Print a rule's documentation");
+Command add_explain(CommandLine& line) {
+  Parser command(line, "explain", "Print a rule's documentation");
   const auto o = std::make_shared<Options>();
   command.option("RULE", o->id, "The rule's id").required();
   o->rule.add_sources(command);

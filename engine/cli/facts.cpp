@@ -40,8 +40,8 @@ int facts(const Options& o) {
 
 }  // namespace
 
-Command add_facts(CLI::App& app) {
-  Parser command(app, "facts", "Print the facts of a report, with units");
+Command add_facts(CommandLine& line) {
+  Parser command(line, "facts", "Print the facts of a report, with units");
   const auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "A report").required().exactly(1);
   o->output.add(command, format_names(facts_formats));

@@ -96,8 +96,8 @@ int fleet(const Options& o) {
 
 }  // namespace
 
-Command add_fleet(CLI::App& app) {
-  Parser command(app, "fleet",
+Command add_fleet(CommandLine& line) {
+  Parser command(line, "fleet",
                  "Bring the digests of a job's ranks together: what "
                  "holds on how many, who is late, what to fix");
   const auto o = std::make_shared<Options>();

@@ -183,8 +183,9 @@ int gate(const Options& o) {
 
 }  // namespace
 
-Command add_gate(CLI::App& app) {
-  Parser command(app, "gate", "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
+Command add_gate(CommandLine& line) {
+  Parser command(line, "gate",
+                 "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
   const auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "One or several captures of what is to be merged")
       .required();

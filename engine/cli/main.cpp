@@ -1,5 +1,4 @@
 // gh-advise: the table of its commands.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -8,33 +7,31 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
-#include "cli/parse.hpp"
 
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app;
-  gh::describe_program(app);
+  gh::CommandLine line;
   const gh::Command commands[] = {
-      gh::add_check(app),       // advise on reports
-      gh::add_baseline(app),    // keep what captures come to ...
-      gh::add_gate(app),        // ... and judge others by it
-      gh::add_digest(app),      // keep what one rank of a job comes to ...
-      gh::add_fleet(app),       // ... and bring all ranks together
-      gh::add_slurm(app),       // both as Slurm jobs
-      gh::add_diff(app),        // what changed between two reports
-      gh::add_facts(app),       // what was measured
-      gh::add_rules(app),       // the rules,
-      gh::add_explain(app),     // what one of them does,
-      gh::add_test(app),        // tests of a team's own,
-      gh::add_new_rule(app),    // and one to start from
-      gh::add_docs(app),        // the documentation as Markdown
-      gh::add_scrub(app),       // a copy of a report that can be shared
-      gh::add_config(app),      // the configuration in effect
-      gh::add_completion(app),  // for shells
-      gh::add_manual(app),      // for man
+      gh::add_check(line),       // advise on reports
+      gh::add_baseline(line),    // keep what captures come to ...
+      gh::add_gate(line),        // ... and judge others by it
+      gh::add_digest(line),      // keep what one rank of a job comes to ...
+      gh::add_fleet(line),       // ... and bring all ranks together
+      gh::add_slurm(line),       // both as Slurm jobs
+      gh::add_diff(line),        // what changed between two reports
+      gh::add_facts(line),       // what was measured
+      gh::add_rules(line),       // the rules,
+      gh::add_explain(line),     // what one of them does,
+      gh::add_test(line),        // tests of a team's own,
+      gh::add_new_rule(line),    // and one to start from
+      gh::add_docs(line),        // the documentation as Markdown
+      gh::add_scrub(line),       // a copy of a report that can be shared
+      gh::add_config(line),      // the configuration in effect
+      gh::add_completion(line),  // for shells
+      gh::add_manual(line),      // for man
   };
-  if (!gh::parse(app, {argv + 1, argv + argc})) return gh::done;
+  if (!line.parse({argv + 1, argv + argc})) return gh::done;
   for (const gh::Command& command : commands)
     if (command.parser.given()) return command.run();
   return gh::could_not;

@@ -1,10 +1,9 @@
 // gh-advise manual: the manual page.
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/cli.hpp"
-#include "cli/command_line.hpp"
+#include "cli/description.hpp"
 #include "cli/output.hpp"
 
 namespace gh {
@@ -70,7 +69,7 @@ std::string roff_entry(const Argument& a) {
   return ".TP\n" + head + "\n" + roff_sentence(a.doc);
 }
 
-std::string roff_command(const CommandDescription& c) {
+std::string roff_command(const Description& c) {
   std::string usage = c.name;
   for (const Argument& a : c.positionals) usage += " " + a.type + (a.several ? "..." : "");
   std::string out = fmt::format(".SS \"{}\"\n{}", roff(usage), roff_sentence(c.doc));
@@ -81,37 +80,37 @@ std::string roff_command(const CommandDescription& c) {
 }
 
 // gh-advise(1) in the man macros of roff.
-std::string manual_page(const CLI::App& app) {
+std::string manual_page(const CommandLine& line) {
   std::string page = fmt::format(".TH GH\\-ADVISE 1 {} \"gh\\-advise {}\" \"User Commands\"\n",
                                  GH_ADVISE_DATE, GH_ADVISE_VERSION);
   page +=
       ".SH NAME\ngh\\-advise \\- advisor and linter for GPU training runs\n.SH SYNOPSIS\n.B "
       "gh\\-advise\n.I REPORT\\fR...\n.br\n.B gh\\-advise\n.I COMMAND\n[\\fIOPTION\\fR]... "
       "[\\fIARGUMENT\\fR]...\n";
-  page += ".SH DESCRIPTION\n" + roff_sentence(app.get_description());
+  page += ".SH DESCRIPTION\n" + roff_sentence(describe(line).doc);
   // The footer of the help: a line of it is a paragraph, but what exit statuses mean has a section.
   const std::string exit_status = "Exit status: ";
   std::string statuses;
-  for (const std::string& line : CLI::detail::split(app.get_footer(), '\n')) {
+  for (const std::string& line : help_footer(line)) {
     if (line.starts_with(exit_status))
       statuses = line.substr(exit_status.size());
     else
       page += ".PP\n" + roff_sentence(line);
   }
   page += ".SH OPTIONS\n";
-  for (const Argument& a : command_of(app).options) page += roff_entry(a);
+  for (const Argument& a : describe(line).options) page += roff_entry(a);
   page += ".SH COMMANDS\n";
-  for (const CommandDescription& c : commands_of(app)) page += roff_command(c);
+  for (const Description& c : describe_commands(line)) page += roff_command(c);
   page += ".SH EXIT STATUS\n" + roff_sentence(statuses);
   return page + ends;
 }
 
 }  // namespace
 
-Command add_manual(CLI::App& app) {
-  Parser command(app, "manual", "Print the manual page, as in: gh-advise manual | man -l -");
-  return {command, [&app] {
-            write(manual_page(app), to_stdout);
+Command add_manual(CommandLine& line) {
+  Parser command(line, "manual", "Print the manual page, as in: gh-advise manual | man -l -");
+  return {command, [&line] {
+            write(manual_page(line), to_stdout);
             return done;
           }};
 }

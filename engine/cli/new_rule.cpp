@@ -49,8 +49,8 @@ int new_rule(const Options& o) {
 
 }  // namespace
 
-Command add_new_rule(CLI::App& app) {
-  Parser command(app, "new-rule", "Write a rule and its test, to be edited");
+Command add_new_rule(CommandLine& line) {
+  Parser command(line, "new-rule", "Write a rule and its test, to be edited");
   const auto o = std::make_shared<Options>();
   command.option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives").required();
   command.option("--in", o->folder, "The team's folder of rules").required().type("DIR");

@@ -1,8 +1,107 @@
 #include "cli/parser.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "cli/version.hpp"
 
 namespace gh {
+namespace {
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* c : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(c->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+// Throws where the first word looks like a misspelt command rather than a report.
+void refuse_misspelt_command(const std::string& word, const std::vector<std::string>& commands) {
+  std::error_code ec;
+  const bool like_a_command =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos &&
+      word.front() != '-';
+  const std::string hint = did_you_mean(word, commands);
+  if (like_a_command && !hint.empty() && !std::filesystem::exists(word, ec))
+    throw Error(fmt::format("'{}' is neither a command nor a file{}", word, hint));
+}
+
+// What CLI11 could not parse, in one line with a suggestion.
+[[noreturn]] void explain(const CLI::App& app, const CLI::ParseError& error, bool has_command) {
+  const auto parsed = app.get_subcommands();
+  const CLI::App& command = parsed.empty() ? app : *parsed.front();
+  const std::string help =
+      fmt::format("see `gh-advise {}--help`", parsed.empty() ? "" : command.get_name() + " ");
+  for (const std::string& extra : app.remaining(true)) {
+    if (!extra.starts_with("-")) continue;
+    const std::string name = extra.substr(0, extra.find('='));
+    std::vector<std::string> known = option_names(command);
+    if (!has_command) known.push_back("--version");
+    throw Error(fmt::format("{} has no option '{}'{}; {}", command.get_name(), printable(name),
+                            did_you_mean(name, known), help));
+  }
+  const std::string what = parsed.empty() ? "name a report, or a command" : printable(error.what());
+  throw Error(fmt::format("{}; {}", what, help));
+}
+
+}  // namespace
+
+CommandLine::CommandLine() : app_(std::make_unique<CLI::App>()) {
+  app_->description(
+      "Finds what slows down a GPU training run, from its Nsight Systems report or PyTorch "
+      "profiler trace: what to fix first, what it is worth, and where the proof is.");
+  app_->name("gh-advise");
+  app_->set_version_flag("--version", std::string("gh-advise ") + GH_ADVISE_VERSION);
+  app_->require_subcommand(1);
+  app_->footer(
+      "`gh-advise REPORT...` is short for `gh-advise check REPORT...`.\n"
+      "Exit status: 0; 1 where --fail-on is met, gate finds a regression or a rule test fails; 2 "
+      "where the job could not be done.");
+}
+
+CommandLine::~CommandLine() = default;
+
+bool CommandLine::parse(std::vector<std::string> arguments) {
+  CLI::App& app = *app_;
+  const std::vector<std::string> commands = command_names(app);
+  const bool has_command =
+      !arguments.empty() && (contains(commands, arguments.front()) ||
+                             contains({"--help", "-h", "--version"}, arguments.front()));
+  if (!arguments.empty() && !has_command) {
+    refuse_misspelt_command(arguments.front(), commands);
+    arguments.insert(arguments.begin(), "check");
+  }
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
+  try {
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    const auto parsed = app.get_subcommands();
+    write_to_stdout(parsed.empty() ? app.help() : parsed.front()->help("gh-advise"));
+    return false;
+  } catch (const CLI::CallForVersion&) {
+    write_to_stdout(version_text());
+    return false;
+  } catch (const CLI::ParseError& error) {
+    explain(app, error, has_command);
+  }
+  return true;
+}
 
 Option Option::required() { return Option(option_->required()); }
 Option Option::exactly(int values) { return Option(option_->expected(values)); }
@@ -16,8 +115,8 @@ Option Option::between(int least, int most) {
   return Option(option_->check(CLI::Range(least, most)));
 }
 
-Parser::Parser(CLI::App& program, const std::string& name, const std::string& help)
-    : command_(program.add_subcommand(name, help)) {}
+Parser::Parser(CommandLine& line, const std::string& name, const std::string& help)
+    : command_(line.app().add_subcommand(name, help)) {}
 
 Option Parser::option(const std::string& names, std::string& value, const std::string& help) {
   return Option(command_->add_option(names, value, help));

@@ -1,7 +1,8 @@
-// How a command says what it takes. CLI11 does the work; its header costs six seconds in each file
-// that includes it, so the commands see this one instead.
+// The command line: the program, its commands, and how a command says what it takes. CLI11 does the
+// work; its header costs six seconds in each file that includes it, so the commands see this one.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,10 +31,29 @@ class Option {
   CLI::Option* option_;
 };
 
+/// The program's command line.
+class CommandLine {
+ public:
+  CommandLine();  ///< with its name, its help and --version, and no command yet
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// Parses `arguments`, the program's name left out, once all commands have been added. Words that
+  /// begin with a report are taken for `check`. False where the user asked for the help or the
+  /// version, which is printed. Throws Error that says what is wrong and suggests what was meant.
+  bool parse(std::vector<std::string> arguments);
+
+  CLI::App& app() const { return *app_; }
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
 /// A command of the program, while it is described and after it was parsed.
 class Parser {
  public:
-  Parser(CLI::App& program, const std::string& name, const std::string& help);
+  Parser(CommandLine& line, const std::string& name, const std::string& help);
 
   /// An option ("--select", "-o,--output") or an argument ("REPORT"), and where its value goes.
   Option option(const std::string& names, std::string& value, const std::string& help);

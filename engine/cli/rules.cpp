@@ -22,8 +22,8 @@ int list_rules(const Options& o) {
 
 }  // namespace
 
-Command add_rules(CLI::App& app) {
-  Parser command(app, "rules", "List the rules");
+Command add_rules(CommandLine& line) {
+  Parser command(line, "rules", "List the rules");
   const auto o = std::make_shared<Options>();
   o->output.add(command, format_names(rules_formats));
   o->rule.add_choice(command);

@@ -43,8 +43,8 @@ Scrubbed scrub_report(const std::string& report, const std::string& out) {
 
 }  // namespace
 
-Command add_scrub(CLI::App& app) {
-  Parser command(app, "scrub",
+Command add_scrub(CommandLine& line) {
+  Parser command(line, "scrub",
                  "Copy a report without environment, command lines, captured output and "
                  "names of hosts and users, to be shared");
   const auto o = std::make_shared<Options>();

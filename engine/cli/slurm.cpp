@@ -151,8 +151,8 @@ void add_job_options(Parser& command, Options& o) {
 
 }  // namespace
 
-Command add_slurm(CLI::App& app) {
-  Parser command(app, "slurm",
+Command add_slurm(CommandLine& line) {
+  Parser command(line, "slurm",
                  "Digest a folder of reports as a Slurm job, and "
                  "bring them together in another that depends on it");
   const auto o = std::make_shared<Options>();

@@ -25,8 +25,8 @@ int test(const Options& o) {
 
 }  // namespace
 
-Command add_test(CLI::App& app) {
-  Parser command(app, "test", "Run the tests of the rules in a folder");
+Command add_test(CommandLine& line) {
+  Parser command(line, "test", "Run the tests of the rules in a folder");
   const auto o = std::make_shared<Options>();
   command.option("DIR", o->folder, "A folder with *.test.lua beside the rules").required();
   command

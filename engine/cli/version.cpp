@@ -1,6 +1,6 @@
 #include "cli/version.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/Version.hpp>
 #include <fmt/format.h>
 #include <lua.hpp>
 #include <nlohmann/json.hpp>

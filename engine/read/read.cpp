@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "read/format.hpp"
+#include "read/recognise.hpp"
 #include "read/kineto.hpp"
 #include "read/nsys.hpp"
 #include "read/nsys_rep.hpp"

@@ -4,7 +4,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "read/format.hpp"
+#include "read/recognise.hpp"
 #include "read/scrub/export_copy.hpp"
 #include "read/scrub/trace_copy.hpp"
 

@@ -15,6 +15,7 @@
 #include "rules/lua_table.hpp"
 #include "rules/ranking.hpp"
 #include "rules/sandbox.hpp"
+#include "rules/worth.hpp"
 
 namespace gh {
 namespace {

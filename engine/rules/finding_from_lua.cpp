@@ -10,7 +10,7 @@
 #include "rules/binding.hpp"
 #include "rules/finding_message.hpp"
 #include "rules/lua_table.hpp"
-#include "rules/ranking.hpp"
+#include "rules/worth.hpp"
 
 namespace gh {
 namespace {

@@ -5,7 +5,8 @@
 //   load.hpp             rule files read and checked; a team's rules added; rules chosen
 //   evaluate.hpp         rules run on a report: are needs met, run, read findings, rank, plan
 //   finding.hpp          a finding, and the report that holds them all
-//   ranking.hpp          which finding comes first; what a fix is worth; the plan of all fixes
+//   worth.hpp            what a finding's fix is worth; the plan of all fixes
+//   ranking.hpp          which finding comes first
 //   suppression.hpp      findings that a team has decided to live with
 //
 // Behind it, for the folder itself:
@@ -27,3 +28,4 @@
 #include "rules/ranking.hpp"
 #include "rules/rule.hpp"
 #include "rules/suppression.hpp"
+#include "rules/worth.hpp"

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "rules/finding.hpp"
 #include "rules/ranking.hpp"
+#include "rules/worth.hpp"
 
 namespace gh {
 namespace {

@@ -1,4 +1,5 @@
-// Every key of gh-advise.toml, with its type and its documentation.
+// Every key of gh-advise.toml, with its type and its documentation; any other is refused.
+// config.cpp reads their values.
 #include "rules/config.hpp"
 
 namespace gh {

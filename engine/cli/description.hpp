@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "cli/parser.hpp"
 
 namespace gh {
 
@@ -27,17 +25,20 @@ struct Argument {
   bool several = false;
 };
 
-struct CommandDescription {
+struct Description {
   std::string name, doc;
   std::vector<Argument> options, positionals;
   /// What stands where an argument does.
   Value value() const { return positionals.empty() ? Value{} : positionals.front().value; }
 };
 
-/// The program's own options, or a command.
-CommandDescription command_of(const CLI::App& app);
+/// The program itself: its own options.
+Description describe(const CommandLine& line);
 
 /// All commands.
-std::vector<CommandDescription> commands_of(const CLI::App& app);
+std::vector<Description> describe_commands(const CommandLine& line);
+
+/// What the program's help ends with, line by line.
+std::vector<std::string> help_footer(const CommandLine& line);
 
 }  // namespace gh

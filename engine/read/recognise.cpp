@@ -1,4 +1,4 @@
-#include "read/format.hpp"
+#include "read/recognise.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "cli/command_line.hpp"
+#include "cli/description.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -32,10 +32,8 @@ std::string type_of(const CLI::Option& option) {
   return upper;
 }
 
-}  // namespace
-
-CommandDescription command_of(const CLI::App& app) {
-  CommandDescription command{app.get_name(), app.get_description(), {}, {}};
+Description describe(const CLI::App& app) {
+  Description command{app.get_name(), app.get_description(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
     Argument a{{},
                type_of(*option),
@@ -49,11 +47,19 @@ CommandDescription command_of(const CLI::App& app) {
   return command;
 }
 
-std::vector<CommandDescription> commands_of(const CLI::App& app) {
-  std::vector<CommandDescription> commands;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    commands.push_back(command_of(*command));
+}  // namespace
+
+Description describe(const CommandLine& line) { return describe(line.app()); }
+
+std::vector<Description> describe_commands(const CommandLine& line) {
+  std::vector<Description> commands;
+  for (const CLI::App* command : line.app().get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(describe(*command));
   return commands;
+}
+
+std::vector<std::string> help_footer(const CommandLine& line) {
+  return CLI::detail::split(line.app().get_footer(), '\n');
 }
 
 }  // namespace gh

@@ -1,0 +1,24 @@
+// What the fixes of findings are worth, told by replaying the step with their changes (whatif/).
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/finding.hpp"
+#include "whatif/plan.hpp"
+
+namespace gh {
+
+/// Replays the step with a finding's changes and sets what is predicted and recoverable from it.
+/// Leaves both as the rule has them where there is nothing to replay. `uncertain` is the rule's own
+/// reason for the range of its factors.
+void predict(Finding& finding, const Replay& replay, const std::string& uncertain);
+
+/// What follows from another finding may be cured by that one's fix, which wins more: the range of
+/// its prediction takes that in.
+void widen_by_roots(std::vector<Finding>& findings);
+
+/// The plan of all fixes that can be replayed. Nothing where the steps were not replayed.
+std::optional<Plan> plan_of(const Report& report);
+
+}  // namespace gh
