@@ -303,7 +303,7 @@ class AccountBuilder {
     // before the next are gone through.
     std::vector<IdleCauses::Places> places(std::min<std::size_t>(thread_count(), chunks_.size()),
                                            idle_causes_.places());
-    std::vector<ChunkAccount> batch(std::min<std::size_t>(2 * thread_count(), chunks_.size()));
+    std::vector<ChunkAccount> batch(std::min(std::size_t{2} * thread_count(), chunks_.size()));
     for (std::size_t first = 0; first < chunks_.size(); first += batch.size()) {
       batch.resize(std::min(batch.size(), chunks_.size() - first));
       in_parallel(batch.size(), [&](std::size_t i, std::size_t worker) {

@@ -34,8 +34,8 @@ std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps
 
 }  // namespace
 
-Analysis::Analysis(Trace trace_, Classes classes_, const Selection& selection)
-    : trace(std::move(trace_)), classes(std::move(classes_)) {
+Analysis::Analysis(Trace read, Classes known, const Selection& selection)
+    : trace(std::move(read)), classes(std::move(known)) {
   names = timed("names", [&] { return NameClasses(trace, classes); });
   devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
   unused_devices = take_unused(trace, devices);

@@ -30,7 +30,8 @@ struct Analysis {
   std::vector<DeviceSteps> unused_devices;
   Account account;  ///< account.devices is parallel to `devices`
 
-  Analysis(Trace trace, Classes classes, const Selection& selection);
+  /// Classifies the names, finds the steps, accounts for their time.
+  Analysis(Trace read, Classes known, const Selection& selection);
 
   Ns total_ns() const { return account.total_ns(); }  ///< of all steps on all devices
   std::int64_t step_count() const;                    ///< over all devices

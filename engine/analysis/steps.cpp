@@ -38,8 +38,8 @@ std::vector<DeviceSteps> devices_with_work(const Trace& trace) {
   for (const std::uint32_t stream : trace.ops.stream) ++on_stream[stream];
   for (std::size_t s = 0; s < on_stream.size(); ++s)
     if (on_stream[s] > 0) on_device[trace.streams[s].device] += on_stream[s];
-  for (std::uint16_t d = 0; d < devices.size(); ++d) {
-    devices[d].device = d;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    devices[d].device = static_cast<std::uint16_t>(d);
     devices[d].ops.reserve(on_device[d]);
   }
   for (Row op = 0; op < trace.ops.size(); ++op) devices[trace.device_of(op)].ops.push_back(op);

@@ -14,7 +14,7 @@ namespace gh {
 Progress::Progress(std::size_t reports) : reports_(reports) {
   if (!isatty(STDERR_FILENO)) return;
   try {
-    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error&) {
     // No thread can be had: no line.
   }
@@ -32,7 +32,7 @@ void Progress::say(const std::string& what, std::size_t report) {
   what_ = reports_ > 1 ? fmt::format("{} ({} of {})", what, report + 1, reports_) : what;
 }
 
-void Progress::run(std::stop_token stop) {
+void Progress::run(const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::unique_lock lock(mutex_);

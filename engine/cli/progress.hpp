@@ -22,7 +22,7 @@ class Progress {
   void say(const std::string& what, std::size_t report);
 
  private:
-  void run(std::stop_token stop);
+  void run(const std::stop_token& stop);
 
   std::size_t reports_;
   std::mutex mutex_;

@@ -205,14 +205,10 @@ void decide(Comparison& c, const Sides& sides) {
     c.notes = notes_on(c, sides);
   }
 
-  if (!comparable) {
-    c.verdict = Verdict::cannot_tell;
-  } else if (!c.reasons.empty()) {
+  if (comparable && !c.reasons.empty()) {
     c.verdict = Verdict::regressed;
-  } else if (!untold.empty()) {
-    c.verdict = Verdict::cannot_tell;
   } else {
-    c.verdict = Verdict::passes;
+    c.verdict = comparable && untold.empty() ? Verdict::passes : Verdict::cannot_tell;
   }
   c.headline = headline_of(c, sides.settings);
 }

@@ -30,7 +30,7 @@ class Unpacker {
     if (!file_) throw Error(fmt::format("{}: cannot be read; check its permissions", shown_));
     gzbuffer(file_, 1 << 18);
     try {
-      thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+      thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     } catch (const std::system_error&) {
       // No thread is to be had: next() unpacks.
     }
@@ -60,7 +60,7 @@ class Unpacker {
 
  private:
   // Unpacks to the end, or some chunks.
-  void run(std::stop_token stop, std::uint64_t most = ~std::uint64_t{0}) {
+  void run(const std::stop_token& stop, std::uint64_t most = ~std::uint64_t{0}) {
     for (bool end = false; !end && most > 0; --most) {
       std::vector<char> chunk(chunk_bytes);
       const int got = gzread(file_, chunk.data(), static_cast<unsigned>(chunk.size()));
@@ -251,8 +251,9 @@ struct EventStream::State {
         continue;
       }
       if (!started && c != '{' && c != '[') fail("is no JSON");
-      if (c == '[' &&
-          ((!started && (bare = true)) || (depth == 1 && key_read && word == "traceEvents\""))) {
+      const bool events = depth == 1 && key_read && word == "traceEvents\"";
+      if (c == '[' && (!started || events)) {
+        bare = bare || !started;
         started = events_seen = true;
         array_depth = ++depth;
         where = in_array;
@@ -298,7 +299,8 @@ bool EventStream::next(std::string_view& event) {
         if (moved && s.where == State::outside && !s.bare) s.head += ']';
         break;
       case State::in_event:
-        if ((moved = s.skip_event())) {
+        moved = s.skip_event();
+        if (moved) {
           s.where = State::in_array;
           s.event_offset = s.text_offset + s.begin;
           event = {s.text.data() + s.begin, s.at - s.begin};

@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-#include "read/recognise.hpp"
 #include "read/kineto.hpp"
 #include "read/nsys.hpp"
 #include "read/nsys_rep.hpp"
+#include "read/recognise.hpp"
 
 namespace gh {
 namespace {

@@ -132,7 +132,8 @@ class HeatMap {
     std::string out;
     for (std::size_t i = 0; i < fleet_.ranks.size(); ++i) {
       const FleetRank& r = fleet_.ranks[i];
-      const double x = left + width_ * static_cast<double>(i / each_);
+      const std::size_t column = i / each_;
+      const double x = left + width_ * static_cast<double>(column);
       if (std::find(fleet_.stragglers.begin(), fleet_.stragglers.end(), r.rank) !=
           fleet_.stragglers.end())
         out += fmt::format(

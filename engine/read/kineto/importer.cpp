@@ -50,7 +50,7 @@ void Importer::add(const Event& e) {
 
 bool Importer::put(Category c, const Event& e, Ns start, Ns end) {
   switch (c) {
-    case Category::operator_:
+    case Category::torch_operator:
     case Category::annotation: return put_range(e, start, end);
     case Category::kernel:
     case Category::copy:

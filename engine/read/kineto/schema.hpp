@@ -15,7 +15,7 @@
 namespace gh::kineto {
 
 enum class Category : std::uint8_t {
-  operator_,
+  torch_operator,
   annotation,
   kernel,
   copy,

@@ -275,7 +275,7 @@ void Secrets::compile_names() {
   std::string all, in_bytes;
   for (const std::string& name : names_) {
     std::string quoted = RE2::QuoteMeta(name);
-    if (is_bounded(name)) quoted = "(?:^|[^0-9A-Za-z])" + quoted + "(?:$|[^0-9A-Za-z])";
+    if (is_bounded(name)) quoted = fmt::format("(?:^|[^0-9A-Za-z]){}(?:$|[^0-9A-Za-z])", quoted);
     all += (all.empty() ? "" : "|") + quoted;
     if (name.size() >= least_value_bytes) in_bytes += (in_bytes.empty() ? "" : "|") + quoted;
   }
