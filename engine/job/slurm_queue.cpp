@@ -27,8 +27,8 @@ void add_states(const CommandAnswer& answer, TaskOf task_of, TaskStates& states)
   }
 }
 
-template <std::size_t N>
-bool is_one_of(const std::string& state, const char* const (&states)[N]) {
+template <std::size_t n>
+bool is_one_of(const std::string& state, const char* const (&states)[n]) {
   return std::find(std::begin(states), std::end(states), state) != std::end(states);
 }
 

@@ -4,9 +4,9 @@ namespace gh {
 namespace {
 
 // Formats of CI systems, of any document that comes to a CiResult.
-template <class Document, std::string (*Render)(const CiResult&)>
+template <class Document, std::string (*render)(const CiResult&)>
 std::string of_ci(const Document& d, const TextStyle&) {
-  return Render(d.ci);
+  return render(d.ci);
 }
 
 std::string comparison_text(const ComparisonDocument& d, const TextStyle& style) {

@@ -4,7 +4,7 @@
 
 namespace gh {
 
-const std::vector<ConfigKey>& config_keys() {
+const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-size): a table
   static const std::vector<ConfigKey> keys{
       {"rules", "list of strings", "Folders with the team's own rules, from the file's folder on."},
       {"select", "list of strings", "Only these rules: ids or categories."},

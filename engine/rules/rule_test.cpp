@@ -126,7 +126,7 @@ std::string findings_mismatch(lua_State* lua, int expect, const std::vector<Find
   if (count == 0) throw Error("'expect' is an empty list: say \"clean\" or \"not checked\"");
   if (findings.size() != count) return fmt::format("{} finding{}", count, count == 1 ? "" : "s");
   for (std::size_t i = 0; i < count; ++i) {
-    lua_rawgeti(lua, expect, static_cast<lua_Integer>(i + 1));
+    lua_rawgeti(lua, expect, static_cast<lua_Integer>(i) + 1);
     if (!lua_istable(lua, -1)) throw Error("'expect' is a list of tables");
     const std::string wrong = mismatch(lua, lua_gettop(lua), findings[i]);
     lua_pop(lua, 1);

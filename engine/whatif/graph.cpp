@@ -5,8 +5,8 @@
 
 namespace gh {
 
-ReplayGraph::ReplayGraph(const Analysis& analysis_, const ReplayedSteps& steps_)
-    : analysis(analysis_), steps(steps_), recorded(nodes()) {
+ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
+    : analysis(of), steps(replayed), recorded(nodes()) {
   find_host_edges();
   find_device_edges();
   find_wait_edges();

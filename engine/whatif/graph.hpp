@@ -65,7 +65,7 @@ struct ReplayGraph {
   Ns wake_ns = 0;           ///< from the end of what a call waits for to the call's
   double unresolved = 0;    ///< time of waiting calls of which nobody knows what for, of the window
 
-  ReplayGraph(const Analysis& analysis, const ReplayedSteps& steps);
+  ReplayGraph(const Analysis& of, const ReplayedSteps& replayed);
 
   std::size_t nodes() const {
     return 1 + 2 * static_cast<std::size_t>(steps.calls.count) + steps.ops.count;

@@ -79,10 +79,10 @@ FactValue sampled_dram_read(const Analysis&);
 FactValue sampled_time_base(const Analysis&);
 
 /// A fact about a device is told of the first.
-template <FactValue (*Of)(const Analysis&, const Device&)>
+template <FactValue (*of)(const Analysis&, const Device&)>
 FactValue first_device(const Analysis& a) {
   if (a.devices.empty()) return Unknown{"no GPU did any work in this report"};
-  return Of(a, a.trace.devices[a.devices.front().device]);
+  return of(a, a.trace.devices[a.devices.front().device]);
 }
 
 }  // namespace gh::fact

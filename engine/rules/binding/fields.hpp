@@ -13,7 +13,7 @@ namespace gh::binding {
 /// In the order of `fields`.
 enum class Field {
   name,
-  class_,
+  name_class,
   kind,
   direction,
   from,

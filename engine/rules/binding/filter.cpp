@@ -85,11 +85,11 @@ bool Filter::quick_text(const Context& c, Field field, const Globs& globs) {
     name_test(c, [&names = t.names, globs](NameId name) { return globs.match(names[name]); });
     return true;
   }
-  if (field == Field::class_ && kind_ == Kind::ops) {
+  if (field == Field::name_class && kind_ == Kind::ops) {
     kernel_class(c, globs);
     return true;
   }
-  if (field == Field::class_ && kind_ == Kind::calls) {
+  if (field == Field::name_class && kind_ == Kind::calls) {
     call_class(c, globs);
     return true;
   }

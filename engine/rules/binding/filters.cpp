@@ -214,7 +214,7 @@ struct FilterKey {
 
 constexpr FilterKey filter_keys[] = {
     {"name", all_kinds, matches<Field::name>},
-    {"class", all_kinds, matches<Field::class_>},
+    {"class", all_kinds, matches<Field::name_class>},
     {"kind", all_kinds, matches<Field::kind>},
     {"direction", all_kinds, matches<Field::direction>},
     {"from", all_kinds, matches<Field::from>},

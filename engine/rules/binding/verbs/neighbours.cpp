@@ -57,13 +57,11 @@ void walk(const ChainQuestion& q, const std::vector<Row>& ops, std::size_t centr
     if (q.edges.holds(op)) {
       side.edges.push_back(op);
       if (side.edges.size() == q.edges_a_side) return;
-    } else if (!side.edges.empty()) {
-      return;  // edges of one side stand next to each other
-    } else if (q.passable.holds(op)) {
-      side.passed.push_back(op);
-    } else {
-      return;
+      continue;
     }
+    // Edges of one side stand next to each other.
+    if (!side.edges.empty() || !q.passable.holds(op)) return;
+    side.passed.push_back(op);
   }
 }
 
