@@ -6,7 +6,7 @@
 
 namespace gh {
 
-Analysis analyse(const Request& request, std::vector<std::string>& notes) {
+Analysis analyse(const Request& request) {
   Classes classes;
   if (request.config) request.config->extend(classes);
 
@@ -18,7 +18,9 @@ Analysis analyse(const Request& request, std::vector<std::string>& notes) {
     for (const std::string& file : request.files) ranks.push_back(read_report(file, request.nsys));
   }
   Trace trace = join_ranks(std::move(ranks), classes);
-  if (!request.dcgm.empty()) notes = add_dcgm(trace, request.dcgm);
+  if (!request.dcgm.empty())
+    for (const std::string& note : add_dcgm(trace, request.dcgm))
+      if (request.notes) request.notes(note);
 
   // Classify the names, find the units, account for every nanosecond of them.
   return Analysis(std::move(trace), std::move(classes), request.selection);
@@ -30,7 +32,7 @@ Advice advise(const Request& request) {
   };
   Advice advice;
   begin("reading");
-  advice.analysis = std::make_unique<Analysis>(analyse(request, advice.notes));
+  advice.analysis = std::make_unique<Analysis>(analyse(request));
   const Analysis& analysis = *advice.analysis;
   begin("checking");
 

@@ -38,15 +38,16 @@ struct Request {
   std::string nsys = "nsys";       ///< exports .nsys-rep: a path, or a name on the PATH
   std::string dcgm;                ///< what DCGM sampled meanwhile: a path, or "" without
   Selection selection;             ///< what of the report is analysed
-  const Config* config =
-      nullptr;  ///< the team's kernel classes, GPUs and ranges; has to outlive it
+  /// The team's kernel classes, GPUs and ranges; has to outlive the request.
+  const Config* config = nullptr;
 
   std::vector<Rule> rules;                       ///< own_rules(), chosen
   std::map<std::string, RuleSettings> settings;  ///< of the rules, by id
   std::vector<Suppression> suppressions;         ///< what the team lives with
   std::string today;                             ///< "2026-11-21": the day on which these hold
 
-  std::function<void(const char* phase)> begins;  ///< told "reading", then "checking"
+  std::function<void(const char* phase)> begins;       ///< told "reading", then "checking"
+  std::function<void(const std::string& note)> notes;  ///< told what to know of files beside
 };
 
 /// All that there is to say of a report.
@@ -54,11 +55,10 @@ struct Advice {
   std::unique_ptr<Analysis> analysis;  ///< what the others refer to
   std::unique_ptr<Facts> facts;
   Report report;
-  std::vector<std::string> notes;  ///< what the user should know of the files beside
 };
 
-/// Reads the files and analyses what they hold. `notes` as of Advice.
-Analysis analyse(const Request& request, std::vector<std::string>& notes);
+/// Reads the files and analyses what they hold.
+Analysis analyse(const Request& request);
 
 /// The same, and asks the rules. Throws Error where a file cannot be read.
 Advice advise(const Request& request);

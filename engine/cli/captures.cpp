@@ -62,7 +62,6 @@ std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, 
     done_ += job.size();
     request_.files = job;
     const Advice advice = advise(request_);
-    for (const std::string& note : advice.notes) print_note(note);
     captures.push_back(capture_of(*advice.analysis, *advice.facts, advice.report, request_.rules,
                                   request_.settings));
     captures.back().selection = selected_;

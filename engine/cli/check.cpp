@@ -149,7 +149,6 @@ int check(const Options& o) {
       };
       try {
         const Advice advice = advise(request);
-        for (const std::string& note : advice.notes) print_note(note);
         checked.suppressions.add(advice.report);
         render(advice, rules, documents);
         judge(advice, fail_on, checked);

@@ -39,10 +39,7 @@ int digest(const Options& o) {
   const auto analyse_rank = [&](std::optional<int> rank) {
     Request of_rank = request;
     if (rank) of_rank.selection.rank = rank;
-    std::vector<std::string> notes;
-    Analysis analysis = analyse(of_rank, notes);
-    for (const std::string& note : notes) print_note(note);
-    return analysis;
+    return analyse(of_rank);
   };
   const Digest made =
       make_digest(analyse_rank, report, request.rules, request.settings, {o.node, o.first_rank});

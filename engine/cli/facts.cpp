@@ -19,14 +19,11 @@ struct Options {
 
 Analysis analyse_report(const Options& o) {
   const Settings settings(o.rule);
-  Request request = settings.request({}, o.report);
+  Request request = settings.request(o.report);
   request.files = o.reports;
   Progress progress(1);
   progress.say("reading " + printable(o.reports.front()), 0);
-  std::vector<std::string> notes;
-  Analysis analysis = analyse(request, notes);
-  for (const std::string& note : notes) print_note(note);
-  return analysis;
+  return analyse(request);
 }
 
 int facts(const Options& o) {

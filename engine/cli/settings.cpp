@@ -41,10 +41,16 @@ std::optional<Severity> Settings::fail_on(const std::string& option) const {
 }
 
 Request Settings::request(std::vector<Rule> rules, const ReportOptions& options) const {
-  Request request;
+  Request request = this->request(options);
   request.settings = config.rule_settings(all_rules);
   request.rules = std::move(rules);
+  return request;
+}
+
+Request Settings::request(const ReportOptions& options) const {
+  Request request;
   request.config = &config;
+  request.notes = print_note;
   request.selection = options.selection();
   request.nsys = options.nsys;
   request.dcgm = options.dcgm;

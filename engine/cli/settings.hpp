@@ -22,7 +22,9 @@ struct Settings {
   std::vector<Rule> rules(const RuleOptions& options) const;
   /// The severity from which on a finding fails the run: --fail-on's, else the configuration's.
   std::optional<Severity> fail_on(const std::string& option) const;
-  /// To ask `rules` about a report, whose files are still to be named.
+  /// To analyse a report, whose files are still to be named. Notes go to standard error.
+  Request request(const ReportOptions& options) const;
+  /// The same, and to ask `rules` about it.
   Request request(std::vector<Rule> rules, const ReportOptions& options) const;
 };
 
