@@ -11,8 +11,8 @@ namespace gh {
 namespace {
 
 // One name an enumerator, in its order.
-template <std::size_t N, class E>
-const char* pick(const std::array<const char*, N>& table, E value) {
+template <std::size_t size, class E>
+const char* pick(const std::array<const char*, size>& table, E value) {
   return table[static_cast<std::size_t>(value)];
 }
 

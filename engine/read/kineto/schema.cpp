@@ -29,8 +29,8 @@ ByText<Value> by_item(const Node& table, const char* title, Named named) {
 }
 
 // Of enumerators that an array names in their order.
-template <class Enum, std::size_t N>
-auto position_in(const std::array<const char*, N>& names) {
+template <class Enum, std::size_t size>
+auto position_in(const std::array<const char*, size>& names) {
   return [&names](std::string_view key) -> std::optional<Enum> {
     const auto it = std::find(names.begin(), names.end(), key);
     if (it == names.end()) return std::nullopt;
@@ -39,8 +39,8 @@ auto position_in(const std::array<const char*, N>& names) {
 }
 
 // Of enumerators that the trace names.
-template <class Enum, std::size_t N>
-auto named_in_trace(const std::array<Enum, N>& values) {
+template <class Enum, std::size_t size>
+auto named_in_trace(const std::array<Enum, size>& values) {
   return [&values](std::string_view key) -> std::optional<Enum> {
     const auto it =
         std::find_if(values.begin(), values.end(), [&](Enum v) { return key == name_of(v); });
