@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -132,6 +133,27 @@ std::string read_text(const fs::path& path) {
   if (!file)
     throw Error(fmt::format("{}: cannot be read; check its permissions", printable(path.string())));
   return text.str();
+}
+
+std::vector<std::filesystem::path> files_below(const std::filesystem::path& directory,
+                                               std::string_view suffix, std::string_view shown_as) {
+  std::error_code ec;
+  if (!fs::is_directory(directory, ec)) {
+    throw Error(
+        fmt::format("{}: {}", shown_as,
+                    fs::exists(directory, ec) ? "is not a directory" : "no such directory"));
+  }
+  std::vector<fs::path> files;
+  fs::recursive_directory_iterator at(directory, fs::directory_options::skip_permission_denied, ec);
+  for (; !ec && at != fs::recursive_directory_iterator(); at.increment(ec)) {
+    std::error_code gone;
+    if (at->is_regular_file(gone) && at->path().filename().string().ends_with(suffix)) {
+      files.push_back(at->path());
+    }
+  }
+  if (ec) throw Error(fmt::format("{}: {}", shown_as, ec.message()));
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace gh

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/program.hpp"
 #include "base/temporary.hpp"
@@ -53,5 +54,11 @@ inline constexpr std::uintmax_t most_file_bytes = 64 << 20;
 
 /// A file's bytes. Throws Error where it cannot be read, is no file, or is larger than that.
 std::string read_text(const std::filesystem::path& path);
+
+/// The files below a directory whose names end so, sorted; links to files are followed, folders
+/// that may not be entered are left out. Throws Error, which starts with `shown_as`, where there is
+/// no such directory or it cannot be read to its end.
+std::vector<std::filesystem::path> files_below(const std::filesystem::path& directory,
+                                               std::string_view suffix, std::string_view shown_as);
 
 }  // namespace gh

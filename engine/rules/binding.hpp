@@ -7,8 +7,7 @@
 #include "analysis/facts.hpp"
 #include "rules/binding/rows_in_steps.hpp"
 #include "rules/finding.hpp"
-
-struct lua_State;
+#include "rules/lua_table.hpp"
 
 namespace gh {
 
@@ -30,12 +29,12 @@ struct ApiHost {
   const RowsInSteps& in_steps;
 };
 
-/// Pushes the object that rules call `trace`. The state must be a LuaSandbox's.
+/// Pushes the object that rules call `trace`. For use inside of LuaSandbox::run.
 void push_trace(lua_State* lua, const ApiHost& host);
 
-/// Evidence that rule code put into a table with `selection:evidence`, at `index` of the stack.
+/// What rule code gives as a finding's `evidence`: a list as `selection:evidence` makes it, or nil.
 /// Throws Error.
-std::vector<Evidence> to_evidence(lua_State* lua, int index);
+std::vector<Evidence> to_evidence(const LuaTable& finding);
 
 /// One verb of a finding's `change`, in the order of Change::Kind.
 struct ChangeVerb {
@@ -44,8 +43,8 @@ struct ChangeVerb {
 };
 const std::vector<ChangeVerb>& change_verbs();
 
-/// What rule code says that a fix changes, at `index` of the stack: nil, or a list of tables with
-/// one of change_verbs each. Throws Error.
-Changes to_changes(lua_State* lua, int index);
+/// What rule code says that a fix changes, a finding's `change`: nil, or a list of tables with one
+/// of change_verbs each. Throws Error, also where all findings of the rule name too many rows.
+Changes to_changes(const LuaTable& finding);
 
 }  // namespace gh

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <numeric>
 
 #include "base/parallel.hpp"
@@ -23,7 +24,6 @@ namespace {
 // What one rule may find; one that finds more is stopped.
 constexpr std::size_t most_findings = 200;  // more is a rule that reports rows, not problems
 constexpr std::size_t most_replayed = 50;  // findings with a change: each is replayed several times
-constexpr std::size_t most_changed_rows = 20'000'000;  // events that these name in all
 
 // What every rule is given. Nobody writes to it.
 struct Evaluated {
@@ -79,29 +79,29 @@ void push_options(lua_State* lua, const Rule& rule, const RuleSettings& settings
 // What `evaluate` gives for a reason, at `index`; "" where that is no text.
 std::string reason_at(lua_State* lua, int index) {
   if (lua_type(lua, index) != LUA_TSTRING) return "";
-  return printable(std::string_view(lua_tostring(lua, index)).substr(0, most_text_bytes));
+  std::size_t bytes = 0;
+  const char* text = lua_tolstring(lua, index, &bytes);
+  bytes = std::min(bytes, most_text_bytes);  // a longer one is cut
+  lua_take_text(lua, bytes);
+  return printable({text, bytes});
 }
 
 // The list of findings at `index`.
 std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
                                    const RuleSettings& settings, const Evaluated& on) {
   std::vector<Finding> found;
-  std::size_t replayed = 0, changed_rows = 0;
-  // The list is put under a key, so that it is read like any other.
-  lua_newtable(lua);
-  lua_pushvalue(lua, index);
-  lua_setfield(lua, -2, "findings");
-  LuaTable(lua, -1, "what evaluate returned").each("findings", [&](int i) {
+  std::size_t replayed = 0;
+  const auto read = [&](int i) {
     if (found.size() == most_findings)
       throw Error(fmt::format("more than {} findings; report the worst and how many there are",
                               most_findings));
     found.push_back(finding_from_lua(lua, i, rule, settings, on.analysis, on.replay));
     replayed += !found.back().changes.empty();
-    for (const Change& c : found.back().changes) changed_rows += c.rows.size() + c.host.size();
-    if (replayed > most_replayed || changed_rows > most_changed_rows)
+    if (replayed > most_replayed)
       throw Error(
           "too many changes to be replayed; leave those out of the findings that are worth least");
-  });
+  };
+  LuaTable(lua, index, "what evaluate returned").each(read);
   return found;
 }
 
@@ -110,23 +110,23 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
   const ApiHost host{on.analysis, on.facts, on.in_steps};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
-  lua_State* lua = sandbox.state();
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();
-  lua_pushstring(lua, "evaluate");
-  lua_rawget(lua, -2);
-  push_trace(lua, host);
-  push_options(lua, rule, settings);
-  sandbox.call(2, 3);
-  const int first = lua_gettop(lua) - 2;
-  if (lua_isnil(lua, first)) {
-    const std::string reason = reason_at(lua, first + 1);
-    if (reason.empty()) throw Error("evaluate returned nil without a reason");
-    report.not_checked.push_back({rule.id, reason, reason_at(lua, first + 2)});
-    return;
-  }
-  report.findings = read_findings(lua, first, rule, settings, on);
-  if (report.findings.empty()) report.clean.push_back(rule.id);
+  sandbox.run([&](lua_State* lua) {
+    LuaTable(lua, 1, "the rule").push("evaluate");
+    push_trace(lua, host);
+    push_options(lua, rule, settings);
+    lua_call(lua, 2, 3);
+    const int first = lua_gettop(lua) - 2;
+    if (lua_isnil(lua, first)) {
+      const std::string reason = reason_at(lua, first + 1);
+      if (reason.empty()) throw Error("evaluate returned nil without a reason");
+      report.not_checked.push_back({rule.id, reason, reason_at(lua, first + 2)});
+      return;
+    }
+    report.findings = read_findings(lua, first, rule, settings, on);
+    if (report.findings.empty()) report.clean.push_back(rule.id);
+  });
 }
 
 Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& settings,
@@ -141,7 +141,11 @@ Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& se
   const Timed timed("rules/" + rule.id);
   try {
     run(rule, set == settings.end() ? unchanged : set->second, on, report);
+  } catch (const std::bad_alloc&) {
+    report = {};
+    report.failed.push_back({rule.id, rule.path + ": not enough memory for this rule"});
   } catch (const std::exception& e) {
+    report = {};
     const std::string what = e.what();
     report.failed.push_back(
         {rule.id, what.starts_with(rule.path) ? what : fmt::format("{}: {}", rule.path, what)});

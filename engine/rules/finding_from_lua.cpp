@@ -24,8 +24,7 @@ std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
   const std::string name = t.text("message");
   const auto pattern = rule.messages.find(name);
   if (pattern == rule.messages.end())
-    throw Error(
-        fmt::format("a finding has the message '{}', which is not in 'messages'", printable(name)));
+    throw Error(fmt::format("a finding has the message '{}', which is not in 'messages'", name));
   if (t.push("data") == LUA_TNIL) {
     lua_pop(lua, 1);
     lua_newtable(lua);
@@ -67,7 +66,7 @@ std::string read_confidence(const LuaTable& t, const std::string& otherwise) {
   const std::string c = t.text("confidence", false);
   if (c.empty()) return otherwise;
   if (c != "high" && c != "medium" && c != "low")
-    throw Error(fmt::format("confidence '{}' is none of high, medium, low", printable(c)));
+    throw Error(fmt::format("confidence '{}' is none of high, medium, low", c));
   return c;
 }
 
@@ -79,10 +78,8 @@ Metric read_metric(lua_State* lua, int index) {
   return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
 }
 
-std::vector<Evidence> read_evidence(lua_State* lua, const LuaTable& t, const Trace& trace) {
-  t.push("evidence");
-  std::vector<Evidence> evidence = to_evidence(lua, lua_gettop(lua));
-  lua_pop(lua, 1);
+std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
+  std::vector<Evidence> evidence = to_evidence(t);
   for (const Evidence& e : evidence)
     if (e.span.start < trace.capture_start || e.span.end > trace.capture_end)
       throw Error(
@@ -103,23 +100,21 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   f.category = rule.category;
   f.title = rule.title;
   f.message = read_message(lua, t, rule, analysis);
-  f.subject = printable(t.text("subject"));
+  f.subject = t.text("subject");
   f.voids = t.truth("voids");
   f.about = t.truth("about");
   f.follows_from = t.text("follows_from", false);
 
   read_recoverable(t, analysis, f);
-  t.push("change");
-  f.changes = to_changes(lua, lua_gettop(lua));
-  lua_pop(lua, 1);
-  const std::string uncertain = printable(t.text("uncertain", false));
+  f.changes = to_changes(t);
+  const std::string uncertain = t.text("uncertain", false);
   if (replay) predict(f, *replay, uncertain);
 
   f.severity = read_severity(t, f, rule, settings);
   f.confidence = read_confidence(t, f.confidence);
-  for (const std::string& a : t.texts("advice")) f.advice.push_back(printable(a));
+  f.advice = t.texts("advice");
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
-  f.evidence = read_evidence(lua, t, analysis.trace);
+  f.evidence = read_evidence(t, analysis.trace);
   f.fingerprint = fingerprint(f);
   return f;
 }

@@ -25,14 +25,11 @@ std::string a_step(const Analysis& a) {
 }
 
 std::string text_or_count(const std::string& key, const LuaTable& data) {
-  try {
-    return printable(data.text(key.c_str()));
-  } catch (const Error&) {
-    const auto count = data.number(key.c_str());
-    if (!count)
-      throw Error(fmt::format("the message uses '{}', which is not in the finding's data", key));
-    return shown(*count, Unit::count);
-  }
+  if (data.is_text(key.c_str())) return data.text(key.c_str());
+  const auto count = data.number(key.c_str());
+  if (!count)
+    throw Error(fmt::format("the message uses '{}', which is not in the finding's data", key));
+  return shown(*count, Unit::count);
 }
 
 std::string number_with_unit(const std::string& key, const std::string& unit,
@@ -60,6 +57,9 @@ std::string filled_message(const std::string& pattern, const LuaTable& data,
   for (std::size_t at = 0;;) {
     const std::size_t open = pattern.find('{', at);
     out += pattern.substr(at, open - at);
+    // Filled, a text of thousands of placeholders would be as long as all of them together.
+    if (out.size() > most_text_bytes)
+      throw Error(fmt::format("the message is longer than {} KiB", most_text_bytes >> 10));
     if (open == std::string::npos) return out;
     const std::size_t close = pattern.find('}', open);
     if (close == std::string::npos)

@@ -9,88 +9,75 @@
 #include "base/text.hpp"
 
 namespace gh {
+namespace {
 
-LiteralRow::LiteralRow(lua_State* lua, std::string where, const std::vector<std::string>& fields)
-    : lua_(lua), index_(lua_gettop(lua)), where_(std::move(where)) {
-  if (!lua_istable(lua, index_)) throw Error(fmt::format("{} has to be a table", where_));
-  for (lua_pushnil(lua); lua_next(lua, index_); lua_pop(lua, 1)) {
-    if (lua_type(lua, -2) == LUA_TNUMBER) continue;
-    const std::string field = lua_tostring(lua, -2);
-    if (std::find(fields.begin(), fields.end(), field) == fields.end())
-      throw Error(fmt::format("{} has an unknown field '{}'{}", where_, field,
-                              did_you_mean(field, fields)));
-  }
+constexpr double longest_us = 1e12;  // 11 days
+constexpr double exact = 9e15;       // up to which a double tells neighbours apart
+
+}  // namespace
+
+LiteralRow::LiteralRow(lua_State* lua, int index, std::string where,
+                       const std::vector<std::string>& fields)
+    : table_(lua, index, std::move(where)) {
+  table_.only(fields, LuaTable::Positions::left_out);
+}
+
+double LiteralRow::number_at(int position) const {
+  lua_State* lua = table_.lua();
+  const bool is_number = table_.push(static_cast<std::size_t>(position)) == LUA_TNUMBER;
+  const double number = lua_tonumber(lua, -1);
+  lua_pop(lua, 1);
+  if (!is_number || !std::isfinite(number))
+    throw Error(fmt::format("{} needs a number at position {}", table_.where(), position));
+  return number;
 }
 
 Ns LiteralRow::time(int position) const {
-  lua_rawgeti(lua_, index_, position);
-  const bool is_number = lua_type(lua_, -1) == LUA_TNUMBER;
-  const double us = lua_tonumber(lua_, -1);
-  lua_pop(lua_, 1);
-  if (!is_number || std::abs(us) > 1e12)
-    throw Error(fmt::format("{} needs a time in microseconds at position {}", where_, position));
+  const double us = number_at(position);
+  if (std::abs(us) > longest_us)
+    throw Error(
+        fmt::format("{} needs a time in microseconds at position {}", table_.where(), position));
   return static_cast<Ns>(std::llround(us * 1000));
 }
 
 std::string LiteralRow::text_at(int position) const {
-  lua_rawgeti(lua_, index_, position);
-  if (lua_type(lua_, -1) != LUA_TSTRING)
-    throw Error(fmt::format("{} needs a name at position {}", where_, position));
-  const std::string text = lua_tostring(lua_, -1);
-  lua_pop(lua_, 1);
+  lua_State* lua = table_.lua();
+  if (table_.push(static_cast<std::size_t>(position)) != LUA_TSTRING)
+    throw Error(fmt::format("{} needs a name at position {}", table_.where(), position));
+  std::string text = lua_text(lua, -1);
+  lua_pop(lua, 1);
   return text;
 }
 
-double LiteralRow::number_at(int position) const {
-  lua_rawgeti(lua_, index_, position);
-  if (lua_type(lua_, -1) != LUA_TNUMBER)
-    throw Error(fmt::format("{} needs a number at position {}", where_, position));
-  const double number = lua_tonumber(lua_, -1);
-  lua_pop(lua_, 1);
-  return number;
-}
-
-bool LiteralRow::has(const char* field) const {
-  const bool there = lua_getfield(lua_, index_, field) != LUA_TNIL;
-  lua_pop(lua_, 1);
-  return there;
-}
-
-bool LiteralRow::is_true(const char* field) const {
-  lua_getfield(lua_, index_, field);
-  const bool yes = lua_toboolean(lua_, -1) != 0;
-  lua_pop(lua_, 1);
-  return yes;
-}
-
 bool LiteralRow::is_false(const char* field) const {
-  lua_getfield(lua_, index_, field);
-  const bool no = lua_isboolean(lua_, -1) && !lua_toboolean(lua_, -1);
-  lua_pop(lua_, 1);
+  lua_State* lua = table_.lua();
+  const bool no = table_.push(field) == LUA_TBOOLEAN && lua_toboolean(lua, -1) == 0;
+  lua_pop(lua, 1);
   return no;
 }
 
 std::string LiteralRow::text(const char* field, const std::string& otherwise) const {
-  const int type = lua_getfield(lua_, index_, field);
-  const std::string text = type == LUA_TSTRING ? lua_tostring(lua_, -1) : otherwise;
-  lua_pop(lua_, 1);
-  return text;
+  return table_.is_text(field) ? table_.text(field) : otherwise;
 }
 
 double LiteralRow::number(const char* field, double otherwise) const {
-  const int type = lua_getfield(lua_, index_, field);
-  const double number = type == LUA_TNUMBER ? lua_tonumber(lua_, -1) : otherwise;
-  lua_pop(lua_, 1);
-  return number;
+  lua_State* lua = table_.lua();
+  const bool is_number = table_.push(field) == LUA_TNUMBER;
+  const double number = lua_tonumber(lua, -1);
+  lua_pop(lua, 1);
+  if (!is_number) return otherwise;
+  if (std::isnan(number))
+    throw Error(fmt::format("'{}' of {} is not a number", field, table_.where()));
+  return std::clamp(number, -exact, exact);
 }
 
 std::optional<Span> LiteralRow::span(const char* field) const {
   std::optional<Span> span;
-  if (lua_getfield(lua_, index_, field) == LUA_TTABLE) {
-    const LiteralRow inner(lua_, fmt::format("'{}' of {}", field, where_), {});
+  if (table_.push(field) == LUA_TTABLE) {
+    const LiteralRow inner(table_.lua(), -1, fmt::format("'{}' of {}", field, table_.where()), {});
     span = Span{inner.time(1), inner.time(2)};
   }
-  lua_pop(lua_, 1);
+  lua_pop(table_.lua(), 1);
   return span;
 }
 

@@ -1,21 +1,22 @@
 // One row of a literal trace: times and a name by position, everything else by name.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/spans.hpp"
-
-struct lua_State;
+#include "rules/lua_table.hpp"
 
 namespace gh {
 
-/// The table on top of Lua's stack, which has to stay there while the row is read. Throws Error
-/// that says in which row what is wrong.
+/// A table on Lua's stack, which has to stay there while the row is read. Throws Error that says in
+/// which row what is wrong.
 class LiteralRow {
  public:
-  /// `where` is how messages name it: "ops[3]". Refuses fields other than `fields`.
-  LiteralRow(lua_State* lua, std::string where, const std::vector<std::string>& fields);
+  /// The table at `index`; `where` is how messages name it: "ops[3]". Refuses fields other than
+  /// `fields`.
+  LiteralRow(lua_State* lua, int index, std::string where, const std::vector<std::string>& fields);
 
   /// By position, from 1 on. Times are written in microseconds.
   Ns time(int position) const;
@@ -23,17 +24,22 @@ class LiteralRow {
   double number_at(int position) const;
 
   /// By name. What has another type counts as absent.
-  bool has(const char* field) const;
-  bool is_true(const char* field) const;
+  bool has(const char* field) const { return table_.has(field); }
+  bool is_true(const char* field) const { return table_.truth(field); }
   bool is_false(const char* field) const;  ///< false itself, not absent
   std::string text(const char* field, const std::string& otherwise) const;
+  /// Finite, and no larger either way than a double counts exactly.
   double number(const char* field, double otherwise) const;
+  /// Whole, 0 to `most`: what lies outside becomes the nearer of the two.
+  template <class Integer>
+  Integer count(const char* field, double otherwise, Integer most) const {
+    const double n = number(field, otherwise);
+    return n <= 0 ? Integer{0} : n >= static_cast<double>(most) ? most : static_cast<Integer>(n);
+  }
   std::optional<Span> span(const char* field) const;  ///< written as { from, to }
 
  private:
-  lua_State* lua_;
-  int index_;
-  std::string where_;
+  LuaTable table_;
 };
 
 }  // namespace gh

@@ -13,6 +13,14 @@
 namespace gh {
 namespace {
 
+// What a trace written down by hand never reaches, and a test that means harm does.
+constexpr std::size_t most_events = 1'000'000;
+constexpr int most_repeats = 1000;
+constexpr double longest_period_us = 1e12;  // 11 days
+constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
+constexpr std::uint32_t most_blocks = 1U << 31;
+constexpr std::uint16_t most_threads = 1024, most_rank = 63;
+
 // The enumerator of that name, of those up to `last`.
 template <class E>
 E named(const std::string& name, E last, const std::string& where) {
@@ -43,7 +51,7 @@ const char* launch_of(OpKind kind) {
 // Fills a trace from the table at `index`, one function a kind of row.
 class Builder {
  public:
-  Builder(lua_State* lua, int index) : lua_(lua), index_(lua_absindex(lua, index)) {}
+  explicit Builder(const LuaTable& table) : table_(table) {}
 
   Trace build() {
     trace_.path = "literal trace";
@@ -51,7 +59,8 @@ class Builder {
     trace_.producer = "literal";
     trace_.schema = "literal";
     trace_.processes.push_back({1, "python3"});
-    check_keys();
+    table_.only({"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults",
+                 "memory_use", "samples", "diagnostics", "not_collected"});
     device();
     const Repeats repeats = read_repeats();
     for (round_ = 0; round_ < repeats.times; ++round_) {
@@ -70,39 +79,33 @@ class Builder {
   };
   using Read = void (Builder::*)(const LiteralRow&);
 
-  void check_keys() {
-    lua_pushvalue(lua_, index_);
-    const LiteralRow all(lua_, "the trace",
-                         {"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults",
-                          "memory_use", "samples", "diagnostics", "not_collected"});
-    lua_pop(lua_, 1);
-  }
-
   void device() {
     Device d{0, "NVIDIA H200", 132, 9, 0, std::int64_t{141} << 30, 4.8e12, 1.98e9};
-    if (lua_getfield(lua_, index_, "device") == LUA_TTABLE) {
-      const LiteralRow r(lua_, "'device'",
+    if (table_.push("device") == LUA_TTABLE) {
+      const LiteralRow r(table_.lua(), -1, "'device'",
                          {"name", "sm_count", "compute", "memory_gib", "clock_mhz"});
       d.name = r.text("name", d.name);
-      d.sm_count = static_cast<int>(r.number("sm_count", d.sm_count));
-      const double compute = r.number("compute", 9.0);
+      d.sm_count = r.count("sm_count", d.sm_count, 10'000);
+      const double compute = std::clamp(r.number("compute", 9.0), 0.0, 100.0);
       d.compute_major = static_cast<int>(compute);
       d.compute_minor = static_cast<int>(std::lround((compute - d.compute_major) * 10));
-      d.memory_bytes = static_cast<std::int64_t>(r.number("memory_gib", 141) * (1 << 30));
+      d.memory_bytes =
+          static_cast<std::int64_t>(std::clamp(r.number("memory_gib", 141), 0.0, 1e6) * (1 << 30));
       d.clock_hz = 1e6 * r.number("clock_mhz", 1980);
     }
-    lua_pop(lua_, 1);
+    lua_pop(table_.lua(), 1);
     trace_.devices.push_back(d);
   }
 
   Repeats read_repeats() const {
     Repeats repeats;
-    if (lua_getfield(lua_, index_, "repeats") == LUA_TTABLE) {
-      const LiteralRow r(lua_, "'repeats'", {"times", "every"});
-      repeats.times = static_cast<int>(std::clamp(r.number("times", 1), 1.0, 1000.0));
-      repeats.every_ns = static_cast<Ns>(r.number("every", 0) * 1000);
+    if (table_.push("repeats") == LUA_TTABLE) {
+      const LiteralRow r(table_.lua(), -1, "'repeats'", {"times", "every"});
+      repeats.times = std::max(1, r.count("times", 1, most_repeats));
+      repeats.every_ns =
+          static_cast<Ns>(std::clamp(r.number("every", 0), 0.0, longest_period_us) * 1000);
     }
-    lua_pop(lua_, 1);
+    lua_pop(table_.lua(), 1);
     return repeats;
   }
 
@@ -120,17 +123,18 @@ class Builder {
   }
 
   void each(const char* key, const std::vector<std::string>& fields, Read read) {
-    const int type = lua_getfield(lua_, index_, key);
+    std::size_t position = 0;
+    const auto take = [&](int index) {
+      if (++events_ > most_events)
+        throw Error(fmt::format("a literal trace has more than {} events", most_events));
+      (this->*read)(
+          LiteralRow(table_.lua(), index, fmt::format("{}[{}]", key, ++position), fields));
+    };
+    const int type = table_.push(key);
     if (type != LUA_TNIL && type != LUA_TTABLE)
       throw Error(fmt::format("'{}' has to be a list", key));
-    if (type == LUA_TTABLE) {
-      for (lua_Integer i = 1; lua_rawgeti(lua_, -1, i) != LUA_TNIL; ++i) {
-        (this->*read)(LiteralRow(lua_, fmt::format("{}[{}]", key, i), fields));
-        lua_pop(lua_, 1);
-      }
-      lua_pop(lua_, 1);
-    }
-    lua_pop(lua_, 1);
+    if (type == LUA_TTABLE) LuaTable(table_.lua(), -1, key).each(take, most_events);
+    lua_pop(table_.lua(), 1);
   }
 
   void op(const LiteralRow& r) {
@@ -150,15 +154,15 @@ class Builder {
     ops.kind.push_back(kind);
     ops.copy.push_back(copied);
     ops.correlation.push_back(correlation);
-    ops.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
+    ops.bytes.push_back(r.count("bytes", 0, most_bytes));
     ops.stream.push_back(stream(r, stream_id));
     ops.name.push_back(trace_.names.intern(r.text("kernel", "")));
-    ops.blocks.push_back(static_cast<std::uint32_t>(r.number("blocks", is_kernel ? 1024 : 0)));
-    ops.threads.push_back(static_cast<std::uint16_t>(r.number("threads", is_kernel ? 256 : 0)));
+    ops.blocks.push_back(r.count("blocks", is_kernel ? 1024 : 0, most_blocks));
+    ops.threads.push_back(r.count("threads", is_kernel ? 256 : 0, most_threads));
     ops.source.push_back(named(r.text("from", from), MemoryKind::unknown, "from"));
     ops.target.push_back(named(r.text("to", to), MemoryKind::unknown, "to"));
     ops.cause.push_back(named(r.text("cause", ""), MigrationCause::access_counter, "cause"));
-    ops.address.push_back(static_cast<std::int64_t>(r.number("address", 0)));
+    ops.address.push_back(r.count("address", 0, most_bytes));
     ops.in_graph.push_back(r.is_true("in_graph"));
     if (correlation != 0) launch(r, s.start, launch_of(kind), correlation);
   }
@@ -190,7 +194,7 @@ class Builder {
     trace_.ranges.end.push_back(s.end);
     trace_.ranges.name.push_back(trace_.names.intern(name));
     trace_.ranges.thread.push_back(thread(r));
-    trace_.ranges.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
+    trace_.ranges.bytes.push_back(r.count("bytes", 0, most_bytes));
   }
 
   void os_call(const LiteralRow& r) {
@@ -206,8 +210,8 @@ class Builder {
     trace_.gpu_faults.start.push_back(s.start);
     trace_.gpu_faults.end.push_back(s.end);
     trace_.gpu_faults.device.push_back(0);
-    trace_.gpu_faults.address.push_back(static_cast<std::int64_t>(r.number("address", 0)));
-    trace_.gpu_faults.count.push_back(static_cast<std::int64_t>(r.number("count", 1)));
+    trace_.gpu_faults.address.push_back(r.count("address", 0, most_bytes));
+    trace_.gpu_faults.count.push_back(r.count("count", 1, most_bytes));
   }
 
   void sample(const LiteralRow& r) {
@@ -221,6 +225,7 @@ class Builder {
 
   void memory_use(const LiteralRow& r) {
     trace_.memory_use.start.push_back(r.time(1) + shift_);
+    // Less than 0 where memory is given back.
     trace_.memory_use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
     trace_.memory_use.device.push_back(0);
     trace_.memory_use.kind.push_back(MemoryKind::device);
@@ -234,7 +239,7 @@ class Builder {
 
   // Each rank is a process with a GPU of its own.
   std::uint16_t rank(const LiteralRow& r) {
-    const auto rank = static_cast<std::uint16_t>(std::clamp(r.number("rank", 0), 0.0, 63.0));
+    const std::uint16_t rank = r.count("rank", 0, most_rank);
     while (trace_.processes.size() <= rank)
       trace_.processes.push_back(
           {static_cast<std::int64_t>(trace_.processes.size()) + 1, "python3"});
@@ -269,8 +274,9 @@ class Builder {
   void sources() {
     for (Availability& a : trace_.sources)
       a = {Collected::nothing_happened, "recorded, and none occurred", ""};
-    for (const std::string& text : texts("diagnostics")) trace_.diagnostics.push_back({2, text});
-    for (const std::string& source : texts("not_collected"))
+    for (const std::string& text : table_.texts("diagnostics"))
+      trace_.diagnostics.push_back({2, text});
+    for (const std::string& source : table_.texts("not_collected"))
       trace_.availability(source_named(source)) = {
           Collected::not_collected, "the recording was made without them", "--record-them"};
     const std::vector<OpKind>& kinds = trace_.ops.kind;
@@ -286,23 +292,9 @@ class Builder {
     throw Error(fmt::format("not_collected: there is no source '{}'", name));
   }
 
-  // The strings of a list, up to the first that is none.
-  std::vector<std::string> texts(const char* key) const {
-    std::vector<std::string> texts;
-    if (lua_getfield(lua_, index_, key) == LUA_TTABLE) {
-      for (lua_Integer i = 1; lua_rawgeti(lua_, -1, i) == LUA_TSTRING; ++i) {
-        texts.emplace_back(lua_tostring(lua_, -1));
-        lua_pop(lua_, 1);
-      }
-      lua_pop(lua_, 1);
-    }
-    lua_pop(lua_, 1);
-    return texts;
-  }
-
-  lua_State* lua_;
-  int index_;
+  const LuaTable& table_;
   Trace trace_;
+  std::size_t events_ = 0;
   int round_ = 0;  // of `repeats`
   Ns shift_ = 0;   // of the round
   std::uint32_t correlation_ = 0;
@@ -310,12 +302,13 @@ class Builder {
 
 }  // namespace
 
-Trace trace_from_lua(lua_State* lua, int index) {
-  const int top = lua_gettop(lua);
-  Trace trace = Builder(lua, index).build();
-  lua_settop(lua, top);
-  return trace;
+SandboxLimits literal_limits() {
+  SandboxLimits limits;
+  limits.text_bytes = 256u << 20;
+  return limits;
 }
+
+Trace trace_from_lua(const LuaTable& table) { return Builder(table).build(); }
 
 std::string_view literal_trace_example() {
   return R"({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141, clock_mhz = 1980 },
@@ -332,9 +325,11 @@ std::string_view literal_trace_example() {
 }
 
 Trace trace_from_text(std::string_view lua_text) {
-  LuaSandbox sandbox;
+  LuaSandbox sandbox(literal_limits());
   sandbox.load(lua_text, "trace");
-  return trace_from_lua(sandbox.state(), -1);
+  Trace trace;
+  sandbox.run([&](lua_State* lua) { trace = trace_from_lua(LuaTable(lua, 1, "the trace")); });
+  return trace;
 }
 
 }  // namespace gh

@@ -2,20 +2,23 @@
 #pragma once
 #include <string_view>
 
+#include "rules/lua_table.hpp"
+#include "rules/sandbox.hpp"
 #include "trace/trace.hpp"
-
-struct lua_State;
 
 namespace gh {
 
-/// Makes a sealed trace of the table at `index`, as literal_trace_example() shows one. Times are
+/// Limits of a sandbox that holds such traces: each repetition reads its texts again.
+SandboxLimits literal_limits();
+
+/// Makes a sealed trace of a table, as literal_trace_example() shows one. Times are
 /// microseconds, from the trace's own zero.
 ///
 /// Operations, calls, ranges and OS calls may have a `rank`, from 0: a process with a GPU of its
 /// own. A range may have `bytes`, those of its collective's message; an operation may be
 /// `in_graph`. An operation is launched by a call of 5 us that begins 10 us before it, unless
 /// `launched` says when, or is false for none. Throws Error that names what is wrong.
-Trace trace_from_lua(lua_State* lua, int index);
+Trace trace_from_lua(const LuaTable& table);
 
 /// A table with everything that one may hold, for documentation.
 std::string_view literal_trace_example();

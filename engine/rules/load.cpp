@@ -35,7 +35,7 @@ std::vector<Source> read_needs(const LuaTable& rule, const std::string& path) {
   for (const std::string& need : rule.texts("needs")) {
     const auto it = std::find(sources.begin(), sources.end(), need);
     if (it == sources.end())
-      throw Error(fmt::format("{}: needs '{}', which no trace has{}", path, printable(need),
+      throw Error(fmt::format("{}: needs '{}', which no trace has{}", path, need,
                               did_you_mean(need, sources)));
     needs.push_back(static_cast<Source>(it - sources.begin()));
   }
@@ -52,7 +52,7 @@ std::map<std::string, RuleOption> read_options(lua_State* lua, const LuaTable& r
       o.only({"default", "unit", "doc"});
       o.push("default");
       options[name] = {option_value(lua, lua_gettop(lua), o.where()), o.text("unit"),
-                       o.text("doc")};
+                       o.lines("doc")};
       lua_pop(lua, 1);
     });
   lua_pop(lua, 1);
@@ -63,11 +63,8 @@ std::map<std::string, std::string> read_messages(lua_State* lua, const LuaTable&
                                                  const std::string& path) {
   std::map<std::string, std::string> messages;
   rule.push("messages");
-  LuaTable(lua, -1, path + ": 'messages'").each_pair([&](const std::string& name, int index) {
-    if (lua_type(lua, index) != LUA_TSTRING)
-      throw Error(fmt::format("{}: message '{}' has to be a string", path, name));
-    messages[name] = lua_text(lua, index);
-  });
+  const LuaTable table(lua, -1, path + ": 'messages'");
+  for (const std::string& name : table.names()) messages[name] = table.text(name.c_str());
   lua_pop(lua, 1);
   return messages;
 }
@@ -76,30 +73,41 @@ void read_doc(lua_State* lua, const LuaTable& table, Rule& rule) {
   table.push("doc");
   const LuaTable doc(lua, -1, rule.path + ": 'doc'");
   doc.only({"what", "why", "fix", "wrong"});
-  rule.what = doc.text("what");
-  rule.why = doc.text("why");
-  rule.fix = doc.text("fix");
-  rule.wrong = doc.text("wrong");
+  rule.what = doc.lines("what");
+  rule.why = doc.lines("why");
+  rule.fix = doc.lines("fix");
+  rule.wrong = doc.lines("wrong");
   lua_pop(lua, 1);
 }
 
+// The table that the file returned, at index 1.
+void read_rule(lua_State* lua, Rule& rule) {
+  const std::string& path = rule.path;
+  if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file returns one table", path));
+  const LuaTable t(lua, 1, path + ": the rule");
+  t.only({"id", "category", "title", "since", "needs", "options", "messages", "doc", "warning_at",
+          "evaluate"});
+  rule.id = t.text("id");
+  rule.category = t.text("category");
+  rule.title = t.text("title");
+  rule.since = t.text("since");
+  if (!is_name(rule.id) || !is_name(rule.category))
+    throw Error(fmt::format(
+        "{}: 'id' and 'category' are made of lower-case letters, digits and '-'", path));
+  rule.needs = read_needs(t, path);
+  rule.options = read_options(lua, t, path);
+  rule.messages = read_messages(lua, t, path);
+  read_doc(lua, t, rule);
+  rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
+  if (t.push("evaluate") != LUA_TFUNCTION)
+    throw Error(fmt::format("{}: the rule needs 'evaluate', a function", path));
+}
+
 std::vector<fs::path> rule_files(const fs::path& directory, const std::string& shown_as) {
-  std::error_code ec;
-  if (!fs::is_directory(directory, ec))
-    throw Error(
-        fmt::format("{}: {}", shown_as,
-                    fs::exists(directory, ec) ? "is not a directory" : "no such directory"));
-  std::vector<fs::path> files;
-  for (auto it = fs::recursive_directory_iterator(
-           directory, fs::directory_options::skip_permission_denied, ec);
-       it != fs::recursive_directory_iterator(); it.increment(ec)) {
-    if (ec) throw Error(fmt::format("{}: {}", shown_as, ec.message()));
-    const std::string name = it->path().filename().string();
-    if (it->is_regular_file() && name.ends_with(".lua") && !name.ends_with(".test.lua"))
-      files.push_back(it->path());
-  }
+  std::vector<fs::path> files = files_below(directory, ".lua", shown_as);
+  std::erase_if(
+      files, [](const fs::path& path) { return path.filename().string().ends_with(".test.lua"); });
   if (files.empty()) throw Error(fmt::format("{}: holds no rule (*.lua)", shown_as));
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -117,27 +125,9 @@ bool is_named(const Rule& rule, const std::vector<std::string>& names) {
 Rule load_rule(std::string source, const std::string& path) try {
   LuaSandbox sandbox;
   sandbox.load(source, path);
-  lua_State* lua = sandbox.state();
-  if (!lua_istable(lua, -1)) throw Error(fmt::format("{}: a rule file returns one table", path));
-  const LuaTable t(lua, -1, path + ": the rule");
-  t.only({"id", "category", "title", "since", "needs", "options", "messages", "doc", "warning_at",
-          "evaluate"});
   Rule rule;
   rule.path = path;
-  rule.id = t.text("id");
-  rule.category = t.text("category");
-  rule.title = printable(t.text("title"));
-  rule.since = printable(t.text("since"));
-  if (!is_name(rule.id) || !is_name(rule.category))
-    throw Error(fmt::format(
-        "{}: 'id' and 'category' are made of lower-case letters, digits and '-'", path));
-  rule.needs = read_needs(t, path);
-  rule.options = read_options(lua, t, path);
-  rule.messages = read_messages(lua, t, path);
-  read_doc(lua, t, rule);
-  rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
-  if (t.push("evaluate") != LUA_TFUNCTION)
-    throw Error(fmt::format("{}: the rule needs 'evaluate', a function", path));
+  sandbox.run([&](lua_State* lua) { read_rule(lua, rule); });
   rule.source = std::move(source);
   return rule;
 } catch (const LuaError& e) {

@@ -7,20 +7,43 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "rules/sandbox.hpp"
 
 namespace gh {
 namespace {
 
-// A finding's longest list has ten elements.
-constexpr lua_Integer most_elements = 1000;
+// What reading one value takes at most.
+constexpr int stack_values = 8;
+
+constexpr double exact = 9e15;  // up to which a double tells neighbours apart
+
+// Printable, but lines stay lines.
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    out += printable(text.substr(0, end));
+    if (end == text.npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
 
 }  // namespace
 
-std::string lua_text(lua_State* lua, int index) {
+std::string lua_bytes(lua_State* lua, int index) {
   std::size_t bytes = 0;
   const char* text = lua_tolstring(lua, index, &bytes);
-  return valid_utf8({text, bytes});
+  if (bytes > most_text_bytes) {
+    throw Error(fmt::format("a text is longer than {} KiB", most_text_bytes >> 10));
+  }
+  lua_take_text(lua, bytes);
+  return {text, bytes};
 }
+
+std::string lua_text(lua_State* lua, int index) { return printable(lua_bytes(lua, index)); }
+
+std::string lua_lines(lua_State* lua, int index) { return printable_lines(lua_bytes(lua, index)); }
 
 LuaTable::LuaTable(lua_State* lua, int index, std::string where)
     : lua_(lua), index_(lua_absindex(lua, index)), where_(std::move(where)) {
@@ -28,17 +51,47 @@ LuaTable::LuaTable(lua_State* lua, int index, std::string where)
 }
 
 int LuaTable::push(const char* key) const {
+  luaL_checkstack(lua_, stack_values, nullptr);
   lua_pushstring(lua_, key);
   return lua_rawget(lua_, index_);
 }
 
+int LuaTable::push(std::size_t position) const {
+  luaL_checkstack(lua_, stack_values, nullptr);
+  return lua_rawgeti(lua_, index_, static_cast<lua_Integer>(position));
+}
+
+bool LuaTable::has(const char* key) const {
+  const bool there = push(key) != LUA_TNIL;
+  lua_pop(lua_, 1);
+  return there;
+}
+
+bool LuaTable::is_text(const char* key) const {
+  const bool text = push(key) == LUA_TSTRING;
+  lua_pop(lua_, 1);
+  return text;
+}
+
 std::string LuaTable::text(const char* key, bool required) const {
   const int type = push(key);
-  const std::string value = type == LUA_TSTRING ? lua_text(lua_, -1) : std::string();
-  lua_pop(lua_, 1);
-  if (type != LUA_TSTRING && (required || type != LUA_TNIL))
+  if (type != LUA_TSTRING && (required || type != LUA_TNIL)) {
     throw Error(fmt::format("{} needs '{}', a string", where_, key));
-  check_length(value, key);
+  }
+  std::string value;
+  if (type == LUA_TSTRING) {
+    check_length(key);
+    value = lua_text(lua_, -1);
+  }
+  lua_pop(lua_, 1);
+  return value;
+}
+
+std::string LuaTable::lines(const char* key) const {
+  if (push(key) != LUA_TSTRING) throw Error(fmt::format("{} needs '{}', a string", where_, key));
+  check_length(key);
+  std::string value = lua_lines(lua_, -1);
+  lua_pop(lua_, 1);
   return value;
 }
 
@@ -47,16 +100,29 @@ std::optional<double> LuaTable::number(const char* key) const {
   std::optional<double> value;
   if (type == LUA_TNUMBER) value = lua_tonumber(lua_, -1);
   lua_pop(lua_, 1);
-  if (!value && type != LUA_TNIL)
+  if (!value && type != LUA_TNIL) {
     throw Error(fmt::format("{}: '{}' has to be a number", where_, key));
-  if (value && !std::isfinite(*value))
+  }
+  if (value && !std::isfinite(*value)) {
     throw Error(fmt::format("{}: '{}' is not a finite number", where_, key));
+  }
   return value;
+}
+
+std::size_t LuaTable::count(const char* key, std::size_t otherwise, std::size_t most) const {
+  const int type = push(key);
+  const double n = lua_tonumber(lua_, -1);
+  lua_pop(lua_, 1);
+  if (type == LUA_TNIL) return otherwise;
+  if (type != LUA_TNUMBER || std::isnan(n)) {
+    throw Error(fmt::format("{}: '{}' has to be a number", where_, key));
+  }
+  return static_cast<std::size_t>(std::clamp(n, 0.0, std::min(static_cast<double>(most), exact)));
 }
 
 bool LuaTable::truth(const char* key) const {
   push(key);
-  const bool value = lua_toboolean(lua_, -1);
+  const bool value = lua_toboolean(lua_, -1) != 0;
   lua_pop(lua_, 1);
   return value;
 }
@@ -64,60 +130,75 @@ bool LuaTable::truth(const char* key) const {
 std::vector<std::string> LuaTable::texts(const char* key) const {
   std::vector<std::string> list;
   each(key, [&](int value) {
-    if (lua_type(lua_, value) != LUA_TSTRING)
+    if (lua_type(lua_, value) != LUA_TSTRING) {
       throw Error(fmt::format("{}: '{}' has to be a list of strings", where_, key));
+    }
+    check_length(key);
     list.push_back(lua_text(lua_, value));
-    check_length(list.back(), key);
   });
   return list;
 }
 
 void LuaTable::each(const char* key, const std::function<void(int)>& take) const {
   const int type = push(key);
-  const int list = lua_gettop(lua_);
-  if (type != LUA_TNIL && type != LUA_TTABLE)
+  if (type != LUA_TNIL && type != LUA_TTABLE) {
     throw Error(fmt::format("{}: '{}' has to be a list", where_, key));
-  if (type == LUA_TTABLE) {
-    for (lua_Integer i = 1; lua_rawgeti(lua_, list, i) != LUA_TNIL; ++i) {
-      if (i > most_elements)
-        throw Error(fmt::format("{}: '{}' has more than {} elements", where_, key, most_elements));
-      take(lua_gettop(lua_));
-      lua_settop(lua_, list);
-    }
   }
-  lua_settop(lua_, list - 1);
+  if (type == LUA_TTABLE) LuaTable(lua_, -1, fmt::format("{}: '{}'", where_, key)).each(take);
+  lua_pop(lua_, 1);
 }
 
-// Sorted, since Lua's own order differs from run to run.
-std::vector<std::string> LuaTable::sorted_keys() const {
-  std::vector<std::string> keys;
-  for (lua_pushnil(lua_); lua_next(lua_, index_); lua_pop(lua_, 1)) {
-    if (lua_type(lua_, -2) != LUA_TSTRING || lua_tostring(lua_, -2) != lua_text(lua_, -2))
-      throw Error(fmt::format("{}: every key has to be a name", where_));
-    keys.push_back(lua_text(lua_, -2));
+void LuaTable::each(const std::function<void(int)>& take, std::size_t most) const {
+  const int top = lua_gettop(lua_);
+  for (std::size_t position = 1; push(position) != LUA_TNIL; ++position) {
+    if (position > most) throw Error(fmt::format("{} has more than {} elements", where_, most));
+    take(lua_gettop(lua_));
+    lua_settop(lua_, top);
   }
-  std::sort(keys.begin(), keys.end());
-  return keys;
+  lua_settop(lua_, top);
 }
 
 void LuaTable::each_pair(const std::function<void(const std::string&, int)>& take) const {
-  for (const std::string& key : sorted_keys()) {
+  for (const std::string& key : names()) {
     push(key.c_str());
     take(key, lua_gettop(lua_));
     lua_pop(lua_, 1);
   }
 }
 
-void LuaTable::only(const std::vector<std::string>& keys) const {
-  for (const std::string& key : sorted_keys())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      throw Error(fmt::format("{} has an unknown key '{}'{}", where_, printable(key),
-                              did_you_mean(key, keys)));
+// Sorted, since Lua's own order differs from run to run.
+std::vector<std::string> LuaTable::names(Positions positions) const {
+  luaL_checkstack(lua_, stack_values, nullptr);
+  std::vector<std::string> keys;
+  for (lua_pushnil(lua_); lua_next(lua_, index_) != 0; lua_pop(lua_, 1)) {
+    const int type = lua_type(lua_, -2);
+    if (type == LUA_TNUMBER && positions == Positions::left_out) continue;
+    if (type != LUA_TSTRING) {
+      throw Error(fmt::format("{}: every key has to be a name", where_));
+    }
+    if (keys.size() == most_elements) {
+      throw Error(fmt::format("{} has more than {} keys", where_, most_elements));
+    }
+    keys.push_back(lua_bytes(lua_, -2));
+    if (keys.back() != printable(keys.back())) {
+      throw Error(fmt::format("{}: every key has to be a name", where_));
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
 }
 
-void LuaTable::check_length(const std::string& text, const char* key) const {
-  if (text.size() > most_text_bytes)
-    throw Error(fmt::format("{}: '{}' is longer than {} KiB", where_, key, most_text_bytes >> 10));
+void LuaTable::only(const std::vector<std::string>& keys, Positions positions) const {
+  for (const std::string& key : names(positions)) {
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    throw Error(fmt::format("{} has an unknown key '{}'{}", where_, key, did_you_mean(key, keys)));
+  }
+}
+
+// Of the string on top of the stack.
+void LuaTable::check_length(const char* key) const {
+  if (lua_rawlen(lua_, -1) <= most_text_bytes) return;
+  throw Error(fmt::format("{}: '{}' is longer than {} KiB", where_, key, most_text_bytes >> 10));
 }
 
 }  // namespace gh

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/files.hpp"
 #include "read/nsys.hpp"
@@ -18,12 +21,140 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string field(lua_State* lua, int index, const char* key) {
-  lua_getfield(lua, index, key);
-  const std::string s = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "";
+// A finding that a case expects: globs, "" where it says nothing of one.
+struct Expected {
+  std::string severity, subject, message, confidence;
+  std::optional<std::pair<double, double>> worth;  // bounds of the recoverable fraction
+};
+
+// A case, as a test file states it.
+struct Case {
+  std::string name;
+  std::string fixture;         // or, where it is "",
+  std::optional<Trace> trace;  // literal
+  bool replayed = true;        // whether what findings are worth is
+  std::map<std::string, OptionValue> options;
+  std::string outcome;             // "clean", "not checked", "snapshot", or
+  std::vector<Expected> findings;  // in order
+};
+
+// --- Reading cases
+
+Expected read_expected(lua_State* lua, int index) {
+  const LuaTable t(lua, index, "an expected finding");
+  t.only({"severity", "subject", "message", "confidence", "worth"});
+  Expected e{t.text("severity", false), t.text("subject", false), t.text("message", false),
+             t.text("confidence", false), std::nullopt};
+  if (t.push("worth") == LUA_TTABLE) {
+    const LuaTable bounds(lua, -1, "'worth' of an expected finding");
+    bounds.push(std::size_t{1});
+    bounds.push(std::size_t{2});
+    e.worth = {lua_tonumber(lua, -2), lua_tonumber(lua, -1)};
+    lua_pop(lua, 2);
+  }
   lua_pop(lua, 1);
-  return s;
+  return e;
 }
+
+void read_expectation(const LuaTable& t, Case& c) {
+  if (t.is_text("expect")) {
+    c.outcome = t.text("expect");
+    if (c.outcome != "clean" && c.outcome != "not checked" && c.outcome != "snapshot")
+      throw Error(fmt::format(
+          "'expect' is \"clean\", \"not checked\", \"snapshot\" or a list of findings, not \"{}\"",
+          c.outcome));
+    return;
+  }
+  if (!t.has("expect")) throw Error("a case needs 'expect'");
+  t.each("expect", [&](int i) { c.findings.push_back(read_expected(t.lua(), i)); });
+  if (c.findings.empty())
+    throw Error("'expect' is an empty list: say \"clean\" or \"not checked\"");
+}
+
+void read_options(const LuaTable& t, Case& c) {
+  lua_State* lua = t.lua();
+  if (t.push("options") != LUA_TNIL)
+    LuaTable(lua, -1, "'options'").each_pair([&](const std::string& name, int value) {
+      switch (lua_type(lua, value)) {
+        case LUA_TNUMBER: c.options[name] = lua_tonumber(lua, value); break;
+        case LUA_TBOOLEAN: c.options[name] = lua_toboolean(lua, value) != 0; break;
+        case LUA_TSTRING: c.options[name] = lua_text(lua, value); break;
+        default:
+          throw Error(
+              fmt::format("option '{}' has to be a number, a string or a truth value", name));
+      }
+    });
+  lua_pop(lua, 1);
+}
+
+// Literal traces launch each operation just before it starts, so that the host would bound the step
+// whatever the GPU took: they are not replayed unless they ask for it.
+void read_trace(const LuaTable& t, Case& c) {
+  c.fixture = t.text("fixture", false);
+  if (fs::path(c.fixture).filename() != c.fixture)
+    throw Error(fmt::format("'{}' is no name of a fixture", c.fixture));
+  if (!c.fixture.empty()) return;
+  if (t.push("trace") != LUA_TTABLE) throw Error("a case needs 'trace' or 'fixture'");
+  c.trace = trace_from_lua(LuaTable(t.lua(), -1, "the trace"));
+  c.replayed = t.truth("replay");
+  lua_pop(t.lua(), 1);
+}
+
+// A test file, loaded.
+class Cases {
+ public:
+  Cases(const std::string& source, const std::string& path) : sandbox_(literal_limits()) {
+    sandbox_.load(source, path);
+    sandbox_.run([&](lua_State* lua) {
+      if (!lua_istable(lua, 1)) throw Error("a test file returns a list of cases");
+      LuaTable(lua, 1, "the test file").each([&](int i) {
+        names_.push_back(lua_istable(lua, i) ? LuaTable(lua, i, "a case").text("name", false) : "");
+        if (names_.back().empty()) throw Error(fmt::format("case {} has no name", names_.size()));
+      });
+    });
+    if (names_.empty()) throw Error("a test file returns a list of cases");
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  /// The case of that position, from 0 on. One after the other: a trace may be large.
+  Case read(std::size_t position) {
+    Case c;
+    c.name = names_[position];
+    sandbox_.reset_budget();
+    with(position, [&](const LuaTable& t) {
+      t.only({"name", "trace", "fixture", "replay", "options", "expect"});
+      read_trace(t, c);
+      read_options(t, c);
+      read_expectation(t, c);
+    });
+    return c;
+  }
+
+  /// Whether it expects findings, with the rule's options as they are, and on which fixture.
+  bool fires(std::size_t position, std::string& fixture) {
+    bool fires = false;
+    with(position, [&](const LuaTable& t) {
+      fires = t.push("expect") == LUA_TTABLE && !t.has("options");
+      fixture = t.text("fixture", false);
+    });
+    return fires;
+  }
+
+ private:
+  template <class Read>
+  void with(std::size_t position, Read read) {
+    sandbox_.run([&](lua_State* lua) {
+      lua_rawgeti(lua, 1, static_cast<lua_Integer>(position) + 1);
+      read(LuaTable(lua, -1, "the case"));
+    });
+  }
+
+  LuaSandbox sandbox_;
+  std::vector<std::string> names_;
+};
+
+// --- Comparing
 
 // What a rule said, in the words that cases use.
 std::string described(const Report& report) {
@@ -80,58 +211,27 @@ void write_snapshots(const fs::path& path, const Snapshots& snapshots) {
   write_file(path, text);
 }
 
-void check_expected_fields(lua_State* lua, int index) {
-  static const std::vector<std::string> keys{"severity", "subject", "message", "confidence",
-                                             "worth"};
-  for (lua_pushnil(lua); lua_next(lua, index); lua_pop(lua, 1)) {
-    const std::string key = lua_type(lua, -2) == LUA_TSTRING ? lua_tostring(lua, -2) : "?";
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      throw Error(fmt::format("an expected finding has an unknown field '{}'{}", key,
-                              did_you_mean(key, keys)));
-  }
+// What is expected of a finding and not so; "" where all is.
+std::string mismatch(const Expected& expected, const Finding& f) {
+  const std::tuple<const char*, const std::string&, std::string> texts[] = {
+      {"severity", expected.severity, name_of(f.severity)},
+      {"subject", expected.subject, f.subject},
+      {"message", expected.message, f.message},
+      {"confidence", expected.confidence, f.confidence}};
+  for (const auto& [key, glob, actual] : texts)
+    if (!glob.empty() && !glob_match(glob, actual)) return fmt::format("{} '{}'", key, glob);
+  if (!expected.worth) return "";
+  const auto [least, most] = *expected.worth;
+  if (f.recoverable_fraction >= least && f.recoverable_fraction <= most) return "";
+  return fmt::format("worth between {} and {}", least, most);
 }
 
-// worth = { 0.6, 0.8 } bounds the recoverable fraction.
-std::string worth_mismatch(lua_State* lua, int index, double recoverable_fraction) {
-  std::string wrong;
-  if (lua_getfield(lua, index, "worth") == LUA_TTABLE) {
-    lua_rawgeti(lua, -1, 1);
-    lua_rawgeti(lua, -2, 2);
-    const double least = lua_tonumber(lua, -2), most = lua_tonumber(lua, -1);
-    if (recoverable_fraction < least || recoverable_fraction > most)
-      wrong = fmt::format("worth between {} and {}", least, most);
-    lua_pop(lua, 2);
-  }
-  lua_pop(lua, 1);
-  return wrong;
-}
-
-// What is expected of a finding, at `index`, and not so; "" where all is.
-std::string mismatch(lua_State* lua, int index, const Finding& f) {
-  check_expected_fields(lua, index);
-  const std::pair<const char*, std::string> texts[] = {{"severity", name_of(f.severity)},
-                                                       {"subject", f.subject},
-                                                       {"message", f.message},
-                                                       {"confidence", f.confidence}};
-  for (const auto& [key, actual] : texts) {
-    const std::string expected = field(lua, index, key);
-    if (!expected.empty() && !glob_match(expected, actual))
-      return fmt::format("{} '{}'", key, expected);
-  }
-  return worth_mismatch(lua, index, f.recoverable_fraction);
-}
-
-std::string findings_mismatch(lua_State* lua, int expect, const std::vector<Finding>& findings) {
-  const auto count = static_cast<std::size_t>(lua_rawlen(lua, expect));
-  if (count == 0) throw Error("'expect' is an empty list: say \"clean\" or \"not checked\"");
+std::string findings_mismatch(const std::vector<Expected>& expected,
+                              const std::vector<Finding>& findings) {
+  const std::size_t count = expected.size();
   if (findings.size() != count) return fmt::format("{} finding{}", count, count == 1 ? "" : "s");
-  for (std::size_t i = 0; i < count; ++i) {
-    lua_rawgeti(lua, expect, static_cast<lua_Integer>(i) + 1);
-    if (!lua_istable(lua, -1)) throw Error("'expect' is a list of tables");
-    const std::string wrong = mismatch(lua, lua_gettop(lua), findings[i]);
-    lua_pop(lua, 1);
-    if (!wrong.empty()) return wrong;
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::string wrong = mismatch(expected[i], findings[i]); !wrong.empty()) return wrong;
   return "";
 }
 
@@ -145,71 +245,26 @@ std::string snapshot_mismatch(const Report& report, const std::string& name, Sna
   return known->second == said ? "" : "\n" + known->second;
 }
 
-// What the case at `index` expects and does not get, or "".
-std::string case_mismatch(lua_State* lua, int index, const Report& report, const std::string& name,
-                          Snapshots& snapshots, bool update) {
-  const int type = lua_getfield(lua, index, "expect");
-  const int expect = lua_gettop(lua);
-  std::string wrong;
-  if (type == LUA_TTABLE) {
-    wrong = findings_mismatch(lua, expect, report.findings);
-  } else if (type == LUA_TSTRING) {
-    const std::string wanted = lua_tostring(lua, expect);
-    if (wanted == "snapshot") {
-      wrong = snapshot_mismatch(report, name, snapshots, update);
-    } else if (wanted == "clean" || wanted == "not checked") {
-      const bool met = report.failed.empty() && report.findings.empty() &&
-                       report.not_checked.empty() == (wanted == "clean");
-      if (!met) wrong = wanted;
-    } else {
-      throw Error(fmt::format(
-          "'expect' is \"clean\", \"not checked\", \"snapshot\" or a list of findings, not \"{}\"",
-          wanted));
-    }
-  } else {
-    throw Error("a case needs 'expect'");
-  }
-  lua_settop(lua, expect - 1);
-  return wrong;
+// What the case expects and does not get, or "".
+std::string case_mismatch(const Case& c, const Report& report, Snapshots& snapshots, bool update) {
+  if (c.outcome.empty()) return findings_mismatch(c.findings, report.findings);
+  if (c.outcome == "snapshot") return snapshot_mismatch(report, c.name, snapshots, update);
+  const bool met = report.failed.empty() && report.findings.empty() &&
+                   report.not_checked.empty() == (c.outcome == "clean");
+  return met ? "" : c.outcome;
 }
 
-RuleSettings settings_of(lua_State* lua, int index, const Rule& rule) {
+RuleSettings settings_of(const Case& c, const Rule& rule) {
+  for (const auto& [name, value] : c.options)
+    if (!rule.options.contains(name))
+      throw Error(fmt::format("rule '{}' has no option '{}'", rule.id, name));
   RuleSettings settings;
-  if (lua_getfield(lua, index, "options") == LUA_TTABLE)
-    for (lua_pushnil(lua); lua_next(lua, -2); lua_pop(lua, 1)) {
-      const std::string name = lua_type(lua, -2) == LUA_TSTRING ? lua_tostring(lua, -2) : "?";
-      if (!rule.options.contains(name))
-        throw Error(fmt::format("rule '{}' has no option '{}'", rule.id, name));
-      if (lua_type(lua, -1) == LUA_TNUMBER)
-        settings.options[name] = lua_tonumber(lua, -1);
-      else if (lua_type(lua, -1) == LUA_TBOOLEAN)
-        settings.options[name] = lua_toboolean(lua, -1) != 0;
-      else
-        settings.options[name] = std::string(luaL_checkstring(lua, -1));
-    }
-  lua_pop(lua, 1);
+  settings.options = c.options;
   return settings;
 }
 
-// The trace of the case at `index`.
-Trace trace_of(lua_State* lua, int index, const fs::path& fixtures) {
-  const std::string fixture = field(lua, index, "fixture");
-  if (!fixture.empty()) return read_nsys(fixtures / (fixture + ".sqlite"));
-  if (lua_getfield(lua, index, "trace") != LUA_TTABLE)
-    throw Error("a case needs 'trace' or 'fixture'");
-  Trace trace = trace_from_lua(lua, -1);
-  lua_settop(lua, index);
-  return trace;
-}
-
-// Whether what findings are worth is replayed in the case at `index`. Literal traces launch each
-// operation just before it starts: the host would bound the step whatever the GPU took.
-bool is_replayed(lua_State* lua, int index, const Trace& trace) {
-  if (trace.format != "literal") return true;
-  lua_getfield(lua, index, "replay");
-  const bool asked = lua_toboolean(lua, -1);
-  lua_settop(lua, index);
-  return asked;
+Trace trace_of(Case& c, const fs::path& fixtures) {
+  return c.trace ? std::move(*c.trace) : read_nsys(fixtures / (c.fixture + ".sqlite"));
 }
 
 // The cases of one rule, ID.test.lua beside ID.lua and ID.snapshot.
@@ -241,37 +296,28 @@ class RuleTest {
     const fs::path rule_path = beside(".lua"), snapshot_path = beside(".snapshot");
     const Rule rule = load_rule(read_text(rule_path), printable(rule_path.string()));
     Snapshots snapshots = read_snapshots(snapshot_path);
-    LuaSandbox sandbox;
-    sandbox.load(source_, shown_path_);
-    lua_State* lua = sandbox.state();
-    if (!lua_istable(lua, -1) || lua_rawlen(lua, -1) == 0)
-      throw Error("a test file returns a list of cases");
-    const int cases = lua_gettop(lua);
-    for (lua_Integer i = 1; lua_rawgeti(lua, cases, i) != LUA_TNIL; ++i) {
-      const int index = lua_gettop(lua);
-      const std::string name = lua_istable(lua, index) ? field(lua, index, "name") : "";
-      if (name.empty()) throw Error(fmt::format("case {} has no name", i));
+    Cases cases(source_, shown_path_);
+    for (std::size_t i = 0; i < cases.names().size(); ++i) {
+      const std::string& name = cases.names()[i];
       if (glob_match(options_.filter, name) || glob_match(options_.filter, rule.id))
-        run_case(lua, index, name, rule, snapshots);
-      lua_settop(lua, cases);
+        run_case(cases, i, rule, snapshots);
     }
     if (options_.update && !snapshots.empty()) write_snapshots(snapshot_path, snapshots);
   }
 
-  void run_case(lua_State* lua, int index, const std::string& name, const Rule& rule,
-                Snapshots& snapshots) try {
-    const Analysis analysis(trace_of(lua, index, options_.fixtures), Classes(), {});
+  void run_case(Cases& cases, std::size_t position, const Rule& rule, Snapshots& snapshots) try {
+    Case c = cases.read(position);
+    const Analysis analysis(trace_of(c, options_.fixtures), Classes(), {});
     const Facts facts(analysis);
-    const bool replayed = is_replayed(lua, index, analysis.trace);
     const Report report =
-        evaluate({rule}, analysis, facts, {{rule.id, settings_of(lua, index, rule)}}, replayed);
-    const std::string wrong = case_mismatch(lua, index, report, name, snapshots, options_.update);
+        evaluate({rule}, analysis, facts, {{rule.id, settings_of(c, rule)}}, c.replayed);
+    const std::string wrong = case_mismatch(c, report, snapshots, options_.update);
     if (wrong.empty())
       ++result_.passed;
     else
-      fail(name, fmt::format("    expected  {}\n    actual    {}\n", wrong, described(report)));
+      fail(c.name, fmt::format("    expected  {}\n    actual    {}\n", wrong, described(report)));
   } catch (const std::exception& e) {
-    fail(name, fmt::format("    {}\n", e.what()));
+    fail(cases.names()[position], fmt::format("    {}\n", e.what()));
   }
 
   void fail(const std::string& name, const std::string& what) {
@@ -300,23 +346,15 @@ struct Found {
 
 Found find_tests(const fs::path& directory) {
   const std::string shown_path = printable(directory.string());
-  std::error_code ec;
-  if (!fs::is_directory(directory, ec))
-    throw Error(fmt::format("{}: is not a directory", shown_path));
   Found found;
-  for (const auto& entry : fs::recursive_directory_iterator(
-           directory, fs::directory_options::skip_permission_denied, ec)) {
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with(".test.lua"))
-      found.tests.push_back(entry.path());
-    else if (name.ends_with(".lua") &&
-             !fs::exists(fs::path(entry.path()).replace_extension(".test.lua")))
-      found.untested.push_back(printable(entry.path().string()));
+  for (const fs::path& path : files_below(directory, ".lua", shown_path)) {
+    if (path.filename().string().ends_with(".test.lua"))
+      found.tests.push_back(path);
+    else if (!fs::exists(fs::path(path).replace_extension(".test.lua")))
+      found.untested.push_back(printable(path.string()));
   }
   if (found.tests.empty())
     throw Error(fmt::format("{}: holds no rule tests (*.test.lua)", shown_path));
-  std::sort(found.tests.begin(), found.tests.end());
-  std::sort(found.untested.begin(), found.untested.end());
   return found;
 }
 
@@ -336,21 +374,14 @@ RuleTestResult run_rule_tests(const fs::path& directory, const RuleTestOptions& 
 }
 
 std::optional<Trace> first_firing_trace(const std::string& test_source, const fs::path& fixtures) {
-  LuaSandbox sandbox;
-  sandbox.load(test_source, "test");
-  lua_State* lua = sandbox.state();
+  Cases cases(test_source, "test");
   std::optional<Trace> literal;
-  const int cases = lua_gettop(lua);
-  for (lua_Integer i = 1; lua_rawgeti(lua, cases, i) != LUA_TNIL; ++i, lua_settop(lua, cases)) {
-    const int index = lua_gettop(lua);
-    const bool fires = lua_getfield(lua, index, "expect") == LUA_TTABLE;
-    const bool plain = lua_getfield(lua, index, "options") == LUA_TNIL;
-    lua_settop(lua, index);
-    const std::string fixture = field(lua, index, "fixture");
-    if (!fires || !plain) continue;
-    if (!fixture.empty() && fs::exists(fixtures / (fixture + ".sqlite")))
-      return read_nsys(fixtures / (fixture + ".sqlite"));
-    if (fixture.empty() && !literal) literal = trace_of(lua, index, fixtures);
+  for (std::size_t i = 0; i < cases.names().size(); ++i) {
+    std::string fixture;
+    if (!cases.fires(i, fixture)) continue;
+    const fs::path report = fixtures / (fixture + ".sqlite");
+    if (!fixture.empty() && fs::exists(report)) return read_nsys(report);
+    if (fixture.empty() && !literal) literal = cases.read(i).trace;
   }
   return literal;
 }

@@ -4,6 +4,7 @@
 #include <lua.hpp>
 
 #include <cstdlib>
+#include <exception>
 
 #include "base/text.hpp"
 #include "rules/sandbox/library.hpp"
@@ -16,6 +17,26 @@ constexpr std::size_t max_message_width = 500;
 // The parser has no hook, and takes quadratic time on a long `a and b and ...`.
 constexpr std::size_t max_source_bytes = 128u << 10;
 
+// What run() was given, and what came out of it as an exception, which Lua would swallow.
+struct Running {
+  void (*entry)(void* body, lua_State* lua);
+  void* body;
+  std::exception_ptr thrown;
+};
+
+// lua_CFunction. Takes a Running and the kept value.
+int call_body(lua_State* lua) {
+  auto& running = *static_cast<Running*>(lua_touserdata(lua, 1));
+  lua_remove(lua, 1);
+  try {
+    running.entry(running.body, lua);
+  } catch (const std::exception&) {  // Lua's own errors are not of this type and pass
+    running.thrown = std::current_exception();
+  }
+  sandbox::Meter::of(lua).raise_if_stopped();
+  return 0;
+}
+
 }  // namespace
 
 LuaError::LuaError(std::string_view message)
@@ -23,6 +44,17 @@ LuaError::LuaError(std::string_view message)
 
 void lua_charge(lua_State* state, std::int64_t instructions) {
   sandbox::Meter::of(state).charge(instructions);
+}
+
+void lua_spend(lua_State* state, std::int64_t instructions) {
+  lua_charge(state, instructions);
+  sandbox::Meter::of(state).throw_if_stopped();
+}
+
+void lua_take_text(lua_State* state, std::size_t bytes) {
+  sandbox::Meter& meter = sandbox::Meter::of(state);
+  meter.take_text(bytes);
+  meter.throw_if_stopped();
 }
 
 void lua_raise(lua_State* state, const char* message) {
@@ -35,16 +67,16 @@ void LuaSandbox::Closer::operator()(lua_State* state) const { lua_close(state); 
 LuaSandbox::LuaSandbox(SandboxLimits limits) : meter_(std::make_unique<sandbox::Meter>(limits)) {
   state_.reset(lua_newstate(sandbox::Meter::allocate, meter_.get()));
   if (state_ == nullptr) throw LuaError("lua: no memory for a sandbox");
-  meter_->lua = state_.get();
-  lua_atpanic(state(), sandbox::Meter::on_panic);
-  lua_pushcfunction(state(), sandbox::open_library);
-  finish(lua_pcall(state(), 0, 0, 0));
+  lua_State* lua = state_.get();
+  meter_->lua = lua;
+  lua_atpanic(lua, sandbox::Meter::on_panic);
+  lua_pushcfunction(lua, sandbox::open_library);
+  finish(lua_pcall(lua, 0, 0, 0));
+  lua_pushnil(lua);  // what load() keeps
   reset_budget();
 }
 
 LuaSandbox::~LuaSandbox() = default;
-
-lua_State* LuaSandbox::state() const { return state_.get(); }
 
 void LuaSandbox::load(std::string_view source, std::string_view chunk_name) {
   meter_->chunk_name = chunk_name;
@@ -54,19 +86,29 @@ void LuaSandbox::load(std::string_view source, std::string_view chunk_name) {
   meter_->forget_position();
   const std::string name = "@" + meter_->chunk_name;  // "@" says that it names a file
   // Text only: Lua does not check bytecode, and a forged chunk reads and writes where it likes.
-  finish(luaL_loadbufferx(state(), source.data(), source.size(), name.c_str(), "t"));
-  call(0, 1);
+  lua_State* lua = state_.get();
+  finish(luaL_loadbufferx(lua, source.data(), source.size(), name.c_str(), "t"));
+  meter_->start_clock();
+  finish(lua_pcall(lua, 0, 1, 0));
+  lua_replace(lua, 1);
 }
 
-void LuaSandbox::call(int arguments, int results) {
+void LuaSandbox::enter(Entry entry, void* body) {
+  Running running{entry, body, nullptr};
+  lua_State* lua = state_.get();
   meter_->start_clock();
-  finish(lua_pcall(state(), arguments, results, 0));
+  // Nothing here allocates: light values, in the room that every state has.
+  lua_pushcfunction(lua, call_body);
+  lua_pushlightuserdata(lua, &running);
+  lua_pushvalue(lua, 1);
+  finish(lua_pcall(lua, 2, 0, 0));
+  if (running.thrown) std::rethrow_exception(running.thrown);
 }
 
 void LuaSandbox::finish(int status) {
   if (status == LUA_OK) return;
   const std::string message = meter_->describe(status);
-  lua_pop(state(), 1);
+  lua_pop(state_.get(), 1);
   throw LuaError(message);
 }
 

@@ -34,9 +34,11 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 struct lua_State;
 
@@ -54,7 +56,10 @@ struct SandboxLimits {
   /// Bytes that Lua holds at one time, garbage not yet collected included; sorting borrows up to
   /// twice as many for a moment. Rules see aggregates, never millions of rows.
   std::size_t memory_bytes = 64u << 20;
-  /// Processor time of one load() or call(). Only a backstop, 50 times what all the instructions
+  /// Bytes of text that a rule hands to C++: filters and patterns, and all that its findings say.
+  /// Findings are read by people, and a Lua string of 1 MiB may stand in a thousand places.
+  std::size_t text_bytes = 8u << 20;
+  /// Processor time of one load() or run(). Only a backstop, 50 times what all the instructions
   /// should take: some single instructions are slow (comparing two long strings of zeros takes 10
   /// ms), and the count alone would let hours of them pass.
   std::int64_t cpu_ns = 10'000'000'000;
@@ -74,26 +79,29 @@ class LuaSandbox {
   LuaSandbox(const LuaSandbox&) = delete;
   LuaSandbox& operator=(const LuaSandbox&) = delete;
 
-  /// For pushing arguments, reading results and registering verbs (see lua_verb).
-  /// Running out of memory there throws LuaError as well; after that the sandbox is only good for
-  /// destruction.
-  lua_State* state() const;
-
-  /// Compiles and runs `source`, Lua text of at most 128 KiB, and leaves its one result (nil if
-  /// none) on the stack. `chunk_name` stands in messages; Lua shortens one of more than 59 bytes to
-  /// "..." and its end. Throws LuaError with the stack as it was.
+  /// Compiles and runs `source`, Lua text of at most 128 KiB, and keeps its one result (nil if
+  /// none) for run(). `chunk_name` stands in messages; Lua shortens one of more than 59 bytes to
+  /// "..." and its end. Throws LuaError; what was kept before stays then.
   void load(std::string_view source, std::string_view chunk_name);
 
-  /// Like lua_call: takes the function and `arguments` values from the stack and leaves `results`
-  /// values. Spends what is left of the budget. Throws LuaError with the function and arguments
-  /// gone.
-  void call(int arguments, int results);
+  /// Calls body(lua_State*) in a protected call: the only way to the state, so that an error of
+  /// Lua's, be it for want of memory, never meets the state half changed. What load() kept is at
+  /// index 1, alone on the stack, with room for LUA_MINSTACK values. Spends what is left of the
+  /// budget. A Lua error comes out as LuaError, an exception as it is. The sandbox stays good.
+  template <class Body>
+  void run(Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    enter([](void* b, lua_State* lua) { (*static_cast<Plain*>(b))(lua); },
+          const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+  }
 
-  /// Gives the full budget back. Needed before the next call if a limit stopped the last one. Not
-  /// for use inside a verb.
+  /// Gives the full budget back. Needed before the next run if a limit stopped the last one. Not
+  /// for use inside of one.
   void reset_budget();
 
  private:
+  using Entry = void (*)(void* body, lua_State* lua);
+  void enter(Entry entry, void* body);
   void finish(int status);
 
   struct Closer {
@@ -105,8 +113,14 @@ class LuaSandbox {
 
 /// Counts C++ work done for a rule as Lua instructions. A verb that walks rows charges them (one
 /// per 10 ns or so), or a loop around it costs hours before a count of instructions notices. Never
-/// throws: the rule is stopped when the verb returns.
+/// throws: the rule is stopped when the verb returns. lua_spend throws Error at once, for what is
+/// long by itself.
 void lua_charge(lua_State* state, std::int64_t instructions);
+void lua_spend(lua_State* state, std::int64_t instructions);
+
+/// Counts text that is copied out of Lua: see SandboxLimits::text_bytes. Throws Error where a rule
+/// hands over too much; the rule is stopped.
+void lua_take_text(lua_State* state, std::size_t bytes);
 
 /// Raises `message` as a Lua error with the line of the Lua code that called the running verb.
 [[noreturn]] void lua_raise(lua_State* state, const char* message);
@@ -117,6 +131,8 @@ template <int (*verb)(lua_State*)>
 int lua_verb(lua_State* state) {
   try {
     return verb(state);
+  } catch (const std::bad_alloc&) {
+    lua_raise(state, "not enough memory for what the rule asks");
   } catch (const std::exception& exception) {  // Lua's own errors are not of this type and pass
     lua_raise(state, exception.what());
   }

@@ -4,6 +4,7 @@ seeds.py SOURCE FIXTURES PROGRAM OUT
 """
 import json
 import pathlib
+import random
 import re
 import shutil
 import sqlite3
@@ -67,6 +68,30 @@ rule = folder("rule")
 for path in sorted((source / "rules").glob("*/*.lua")):
     if not path.name.endswith(".test.lua"):
         shutil.copy(path, rule / path.name)
+
+# Attacks that once went through.
+finding = "{ message = 'main', data = { share = 0.1 }, subject = 'it', recoverable_ns = 1, advice = { 'Do it.' }, %s }"
+attacks = [
+    "local k, st = trace:ops {}, {} for i = 1, 60 do st[i] = k end return { " + finding % "change = { { shorten = k, stalls = st } }" + " }",
+    "trace:chains(setmetatable({}, { __index = function() return trace:ops {} end })) return {}",
+    "local l = {} for i = 1, 1e5 do l[i] = string.rep('x', 1000) end trace:ops { name = l } return {}",
+    "local a = {} for i = 1, 1000 do a[i] = string.rep('x', 16000) end return { " + finding % "follows_from = 'a\\27[31m', evidence = a, metrics = a" + " }",
+    "return setmetatable({}, { __index = function() error 'boom' end })",
+    "return { " + finding % "change = setmetatable({}, { __index = function() return {} end })" + " }",
+    "return nil, string.rep('::error::', 10000)",
+    "return trace:ops {}:group('start_ns', 1e9), trace.ops {}, trace:sampled_fraction { { metric = '*' } }",
+]
+for i, body in enumerate(attacks):
+    (rule / f"attack{i}.lua").write_text(
+        "return { id = 'a', category = 'b', title = 'c', since = '0', messages = { main = '{share}' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
+        "evaluate = function(trace, options) " + body + " end }\n")
+
+# These make Lua of bytes (lua_source.hpp): any do.
+for name in ("returns", "verbs", "rule_test"):
+    path = folder(name)
+    chance = random.Random(name)
+    for i in range(40):
+        (path / f"{i}").write_bytes(chance.randbytes(20 + 10 * i))
 
 config = folder("config")
 pages = "".join((source / "docs" / page).read_text() for page in ("configuration.md", "gate.md"))

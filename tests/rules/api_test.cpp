@@ -33,7 +33,9 @@ std::set<std::string> sandbox_names() {
     end
     return table.concat(t, ' '))",
                "names");
-  return words(lua_tostring(sandbox.state(), -1));
+  std::string text;
+  sandbox.run([&](lua_State* lua) { text = lua_tostring(lua, 1); });
+  return words(text);
 }
 
 std::set<std::string> documented_names() {

@@ -102,6 +102,60 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
            " end, __len = function() return 1e9 end })",
        "none"},
       {"return { { message = 'main', data = { share = 0/0 } } }", "not a finite number"},
+      // Selections where one is too many for Lua's stack, and where there are none.
+      {"local k, st = trace:ops {}, {} for i = 1, 28 do st[i] = k end local f = " + finding +
+           " f.change = { { shorten = k, stalls = st } } return { f }",
+       "'stalls' of a change has more than 16 elements"},
+      {"local k, st = trace:ops {}, {} for i = 1, 1000 do st[i] = k end local f = " + finding +
+           " f.change = { { shorten = k, stalls = st } } return { f }",
+       "'stalls' of a change has more than 16 elements"},
+      {"local f = " + finding +
+           " f.change = { { shorten = trace:ops {}, stalls = { 7 } } } return { f }",
+       "each of 'stalls' of a change has to be a selection"},
+      {"local k, all = trace:ops {}, {} for i = 1, 1e4 do all[i] = { remove = k } end local f = " +
+           finding + " f.change = all return { f }",
+       "'change' of a finding has more than 100 elements"},
+      {"local f = " + finding +
+           " f.change = setmetatable({}, { __index = function() error 'boom' end }) f.change[1] = "
+           "setmetatable({}, { __index = function() return trace:ops {} end }) return { f }",
+       "a change is one of remove"},
+      {"local f = " + finding + " f.change = { { scale = trace:ops {}, by = 0/0 } } return { f }",
+       "'by' is not a finite number"},
+      // What a metatable would give is not asked for, and so cannot be collected under the verb.
+      {"trace:chains(setmetatable({}, { __index = function() return trace:ops {} end }))",
+       "chains needs 'centre', 'edge' and 'through'"},
+      {"trace:runs(setmetatable({}, { __index = function() error 'boom' end }))",
+       "runs needs 'of', a selection of operations"},
+      // Arguments that are none.
+      {"trace.ops {}", "gh.trace expected"},
+      {"trace:ops(7)", "a filter has to be a table"},
+      {"trace:ops { name = 7 }", "'name' takes a string or a list of strings"},
+      {"trace:ops { [true] = 1 }", "every key has to be a name"},
+      {"trace:ops { min_ns = 'x' }", "filter 'min_ns' takes a number"},
+      {"trace:ops { inside = {} }", "filter 'inside' has to be a selection"},
+      {"trace:ops {}:where { after = 7 }", "filter 'after' has to be a selection"},
+      {"trace:ops {}:top(1, {})", "string expected"},
+      {"trace:ops {}:evidence { mots = 1 }", "unknown key 'mots' (did you mean 'most'?)"},
+      {"trace:sampled_fraction { 7 }", "has to be a table"},
+      // Copies of Lua's texts.
+      {"local s, l = string.rep('x', 1e6), {} for i = 1, 2e5 do l[i] = s end trace:ops { name = l "
+       "}",
+       "a pattern is longer than 1024 bytes"},
+      {"local l = {} for i = 1, 2e5 do l[i] = '*a' end trace:ops { name = l }",
+       "'name' has more than 200 elements"},
+      {"local t = {} for i = 1, 1e5 do t['k' .. i] = i end trace:ops(t)",
+       "a filter has more than 1000 keys"},
+      {"local s = string.rep('*a', 500) for i = 1, 1e9 do trace:ops { name = { s, s, s } } end",
+       ""},
+      {"local s = string.rep('x', 16000) for i = 1, 1e9 do pcall(trace.fact, trace, s) end",
+       "more than 8 MiB of text"},
+      {"local a = {} for i = 1, 1000 do a[i] = string.rep('x', 16000) end local f = " + finding +
+           " f.advice = a local all = {} for i = 1, 200 do all[i] = f end return all",
+       "rule hands over more than 8 MiB of text"},
+      {"local e = {} for i = 1, 100 do e[i] = { start_ns = 0, end_ns = 0, name = string.rep('x', "
+       "16000), note = string.rep('x', 16000) } end local f = " +
+           finding + " f.evidence = e local all = {} for i = 1, 200 do all[i] = f end return all",
+       ""},
       {"error(setmetatable({}, { __tostring = function() while true do end end }))",
        "the error is a table"},
       {"return nil, string.rep('x', 1e6)", "not checked"},
@@ -143,6 +197,65 @@ TEST_CASE("hostile rules: bytes that are no text become text, in every format") 
     CHECK(contains(ran.out, "\uFFFD "));
     CHECK(gh::valid_utf8(ran.out) == ran.out);
   }
+}
+
+TEST_CASE("hostile rules: a message of thousands of placeholders is no longer than any text") {
+  const TempDir dir;
+  std::string rule = rule_text("hostile",
+                               "return { { message = 'main', data = { a = string.rep('x', 16000), "
+                               "share = 0.1 }, subject = 'it', advice = { 'Do it.' } } }");
+  const std::size_t message = rule.find("main = '");
+  REQUIRE(message != rule.npos);
+  const std::string before = rule.substr(0, message), after = rule.substr(message + 8);
+  const auto error = [&](const std::string& text) {
+    write_file(dir / "hostile.lua", before + text + after);
+    return shell(bounded + "exec '" GH_PROGRAM "' compile-graphs.sqlite --rules " +
+                 quoted(dir / "") + " --select hostile")
+        .err;
+  };
+  CHECK(
+      contains(error("main = string.rep('{a}', 5000) .. '"), "the message is longer than 16 KiB"));
+  CHECK(contains(error("main = string.rep('{a}', 300000) .. '"), "'main' is longer than 16 KiB"));
+}
+
+TEST_CASE("hostile rules: what they say reaches no terminal as an escape sequence") {
+  const TempDir dir;
+  const std::string evil = "'\\27]0;evil\\7\\27[31m'";
+  std::string rule = rule_text(
+      "hostile",
+      "local k = trace:ops {} return { { message = 'main', data = { share = 0.1 }, subject = " +
+          evil + ", recoverable_ns = 1e9, advice = { " + evil + " }, follows_from = " + evil +
+          ", uncertain = " + evil + ", metrics = { { name = " + evil +
+          ", value = 1, unit = 'count' } }, evidence = { { start_ns = k:top(1)[1].start_ns, end_ns "
+          "= k:top(1)[1].end_ns, name = " +
+          evil + ", note = " + evil + ", thread = " + evil + ", file = " + evil +
+          ", line = 1 } } } }");
+  for (const char* key : {"title = '", "what = '", "why = '", "fix = '", "wrong = '", "doc = '",
+                          "unit = '", "main = '"}) {
+    const std::size_t at = rule.find(key);
+    REQUIRE(at != rule.npos);
+    rule.insert(at + std::string_view(key).size(), "\\27[31m");
+  }
+  write_file(dir / "hostile.lua", rule);
+  const auto is_clean = [](const std::string& text) {
+    return text.find('\x1b') == text.npos && text.find('\a') == text.npos;
+  };
+  for (const std::string format :
+       {"text", "json", "markdown", "sarif", "github", "gitlab", "junit", "html"}) {
+    INFO(format);
+    const Ran ran =
+        shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --verbose --format " +
+              format + " --rules " + quoted(dir / ""));
+    CHECK(is_clean(ran.out + ran.err));
+  }
+  for (const std::string& command : {std::string("rules"), std::string("explain hostile"),
+                                     "docs --out " + quoted(dir / "docs")}) {
+    INFO(command);
+    const Ran ran = shell("'" GH_PROGRAM "' " + command + " --rules " + quoted(dir / ""));
+    CHECK(is_clean(ran.out + ran.err));
+  }
+  for (const auto& page : fs::recursive_directory_iterator(dir / "docs"))
+    if (page.is_regular_file()) CHECK(is_clean(read_file(page.path())));
 }
 
 TEST_CASE("hostile rules: files that are stopped on loading, or are none, are named") {

@@ -34,6 +34,72 @@ TEST_CASE("rule tests: the cases beside rules run, and one that fails gives the 
         0);
 }
 
+TEST_CASE("rule tests: a test file that means harm fails, and the next case still runs") {
+  const TempDir dir;
+  write_file(dir / "mine.lua", rule_text("mine", "return {}"));
+  const auto run = [&](const std::string& cases) {
+    write_file(dir / "mine.test.lua",
+               "local function boom() error('boom') end\nlocal good = { name = 'good', trace = { "
+               "ops = { { 0, 9, kernel = 'k' } } }, expect = 'clean' }\nreturn { " +
+                   cases + " good }");
+    const Ran ran = shell("ulimit -t 60; exec '" GH_PROGRAM "' test " + quoted(dir / ""));
+    CHECK(ran.err == "");
+    CHECK(ran.status <= 1);
+    return ran.out;
+  };
+  const auto one_fails = [&](const std::string& one) {
+    const std::string out = run(one + ", ");
+    CHECK_MESSAGE(contains(out, "1 passed, 1 failed"), out);
+    return out;
+  };
+  // Metatables are not asked.
+  CHECK(contains(one_fails("setmetatable({ name = 'a' }, { __index = boom })"),
+                 "a case needs 'trace' or 'fixture'"));
+  CHECK(contains(one_fails("{ name = 'a', trace = setmetatable({}, { __index = boom }), expect = "
+                           "'clean', options = setmetatable({ x = 1 }, { __index = boom }) }"),
+                 "rule 'mine' has no option 'x'"));
+  CHECK(contains(
+      one_fails("{ name = 'a', trace = { ops = { { 0, 9, kernel = 'k' } } }, expect = { "
+                "setmetatable({ worth = setmetatable({}, { __index = boom }) }, { __index = boom "
+                "}) } }"),
+      "expected  1 finding"));
+  // More than a test is.
+  CHECK(
+      contains(one_fails("(function() local l = {} for i = 1, 2000 do l[i] = { i, i + 1, kernel = "
+                         "'k' } end return { name = 'a', trace = { repeats = { times = 1000, "
+                         "every = 9 }, ops = l }, expect = 'clean' } end)()"),
+               "more than 1000000 events"));
+  CHECK(contains(one_fails("{ name = 'a', trace = { ops = { { 0, 1e300, kernel = 'k' } } }, expect "
+                           "= 'clean' }"),
+                 "a time in microseconds"));
+  CHECK(contains(one_fails("{ name = 'a', trace = { ops = { { 0, 0/0, kernel = 'k' } } }, expect = "
+                           "'clean' }"),
+                 "ops[1] needs a number at position 2"));
+  CHECK(
+      contains(one_fails("{ name = 'a', trace = { ops = { { 0, 9, kernel = 'k', [true] = 1 } } }, "
+                         "expect = 'clean' }"),
+               "ops[1]: every key has to be a name"));
+  CHECK(contains(one_fails("{ name = 'a', trace = { ops = 7 }, expect = 'clean' }"),
+                 "'ops' has to be a list"));
+  CHECK(contains(one_fails("{ name = 'a', fixture = '../../secret', expect = 'clean' }"),
+                 "is no name of a fixture"));
+  // Numbers that no field holds end at the largest that it does.
+  CHECK(contains(run("{ name = 'a', trace = { repeats = { times = 1e300, every = 1 }, device = { "
+                     "sm_count = 1e300, compute = 1e300, memory_gib = -1e300 }, ops = { { 0, 1, "
+                     "copy = 'h2d', bytes = 1e300, blocks = -5, threads = 1e9, address = 1/0, "
+                     "stream = 1e300, rank = 1e9 } } }, expect = 'clean' }, "),
+                 "2 passed, 0 failed"));
+  // What a case says is printed as text.
+  const std::string out =
+      one_fails("{ name = 'a\\27[31m\\7', trace = { ops = {} }, expect = 'x\\27[2J' }");
+  CHECK(contains(out, "a [31m"));
+  CHECK(out.find('\x1b') == out.npos);
+  // No list of cases at all.
+  write_file(dir / "mine.test.lua",
+             "return setmetatable({}, { __index = function() error('boom') end })");
+  CHECK(contains(advise("test " + quoted(dir / "")).out, "a test file returns a list of cases"));
+}
+
 TEST_CASE("rule tests: cases are chosen by name, and snapshots compared") {
   const TempDir dir;
   const gh::NewRule made = gh::make_rule("team", "copies");

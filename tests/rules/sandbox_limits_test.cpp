@@ -121,10 +121,7 @@ TEST_CASE("sandbox: instructions in metamethods are counted") {
 TEST_CASE("sandbox: the budget is for all calls together until reset") {
   LuaSandbox sandbox(small);
   sandbox.load("return function() for i = 1, 20000 do end end", "rule.lua");
-  const auto call = [&] {
-    lua_pushvalue(sandbox.state(), 1);
-    sandbox.call(0, 0);
-  };
+  const auto call = [&] { sandbox.run([](lua_State* lua) { lua_call(lua, 0, 0); }); };
   int calls = 0;
   CHECK_THROWS_WITH_AS(for (; calls < 1000; ++calls) call(), ("rule.lua:1: " + endless).c_str(),
                        LuaError);
@@ -158,11 +155,10 @@ TEST_CASE("sandbox: instructions that are slow run into the time limit") {
 
 TEST_CASE("sandbox: verbs are charged for their work") {
   LuaSandbox sandbox(small);
-  lua_pushcfunction(sandbox.state(), [](lua_State* lua) {
+  set_function(sandbox, "verb", [](lua_State* lua) {
     gh::lua_charge(lua, luaL_checkinteger(lua, 1));
     return 0;
   });
-  lua_setglobal(sandbox.state(), "verb");
   CHECK(value_in(sandbox, "for i = 1, 10 do verb(1000) end return 'ok'") == "ok");
   CHECK(value_in(sandbox, "verb(-1000000) verb(0) return 'ok'") == "ok");
   CHECK_THROWS_WITH_AS(sandbox.load("\nverb(math.maxinteger)\nverb(math.maxinteger)", "rule.lua"),
@@ -242,21 +238,67 @@ TEST_CASE("sandbox: copies of long strings spend the budget") {
       endless));
 }
 
-TEST_CASE("sandbox: memory that runs out in the engine's own pushes throws") {
-  LuaSandbox sandbox({.memory_bytes = 1u << 20});
-  CHECK_THROWS_WITH_AS(
-      for (int i = 0; i < 1'000'000; ++i) {
-        lua_createtable(sandbox.state(), 100, 0);
-        luaL_ref(sandbox.state(), LUA_REGISTRYINDEX);
-      },
-      "lua: rule used more than 1 MiB", LuaError);
+namespace {
+
+int verbs_that_went_on = 0;
+
+int spending_verb(lua_State* lua) {
+  gh::lua_spend(lua, luaL_checkinteger(lua, 1));
+  ++verbs_that_went_on;
+  return 0;
 }
 
-TEST_CASE(
-    "sandbox: metamethods of a result are bounded also when the engine reads it outside a call") {
+int text_taking_verb(lua_State* lua) {
+  gh::lua_take_text(lua, lua_rawlen(lua, 1));
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("sandbox: a verb that spends more than there is ends at once") {
+  LuaSandbox sandbox(small);
+  verbs_that_went_on = 0;
+  set_function(sandbox, "verb", gh::lua_verb<spending_verb>);
+  CHECK(value_in(sandbox, "verb(1000) return 'ok'") == "ok");
+  CHECK_THROWS_WITH_AS(sandbox.load("\npcall(verb, math.maxinteger) return 'escaped'", "rule.lua"),
+                       ("rule.lua:2: " + endless).c_str(), LuaError);
+  CHECK(verbs_that_went_on == 1);
+}
+
+TEST_CASE("sandbox: text that goes to C++ is bounded, and no pcall hides the end") {
+  LuaSandbox sandbox({.text_bytes = 100'000});
+  set_function(sandbox, "verb", gh::lua_verb<text_taking_verb>);
+  const std::string text = "local text = ('x'):rep(10000) ";
+  CHECK(value_in(sandbox, text + "for i = 1, 10 do verb(text) end return 'ok'") == "ok");
+  const std::string stopped =
+      "rule.lua:1: rule hands over more than 97 KiB of text, in filters or findings";
+  CHECK_THROWS_WITH_AS(sandbox.load(text + "verb(text)", "rule.lua"), stopped.c_str(), LuaError);
+  sandbox.reset_budget();
+  CHECK_THROWS_WITH_AS(
+      sandbox.load(text + "for i = 1, 20 do pcall(verb, text) end return 'escaped'", "rule.lua"),
+      stopped.c_str(), LuaError);
+  // In what reads results just so.
+  sandbox.reset_budget();
+  CHECK_THROWS_WITH_AS(sandbox.run([](lua_State* lua) { gh::lua_take_text(lua, 100'001); }),
+                       "rule.lua: rule hands over more than 97 KiB of text, in filters or findings",
+                       LuaError);
+}
+
+TEST_CASE("sandbox: memory that runs out in the engine's own pushes ends the run") {
+  LuaSandbox sandbox({.memory_bytes = 1u << 20});
+  const auto fill = [](lua_State* lua) {
+    for (int i = 0; i < 1'000'000; ++i) {
+      lua_createtable(lua, 100, 0);
+      luaL_ref(lua, LUA_REGISTRYINDEX);
+    }
+  };
+  CHECK_THROWS_WITH_AS(sandbox.run(fill), "lua: rule used more than 1 MiB", LuaError);
+}
+
+TEST_CASE("sandbox: metamethods of a result are bounded as well") {
   LuaSandbox sandbox(small);
   sandbox.load("return setmetatable({}, {__index = function() while true do end end})", "rule.lua");
-  CHECK_THROWS_WITH_AS(lua_getfield(sandbox.state(), -1, "message"),
+  CHECK_THROWS_WITH_AS(sandbox.run([](lua_State* lua) { lua_getfield(lua, 1, "message"); }),
                        ("rule.lua:1: " + endless).c_str(), LuaError);
 }
 

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/error.hpp"
+
 using namespace support;
 
 namespace {
@@ -29,33 +31,66 @@ int raising_verb(lua_State* lua) {
 
 }  // namespace
 
-TEST_CASE("sandbox: a chunk leaves its one result") {
+TEST_CASE("sandbox: what a chunk returns is kept for run, alone on the stack") {
   LuaSandbox sandbox;
+  const auto kept = [&](int type) {
+    bool as_it_should_be = false;
+    sandbox.run([&](lua_State* lua) {
+      as_it_should_be = lua_gettop(lua) == 1 && lua_type(lua, 1) == type;
+      lua_pushnil(lua);  // gone after the run
+    });
+    return as_it_should_be;
+  };
+  CHECK(kept(LUA_TNIL));
   sandbox.load("return {id = 'x'}, 2, 3", "rule.lua");
-  CHECK(lua_gettop(sandbox.state()) == 1);
-  CHECK(lua_istable(sandbox.state(), -1));
-  lua_pop(sandbox.state(), 1);
+  CHECK(kept(LUA_TTABLE));
+  CHECK(kept(LUA_TTABLE));
+  CHECK_THROWS_AS(sandbox.load("error('x')", "rule.lua"), LuaError);
+  CHECK_THROWS_AS(sandbox.load("x =", "rule.lua"), LuaError);
+  CHECK(kept(LUA_TTABLE));
   sandbox.load("local nothing", "rule.lua");
-  CHECK(lua_gettop(sandbox.state()) == 1);
-  CHECK(lua_isnil(sandbox.state(), -1));
+  CHECK(kept(LUA_TNIL));
 }
 
-TEST_CASE("sandbox: call passes arguments and leaves results") {
+TEST_CASE("sandbox: run calls what was kept") {
   LuaSandbox sandbox;
   sandbox.load("return function(a, b) return a + b, a * b end", "rule.lua");
-  lua_State* lua = sandbox.state();
-  lua_pushinteger(lua, 6);
-  lua_pushinteger(lua, 7);
-  sandbox.call(2, 2);
-  CHECK(lua_gettop(lua) == 2);
-  CHECK(lua_tointeger(lua, 1) == 13);
-  CHECK(lua_tointeger(lua, 2) == 42);
+  sandbox.run([](lua_State* lua) {
+    lua_pushinteger(lua, 6);
+    lua_pushinteger(lua, 7);
+    lua_call(lua, 2, 2);
+    CHECK(lua_tointeger(lua, 1) == 13);
+    CHECK(lua_tointeger(lua, 2) == 42);
+  });
+}
+
+TEST_CASE("sandbox: what goes wrong in run ends there, and the sandbox stays good") {
+  LuaSandbox sandbox;
+  sandbox.load("return function() error('deep') end", "rule.lua");
+  destroyed = 0;
+  const auto run = [&](auto what) {
+    sandbox.run([&](lua_State* lua) {
+      Witness witness{destroyed};
+      what(lua);
+    });
+  };
+  // Lua's errors, of what it calls and of its own functions.
+  CHECK_THROWS_WITH_AS(run([](lua_State* lua) { lua_call(lua, 0, 0); }), "rule.lua:1: deep",
+                       LuaError);
+  CHECK_THROWS_WITH_AS(run([](lua_State* lua) { luaL_error(lua, "raised"); }), "rule.lua: raised",
+                       LuaError);
+  CHECK_THROWS_WITH_AS(run([](lua_State* lua) { luaL_checkstack(lua, 10'000'000, nullptr); }),
+                       "rule.lua: stack overflow", LuaError);
+  // Exceptions come out as they are.
+  CHECK_THROWS_WITH_AS(run([](lua_State*) { throw gh::Error("ours"); }), "ours", gh::Error);
+  CHECK_THROWS_AS(run([](lua_State*) { throw std::bad_alloc(); }), std::bad_alloc);
+  CHECK(destroyed == 5);
+  CHECK(value_in(sandbox, "return 'usable'") == "usable");
 }
 
 TEST_CASE("sandbox: globals live as long as the state and no longer") {
   LuaSandbox sandbox;
   sandbox.load("mark = 1; _G.other = 2", "a.lua");
-  lua_settop(sandbox.state(), 0);
   CHECK(value_in(sandbox, "return mark + other") == "3");
   CHECK(value_of("return mark") == "nil");
 }
@@ -220,19 +255,6 @@ TEST_CASE("sandbox: errors name file and line") {
   CHECK(lua_error("error('no place', 0)") == "rule.lua: no place");
 }
 
-TEST_CASE("sandbox: a failed call leaves the stack below it as it was") {
-  LuaSandbox sandbox;
-  lua_State* lua = sandbox.state();
-  lua_pushinteger(lua, 42);
-  CHECK_THROWS_AS(sandbox.load("error('x')", "rule.lua"), LuaError);
-  CHECK_THROWS_AS(sandbox.load("x =", "rule.lua"), LuaError);
-  sandbox.load("return error", "rule.lua");
-  lua_pushliteral(lua, "message");
-  CHECK_THROWS_WITH_AS(sandbox.call(1, 5), "rule.lua: message", LuaError);
-  CHECK(lua_gettop(lua) == 1);
-  CHECK(lua_tointeger(lua, 1) == 42);
-}
-
 TEST_CASE("sandbox: errors that are no texts say what they are") {
   CHECK(lua_error("error()") == "rule.lua: the error is a nil, not a text");
   CHECK(lua_error("error({})") == "rule.lua: the error is a table, not a text");
@@ -329,11 +351,12 @@ TEST_CASE("sandbox: the metatable of strings is out of reach") {
 
 TEST_CASE("sandbox: the metatable of a userdata is out of reach") {
   LuaSandbox sandbox(small);
-  lua_State* lua = sandbox.state();
-  lua_newuserdatauv(lua, 1, 0);
-  lua_createtable(lua, 0, 0);
-  lua_setmetatable(lua, -2);
-  lua_setglobal(lua, "thing");
+  sandbox.run([](lua_State* lua) {
+    lua_newuserdatauv(lua, 1, 0);
+    lua_createtable(lua, 0, 0);
+    lua_setmetatable(lua, -2);
+    lua_setglobal(lua, "thing");
+  });
   CHECK(value_in(sandbox, "return getmetatable(thing)") == "nil");
   CHECK(value_in(sandbox, "return tostring(thing)") == "userdata");
 }
@@ -348,13 +371,15 @@ TEST_CASE("sandbox: compiled chunks are refused") {
   CHECK(contains(lua_error(std::string_view("\x1bLuaT\0\x19\x93\r\n\x1a\n", 12)),
                  "rule.lua: attempt to load a binary chunk (mode is 't')"));
   LuaSandbox sandbox;  // a valid one as well
-  REQUIRE(luaL_loadstring(sandbox.state(), "return 1") == LUA_OK);
   std::string compiled;
   const auto append = [](lua_State*, const void* bytes, std::size_t size, void* to) {
     static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
     return 0;
   };
-  lua_dump(sandbox.state(), append, &compiled, 1);
+  sandbox.run([&](lua_State* lua) {
+    REQUIRE(luaL_loadstring(lua, "return 1") == LUA_OK);
+    lua_dump(lua, append, &compiled, 1);
+  });
   CHECK(contains(lua_error(compiled), "binary chunk"));
 }
 
@@ -383,8 +408,8 @@ TEST_CASE("sandbox: nothing that a rule can print is an address") {
 
 TEST_CASE("sandbox: exceptions of verbs become errors with a line, and clean up") {
   LuaSandbox sandbox(small);
-  lua_register(sandbox.state(), "failing", gh::lua_verb<failing_verb>);
-  lua_register(sandbox.state(), "raising", gh::lua_verb<raising_verb>);
+  set_function(sandbox, "failing", gh::lua_verb<failing_verb>);
+  set_function(sandbox, "raising", gh::lua_verb<raising_verb>);
   destroyed = 0;
   CHECK_THROWS_WITH_AS(sandbox.load("\nfailing()", "rule.lua"), "rule.lua:2: column 'x' is missing",
                        LuaError);
@@ -396,7 +421,7 @@ TEST_CASE("sandbox: exceptions of verbs become errors with a line, and clean up"
 
 TEST_CASE("sandbox: an exception of a verb made without lua_verb is not lost") {
   LuaSandbox sandbox(small);
-  lua_register(sandbox.state(), "failing", failing_verb);
+  set_function(sandbox, "failing", failing_verb);
   CHECK_THROWS_WITH_AS(sandbox.load("failing()", "rule.lua"),
                        "rule.lua: a C++ exception left a verb (not made with lua_verb?)", LuaError);
   sandbox.reset_budget();
@@ -407,7 +432,7 @@ TEST_CASE("sandbox: an exception of a verb made without lua_verb is not lost") {
 
   // Nor does it borrow the line of a collection that happened before.
   LuaSandbox full(roomy);
-  lua_register(full.state(), "failing", failing_verb);
+  set_function(full, "failing", failing_verb);
   CHECK_THROWS_WITH_AS(full.load("local t = {} for i = 1, 40000 do t[i] = {} end for i = 1, 5 do "
                                  "local s = ('x'):rep(150000) .. i end failing()",
                                  "rule.lua"),

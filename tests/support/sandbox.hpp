@@ -24,13 +24,19 @@ inline const std::string endless = "stopped after 200000 instructions (endless l
 // What `source` returns, which must be a string, a number or a boolean.
 inline std::string value_in(LuaSandbox& sandbox, std::string_view source) {
   sandbox.load(source, "rule.lua");
-  lua_State* lua = sandbox.state();
-  REQUIRE(lua_gettop(lua) == 1);
-  const std::string text = lua_isboolean(lua, -1) ? (lua_toboolean(lua, -1) ? "true" : "false")
-                           : lua_isnil(lua, -1)   ? "nil"
-                                                  : luaL_checkstring(lua, -1);
-  lua_settop(lua, 0);
+  std::string text;
+  sandbox.run([&](lua_State* lua) {
+    REQUIRE(lua_gettop(lua) == 1);
+    text = lua_isboolean(lua, 1) ? (lua_toboolean(lua, 1) ? "true" : "false")
+           : lua_isnil(lua, 1)   ? "nil"
+                                 : luaL_checkstring(lua, 1);
+  });
   return text;
+}
+
+// Makes a function a global.
+inline void set_function(LuaSandbox& sandbox, const char* name, lua_CFunction function) {
+  sandbox.run([&](lua_State* lua) { lua_register(lua, name, function); });
 }
 
 inline std::string value_of(std::string_view source, SandboxLimits limits = small) {
@@ -50,7 +56,6 @@ inline std::string lua_error(std::string_view source, SandboxLimits limits = sma
   } catch (const LuaError& error) {
     text = error.what();
   }
-  CHECK(lua_gettop(sandbox.state()) == 0);
   CHECK(!contains(text, "\n"));
   sandbox.reset_budget();
   CHECK(value_in(sandbox, "local sum = 0 for i = 1, 1000 do sum = sum + i end return sum") ==

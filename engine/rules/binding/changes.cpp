@@ -15,62 +15,60 @@ namespace binding {
 namespace {
 
 constexpr std::size_t most_changes = 100;  // of one finding
+constexpr std::size_t most_stalls = 16;    // selections that a change names
+constexpr double longest_gap_ns = 1e12;    // beyond any trace, and no overflow when summed
 
 constexpr const char* other_keys[] = {"by", "least", "most", "gap_ns", "stalls"};
 
-// One change of a finding's list, a table on the stack.
+// One change of a finding's list.
 class ChangeReader {
  public:
-  ChangeReader(lua_State* lua, int table) : lua_(lua), table_(table), c_(context(lua)) {}
+  ChangeReader(lua_State* lua, int index)
+      : lua_(lua), table_(lua, index, "a change"), c_(context(lua)) {}
 
   Change read() {
     const std::size_t verb = verb_of();
     const char* name = change_verbs()[verb].name;
     change_.kind = static_cast<Change::Kind>(verb);
-    const Rows& rows = checked_rows(lua_, field(name));  // stays on the stack, and so alive
+    table_.push(name);
+    // Stays on the stack, and so alive.
+    const Rows& rows = selection_at(lua_, -1, fmt::format("'{}' of a change", name));
+    hold(rows, c_.held.changed_rows);
     read_factor();
-    change_.gap_ns = static_cast<Ns>(number("gap_ns", 0));
+    change_.gap_ns = static_cast<Ns>(std::min(number("gap_ns", 0), longest_gap_ns));
     if (change_.kind == Change::Kind::pause) {
       read_pauses(rows);
     } else {
       read_rows(rows, name);
     }
     if (change_.kind == Change::Kind::shorten) read_stalls(rows);
-    charge(lua_, rows.rows.size());
     return std::move(change_);
   }
 
  private:
-  // The place on the stack to which a field was pushed. Calls nothing of the rule's.
-  int field(const char* key) {
-    lua_pushstring(lua_, key);
-    lua_rawget(lua_, table_);
-    return lua_gettop(lua_);
+  double number(const char* key, double otherwise) {
+    return std::max(table_.number(key).value_or(otherwise), 0.0);
   }
 
-  double number(const char* key, double otherwise) {
-    const double n = luaL_optnumber(lua_, field(key), otherwise);
-    if (!std::isfinite(n)) {
-      throw Error(fmt::format("'{}' of a change is not a finite number", key));
+  // Counts rows of which there will be a copy.
+  void hold(const Rows& rows, std::size_t& held) {
+    charge(lua_, rows.rows.size());
+    held += rows.rows.size();
+    if (held > HeldSelections::most_changed_rows) {
+      throw Error(
+          "too many changes to be replayed; leave those out of the findings that are worth least");
     }
-    return std::max(n, 0.0);
   }
 
   // Which of change_verbs the table has.
   std::size_t verb_of() {
-    std::vector<std::string> keys, verbs;
-    text_keys(lua_, table_, keys);
+    std::vector<std::string> verbs;
     for (const ChangeVerb& v : change_verbs()) verbs.emplace_back(v.name);
-    const auto has = [](const auto& list, const std::string& key) {
-      return std::find(std::begin(list), std::end(list), key) != std::end(list);
-    };
-    for (const std::string& key : keys) {
-      if (has(verbs, key) || has(other_keys, key)) continue;
-      throw Error(fmt::format("a change has an unknown key '{}'{}", printable(key),
-                              did_you_mean(key, verbs)));
-    }
+    std::vector<std::string> keys = verbs;
+    keys.insert(keys.end(), std::begin(other_keys), std::end(other_keys));
+    table_.only(keys);
     const auto verb = std::find_if(verbs.begin(), verbs.end(),
-                                   [&](const std::string& v) { return has(keys, v); });
+                                   [&](const std::string& v) { return table_.has(v.c_str()); });
     if (verb == verbs.end()) {
       throw Error(
           fmt::format("a change is one of {}, each of a selection", fmt::join(verbs, ", ")));
@@ -110,16 +108,20 @@ class ChangeReader {
   // How much of each operation overlaps `stalls`.
   void read_stalls(const Rows& rows) {
     std::map<std::size_t, std::vector<Span>> raw;
+    std::size_t held = 0;  // of this change alone: the copy is gone after it
     const auto add = [&](const Rows& s) {
+      hold(s, held);
       for (const auto& [slot, spans] : time_of(c_, s)) {
         raw[slot].insert(raw[slot].end(), spans.begin(), spans.end());
       }
     };
-    const int given = field("stalls");
-    if (lua_istable(lua_, given)) {
-      each_element(lua_, given, [&] { add(checked_rows(lua_, lua_gettop(lua_))); });
+    if (table_.push("stalls") == LUA_TTABLE) {
+      const auto each = [&](int index) {
+        add(selection_at(lua_, index, "each of 'stalls' of a change"));
+      };
+      LuaTable(lua_, -1, "'stalls' of a change").each(each, most_stalls);
     } else {
-      add(checked_rows(lua_, given));
+      add(selection_at(lua_, -1, "'stalls' of a change"));
     }
     TimeSets stalls;
     for (auto& [slot, spans] : raw) stalls[slot] = united(std::move(spans));
@@ -130,8 +132,8 @@ class ChangeReader {
   }
 
   lua_State* lua_;
-  int table_;
-  const Context& c_;
+  LuaTable table_;
+  Context& c_;
   Change change_;
 };
 
@@ -167,15 +169,18 @@ const std::vector<ChangeVerb>& change_verbs() {
   return verbs;
 }
 
-Changes to_changes(lua_State* lua, int index) {
+Changes to_changes(const LuaTable& finding) {
   Changes changes;
-  if (lua_isnil(lua, index)) return changes;
-  if (!lua_istable(lua, index)) {
-    throw Error("'change' has to be a list, such as { { remove = operations } }");
+  lua_State* lua = finding.lua();
+  if (finding.push("change") != LUA_TNIL) {
+    if (!lua_istable(lua, -1)) {
+      throw Error("'change' has to be a list, such as { { remove = operations } }");
+    }
+    LuaTable(lua, -1, "'change' of a finding")
+        .each([&](int index) { changes.push_back(binding::ChangeReader(lua, index).read()); },
+              binding::most_changes);
   }
-  binding::each_table(lua, index, binding::most_changes, [&] {
-    changes.push_back(binding::ChangeReader(lua, lua_gettop(lua)).read());
-  });
+  lua_pop(lua, 1);
   return changes;
 }
 

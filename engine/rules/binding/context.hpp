@@ -17,6 +17,9 @@ constexpr std::size_t no_slot = std::string::npos;
 struct HeldSelections {
   static constexpr std::size_t most_bytes = 400'000'000, first_collection_bytes = 8'000'000;
   std::size_t bytes = 0, collect_at_bytes = first_collection_bytes;
+  /// What its findings' changes name in all.
+  static constexpr std::size_t most_changed_rows = 20'000'000;
+  std::size_t changed_rows = 0;
 };
 
 struct Context {

@@ -37,11 +37,12 @@ std::size_t clamped(lua_Integer n, std::size_t most) {
 }  // namespace
 
 void make_context(lua_State* lua, const ApiHost& host) {
-  void* memory = lua_newuserdatauv(lua, sizeof(Context), 0);
-  new (memory) Context(host);
   lua_newtable(lua);
   lua_pushcfunction(lua, collect_context);
   lua_setfield(lua, -2, "__gc");
+  // Nothing may fail between the two: Lua would not destroy it.
+  new (lua_newuserdatauv(lua, sizeof(Context), 0)) Context(host);
+  lua_rotate(lua, -2, 1);
   lua_setmetatable(lua, -2);
   lua_setfield(lua, LUA_REGISTRYINDEX, context_key);
 }
@@ -110,11 +111,19 @@ void set_rows(lua_State* lua, const char* key, Rows&& rows) {
 
 // --- From Lua
 
+void check_trace(lua_State* lua) { luaL_checkudata(lua, 1, trace_type); }
+
 Rows& checked_rows(lua_State* lua, int index) {
   return *static_cast<Rows*>(luaL_checkudata(lua, index, selection_type));
 }
 
-Field checked_field(lua_State* lua, int index) { return field_named(luaL_checkstring(lua, index)); }
+Rows& selection_at(lua_State* lua, int index, const std::string& what) {
+  void* rows = luaL_testudata(lua, index, selection_type);
+  if (!rows) throw Error(fmt::format("{} has to be a selection", what));
+  return *static_cast<Rows*>(rows);
+}
+
+Field checked_field(lua_State* lua, int index) { return field_named(checked_text(lua, index)); }
 
 std::size_t checked_count(lua_State* lua, int index, std::size_t most) {
   return clamped(luaL_checkinteger(lua, index), most);
@@ -124,41 +133,54 @@ std::size_t optional_count(lua_State* lua, int index, std::size_t otherwise, std
   return clamped(luaL_optinteger(lua, index, static_cast<lua_Integer>(otherwise)), most);
 }
 
-bool text_keys(lua_State* lua, int table, std::vector<std::string>& keys) {
-  bool all = true;
-  for (lua_pushnil(lua); lua_next(lua, table); lua_pop(lua, 1)) {
-    if (lua_type(lua, -2) == LUA_TSTRING) {
-      keys.emplace_back(lua_tostring(lua, -2));
-    } else {
-      all = false;
-    }
+std::string checked_text(lua_State* lua, int index) {
+  luaL_checktype(lua, index, LUA_TSTRING);
+  return lua_text(lua, index);
+}
+
+std::string checked_glob(lua_State* lua, int index) {
+  luaL_checktype(lua, index, LUA_TSTRING);
+  if (lua_rawlen(lua, index) > most_glob_bytes) {
+    throw Error(fmt::format("a pattern is longer than {} bytes", most_glob_bytes));
   }
-  return all;
+  return lua_bytes(lua, index);
 }
 
-lua_Number option_number(lua_State* lua, int table, const char* key, lua_Number otherwise) {
-  if (!lua_istable(lua, table)) return otherwise;
-  lua_getfield(lua, table, key);
-  const lua_Number n = luaL_optnumber(lua, -1, otherwise);
+std::vector<std::string> globs_in(const LuaTable& table, const char* key) {
+  lua_State* lua = table.lua();
+  std::vector<std::string> globs;
+  const auto add = [&](int index) {
+    if (lua_type(lua, index) != LUA_TSTRING) {
+      throw Error(fmt::format("{}: '{}' takes a string or a list of strings", table.where(), key));
+    }
+    globs.push_back(checked_glob(lua, index));
+  };
+  if (table.push(key) == LUA_TTABLE) {
+    LuaTable(lua, -1, fmt::format("{}: '{}'", table.where(), key)).each(add, most_globs);
+  } else {
+    add(lua_gettop(lua));
+  }
   lua_pop(lua, 1);
-  return n;
+  return globs;
 }
 
-std::size_t option_count(lua_State* lua, int table, const char* key, std::size_t otherwise,
-                         std::size_t most) {
-  const lua_Number n = option_number(lua, table, key, static_cast<lua_Number>(otherwise));
-  if (!(n >= 0)) return 0;  // not a number, too
-  return static_cast<std::size_t>(std::min(n, static_cast<lua_Number>(most)));
-}
-
-const Rows* option_ops(lua_State* lua, int table, const char* key) {
-  lua_getfield(lua, table, key);
-  const Rows* rows = lua_isnil(lua, -1) ? nullptr : &checked_rows(lua, -1);
+const Rows* ops_in(const LuaTable& table, const char* key) {
+  lua_State* lua = table.lua();
+  const Rows* rows = nullptr;
+  if (table.push(key) != LUA_TNIL) rows = &selection_at(lua, -1, fmt::format("'{}'", key));
   lua_pop(lua, 1);
   if (rows && rows->kind != Kind::ops) {
     throw Error(fmt::format("'{}' takes a selection of operations", key));
   }
   return rows;
+}
+
+std::optional<LuaTable> named_arguments(lua_State* lua, int index, const char* verb,
+                                        const std::vector<std::string>& names) {
+  if (lua_isnoneornil(lua, index)) return std::nullopt;
+  LuaTable table(lua, index, fmt::format("what '{}' is given", verb));
+  table.only(names);
+  return table;
 }
 
 // --- Calls from Lua

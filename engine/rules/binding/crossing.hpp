@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,6 +13,7 @@
 
 #include "rules/binding/fields.hpp"
 #include "rules/binding/rows.hpp"
+#include "rules/lua_table.hpp"
 #include "rules/sandbox.hpp"
 
 namespace gh::binding {
@@ -24,9 +26,9 @@ constexpr const char* trace_type = "gh.trace";
 void make_context(lua_State* lua, const ApiHost& host);
 Context& context(lua_State* lua);
 
-/// Counts work as so many Lua instructions: see lua_charge.
+/// Counts work as so many Lua instructions: see lua_spend. Throws Error where they are used up.
 inline void charge(lua_State* lua, std::size_t instructions) {
-  lua_charge(lua, static_cast<std::int64_t>(instructions));
+  lua_spend(lua, static_cast<std::int64_t>(instructions));
 }
 
 // --- To Lua. push_* leave the value on top of the stack; set_* make it a field of the table there.
@@ -61,54 +63,34 @@ class NewList {
 
 // --- From Lua. What has the wrong type ends in a Lua error or an Error.
 
+/// Ends in a Lua error where the verb was not called on `trace`, with a colon.
+void check_trace(lua_State* lua);
 /// The selection at `index`. Valid for as long as Lua can reach it.
 Rows& checked_rows(lua_State* lua, int index);
+/// The same of a value that is no argument of a verb: throws Error, in which `what` names it.
+Rows& selection_at(lua_State* lua, int index, const std::string& what);
 /// The field that is named at `index`.
 Field checked_field(lua_State* lua, int index);
 /// A whole number at `index`, 0 to `most`: what lies outside becomes the nearer of the two.
 std::size_t checked_count(lua_State* lua, int index, std::size_t most);
 std::size_t optional_count(lua_State* lua, int index, std::size_t otherwise, std::size_t most);
 
-/// Calls take() with each element of the list at `list` on top of the stack, up to the first nil.
-/// What take() leaves there is dropped.
-template <class Take>
-void each_element(lua_State* lua, int list, Take take) {
-  list = lua_absindex(lua, list);
-  const int top = lua_gettop(lua);
-  for (lua_Integer i = 1; lua_rawgeti(lua, list, i) != LUA_TNIL; ++i) {
-    take();
-    lua_settop(lua, top);
-  }
-  lua_settop(lua, top);
-}
+/// The text at `index`, printable.
+std::string checked_text(lua_State* lua, int index);
+/// The pattern at `index`, of at most most_glob_bytes; a shell's, see glob_match.
+std::string checked_glob(lua_State* lua, int index);
+/// Field `key` of a table, a text or a list of them: patterns.
+std::vector<std::string> globs_in(const LuaTable& table, const char* key);
+/// Field `key` of a table, a selection of operations; null where there is none. The table keeps it
+/// alive as long as nothing of the rule's runs, that is until the verb returns.
+const Rows* ops_in(const LuaTable& table, const char* key);
+/// What a verb takes by name: the table at `index`, or nothing, of which `names` may be given.
+/// `verb` is how messages call it.
+std::optional<LuaTable> named_arguments(lua_State* lua, int index, const char* verb,
+                                        const std::vector<std::string>& names);
 
-/// Calls take() with each table of such a list on top of the stack, up to the first value that is
-/// none, and with `most` of them. What take() leaves there is dropped.
-template <class Take>
-void each_table(lua_State* lua, int list, std::size_t most, Take take) {
-  list = lua_absindex(lua, list);
-  const int top = lua_gettop(lua);
-  for (std::size_t i = 1; i <= most; ++i) {
-    if (lua_rawgeti(lua, list, static_cast<lua_Integer>(i)) != LUA_TTABLE) break;
-    take();
-    lua_settop(lua, top);
-  }
-  lua_settop(lua, top);
-}
-
-/// The texts among the keys of the table at `table`, in Lua's own order, which differs from run to
-/// run. False where another key than a text is among them.
-bool text_keys(lua_State* lua, int table, std::vector<std::string>& keys);
-
-// Named arguments, that is fields of the table at `table`; each has a default where the field is
-// nil. The first two also take a call without a table.
-
-lua_Number option_number(lua_State* lua, int table, const char* key, lua_Number otherwise);
-/// A whole number, 0 to `most`: what lies outside becomes the nearer of the two.
-std::size_t option_count(lua_State* lua, int table, const char* key, std::size_t otherwise,
-                         std::size_t most);
-/// A selection of operations; null where there is none. The table keeps it alive.
-const Rows* option_ops(lua_State* lua, int table, const char* key);
+/// A rule's patterns are tried on every name of a trace.
+constexpr std::size_t most_glob_bytes = 1024, most_globs = 200;
 
 /// More bytes, or operations, than anything has: an upper bound for option_count.
 constexpr std::size_t boundless = std::size_t{1} << 50;
@@ -130,9 +112,10 @@ struct Cost {
 };
 std::size_t instructions(const Cost& cost, const Context& c, std::size_t rows);
 
-/// Checks and charges what a verb takes, and calls it.
+/// Checks and charges what a verb takes, and calls it with room for LUA_MINSTACK values.
 template <auto run, Cost cost>
 int call_verb(lua_State* lua) {
+  luaL_checkstack(lua, LUA_MINSTACK, nullptr);
   const Context& c = context(lua);
   if constexpr (std::is_convertible_v<decltype(run), PairVerb>) {
     const Rows &asked = checked_rows(lua, 1), &other = checked_rows(lua, 2);
@@ -143,6 +126,7 @@ int call_verb(lua_State* lua) {
     charge(lua, instructions(cost, c, asked.rows.size()));
     return run(lua, c, asked);
   } else {
+    check_trace(lua);
     charge(lua, instructions(cost, c, 0));
     return run(lua, c);
   }

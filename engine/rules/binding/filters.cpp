@@ -15,39 +15,46 @@ namespace {
 
 // What a rule wrote for one key, and of which rows.
 struct Given {
-  lua_State* lua;
+  const LuaTable& table;
   const Context& c;
   Kind kind;
   const char* key;
   int value;  // its place on the stack
+  lua_State* lua() const { return table.lua(); }
 };
 
-double number(const Given& g) { return luaL_checknumber(g.lua, g.value); }
+double number(const Given& g) {
+  if (lua_type(g.lua(), g.value) != LUA_TNUMBER) {
+    throw Error(fmt::format("filter '{}' takes a number", g.key));
+  }
+  return lua_tonumber(g.lua(), g.value);
+}
 
-bool truth(const Given& g) { return lua_toboolean(g.lua, g.value) != 0; }
+bool truth(const Given& g) { return lua_toboolean(g.lua(), g.value) != 0; }
 
-// One text, or a list of them.
-std::vector<std::string> texts(const Given& g) {
-  const auto text_on_top = [&] {
-    if (lua_type(g.lua, -1) == LUA_TSTRING) return lua_tostring(g.lua, -1);
-    throw Error(fmt::format("filter '{}' takes a string or a list of strings", g.key));
-  };
-  if (!lua_istable(g.lua, g.value)) return {text_on_top()};
-  std::vector<std::string> list;
-  each_element(g.lua, g.value, [&] { list.emplace_back(text_on_top()); });
-  return list;
+const Rows& selection(const Given& g) {
+  return selection_at(g.lua(), g.value, fmt::format("filter '{}'", g.key));
+}
+
+// One pattern, or a list of them. They are tried once on every name that comes.
+Globs globs(const Given& g) {
+  Globs globs{globs_in(g.table, g.key)};
+  std::size_t bytes = 0;
+  for (const std::string& glob : globs.list) bytes += glob.size() + 1;
+  charge(g.lua(), bytes * g.c.trace().names.size() / 64);
+  return globs;
 }
 
 // --- Texts and numbers
 
 template <Field field>
 void matches(const Given& g, Filter& filter) {
-  filter.text(g.c, field, Globs{texts(g)});
+  filter.text(g.c, field, globs(g));
 }
 
 void either_memory(const Given& g, Filter& filter) {
-  const Globs globs{texts(g)};
-  filter.test([from = text_test(Field::from, globs), to = text_test(Field::to, globs)](
+  const Globs either = globs(g);
+  filter.test([from = text_test(Field::from, either), to = text_test(Field::to, either)](
                   const Context& c, const Rows& s, Row r) { return from(c, s, r) || to(c, s, r); });
 }
 
@@ -90,7 +97,7 @@ void device(const Given& g, Filter& filter) {
 }
 
 void phase(const Given& g, Filter& filter) {
-  const std::vector<std::string> wanted = texts(g);
+  const std::vector<std::string> wanted = globs(g).list;
   std::vector<std::string> names;
   std::uint8_t bits = 0;
   for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) {
@@ -131,7 +138,7 @@ void drained(const Given& g, Filter& filter) {
 // Page faults on addresses that migrations moved. What is no page fault has no address.
 void migrating(const Given& g, Filter& filter) {
   const Ops& ops = g.c.trace().ops;
-  charge(g.lua, ops.size());
+  charge(g.lua(), ops.size());
   std::vector<Span> moved;  // of addresses, not of time
   for (Row op = 0; op < ops.size(); ++op) {
     const std::int64_t at = ops.address_of(op);
@@ -149,13 +156,13 @@ void migrating(const Given& g, Filter& filter) {
 // Idle time whose neighbour, the operation before or after it, is one of a selection.
 template <Row Idle::*neighbour>
 void next_to(const Given& g, Filter& filter) {
-  const Rows& ops = checked_rows(g.lua, g.value);
+  const Rows& ops = selection(g);
   if (ops.kind != Kind::ops) {
     throw Error(fmt::format("filter '{}' takes a selection of operations", g.key));
   }
   if (ops.rows.empty()) return filter.none();
   const std::size_t all = g.c.trace().ops.size();
-  charge(g.lua, all / 64);
+  charge(g.lua(), all / 64);
   const auto wanted = std::make_shared<const RowBits>(ops.rows, all);
   filter.test([wanted](const Context& c, const Rows&, Row r) {
     const Row op = c.idle_of(r).*neighbour;
@@ -164,8 +171,8 @@ void next_to(const Given& g, Filter& filter) {
 }
 
 void inside(const Given& g, Filter& filter) {
-  const Rows& outer = checked_rows(g.lua, g.value);
-  charge(g.lua, outer.rows.size());
+  const Rows& outer = selection(g);
+  charge(g.lua(), outer.rows.size());
   std::vector<Span> spans;
   spans.reserve(outer.rows.size());
   outer.rows.each([&](Row r) { spans.push_back(span_of(g.c, outer, r)); });
@@ -177,11 +184,11 @@ void inside(const Given& g, Filter& filter) {
 }
 
 void launched_in(const Given& g, Filter& filter) {
-  const Rows& around = checked_rows(g.lua, g.value);
+  const Rows& around = selection(g);
   if (around.kind != Kind::ranges && around.kind != Kind::calls) {
     throw Error("filter 'launched_in' takes a selection of ranges or calls");
   }
-  charge(g.lua, around.rows.size());
+  charge(g.lua(), around.rows.size());
   // By process, not by thread: backward launches from a thread of its own.
   std::map<std::uint16_t, std::vector<Span>> spans;
   around.rows.each([&](Row r) {
@@ -255,17 +262,12 @@ Filter to_filter(lua_State* lua, int index, Kind kind) {
   const Context& c = context(lua);
   Filter filter(c, kind);
   if (lua_isnoneornil(lua, index)) return filter;
-  luaL_checktype(lua, index, LUA_TTABLE);
-  std::vector<std::string> keys;
-  if (!text_keys(lua, index, keys)) {
-    throw Error("a filter is a table of names and values: { class = \"gemm_*\" }");
-  }
-  std::sort(keys.begin(), keys.end());  // Lua's order would make errors differ from run to run
-  for (const std::string& name : keys) {
-    lua_getfield(lua, index, name.c_str());
-    const int value = lua_gettop(lua);
+  const LuaTable table(lua, index, "a filter");
+  for (const std::string& name : table.names()) {
     const FilterKey& key = filter_key(name);
-    key.add({lua, c, kind, key.name, value}, filter);
+    table.push(key.name);
+    const int value = lua_gettop(lua);
+    key.add({table, c, kind, key.name, value}, filter);
     if ((key.kinds & only(kind)) == 0) filter.none();
     lua_settop(lua, value - 1);
   }

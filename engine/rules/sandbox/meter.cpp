@@ -7,6 +7,8 @@
 #include <ctime>
 #include <string_view>
 
+#include "base/error.hpp"
+
 namespace gh::sandbox {
 namespace {
 
@@ -53,6 +55,7 @@ bool is_out_of_memory(lua_State* lua, int status) {
 
 void Meter::reset() {
   instructions_left_ = limits.instructions;
+  text_bytes_left_ = limits.text_bytes;
   refusals_ = 0;
   stop_ = Stop::none;
   interval_ = 0;
@@ -85,6 +88,10 @@ void Meter::halt(Stop why) {
   stop_ = why;
   note_position();
   arm(1);
+}
+
+void Meter::throw_if_stopped() const {
+  if (stop_ != Stop::none) throw Error("the rule has used up a limit");
 }
 
 void Meter::raise() {
@@ -178,6 +185,10 @@ std::string Meter::stop_text() const {
     }
     case Stop::string:
       return fmt::format("rule made a string of more than {} MiB", max_string_bytes >> 20);
+    case Stop::text:
+      return fmt::format("rule hands over more than {} {} of text, in filters or findings",
+                         limits.text_bytes >> (limits.text_bytes >= 1u << 20 ? 20 : 10),
+                         limits.text_bytes >= 1u << 20 ? "MiB" : "KiB");
     case Stop::exception: return "a C++ exception left a verb (not made with lua_verb?)";
   }
   return {};

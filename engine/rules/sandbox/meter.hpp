@@ -2,6 +2,7 @@
 #pragma once
 #include <lua.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,7 +15,7 @@ namespace gh::sandbox {
 constexpr std::size_t max_string_bytes = 1u << 20;
 
 /// Why a rule may not go on. A limit once hit is final, so that no pcall can swallow it.
-enum class Stop { none, instructions, time, memory, string, exception };
+enum class Stop { none, instructions, time, memory, string, text, exception };
 
 /// Lua reaches it as the user data of its allocator.
 class Meter {
@@ -44,6 +45,20 @@ class Meter {
     if (instructions_left_ == 0) halt(Stop::instructions);
   }
 
+  /// Counts text that goes to C++.
+  void take_text(std::size_t bytes) {
+    if (bytes > text_bytes_left_) halt(Stop::text);
+    text_bytes_left_ -= std::min(bytes, text_bytes_left_);
+  }
+
+  /// Ends a verb, or what reads a rule's results, at once: throws Error. The limit's own text is
+  /// told where the call ends.
+  void throw_if_stopped() const;
+  /// As raise(), if there is a stop.
+  void raise_if_stopped() {
+    if (stop_ != Stop::none) raise();
+  }
+
   /// Raises the stop. Its text waits here: making a string in Lua could fail for want of memory.
   [[noreturn]] void raise();
 
@@ -71,6 +86,7 @@ class Meter {
 
   // The library is made with the default; reset() gives what the rule's limits say.
   std::int64_t instructions_left_ = SandboxLimits{}.instructions;
+  std::size_t text_bytes_left_ = SandboxLimits{}.text_bytes;
   std::int64_t interval_ = 0;  // of the hook, as armed
   std::int64_t deadline_cpu_ns_ = 0;
   std::size_t used_bytes_ = 0;

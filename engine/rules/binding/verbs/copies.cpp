@@ -2,6 +2,7 @@
 // by layer.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "rules/binding/verbs.hpp"
@@ -11,8 +12,10 @@ namespace {
 
 constexpr std::size_t least_bytes = 1 << 20;  // of copies that matter, unless a rule says otherwise
 
-std::int64_t min_bytes(lua_State* lua) {
-  return static_cast<std::int64_t>(option_count(lua, 2, "min_bytes", least_bytes, boundless));
+// Of copies, as the rule says among the named arguments.
+std::int64_t min_bytes(const std::optional<LuaTable>& asked) {
+  if (!asked) return least_bytes;
+  return static_cast<std::int64_t>(asked->count("min_bytes", least_bytes, boundless));
 }
 
 // Whether uploads of one step, in order, are the micro-batches of gradient accumulation rather than
@@ -65,7 +68,7 @@ Uploads uploads_in(const Ops& ops, const DeviceSteps& device, Span step, std::in
 
 int round_trips(lua_State* lua, const Context& c) {
   const Ops& ops = c.trace().ops;
-  const std::int64_t least = min_bytes(lua);
+  const std::int64_t least = min_bytes(named_arguments(lua, 2, "round_trips", {"min_bytes"}));
   RowBits found(ops.size());
   lua_Integer pairs = 0;
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<Row>> away;  // by device and size
@@ -87,8 +90,9 @@ int round_trips(lua_State* lua, const Context& c) {
 
 int streamed_uploads(lua_State* lua, const Context& c) {
   const Ops& ops = c.trace().ops;
-  const std::int64_t least = min_bytes(lua);
-  const std::size_t min_bursts = option_count(lua, 2, "min_per_step", 4, boundless);
+  const auto asked = named_arguments(lua, 2, "streamed_uploads", {"min_bytes", "min_per_step"});
+  const std::int64_t least = min_bytes(asked);
+  const std::size_t min_bursts = asked ? asked->count("min_per_step", 4, boundless) : 4;
   RowBits found(ops.size());
   for (const DeviceSteps& device : c.analysis.devices) {
     std::size_t at = 0;

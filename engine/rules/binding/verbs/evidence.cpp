@@ -12,7 +12,7 @@ namespace gh {
 namespace binding {
 namespace {
 
-constexpr std::size_t most_evidence = 100;  // of one finding
+constexpr std::size_t usual_evidence = 5, most_evidence = 100;  // of one finding
 
 // --- What evidence says of a row
 
@@ -121,56 +121,36 @@ void push_evidence(lua_State* lua, const Evidence& e) {
   }
 }
 
-// Fields of the table on top of the stack, without calling anything of the rule's.
-
-std::int64_t integer_in(lua_State* lua, const char* key) {
-  lua_pushstring(lua, key);
-  lua_rawget(lua, -2);
+// -1 where there is none.
+std::int64_t integer_in(const LuaTable& table, const char* key) {
+  table.push(key);
   int is_integer = 0;
-  const lua_Integer value = lua_tointegerx(lua, -1, &is_integer);
-  lua_pop(lua, 1);
+  const lua_Integer value = lua_tointegerx(table.lua(), -1, &is_integer);
+  lua_pop(table.lua(), 1);
   return is_integer ? value : -1;
 }
 
-std::string text_in(lua_State* lua, const char* key) {
-  lua_pushstring(lua, key);
-  lua_rawget(lua, -2);
-  std::string text;
-  if (lua_type(lua, -1) == LUA_TSTRING) {
-    std::size_t length = 0;
-    const char* bytes = lua_tolstring(lua, -1, &length);
-    text = printable(std::string_view(bytes, length));
-  }
-  lua_pop(lua, 1);
-  return text;
-}
-
-Evidence evidence_on_top(lua_State* lua) {
+Evidence evidence_in(const LuaTable& table) {
   Evidence e;
-  e.span = {integer_in(lua, "start_ns"), integer_in(lua, "end_ns")};
+  e.span = {integer_in(table, "start_ns"), integer_in(table, "end_ns")};
   if (e.span.end < e.span.start) throw Error("evidence has to end after it starts");
-  e.device = integer_in(lua, "device");
-  e.stream = integer_in(lua, "stream");
-  e.thread = text_in(lua, "thread");
-  e.name = text_in(lua, "name");
-  e.note = text_in(lua, "note");
-  const std::int64_t line = std::clamp<std::int64_t>(integer_in(lua, "line"), 0, 1 << 30);
-  e.source = {text_in(lua, "file"), static_cast<int>(line)};
+  e.device = integer_in(table, "device");
+  e.stream = integer_in(table, "stream");
+  e.thread = table.text("thread", false);
+  e.name = table.text("name", false);
+  e.note = table.text("note", false);
+  const std::int64_t line = std::clamp<std::int64_t>(integer_in(table, "line"), 0, 1 << 30);
+  e.source = {table.text("file", false), static_cast<int>(line)};
   return e;
 }
 
 }  // namespace
 
 int evidence(lua_State* lua, const Context& c, const Rows& asked) {
-  std::size_t most = 5;
-  std::string note;
-  if (lua_istable(lua, 2)) {
-    lua_getfield(lua, 2, "most");
-    most = optional_count(lua, -1, most, most_evidence);
-    lua_getfield(lua, 2, "note");
-    note = luaL_optstring(lua, -1, "");
-    lua_settop(lua, 2);
-  }
+  const auto with = named_arguments(lua, 2, "evidence", {"most", "note"});
+  const std::size_t most =
+      with ? with->count("most", usual_evidence, most_evidence) : usual_evidence;
+  const std::string note = with ? with->text("note", false) : "";
   NewList list(lua);
   for (const Row r : largest(c, asked, most, Field::duration_ns)) {
     push_evidence(lua, evidence_of(c, asked, r, note));
@@ -181,14 +161,12 @@ int evidence(lua_State* lua, const Context& c, const Rows& asked) {
 
 }  // namespace binding
 
-std::vector<Evidence> to_evidence(lua_State* lua, int index) {
+std::vector<Evidence> to_evidence(const LuaTable& finding) {
   std::vector<Evidence> list;
-  if (lua_isnil(lua, index)) return list;
-  if (!lua_istable(lua, index)) {
-    throw Error("'evidence' has to be a list, as selection:evidence returns it");
-  }
-  binding::each_table(lua, index, binding::most_evidence,
-                      [&] { list.push_back(binding::evidence_on_top(lua)); });
+  finding.each("evidence", [&](int index) {
+    if (list.size() == binding::most_evidence) return;  // the worst come first
+    list.push_back(binding::evidence_in(LuaTable(finding.lua(), index, "evidence of a finding")));
+  });
   return list;
 }
 

@@ -21,20 +21,17 @@ struct ChainQuestion {
   std::vector<RowBits> required;  // a chain has to hold one of each
 };
 
-std::vector<RowBits> required_selections(lua_State* lua, std::size_t ops) {
+std::vector<RowBits> required_selections(const LuaTable& asked, std::size_t ops) {
   std::vector<RowBits> required;
-  lua_getfield(lua, 2, "with");
-  if (lua_istable(lua, -1)) {
-    each_element(lua, -1, [&] {
-      const Rows& one_of = checked_rows(lua, -1);
-      if (one_of.kind != Kind::ops) throw Error("'with' takes selections of operations");
-      if (required.size() == most_required) {
-        throw Error(fmt::format("'with' takes at most {} selections", most_required));
-      }
-      required.emplace_back(one_of.rows, ops);
-    });
-  }
-  lua_pop(lua, 1);
+  asked.each("with", [&](int index) {
+    const Rows& one_of = selection_at(asked.lua(), index, "each of 'with'");
+    if (one_of.kind != Kind::ops) throw Error("'with' takes selections of operations");
+    if (required.size() == most_required) {
+      throw Error(fmt::format("'with' takes at most {} selections", most_required));
+    }
+    charge(asked.lua(), ops / 64);
+    required.emplace_back(one_of.rows, ops);
+  });
   return required;
 }
 
@@ -127,19 +124,18 @@ int push_found(lua_State* lua, std::shared_ptr<const Chains> chains, RowSet firs
 int chains(lua_State* lua, const Context& c) {
   const Trace& t = c.trace();
   const std::size_t all = t.ops.size();
-  luaL_checktype(lua, 2, LUA_TTABLE);
-  const Rows* centre = option_ops(lua, 2, "centre");
-  const Rows* edge = option_ops(lua, 2, "edge");
-  const Rows* through = option_ops(lua, 2, "through");
+  const LuaTable asked(lua, 2, "what 'chains' is given");
+  asked.only({"centre", "edge", "through", "with", "most", "edges"});
+  const Rows* centre = ops_in(asked, "centre");
+  const Rows* edge = ops_in(asked, "edge");
+  const Rows* through = ops_in(asked, "through");
   if (!centre || !edge || !through) throw Error("chains needs 'centre', 'edge' and 'through'");
-  const std::size_t most = option_count(lua, 2, "most", 14, 1000);
-  const std::size_t edges_a_side = option_count(lua, 2, "edges", 1, 1000);
   const ChainQuestion question{RowBits(centre->rows, all),
                                RowBits(edge->rows, all),
                                RowBits(through->rows.plus(centre->rows), all),
-                               most,
-                               edges_a_side,
-                               required_selections(lua, all)};
+                               asked.count("most", 14, 1000),
+                               asked.count("edges", 1, 1000),
+                               required_selections(asked, all)};
   if (centre->rows.empty()) {
     for (const Kind kind : {Kind::chains, Kind::ops, Kind::ops}) push_rows(lua, {kind, {}});
     return 3;
@@ -152,10 +148,11 @@ int chains(lua_State* lua, const Context& c) {
 
 int runs(lua_State* lua, const Context& c) {
   const Trace& t = c.trace();
-  luaL_checktype(lua, 2, LUA_TTABLE);
-  const Rows* of = option_ops(lua, 2, "of");
+  const LuaTable asked(lua, 2, "what 'runs' is given");
+  asked.only({"of", "least"});
+  const Rows* of = ops_in(asked, "of");
   if (!of) throw Error("runs needs 'of', a selection of operations");
-  const std::size_t least = std::max<std::size_t>(1, option_count(lua, 2, "least", 3, boundless));
+  const std::size_t least = std::max<std::size_t>(1, asked.count("least", 3, boundless));
   const RowBits wanted(of->rows, t.ops.size());
   FoundRuns found{.inner = RowBits(t.ops.size()), .longest = RowBits(t.ops.size())};
   std::vector<Row> run;  // that goes on

@@ -10,7 +10,7 @@
 namespace gh::binding {
 
 int fact(lua_State* lua, const Context& c) {
-  const FactValue& v = c.facts.value(luaL_checkstring(lua, 2));
+  const FactValue& v = c.facts.value(checked_text(lua, 2));
   if (const auto* number = std::get_if<double>(&v)) {
     push_number(lua, *number);
     return 1;
@@ -25,7 +25,7 @@ int fact(lua_State* lua, const Context& c) {
 }
 
 int available(lua_State* lua, const Context& c) {
-  const std::string wanted = luaL_checkstring(lua, 2);
+  const std::string wanted = checked_text(lua, 2);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Source::count); ++i) {
     names.emplace_back(name_of(static_cast<Source>(i)));
@@ -36,15 +36,15 @@ int available(lua_State* lua, const Context& c) {
     push_text(lua, have.record_with);
     return 3;
   }
-  throw Error(
-      fmt::format("there is no source '{}'{}", printable(wanted), did_you_mean(wanted, names)));
+  throw Error(fmt::format("there is no source '{}'{}", wanted, did_you_mean(wanted, names)));
 }
 
 int threads(lua_State* lua, const Context& c) {
-  const std::string glob = luaL_checkstring(lua, 2);
+  const std::string glob = checked_glob(lua, 2);
   std::set<std::uint16_t> processes;
   for (const DeviceSteps& d : c.analysis.devices) processes.insert(d.process);
   lua_Integer found = 0;
+  charge(lua, c.trace().threads.size());
   for (const Thread& t : c.trace().threads) {
     if (processes.contains(t.process) && glob_match(glob, t.name)) ++found;
   }
@@ -53,8 +53,9 @@ int threads(lua_State* lua, const Context& c) {
 }
 
 int diagnostics(lua_State* lua, const Context& c) {
-  const std::string glob = luaL_checkstring(lua, 2);
-  const auto least_severity = static_cast<int>(luaL_optinteger(lua, 3, 2));
+  const std::string glob = checked_glob(lua, 2);
+  const lua_Integer least_severity = luaL_optinteger(lua, 3, 2);
+  charge(lua, c.trace().diagnostics.size());
   NewList list(lua);
   for (const Diagnostic& d : c.trace().diagnostics) {
     if (d.severity < least_severity || !glob_match(glob, d.text)) continue;

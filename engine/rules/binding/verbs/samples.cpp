@@ -39,18 +39,18 @@ struct Bound {
   double least, most;
 };
 
-// The element of sampled_fraction's list that is on top of the stack.
-Bound to_bound(lua_State* lua) {
+constexpr std::size_t most_bounds = 16;
+
+// An element of sampled_fraction's list.
+Bound to_bound(lua_State* lua, int index) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (!lua_istable(lua, -1))
-    throw Error("sampled_fraction takes a list of { metric, least, most }");
-  const int part = lua_gettop(lua);
-  lua_getfield(lua, part, "metric");
-  std::string glob = luaL_checkstring(lua, -1);
+  const LuaTable part(lua, index, "a part of what 'sampled_fraction' is given");
+  part.only({"metric", "least", "most"});
+  if (part.push("metric") != LUA_TSTRING) throw Error(part.where() + " needs 'metric', a string");
+  std::string glob = checked_glob(lua, -1);
   lua_pop(lua, 1);
-  const double least = option_number(lua, part, "least", -infinity);
-  const double most = option_number(lua, part, "most", infinity);
-  return {std::move(glob), least, most};
+  return {std::move(glob), part.number("least").value_or(-infinity),
+          part.number("most").value_or(infinity)};
 }
 
 // A moment at which metrics were sampled.
@@ -84,7 +84,7 @@ Moments moments_of(const Context& c, const std::vector<Bound>& bounds) {
 }  // namespace
 
 int metric(lua_State* lua, const Context& c) {
-  const std::string glob = luaL_checkstring(lua, 2);
+  const std::string glob = checked_glob(lua, 2);
   const Samples& s = c.trace().samples;
   std::map<NameId, bool> matches;
   std::vector<double> values;
@@ -111,9 +111,10 @@ int metric(lua_State* lua, const Context& c) {
 }
 
 int sampled_fraction(lua_State* lua, const Context& c) {
-  luaL_checktype(lua, 2, LUA_TTABLE);
   std::vector<Bound> bounds;
-  each_element(lua, 2, [&] { bounds.push_back(to_bound(lua)); });
+  LuaTable(lua, 2, "what 'sampled_fraction' is given")
+      .each([&](int index) { bounds.push_back(to_bound(lua, index)); }, most_bounds);
+  charge(lua, bounds.size() * c.trace().samples.size() / 2);
   double met = 0, all = 0;
   for (const auto& [at, moment] : moments_of(c, bounds)) {
     if (moment.known != bounds.size()) continue;

@@ -12,6 +12,9 @@
 namespace gh::binding {
 namespace {
 
+// Each takes some hundred bytes: by a time of millions of rows they would fill the memory.
+constexpr std::size_t most_groups = 200'000;
+
 // The rows of a selection that have one value of a field.
 struct Group {
   std::string key;
@@ -55,6 +58,9 @@ class Groups {
   // Different keys may have one name.
   Group* named(std::string name) {
     Group*& group = by_name_[name];
+    if (!group && groups_.size() == most_groups) {
+      throw Error(fmt::format("more than {} groups by '{}'", most_groups, spec_of(field_).name));
+    }
     if (!group) group = &groups_.emplace_back(Group{std::move(name), 0, 0, {}});
     return group;
   }

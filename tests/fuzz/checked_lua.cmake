@@ -1,0 +1,11 @@
+# Lua from its source, with its own assertions and the checks of its C interface: what Debian builds
+# has neither, and a stack that overflows, or a wrong index, would only be found where it does harm.
+# `./dev sanitize` and `./dev fuzz` fetch the source, with Debian's patches, to build/lua.
+file(GLOB lua_sources ${CMAKE_SOURCE_DIR}/build/lua/src/*.c)
+list(FILTER lua_sources EXCLUDE REGEX "/luac?\\.c$")
+set_source_files_properties(${lua_sources} PROPERTIES LANGUAGE CXX)
+add_library(checked_lua STATIC ${lua_sources})
+target_include_directories(checked_lua SYSTEM PUBLIC ${CMAKE_SOURCE_DIR}/build/lua/src)
+target_compile_options(checked_lua PRIVATE -w)
+target_compile_definitions(checked_lua PRIVATE LUAI_ASSERT LUA_USE_APICHECK LUA_USE_POSIX)
+add_library(PkgConfig::LUA ALIAS checked_lua)
