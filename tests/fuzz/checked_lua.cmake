@@ -8,4 +8,6 @@ add_library(checked_lua STATIC ${lua_sources})
 target_include_directories(checked_lua SYSTEM PUBLIC ${CMAKE_SOURCE_DIR}/build/lua/src)
 target_compile_options(checked_lua PRIVATE -w)
 target_compile_definitions(checked_lua PRIVATE LUAI_ASSERT LUA_USE_APICHECK LUA_USE_POSIX)
-add_library(PkgConfig::LUA ALIAS checked_lua)
+# Imported, as the one that it stands in for: nothing has to export it.
+add_library(PkgConfig::LUA INTERFACE IMPORTED)
+target_link_libraries(PkgConfig::LUA INTERFACE checked_lua)
