@@ -51,7 +51,8 @@ void add_rules(const Config& config, const std::vector<Rule>& rules, SettingsInE
     const auto changed = set.find(rule.id);
     if (changed == set.end()) continue;
     for (const auto& [option, value] : changed->second.options) {
-      if (value != rule.options.at(option).value) settings[name + '.' + option] = text_of(value);
+      if (value != rule.options.at(option).value)
+        settings[fmt::format("{}.{}", name, option)] = text_of(value);
     }
     if (changed->second.severity) settings[name + ".severity"] = name_of(*changed->second.severity);
   }

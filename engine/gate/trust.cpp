@@ -52,7 +52,8 @@ std::vector<std::string> shared_recordings(const Sides& sides) {
     const auto then = std::find_if(sides.before.begin(), sides.before.end(),
                                    [&](const Capture& c) { return same_recording(c, now); });
     if (then == sides.before.end() || now.step_ns.empty()) continue;
-    add_once(fmt::format("{} is the same recording as the baseline's {}", now.path, then->path),
+    add_once(fmt::format("{} is the same recording as {}, which it is compared with", now.path,
+                         then->path),
              shared);
   }
   return shared;
