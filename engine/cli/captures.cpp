@@ -34,11 +34,21 @@ void refuse_repeated(const std::vector<std::string>& paths) {
       throw Error(fmt::format("{}: is named twice; a capture counts once", printable(*path)));
 }
 
+// A copy would make a side look more certain than it is.
+void refuse_copies(const std::vector<Capture>& captures) {
+  for (auto c = captures.begin(); c != captures.end(); ++c)
+    for (auto other = captures.begin(); other != c; ++other)
+      if (same_recording(*c, *other))
+        throw Error(fmt::format("{}: is the same recording as {}; a capture counts once", c->path,
+                                other->path));
+}
+
 }  // namespace
 
 CaptureReader::CaptureReader(const Settings& settings, const std::vector<Rule>& rules,
                              const ReportOptions& options, std::size_t reports)
     : request_(settings.request(rules, options)),
+      settings_(settings_in_effect(settings.config, settings.all_rules)),
       selected_(selection_text(options)),
       progress_(reports) {}
 
@@ -65,7 +75,9 @@ std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, 
     captures.push_back(capture_of(*advice.analysis, *advice.facts, advice.report, request_.rules,
                                   request_.settings));
     captures.back().selection = selected_;
+    captures.back().settings = settings_;
   }
+  refuse_copies(captures);
   return captures;
 }
 

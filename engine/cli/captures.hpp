@@ -18,12 +18,13 @@ class CaptureReader {
                 const ReportOptions& options, std::size_t reports);
 
   enum class Wanted { reports, baselines_too };
-  /// In the order given, baselines first. Throws Error where a path is named twice, cannot be read,
-  /// or is a baseline where a report is wanted.
+  /// In the order given, baselines first. Throws Error where a path or a recording is there twice,
+  /// cannot be read, or is a baseline where a report is wanted.
   std::vector<Capture> read(const std::vector<std::string>& paths, Wanted wanted);
 
  private:
   Request request_;
+  SettingsInEffect settings_;
   std::string selected_;  // what of each report, as options
   Progress progress_;
   std::size_t done_ = 0;  // reports

@@ -25,7 +25,7 @@ int diff(const Options& o) {
     before = reader.read({o.reports.front()}, CaptureReader::Wanted::baselines_too);
     after = reader.read({o.reports.back()}, CaptureReader::Wanted::baselines_too);
   }
-  const Comparison c = compare(before, after, {}, {}, today());
+  const Comparison c = compare(before, after, {}, {}, today(), {true, true});
   write_outputs(outputs, diff_formats, {c, Detail::everything, before, after, CiResult()});
   return done;
 }

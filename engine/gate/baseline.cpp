@@ -14,7 +14,14 @@ namespace gh {
 namespace {
 
 constexpr const char* kind = "gh-advise baseline";
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;
+
+// A baseline is anybody's file. One of two hundred captures has some four million values, at most
+// seven deep.
+constexpr int most_depth = 16;
+constexpr std::size_t most_values = 4'000'000;
+// More than any capture has of rules, facts, causes, findings, problems, devices.
+constexpr std::size_t most_listed = 10'000, most_captures = 1000;
 
 // ---- checked values
 
@@ -45,15 +52,32 @@ std::string name_in(const Json& json) {
   return name;
 }
 
+// The items of a list or table.
+const Json& listed(const Json& list, bool is_table, std::size_t most = most_listed) {
+  if (is_table ? !list.is_object() : !list.is_array()) {
+    throw Error(is_table ? "a table is missing" : "a list is missing");
+  }
+  if (list.size() > most) {
+    throw Error(fmt::format("{} entries are more than a capture has", list.size()));
+  }
+  return list;
+}
+
+const Json& list_in(const Json& list, std::size_t most = most_listed) {
+  return listed(list, false, most);
+}
+
+const Json& table_in(const Json& table) { return listed(table, true); }
+
 std::vector<std::string> texts_of(const Json& list) {
   std::vector<std::string> texts;
-  for (const Json& item : list) texts.push_back(text_of(item));
+  for (const Json& item : list_in(list)) texts.push_back(text_of(item));
   return texts;
 }
 
 std::vector<Ns> times_of(const Json& list, double least) {
   std::vector<Ns> times;
-  for (const Json& item : list) times.push_back(ns_of(item, least));
+  for (const Json& item : list_in(list, most_steps)) times.push_back(ns_of(item, least));
   return times;
 }
 
@@ -109,7 +133,7 @@ Program program_from(const Json& j) {
   p.written_out_blocks = count_of(j.at("written_out_blocks"));
   p.gemms = count_of(j.at("gemms"));
   if (!j.at("flops").is_null()) p.flops = within(j.at("flops"), 0, most_recorded_value);
-  for (const Json& g : j.at("grids")) p.grids.push_back(grid_from(g));
+  for (const Json& g : list_in(j.at("grids"), most_kernels)) p.grids.push_back(grid_from(g));
   return p;
 }
 
@@ -190,11 +214,12 @@ Json to_json(const Capture& c) {
   for (const KernelUse& k : c.kernels) kernels.push_back(to_json(k));
   for (const Finding& f : c.findings) findings.push_back(to_json(f));
   for (const auto& [id, outcome] : c.rules) rules[id] = to_json(outcome);
-  return {{"path", c.path},       {"format", c.format},       {"producer", c.producer},
-          {"devices", c.devices}, {"selection", c.selection}, {"has_steps", c.has_steps},
-          {"sources", sources},   {"problems", c.problems},   {"program", to_json(c.program)},
-          {"step_ns", c.step_ns}, {"cause_ns", c.cause_ns},   {"facts", facts_json(c.facts)},
-          {"kernels", kernels},   {"findings", findings},     {"rules", rules}};
+  return {{"path", c.path},        {"format", c.format},       {"producer", c.producer},
+          {"devices", c.devices},  {"selection", c.selection}, {"has_steps", c.has_steps},
+          {"sources", sources},    {"problems", c.problems},   {"program", to_json(c.program)},
+          {"step_ns", c.step_ns},  {"cause_ns", c.cause_ns},   {"facts", facts_json(c.facts)},
+          {"kernels", kernels},    {"findings", findings},     {"rules", rules},
+          {"settings", c.settings}};
 }
 
 Capture capture_from(const Json& j) {
@@ -206,21 +231,28 @@ Capture capture_from(const Json& j) {
   c.devices = texts_of(j.at("devices"));
   c.problems = texts_of(j.at("problems"));
   c.has_steps = j.at("has_steps").get<bool>();
-  for (const auto& [name, state] : j.at("sources").items()) {
+  for (const auto& [name, state] : table_in(j.at("sources")).items()) {
     c.sources[printable(name)] = collected_from(state);
   }
   c.program = program_from(j.at("program"));
   c.step_ns = times_of(j.at("step_ns"), 1);
-  for (const auto& [cause, list] : j.at("cause_ns").items()) {
+  for (const auto& [cause, list] : table_in(j.at("cause_ns")).items()) {
     std::vector<Ns>& ns = c.cause_ns[printable(cause)] = times_of(list, 0);
     if (ns.size() != c.step_ns.size()) {
       throw Error(fmt::format("'{}' of the account is not as long as the steps", printable(cause)));
     }
   }
-  for (const auto& [name, f] : j.at("facts").items()) c.facts[printable(name)] = fact_from(f);
-  for (const Json& k : j.at("kernels")) c.kernels.push_back(kernel_from(k));
-  for (const Json& f : j.at("findings")) c.findings.push_back(finding_from(f));
-  for (const auto& [id, r] : j.at("rules").items()) c.rules[printable(id)] = outcome_from(r);
+  for (const auto& [name, f] : table_in(j.at("facts")).items())
+    c.facts[printable(name)] = fact_from(f);
+  for (const Json& k : list_in(j.at("kernels"), most_kernels)) c.kernels.push_back(kernel_from(k));
+  for (const Json& f : list_in(j.at("findings"))) c.findings.push_back(finding_from(f));
+  for (const auto& [id, r] : table_in(j.at("rules")).items()) {
+    c.rules[printable(id)] = outcome_from(r);
+  }
+  for (const auto& [name, value] : table_in(j.at("settings")).items()) {
+    c.settings[printable(name)] = text_of(value);
+  }
+  if (c.settings.empty()) throw Error("it does not say by which settings it was taken");
   return c;
 }
 
@@ -233,37 +265,66 @@ std::string_view without_number(std::string_view what) {
 }
 
 Error damaged(const std::string& shown_path, std::string_view why) {
-  return Error(fmt::format("{}: is no intact baseline: {}; make it anew with `gh-advise baseline`",
+  return Error(fmt::format("{}: is no intact baseline: {}; take it anew with `gh-advise baseline`",
                            shown_path, printable(why)));
 }
 
-// Captures of a baseline's JSON; none where another version made it.
+// Throws where it is nested deeper, or holds more, than any baseline: reading it would take more
+// memory than there is.
+Json parsed(const std::string& text) {
+  std::size_t values = 0;
+  return Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > most_depth || ++values > most_values) {
+      throw Error("it holds more than any baseline does");
+    }
+    return true;
+  });
+}
+
+struct OfAnotherVersion : Error {
+  using Error::Error;
+};
+
+// Why it cannot be read by this version, or "".
+std::string other_version(const Json& json) {
+  const Json &schema = json.at("schema_version"), &analysis = json.at("analysis_version");
+  if (schema == schema_version && analysis == analysis_version) return "";
+  const bool older = schema < schema_version || analysis < analysis_version,
+             named = json.contains("generator") && json["generator"].is_string();
+  return fmt::format(
+      "was taken by {} gh-advise ({}), which kept or measured other things than gh-advise {}; take "
+      "it anew with `gh-advise baseline`",
+      older ? "an older" : "another", named ? text_of(json["generator"]) : "unknown",
+      GH_ADVISE_VERSION);
+}
+
 std::vector<Capture> captures_from(const Json& json) {
-  if (!json.is_object() || json.value("kind", "") != kind) {
-    throw Error("it does not say that it is one");
-  }
-  if (json.at("schema_version") != schema_version ||
-      json.at("analysis_version") != analysis_version) {
-    return {};
-  }
   std::vector<Capture> captures;
-  for (const Json& c : json.at("captures")) captures.push_back(capture_from(c));
+  for (const Json& c : list_in(json.at("captures"), most_captures)) {
+    captures.push_back(capture_from(c));
+  }
   if (captures.empty()) throw Error("it holds no capture");
   return captures;
 }
 
 }  // namespace
 
+std::string baseline_digest(const Json& baseline) {
+  nlohmann::json in_order = baseline;  // keys sorted
+  in_order.erase("digest");
+  return digest(in_order.dump());
+}
+
 std::string render_baseline(const std::vector<Capture>& captures) {
   Json list = Json::array();
   for (const Capture& c : captures) list.push_back(to_json(c));
-  return Json{{"kind", kind},
-              {"schema_version", schema_version},
-              {"analysis_version", analysis_version},
-              {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION},
-              {"captures", list}}
-             .dump(1) +
-         '\n';
+  Json json{{"kind", kind},
+            {"schema_version", schema_version},
+            {"analysis_version", analysis_version},
+            {"generator", std::string("gh-advise ") + GH_ADVISE_VERSION},
+            {"captures", list}};
+  json["digest"] = baseline_digest(json);
+  return json.dump(1) + '\n';
 }
 
 bool is_baseline(const std::filesystem::path& path) {
@@ -280,22 +341,25 @@ bool is_baseline(const std::filesystem::path& path) {
 
 std::vector<Capture> read_baseline(const std::filesystem::path& path) {
   const std::string shown_path = printable(path.string());
-  Json json;
-  std::vector<Capture> captures;
   try {
-    json = Json::parse(read_text(path));
-    captures = captures_from(json);
+    const Json json = parsed(read_text(path));
+    if (!json.is_object() || json.value("kind", "") != kind) {
+      throw Error("it does not say that it is one");
+    }
+    if (const std::string other = other_version(json); !other.empty()) {
+      throw OfAnotherVersion(fmt::format("{}: {}", shown_path, other));
+    }
+    if (json.at("digest") != baseline_digest(json)) {
+      throw Error("it was edited since it was written, or merged, and its digest shows that");
+    }
+    return captures_from(json);
+  } catch (const OfAnotherVersion&) {
+    throw;
   } catch (const Json::exception& e) {
     throw damaged(shown_path, without_number(e.what()));
   } catch (const Error& e) {
     throw damaged(shown_path, e.what());
   }
-  if (!captures.empty()) return captures;
-  const bool named = json.contains("generator") && json["generator"].is_string();
-  throw Error(fmt::format(
-      "{}: was made by another version, {}, which measured otherwise than gh-advise {}; make it "
-      "anew with `gh-advise baseline`",
-      shown_path, named ? text_of(json["generator"]) : "unknown", GH_ADVISE_VERSION));
 }
 
 }  // namespace gh

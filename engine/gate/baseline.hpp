@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "gate/capture.hpp"
 
 namespace gh {
@@ -15,8 +16,12 @@ std::string render_baseline(const std::vector<Capture>& captures);
 /// order of its keys.
 bool is_baseline(const std::filesystem::path& path);
 
-/// Reads what render_baseline wrote. Throws Error where it is no baseline, a damaged one, or made
-/// by an analysis that measured otherwise.
+/// Reads what render_baseline wrote. Throws Error where it is no baseline, a damaged or edited one,
+/// or taken by an analysis that measured otherwise.
 std::vector<Capture> read_baseline(const std::filesystem::path& path);
+
+/// What stands in a baseline as its digest: that of all else in it, however it is laid out. It
+/// shows an edit by hand or a bad merge; it is no signature.
+std::string baseline_digest(const Json& baseline);
 
 }  // namespace gh

@@ -57,23 +57,40 @@ void hold_value(BudgetResult& r, const Difference& here) {
   }
 }
 
+// "the step takes 49.7 ms instead of 47.4 ms"
+std::string change_of(const BudgetResult& r, const Difference& d) {
+  const std::string now = shown(d.after, r.unit), then = shown(d.before, r.unit);
+  return is_own(r.budget) ? fmt::format("the step takes {} instead of {}", now, then)
+                          : fmt::format("{} is {} instead of {}", r.budget.fact, now, then);
+}
+
+// A change beyond a limit that its measurements do not prove.
+void leave_open(BudgetResult& r, const Difference& d) {
+  r.state = BudgetResult::State::unknown;
+  r.message = fmt::format(
+      "{} ({}), which its measurements neither prove nor rule out ({}): record more "
+      "captures",
+      change_of(r, d), change_text(d.effect), basis_text(d));
+}
+
 // Limits relative to the baseline: the change has to exceed the limit, and to be real.
 void hold_change(BudgetResult& r, const Difference& d) {
-  const Budget& budget = r.budget;
-  const std::string now = shown(d.after, r.unit), then = shown(d.before, r.unit),
-                    change = change_text(d.effect), basis = basis_text(d);
+  const std::string change = change_text(d.effect), basis = basis_text(d);
   r.value = d;
-  if (r.state == BudgetResult::State::kept) r.message += fmt::format(", before {}", then);
+  if (r.state == BudgetResult::State::kept) {
+    r.message += fmt::format(", before {}", shown(d.before, r.unit));
+  }
   for (const auto& [limit, sign] :
-       {std::pair(budget.max_increase, 1.0), {budget.max_decrease, -1.0}}) {
+       {std::pair(r.budget.max_increase, 1.0), {r.budget.max_decrease, -1.0}}) {
     if (!limit || sign * d.effect <= *limit) continue;
-    if (d.real && is_own(budget)) {
-      break_it(r, fmt::format("the step takes {} instead of {} ({}, {}); more than {} fails", now,
-                              then, change, basis, percent(*limit)));
+    if (d.real && is_own(r.budget)) {
+      break_it(r, fmt::format("{} ({}, {}); more than {} fails", change_of(r, d), change, basis,
+                              percent(*limit)));
     } else if (d.real) {
-      break_it(r, fmt::format("{} is {} instead of {} ({}); the budget is at most {} {} ({})",
-                              budget.fact, now, then, change, percent(*limit),
-                              sign > 0 ? "more" : "less", basis));
+      break_it(r, fmt::format("{} ({}); the budget is at most {} {} ({})", change_of(r, d), change,
+                              percent(*limit), sign > 0 ? "more" : "less", basis));
+    } else if (r.state == BudgetResult::State::kept && d.open) {
+      leave_open(r, d);
     } else if (r.state == BudgetResult::State::kept) {
       r.message += fmt::format(" ({}), which is no more than noise ({})", change, basis);
     }
@@ -121,12 +138,16 @@ const char* name_of(BudgetResult::State s) {
   return names[static_cast<std::size_t>(s)];
 }
 
+bool is_open(const BudgetResult& r) {
+  return r.state == BudgetResult::State::unknown && r.value.open;
+}
+
 std::vector<BudgetResult> judge_budgets(const Sides& sides, const Difference& step,
                                         const StepTrend& trend, const Exceptions& exceptions) {
   std::vector<BudgetResult> results;
   for (const Budget& budget : budgets_of(sides.settings)) {
     BudgetResult r = measured_budget(budget, sides, step);
-    if (r.state == BudgetResult::State::broken) accept_broken(r, trend, exceptions);
+    if (r.state == BudgetResult::State::broken || is_open(r)) accept_broken(r, trend, exceptions);
     results.push_back(std::move(r));
   }
   return results;

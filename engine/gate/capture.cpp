@@ -252,4 +252,19 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   return c;
 }
 
+bool same_recording(const Capture& a, const Capture& b) {
+  const auto alike = [&](std::size_t step) {
+    const auto takes_as_long = [&](const auto& cause) {
+      const auto other = b.cause_ns.find(cause.first);
+      return cause.second[step] == (other == b.cause_ns.end() ? 0 : other->second[step]);
+    };
+    return a.step_ns[step] == b.step_ns[step] &&
+           std::all_of(a.cause_ns.begin(), a.cause_ns.end(), takes_as_long);
+  };
+  const std::size_t steps = std::min(a.step_ns.size(), b.step_ns.size());
+  std::size_t same = 0;
+  for (std::size_t s = 0; s < steps; ++s) same += alike(s);
+  return 2 * same > steps;
+}
+
 }  // namespace gh

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gate/settings.hpp"
 #include "rules/finding.hpp"
 #include "rules/rules.hpp"
 
@@ -77,6 +78,8 @@ struct Capture {
   /// Before any exception; without evidence when read from a baseline.
   std::vector<Finding> findings;
   std::map<std::string, RuleOutcome> rules;  ///< by id
+  /// By which it was taken; empty of one that is compared by the settings by which it was taken.
+  SettingsInEffect settings;
 };
 
 inline constexpr std::size_t most_steps = 1000, most_kernels = 300;
@@ -90,5 +93,10 @@ inline constexpr int analysis_version = 1;
 Capture capture_of(const Analysis& analysis, const Facts& facts, const Report& report,
                    const std::vector<Rule>& rules,
                    const std::map<std::string, RuleSettings>& settings);
+
+/// Whether two captures are of one recording: most of their steps are the same to the nanosecond,
+/// with all their causes. A copy stays one whatever it is called and whatever else was changed in
+/// it.
+bool same_recording(const Capture& a, const Capture& b);
 
 }  // namespace gh

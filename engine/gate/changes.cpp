@@ -108,6 +108,13 @@ bool is_counted(const std::string& fact) {
          (fact.starts_with("copies.") && fact.ends_with("_bytes_per_step"));
 }
 
+// To what every step counts alike: means, and shares of all steps together. All others are told by
+// their medians over captures.
+bool is_mean(const std::string& fact) {
+  return fact == "step.mean_ns" || fact == "kernels.mean_ns" || fact == "gpu.busy_fraction" ||
+         fact.starts_with("account.") || fact.ends_with("_per_step");
+}
+
 // Told elsewhere, or not the program's.
 bool is_told_elsewhere(const std::string& fact) {
   return fact.starts_with("account.") || fact.starts_with("step") || fact.starts_with("device.") ||
@@ -119,6 +126,16 @@ bool is_told_elsewhere(const std::string& fact) {
 Difference step_difference(const Sides& sides) {
   return difference_of(measured_steps(sides.before), measured_steps(sides.after),
                        {.least_effect = sides.settings.min_effect}, sides.settings);
+}
+
+Difference mean_step_difference(const Sides& sides) {
+  const auto steps = [](const Capture& c) { return doubles(c.step_ns); };
+  return difference_of(
+      measured(
+          sides.before, [&](const Capture& c) { return mean_of(steps(c)); }, steps),
+      measured(
+          sides.after, [&](const Capture& c) { return mean_of(steps(c)); }, steps),
+      {.least_effect = sides.settings.min_effect, .means = true}, sides.settings);
 }
 
 std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step) {
@@ -193,7 +210,8 @@ FactDifference fact_difference(const Sides& sides, const std::string& fact, doub
   const Measurements before = measured_fact(sides.before, fact),
                      after = measured_fact(sides.after, fact);
   const bool account = fact.starts_with("account.");
-  Yardstick yardstick{.least_effect = least_effect, .means = account, .exact = is_counted(fact)};
+  Yardstick yardstick{
+      .least_effect = least_effect, .means = is_mean(fact), .exact = is_counted(fact)};
   // A share of next to nothing doubles without meaning anything: changes of parts of a step are
   // relative to at least the minimum effect of it.
   if (account) {
@@ -204,9 +222,9 @@ FactDifference fact_difference(const Sides& sides, const std::string& fact, doub
   }
   Difference d = difference_of(before, after, yardstick, sides.settings);
   // Steps tell whether it changed; by how much is told by the fact itself, which is not always
-  // their median.
-  d.before = median_of(before.captures);
-  d.after = median_of(after.captures);
+  // their median or mean.
+  d.before = yardstick.means ? mean_of(before.captures) : median_of(before.captures);
+  d.after = yardstick.means ? mean_of(after.captures) : median_of(after.captures);
   d.effect = relative_change(d.after - d.before, yardstick.reference.value_or(std::abs(d.before)));
   return d;
 }

@@ -16,7 +16,7 @@ std::string side_text(const std::vector<Capture>& captures) {
 
 Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after,
                    const GateSettings& settings, const std::vector<Suppression>& suppressions,
-                   const std::string& today) {
+                   const std::string& today, const Meant& meant) {
   const Sides sides{before, after, settings};
   const Exceptions exceptions{suppressions, today};
 
@@ -38,8 +38,9 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   judge_findings(c.findings, sides, c.step, trend);
   c.budgets = judge_budgets(sides, c.step, trend, exceptions);
   c.suppressions = suppression_states(exceptions, c, after);
+  check_trust(c, sides, meant);
 
-  decide(c, sides);
+  decide(c, sides, trend);
   return c;
 }
 

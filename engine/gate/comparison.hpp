@@ -56,6 +56,8 @@ struct BudgetResult {
   bool fails = false;
 };
 const char* name_of(BudgetResult::State);  ///< "kept", "broken", "unknown", "accepted"
+/// Whether it is unknown although its fact is known: beyond its limit, by what may be noise.
+bool is_open(const BudgetResult&);
 
 struct Comparison {
   Verdict verdict = Verdict::passes;
@@ -74,11 +76,17 @@ struct Comparison {
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
 };
 
+/// What a user has said to be meant, and is a note then.
+struct Meant {
+  bool other_settings = false;  ///< than those by which the baseline was taken
+  bool same_recording = false;  ///< on both sides
+};
+
 /// Compares. `suppressions` are the configuration's suppressions; `today` is a day like
 /// "2026-11-21". Throws Error where a budget is of a fact that there is not.
 Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after,
                    const GateSettings& settings, const std::vector<Suppression>& suppressions,
-                   const std::string& today);
+                   const std::string& today, const Meant& meant = {});
 
 /// What makes captures incomparable: other GPUs, another program, nothing in them. Empty where
 /// nothing does.

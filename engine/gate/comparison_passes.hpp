@@ -22,9 +22,17 @@ struct Sides {
 /// does.
 std::string weak_match_note(const Program& before, const Program& after);
 
+// ---- trust.cpp: whether the sides are what they are taken for
+
+/// Which settings differ from the baseline's, and which captures are on both sides. Reasons why
+/// nothing can be told, or notes where they are meant.
+void check_trust(Comparison& comparison, const Sides& sides, const Meant& meant);
+
 // ---- changes.cpp: what was measured
 
 Difference step_difference(const Sides& sides);
+/// The same of the mean step, which a few slow ones move and the median does not show.
+Difference mean_step_difference(const Sides& sides);
 std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step);
 std::vector<KernelChange> kernel_changes(const Sides& sides);
 std::vector<FactChange> fact_changes(const Sides& sides, const Difference& step);
@@ -84,6 +92,6 @@ std::vector<BudgetResult> judge_budgets(const Sides& sides, const Difference& st
 // ---- verdict.cpp
 
 /// Decides from all of the above whether the change passes: reasons, notes, verdict and headline.
-void decide(Comparison& comparison, const Sides& sides);
+void decide(Comparison& comparison, const Sides& sides, const StepTrend& trend);
 
 }  // namespace gh

@@ -2,6 +2,7 @@
 //
 //   capture.hpp     Analysis, Facts, Report -> Capture: what one report comes to
 //   baseline.hpp    Captures <-> a file (capture_json.hpp: what digests hold in the same way)
+//   settings.hpp    what a verdict depends on beside the captures
 //   statistics.hpp  two sets of measurements -> Difference: whether it is more than noise
 //   comparison.hpp  Captures of before and of now -> Comparison, with the verdict
 //
@@ -11,4 +12,5 @@
 #include "gate/baseline.hpp"
 #include "gate/capture.hpp"
 #include "gate/comparison.hpp"
+#include "gate/settings.hpp"
 #include "gate/statistics.hpp"

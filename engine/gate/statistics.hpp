@@ -30,7 +30,7 @@ struct Measurements {
 struct Yardstick {
   double least_effect = 0;                         ///< of the reference
   std::optional<double> reference = std::nullopt;  ///< its own value before, where not given
-  bool means = false;  ///< parts of a whole are told by their means, which add up
+  bool means = false;  ///< told by means, to which every step counts, rather than by medians
   bool exact = false;  ///< counts do not vary from run to run, so that no noise floor applies
 };
 
@@ -40,11 +40,15 @@ struct Difference {
   double effect = 0;             ///< after - before, of the reference (itself, or the step)
   std::optional<double> p;       ///< of the rank test, where there were enough measurements
   bool real = false;             ///< more than noise, and at least the minimum effect
-  std::string basis;             ///< "11 steps against 5", "one value a side, noise floor 10 %"
+  /// At least the minimum effect, and neither proved nor ruled out: too few measurements for a
+  /// test, or so large that they have to be repeated.
+  bool open = false;
+  std::string basis;  ///< "11 steps against 5", "one value a side, noise floor 10 %"
 };
 
 /// Tests captures against captures where each side has enough of them, else steps against steps,
-/// else holds the change against the noise floor.
+/// else holds the change against the noise floor. What a test of ranks does not show, a mean can
+/// still show: see the function.
 Difference difference_of(const Measurements& before, const Measurements& after,
                          const Yardstick& yardstick, const GateSettings& settings);
 

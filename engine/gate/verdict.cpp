@@ -35,8 +35,24 @@ std::vector<std::string> failures(const Comparison& c) {
 
 // ---- what cannot be told
 
-// What may be noise and would be this much longer has to be measured again.
-double too_much(const GateSettings& settings) { return 2 * settings.noise_floor; }
+// Why a mean step that is far longer while the median is not cannot pass, or "": what a run takes
+// is the mean. A budget of it decides instead, where the team sets one.
+std::string untold_mean(const Comparison& c, const Sides& sides, const StepTrend& trend) {
+  const auto& budgets = sides.settings.budgets;
+  const bool has_budget = std::any_of(budgets.begin(), budgets.end(), [](const Budget& b) {
+    return b.fact == "step.mean_ns" && (b.max || b.max_increase);
+  });
+  if (!c.incomparable.empty() || trend.longer || has_budget) return "";
+  const Difference mean = mean_step_difference(sides);
+  const double too_much = 2 * sides.settings.noise_floor,
+               unexplained_ns = mean.after - mean.before - trend.accepted_ns;
+  if (relative_change(unexplained_ns, mean.before) <= too_much) return "";
+  return fmt::format(
+      "the mean step takes {} instead of {} ({}), the median {}: a few steps take far longer; "
+      "record more steps, or set a budget of step.mean_ns",
+      duration(mean.after), duration(mean.before), change_text(mean.effect),
+      duration(c.step.after));
+}
 
 void add_blind_rules(const Sides& sides, std::vector<std::string>& untold) {
   std::map<std::string, std::vector<std::string>> blind;  // rules, by what they lack
@@ -57,22 +73,19 @@ void add_blind_rules(const Sides& sides, std::vector<std::string>& untold) {
 }
 
 // What could be told before and cannot be now must not pass.
-std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& sides) {
+std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& sides,
+                                             const StepTrend& trend) {
   std::vector<std::string> untold;
   const Severity fail_on = sides.settings.fail_on.value_or(Severity::warning);
   for (const BudgetResult& b : c.budgets) {
-    if (b.state == BudgetResult::State::unknown && b.budget.severity >= fail_on) {
-      untold.push_back(
-          fmt::format("the budget of {} cannot be held: {}", b.budget.fact, b.message));
-    }
+    if (b.state != BudgetResult::State::unknown || b.budget.severity < fail_on) continue;
+    untold.push_back(
+        is_open(b) ? b.message
+                   : fmt::format("the budget of {} cannot be held: {}", b.budget.fact, b.message));
   }
   add_blind_rules(sides, untold);
-  if (!c.step.real && c.step.effect > too_much(sides.settings)) {
-    untold.push_back(
-        fmt::format("the step takes {} instead of {} ({}), which its measurements neither prove "
-                    "nor rule out ({}): record more captures",
-                    duration(c.step.after), duration(c.step.before), change_text(c.step.effect),
-                    basis_text(c.step)));
+  if (std::string why = untold_mean(c, sides, trend); !why.empty()) {
+    untold.push_back(std::move(why));
   }
   for (const FindingChange& f : c.findings) {
     if (f.untold) untold.push_back(fmt::format("whether {} is new: {}", f.finding.rule, f.why));
@@ -101,8 +114,10 @@ std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
         fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost",
                     now.producer, then.producer));
   }
-  if (!c.step.real && std::abs(c.step.effect) > sides.settings.min_effect &&
-      c.step.effect <= too_much(sides.settings)) {
+  const bool left_open = std::any_of(c.budgets.begin(), c.budgets.end(), [](const BudgetResult& b) {
+    return b.budget.fact == "step.median_ns" && is_open(b);
+  });
+  if (!c.step.real && std::abs(c.step.effect) > sides.settings.min_effect && !left_open) {
     notes.push_back(
         fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell",
                     percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter",
@@ -196,13 +211,14 @@ const char* name_of(Verdict v) {
   return names[static_cast<std::size_t>(v)];
 }
 
-void decide(Comparison& c, const Sides& sides) {
+void decide(Comparison& c, const Sides& sides, const StepTrend& trend) {
   const bool comparable = c.incomparable.empty();
-  const std::vector<std::string> untold = what_cannot_be_told(c, sides);
+  const std::vector<std::string> untold = what_cannot_be_told(c, sides, trend);
   c.incomparable.insert(c.incomparable.end(), untold.begin(), untold.end());
   if (comparable) {
     c.reasons = failures(c);
-    c.notes = notes_on(c, sides);
+    const std::vector<std::string> notes = notes_on(c, sides);
+    c.notes.insert(c.notes.begin(), notes.begin(), notes.end());
   }
 
   if (comparable && !c.reasons.empty()) {

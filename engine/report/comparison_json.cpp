@@ -42,7 +42,7 @@ Json kernel_json(const KernelChange& k) {
 }
 
 Json budget_json(const BudgetResult& b) {
-  const bool known = b.state != BudgetResult::State::unknown;
+  const bool known = b.state != BudgetResult::State::unknown || is_open(b);
   return {{"fact", b.budget.fact},
           {"state", name_of(b.state)},
           {"fails", b.fails},

@@ -318,6 +318,14 @@ std::string Config::where(std::string_view key) const {
   return node ? line_of(shown_path_, *node) : "";
 }
 
+std::string Config::text_of(std::string_view key) const {
+  const toml::node* node = table_->get(key);
+  if (!node) return "";
+  std::ostringstream out;
+  node->visit([&](const auto& value) { out << value; });
+  return out.str();
+}
+
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {
   check_suppressed(suppressions, rules);
   std::map<std::string, RuleSettings> all;

@@ -31,15 +31,21 @@ const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-si
       {"gate.min_effect", "number",
        "The least difference that counts, as a share of the step (of the value itself for other "
        "facts); 0.03."},
-      {"gate.alpha", "number", "The level of the rank test; 0.05."},
+      {"gate.alpha", "number",
+       "The level of the rank test; 0.05. Where there are too few measurements to reach it, there "
+       "is "
+       "no test."},
       {"gate.noise_floor", "number",
-       "With fewer than four captures and steps a side, differences below this share are taken for "
-       "noise; 0.2."},
+       "With fewer than four captures and steps a side, differences beyond this share count; what "
+       "exceeds a limit by less cannot be told; 0.2."},
       {"budget", "list of tables",
        "[[budget]] sets a limit to a fact, held by `gh-advise gate`. Without one for "
        "step.median_ns, "
        "the step may not become longer by more than gate.min_effect."},
-      {"budget.fact", "string", "The fact, as `gh-advise facts` names it."},
+      {"budget.fact", "string",
+       "The fact, as `gh-advise facts` names it. A mean, such as step.mean_ns, is judged as one: "
+       "two "
+       "steps that are far off break it, which step.median_ns does not show."},
       {"budget.max", "number", "At most this, in the fact's own unit."},
       {"budget.min", "number", "At least this."},
       {"budget.max_increase", "number",

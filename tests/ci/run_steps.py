@@ -13,7 +13,7 @@ import yaml
 
 path, given = sys.argv[1], dict(a.split("=", 1) for a in sys.argv[2:])
 document = yaml.safe_load(open(path))
-scratch = tempfile.mkdtemp()
+scratch = tempfile.mkdtemp(dir=os.environ.get("RUNNER_TEMP"))
 
 
 def bash(script, environment):
@@ -64,7 +64,7 @@ if "runs" in document:
         out = os.path.join(scratch, "output")
         open(out, "w").close()
         environment = {name: expanded(value) for name, value in step.get("env", {}).items()}
-        status = bash(step["run"], {**environment, "GITHUB_OUTPUT": out, "GITHUB_STEP_SUMMARY": summary, "RUNNER_TEMP": scratch})
+        status = bash(step["run"], {**environment, "GITHUB_OUTPUT": out, "GITHUB_STEP_SUMMARY": summary, "RUNNER_TEMP": os.environ.get("RUNNER_TEMP", scratch)})
         outputs[step.get("id", "")] = lines_of(out)
         if status:
             break

@@ -92,7 +92,9 @@ TEST_CASE("gate: a baseline of several captures stands for the reports that it w
                  "gate starved.sqlite --baseline good.sqlite --baseline fed.sqlite --format json"));
   CHECK(by_file == by_reports);
   CHECK(by_file["step"]["basis"] == "16 steps against 11");
-  CHECK(advise("gate good.sqlite fed.sqlite --baseline " + file).status == 0);
+  const Ran again = advise("gate good.sqlite fed.sqlite --baseline " + file);
+  CHECK(again.status == 2);  // what the baseline was made of is no change
+  CHECK(contains(again.out, "good.sqlite is the same recording as good.sqlite, which"));
   CHECK(advise("gate um.sqlite --baseline " + file).status == 2);
   CHECK(advise("diff " + file + " starved.sqlite").status == 0);
   // A part of a report can be kept and judged.
@@ -151,6 +153,97 @@ TEST_CASE("gate: an empty, broken or poorer capture never passes, on either side
   CHECK(contains(read_file(dir / "j"), "errors=\"1\""));
   CHECK(Json::parse(read_file(dir / "s"))["runs"][0]["invocations"][0]["executionSuccessful"] ==
         false);
+}
+
+TEST_CASE("gate: a copy of a capture neither passes nor counts twice") {
+  const TempDir dir;
+  std::filesystem::copy_file(GH_FIXTURES "/good.sqlite", dir / "run.sqlite");
+  std::filesystem::create_symlink(GH_FIXTURES "/good.sqlite", dir / "link.sqlite");
+  const std::string copy = quoted(run_sql(dir / "run.sqlite", "CREATE TABLE of_mine (x)")),
+                    link = quoted(dir / "link.sqlite"), baseline = quoted(dir / "baseline.json");
+  CHECK(advise("baseline good.sqlite -o " + baseline).status == 0);
+  for (const std::string& other : {copy, link, std::string("good.sqlite")}) {
+    CAPTURE(other);
+    const Ran ran = advise("gate " + other + " --baseline " + baseline);
+    CHECK(ran.status == 2);
+    CHECK(contains(ran.out, "is the same recording as"));
+  }
+  CHECK(advise("gate " + copy + " --baseline good.sqlite").status == 2);
+  CHECK(advise("gate " + link + " --baseline good.sqlite").status == 2);
+  // By hand, a report may be held against itself.
+  CHECK(advise("gate good.sqlite --baseline good.sqlite").status == 0);
+  for (const std::string& arguments :
+       {"gate good.sqlite " + copy + " --baseline fed.sqlite",
+        "gate fed.sqlite --baseline good.sqlite --baseline " + copy,
+        "gate fed.sqlite --baseline " + baseline + " --baseline good.sqlite",
+        "baseline good.sqlite " + copy + " -o " + quoted(dir / "twice.json")}) {
+    CAPTURE(arguments);
+    const Ran ran = advise(arguments);
+    CHECK(ran.status == 2);
+    CHECK(contains(ran.err, "is the same recording as"));
+    CHECK(contains(ran.err, "a capture counts once"));
+  }
+}
+
+TEST_CASE("gate: settings, rules and baseline cannot be changed along with a merge unseen") {
+  const TempDir dir;
+  const std::string baseline = quoted(dir / "baseline.json");
+  CHECK(advise("baseline good.sqlite -o " + baseline).status == 0);
+  const auto judge = [&](const std::string& toml, const std::string& arguments = "") {
+    write_file(dir / "gh-advise.toml", toml);
+    return advise("gate starved.sqlite --baseline " + baseline + " --config " +
+                  quoted(dir / "gh-advise.toml") + " " + arguments);
+  };
+  CHECK(judge("").status == 1);
+  const std::string quiet = "[rule.data-loader-starvation]\nseverity = 'note'\n",
+                    endless = "[[suppress]]\nrule = 'data-loader-starvation'\nreason = 'r'\n";
+  for (const std::string& toml :
+       {std::string("[gate]\nalpha = 0\nnoise_floor = 1\nmin_effect = 1\n"), quiet, endless,
+        quiet + endless, std::string("ignore = ['data-loader-starvation']\n")}) {
+    CAPTURE(toml);
+    const Ran ran = judge(toml);
+    CHECK(ran.status == 2);
+    CHECK(contains(ran.out, "Cannot tell: the baseline was taken by other settings: "));
+    CHECK(contains(ran.out, "--accept-settings"));
+  }
+  const Ran meant = judge(endless, "--accept-settings");
+  CHECK(meant.status == 0);
+  CHECK(contains(meant.out, "judged by other settings than the baseline's: suppress.data-loader"));
+  // A rule of the merge's own in the place of the program's.
+  const std::string rule = read_file(GH_SOURCE_DIR "/rules/input/data-loader-starvation.lua");
+  std::filesystem::create_directories(dir / "rules/input");
+  write_file(dir / "rules/input/data-loader-starvation.lua", rule + "\n-- ours\n");
+  const Ran other = judge("rules = ['rules']\n");
+  CHECK(other.status == 2);
+  CHECK(contains(other.out, "rule.data-loader-starvation is another"));
+  // A baseline that was edited.
+  std::string text = read_file(dir / "baseline.json");
+  const std::size_t step = text.find("\"step_ns\": [") + 13;
+  text.insert(text.find_first_of("0123456789", step), "1");
+  write_file(dir / "baseline.json", text);
+  CHECK(judge("").status == 2);
+  CHECK(contains(judge("").err, "it was edited since it was written"));
+  // One of the program's first version.
+  auto old = Json::parse(text);
+  old["schema_version"] = 1;
+  old.erase("digest");
+  old["captures"][0].erase("settings");
+  write_file(dir / "baseline.json", old.dump());
+  CHECK(judge("").status == 2);
+  CHECK(contains(judge("").err, "was taken by an older gh-advise (gh-advise 0.1.0)"));
+  CHECK(contains(judge("", "--format json").out, "\"verdict\": \"cannot_tell\""));
+}
+
+TEST_CASE("gate: --accept with a baseline holds for the run, and is new to the next one") {
+  const TempDir dir;
+  const How here{"", dir / ""};
+  CHECK(advise("baseline " GH_FIXTURES "/good.sqlite -o baseline.json", here).status == 0);
+  const std::string run = "gate " GH_FIXTURES "/starved.sqlite --baseline baseline.json ";
+  CHECK(advise(run + "--accept data-loader-starvation --reason r", here).status == 0);
+  CHECK(advise(run, here).status == 2);
+  CHECK(advise(run + "--accept-settings", here).status == 0);
+  CHECK(advise("baseline " GH_FIXTURES "/good.sqlite -o baseline.json", here).status == 0);
+  CHECK(advise(run, here).status == 0);
 }
 
 TEST_CASE("gate: budgets and what is taken for noise come from the configuration") {

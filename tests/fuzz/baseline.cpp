@@ -5,9 +5,24 @@
 #include "fuzz.hpp"
 #include "gate/comparison.hpp"
 
+namespace {
+
+// With its digest anew, so that what stands behind it is read as well.
+std::string sealed(std::string_view text) {
+  constexpr int most_depth = 20;  // somewhat deeper than is read
+  gh::Json json = gh::Json::parse(
+      text, [](int depth, gh::Json::parse_event_t, const gh::Json&) { return depth < most_depth; },
+      false);
+  if (!json.is_object()) return std::string(text);
+  json["digest"] = gh::baseline_digest(json);
+  return json.dump();
+}
+
+}  // namespace
+
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const std::filesystem::path file = fuzz::file_of(fuzz::text_of(data, size));
+    const std::filesystem::path file = fuzz::file_of(sealed(fuzz::text_of(data, size)));
     gh::is_baseline(file);
     const std::vector<gh::Capture> captures = gh::read_baseline(file);
     const gh::Comparison c = gh::compare(captures, captures, {}, {}, "2026-11-21");

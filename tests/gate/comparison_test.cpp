@@ -29,14 +29,22 @@ const Capture& capture(const std::string& name) {
 
 Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after,
                    const gh::GateSettings& settings = {},
-                   const std::vector<gh::Suppression>& suppressions = {}) {
-  return gh::compare(before, after, settings, suppressions, "2026-11-21");
+                   const std::vector<gh::Suppression>& suppressions = {},
+                   const gh::Meant& meant = {.same_recording = true}) {
+  return gh::compare(before, after, settings, suppressions, "2026-11-21", meant);
 }
 
 const gh::FindingChange* change_of(const Comparison& c, const std::string& rule) {
   const auto it = std::find_if(c.findings.begin(), c.findings.end(),
                                [&](const gh::FindingChange& f) { return f.finding.rule == rule; });
   return it == c.findings.end() ? nullptr : &*it;
+}
+
+// As a baseline keeps it: with the settings by which it was taken.
+Capture kept(const std::string& name) {
+  Capture c = capture(name);
+  c.settings = gh::settings_in_effect(gh::Config(), gh::own_rules());
+  return c;
 }
 
 // A capture whose steps take so long, and which is like `good` in all else.
@@ -190,12 +198,20 @@ TEST_CASE(
   strict.min_effect = 0.01;
   CHECK(against({102, 102.1, 101.9, 102, 102.2}, strict).verdict == Verdict::regressed);
   strict.alpha = 0.001;
-  CHECK(against({102, 102.1, 101.9, 102, 102.2}, strict).verdict ==
-        Verdict::passes);  // five against five reach 0.008 at best
+  // Five against five reach 0.008 at best: no test, and nothing that passes for lack of one.
+  CHECK(against({102, 102.1, 101.9, 102, 102.2}, strict).verdict == Verdict::cannot_tell);
+  CHECK(!against({102, 102.1, 101.9, 102, 102.2}, strict).step.p);
+  strict.alpha = 0;
+  CHECK(against({102, 102.1, 101.9, 102, 102.2}, strict).verdict == Verdict::cannot_tell);
+  CHECK(against({150, 150.1, 149.9, 150, 150.2}, strict).verdict == Verdict::regressed);
 
   SUBCASE("too few steps: a stated floor") {
     const Comparison c = against({115, 115, 115});
-    CHECK(c.verdict == Verdict::passes);
+    CHECK(c.verdict == Verdict::cannot_tell);
+    CHECK(contains(c.headline, "neither prove nor rule out"));
+    CHECK(against({119, 119, 119}).verdict == Verdict::cannot_tell);
+    CHECK(against({102, 102, 102}).verdict == Verdict::passes);
+    CHECK(against({85, 85, 85}).verdict == Verdict::passes);  // shorter
     CHECK(!c.step.p);
     CHECK(contains(c.step.basis, "5 against 3, too few for a test: more than 20 % counts"));
     CHECK(against({125, 125, 125}).verdict == Verdict::regressed);
@@ -211,6 +227,123 @@ TEST_CASE(
     CHECK(*c.step.p > 0.05);  // by steps it would have been certain
     CHECK(c.verdict == Verdict::passes);
   }
+}
+
+TEST_CASE(
+    "comparison: a few steps that are far longer do not pass, and break a budget of the mean") {
+  const Capture base = with_steps({100, 100.2, 99.8, 100.1, 100});
+  const auto mean_budget = [] {
+    gh::Budget b;
+    b.fact = "step.mean_ns";
+    b.max_increase = 0.05;
+    b.where = "gh-advise.toml:1";
+    gh::GateSettings settings;
+    settings.budgets = {b};
+    return settings;
+  }();
+  const auto judge = [&](std::vector<double> ms, const gh::GateSettings& settings) {
+    Capture before = base, after = with_steps(std::move(ms));
+    for (Capture* c : {&before, &after}) {
+      double sum = 0;
+      for (const gh::Ns ns : c->step_ns) sum += static_cast<double>(ns);
+      c->facts["step.mean_ns"].value = sum / static_cast<double>(c->step_ns.size());
+    }
+    return compare({before}, {after}, settings);
+  };
+  const std::vector<double> two_of_six{100, 1000, 100.1, 99.9, 1000, 100.2};
+  const Comparison broken = judge(two_of_six, mean_budget);
+  CHECK(broken.verdict == Verdict::regressed);
+  CHECK(contains(broken.headline, "step.mean_ns breaks its budget"));
+  CHECK(contains(broken.reasons.at(0), "step.mean_ns is 400.0 ms instead of 100.0 ms (+300 %)"));
+  const Comparison untold = judge(two_of_six, {});
+  CHECK(untold.verdict == Verdict::cannot_tell);
+  CHECK(contains(untold.headline,
+                 "the mean step takes 400.0 ms instead of 100.0 ms (+300 %), the median 100"));
+  // One may have been bad luck; nobody can tell.
+  CHECK(judge({100, 1000, 100.1, 99.9, 100, 100.2}, mean_budget).verdict == Verdict::cannot_tell);
+  // The baseline's outliers are no reason to accuse, and their going is a gain.
+  CHECK(judge({100.3, 100.2, 99.8, 100.1, 100}, mean_budget).verdict == Verdict::passes);
+  CHECK(judge({110, 110.2, 109.8, 110.1, 110}, mean_budget).verdict == Verdict::regressed);
+  CHECK(judge({98, 110, 92, 108, 107}, mean_budget).verdict == Verdict::passes);  // +3 %
+  CHECK(judge({119, 119, 119}, mean_budget).verdict == Verdict::cannot_tell);
+  // A median stays one.
+  gh::GateSettings median = mean_budget;
+  median.budgets[0].fact = "step.median_ns";
+  const Comparison kept = judge(two_of_six, median);
+  CHECK(kept.budgets.at(0).state == gh::BudgetResult::State::kept);
+  CHECK(kept.verdict == Verdict::cannot_tell);
+}
+
+TEST_CASE("comparison: a copy of the baseline's capture is known, whatever else was done to it") {
+  const Capture base = capture("good");
+  Capture copy = base;
+  copy.path = "run.sqlite";
+  const auto judge = [&](const Capture& now, bool meant) {
+    return compare({base}, {now}, {}, {}, {.same_recording = meant});
+  };
+  CHECK(judge(copy, false).verdict == Verdict::cannot_tell);
+  CHECK(contains(judge(copy, false).headline, "run.sqlite is the same recording as "));
+  copy.step_ns[1] += 5;
+  copy.cause_ns.begin()->second[2] += 1;
+  copy.facts.clear();
+  copy.findings.clear();
+  CHECK(gh::same_recording(base, copy));
+  Capture shorter = base;
+  shorter.step_ns.pop_back();
+  for (auto& [cause, ns] : shorter.cause_ns) ns.pop_back();
+  CHECK(gh::same_recording(shorter, base));
+  CHECK(judge(base, true).verdict == Verdict::passes);
+  CHECK(contains(judge(base, true).notes.at(0), "says nothing of a change"));
+  for (const char* other : {"fed", "tf32", "starved", "ddp"})
+    CHECK_MESSAGE(!gh::same_recording(base, capture(other)), other);
+}
+
+TEST_CASE("comparison: settings and rules other than the baseline's are told, and do not pass") {
+  Capture before = capture("good"), after = capture("fed");
+  const auto changed = [&](const std::string& toml, std::vector<gh::Rule> rules = gh::own_rules()) {
+    before.settings = gh::settings_in_effect(gh::Config(), gh::own_rules());
+    const gh::Config config(toml, "gh-advise.toml");
+    after.settings = gh::settings_in_effect(config, rules);
+    const Comparison c = compare({before}, {after}, config.gate, config.suppressions);
+    const Comparison meant =
+        compare({before}, {after}, config.gate, config.suppressions, {.other_settings = true});
+    CHECK((c.verdict == Verdict::cannot_tell) == (c.headline != meant.headline));
+    return c.incomparable.empty() ? std::string() : c.incomparable.front();
+  };
+  CHECK(changed("") == "");
+  CHECK(changed("[gate]\nalpha = 0.05\n[rule.host-sync]\n") == "");  // as it is anyway
+  CHECK(contains(changed("[gate]\nalpha = 0\n"), "gate.alpha is 0 instead of 0.05"));
+  CHECK(contains(changed("[gate]\nnoise_floor = 1\n"), "gate.noise_floor is 1 instead of 0.2"));
+  CHECK(contains(changed("[gate]\nmin_effect = 1\n"), "gate.min_effect is 1 instead of 0.03"));
+  CHECK(
+      contains(changed("[gate]\nfail_on = 'error'\n"), "gate.fail_on is error instead of warning"));
+  CHECK(contains(changed("[[budget]]\nfact = 'step.median_ns'\nmax_increase = 1\n"),
+                 "budget.step.median_ns is max_increase 1, error instead of unset"));
+  CHECK(contains(changed("[rule.host-sync]\nseverity = 'note'\n"),
+                 "rule.host-sync.severity is note instead of unset"));
+  CHECK(contains(changed("ignore = ['host-sync']\n"), "rule.host-sync is gone"));
+  CHECK(contains(changed("[ranges]\nstep = ['x']\n"), "ranges is new"));
+  CHECK(
+      contains(changed("[gate]\nalpha = 0\n"),
+               "take it anew with `gh-advise baseline`, or judge by these with --accept-settings"));
+  // A team's rule in the place of one of the program's.
+  std::vector<gh::Rule> rules = gh::own_rules();
+  rules.front().source += "\n-- says nothing";
+  CHECK(contains(changed("", rules), "rule." + rules.front().id + " is another"));
+  rules.front().id = "of-the-team";
+  CHECK(contains(changed("", rules), "rule.of-the-team is new"));
+  // Of many, some are named.
+  const std::string many = changed("ignore = ['memory', 'input', 'launch']\n");
+  CHECK(contains(many, " more; if that is meant"));
+
+  // A suppression counts where it is in use, and the baseline does not know it.
+  after = capture("starved");
+  const std::string endless = "[[suppress]]\nrule = 'data-loader-starvation'\nreason = 'r'\n";
+  CHECK(contains(changed(endless), "suppress.data-loader-starvation * (gh-advise.toml:1) is new"));
+  before.settings = after.settings;
+  const gh::Config config(endless, "gh-advise.toml");
+  CHECK(compare({before}, {after}, {}, config.suppressions).verdict == Verdict::passes);
+  CHECK(changed("[[suppress]]\nrule = 'host-sync'\nreason = 'r'\n") == "");
 }
 
 TEST_CASE(
@@ -506,19 +639,43 @@ TEST_CASE("baseline: a file holds all that a comparison asks") {
   const TempDir dir;
   for (const char* name : {"good", "ddp", "compile-graphs", "um-umtouch-full"}) {
     CAPTURE(name);
-    const std::string text = gh::render_baseline({capture(name)});
+    const std::string text = gh::render_baseline({kept(name)});
     write_file(dir / "baseline.json", text);
     CHECK(gh::is_baseline(dir / "baseline.json"));
     const std::vector<Capture> read = gh::read_baseline(dir / "baseline.json");
     CHECK(gh::render_baseline(read) == text);
-    CHECK(compare(read, {capture("starved")}).reasons ==
-          compare({capture(name)}, {capture("starved")}).reasons);
+    CHECK(compare(read, {kept("starved")}).reasons ==
+          compare({kept(name)}, {kept("starved")}).reasons);
   }
   CHECK(!gh::is_baseline(GH_FIXTURES "/good.sqlite"));
   // A long run keeps a thousand of its steps.
   Capture copy = capture("good");
   CHECK(copy.step_ns.size() == 5);
   CHECK(copy.cause_ns.at("compute.gemm_half").size() == 5);
+}
+
+TEST_CASE("baseline: what would take more memory or stack than there is, is refused") {
+  const TempDir dir;
+  const auto refused = [&](const std::string& text) {
+    write_file(dir / "b.json", text);
+    try {
+      gh::read_baseline(dir / "b.json");
+    } catch (const gh::Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string head = "{\"kind\": \"gh-advise baseline\", \"x\": ";
+  for (const char* opening : {"[", "{\"a\":"}) {
+    std::string deep = head;
+    for (int i = 0; i < 1'000'000; ++i) deep += opening;
+    CHECK(contains(refused(deep), "it holds more than any baseline does"));
+  }
+  std::string many = head + "[";
+  for (int i = 0; i < 5'000'000; ++i) many += "[],";
+  CHECK(contains(refused(many + "0]}"), "it holds more than any baseline does"));
+  for (const char* number : {"1e999", "NaN", "-Infinity", "0x10", "1e"})
+    CHECK(contains(refused(head + number + "}"), "is no intact baseline"));
 }
 
 TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
@@ -532,7 +689,7 @@ TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
     }
     return std::string();
   };
-  const std::string good = gh::render_baseline({capture("good")});
+  const std::string good = gh::render_baseline({kept("good")});
   CHECK(refused(good) == "");
   for (const std::string& text : {std::string(), std::string("{}"), std::string("[]"),
                                   std::string("null"), good.substr(0, good.size() / 2)})
@@ -541,12 +698,17 @@ TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
   const auto with = [&](const char* pointer, const nlohmann::ordered_json& value) {
     auto copy = json;
     copy[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    // Without its digest anew, every edit is told as one.
+    if (std::string_view(pointer).starts_with("/captures"))
+      CHECK(contains(refused(copy.dump()), "it was edited since"));
+    copy["digest"] = gh::baseline_digest(copy);
     return refused(copy.dump());
   };
   CHECK(contains(refused(good.substr(0, good.size() / 2)),
                  "b.json: is no intact baseline: parse error at line"));
-  CHECK(contains(with("/analysis_version", 999), "measured otherwise"));
-  CHECK(contains(with("/schema_version", 2), "make it anew"));
+  CHECK(contains(with("/analysis_version", 999), "was taken by another gh-advise"));
+  CHECK(contains(with("/schema_version", 3), "take it anew"));
+  CHECK(contains(with("/schema_version", 1), "was taken by an older gh-advise (gh-advise 0.1.0)"));
   CHECK(contains(with("/captures", nlohmann::ordered_json::array()), "holds no capture"));
   for (const char* pointer :
        {"/captures/0/step_ns", "/captures/0/program", "/captures/0/facts",
@@ -562,7 +724,15 @@ TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
            {"/captures/0/findings/0/recoverable_fraction", 7},
            {"/captures/0/findings/0/rule", "x | <img>"},
            {"/captures/0/rules/host-sync/warns_from", -1},
-           {"/captures/0/step_ns", {{"a", 1}}}})
+           {"/captures/0/step_ns", {{"a", 1}}},
+           {"/captures/0/step_ns", std::vector<int>(1001, 1)},
+           {"/captures/0/kernels", nlohmann::ordered_json::array({1, 2})},
+           {"/captures/0/facts/step.median_ns/value", 1e300},
+           {"/captures/0/facts/step.median_ns/value", "NaN"},
+           {"/captures/0/settings", nlohmann::ordered_json::object()},
+           {"/captures/0/settings", nlohmann::ordered_json::array({"x"})},
+           {"/captures/0/settings/gate.alpha", 0.05},
+           {"/captures/0/findings/0/advice", std::vector<std::string>(10'001, "a")}})
     CHECK_MESSAGE(contains(with(pointer, value), "is no intact baseline"), pointer);
   // Sorted by another tool, it is still one.
   write_file(dir / "sorted.json", nlohmann::json::parse(good).dump());
@@ -571,9 +741,15 @@ TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
   // What it names is printed without what would drive a terminal.
   auto hostile = json;
   hostile["captures"][0]["cause_ns"]["a\u001b[31m\n::error::x"] = hostile["captures"][0]["step_ns"];
+  hostile["captures"][0]["settings"]["b\u001b[31m\n::error::x"] = "\u001b]0;x\u0007";
+  hostile["captures"][0]["path"] = "\u001b[2Jx";
+  hostile["digest"] = gh::baseline_digest(hostile);
   write_file(dir / "hostile.json", hostile.dump());
   const std::vector<Capture> cleaned = gh::read_baseline(dir / "hostile.json");
   for (const auto& [cause, ns] : cleaned.at(0).cause_ns) CHECK(gh::printable(cause) == cause);
+  for (const auto& [name, value] : cleaned.at(0).settings)
+    CHECK(gh::printable(name + value) == name + value);
+  CHECK(gh::printable(cleaned.at(0).path) == cleaned.at(0).path);
   CHECK(
       contains(with("/captures/0/cause_ns/compute.gemm_half", {1, 2}), "not as long as the steps"));
   // Each line of it taken out or doubled is an error or a baseline, never a crash.

@@ -1,0 +1,84 @@
+// Whether the sides are what they are taken for: another recording, judged by the same settings.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gate/comparison_passes.hpp"
+
+namespace gh {
+namespace {
+
+void add_once(std::string text, std::vector<std::string>& list) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+}
+
+// Where nothing is kept of a side's settings, it was taken by those of now.
+bool keeps_settings(const Capture& c) { return !c.settings.empty(); }
+
+// A suppression in use that the baseline does not know, as it is called in messages.
+std::vector<std::string> new_suppressions(const Comparison& c, const Capture& before) {
+  std::vector<std::string> names;
+  for (const auto& [suppression, state] : c.suppressions) {
+    const std::string name = setting_name(suppression);
+    if (state == SuppressionState::used && !before.settings.contains(name)) {
+      names.push_back(fmt::format("{} ({}) is new", name, suppression.where));
+    }
+  }
+  return names;
+}
+
+// "gate.alpha is 0 instead of 0.05; rule.host-sync is another", or "" where nothing differs.
+std::string other_settings(const Comparison& c, const Sides& sides) {
+  constexpr std::size_t most_shown = 5, most_width = 120;
+  std::vector<std::string> changes;
+  for (const Capture& before : sides.before) {
+    if (!keeps_settings(before)) continue;
+    for (std::string& change : changed_settings(before.settings, sides.after.front().settings)) {
+      add_once(shortened(change, most_width), changes);
+    }
+    for (std::string& change : new_suppressions(c, before)) {
+      add_once(shortened(change, most_width), changes);
+    }
+  }
+  const std::size_t more = changes.size() > most_shown ? changes.size() - most_shown : 0;
+  changes.resize(changes.size() - more);
+  return fmt::format("{}{}", fmt::join(changes, "; "),
+                     more > 0 ? fmt::format("; and {} more", more) : "");
+}
+
+std::vector<std::string> shared_recordings(const Sides& sides) {
+  std::vector<std::string> shared;
+  for (const Capture& now : sides.after) {
+    const auto then = std::find_if(sides.before.begin(), sides.before.end(),
+                                   [&](const Capture& c) { return same_recording(c, now); });
+    if (then == sides.before.end() || now.step_ns.empty()) continue;
+    add_once(fmt::format("{} is the same recording as {}, which it is compared with", now.path,
+                         then->path),
+             shared);
+  }
+  return shared;
+}
+
+}  // namespace
+
+void check_trust(Comparison& c, const Sides& sides, const Meant& meant) {
+  if (const std::string changes = other_settings(c, sides); !changes.empty()) {
+    if (meant.other_settings) {
+      c.notes.push_back("judged by other settings than the baseline's: " + changes);
+    } else {
+      c.incomparable.push_back(fmt::format(
+          "the baseline was taken by other settings: {}; if that is meant, take it anew "
+          "with `gh-advise baseline`, or judge by these with --accept-settings",
+          changes));
+    }
+  }
+  for (const std::string& shared : shared_recordings(sides)) {
+    if (meant.same_recording) {
+      c.notes.push_back(shared + ": that says nothing of a change");
+    } else {
+      c.incomparable.push_back(shared + "; record the change itself");
+    }
+  }
+}
+
+}  // namespace gh
