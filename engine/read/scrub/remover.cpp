@@ -14,6 +14,18 @@ namespace {
 // Escapes may be escaped again: JSON in JSON in a URL.
 constexpr int most_escapings = 4;
 
+// An expression keeps track of every place in what it looks for: of a long run of one letter that
+// is the square of its length. Texts that could hold longer values are few.
+constexpr std::size_t most_bytes_in_expression = 1024;
+
+bool is_long(const Sought& sought) {
+  return sought.text.size() > most_bytes_in_expression && sought.reach != Reach::as_name;
+}
+
+std::size_t find_long(const std::string& text, const std::string& lower, const Sought& sought) {
+  return sought.any_case ? lower.find(sought.text) : text.find(sought.text);
+}
+
 std::unique_ptr<re2::RE2> compiled(const std::string& expression) {
   re2::RE2::Options options;
   options.set_log_errors(false);
@@ -35,6 +47,11 @@ Remover::~Remover() = default;
 
 // Home folders before others, and folders before what stands in them.
 Remover::Remover(const SoughtList& sought) {
+  for (const Sought& s : sought) {
+    if (!is_long(s)) continue;
+    long_.push_back(s);
+    if (s.any_case) long_.back().text = in_lower_case(s.text);
+  }
   for (const char* way : {"~", ".", replacement}) {
     for (const bool any_case : {false, true}) {
       add_group(sought, way, Reach::anywhere, any_case);
@@ -47,7 +64,8 @@ Remover::Remover(const SoughtList& sought) {
 void Remover::add_group(const SoughtList& sought, const char* instead, Reach reach, bool any_case) {
   std::string all;
   for (const Sought& s : sought) {
-    if (s.instead != std::string_view(instead) || s.reach != reach || s.any_case != any_case) {
+    if (s.instead != std::string_view(instead) || s.reach != reach || s.any_case != any_case ||
+        is_long(s)) {
       continue;
     }
     if (!all.empty()) all += '|';
@@ -84,11 +102,24 @@ bool Remover::remove_from(std::string& text) const {
 }
 
 bool Remover::remove_plain(std::string& text) const {
-  bool changed = false;
+  bool changed = remove_long(text);
   for (const Group& group : groups_) {
     changed = re2::RE2::GlobalReplace(&text, *group.expression, group.instead) > 0 || changed;
   }
   return remove_names(text) || changed;
+}
+
+bool Remover::remove_long(std::string& text) const {
+  if (long_.empty() || text.size() <= most_bytes_in_expression) return false;
+  bool changed = false;
+  std::string lower = in_lower_case(text);
+  for (const Sought& sought : long_) {
+    for (std::size_t at; (at = find_long(text, lower, sought)) != text.npos; changed = true) {
+      text.replace(at, sought.text.size(), sought.instead);
+      lower.replace(at, sought.text.size(), sought.instead);
+    }
+  }
+  return changed;
 }
 
 // By hand: two names may share what stands between them. The longest first: a host's whole name
@@ -113,6 +144,14 @@ bool Remover::remove_names(std::string& text) const {
 }
 
 bool Remover::finds_in(std::string_view text) const {
+  if (!long_.empty() && text.size() > most_bytes_in_expression) {
+    const std::string whole(text), lower = in_lower_case(text);
+    if (std::any_of(long_.begin(), long_.end(), [&](const Sought& sought) {
+          return find_long(whole, lower, sought) != whole.npos;
+        })) {
+      return true;
+    }
+  }
   return std::any_of(groups_.begin(), groups_.end(),
                      [&](const Group& group) { return found(*group.expression, text); }) ||
          (any_name_ && found(*any_name_, text));

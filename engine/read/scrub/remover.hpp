@@ -35,9 +35,11 @@ class Remover {
   void add_group(const SoughtList& sought, const char* instead, Reach reach, bool any_case);
   void add_names(const SoughtList& sought);
   bool remove_plain(std::string& text) const;
+  bool remove_long(std::string& text) const;
   bool remove_names(std::string& text) const;
 
-  std::vector<Group> groups_;           // in the order in which they are replaced
+  SoughtList long_;            // too long for an expression; in lower case where any case counts
+  std::vector<Group> groups_;  // in the order in which they are replaced
   std::vector<std::string> names_;      // in lower case, the longest first
   std::unique_ptr<re2::RE2> any_name_;  // null without names
 };

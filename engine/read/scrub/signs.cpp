@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "read/private_data.hpp"
 #include "read/scrub/characters.hpp"
 
 namespace gh::scrubbing {
@@ -109,6 +110,19 @@ bool may_hold_any(re2::StringPiece text) {
   return re2::RE2::PartialMatch(text, any);
 }
 
+// --token=..., API_TOKEN=...: by the name.
+void each_option_in(re2::StringPiece rest, const Use& use) {
+  static const re2::RE2 option(
+      R"((?:\B--?([A-Za-z][\w-]*)|\b([A-Z][A-Z0-9_]{3,}))=["']?([^\s"'&,;\x00]+))",
+      re2::RE2::Latin1);
+  for (std::string name, variable, value;
+       re2::RE2::FindAndConsume(&rest, option, &name, &variable, &value);) {
+    if (names_a_secret(name + variable) && is_password(value)) {
+      use(Sign::secret, value, "an option");
+    }
+  }
+}
+
 // --- home folders: of Linux, clusters, macOS and Windows
 
 constexpr Text common_homes[] = {"shared", "Shared", "public", "Public", "users", "local"};
@@ -159,6 +173,7 @@ void each_home_in(re2::StringPiece text, const Use& use) {
 void each_sign_in(Text text, const Use& use) {
   const re2::StringPiece whole(text.data(), text.size());
   each_home_in(whole, use);
+  if (text.find('=') != text.npos) each_option_in(whole, use);
   if (!may_hold_any(whole)) return;
   for (std::size_t i = 0; i < kinds().size(); ++i) {
     const Kind& kind = kinds()[i];
