@@ -53,8 +53,7 @@ class Writer {
         leave_out(t.name, t);
         continue;
       }
-      // Several times what a report takes; pages that lead in circles end there.
-      budget_ = 1000 + from_.size_bytes() / 10'000 * 64;
+      renew_budget();
       create(db.get(), t);
       fill(db.get(), t);
       for (const Column& c : t.columns) {
@@ -67,6 +66,9 @@ class Writer {
 
  private:
   static const PrivateDataSchema::Nsys& schema() { return private_data_schema().nsys; }
+
+  // Several times what a report takes; pages that lead in circles end there.
+  void renew_budget() { budget_ = 1000 + from_.size_bytes() / 10'000 * 64; }
 
   void leave_out(const std::string& name, const Table& t) {
     if (any_matches(schema().output, t.name)) return;  // told of as captured output
@@ -159,6 +161,7 @@ class Writer {
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 1);
+    renew_budget();
     sqlite3_progress_handler(
         opened, 10'000,
         [](void* budget) -> int { return --*static_cast<std::int64_t*>(budget) < 0; }, &budget_);
