@@ -46,9 +46,8 @@ std::string summary(const Scrubbed& scrubbed, const std::string& out) {
   if (!scrubbed.left_out.empty())
     text += fmt::format("  {:<26} {}\n", "left out",
                         printable(fmt::format("{}", fmt::join(scrubbed.left_out, ", "))));
-  text += fmt::format(
-      "Searched for {} values and names, home folders among them: none is left in {}.\n",
-      scrubbed.searched_for, bytes_text(static_cast<double>(scrubbed.bytes)));
+  text += fmt::format("Searched for {} values, names and home folders: none is left in {}.\n",
+                      scrubbed.searched_for, bytes_text(static_cast<double>(scrubbed.bytes)));
   return text + not_searched_for(scrubbed) +
          "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look at "
          "those before you share it.\n";

@@ -8,6 +8,7 @@
 
 #include "base/embedded.hpp"
 #include "read/scrub/characters.hpp"
+#include "read/scrub/node_list.hpp"
 #include "read/scrub/signs.hpp"
 #include "read/scrub/unescape.hpp"
 #include "read/scrub/written_forms.hpp"
@@ -18,7 +19,6 @@ namespace {
 // Shorter ones stand in other words by chance.
 constexpr std::size_t least_name_bytes = 3, least_secret_bytes = 4, least_value_bytes = 4,
                       least_digits = 6, least_digits_of_name = 8;
-constexpr std::uint64_t most_nodes = 20'000;
 // A word of letters that a rule goes by is no longer: multi_tensor_apply.
 constexpr std::size_t most_word_bytes = 20;
 // What stands in longer values is text, not a list of addresses.
@@ -158,7 +158,10 @@ void Secrets::add_folder(std::string_view value) {
 }
 
 void Secrets::add_name(PrivateKind kind, std::string_view value) {
-  if (value.find_first_of("[,") != value.npos) return add_nodes(kind, value);
+  if (value.find_first_of("[,") != value.npos) {
+    for (const std::string& node : nodes_of(value)) add_name(kind, node);
+    return;
+  }
   if (value.find("://") != value.npos) return add(PrivateKind::environment, value);
   if (any_matches(common_names, value)) return;
   if (value.size() >= (is_of_digits(value) ? least_digits_of_name : least_name_bytes)) {
@@ -176,28 +179,6 @@ void Secrets::add_name(PrivateKind kind, std::string_view value) {
   if (kind == PrivateKind::host && dot != value.npos &&
       value.find_first_not_of("0123456789.") != value.npos) {
     add_name(kind, value.substr(0, dot));
-  }
-}
-
-// Lists of hosts as Slurm writes them: "gpu[01-04,07],login".
-void Secrets::add_nodes(PrivateKind kind, std::string_view list) {
-  static const RE2 expression(R"(([^,\[\]]+)(?:\[([^\]]*)\]([^,\[\]]*))?,?)"),
-      range(R"((\d+)(?:-(\d+))?,?)");
-  re2::StringPiece rest = piece(list);
-  for (std::string before, numbers, after;
-       RE2::Consume(&rest, expression, &before, &numbers, &after);) {
-    if (numbers.empty()) {
-      add_name(kind, before);
-      continue;
-    }
-    re2::StringPiece ranges(numbers);
-    for (std::string first, last; RE2::Consume(&ranges, range, &first, &last);) {
-      if (first.size() > 9 || last.size() > 9) continue;
-      const std::uint64_t from = std::stoull(first), to = last.empty() ? from : std::stoull(last);
-      for (std::uint64_t n = from; n <= to && n - from < most_nodes; ++n) {
-        add_name(kind, fmt::format("{}{:0{}}{}", before, n, first.size(), after));
-      }
-    }
   }
 }
 

@@ -45,7 +45,6 @@ class Secrets {
 
   void add_folder(std::string_view value);
   void add_name(PrivateKind kind, std::string_view value);
-  void add_nodes(PrivateKind kind, std::string_view list);
   void add_word_of_command(std::string_view word);
   void add_secret(std::string_view value);
   void add_value(std::string_view value);

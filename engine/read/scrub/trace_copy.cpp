@@ -99,8 +99,8 @@ class TraceCopy {
     }
     for (Json& gpu : *gpus) {
       Json known = Json::object();
-      for (const std::string& key : schema().gpu) {
-        if (gpu.is_object() && gpu.contains(key)) known[key] = gpu[key];
+      for (const auto& [key, value] : gpu.items()) {
+        if (gpu.is_object() && any_matches(schema().gpu, key)) known[key] = value;
       }
       if (known.contains("name")) work_.secrets.add_vocabulary(text_of(known["name"]));
       gpu = std::move(known);
