@@ -2,6 +2,7 @@
 #include "read/scrub.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -16,6 +17,24 @@ struct Options {
   std::vector<std::string> reports, outputs;  // one each
 };
 
+// What may still be there. Names of variables, never values.
+std::string not_searched_for(const Scrubbed& scrubbed) {
+  std::string text;
+  if (!scrubbed.not_searched_for.empty()) {
+    text += fmt::format(
+        "Not searched for, and perhaps still in it: the values of {}, which are too short, or "
+        "words that stand in names of kernels and the like.\n",
+        printable(fmt::format("{}", fmt::join(scrubbed.not_searched_for, ", "))));
+  }
+  if (scrubbed.others_not_searched_for > 0) {
+    text += fmt::format(
+        "{} other values and names were not searched for: settings such as true, short numbers, "
+        "and such words.\n",
+        scrubbed.others_not_searched_for);
+  }
+  return text;
+}
+
 // What was done, for people.
 std::string summary(const Scrubbed& scrubbed, const std::string& out) {
   std::string text = fmt::format("{}\n", printable(out));
@@ -27,12 +46,11 @@ std::string summary(const Scrubbed& scrubbed, const std::string& out) {
   if (!scrubbed.left_out.empty())
     text += fmt::format("  {:<26} {}\n", "left out",
                         printable(fmt::format("{}", fmt::join(scrubbed.left_out, ", "))));
-  return text +
-         fmt::format(
-             "Searched for {} values and names, and for home folders: none is left in {}.\n"
-             "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look "
-             "at those before you share it.\n",
-             scrubbed.searched_for, bytes_text(static_cast<double>(scrubbed.bytes)));
+  text += fmt::format("Searched for {} values, names and home folders: none is left in {}.\n",
+                      scrubbed.searched_for, bytes_text(static_cast<double>(scrubbed.bytes)));
+  return text + not_searched_for(scrubbed) +
+         "Names of kernels, ranges, threads, GPUs and files outside of home folders stay; look at "
+         "those before you share it.\n";
 }
 
 Scrubbed scrub_report(const std::string& report, const std::string& out) {

@@ -22,13 +22,16 @@ PrivateDataSchema parsed() {
   schema.nsys.keep = strings(nsys["keep"]);
   schema.nsys.output = strings(nsys["output"]);
   schema.nsys.strings = strings(nsys["strings"]);
+  schema.nsys.columns = strings(nsys["columns"]);
   schema.nsys.columns_out = strings(nsys["columns_out"]);
   for (const auto& [name, node] : *nsys["names"].as_table()) {
     const Node names(node);
     schema.nsys.names[std::string(name.str())] = {strings(names["keep"]), by_kind(names)};
   }
-  schema.torch = {strings(torch["keep"]), by_kind(torch)};
-  schema.environment = {strings(environment["secret"]), by_kind(environment)};
+  schema.torch = {strings(torch["keep"]), strings(torch["event"]), strings(torch["argument"]),
+                  strings(torch["gpu"]), by_kind(torch)};
+  schema.environment = {strings(environment["secret"]), strings(environment["no_secret"]),
+                        by_kind(environment)};
   return schema;
 }
 
@@ -37,6 +40,18 @@ PrivateDataSchema parsed() {
 const PrivateDataSchema& private_data_schema() {
   static const PrivateDataSchema schema = parsed();
   return schema;
+}
+
+bool names_a_secret(std::string_view name) {
+  // As a variable's name would be: "api-key" is API_KEY.
+  std::string upper(name);
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (c == '-' || c == ' ' || c == '.') c = '_';
+  }
+  const PrivateDataSchema::Environment& known = private_data_schema().environment;
+  return any_matches(known.secret, upper) && !any_matches(known.no_secret, upper) &&
+         !any_matches(of_kind(known.names, PrivateKind::folder), upper);
 }
 
 }  // namespace gh

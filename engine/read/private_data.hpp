@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "read/globs.hpp"
@@ -27,18 +28,21 @@ struct PrivateDataSchema {
     GlobsByKind private_names;
   };
   struct Nsys {
-    Globs keep, output, strings, columns_out;
+    Globs keep, output, strings, columns, columns_out;
     std::map<std::string, Names, std::less<>> names;  ///< by table
   } nsys;
   struct Torch {
-    Globs keep;
+    Globs keep, event, argument, gpu;
     GlobsByKind private_keys;
   } torch;
   struct Environment {
-    Globs secret;
+    Globs secret, no_secret;
     GlobsByKind names;
   } environment;
 };
+
+/// Whether something of that name, a variable, an option or a key, holds a secret.
+bool names_a_secret(std::string_view name);
 const PrivateDataSchema& private_data_schema();
 
 /// The kinds of which the keys of a PyTorch trace tell.

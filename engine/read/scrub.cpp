@@ -12,15 +12,31 @@ namespace gh {
 
 namespace fs = std::filesystem;
 
-Scrubbed scrub(const fs::path& report, const fs::path& out) {
+namespace {
+
+// A name of what is open elsewhere, such as /dev/stdout, even where that is a file: what is written
+// to it next would be lost.
+bool is_of_system(const fs::path& out) {
+  const std::string whole = fs::absolute(out).lexically_normal().string();
+  return (whole.starts_with("/dev/") && !whole.starts_with("/dev/shm/")) ||
+         whole.starts_with("/proc/");
+}
+
+void check_output(const fs::path& report, const fs::path& out) {
   std::error_code ec;
   if (fs::exists(out, ec) && fs::equivalent(report, out, ec)) {
     throw Error(fmt::format("{}: is what is read; name another file", printable(out.string())));
   }
-  if (fs::exists(out, ec) && !fs::is_regular_file(out, ec)) {
+  if (is_of_system(out) || (fs::exists(out, ec) && !fs::is_regular_file(out, ec))) {
     throw Error(fmt::format("{}: is no file; name one", printable(out.string())));
   }
   if (out == "-") throw Error("-: names no file; name one");
+}
+
+}  // namespace
+
+Scrubbed scrub(const fs::path& report, const fs::path& out) {
+  check_output(report, out);
   const bool is_trace = is_torch_trace(first_bytes_of(report));
   if (!is_trace && out.extension() == ".gz") {
     throw Error(
@@ -35,6 +51,10 @@ Scrubbed scrub(const fs::path& report, const fs::path& out) {
     scrubbing::copy_export(report, file.path(), work);
   }
   work.result.searched_for = work.secrets.size();
+  const scrubbing::NotSought& not_sought = work.secrets.not_sought();
+  work.result.not_searched_for.assign(not_sought.secrets.begin(), not_sought.secrets.end());
+  work.result.others_not_searched_for = not_sought.others;
+  std::error_code ec;
   work.result.bytes = fs::file_size(file.path(), ec);
   file.commit();
   return work.result;

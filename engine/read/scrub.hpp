@@ -16,13 +16,18 @@ struct Scrubbed {
   std::int64_t changed = 0;                     ///< texts in which something was replaced
   std::vector<std::string> left_out;            ///< tables, or keys of a trace
   std::size_t searched_for = 0;  ///< values and names that are in none of the file's texts any more
-  std::uintmax_t bytes = 0;      ///< of the new file
+  /// Variables that say that they hold a secret, of which the value is too short or such a word
+  /// that it could not be told from what the report is made of: it may still be there.
+  std::vector<std::string> not_searched_for;
+  std::size_t others_not_searched_for = 0;  ///< settings, short numbers and words, likewise
+  std::uintmax_t bytes = 0;                 ///< of the new file
 };
 
 /// Writes a copy of a report (SQLite, or a PyTorch trace, packed where `out` ends in .gz) in which
 /// only what schemas/scrub.toml knows to be harmless is kept, and searches it: every text of it for
-/// every value and name removed, and its bytes for those of 8 bytes and more. Throws Error, and
-/// leaves no file, where the report cannot be read or anything is found.
+/// every value and name removed, in each form in which it may be written, and its bytes, of a
+/// database for those of 8 bytes and more. Throws Error, and leaves no file, where the report
+/// cannot be read or anything is found.
 Scrubbed scrub(const std::filesystem::path& report, const std::filesystem::path& out);
 
 }  // namespace gh

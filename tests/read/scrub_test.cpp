@@ -55,7 +55,7 @@ TEST_CASE("scrub: of what was planted in a report nothing is left, and its advic
   CHECK(ran.err == "");
   check_none(ran.out, planted);
   CHECK(contains(ran.out, "environment variables      9 removed"));
-  CHECK(contains(ran.out, "left out                   NOTES_OF_MALLORY"));
+  CHECK(contains(ran.out, "left out                   NOTES_OF_[removed]"));
   CHECK(contains(ran.out, "none is left"));
   check_none(read_file(dir / "shared.sqlite"), planted);
   check_none(read_file(dir / "shared.sqlite"), {"mmuster@", "apollo", "mallory", "hunter2"});
@@ -119,8 +119,8 @@ TEST_CASE("scrub: a secret that is left over is an error, and no file is written
   CHECK(ran.status == 2);
   CHECK(ran.out == "");
   CHECK_MESSAGE(contains(ran.err,
-                         "some of what has to go (the value of SECRET) would be left in the bytes "
-                         "of the file, so nothing was written"),
+                         "some of what has to go (the value of SECRET) would be left in the "
+                         "definition of a table, so nothing was written"),
                 ran.err);
   CHECK_FALSE(fs::exists(dir / "shared.sqlite"));
 }
@@ -161,9 +161,7 @@ TEST_CASE("scrub: a trace's events hold no secrets either, and keys and categori
   const std::string shared = read_file(dir / "shared.json");
   CHECK(nlohmann::json::accept(shared));
   check_none(shared, {"ode-", "s3cr3t", "sk_live", "--token", "box-of", "\"uuid\""});
-  CHECK(contains(
-      shared,
-      R"("ts": 1234567890123456.789, "args": {"hostname": "[removed]", "env": "[removed]", "cmdline": "[removed]", "after": 1})"));
+  CHECK(contains(shared, R"("ts": 1234567890123456.789, "args": {}})"));
   for (const char* word : {"\"correlation\"", "\"user_annotation\"", "\"cuda_runtime\""})
     CHECK(contains(shared, word));
 }

@@ -1,37 +1,83 @@
 #include "read/scrub/export_tables.hpp"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "read/private_data.hpp"
 
 namespace gh::scrubbing {
+namespace {
+
+// Exports have some 200.
+constexpr std::int64_t most_tables = 2000;
+
+bool has(const Globs& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void read_columns(const Database& db, const std::string& sql, Table& t) {
+  const PrivateDataSchema::Nsys& schema = private_data_schema().nsys;
+  Query columns(db, "PRAGMA table_xinfo(" + quoted_name(t.name) + ")");
+  while (columns.step()) {
+    const std::string column(columns.text(1));
+    if (columns.integer(6) != 0) {
+      throw Error(fmt::format(
+          "{}: column {} of table {} is computed, which Nsight Systems does not write; "
+          "export the report again with `nsys export --type sqlite`",
+          db.shown_path(), shortened(printable(column), 60), shortened(printable(t.name), 60)));
+    }
+    const bool is_known = has(schema.columns, column);
+    t.is_kept = t.is_kept || is_known;
+    t.columns.push_back(
+        {column, std::string(columns.text(2)), static_cast<int>(columns.integer(5)), is_known});
+    // "nameId INTEGER NOT NULL, -- REFERENCES StringIds(id) -- Function name"
+    const bool says_so = RE2::PartialMatch(
+        sql, "(?m)^\\s*\"?" + RE2::QuoteMeta(column) + "\"?\\s[^\\n]*REFERENCES StringIds\\b");
+    if (is_known && (says_so || has(schema.strings, column))) t.string_ids.push_back(column);
+  }
+  // Of names and values only some are kept.
+  const bool can_be_told =
+      !schema.names.contains(t.name) || (has_column(t, "name") && has_column(t, "value"));
+  t.is_kept = t.is_kept && can_be_told && any_matches(schema.keep, t.name);
+}
+
+}  // namespace
 
 std::vector<Table> tables_of(const Database& db) {
-  const Globs& known = private_data_schema().nsys.strings;
+  Query count(db, "SELECT count(*) FROM sqlite_master WHERE type = 'table'");
+  if (count.step() && count.integer(0) > most_tables) {
+    throw Error(fmt::format(
+        "{}: has {} tables, and an export of Nsight Systems some 200; give the .sqlite file that "
+        "`nsys export --type sqlite` wrote",
+        db.shown_path(), count.integer(0)));
+  }
   std::vector<Table> tables;
   Query names(db,
               "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name "
               "NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name");
   while (names.step()) {
-    Table t{std::string(names.text(0)), {}, {}};
-    const std::string sql(names.text(1));
-    Query columns(db, "PRAGMA table_info(" + quoted_name(t.name) + ")");
-    while (columns.step()) {
-      t.columns.push_back({std::string(columns.text(1)), std::string(columns.text(2)),
-                           static_cast<int>(columns.integer(5))});
-      const std::string& column = t.columns.back().name;
-      // "nameId INTEGER NOT NULL, -- REFERENCES StringIds(id) -- Function name"
-      const bool says_so = RE2::PartialMatch(
-          sql, "(?m)^\\s*\"?" + RE2::QuoteMeta(column) + "\"?\\s[^\\n]*REFERENCES StringIds\\b");
-      if (says_so || std::find(known.begin(), known.end(), column) != known.end()) {
-        t.string_ids.push_back(column);
-      }
-    }
+    Table t{std::string(names.text(0)), false, {}, {}};
+    read_columns(db, std::string(names.text(1)), t);
     if (!t.columns.empty()) tables.push_back(std::move(t));
   }
   return tables;
+}
+
+bool has_column(const Table& table, std::string_view name) {
+  return std::any_of(table.columns.begin(), table.columns.end(),
+                     [&](const Column& c) { return c.name == name; });
+}
+
+std::vector<std::string> views_and_triggers_of(const Database& db) {
+  std::vector<std::string> all;
+  Query names(db,
+              "SELECT type || ' ' || name FROM sqlite_master WHERE type IN ('view', 'trigger') "
+              "ORDER BY 1 LIMIT 100");
+  while (names.step()) all.emplace_back(names.text(0));
+  return all;
 }
 
 }  // namespace gh::scrubbing

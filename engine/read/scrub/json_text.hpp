@@ -1,6 +1,7 @@
 // JSON as text: what is not replaced stays as it was written, byte for byte.
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,29 +40,38 @@ std::string with_strings(std::string_view json, Use use) {
   return out;
 }
 
-/// Calls use(key, value) for each key of JSON text, and puts in what that returns in place of the
-/// value, if anything; else it goes on within.
+enum class Members { as_they_were, rewritten, malformed };
+
+struct Member {
+  std::string_view key, before_value, value;  ///< before_value: from the key up to the value
+};
+/// The member of an object's text at `at`, 0 for the first, which goes on to the next. Nothing at
+/// the end of the object, or where it makes no sense: then `at` is npos.
+std::optional<Member> next_member(std::string_view object, std::size_t& at);
+
+/// Calls use(key, value) for each member of an object's text, the key as it is meant. What that
+/// returns takes the value's place; nothing: the member is left out. `out` is the object's text
+/// then, if it was rewritten.
 template <class Use>
-std::string with_values(std::string_view json, Use use) {
-  std::string out;
-  std::size_t written = 0;
-  for (std::size_t at = json.find('"'); at < json.size(); at = json.find('"', at)) {
-    const std::size_t end = end_of_value(json, at), colon = json.find_first_not_of(" \t\r\n", end);
-    const std::string_view key = json.substr(at, end - at);
-    at = end;
-    if (colon == json.npos || json[colon] != ':' || key.size() < 2) continue;
-    const std::size_t value = std::min(json.find_first_not_of(" \t\r\n", colon + 1), json.size()),
-                      value_end = end_of_value(json, value);
-    if (const auto instead = use(text_of_literal(key), json.substr(value, value_end - value))) {
-      out += json.substr(written, value - written);
-      out += *instead;
-      written = at = value_end;
-    } else {
-      at = value;
-    }
+Members rewrite_members(std::string_view object, std::string& out, Use use) {
+  bool changed = false;
+  out = "{";
+  std::size_t at = 0;
+  while (const auto member = next_member(object, at)) {
+    const bool escaped = member->key.find('\\') != member->key.npos;
+    const std::string meant = escaped ? text_of_literal(member->key) : std::string();
+    const std::optional<std::string_view> value =
+        use(escaped ? std::string_view(meant) : member->key.substr(1, member->key.size() - 2),
+            member->value);
+    changed = changed || !value || value->data() != member->value.data();
+    if (!value) continue;
+    if (out.size() > 1) out += ", ";
+    out += member->before_value;
+    out += *value;
   }
-  out += json.substr(written);
-  return out;
+  if (at == object.npos) return Members::malformed;
+  out += '}';
+  return changed ? Members::rewritten : Members::as_they_were;
 }
 
 }  // namespace gh::scrubbing

@@ -4,57 +4,47 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
-#include "base/error.hpp"
+#include "base/embedded.hpp"
 #include "read/scrub/characters.hpp"
+#include "read/scrub/node_list.hpp"
+#include "read/scrub/signs.hpp"
+#include "read/scrub/unescape.hpp"
+#include "read/scrub/written_forms.hpp"
 
 namespace gh::scrubbing {
 namespace {
 
-constexpr std::size_t least_name_bytes = 3, least_secret_bytes = 4, least_value_bytes = 8,
-                      most_value_bytes = 1 << 16;
-constexpr std::uint64_t most_nodes = 20'000;
+// Shorter ones stand in other words by chance.
+constexpr std::size_t least_name_bytes = 3, least_secret_bytes = 4, least_value_bytes = 4,
+                      least_digits = 6, least_digits_of_name = 8;
+// A word of letters that a rule goes by is no longer: multi_tensor_apply.
+constexpr std::size_t most_word_bytes = 20;
+// What stands in longer values is text, not a list of addresses.
+constexpr std::size_t most_value_with_parts = 4096;
 
 // Accounts of systems and images, and words that are replaced by.
-const Globs common_names{"root",      "user",    "users",  "home",   "nobody", "local",
-                         "localhost", "removed", "public", "shared", "Public", "Shared"};
+const Globs common_names{"root",    "user",   "users",  "home",   "nobody", "local", "localhost",
+                         "removed", "public", "shared", "Public", "Shared", "git"};
 
 // Values of settings, which are no one's secrets.
-const Globs settings{"true", "false", "none", "null", "auto", "default", "enabled", "disabled"};
-
-re2::RE2::Options quiet() {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
-  options.set_encoding(re2::RE2::Options::EncodingLatin1);
-  options.set_longest_match(true);
-  options.set_max_mem(256 << 20);
-  return options;
-}
-
-std::unique_ptr<RE2> compiled(const std::string& expression) {
-  if (expression.empty()) return nullptr;
-  auto made = std::make_unique<RE2>(expression, quiet());
-  if (!made->ok()) throw Error("the report's environment is too large to be searched for");
-  return made;
-}
+const Globs settings{"true",     "false", "none", "null", "auto",    "default", "enabled",
+                     "disabled", "yes",   "info", "warn", "warning", "debug"};
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
 
-bool found(const std::unique_ptr<RE2>& expression, std::string_view text) {
-  return expression && RE2::PartialMatch(piece(text), *expression);
-}
-
-// Home folders of Linux, clusters, macOS and Windows; the owner is the group.
-const RE2& home_folders() {
-  static const RE2 expression(
-      R"((?:(?:/[\w.+-]+)*/homes?(?:/users)?(?:/[a-z])?|(?:[A-Za-z]:|\b)?/Users|[A-Za-z]:\\+Users\\+)[/]?([\w.+@-]*\w))",
-      quiet());
-  return expression;
-}
+// Letters beyond ASCII are bytes of such.
+bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 bool has_letter(std::string_view value) {
-  return std::any_of(value.begin(), value.end(), is_letter);
+  return std::any_of(value.begin(), value.end(), is_any_letter);
+}
+bool is_of_digits(std::string_view value) {
+  return std::all_of(value.begin(), value.end(), is_digit);
+}
+bool is_of_letters(std::string_view value) {
+  return std::all_of(value.begin(), value.end(), [](char c) { return is_letter(c) || c == '_'; });
 }
 
 // A word, of few digits if any: forward, bfloat16.
@@ -83,45 +73,80 @@ bool is_bounded(std::string_view name) {
          !has_letter(name);
 }
 
-std::vector<std::string> longest_first(const std::set<std::string>& set) {
-  std::vector<std::string> sorted(set.begin(), set.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
-  return sorted;
+std::string_view trimmed(std::string_view value) {
+  constexpr const char* spaces = " \t\r\n";
+  const std::size_t from = value.find_first_not_of(spaces);
+  if (from == value.npos) return "";
+  return value.substr(from, value.find_last_not_of(spaces) + 1 - from);
+}
+
+std::string_view unquoted(std::string_view value) {
+  for (const char quote : {'"', '\''}) {
+    if (value.size() >= 2 && value.front() == quote && value.back() == quote) {
+      return value.substr(1, value.size() - 2);
+    }
+  }
+  return value;
 }
 
 // What a variable of that name holds.
 PrivateKind kind_of_variable(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   for (const PrivateKind kind : {PrivateKind::host, PrivateKind::user, PrivateKind::folder}) {
-    if (any_matches(of_kind(private_data_schema().environment.names, kind), name)) return kind;
+    if (any_matches(of_kind(private_data_schema().environment.names, kind), upper)) return kind;
   }
   return PrivateKind::environment;
 }
 
-// Adds a text to be found to an expression. `by_itself`: not as a part of a longer word, which may
-// mean something else.
-void append(std::string& expression, const std::string& value, bool by_itself) {
-  if (!expression.empty()) expression += '|';
-  if (by_itself && is_word(value.front())) expression += "\\b";
-  expression += RE2::QuoteMeta(value);
-  if (by_itself && is_word(value.back())) expression += "\\b";
+// What rules and readers look for in names, comments aside.
+const std::string& words_of_schemas() {
+  static const std::string words = [] {
+    std::string all;
+    for (const char* path :
+         {"schemas/calls.toml", "schemas/gpus.toml", "schemas/kernels.toml", "schemas/kineto.toml",
+          "schemas/nsys.toml", "schemas/metrics.toml", "schemas/ranges.toml"}) {
+      std::string_view rest = embedded_file(path);
+      while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        const std::string_view line = rest.substr(0, end);
+        all += in_lower_case(line.substr(0, line.find('#'))) + '\n';
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+      }
+    }
+    return all;
+  }();
+  return words;
+}
+
+bool stands_in(std::string_view text, std::string_view word, bool within_words) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (within_words || ((at == 0 || !is_letter_or_digit(text[at - 1])) &&
+                         (end == text.size() || !is_letter_or_digit(text[end])))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
 
-Secrets::Secrets() = default;
-Secrets::~Secrets() = default;
+// --- adding
 
 void Secrets::add(PrivateKind kind, std::string_view value) {
-  value = value.substr(0, most_value_bytes);
   switch (kind) {
-    case PrivateKind::folder: return add_folder(value);
+    case PrivateKind::folder: add_folder(value); break;
     case PrivateKind::host:
-    case PrivateKind::user: return add_name(kind, value);
-    case PrivateKind::command: return add_word_of_command(value);
-    case PrivateKind::environment: add_value(value); return add_parts(value);
-    default: return add_value(value);
+    case PrivateKind::user: add_name(kind, value); break;
+    case PrivateKind::command: add_command(value); break;
+    case PrivateKind::environment:
+      add_value(value);
+      add_parts(value);
+      break;
+    default: add_value(value);
   }
+  add_signs_in(value);
 }
 
 // A top folder, /root or /workspace, tells nothing.
@@ -133,61 +158,92 @@ void Secrets::add_folder(std::string_view value) {
 }
 
 void Secrets::add_name(PrivateKind kind, std::string_view value) {
-  if (value.find_first_of("[,") != value.npos) return add_nodes(kind, value);
+  if (value.find_first_of("[,") != value.npos) {
+    for (const std::string& node : nodes_of(value)) add_name(kind, node);
+    return;
+  }
   if (value.find("://") != value.npos) return add(PrivateKind::environment, value);
-  const bool of_digits = value.find_first_not_of("0123456789") == value.npos;
-  if (value.size() >= (of_digits ? least_value_bytes : least_name_bytes) &&
-      !any_matches(common_names, value)) {
+  if (any_matches(common_names, value)) return;
+  if (value.size() >= (is_of_digits(value) ? least_digits_of_name : least_name_bytes)) {
     put(names_, in_lower_case(value));
+  } else {
+    ++not_sought_.others;
+  }
+  // "Jane Doe" is also Jane.
+  if (const std::size_t space = value.find(' '); kind == PrivateKind::user && space != value.npos) {
+    add_name(kind, value.substr(0, space));
+    add_name(kind, value.substr(space + 1));
   }
   // The host of a domain, unless it is an address.
   const std::size_t dot = value.find('.');
   if (kind == PrivateKind::host && dot != value.npos &&
       value.find_first_not_of("0123456789.") != value.npos) {
-    add(kind, value.substr(0, dot));
+    add_name(kind, value.substr(0, dot));
   }
 }
 
-// Lists of hosts as Slurm writes them: "gpu[01-04,07],login".
-void Secrets::add_nodes(PrivateKind kind, std::string_view list) {
-  static const RE2 expression(R"(([^,\[\]]+)(?:\[([^\]]*)\]([^,\[\]]*))?,?)"),
-      range(R"((\d+)(?:-(\d+))?,?)");
-  re2::StringPiece rest = piece(list);
-  for (std::string before, numbers, after;
-       RE2::Consume(&rest, expression, &before, &numbers, &after);) {
-    if (numbers.empty()) {
-      add(kind, before);
-      continue;
-    }
-    re2::StringPiece ranges(numbers);
-    for (std::string first, last; RE2::Consume(&ranges, range, &first, &last);) {
-      if (first.size() > 9 || last.size() > 9) continue;
-      const std::uint64_t from = std::stoull(first), to = last.empty() ? from : std::stoull(last);
-      for (std::uint64_t n = from; n <= to && n - from < most_nodes; ++n) {
-        add(kind, fmt::format("{}{:0{}}{}", before, n, first.size(), after));
-      }
-    }
+// Options are separate words in some reports, and one text in others.
+void Secrets::add_command(std::string_view text) {
+  for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
+    std::size_t end = std::min(rest.find_first_of(" \t\r\n"), rest.size());
+    const char quote = rest.front();
+    if (quote == '"' || quote == '\'') end = std::min(rest.find(quote, 1), rest.size() - 1) + 1;
+    add_word_of_command(unquoted(rest.substr(0, end)));
+    rest.remove_prefix(end);
   }
+  if (text.find(' ') != text.npos && !is_plain(text)) add_value(text);
 }
 
 // A plain word and a file of the program also name what ran.
 void Secrets::add_word_of_command(std::string_view word) {
-  if (const std::size_t equals = word.find('='); equals != word.npos) {
+  if (word.empty()) return;
+  const std::string option = std::exchange(next_is_, "");
+  if (!option.empty() && !word.starts_with("--")) {
+    add_variable(option, word);
+    return;
+  }
+  const std::size_t equals = word.find('=');
+  std::string_view name = word.substr(0, equals);
+  while (name.starts_with('-')) name.remove_prefix(1);
+  if (equals != word.npos) {
     word.remove_prefix(equals + 1);
+    if (names_a_secret(name)) return add_variable(name, word);
+  } else if (name.size() < word.size() && names_a_secret(name)) {
+    next_is_ = name;
+    return;
   }
   if (!is_plain(word) && !is_file_name(word)) add_value(word);
 }
 
+// Of what is itself escaped, what it means is a secret too.
+void Secrets::add_secret(std::string_view value) {
+  std::string meant(unquoted(trimmed(value)));
+  for (bool more = true; more; more = unescape(meant)) {
+    const bool digits = is_of_digits(meant);
+    if (any_matches(settings, in_lower_case(meant)) ||
+        (digits && meant.size() < least_secret_bytes)) {
+      ++not_sought_.others;
+    } else if (meant.size() >= (digits ? least_digits : least_secret_bytes)) {
+      put(secrets_, meant);
+    } else if (meant != replacement) {
+      not_sought_.secrets.insert(origin_);
+    }
+  }
+}
+
 void Secrets::add_value(std::string_view value) {
-  if (value.size() >= least_value_bytes && value != replacement &&
-      (has_letter(value) || is_number(value))) {
+  value = trimmed(value);
+  if (value.size() >= least_value_bytes && (has_letter(value) || is_number(value)) &&
+      !any_matches(settings, in_lower_case(value))) {
     put(values_, std::string(value));
+  } else if (!value.empty()) {
+    ++not_sought_.others;
   }
 }
 
 // Addresses and names within a value: "postgres://name:word@host:5432/base", "key=word;other=word".
 void Secrets::add_parts(std::string_view value) {
-  if (value.size() > 4096) return;
+  if (value.size() > most_value_with_parts) return;
   const char* separators = value.find("://") != value.npos ? ":,;@/" : ":,;@";
   for (std::size_t from = 0, to = 0; from < value.size(); from = to + 1) {
     to = std::min(value.find_first_of(separators, from), value.size());
@@ -209,31 +265,33 @@ void Secrets::add_parts(std::string_view value) {
 void Secrets::add_variable(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == text.npos) return add(PrivateKind::environment, text);
-  const std::string_view name = text.substr(0, equals);
-  std::string_view value = text.substr(equals + 1);
-  if (value.size() >= 2 && value.starts_with('"') && value.ends_with('"')) {
-    value = value.substr(1, value.size() - 2);
-  }
-  add_variable(name, value);
+  add_variable(text.substr(0, equals), unquoted(text.substr(equals + 1)));
 }
 
 void Secrets::add_variable(std::string_view name, std::string_view value) {
   origin_ = name;
-  // Secrets, however short.
-  if (any_matches(private_data_schema().environment.secret, name) &&
-      value.size() >= least_secret_bytes && !any_matches(settings, in_lower_case(value)) &&
-      has_letter(value)) {
-    put(values_, std::string(value.substr(0, most_value_bytes)));
+  if (names_a_secret(name)) add_secret(value);
+  const PrivateKind kind = kind_of_variable(name);
+  if ((name == "HOME" || name == "USERPROFILE") && value.find('/', 1) != value.npos) {
+    put(homes_, std::string(value.substr(0, value.find_last_not_of('/') + 1)));
+    add_name(PrivateKind::user, value.substr(value.rfind('/') + 1));
   }
-  add(kind_of_variable(name), value);
+  add(kind, value);
   origin_.clear();
 }
 
-void Secrets::add_owners(std::string_view text) {
-  re2::StringPiece rest = piece(text);
-  for (std::string owner; RE2::FindAndConsume(&rest, home_folders(), &owner);) {
-    add(PrivateKind::user, owner);
-  }
+void Secrets::add_signs_in(std::string_view text) {
+  const std::string origin = origin_;
+  each_sign_in(text, [&](Sign sign, std::string_view found, const char* what) {
+    if (origin.empty()) origin_ = what;
+    switch (sign) {
+      case Sign::secret: add_secret(found); break;
+      case Sign::address: put(values_, std::string(found)); break;
+      case Sign::user: add_name(PrivateKind::user, found); break;
+      case Sign::home: put(homes_, std::string(found)); break;
+    }
+  });
+  origin_ = origin;
 }
 
 void Secrets::add_words_of_format(std::string_view name) {
@@ -243,103 +301,104 @@ void Secrets::add_words_of_format(std::string_view name) {
     to = std::min(lower.find_first_of(" _.%", from), lower.size());
     if (to > from) words_of_format_.insert(lower.substr(from, to - from));
   }
+  add_vocabulary(name);
 }
 
-void Secrets::put(std::set<std::string>& to, std::string value) {
-  if (!origin_.empty()) origins_.emplace(value, origin_);
-  to.insert(std::move(value));
+void Secrets::add_name_of_format(std::string_view name) {
+  words_of_format_.insert(in_lower_case(name));
 }
 
-void Secrets::compile() {
-  for (auto* set : {&values_, &names_}) {
-    std::erase_if(*set, [&](const std::string& value) {
-      return words_of_format_.contains(in_lower_case(value));
-    });
-  }
-  std::string all, in_bytes, folders;
-  for (const std::string& value : values_) {
-    append(all, value, is_plain(value) || is_number(value));
-  }
-  for (const std::string& value : values_) {
-    if (!is_number(value)) append(in_bytes, value, is_plain(value));
-  }
-  for (const std::string& folder : folders_) append(folders, folder, true);
-  compile_names();
-  all_values_ = compiled(all);
-  values_in_bytes_ = compiled(in_bytes);
-  all_folders_ = compiled(folders);
+void Secrets::add_vocabulary(std::string_view text) { vocabulary_ += in_lower_case(text) + '\n'; }
+
+void Secrets::put(Origins& to, std::string value) {
+  if (value.empty() || value.find(replacement) != value.npos) return;
+  to.emplace(std::move(value), origin_);
 }
 
-// In upper or lower case.
-void Secrets::compile_names() {
-  std::string all, in_bytes;
-  for (const std::string& name : names_) {
-    std::string quoted = RE2::QuoteMeta(name);
-    if (is_bounded(name)) quoted = fmt::format("(?:^|[^0-9A-Za-z]){}(?:$|[^0-9A-Za-z])", quoted);
-    all += (all.empty() ? "" : "|") + quoted;
-    if (name.size() >= least_value_bytes) in_bytes += (in_bytes.empty() ? "" : "|") + quoted;
-  }
-  all_names_ = compiled(all.empty() ? "" : "(?i)" + all);
-  names_in_bytes_ = compiled(in_bytes.empty() ? "" : "(?i)" + in_bytes);
+// --- what is sought
+
+bool Secrets::is_vocabulary(std::string_view lower, bool within_words) const {
+  return words_of_format_.contains(lower) || stands_in(vocabulary_, lower, within_words) ||
+         stands_in(words_of_schemas(), lower, within_words);
 }
 
-bool Secrets::replace_in(std::string& text) const {
-  bool changed = all_folders_ && RE2::GlobalReplace(&text, *all_folders_, ".") > 0;
-  changed = RE2::GlobalReplace(&text, home_folders(), "~") > 0 || changed;
-  changed = (all_values_ && RE2::GlobalReplace(&text, *all_values_, replacement) > 0) || changed;
-  return replace_names_in(text) || changed;
+// A secret may be a word: sought for within words, it would be found in those of kernels.
+bool Secrets::cannot_be_told(std::string_view secret) const {
+  const std::string lower = in_lower_case(secret);
+  return words_of_format_.contains(lower) ||
+         (is_of_letters(lower) && lower.size() <= most_word_bytes && is_vocabulary(lower, true));
 }
 
-// By hand, so that the search, which is by expressions, proves it. The longest first: a host's
-// whole name before its first part.
-bool Secrets::replace_names_in(std::string& text) const {
-  if (names_.empty()) return false;
-  bool changed = false;
-  std::string lower = in_lower_case(text);
-  for (const std::string& name : longest_first(names_)) {
-    for (std::size_t at = 0; (at = lower.find(name, at)) != lower.npos;) {
-      const std::size_t end = at + name.size();
-      const bool within_word = (at > 0 && is_letter_or_digit(lower[at - 1])) ||
-                               (end < lower.size() && is_letter_or_digit(lower[end]));
-      if (within_word && is_bounded(name)) {
-        ++at;
-        continue;
+void Secrets::append_secrets(SoughtList& to) {
+  for (const auto& [secret, origin] : secrets_) {
+    if (cannot_be_told(secret)) {
+      not_sought_.secrets.insert(origin);
+      continue;
+    }
+    const bool digits = is_of_digits(secret);
+    Sought sought{secret, digits ? Reach::as_name : Reach::anywhere, true, digits, replacement,
+                  origin};
+    for (Sought& form : written_forms(sought)) {
+      // Only digits themselves need others beside them.
+      if (!is_of_digits(form.text)) {
+        form.reach = Reach::anywhere;
+        form.in_texts_only = false;
       }
-      text.replace(at, name.size(), replacement);
-      lower.replace(at, name.size(), replacement);
-      at += std::string_view(replacement).size();
-      changed = true;
+      to.push_back(std::move(form));
+    }
+    ++size_;
+  }
+}
+
+void Secrets::append_values(SoughtList& to) {
+  for (const auto& [value, origin] : values_) {
+    if (secrets_.contains(value)) continue;
+    const bool by_itself = is_plain(value) || is_number(value);
+    const std::string lower = in_lower_case(value);
+    if (words_of_format_.contains(lower) || (by_itself && is_vocabulary(lower, false))) {
+      ++not_sought_.others;
+      continue;
+    }
+    const Sought sought{value,       by_itself ? Reach::as_word : Reach::anywhere,
+                        true,        is_number(value),
+                        replacement, origin};
+    for (Sought& form : plain_forms(sought)) to.push_back(std::move(form));
+    ++size_;
+  }
+}
+
+void Secrets::append_names(SoughtList& to) {
+  for (const auto& [name, origin] : names_) {
+    if (is_of_letters(name) && is_vocabulary(name, false)) {
+      ++not_sought_.others;
+      continue;
+    }
+    const Sought sought{name,        is_bounded(name) ? Reach::as_name : Reach::anywhere,
+                        true,        is_of_digits(name),
+                        replacement, origin};
+    for (Sought& form : plain_forms(sought)) to.push_back(std::move(form));
+    ++size_;
+  }
+}
+
+void Secrets::append_folders(SoughtList& to) const {
+  for (const auto& [instead, folders] : {std::pair{"~", &homes_}, std::pair{".", &folders_}}) {
+    for (const auto& [folder, origin] : *folders) {
+      for (Sought& form : plain_forms({folder, Reach::anywhere, true, false, instead, origin})) {
+        to.push_back(std::move(form));
+      }
     }
   }
-  return changed;
 }
 
-bool Secrets::stand_in(std::string_view text) const {
-  return found(all_folders_, text) || RE2::PartialMatch(piece(text), home_folders()) ||
-         found(all_values_, text) || found(all_names_, text);
-}
-
-bool Secrets::stand_in_bytes(std::string_view bytes) const {
-  return found(values_in_bytes_, bytes) || found(names_in_bytes_, bytes);
-}
-
-std::string Secrets::variable_in(std::string_view text) const {
-  const std::string lower = in_lower_case(text);
-  for (const auto& [value, name] : origins_) {
-    if (text.find(value) != text.npos ||
-        (names_.contains(value) && lower.find(value) != lower.npos)) {
-      return name;
-    }
-  }
-  return "";
-}
-
-std::size_t Secrets::longest() const {
-  std::size_t longest = 0;
-  for (const auto* set : {&values_, &names_, &folders_}) {
-    for (const std::string& value : *set) longest = std::max(longest, value.size());
-  }
-  return longest;
+SoughtList Secrets::sought() {
+  SoughtList all;
+  append_folders(all);
+  append_secrets(all);
+  append_values(all);
+  append_names(all);
+  size_ += homes_.size() + folders_.size();
+  return all;
 }
 
 }  // namespace gh::scrubbing

@@ -1,74 +1,69 @@
-// Values and names that were found where they are known to stand, to be replaced wherever else they
-// do.
+// Values and names that were found where they are known to stand, or tell by themselves what they
+// are: what has to be removed wherever it stands.
 #pragma once
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "read/private_data.hpp"
-
-namespace re2 {
-class RE2;
-}
+#include "read/scrub/sought.hpp"
 
 namespace gh::scrubbing {
 
-/// What stands in the place of what was removed.
-inline constexpr const char* replacement = "[removed]";
+/// What is not sought, since it could not be told from what a report is made of.
+struct NotSought {
+  std::set<std::string> secrets;  ///< names of variables that say that they hold a secret
+  std::size_t others = 0;         ///< settings, numbers and words: values and names
+};
 
-/// Secrets are added, then compiled, then searched for.
 class Secrets {
  public:
-  Secrets();
-  ~Secrets();
-
   void add(PrivateKind kind, std::string_view value);
   /// "NAME=value" or NAME="value", as reports write variables.
   void add_variable(std::string_view text);
   void add_variable(std::string_view name, std::string_view value);
-  /// Names of users from the paths of home folders in any text.
-  void add_owners(std::string_view text);
-  /// Words of the format itself: values that are such are no secrets, and could not be told from
-  /// them.
+  /// A command line or a word of one. Give the words in order: one that names a secret, --token,
+  /// says that the next is one.
+  void add_command(std::string_view text);
+  /// What tells by itself what it is, in any text.
+  void add_signs_in(std::string_view text);
+  /// Words of the format itself, and texts that rules go by, such as names of kernels: a word that
+  /// stands there is not sought, since a copy without it would be another report.
   void add_words_of_format(std::string_view name);
+  void add_name_of_format(std::string_view name);  ///< as a whole
+  void add_vocabulary(std::string_view text);
 
-  /// After the last addition and before the first search. Throws Error where there is too much to
-  /// be searched for.
-  void compile();
-
-  /// Replaces what is found. False where nothing was.
-  bool replace_in(std::string& text) const;
-  bool stand_in(std::string_view text) const;
-  /// In bytes of any meaning, where a short name stands by chance.
-  bool stand_in_bytes(std::string_view bytes) const;
-  /// The variable whose value stands there, if any: never the value.
-  std::string variable_in(std::string_view text) const;
-
-  std::size_t size() const { return values_.size() + names_.size() + folders_.size(); }
-  std::size_t longest() const;
+  /// After the last addition: what is to be sought, in each form that it may be written in.
+  SoughtList sought();
+  const NotSought& not_sought() const { return not_sought_; }
+  /// Of sought(): without the forms.
+  std::size_t size() const { return size_; }
 
  private:
+  using Origins = std::map<std::string, std::string>;  // what has to go = whose value it is
+
   void add_folder(std::string_view value);
   void add_name(PrivateKind kind, std::string_view value);
-  void add_nodes(PrivateKind kind, std::string_view list);
   void add_word_of_command(std::string_view word);
+  void add_secret(std::string_view value);
   void add_value(std::string_view value);
   void add_parts(std::string_view value);
-  void put(std::set<std::string>& to, std::string value);
-  void compile_names();
-  bool replace_names_in(std::string& text) const;
+  void put(Origins& to, std::string value);
+  bool is_vocabulary(std::string_view lower, bool within_words) const;
+  bool cannot_be_told(std::string_view secret) const;
+  void append_secrets(SoughtList& to);
+  void append_values(SoughtList& to);
+  void append_names(SoughtList& to);
+  void append_folders(SoughtList& to) const;
 
-  std::set<std::string> values_, names_, folders_;  // names in lower case
+  Origins secrets_, values_, names_, folders_, homes_;  // names in lower case
   std::set<std::string, std::less<>> words_of_format_;
-  std::map<std::string, std::string> origins_;  // the variables of values and names
-  std::string origin_;                          // of what is being added
-
-  // Null where there is nothing to find.
-  using Expression = std::unique_ptr<re2::RE2>;
-  Expression all_values_, values_in_bytes_, all_folders_, all_names_, names_in_bytes_;
+  std::string vocabulary_;  // in lower case, line by line
+  std::string origin_;      // of what is being added
+  std::string next_is_;     // the option of which the next word is the value
+  NotSought not_sought_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace gh::scrubbing

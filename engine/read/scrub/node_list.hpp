@@ -1,0 +1,12 @@
+// Lists of hosts as Slurm writes them.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gh::scrubbing {
+
+/// "gpu[01-02,07],login" names gpu01, gpu02, gpu07 and login. No more than a cluster has.
+std::vector<std::string> nodes_of(std::string_view list);
+
+}  // namespace gh::scrubbing

@@ -1,0 +1,160 @@
+#include "read/scrub/remover.hpp"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "read/scrub/characters.hpp"
+#include "read/scrub/unescape.hpp"
+
+namespace gh::scrubbing {
+namespace {
+
+// Escapes may be escaped again: JSON in JSON in a URL.
+constexpr int most_escapings = 4;
+
+// An expression keeps track of every place in what it looks for: of a long run of one letter that
+// is the square of its length. Texts that could hold longer values are few.
+constexpr std::size_t most_bytes_in_expression = 1024;
+
+bool is_long(const Sought& sought) {
+  return sought.text.size() > most_bytes_in_expression && sought.reach != Reach::as_name;
+}
+
+std::size_t find_long(const std::string& text, const std::string& lower, const Sought& sought) {
+  return sought.any_case ? lower.find(sought.text) : text.find(sought.text);
+}
+
+std::unique_ptr<re2::RE2> compiled(const std::string& expression) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_encoding(re2::RE2::Options::EncodingLatin1);
+  options.set_longest_match(true);
+  options.set_max_mem(512 << 20);
+  auto made = std::make_unique<re2::RE2>(expression, options);
+  if (!made->ok()) throw Error("the report's environment is too large to be searched for");
+  return made;
+}
+
+bool found(const re2::RE2& expression, std::string_view text) {
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), expression);
+}
+
+}  // namespace
+
+Remover::~Remover() = default;
+
+// Home folders before others, and folders before what stands in them.
+Remover::Remover(const SoughtList& sought) {
+  for (const Sought& s : sought) {
+    if (!is_long(s)) continue;
+    long_.push_back(s);
+    if (s.any_case) long_.back().text = in_lower_case(s.text);
+  }
+  for (const char* way : {"~", ".", replacement}) {
+    for (const bool any_case : {false, true}) {
+      add_group(sought, way, Reach::anywhere, any_case);
+      add_group(sought, way, Reach::as_word, any_case);
+    }
+  }
+  add_names(sought);
+}
+
+void Remover::add_group(const SoughtList& sought, const char* instead, Reach reach, bool any_case) {
+  std::string all;
+  for (const Sought& s : sought) {
+    if (s.instead != std::string_view(instead) || s.reach != reach || s.any_case != any_case ||
+        is_long(s)) {
+      continue;
+    }
+    if (!all.empty()) all += '|';
+    const bool by_itself = reach == Reach::as_word;
+    if (by_itself && is_word(s.text.front())) all += "\\b";
+    all += re2::RE2::QuoteMeta(s.text);
+    if (by_itself && is_word(s.text.back())) all += "\\b";
+  }
+  if (!all.empty()) groups_.push_back({compiled((any_case ? "(?i)" : "") + all), instead});
+}
+
+void Remover::add_names(const SoughtList& sought) {
+  std::string all;
+  for (const Sought& s : sought) {
+    if (s.reach != Reach::as_name) continue;
+    names_.push_back(in_lower_case(s.text));
+    all += (all.empty() ? "" : "|") + re2::RE2::QuoteMeta(s.text);
+  }
+  std::stable_sort(names_.begin(), names_.end(),
+                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  if (!all.empty()) any_name_ = compiled("(?i)(?:^|[^0-9A-Za-z])(?:" + all + ")(?:$|[^0-9A-Za-z])");
+}
+
+bool Remover::remove_from(std::string& text) const {
+  bool changed = remove_plain(text);
+  std::string meant = text;
+  for (int i = 0; i < most_escapings && unescape(meant); ++i) {
+    if (!finds_in(meant)) continue;
+    remove_plain(meant);
+    text = meant;
+    changed = true;
+  }
+  return changed;
+}
+
+bool Remover::remove_plain(std::string& text) const {
+  bool changed = remove_long(text);
+  for (const Group& group : groups_) {
+    changed = re2::RE2::GlobalReplace(&text, *group.expression, group.instead) > 0 || changed;
+  }
+  return remove_names(text) || changed;
+}
+
+bool Remover::remove_long(std::string& text) const {
+  if (long_.empty() || text.size() <= most_bytes_in_expression) return false;
+  bool changed = false;
+  std::string lower = in_lower_case(text);
+  for (const Sought& sought : long_) {
+    for (std::size_t at; (at = find_long(text, lower, sought)) != text.npos; changed = true) {
+      text.replace(at, sought.text.size(), sought.instead);
+      lower.replace(at, sought.text.size(), sought.instead);
+    }
+  }
+  return changed;
+}
+
+// By hand: two names may share what stands between them. The longest first: a host's whole name
+// before its first part.
+bool Remover::remove_names(std::string& text) const {
+  if (!any_name_ || !found(*any_name_, text)) return false;
+  std::string lower = in_lower_case(text);
+  for (const std::string& name : names_) {
+    for (std::size_t at = 0; (at = lower.find(name, at)) != lower.npos;) {
+      const std::size_t end = at + name.size();
+      if ((at > 0 && is_letter_or_digit(lower[at - 1])) ||
+          (end < lower.size() && is_letter_or_digit(lower[end]))) {
+        ++at;
+        continue;
+      }
+      text.replace(at, name.size(), replacement);
+      lower.replace(at, name.size(), replacement);
+      at += std::string_view(replacement).size();
+    }
+  }
+  return true;
+}
+
+bool Remover::finds_in(std::string_view text) const {
+  if (!long_.empty() && text.size() > most_bytes_in_expression) {
+    const std::string whole(text), lower = in_lower_case(text);
+    if (std::any_of(long_.begin(), long_.end(), [&](const Sought& sought) {
+          return find_long(whole, lower, sought) != whole.npos;
+        })) {
+      return true;
+    }
+  }
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [&](const Group& group) { return found(*group.expression, text); }) ||
+         (any_name_ && found(*any_name_, text));
+}
+
+}  // namespace gh::scrubbing

@@ -1,0 +1,188 @@
+#include "read/scrub/signs.hpp"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "read/private_data.hpp"
+#include "read/scrub/characters.hpp"
+
+namespace gh::scrubbing {
+namespace {
+
+using Text = std::string_view;
+using Use = std::function<void(Sign, Text, const char*)>;
+
+// One kind of sign. The expression's group is what counts.
+struct Kind {
+  Sign sign;
+  const char* what;
+  const char* expression;
+  bool (*is_one)(Text text) = nullptr;  // what an expression cannot tell
+};
+
+bool has_digit(Text text) { return std::any_of(text.begin(), text.end(), is_digit); }
+
+// 12.4.127.0 of a library's version is none, nor is one that names no machine.
+bool is_address(Text text) {
+  if (text.starts_with("127.") || text.starts_with("0.") || text.starts_with("255.")) return false;
+  unsigned value = 0;
+  std::size_t digits = 0;
+  for (const char c : text) {
+    if (c == '.') {
+      value = 0;
+      digits = 0;
+      continue;
+    }
+    value = value * 10 + static_cast<unsigned>(c - '0');
+    if (++digits > 1 && value < 10) return false;  // 535.129.03.1
+    if (value > 255) return false;
+  }
+  return true;
+}
+
+// fe80::1:2; neither c10::add nor a time of day.
+bool is_address_of_six(Text text) {
+  return std::count(text.begin(), text.end(), ':') >= 3 && has_digit(text) &&
+         (text.find("::") != text.npos || std::count(text.begin(), text.end(), ':') == 7 ||
+          (text.size() == 17 && std::count(text.begin(), text.end(), ':') == 5));
+}
+
+// Neither a symbol's version nor a file's: memcpy@GLIBC_2.14, module@1.so.
+bool is_mail(Text text) {
+  const Text top = text.substr(text.rfind('.') + 1);
+  return top.size() >= 2 && top != "so" && std::all_of(top.begin(), top.end(), is_letter);
+}
+
+// Behind "password=": neither a word of a program's nor a number.
+bool is_password(Text text) {
+  return text.size() >= 6 && std::any_of(text.begin(), text.end(), is_letter) &&
+         !std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == '_'; });
+}
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all{
+      {Sign::secret, "a key of AWS", R"(\b((?:AKIA|ASIA)[0-9A-Z]{16})\b)"},
+      {Sign::secret, "a token of GitHub", R"(\b((?:gh[pousr]_|github_pat_)\w{20,}))"},
+      {Sign::secret, "a token of GitLab", R"(\b(glpat-[\w-]{16,}))"},
+      {Sign::secret, "an API key", R"(\b([sr]k[-_][\w-]{16,}))", has_digit},
+      {Sign::secret, "a token of Hugging Face", R"(\b(hf_[0-9A-Za-z]{20,}))"},
+      {Sign::secret, "a token of Slack", R"(\b(xox[a-z]-[\w-]{8,}))"},
+      {Sign::secret, "a key of Google", R"(\b((?:AIza|ya29\.)[\w-]{20,}))"},
+      {Sign::secret, "a token of a package registry", R"(\b((?:npm_|pypi-)[\w-]{20,}))", has_digit},
+      {Sign::secret, "a web token", R"(\b(eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?))"},
+      {Sign::secret, "a private key",
+       R"((?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)))"},
+      {Sign::secret, "a bearer's token", R"((?i)\bbearer\s+([\w.~+/-]{8,}=*))", is_password},
+      {Sign::secret, "a password",
+       R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:_?key)?|api_?key|access_?key|(?:auth|access)_?token|credentials?)["']?\s*[=:]\s*["']?([^\s"'&,;\x00]+))",
+       is_password},
+      {Sign::secret, "a password of a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
+      {Sign::user, "a user of a URL", R"(\w://([^\s/:@"']+)(?::[^\s/@"']*)?@)"},
+      {Sign::address, "an e-mail address",
+       R"(\b([\w.+-]+@[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?(?:\.[0-9A-Za-z-]+)+))", is_mail},
+      {Sign::address, "an address of a machine",
+       R"((?:^|[^\w.-])(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:$|[^\w.-]|\.?$|\.\s))", is_address},
+      {Sign::address, "an address of a machine",
+       R"((?i)(?:^|[^\w:])((?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{1,4})(?:$|[^\w:]))", is_address_of_six},
+  };
+  return all;
+}
+
+const std::vector<std::unique_ptr<re2::RE2>>& compiled_kinds() {
+  static const auto compiled = [] {
+    std::vector<std::unique_ptr<re2::RE2>> made;
+    for (const Kind& kind : kinds()) {
+      made.push_back(std::make_unique<re2::RE2>(kind.expression, re2::RE2::Latin1));
+    }
+    return made;
+  }();
+  return compiled;
+}
+
+// Whether any of these may be there, in one pass.
+bool may_hold_any(re2::StringPiece text) {
+  static const re2::RE2 any(
+      R"((?i)@|pass|pwd|secret|api_?key|access_?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
+      re2::RE2::Latin1);
+  return re2::RE2::PartialMatch(text, any);
+}
+
+// --token=..., API_TOKEN=...: by the name.
+void each_option_in(re2::StringPiece rest, const Use& use) {
+  static const re2::RE2 option(
+      R"((?:\B--?([A-Za-z][\w-]*)|\b([A-Z][A-Z0-9_]{3,}))=["']?([^\s"'&,;\x00]+))",
+      re2::RE2::Latin1);
+  for (std::string name, variable, value;
+       re2::RE2::FindAndConsume(&rest, option, &name, &variable, &value);) {
+    if (names_a_secret(name + variable) && is_password(value)) {
+      use(Sign::secret, value, "an option");
+    }
+  }
+}
+
+// --- home folders: of Linux, clusters, macOS and Windows
+
+constexpr Text common_homes[] = {"shared", "Shared", "public", "Public", "users", "local"};
+
+bool ends_name(char c) {
+  return c == '/' || c == '\\' || c == '"' || c == '\'' || c == ':' || c == '<' || c == '>' ||
+         c == '|' || c == ';' || c == ',' || c == ')' || c == '(' ||
+         static_cast<unsigned char>(c) < ' ';
+}
+
+// The owner's name at the start of `rest`. It has spaces where a separator follows: "Jane
+// Doe/x.py", but neither "jane to /tmp" nor "jane and a/b/c".
+Text owner_of(Text rest) {
+  const auto end =
+      static_cast<std::size_t>(std::find_if(rest.begin(), rest.end(), ends_name) - rest.begin());
+  const Text whole = rest.substr(0, end);
+  const std::size_t space = whole.find(' ');
+  if (space == whole.npos) return whole;
+  constexpr std::ptrdiff_t most_spaces = 3;
+  const bool goes_on = end < rest.size() && (rest[end] == '/' || rest[end] == '\\');
+  const bool is_name = goes_on && !whole.ends_with(' ') && whole.find("  ") == whole.npos &&
+                       std::count(whole.begin(), whole.end(), ' ') <= most_spaces;
+  return is_name ? whole : whole.substr(0, space);
+}
+
+void each_home_in(re2::StringPiece text, const Use& use) {
+  // Up to the name of the owner.
+  static const re2::RE2 start(
+      R"(((?:/[\w.+-]+)*/homes?/(?:users/)?(?:[a-z]/)?|(?:[A-Za-z]:|\b)?/Users/|(?:[A-Za-z]:)?\\+Users\\+|[A-Za-z]:/Users/))",
+      re2::RE2::Latin1);
+  const Text all(text.data(), text.size());
+  if (all.find("/home") == all.npos && all.find("Users") == all.npos) return;
+  re2::StringPiece rest = text;
+  for (re2::StringPiece folder; re2::RE2::FindAndConsume(&rest, start, &folder);) {
+    Text owner = owner_of(Text(rest.data(), rest.size()));
+    while (owner.ends_with('.') || owner.ends_with(' ')) owner.remove_suffix(1);
+    if (owner.empty() || std::find(std::begin(common_homes), std::end(common_homes), owner) !=
+                             std::end(common_homes)) {
+      continue;
+    }
+    use(Sign::home, Text(folder.data(), folder.size() + owner.size()), "a home folder");
+    use(Sign::user, owner, "whose home folder it is");
+  }
+}
+
+}  // namespace
+
+void each_sign_in(Text text, const Use& use) {
+  const re2::StringPiece whole(text.data(), text.size());
+  each_home_in(whole, use);
+  if (text.find('=') != text.npos) each_option_in(whole, use);
+  if (!may_hold_any(whole)) return;
+  for (std::size_t i = 0; i < kinds().size(); ++i) {
+    const Kind& kind = kinds()[i];
+    re2::StringPiece rest = whole, one;
+    while (re2::RE2::FindAndConsume(&rest, *compiled_kinds()[i], &one)) {
+      const Text found(one.data(), one.size());
+      if (!kind.is_one || kind.is_one(found)) use(kind.sign, found, kind.what);
+    }
+  }
+}
+
+}  // namespace gh::scrubbing

@@ -1,0 +1,44 @@
+// The events of a PyTorch trace, without what is not known of them.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "read/scrub/work.hpp"
+
+namespace gh::scrubbing {
+
+using Json = nlohmann::ordered_json;
+
+class TraceEvents {
+ public:
+  TraceEvents(const std::filesystem::path& report, Work& work) : report_(report), work_(work) {}
+
+  /// Learns what of an event has to go, and which names are the format's and of kernels.
+  void learn(std::string_view event);
+  /// The same of JSON below a key, however deep.
+  void learn_value(const std::string& key, const Json& value, std::size_t depth = 0);
+  /// What tells by itself what it is, in the strings of JSON text.
+  void learn_signs(std::string_view json);
+
+  /// The event with the keys that schemas/scrub.toml knows. Valid until the next call. Throws Error
+  /// where the event is no JSON.
+  std::string_view known_part_of(std::string_view event);
+
+ private:
+  enum class Of { event, arguments, metadata };
+  std::string_view known_part(std::string_view object, Of of, bool learns, std::string& buffer);
+  void learn_names(std::string_view event);
+  bool is_label_of_machine(std::string_view value) const;
+  void add(PrivateKind kind, const std::string& name, const Json& value);
+
+  std::filesystem::path report_;
+  Work& work_;
+  std::set<std::string, std::less<>> known_names_;
+  std::string event_, arguments_, value_;  // rewritten
+};
+
+}  // namespace gh::scrubbing

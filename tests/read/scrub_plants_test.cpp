@@ -1,0 +1,286 @@
+// Two hundred secrets, written in twenty ways into reports of both kinds: none stays. What is
+// searched for, and how, is the test's own.
+#include <sqlite3.h>
+
+#include <array>
+
+#include "support/program.hpp"
+
+using namespace support;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return text;
+}
+std::string upper(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return text;
+}
+
+std::string with_each(const std::string& text, const char* before, const char* digits) {
+  std::string out;
+  for (const unsigned char c : text) {
+    out += before;
+    out += digits[c / 16];
+    out += digits[c % 16];
+  }
+  return out;
+}
+
+std::string base64(const std::string& bytes) {
+  static const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    unsigned value = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      value = value * 256 + (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
+    for (int shift = 18; shift >= 0; shift -= 6) out += digits[value >> shift & 63];
+  }
+  return out;
+}
+
+// A secret that stands in no recording: letters, digits and signs that have to be escaped.
+std::string secret(std::size_t way, std::size_t n) {
+  std::uint64_t mixed = (way * 10 + n + 1) * 0x9E3779B97F4A7C15ull;
+  std::string text = "q";
+  for (int i = 0; i < 9; ++i, mixed /= 36)
+    text += "abcdefghijklmnopqrstuvwxyz0123456789"[mixed % 36];
+  return text + "Z" + std::to_string(way * 10 + n);
+}
+
+struct Plant {
+  std::string variable, value;       // as the environment declares it; no variable: nowhere
+  std::string text;                  // what stands elsewhere
+  std::vector<std::string> must_go;  // the secret as it stands there
+};
+
+constexpr std::array variables{"db_password", "DB_PWD",    "AWS_CRED",   "svc_Token",
+                               "MY_API_KEY",  "HTTP_AUTH", "PASSPHRASE", "my_secret",
+                               "CREDENTIALS", "privateKey"};
+constexpr std::size_t ways = 20, per_way = 10;
+
+// The ways that are of text alone.
+Plant plant(std::size_t way, std::size_t n) {
+  const std::string s = secret(way, n), hard = s + "/\"&ä=";
+  const std::string name = std::string(variables[n]) + std::to_string(way);
+  switch (way) {
+    case 0: return {name, s, "upload_" + s + "_1", {s}};
+    case 1: return {name, s, "x" + upper(s) + "x", {upper(s)}};
+    case 2: return {name, s, lower(s) + "7", {lower(s)}};
+    case 3:
+      return {
+          name, s, with_each(s, "%", "0123456789ABCDEF"), {with_each(s, "%", "0123456789ABCDEF")}};
+    case 4:
+      return {
+          name, s, with_each(s, "", "0123456789abcdef"), {with_each(s, "", "0123456789abcdef")}};
+    case 5:
+      return {name,
+              s,
+              "u" + with_each(s, "\\u00", "0123456789abcdef"),
+              {with_each(s, "\\u00", "0123456789abcdef")}};
+    case 6: return {name, s, base64(s), {base64(s).substr(0, s.size() * 8 / 6)}};
+    case 7: return {name, s, base64("k" + s), {base64("k" + s).substr(2, s.size() * 8 / 6 - 2)}};
+    case 8:
+      return {
+          name, s, base64("k=" + s + "abc"), {base64("k=" + s).substr(3, s.size() * 8 / 6 - 2)}};
+    case 9: return {name, hard, s + "%2F%22%26%C3%A4%3D", {s}};
+    case 10: return {name, hard, s + R"(\/\"&\u00e4=)", {s}};
+    case 11: return {name, hard, s + "/&quot;&amp;ä=", {s}};
+    case 12: return {name, "-----first line-----\n" + s + "\nlast" + s, "line: " + s, {s}};
+    case 13:
+      return {name,
+              s + std::string(70'000, 'y') + s,
+              s + std::string(70'000, 'Y') + upper(s),
+              {s, upper(s)}};
+    case 14: return {"", "", "run --" + std::string(variables[n]) + "=" + s + "#", {s}};
+    case 15: return {"", "", "postgres://app:" + s + "@base/x", {s}};
+    case 16: return {"", "", "ghp_" + s + "0123456789abcd and bearer " + s, {s}};
+    case 17: return {"", "", s + "@mail.example.org", {s}};
+    case 18: return {"", "", "C:\\Users\\Jörg " + s + "\\x.py", {s}};
+    default: return {"", "", "/home/ä" + s + "/x and ä" + s, {s}};
+  }
+}
+
+std::vector<Plant> plants() {
+  std::vector<Plant> all;
+  for (std::size_t way = 0; way < ways; ++way)
+    for (std::size_t n = 0; n < per_way; ++n) all.push_back(plant(way, n));
+  return all;
+}
+
+std::string sql_text(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  return out + "'";
+}
+
+// All texts of a database, one behind the other: in the file a long one is cut by its pages.
+std::string texts_of(const fs::path& database) {
+  sqlite3* db = nullptr;
+  REQUIRE(sqlite3_open(database.c_str(), &db) == SQLITE_OK);
+  std::string all;
+  for (const std::string& table : tables_of(database)) {
+    sqlite3_stmt* rows = nullptr;
+    REQUIRE(sqlite3_prepare_v2(db, ("SELECT * FROM \"" + table + "\"").c_str(), -1, &rows,
+                               nullptr) == SQLITE_OK);
+    while (sqlite3_step(rows) == SQLITE_ROW) {
+      for (int c = 0; c < sqlite3_column_count(rows); ++c) {
+        const auto* bytes = static_cast<const char*>(sqlite3_column_blob(rows, c));
+        all.append(bytes ? bytes : "", static_cast<std::size_t>(sqlite3_column_bytes(rows, c)));
+        all += '\n';
+      }
+    }
+    sqlite3_finalize(rows);
+  }
+  sqlite3_close(db);
+  return all;
+}
+
+void check_gone(const std::string& bytes, const std::vector<Plant>& planted) {
+  const std::string folded = lower(bytes);
+  for (std::size_t i = 0; i < planted.size(); ++i) {
+    INFO("way " << i / per_way << ", " << i % per_way);
+    for (const std::string& text : planted[i].must_go)
+      CHECK_MESSAGE(folded.find(lower(text)) == folded.npos, text);
+  }
+}
+
+// What is said of a report, its name and the note on its environment aside.
+std::string advice(const fs::path& report) {
+  auto json = json_of(advise("--format json " + quoted(report)));
+  json["report"].erase("path");
+  json["report"].erase("environment_variables");
+  return json.dump(1);
+}
+
+}  // namespace
+
+TEST_CASE("scrub: of 200 secrets, written in 20 ways into an export, none stays") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
+  const std::vector<Plant> planted = plants();
+  std::string sql;
+  int id = 900'000;
+  for (const Plant& p : planted) {
+    if (!p.variable.empty())
+      sql += "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', " +
+             sql_text(p.variable + "=\"" + p.value + "\"") + ");";
+    const std::string text = sql_text(p.text), number = std::to_string(++id);
+    sql += "INSERT INTO StringIds(id, value) VALUES (" + number + ", " + text + ");";
+    sql += "INSERT INTO OSRT_CALLCHAINS(id, stackDepth, module, symbol, unresolved) VALUES (" +
+           number + ", 0, " + number + ", " + number + ", 0);";
+    sql += "INSERT INTO DIAGNOSTIC_EVENT SELECT timestamp, timestampType, source, severity, " +
+           text + ", globalPid FROM DIAGNOSTIC_EVENT LIMIT 1;";
+  }
+  run_sql(dir / "report.sqlite", sql);
+  const std::string before = lower(texts_of(dir / "report.sqlite"));
+  for (const Plant& p : planted)
+    for (const std::string& text : p.must_go) REQUIRE_MESSAGE(contains(before, lower(text)), text);
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  check_gone(read_file(dir / "shared.sqlite"), planted);
+  check_gone(texts_of(dir / "shared.sqlite"), planted);
+  check_gone(ran.out, planted);
+  CHECK(advice(dir / "shared.sqlite") == advice(GH_FIXTURES "/starved.sqlite"));
+}
+
+TEST_CASE("scrub: of 200 secrets, written in 20 ways into a trace, none stays, plain and packed") {
+  const TempDir dir;
+  std::string trace = read_file(GH_FIXTURES "/graphs.pt.trace.json");
+  const std::string events = "\"traceEvents\": [";
+  REQUIRE(contains(trace, events));
+  const std::vector<Plant> planted = plants();
+  nlohmann::json environment;
+  std::string added;
+  for (std::size_t i = 0; i < planted.size(); ++i) {
+    const Plant& p = planted[i];
+    if (!p.variable.empty()) environment[p.variable] = p.value;
+    // As the name, as a value, as a key, as the value of a key that no profiler writes.
+    nlohmann::json event{{"ph", "i"}, {"pid", 1}, {"tid", 1}, {"ts", 1}, {"s", "t"}, {"name", "x"}};
+    switch (i % 4) {
+      case 0: event["name"] = p.text; break;
+      case 1: event["args"]["Process Group Description"] = p.text; break;
+      case 2: event["args"][p.text] = 1; break;
+      default: event["args"]["note"] = p.text; break;
+    }
+    event["args"]["Trace name"] = p.text;
+    added += event.dump() + ",\n";
+  }
+  trace.insert(trace.find(events) + events.size(), added);
+  trace.insert(trace.find(events), "\"env\": " + environment.dump() + ", ");
+  write_file(dir / "trace.json", trace);
+  for (const char* name : {"shared.json", "shared.json.gz"}) {
+    const Ran ran = advise(std::string("scrub trace.json -o ") + name, {"", dir / ""});
+    REQUIRE_MESSAGE(ran.status == 0, ran.err);
+    check_gone(ran.out, planted);
+    CHECK(advice(dir / name) == advice(GH_FIXTURES "/graphs.pt.trace.json"));
+  }
+  const std::string shared = read_file(dir / "shared.json");
+  check_gone(shared, planted);
+  // The strings as they are meant, too.
+  check_gone(nlohmann::json::parse(shared).dump(), planted);
+  CHECK(shell("gzip -dc shared.json.gz", {"", dir / ""}).out == shared);
+}
+
+TEST_CASE("scrub: what a user added to tables and events is left out") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  run_sql(
+      dir / "report.sqlite",
+      R"(ALTER TABLE NVTX_EVENTS ADD COLUMN comment TEXT; UPDATE NVTX_EVENTS SET comment = 'undeclared-4711-word';
+    CREATE TABLE "CUDA_x" (whatever TEXT); INSERT INTO CUDA_x VALUES ('undeclared-4711-word');
+    CREATE TABLE "NVTX_""odd'] name" (id INTEGER PRIMARY KEY, text TEXT) WITHOUT ROWID; INSERT INTO "NVTX_""odd'] name" VALUES (1, 'xhunter2abcx');
+    CREATE TABLE CUDA_hunter2abc (id INTEGER, text TEXT); INSERT INTO CUDA_hunter2abc VALUES (1, 'z');
+    CREATE VIEW looks AS SELECT 'undeclared-4711-word'; CREATE TRIGGER pulls AFTER INSERT ON StringIds BEGIN SELECT 'undeclared-4711-word'; END;
+    UPDATE TARGET_INFO_CUDA_STREAM SET priority = 'undeclared-4711-word' WHERE rowid = 1;
+    UPDATE TARGET_INFO_GPU SET chipName = x'0001ff68756e746572';
+    INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'DB_PASSWORD=hunter2abc'))");
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const std::string shared = lower(read_file(dir / "shared.sqlite"));
+  for (const char* word : {"4711", "hunter", "comment", "cuda_x", "looks", "pulls"})
+    CHECK_MESSAGE(!contains(shared, word), word);
+  CHECK(contains(shared, "odd']"));
+  for (const char* word :
+       {"NVTX_EVENTS.comment", "CUDA_x", "CUDA_[removed]", "view looks", "trigger pulls"})
+    CHECK_MESSAGE(contains(ran.out, word), ran.out);
+  CHECK(contains(ran.out, "texts among numbers        1 removed"));
+  CHECK(contains(ran.out, "cells of bytes"));
+  CHECK(!contains(ran.out, "hunter"));
+}
+
+TEST_CASE("scrub: text in UTF-16, free pages, and numbers of a secret stored as text") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  run_sql(
+      dir / "report.sqlite",
+      R"(INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'DB_PASSWORD=hunter2abc'), ('PROCESS_0:ENVIRONMENT_VARIABLE', 'CARD_KEY=4242424242424242');
+    INSERT INTO StringIds(id, value) VALUES (900001, x'680075006e0074006500720032006100620063000a00'), (900002, 'card_4242424242424242_1');
+    INSERT INTO OSRT_CALLCHAINS(id, stackDepth, module, symbol, unresolved) VALUES (900001, 0, 900001, 900002, 0);
+    CREATE TABLE gone (text TEXT); INSERT INTO gone VALUES ('xhunter2abc'); DROP TABLE gone)");
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const std::string shared = read_file(dir / "shared.sqlite");
+  CHECK(!contains(shared, "hunter"));
+  CHECK(!contains(shared, std::string("h\0u\0n\0t\0e\0r\0", 12)));
+  CHECK(!contains(shared, "4242424242"));
+}
+
+TEST_CASE("scrub: a secret that is a word of kernels stays, and is named; settings are none") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  run_sql(dir / "report.sqlite",
+          "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', "
+          "'KERNEL_TOKEN=elementwise'), ('PROCESS_0:ENVIRONMENT_VARIABLE', 'SHORT_KEY=abc'), "
+          "('PROCESS_0:ENVIRONMENT_VARIABLE', 'USE_AUTH=true'), "
+          "('PROCESS_0:ENVIRONMENT_VARIABLE', 'VENDOR=NVIDIA'), ('PROCESS_0:ENVIRONMENT_VARIABLE', "
+          "'PRECISION=bfloat16'), ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HOME=/home/aten')");
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  CHECK(contains(ran.out, "the values of KERNEL_TOKEN, SHORT_KEY, which are too short"));
+  CHECK(contains(ran.out, "other values and names were not searched for: settings such as true"));
+  CHECK(advice(dir / "shared.sqlite") == advice(GH_FIXTURES "/good.sqlite"));
+}
