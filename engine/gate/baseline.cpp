@@ -283,7 +283,7 @@ std::vector<Capture> read_baseline(const std::filesystem::path& path) {
   Json json;
   std::vector<Capture> captures;
   try {
-    json = Json::parse(read_text(path));
+    json = parsed_json(read_text(path));
     captures = captures_from(json);
   } catch (const Json::exception& e) {
     throw damaged(shown_path, without_number(e.what()));
