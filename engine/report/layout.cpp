@@ -20,7 +20,7 @@ bool before_unit(const std::string& text, std::size_t i) {
 // escaped: @user, #12 and !12 (issues and merge requests), https://..., www....
 bool begins_link(std::string_view before, std::string_view rest) {
   const char last = before.back();
-  if (last == '@') return true;
+  if (last == '@') return !rest.empty() && rest[0] != ' ';
   if (last == '#' || last == '!') return !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
   if (last == ':') return rest.starts_with("//");
   return last == '.' && before.size() >= 4 && (before[before.size() - 2] | 0x20) == 'w' &&

