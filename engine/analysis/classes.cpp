@@ -134,7 +134,8 @@ void Classes::add_gpus(const toml::table& table, std::string_view where, bool fi
     p.coherent = entry["coherent"].value_or(false);
     p.has_tensor_cores = entry["tensor_cores"].value_or(p.half > p.fp32);
     p.known = p.fp32 > 0;
-    p.source = fmt::format("{}: {}", where, entry["name"].value_or(std::string("unnamed")));
+    p.source =
+        fmt::format("{}: {}", where, printable(entry["name"].value_or(std::string("unnamed"))));
     added.push_back(
         {Patterns(strings(entry, "match"), where), p, static_cast<int>(number("sm_count"))});
   });

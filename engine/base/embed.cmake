@@ -1,4 +1,23 @@
 # cmake -DOUTPUT=embedded.cpp -DROOT=<source dir> -DFILES=<paths relative to ROOT, separated by |> -P embed.cmake
+
+# The SHA-256 of a file in base64, as a Content-Security-Policy names it.
+function(sha256_base64 path result)
+  set(digits ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+  file(SHA256 "${path}" hex)
+  string(APPEND hex 00)  # three bytes become four digits, and 32 bytes are one short
+  set(text "")
+  foreach(at RANGE 0 60 6)
+    string(SUBSTRING ${hex} ${at} 6 bytes)
+    foreach(shift 18 12 6 0)
+      math(EXPR digit "(0x${bytes} >> ${shift}) & 63")
+      string(SUBSTRING ${digits} ${digit} 1 digit)
+      string(APPEND text ${digit})
+    endforeach()
+  endforeach()
+  string(SUBSTRING ${text} 0 43 text)
+  set(${result} "${text}=" PARENT_SCOPE)
+endfunction()
+
 string(REPLACE "|" ";" files "${FILES}")
 list(SORT files)
 set(entries "")
@@ -16,7 +35,8 @@ foreach(file IN LISTS files)
   if(length EQUAL 0)
     set(pieces "\"\"")
   endif()
-  string(APPEND entries "    {\"${file}\", std::string_view(${pieces})},\n")
+  sha256_base64("${ROOT}/${file}" sha256)
+  string(APPEND entries "    {\"${file}\", std::string_view(${pieces}), \"${sha256}\"},\n")
 endforeach()
 file(WRITE "${OUTPUT}.new" "// Made by embed.cmake.
 #include \"base/embedded.hpp\"
@@ -31,11 +51,12 @@ const std::vector<EmbeddedFile>& embedded_files() {
 ${entries}  };
   return files;
 }
-std::string_view embedded_file(std::string_view path) {
+const EmbeddedFile& embedded(std::string_view path) {
   for (const EmbeddedFile& f : embedded_files())
-    if (f.path == path) return f.text;
+    if (f.path == path) return f;
   throw std::out_of_range(\"not embedded: \" + std::string(path));
 }
+std::string_view embedded_file(std::string_view path) { return embedded(path).text; }
 }  // namespace gh
 ")
 file(RENAME "${OUTPUT}.new" "${OUTPUT}")

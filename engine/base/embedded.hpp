@@ -8,13 +8,16 @@ namespace gh {
 struct EmbeddedFile {
   std::string_view path;  ///< relative to the repository: "rules/input/data-loader-starvation.lua"
   std::string_view text;
+  std::string_view sha256;  ///< of the text, in base64
 };
 
 /// All of them, sorted by path.
 const std::vector<EmbeddedFile>& embedded_files();
 
-/// The text of one; throws std::out_of_range when there is none (a mistake in the program, not in
-/// its input).
+/// One of them; throws std::out_of_range when there is none (a mistake in the program, not in its
+/// input).
+const EmbeddedFile& embedded(std::string_view path);
+/// Its text.
 std::string_view embedded_file(std::string_view path);
 
 }  // namespace gh

@@ -7,13 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
+#include <climits>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
+#include "base/owner.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -23,35 +25,51 @@ namespace fs = std::filesystem;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// Where a link leads, even though nothing is there yet.
-fs::path linked(const fs::path& path) {
-  std::error_code ec;
-  fs::path led_to = path;
-  for (int links = 0; links < 40 && fs::is_symlink(led_to, ec); ++links) {
-    const fs::path next = fs::read_symlink(led_to, ec);
-    if (ec) break;
-    led_to = next.is_absolute() ? next : led_to.parent_path() / next;
+// What a link at `path` holds; nothing where there is none. Throws Error where another user made
+// it: it may have been put in the way of what we write. It is opened, so that it is the same link
+// whose owner and whose target are read.
+std::optional<fs::path> target_of_link(const fs::path& path, const std::string& told) {
+  const int link = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (link < 0) return std::nullopt;
+  struct stat status {};
+  std::string target(PATH_MAX, '\0');
+  const bool is_link = fstat(link, &status) == 0 && S_ISLNK(status.st_mode);
+  const ssize_t length = is_link ? readlinkat(link, "", target.data(), target.size()) : -1;
+  close(link);
+  if (is_link && !is_trusted(status.st_uid))
+    throw Error(
+        fmt::format("{}: is a link that another user ({}) made, so it is not followed; remove it, "
+                    "or name another file",
+                    told, status.st_uid));
+  if (length < 0) return std::nullopt;
+  target.resize(static_cast<std::size_t>(length));
+  return target;
+}
+
+// Where links lead, even though nothing is there yet.
+fs::path linked(fs::path path, const std::string& told) {
+  constexpr int most_links = 40;
+  for (int links = 0; links < most_links; ++links) {
+    const std::optional<fs::path> next = target_of_link(path, told);
+    if (!next) break;
+    path = next->is_absolute() ? *next : path.parent_path() / *next;
   }
-  return fs::weakly_canonical(led_to, ec);
+  std::error_code ec;
+  return fs::weakly_canonical(path, ec);
 }
 
 }  // namespace
 
-void write_to_stdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
-    return;
-  throw Error(fmt::format("cannot write to standard output: {}", reason(errno)));
-}
-
 NewFile::NewFile(const fs::path& target, std::string_view told_as)
     : told_(told_as.empty() ? printable(target.string())
                             : fmt::format("{} {}", told_as, printable(target.string()))) {
+  const fs::path at_end_of_links = linked(target, told_);
   std::error_code ec;
   const fs::file_status status = fs::status(target, ec);
   if (fs::exists(status) && !fs::is_regular_file(status))
     open_in_place(target);
   else
-    open_beside(linked(target));
+    open_beside(at_end_of_links);
 }
 
 void NewFile::open_in_place(const fs::path& target) {

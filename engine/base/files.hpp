@@ -7,16 +7,14 @@
 #include <vector>
 
 #include "base/program.hpp"
+#include "base/streams.hpp"
 #include "base/temporary.hpp"
 
 namespace gh {
 
-/// Writes all of it to standard output. Throws Error where that is closed or full.
-void write_to_stdout(std::string_view text);
-
 /// A file that is written under another name beside its target and takes its place when it is
 /// whole; otherwise it leaves no trace. What is there already and no file (/dev/null, a pipe) is
-/// written in place, and a link stays a link.
+/// written in place, and a link stays a link, but one that another user made is not followed.
 class NewFile {
  public:
   /// Throws Error where nothing can be written there. `told_as` is how messages name it:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace gh {
 namespace {
 
@@ -53,7 +55,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   word = word.substr(0, most_compared);
   const std::string* meant = nearest(word, candidates);
   if (!meant) meant = only_one_beginning_with(word, candidates);
-  return meant ? fmt::format(" (did you mean '{}'?)", *meant) : "";
+  return meant ? fmt::format(" (did you mean '{}'?)", printable(*meant)) : "";
 }
 
 }  // namespace gh

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace gh {
 namespace {
@@ -29,22 +30,31 @@ std::size_t utf8_length(std::string_view s) {
   return 0;
 }
 
-// U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 turn the text that follows them around.
-bool is_direction_control(std::string_view character) {
-  if (character.size() != 3 || !character.starts_with("\xE2")) return false;
-  const auto b = static_cast<unsigned char>(character[1]);
-  const auto c = static_cast<unsigned char>(character[2]);
-  return (b == 0x80 && (c == 0x8E || c == 0x8F || (c >= 0xAA && c <= 0xAE))) ||
-         (b == 0x81 && c >= 0xA6 && c <= 0xA9);
+// The code point of a well-formed sequence.
+char32_t code_point(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return first;
+  char32_t c = first & (0x7Fu >> sequence.size());
+  for (const char tail : sequence.substr(1))
+    c = c << 6 | (static_cast<unsigned char>(tail) & 0x3Fu);
+  return c;
 }
 
-// What a terminal would act upon instead of showing it: controls of ASCII and of Latin-1 (U+0080 to
-// U+009F), and those of the direction of text.
-bool is_control(std::string_view character) {
-  const auto a = static_cast<unsigned char>(character[0]);
-  if (a < 0x20 || a == 0x7F) return true;
-  if (character.size() == 2 && a == 0xC2) return static_cast<unsigned char>(character[1]) < 0xA0;
-  return is_direction_control(character);
+// What a terminal or a browser would act upon, or nobody would see: controls, what ends a line or
+// turns its direction around, what has no width, tags, and what is no character (nor allowed in
+// XML).
+bool is_hidden(char32_t c) {
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr Range hidden[] = {{0x00, 0x1F},     {0x7F, 0x9F},      {0xAD, 0xAD},
+                              {0x61C, 0x61C},   {0x180E, 0x180E},  {0x200B, 0x200F},
+                              {0x2028, 0x202E}, {0x2060, 0x206F},  {0xFEFF, 0xFEFF},
+                              {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
+  if (c >= 0x20 && c < 0x7F) return false;
+  return (c & 0xFFFE) == 0xFFFE ||
+         std::any_of(std::begin(hidden), std::end(hidden),
+                     [&](const Range& r) { return c >= r.first && c <= r.last; });
 }
 
 }  // namespace
@@ -67,11 +77,22 @@ std::string printable(std::string_view bytes) {
     const std::size_t n = utf8_length(bytes);
     if (n == 0)
       out += "\uFFFD";
-    else if (is_control(bytes.substr(0, n)))
+    else if (is_hidden(code_point(bytes.substr(0, n))))
       out += ' ';
     else
       out += bytes.substr(0, n);
     bytes.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    out += printable(text.substr(from, end - from));
+    if (end < text.size()) out += '\n';
+    from = end + 1;
   }
   return out;
 }

@@ -19,9 +19,13 @@ namespace gh {
 /// Valid UTF-8: bad bytes become U+FFFD.
 std::string valid_utf8(std::string_view bytes);
 
-/// Valid UTF-8 without control characters: bad bytes become U+FFFD, control characters (terminal
-/// escapes too) a space.
+/// Foreign text made harmless in every output; applied where it enters. Valid UTF-8 of what can be
+/// seen: bad bytes become U+FFFD; controls (terminal escapes too), ends of lines, and what turns
+/// text around or has no width become a space.
 std::string printable(std::string_view bytes);
+
+/// The same, but its lines stay lines.
+std::string printable_lines(std::string_view text);
 
 /// Shortened to `width` characters with an ellipsis in the middle; kernel names differ at both
 /// ends.

@@ -11,13 +11,14 @@
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/settings.hpp"
+#include "job/slurm.hpp"
 
 namespace gh {
 namespace {
 
 struct Options {
   std::vector<std::string> digests;
-  std::string fail_on;
+  std::string fail_on, work;
   OutputOptions output;
   RuleOptions rule;
 };
@@ -38,7 +39,16 @@ void choose(Digest& digest, const std::vector<Rule>& rules, const std::vector<Ru
   }
 }
 
-// `errors`: digests that cannot be read.
+// Reports of which a Slurm job has left no digest.
+void add_not_digested(const std::string& work, std::vector<std::string>& errors) {
+  if (work.empty()) return;
+  SlurmOptions slurm;
+  slurm.work = work;
+  for (const auto& [report, why] : slurm_status(slurm).failed)
+    errors.push_back(fmt::format("{}: was not digested: {}", report, why));
+}
+
+// `errors`: what could not be digested, or cannot be read, or does not belong to the others.
 Fleet read_fleet(const Options& o, const Settings& settings, const std::vector<Rule>& rules,
                  std::vector<std::string>& errors) {
   const std::vector<std::string> files = find_digests(o.digests);
@@ -50,10 +60,13 @@ Fleet read_fleet(const Options& o, const Settings& settings, const std::vector<R
   if (digests.empty())
     throw Error(fmt::format("none of {} digests can be read; the first: {}", errors.size(),
                             errors.front()));
+  add_not_digested(o.work, errors);
   const auto late = std::find_if(rules.begin(), rules.end(),
                                  [](const Rule& r) { return r.id == "rank-straggler"; });
-  return make_fleet(std::move(digests), late == rules.end() ? nullptr : &*late,
-                    settings.config.suppressions, today());
+  Fleet fleet = make_fleet(std::move(digests), late == rules.end() ? nullptr : &*late,
+                           settings.config.suppressions, today());
+  errors.insert(errors.end(), fleet.left_out.begin(), fleet.left_out.end());
+  return fleet;
 }
 
 // Why the job cannot be judged. A gate that passes because ranks are missing would pass on every
@@ -112,6 +125,11 @@ Command add_fleet(CommandLine& line) {
       .option("--fail-on", o->fail_on,
               "Exit with 1 where a finding is at least this severe: error, warning or note")
       .type("SEVERITY");
+  command
+      .option("--work", o->work,
+              "The working folder of `gh-advise slurm`: says in the result which reports it could "
+              "not digest")
+      .type("DIR");
   return {command, [o] { return fleet(*o); }};
 }
 

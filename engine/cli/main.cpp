@@ -1,12 +1,9 @@
 // gh-advise: the table of its commands.
-#include <fmt/format.h>
 #include <malloc.h>
 
-#include <cstdio>
-
 #include "base/files.hpp"
-#include "base/text.hpp"
 #include "cli/cli.hpp"
+#include "cli/output.hpp"
 
 namespace {
 
@@ -40,6 +37,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  gh::hold_standard_streams();
   gh::clean_up_when_interrupted();
   // Selections of millions of rows come and go. With this threshold the memory that they held goes
   // back to the system; otherwise the heap only grows.
@@ -47,7 +45,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "gh-advise: {}\n", gh::printable(e.what()));
+    gh::print_message(e.what());
     return gh::could_not;
   }
 }

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
+#include "base/streams.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -75,7 +74,7 @@ std::vector<std::string> ReportOptions::inputs(std::vector<std::string> reports)
 Selection ReportOptions::selection() const {
   if (range && range->empty()) throw Error("--range: is empty; give the name of an NVTX range");
   Selection selection;
-  selection.range = range.value_or("");
+  selection.range = printable(range.value_or(""));  // as the names are that it is held against
   selection.device = device;
   selection.rank = rank;
   if (steps.empty()) return selection;
@@ -95,7 +94,7 @@ Working::Working(const ReportOptions& options) : profile_(options.profile) {
 }
 
 Working::~Working() {
-  if (profile_) std::fputs(render_profile().c_str(), stderr);
+  if (profile_) write_to_stderr(render_profile());
 }
 
 }  // namespace gh

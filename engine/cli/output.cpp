@@ -113,17 +113,19 @@ std::vector<Output> OutputOptions::parsed(const std::vector<std::string>& format
   return all;
 }
 
-void write(const std::string& text, const std::string& file) {
+void write(const std::string& text, const std::string& file, Commands meant) {
   if (file == to_stdout)
-    write_to_stdout(text);
+    write_to_stdout(text, meant);
   else
     write_file(file, text, "--output");
 }
 
 void write(const std::string& text, const Output& output) {
   // No annotation is an answer, too: those of the last run must go.
-  const bool cleared = output.format == "github" && output.file != to_stdout;
-  if (!text.empty() || cleared) write(text, output.file);
+  const bool annotations = output.format == "github";
+  const bool cleared = annotations && output.file != to_stdout;
+  if (!text.empty() || cleared)
+    write(text, output.file, annotations ? Commands::at_line_begin : Commands::none);
 }
 
 TextStyle style_of(const Output& output) {
@@ -132,8 +134,10 @@ TextStyle style_of(const Output& output) {
 
 TextStyle style_of_stdout() { return style_of(isatty(STDOUT_FILENO) != 0); }
 
-void print_note(const std::string& note) { fmt::print(stderr, "gh-advise: note: {}\n", note); }
+void print_note(const std::string& note) { print_message("note: " + note); }
 
-void print_message(const std::string& text) { fmt::print(stderr, "gh-advise: {}\n", text); }
+void print_message(std::string_view text) {
+  write_to_stderr(fmt::format("gh-advise: {}\n", printable(text)));
+}
 
 }  // namespace gh

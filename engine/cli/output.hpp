@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/streams.hpp"
 #include "cli/parser.hpp"
 #include "report/formats.hpp"
 
@@ -27,8 +28,9 @@ struct OutputOptions {
                              const std::vector<std::string>& inputs) const;
 };
 
-/// Writes a document to a file, or to standard output.
-void write(const std::string& text, const std::string& file);
+/// Writes a document to a file, or to standard output, there without commands of CI systems but
+/// those that are meant.
+void write(const std::string& text, const std::string& file, Commands meant = Commands::none);
 
 /// Colours, width and characters for text on standard output, or as a file has it.
 TextStyle style_of(const Output& output);
@@ -49,7 +51,7 @@ void write_outputs(const std::vector<Output>& outputs, const std::vector<Format<
 
 /// Writes "gh-advise: note: ..." to standard error.
 void print_note(const std::string& note);
-/// Writes "gh-advise: ..." to standard error.
-void print_message(const std::string& text);
+/// Writes "gh-advise: ...", one line, to standard error.
+void print_message(std::string_view text);
 
 }  // namespace gh

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <system_error>
 
+#include "base/streams.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -24,12 +24,13 @@ Progress::~Progress() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
   thread_.join();
-  if (shown_) std::fputs("\r\x1b[K", stderr);
+  if (shown_) write_to_stderr("\r\x1b[K");
 }
 
 void Progress::say(const std::string& what, std::size_t report) {
   const std::lock_guard lock(mutex_);
-  what_ = reports_ > 1 ? fmt::format("{} ({} of {})", what, report + 1, reports_) : what;
+  what_ = printable(what);
+  if (reports_ > 1) what_ += fmt::format(" ({} of {})", report + 1, reports_);
 }
 
 void Progress::run(const std::stop_token& stop) {
@@ -40,8 +41,7 @@ void Progress::run(const std::stop_token& stop) {
   while (!wake_.wait_for(lock, stop, std::chrono::milliseconds(250), stopped)) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (seconds < 1) continue;
-    fmt::print(stderr, "\r\x1b[K{} ... {:.0f} s", shortened(what_, 60), seconds);
-    std::fflush(stderr);
+    write_to_stderr(fmt::format("\r\x1b[K{} ... {:.0f} s", shortened(what_, 60), seconds));
     shown_ = true;
   }
 }

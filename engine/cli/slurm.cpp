@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -99,11 +98,10 @@ SlurmStatus wait_for(const SlurmOptions& slurm) {
     }
     if (terminal) {
       const std::string text = render_slurm_status(status);
-      fmt::print(stderr, "\r\x1b[K{}", text.substr(0, text.find('\n')));
-      std::fflush(stderr);
+      write_to_stderr("\r\x1b[K" + text.substr(0, text.find('\n')));
     }
     if (status.busy) continue;
-    if (terminal) std::fputs("\r\x1b[K", stderr);
+    if (terminal) write_to_stderr("\r\x1b[K");
     return status;
   }
 }
@@ -115,7 +113,8 @@ int slurm(const Options& o) {
     settings.rules(o.rule);  // says what is wrong with them here, not in a thousand tasks
     pass_on(o, settings, slurm);
     const SlurmJobs jobs = slurm_jobs(slurm, slurm_max_array_size());
-    write(o.dry_run ? render_slurm(slurm, jobs) : submit_slurm(slurm, jobs), to_stdout);
+    write(o.dry_run ? printable_lines(render_slurm(slurm, jobs)) : submit_slurm(slurm, jobs),
+          to_stdout);
     if (o.dry_run || !o.wait) return done;
   }
   const SlurmStatus status = o.wait ? wait_for(slurm) : slurm_status(slurm);

@@ -35,8 +35,8 @@ void add_notes(const FleetMembers& members, Fleet& fleet) {
 Fleet make_fleet(std::vector<Digest> digests, const Rule* late,
                  const std::vector<Suppression>& suppressions, const std::string& today) {
   if (digests.empty()) throw Error("there is no digest to bring together");
-  check_one_job(digests);
   Fleet fleet;
+  keep_one_job(digests, fleet.left_out);
 
   // Who is who, and what each spends its steps on.
   const FleetMembers members = number_ranks(digests, fleet);

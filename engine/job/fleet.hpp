@@ -79,7 +79,8 @@ struct Fleet {
   /// By id: looked where any rank could look, and then the reason says on how many not.
   std::map<std::string, RuleOutcome> rules;
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
-  std::vector<std::string> notes;  ///< what a reader has to know beside
+  std::vector<std::string> left_out;  ///< digests, or ranks of them, and why
+  std::vector<std::string> notes;     ///< what a reader has to know beside
 };
 
 /// Digests below these paths: files as they are, of folders all *.digest in them. Throws Error
@@ -91,8 +92,8 @@ std::vector<Digest> read_digests(const std::vector<std::string>& paths,
                                  std::vector<std::string>& errors);
 
 /// Brings digests together. `late`: the rule that tells of late ranks, for what it says of itself;
-/// nothing where it is not asked. Throws Error where they are not of one job, or one rank is there
-/// twice.
+/// nothing where it is not asked. Few that do not belong to the others, or come twice, are left
+/// out. Throws Error where they are not of one job.
 Fleet make_fleet(std::vector<Digest> digests, const Rule* late,
                  const std::vector<Suppression>& suppressions, const std::string& today);
 

@@ -35,10 +35,11 @@ const FleetRank& rank_numbered(const Fleet& fleet, std::int64_t rank);
 
 // ---- fleet_ranks.cpp: who is who, and what each spends its steps on
 
-/// Throws Error where digests come from different profilers, or from jobs of different size.
-void check_one_job(const std::vector<Digest>& digests);
-/// Numbers the ranks where no digest knows its own, and sorts them. Throws Error where only some
-/// do, or one rank is there twice.
+/// Leaves those out that come from another profiler, or from a job of another size, than most.
+/// Throws Error where there is no majority.
+void keep_one_job(std::vector<Digest>& digests, std::vector<std::string>& left_out);
+/// Numbers the ranks where no digest knows its own, and sorts them. What comes twice, or cannot be
+/// of the job, is left out. Throws Error where many know their ranks and many do not.
 FleetMembers number_ranks(std::vector<Digest>& digests, Fleet& fleet);
 void add_account(const FleetMembers& members, Fleet& fleet);
 

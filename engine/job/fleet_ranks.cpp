@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "job/fleet_passes.hpp"
 
@@ -45,84 +46,113 @@ void sort_by_name(std::vector<Digest>& digests) {
   });
 }
 
-// Whether digests know their ranks: all or none of them have to.
-bool are_numbered(const std::vector<Digest>& digests) {
-  std::size_t known = 0, all = 0;
-  for (const Digest& d : digests) {
-    for (const RankDigest& r : d.ranks) {
-      ++all;
-      known += r.rank.has_value();
-    }
-  }
-  if (known > 0 && known < all) {
-    const auto lacks = std::find_if(digests.begin(), digests.end(),
-                                    [](const Digest& d) { return !d.ranks.front().rank; });
-    throw Error(
-        fmt::format("{}: does not know its rank, others do; make it anew with `gh-advise digest "
-                    "--first-rank N`, or move that report out of the folder",
-                    lacks->path));
-  }
-  return known > 0;
+// Takes out the digests of which `why` says something, which is told in `left_out`.
+template <class Why>
+void leave_out(std::vector<Digest>& digests, std::vector<std::string>& left_out, Why why) {
+  std::erase_if(digests, [&](const Digest& d) {
+    const std::string said = why(d);
+    if (!said.empty()) left_out.push_back(fmt::format("{}: {}", d.path, said));
+    return !said.empty();
+  });
+}
+
+// Whether digests know their ranks. Few that do not are left out; otherwise all or none of them
+// have to.
+bool are_numbered(std::vector<Digest>& digests, std::vector<std::string>& left_out) {
+  const auto lacks_rank = [](const Digest& d) { return !d.ranks.front().rank; };
+  const auto lacking = std::find_if(digests.begin(), digests.end(), lacks_rank);
+  const auto without =
+      static_cast<std::size_t>(std::count_if(digests.begin(), digests.end(), lacks_rank));
+  if (without == digests.size()) return false;
+  constexpr const char* remedy =
+      "does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`, or "
+      "move that report out of the folder";
+  if (2 * without >= digests.size()) throw Error(fmt::format("{}: {}", lacking->path, remedy));
+  leave_out(digests, left_out, [&](const Digest& d) { return lacks_rank(d) ? remedy : ""; });
+  return true;
 }
 
 using DigestByRank = std::map<std::int64_t, const Digest*>;
 
-void take_rank(const Digest& d, std::int64_t rank, DigestByRank& taken) {
-  if (d.world_size > 0 && rank >= d.world_size) {
-    throw Error(
-        fmt::format("{}: is of rank {}, but says that its job has {} ranks; make it anew with "
-                    "the right --first-rank",
-                    d.path, rank, d.world_size));
-  }
+// Why a digest cannot be the one of this rank; "" where it can, which is then noted.
+std::string refusal(const Digest& d, std::int64_t rank, DigestByRank& taken) {
+  if (d.world_size > 0 && rank >= d.world_size)
+    return fmt::format(
+        "is of rank {}, but says that its job has {} ranks; make it anew with the "
+        "right --first-rank",
+        rank, d.world_size);
   const auto [other, fresh] = taken.try_emplace(rank, &d);
-  if (!fresh) {
-    throw Error(fmt::format("{} and {} are both of rank {}; give each rank once",
-                            other->second->path, d.path, rank));
-  }
+  return fresh ? ""
+               : fmt::format("is of rank {}, and so is {}, which was taken; give each rank once",
+                             rank, other->second->path);
 }
 
-// Ranks that do not know their number are counted.
-DigestByRank take_ranks(std::vector<Digest>& digests, bool numbered) {
-  std::map<std::pair<std::string, Ns>, const Digest*> reports;
+// Ranks that do not know their number are counted. Of what comes twice the first is taken.
+DigestByRank take_ranks(std::vector<Digest>& digests, bool numbered,
+                        std::vector<std::string>& left_out) {
+  std::map<std::pair<std::string, Ns>, std::string> reports;
+  if (!numbered)
+    leave_out(digests, left_out, [&](const Digest& d) {
+      const auto [other, fresh] = reports.try_emplace({d.report, d.epoch_ns}, d.path);
+      return fresh ? ""
+                   : fmt::format("is of the same report as {}, which was taken; give each once",
+                                 other->second);
+    });
   DigestByRank taken;
   std::int64_t next = 0;
-  for (Digest& d : digests) {
-    const auto [other, fresh] = reports.try_emplace({d.report, d.epoch_ns}, &d);
-    if (!fresh && !numbered) {
-      throw Error(fmt::format("{} and {} are of the same report; give each once",
-                              other->second->path, d.path));
-    }
-    for (RankDigest& r : d.ranks) {
+  for (Digest& d : digests)
+    std::erase_if(d.ranks, [&](RankDigest& r) {
       if (!r.rank) r.rank = next++;
-      take_rank(d, *r.rank, taken);
-    }
-  }
+      const std::string why = refusal(d, *r.rank, taken);
+      if (!why.empty()) left_out.push_back(fmt::format("{}: {}", d.path, why));
+      return !why.empty();
+    });
   return taken;
+}
+
+// What all digests of a job have in common.
+std::pair<std::string, std::int64_t> job_of(const Digest& d) { return {d.format, d.world_size}; }
+
+std::string unlike_job(const Digest& d, const Digest& other) {
+  if (d.format != other.format) return "they come from different profilers";
+  return fmt::format("one says that it has {} ranks, the other {}", other.world_size, d.world_size);
 }
 
 }  // namespace
 
-void check_one_job(const std::vector<Digest>& digests) {
-  const Digest& first = digests.front();
-  for (const Digest& d : digests) {
-    std::string why;
-    if (d.format != first.format) {
-      why = "they come from different profilers";
-    } else if (d.world_size != first.world_size) {
-      why = fmt::format("one says that it has {} ranks, the other {}", first.world_size,
-                        d.world_size);
-    }
-    if (!why.empty()) {
-      throw Error(fmt::format("{} and {} are not of one job: {}; give the digests of one job",
-                              first.path, d.path, why));
-    }
+void keep_one_job(std::vector<Digest>& digests, std::vector<std::string>& left_out) {
+  std::map<std::pair<std::string, std::int64_t>, std::size_t> jobs;
+  for (const Digest& d : digests) ++jobs[job_of(d)];
+  const auto largest = std::max_element(
+      jobs.begin(), jobs.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+  if (jobs.size() > 1 && 2 * largest->second <= digests.size()) {
+    const Digest& first = digests.front();
+    const Digest& other = *std::find_if(digests.begin(), digests.end(), [&](const Digest& d) {
+      return job_of(d) != job_of(first);
+    });
+    throw Error(fmt::format("{} and {} are not of one job: {}; give the digests of one job",
+                            first.path, other.path, unlike_job(other, first)));
   }
+  const auto found = std::find_if(digests.begin(), digests.end(),
+                                  [&](const Digest& d) { return job_of(d) == largest->first; });
+  Digest member;  // by what it is compared and named, since digests move
+  member.path = found->path;
+  std::tie(member.format, member.world_size) = job_of(*found);
+  leave_out(digests, left_out, [&](const Digest& d) {
+    return job_of(d) == largest->first
+               ? ""
+               : fmt::format(
+                     "is not of one job with most others, as {}: {}; give the digests of "
+                     "one job",
+                     member.path, unlike_job(d, member));
+  });
 }
 
 FleetMembers number_ranks(std::vector<Digest>& digests, Fleet& fleet) {
   sort_by_name(digests);
-  fleet.numbered = are_numbered(digests);
-  const DigestByRank taken = take_ranks(digests, fleet.numbered);
+  fleet.numbered = are_numbered(digests, fleet.left_out);
+  const DigestByRank taken = take_ranks(digests, fleet.numbered, fleet.left_out);
+  if (taken.empty()) throw Error(fmt::format("no rank is left: {}", fleet.left_out.front()));
   fleet.world_size = std::max(digests.front().world_size, taken.rbegin()->first + 1);
   for (std::int64_t r = 0; r < fleet.world_size && fleet.missing.size() < most_missing; ++r) {
     if (!taken.contains(r)) fleet.missing.push_back(r);

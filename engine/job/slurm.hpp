@@ -3,7 +3,7 @@
 //
 // All of it stands in a working folder: `reports` and `todo` (paths and names, each ended by a
 // NUL), `digest.sh` and `merge.sh`, `digests/` and `errors/` (by the reports' names), `logs/`,
-// `jobs.json` (what was submitted) and the result, `fleet.*`.
+// `jobs.json` (what was submitted), `submitting` (while somebody does) and the result, `fleet.*`.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -23,7 +23,8 @@ void add_states(const CommandAnswer& answer, TaskOf task_of, TaskStates& states)
         !task.empty() && task.size() < 10 && task.find_first_not_of("0123456789") == task.npos;
     // "CANCELLED by 1000"
     const std::string state = parts[1].substr(0, parts[1].find(' '));
-    states[number ? std::stoll(task) : -1] = {state, parts.size() > 2 ? parts[2] : ""};
+    states[number ? std::stoll(task) : -1] = {printable(state),
+                                              parts.size() > 2 ? printable(parts[2]) : ""};
   }
 }
 

@@ -138,8 +138,12 @@ for (( i = first; i < first + {1} && 2 * i < ${{#todo[@]}}; ++i )); do
   report=${{todo[2*i]}} digest=digests/${{todo[2*i+1]}}.digest error=errors/${{todo[2*i+1]}}.err
   [ "$digest" -nt "$report" ] && continue  # this task was begun before, on a node that died
   mkdir -p "${{digest%/*}}" "${{error%/*}}"
-  printf '%s\n' "${{SLURMD_NODENAME:-$HOSTNAME}}" > "$error"
-  if gh_advise digest "$report" --output "$PWD/$digest"{2} </dev/null 2>> "$error"; then rm -f "$error"; else cat "$error" >&2; failed=1; fi
+  rm -f "$error"
+  set -o noclobber  # a file of ours, not one that a link leads to
+  {{ printf '%s\n' "${{SLURMD_NODENAME:-$HOSTNAME}}" >&2; gh_advise digest "$report" --output "$PWD/$digest"{2}; }} </dev/null 2> "$error"
+  status=$?
+  set +o noclobber
+  if [ $status -eq 0 ]; then rm -f "$error"; else cat "$error" >&2; failed=1; fi
 done
 exit $failed
 )",
@@ -157,8 +161,13 @@ std::string merge_script(const SlurmOptions& o) {
 #SBATCH --requeue
 # Brings together what could be digested, and names what could not.
 set -u
+# It may begin before what was submitted is written down, or seen on this node.
+for (( tries = 0; tries < 300; ++tries )); do
+  [ -z "${{SLURM_JOB_ID:-}}" ] || grep -qs "\"merge\": \"$SLURM_JOB_ID\"" jobs.json && break
+  sleep 1
+done
 {0}gh_advise slurm {1} --work "$PWD" --status; failed=$?
-gh_advise fleet "$PWD/digests" --output text="$PWD/fleet.txt"{2}{3} || failed=$?
+gh_advise fleet "$PWD/digests" --work "$PWD" --output text="$PWD/fleet.txt"{2}{3} || failed=$?
 exit $failed
 )",
                      program_function(o), shell_word(fs::canonical(o.folder).string()), results,

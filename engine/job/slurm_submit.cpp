@@ -1,6 +1,8 @@
 // The jobs submitted: an array of tasks that digest, and one job that brings digests together.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "base/files.hpp"
@@ -64,33 +66,67 @@ void check_idle(const SlurmOptions& o, const fs::path& work) {
       before.merge, printable(o.folder.string())));
 }
 
-void make_folders(const fs::path& work) {
-  for (const char* folder : {"digests", "errors", "logs"}) {
-    std::error_code ec;
-    fs::create_directories(work / folder, ec);
-    if (ec) {
-      throw Error(fmt::format("{}: cannot be made: {}; name another working folder with --work",
-                              printable((work / folder).string()), ec.message()));
-    }
-  }
+// ---- digests of before
+
+// Whether we may have written it: digests are packed by gzip. One that was damaged since is ours.
+bool may_be_ours(const fs::path& path) {
+  std::error_code ec;
+  if (!fs::is_regular_file(fs::symlink_status(path, ec))) return false;
+  std::ifstream file(path, std::ios::binary);
+  char magic[2] = {};
+  return file.read(magic, sizeof magic) && magic[0] == '\x1f' && magic[1] == '\x8b';
 }
 
-// Digests of reports that are gone, or are to be digested anew, are no part of the job.
-void remove_stale(const SlurmJobs& jobs, const fs::path& work) {
-  std::error_code ignored;
-  std::set<fs::path> wanted;
-  for (const SlurmReport& r : jobs.reports) wanted.insert(digest_path(work, r.name));
-  for (const SlurmReport& r : jobs.todo) {
-    wanted.erase(digest_path(work, r.name));
-    fs::remove(error_path(work, r.name), ignored);
-  }
-  std::vector<fs::path> stale;
-  for (const auto& entry : fs::recursive_directory_iterator(work / "digests")) {
-    if (entry.path().extension() == ".digest" && !wanted.contains(entry.path())) {
-      stale.push_back(entry.path());
+// The reports that an earlier submission from here wrote down. Throws Error where those are of
+// another folder: its digests would be taken for those of this one.
+std::vector<SlurmReport> reports_of_before(const SlurmOptions& o, const fs::path& work) {
+  if (std::error_code ec; !fs::exists(work / "reports", ec)) return {};
+  const fs::path top = fs::canonical(o.folder);
+  const bool inside = std::mismatch(top.begin(), top.end(), work.begin(), work.end()).first ==
+                      top.end();  // also where the folder was moved
+  std::vector<SlurmReport> reports = read_reports(work / "reports");
+  for (const SlurmReport& r : reports) {
+    if (!inside && r.path != top / r.name) {
+      throw Error(
+          fmt::format("{}: is the working folder of other reports, as {}; name another with --work",
+                      printable(work.string()), printable(r.path.string())));
     }
   }
-  for (const fs::path& path : stale) fs::remove(path, ignored);
+  return reports;
+}
+
+// Digests of reports that are gone, or are to be digested anew, are no part of the job. What we
+// have not made ourselves is not ours to remove, but would be brought together with the rest:
+// throws Error where there is such a file.
+void remove_stale(const SlurmOptions& o, const SlurmJobs& jobs, const fs::path& work) {
+  std::set<fs::path> current, stale;
+  for (const SlurmReport& r : reports_of_before(o, work)) stale.insert(digest_path(work, r.name));
+  for (const SlurmReport& r : jobs.reports) current.insert(digest_path(work, r.name));
+  for (const fs::path& path : current) stale.erase(path);
+  for (const SlurmReport& r : jobs.todo) stale.insert(digest_path(work, r.name));
+
+  std::vector<fs::path> removed;
+  for (const auto& entry : fs::recursive_directory_iterator(work / "digests")) {
+    const fs::path& path = entry.path();
+    if (path.extension() != ".digest" || entry.is_directory()) continue;
+    const bool known = current.contains(path) || stale.contains(path);
+    if (!known || !may_be_ours(path)) {
+      throw Error(
+          fmt::format("{}: is no digest that was made from here, but would be taken for one; move "
+                      "it away, or name another folder with --work",
+                      printable(path.string())));
+    }
+    if (stale.contains(path)) removed.push_back(path);
+  }
+  std::error_code ignored;
+  for (const fs::path& path : removed) fs::remove(path, ignored);
+  for (const SlurmReport& r : jobs.todo) fs::remove(error_path(work, r.name), ignored);
+}
+
+// ---- the jobs
+
+void cancel(const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) run_command({"scancel", id});
 }
 
 // Returns the job's id. Where it is refused, cancels what was submitted before it and throws.
@@ -103,7 +139,7 @@ std::string submit(const std::vector<std::string>& words,
   if (answer.status == 0 && !id.empty() && id.find_first_not_of("0123456789") == id.npos) {
     return id;
   }
-  for (const std::string& other : submitted) run_command({"scancel", other});
+  cancel(submitted);
   if (answer.status == 127) {
     throw Error(
         "sbatch cannot be run: submit from a machine of the cluster, or see what would be with "
@@ -148,9 +184,10 @@ std::string render_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
 
 std::string submit_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
   const fs::path work = work_folder(o);
+  make_work_folder(work);
+  const SubmissionLock lock(work);
   check_idle(o, work);
-  make_folders(work);
-  remove_stale(jobs, work);
+  remove_stale(o, jobs, work);
   write_reports(work / "reports", jobs.reports);
   write_reports(work / "todo", jobs.todo);
   write_file(work / "digest.sh", jobs.digest_script, "--work");
@@ -166,7 +203,13 @@ std::string submit_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
     submitted.arrays.push_back({ids.back(), a.first});
   }
   submitted.merge = submit(merge_words(o, ids), ids);
-  write_jobs(work, submitted);
+  try {
+    write_jobs(work, submitted);
+  } catch (const Error&) {
+    ids.push_back(submitted.merge);
+    cancel(ids);  // nobody could tell what they are
+    throw;
+  }
   return submitted_text(jobs, ids, submitted.merge, work);
 }
 

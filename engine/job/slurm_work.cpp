@@ -1,11 +1,18 @@
 #include "job/slurm_work.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
 
 #include "base/files.hpp"
 #include "base/json.hpp"
+#include "base/owner.hpp"
 #include "job/slurm_commands.hpp"
 
 namespace gh {
@@ -28,6 +35,53 @@ bool is_newer(const fs::path& path, const fs::path& than) {
   std::error_code ec, other;
   const auto a = fs::last_write_time(path, ec), b = fs::last_write_time(than, other);
   return !ec && !other && a >= b;
+}
+
+void make_work_folder(const fs::path& work) {
+  for (const char* part : {"", "digests", "errors", "logs"}) {
+    const fs::path folder = *part ? work / part : work;
+    const std::string shown = printable(folder.string());
+    std::error_code ec;
+    fs::create_directories(folder, ec);
+    if (ec) {
+      throw Error(fmt::format("{}: cannot be made: {}; name another working folder with --work",
+                              shown, ec.message()));
+    }
+    struct stat status {};
+    if (stat(folder.c_str(), &status) != 0 || !is_trusted(status.st_uid) ||
+        (status.st_mode & S_IWOTH) != 0 || is_foreign_link(folder)) {
+      throw Error(
+          fmt::format("{}: belongs to another user, or everybody can write it, who would choose "
+                      "what the jobs run; name a working folder of your own with --work",
+                      shown));
+    }
+  }
+}
+
+SubmissionLock::SubmissionLock(const fs::path& work) : path_(work / "submitting") {
+  Temporary& t = temporary();
+  const std::lock_guard lock(t.mutex);
+  const int descriptor = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int error = errno;
+  if (descriptor < 0 && error == EEXIST) {
+    throw Error(
+        fmt::format("{}: another `gh-advise slurm` is submitting from there; where none is any "
+                    "more, remove {}",
+                    printable(work.string()), printable(path_.string())));
+  }
+  if (descriptor < 0) {
+    throw Error(fmt::format("{}: cannot be made: {}", printable(path_.string()),
+                            std::generic_category().message(error)));
+  }
+  close(descriptor);
+  t.paths.insert(path_);
+}
+
+SubmissionLock::~SubmissionLock() {
+  Temporary& t = temporary();
+  const std::lock_guard lock(t.mutex);
+  unlink(path_.c_str());
+  t.paths.erase(path_);
 }
 
 void write_reports(const fs::path& list, const std::vector<SlurmReport>& reports) {
@@ -57,13 +111,17 @@ SubmittedJobs read_jobs(const fs::path& work) {
   const auto integer = [](const Json& n) {
     return n.is_number_integer() ? n.get<std::int64_t>() : throw Error("not an integer");
   };
+  const auto id_of = [](const Json& json) {
+    const auto id = json.get<std::string>();
+    return id.find_first_not_of("0123456789") == id.npos ? id : throw Error("not a job's id");
+  };
   try {
     SubmittedJobs jobs;
-    const Json json = Json::parse(read_text(work / "jobs.json"));
+    const Json json = parsed_json(read_text(work / "jobs.json"));
     for (const Json& a : json.at("arrays")) {
-      jobs.arrays.push_back({a.at("id").get<std::string>(), integer(a.at("first"))});
+      jobs.arrays.push_back({id_of(a.at("id")), integer(a.at("first"))});
     }
-    jobs.merge = json.at("merge").get<std::string>();
+    jobs.merge = id_of(json.at("merge"));
     jobs.reports_per_task = std::max<std::int64_t>(1, integer(json.at("reports_per_task")));
     return jobs;
   } catch (const std::exception&) {

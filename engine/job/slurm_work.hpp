@@ -17,6 +17,23 @@ std::filesystem::path error_path(const std::filesystem::path& work, const std::s
 /// False where either is missing.
 bool is_newer(const std::filesystem::path& path, const std::filesystem::path& than);
 
+/// Makes it and the folders in it. Throws Error where that cannot be done, or where others can
+/// write: they would choose what the jobs run.
+void make_work_folder(const std::filesystem::path& work);
+
+/// That nobody else submits from the folder meanwhile: two submissions would do everything twice.
+/// Throws Error where somebody does.
+class SubmissionLock {
+ public:
+  explicit SubmissionLock(const std::filesystem::path& work);
+  ~SubmissionLock();
+  SubmissionLock(const SubmissionLock&) = delete;
+  SubmissionLock& operator=(const SubmissionLock&) = delete;
+
+ private:
+  std::filesystem::path path_;
+};
+
 /// `reports` and `todo`.
 void write_reports(const std::filesystem::path& list, const std::vector<SlurmReport>& reports);
 std::vector<SlurmReport> read_reports(const std::filesystem::path& list);

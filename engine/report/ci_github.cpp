@@ -11,7 +11,7 @@ namespace {
 enum class Part { text, property };
 std::string escaped(const std::string& text, Part part) {
   std::string out;
-  for (const char c : text)
+  for (const char c : printable_lines(text))
     if (c == '%' || c == '\r' || c == '\n' || (part == Part::property && (c == ':' || c == ',')))
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     else

@@ -9,7 +9,7 @@ namespace {
 
 std::string xml(std::string_view text) {
   std::string out;
-  for (const char c : text) switch (c) {
+  for (const char c : printable_lines(text)) switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;

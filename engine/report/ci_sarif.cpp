@@ -24,6 +24,13 @@ std::string uri_of(const std::string& path) {
   return uri;
 }
 
+// In SARIF "[text](address)" is a link, also in a plain message.
+std::string without_links(std::string text) {
+  for (std::size_t at = text.find("]("); at != text.npos; at = text.find("](", at))
+    text.insert(at + 1, " ");
+  return text;
+}
+
 // "data-loader-starvation" -> "DataLoaderStarvation"
 std::string pascal_case(const std::string& id) {
   std::string name;
@@ -45,9 +52,9 @@ struct RuleText {
 Json rule_json(const RuleText& r) {
   return {{"id", r.id},
           {"name", pascal_case(r.category + '-' + r.id)},
-          {"shortDescription", {{"text", sentence(r.title)}}},
-          {"fullDescription", {{"text", sentence(r.full)}}},
-          {"help", {{"text", r.help}, {"markdown", r.markdown}}},
+          {"shortDescription", {{"text", without_links(sentence(r.title))}}},
+          {"fullDescription", {{"text", without_links(sentence(r.full))}}},
+          {"help", {{"text", without_links(r.help)}, {"markdown", r.markdown}}},
           {"defaultConfiguration", {{"level", r.level}}},
           {"properties",
            {{"tags", {"performance", "gpu", r.category}},
@@ -64,7 +71,8 @@ RuleText text_of(const Rule& r) {
                       r.why, r.fix, r.wrong),
           fmt::format(
               "{}\n\n**Why it matters.** {}\n\n**How to fix it.** {}\n\n**When it is wrong.** {}",
-              r.what, r.why, r.fix, r.wrong),
+              markdown_text(r.what), markdown_text(r.why), markdown_text(r.fix),
+              markdown_text(r.wrong)),
           "warning"};
 }
 
@@ -73,7 +81,9 @@ RuleText text_of(const Finding& f) {
   const bool budget = f.rule == "budget";
   const std::string what =
       budget ? "A fact is beyond the limit that the configuration sets to it." : f.title;
-  return {f.rule, f.category, budget ? "A budget is broken" : f.title, what, what, what, "error"};
+  return {f.rule, f.category, budget ? "A budget is broken" : f.title,
+          what,   what,       markdown_text(what),
+          "error"};
 }
 
 // What a finding is worth in percent of the step; what is worth no time of its own ranks by
@@ -106,7 +116,7 @@ Json result_json(const CiFinding& f, std::size_t rule_index) {
             {"ruleIndex", rule_index},
             {"kind", present ? "fail" : "pass"},
             {"level", present ? name_of(f.finding.severity) : "none"},
-            {"message", {{"text", full_text(f)}}},
+            {"message", {{"text", without_links(full_text(f))}}},
             {"locations",
              {{{"physicalLocation",
                 {{"artifactLocation", {{"uri", uri_of(place.file)}}},
@@ -152,7 +162,8 @@ std::string render_sarif(const CiResult& result) {
   for (const CiFinding& f : result.findings)
     results.push_back(result_json(f, index.at(f.finding.rule)));
   for (const std::string& e : result.errors)
-    notifications.push_back({{"level", "error"}, {"message", {{"text", sentence(e)}}}});
+    notifications.push_back(
+        {{"level", "error"}, {"message", {{"text", without_links(sentence(e))}}}});
 
   const int status = exit_status(result.verdict);
   const Json run{{"tool",

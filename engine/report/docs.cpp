@@ -103,6 +103,15 @@ std::string configuration_page() {
       "# Configuration\n\n`gh-advise.toml` in the current folder or the nearest above, or "
       "`--config FILE`. An unknown key is an error with its place and a suggestion; `gh-advise "
       "config` prints what is in effect and where it comes from.\n\n";
+  s += "A configuration decides what rules run and what is suppressed, so one that was found"
+       " rather than named has to be yours: where another user (root aside) owns it, or "
+       "others can write it or its folder, it is refused with its rules. `--config FILE` "
+       "takes it, whoever owns it; `--config none` goes without. As root by way of sudo, "
+       "your own files count as yours. In a CI job a configuration in the checkout "
+       "(`$GITHUB_WORKSPACE`, `$CI_PROJECT_DIR`) is taken, since CI systems check out as "
+       "another user than the job runs as; as root in a container with a mounted folder, "
+       "name it. Its rules folders may be anybody's: it names them. It may have 1 MiB, and "
+       "be nested 32 levels deep.\n\n";
   s += configuration_example;
   s += "\n| key | type | |\n|---|---|---|\n";
   for (const ConfigKey& k : config_keys())

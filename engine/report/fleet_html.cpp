@@ -222,7 +222,7 @@ std::vector<std::string> notes_of(const Fleet& fleet, const std::vector<std::str
   for (std::size_t i = 0; i < errors.size() && i < most_errors; ++i)
     notes.push_back(at_most(errors[i]));
   if (errors.size() > most_errors)
-    notes.push_back(fmt::format("{} more digests could not be read", errors.size() - most_errors));
+    notes.push_back(fmt::format("{} more are left out", errors.size() - most_errors));
   return notes;
 }
 

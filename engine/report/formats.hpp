@@ -27,7 +27,7 @@ struct ComparisonDocument {
 };
 extern const std::vector<Format<ComparisonDocument>> gate_formats, diff_formats;
 
-/// What `fleet` writes. `errors`: digests that could not be read.
+/// What `fleet` writes. `errors`: what is left out, and why.
 struct FleetDocument {
   const Fleet& fleet;
   const std::vector<std::string>& errors;

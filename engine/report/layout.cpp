@@ -16,6 +16,17 @@ bool before_unit(const std::string& text, std::size_t i) {
   return false;
 }
 
+// Whether what stands before `rest` becomes a link with it, without any markup and even where it is
+// escaped: @user, #12 and !12 (issues and merge requests), https://..., www....
+bool begins_link(std::string_view before, std::string_view rest) {
+  const char last = before.back();
+  if (last == '@') return !rest.empty() && rest[0] != ' ';
+  if (last == '#' || last == '!') return !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+  if (last == ':') return rest.starts_with("//");
+  return last == '.' && before.size() >= 4 && (before[before.size() - 2] | 0x20) == 'w' &&
+         (before[before.size() - 3] | 0x20) == 'w' && (before[before.size() - 4] | 0x20) == 'w';
+}
+
 }  // namespace
 
 std::string padded(const std::string& s, std::size_t width) {
@@ -41,11 +52,15 @@ std::string wrapped(const std::string& text, std::size_t width, std::size_t inde
 }
 
 std::string markdown_text(const std::string& text) {
+  constexpr const char* breaks_link = "\u200b";
+  constexpr std::string_view markup = "\\`*_{}[]<>#|~!&$";
+  const std::string bare = printable(text);
+  const std::string_view shown = bare;
   std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\`*_{}[]<>#|~!").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-    if (c == '@') out += "\u200b";
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (markup.find(shown[i]) != markup.npos) out += '\\';
+    out += shown[i];
+    if (begins_link(shown.substr(0, i + 1), shown.substr(i + 1))) out += breaks_link;
   }
   return out;
 }

@@ -45,8 +45,8 @@ std::string padded(const std::string& s, std::size_t width);
 /// unit.
 std::string wrapped(const std::string& text, std::size_t width, std::size_t indent);
 
-/// Foreign text for a Markdown document: nothing in it becomes markup, ends a table's cell or
-/// mentions a user.
+/// Foreign text for a Markdown document: nothing in it becomes markup or a link, ends a table's
+/// cell or mentions a user or an issue.
 std::string markdown_text(const std::string& text);
 
 /// A kernel's demangled name without what all of them have: return type, PyTorch's namespaces,

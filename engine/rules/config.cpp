@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/files.hpp"
+#include "rules/config_file.hpp"
 
 namespace gh {
 namespace {
@@ -220,7 +221,7 @@ OptionValue option_of(const toml::node& value, const OptionValue& standard, std:
     if (value.is_boolean()) return *value.value<bool>();
     wanted = "true or false";
   } else if (value.is_string()) {
-    return *value.value<std::string>();
+    return printable(*value.value<std::string>());
   }
   throw Error(
       fmt::format("{}: option '{}' of rule '{}' has to be {}", at(path, value), key, rule, wanted));
@@ -263,17 +264,8 @@ void check_suppressed(const std::vector<Suppression>& suppressions,
                               did_you_mean(s.rule, ids)));
 }
 
-std::string configuration_text(const std::filesystem::path& path) {
-  // A directory can be opened and then reads as nothing, which would be taken for a configuration
-  // without settings.
-  std::error_code ec;
-  if (!std::filesystem::exists(path, ec) || std::filesystem::is_directory(path, ec))
-    throw Error(fmt::format("{}: cannot be read; check that it exists and is a file",
-                            printable(path.string())));
-  return read_text(path);
-}
-
 toml::table parsed(const std::string& text, const std::filesystem::path& path) {
+  check_nesting(text, printable(path.string()));
   try {
     return toml::parse(text, path.string());
   } catch (const toml::parse_error& e) {
@@ -353,8 +345,11 @@ std::optional<std::filesystem::path> Config::find(const std::filesystem::path& f
   std::error_code ec;
   for (std::filesystem::path folder = std::filesystem::absolute(from);;
        folder = folder.parent_path()) {
-    if (std::filesystem::is_regular_file(folder / "gh-advise.toml", ec))
-      return folder / "gh-advise.toml";
+    const std::filesystem::path path = folder / "gh-advise.toml";
+    if (std::filesystem::is_regular_file(path, ec)) {
+      check_owner(path);
+      return path;
+    }
     if (folder == folder.parent_path()) return std::nullopt;
   }
 }

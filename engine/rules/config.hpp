@@ -78,7 +78,8 @@ class Config {
   /// Adds the team's kernel classes, GPUs and range patterns.
   void extend(Classes& classes) const;
 
-  /// gh-advise.toml in this folder or the nearest above; nothing where there is none.
+  /// gh-advise.toml in this folder or the nearest above; nothing where there is none. Throws Error
+  /// where others than we and root can change it (config_file.hpp).
   static std::optional<std::filesystem::path> find(const std::filesystem::path& from);
 
  private:

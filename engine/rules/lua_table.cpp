@@ -17,18 +17,6 @@ constexpr int stack_values = 8;
 
 constexpr double exact = 9e15;  // up to which a double tells neighbours apart
 
-// Printable, but lines stay lines.
-std::string printable_lines(std::string_view text) {
-  std::string out;
-  for (;;) {
-    const std::size_t end = text.find('\n');
-    out += printable(text.substr(0, end));
-    if (end == text.npos) return out;
-    out += '\n';
-    text.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace
 
 std::string lua_bytes(lua_State* lua, int index) {

@@ -186,3 +186,28 @@ TEST_CASE(
                        gh::Error);
   CHECK(read_file(dir / "sub/out") == "new");
 }
+
+TEST_CASE("files: a link that another user made is not followed, whatever it leads to") {
+  if (getuid() != 0) return;  // only root can give a link to somebody
+  const TempDir dir;
+  for (const char* target : {"theirs", "nothing-yet", "/dev/null"}) {
+    fs::create_symlink(target, dir / "planted");
+    CHECK(advise("rules --output planted", {"", dir / ""}).status == 0);
+    REQUIRE(lchown((dir / "planted").c_str(), 61234, 61234) == 0);
+    write_file(dir / "theirs", "before");
+    const Ran ran = advise("rules --output planted", {"", dir / ""});
+    CHECK(ran.status == 2);
+    CHECK(ran.err ==
+          "gh-advise: --output planted: is a link that another user (61234) made, so it is not "
+          "followed; remove it, or name another file\n");
+    CHECK(read_file(dir / "theirs") == "before");
+    // One of our own may lead to it, too.
+    fs::create_symlink("planted", dir / "own");
+    CHECK(contains(advise("rules --output own", {"", dir / ""}).err, "another user (61234)"));
+    // Root by way of sudo is that user.
+    CHECK(advise("rules --output planted", {"SUDO_UID=61234", dir / ""}).status == 0);
+    CHECK(advise("rules --output planted", {"SUDO_UID=612345", dir / ""}).status == 2);
+    fs::remove(dir / "own");
+    fs::remove(dir / "planted");
+  }
+}

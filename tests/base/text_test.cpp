@@ -11,6 +11,29 @@ TEST_CASE("text: what turns its direction around is taken out") {
   CHECK(gh::printable("a\u202Eb\u2066c\u200Fd\u2030e") == "a b c d\u2030e");
 }
 
+TEST_CASE("text: what nobody sees, and what is no character, is taken out") {
+  for (const char* hidden :
+       {"\u00ad", "\u061c",       "\u180e",       "\u200b",     "\u200d",     "\u200e",    "\u2028",
+        "\u2029", "\u202a",       "\u2060",       "\u2064",     "\u2066",     "\u206f",    "\ufeff",
+        "\ufff9", "\xEF\xBF\xBE", "\xEF\xBF\xBF", "\U000E0001", "\U000E0041", "\U0001FFFE"}) {
+    INFO(hidden);
+    CHECK(gh::printable("a" + std::string(hidden) + "b") == "a b");
+  }
+  for (const char* shown : {"\u00a0", "\u00ac", "\u00ae", "\u2010", "\u2027", "\u202f", "\u205f",
+                            "\u2070", "\ufe0f", "\ufffd", "\U0001F680", "\U000E1000"})
+    CHECK(gh::printable(shown) == shown);
+}
+
+TEST_CASE("text: lines stay lines, each of them printable") {
+  CHECK(gh::printable_lines("a\x1b[0m\nb\r\n\nc\u202e") == "a [0m\nb \n\nc ");
+  CHECK(gh::printable_lines("") == "");
+  CHECK(gh::printable_lines("\n") == "\n");
+}
+
+TEST_CASE("text: what an error quotes is printable") {
+  CHECK(gh::Error("a\x1b[31m\n::b\u202e").what() == std::string("a [31m ::b "));
+}
+
 TEST_CASE("text: printable keeps good UTF-8 and nothing else") {
   CHECK(gh::printable("step 12, Größe, 訓練, 🚀") == "step 12, Größe, 訓練, 🚀");
   CHECK(gh::printable("") == "");

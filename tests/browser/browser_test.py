@@ -305,6 +305,20 @@ class Pages(unittest.TestCase):
             labels = page.js("return [...document.querySelectorAll('.timeline title, .timeline text')].map(n => n.textContent)")
             self.assertTrue(any("<script>" in label for label in labels), "no timeline shows the range")
 
+    def test_nothing_but_the_page_s_own_script_and_style_sheet_is_taken(self):
+        html, _ = advise("starved.sqlite")
+        injected = pathlib.Path(work.name, "injected.html")
+        injected.write_text(html.read_text().replace("<main>", """<main><script>document.title = 'run'</script><style>main { display: none }</style>
+            <p id=attack onclick="document.title = 'clicked'">x</p><a id=link href="javascript:document.title = 'followed'">x</a>""", 1))
+        page = Page(self.browser, injected)
+        for attack in ("attack", "link"):
+            page.js("document.getElementById(arguments[0]).click()", attack)
+        page.timeline("timeline-1")  # what is the page's own works all the same
+        self.assertNotIn(page.js("return document.title"), ("run", "clicked", "followed"))
+        self.assertEqual(page.js("return getComputedStyle(document.querySelector('main')).display"), "block")
+        said = "\n".join(page.said())
+        self.assertGreaterEqual(said.count("Content Security Policy"), 3, said)
+
     def test_before_and_after_stand_side_by_side(self):
         html = pathlib.Path(work.name, "diff.html")
         said = json.loads(run("diff", "starved.sqlite", "good.sqlite", "--format", "json", "--output", f"html={html}"))

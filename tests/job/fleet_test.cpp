@@ -30,6 +30,14 @@ std::string error_of(const std::vector<gh::Digest>& digests) {
   return support::error_of([&] { fleet_of(digests); });
 }
 
+// The one thing that does not stop the others.
+std::string left_out(const std::vector<gh::Digest>& digests) {
+  const gh::Fleet fleet = fleet_of(digests);
+  CHECK(fleet.ranks.size() + 1 == digests.size());
+  REQUIRE(fleet.left_out.size() == 1);
+  return fleet.left_out.front();
+}
+
 }  // namespace
 
 TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
@@ -91,11 +99,17 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   std::vector<gh::Digest> four = job(4);
   std::vector<gh::Digest> twice = four;
   twice[3].ranks[0].rank = 1;
-  CHECK(error_of(twice) == "1.digest and 3.digest are both of rank 1; give each rank once");
+  CHECK(left_out(twice) ==
+        "3.digest: is of rank 1, and so is 1.digest, which was taken; give each rank once");
+  CHECK(fleet_of(twice).missing == std::vector<std::int64_t>{3});
   std::vector<gh::Digest> other = four;
   other[2].world_size = 8;
+  CHECK(left_out(other) ==
+        "2.digest: is not of one job with most others, as 0.digest: one says that it has 4 ranks, "
+        "the other 8; give the digests of one job");
+  other[0].world_size = 8;
   CHECK(error_of(other) ==
-        "0.digest and 2.digest are not of one job: one says that it has 4 ranks, the other 8; give "
+        "0.digest and 1.digest are not of one job: one says that it has 8 ranks, the other 4; give "
         "the digests of one job");
   other = four;
   for (gh::Digest& d : other) d.epoch_ns = 1'000'000'000'000'000'000 - d.ranks[0].window.start;
@@ -113,7 +127,7 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   CHECK(contains(error_of(other), "are not of one job: their first steps lie 3600 s apart"));
   other = four;
   for (gh::Digest& d : other) d.world_size = 3;
-  CHECK(contains(error_of(other), "3.digest: is of rank 3, but says that its job has 3 ranks"));
+  CHECK(contains(left_out(other), "3.digest: is of rank 3, but says that its job has 3 ranks"));
   other = {four[0], four[1]};
   for (gh::Digest& d : other) d.world_size = 0;
   other[1].ranks[0].rank = 9'999'999;
@@ -125,12 +139,15 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   four[0].node = "n0";
   other = four;
   other[2].format = "PyTorch profiler trace";
-  CHECK(contains(error_of(other), "they come from different profilers"));
+  CHECK(contains(left_out(other), "2.digest: is not of one job"));
+  CHECK(contains(left_out(other), "they come from different profilers"));
   other = four;
   other[2].ranks[0].rank.reset();
-  CHECK(contains(error_of(other),
+  CHECK(contains(left_out(other),
                  "2.digest: does not know its rank, others do; make it anew with `gh-advise digest "
                  "--first-rank N`, or move that report out of the folder"));
+  other[1].ranks[0].rank.reset();
+  CHECK(contains(error_of(other), "1.digest: does not know its rank, others do"));
   other = four;
   for (gh::Digest& d : other) {
     d.ranks[0].rank.reset();
@@ -139,7 +156,7 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   CHECK_FALSE(fleet_of(other).numbered);
   other[2].report = other[1].report;
   other[2].epoch_ns = other[1].epoch_ns;
-  CHECK(contains(error_of(other), "are of the same report"));
+  CHECK(contains(left_out(other), "2.digest: is of the same report as 1.digest"));
 
   std::vector<gh::Digest> fewer = job(20);
   fewer.erase(fewer.begin() + 10, fewer.begin() + 13);
@@ -377,6 +394,20 @@ TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI")
   CHECK(std::any_of(account.begin(), account.end(), [](const auto& share) {
     return share.first == "idle.input" && share.second > 0.2;
   }));
+}
+
+TEST_CASE("fleet: a rank that comes twice is said in every format, and no such job passes") {
+  const TempDir dir;
+  std::vector<gh::Digest> digests = job(4);
+  digests[3].ranks[0].rank = 1;
+  for (const gh::Digest& d : digests) write_file(dir / (d.path), gh::pack_digest(d));
+  for (const char* format : {"text", "json", "markdown", "sarif", "github", "junit", "html"}) {
+    INFO(format);
+    const Ran ran = advise(std::string("fleet . --format ") + format, {"", dir / ""});
+    CHECK(ran.status == 2);
+    CHECK(contains(ran.out, "3.digest"));
+    CHECK(contains(ran.err, "3.digest: is of rank 1, and so is "));
+  }
 }
 
 TEST_CASE("fleet: every format is written from a folder of digests") {

@@ -2,6 +2,8 @@
 // with the real ones.
 #include "job/slurm.hpp"
 
+#include <unistd.h>
+
 #include "support/program.hpp"
 
 using namespace support;
@@ -106,14 +108,12 @@ TEST_CASE("slurm: digests that could not be brought together are an error") {
     CHECK(advise("digest good.sqlite -o '" + (cluster.work() / "digests" / name).string() +
                  ".sqlite.digest'")
               .status == 0);
-  write_file(
-      cluster.work() / "logs/fleet-72.log",
-      "2 of 2 reports digested\ngh-advise: a and b are both of rank 1; give each rank once\n");
+  write_file(cluster.work() / "logs/fleet-72.log",
+             "2 of 2 reports digested\ngh-advise: a and b are not of one job\n");
   const Ran status = cluster.run("--status");
   CHECK(status.status == 2);
   CHECK(status.out ==
-        "2 of 2 reports digested\nbringing them together failed: a and b are both of rank 1; give "
-        "each rank once\n");
+        "2 of 2 reports digested\nbringing them together failed: a and b are not of one job\n");
   // The job that does so asks before it has.
   const Ran merging =
       advise("slurm job --status",
@@ -167,4 +167,114 @@ TEST_CASE("slurm: a word for the shell is that word") {
   for (const std::string word : {"plain/path-1.sqlite", "", "two words", "it's", "a\nb",
                                  "$(x) `y` \"z\" \\ * ~ ;&|", "-n", "ü"})
     CHECK(shell("printf '%s.' " + gh::shell_word(word)).out == word + ".");
+}
+
+TEST_CASE("slurm: who submits is alone, and another is told so") {
+  const Cluster cluster;
+  // While the first submission is at work a second one begins.
+  write_script(cluster.dir / "bin/sbatch",
+               "cd " + quoted(cluster.dir / "") +
+                   "; [ -e second ] || { touch second; '" GH_PROGRAM
+                   "' slurm job >second 2>&1; echo $? >>second; }; echo x >>submitted; echo "
+                   "$((70 + $(wc -l <submitted)))\n");
+  CHECK(cluster.run("").status == 0);
+  CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
+  const std::string work = fs::canonical(cluster.work()).string();
+  CHECK(
+      read_file(cluster.dir / "second") ==
+      "gh-advise: " + work +
+          ": another `gh-advise slurm` is submitting from there; where none is any more, remove " +
+          work + "/submitting\n2\n");
+  CHECK_FALSE(fs::exists(cluster.work() / "submitting"));
+}
+
+TEST_CASE("slurm: only digests of its own reports are removed, and no other is taken for one") {
+  const Cluster cluster;
+  CHECK(cluster.run("").status == 0);
+  const auto digest_path = [&](const std::string& name) {
+    return cluster.work() / "digests" / (name + ".digest");
+  };
+  const auto digest = [&](const fs::path& to) {
+    CHECK(advise("digest good.sqlite -o " + quoted(to)).status == 0);
+  };
+  // What an earlier submission has made of a report that is gone goes as well.
+  digest(digest_path("a.sqlite"));
+  digest(digest_path("b.sqlite"));
+  fs::remove(cluster.dir / "job/b.sqlite");
+  CHECK(cluster.run("").status == 0);
+  CHECK(fs::exists(digest_path("a.sqlite")));
+  CHECK_FALSE(fs::exists(digest_path("b.sqlite")));
+  // What nobody here has made stays, and stops the submission: it would be brought together.
+  const std::string submitted = read_file(cluster.dir / "submitted");
+  digest(digest_path("foreign"));
+  write_file(cluster.dir / "job/c.sqlite", read_file(GH_FIXTURES "/good.sqlite"));
+  write_file(digest_path("c.sqlite"), "notes");
+  for (const char* foreign : {"foreign", "c.sqlite"}) {
+    const Ran refused = cluster.run("");
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.err, "is no digest that was made from here"));
+    CHECK(fs::exists(digest_path("foreign")) == (std::string(foreign) == "foreign"));
+    CHECK(read_file(digest_path("c.sqlite")) == "notes");
+    CHECK(fs::exists(digest_path("a.sqlite")));
+    fs::remove(digest_path("foreign"));
+  }
+  fs::remove(digest_path("c.sqlite"));
+  // Nor are those of another folder, whose working folder was named by mistake.
+  fs::create_directory(cluster.dir / "other");
+  fs::copy_file(GH_FIXTURES "/good.sqlite", cluster.dir / "other/a.sqlite");
+  const Ran other =
+      advise("slurm other --work job/gh-advise",
+             {"PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin", cluster.dir / ""});
+  CHECK(other.status == 2);
+  CHECK(contains(other.err, "is the working folder of other reports, as "));
+  CHECK(fs::exists(digest_path("a.sqlite")));
+  CHECK(read_file(cluster.dir / "submitted") == submitted);
+}
+
+TEST_CASE("slurm: a working folder that others can write is refused") {
+  const Cluster cluster;
+  fs::create_directories(cluster.work());
+  fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::add);
+  CHECK(contains(cluster.run("").err, "who would choose what the jobs run; name a working folder"));
+  fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::remove);
+  if (getuid() == 0) {
+    REQUIRE(chown(cluster.work().c_str(), 61234, 61234) == 0);
+    CHECK(contains(cluster.run("").err, "belongs to another user"));
+    REQUIRE(chown(cluster.work().c_str(), 0, 0) == 0);
+    fs::create_directory(cluster.dir / "elsewhere");
+    fs::create_directory_symlink(cluster.dir / "elsewhere", cluster.work() / "digests");
+    REQUIRE(lchown((cluster.work() / "digests").c_str(), 61234, 61234) == 0);
+    CHECK(contains(cluster.run("").err, "digests: belongs to another user"));
+    fs::remove(cluster.work() / "digests");
+  }
+  CHECK_FALSE(fs::exists(cluster.dir / "submitted"));
+  CHECK(cluster.run("").status == 0);
+}
+
+TEST_CASE("slurm: what the scripts write goes through no link, and the result says what failed") {
+  const Cluster cluster;
+  write_file(cluster.dir / "job/b.sqlite", "damaged");
+  CHECK(cluster.run("").status == 0);
+  write_file(cluster.dir / "victim", "as it was");
+  fs::create_symlink(cluster.dir / "victim", cluster.work() / "errors/b.sqlite.err");
+  const auto script = [&](const std::string& words) {
+    return shell("bash " + words,
+                 {"PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin", cluster.work()});
+  };
+  CHECK(script("-c 'for SLURM_ARRAY_TASK_ID in 0 1; do export SLURM_ARRAY_TASK_ID; bash digest.sh "
+               "0; done'")
+            .status == 1);
+  CHECK(fs::exists(cluster.work() / "digests/a.sqlite.digest"));
+  CHECK(read_file(cluster.dir / "victim") == "as it was");
+  CHECK(contains(read_file(cluster.work() / "errors/b.sqlite.err"), "gh-advise: "));
+  // It waits for what was submitted to be written down.
+  const Ran merged = script(
+      "-c 'mv jobs.json later; (sleep 2; mv later jobs.json) & SLURM_JOB_ID=72 bash "
+      "merge.sh; status=$?; wait; exit $status'");
+  CHECK(merged.status == 2);
+  CHECK(
+      contains(read_file(cluster.work() / "fleet.txt"), "left out: b.sqlite: was not digested: "));
+  const auto json = nlohmann::json::parse(read_file(cluster.work() / "fleet.json"));
+  REQUIRE(json["unreadable"].size() == 1);
+  CHECK(contains(json["unreadable"][0].get<std::string>(), "b.sqlite: was not digested: "));
 }

@@ -113,6 +113,28 @@ TEST_CASE("html: nothing in a page points elsewhere") {
   CHECK(html.find("default-src 'none'") != html.npos);
 }
 
+TEST_CASE("html: the policy allows the page's own script and style sheet, by their hashes, alone") {
+  const TempDir dir;
+  for (const std::string& html :
+       {page("starved.sqlite"), page("diff starved.sqlite good.sqlite")}) {
+    for (const auto& [tag, directive] :
+         {std::pair("script", "script-src"), {"style", "style-src"}}) {
+      const std::string open = std::string("<") + tag + ">", close = std::string("</") + tag + ">";
+      const std::size_t from = html.find(open) + open.size();
+      CHECK(html.find(open, from) == html.npos);
+      const Ran hash =
+          shell("openssl dgst -sha256 -binary " +
+                quoted(write_file(dir / "text", html.substr(from, html.find(close, from) - from))) +
+                " | base64");
+      REQUIRE(hash.out.size() == 45);
+      CHECK(contains(html,
+                     std::string("; ") + directive + " 'sha256-" + hash.out.substr(0, 44) + "';"));
+    }
+    CHECK(!contains(html, "script-src 'unsafe"));
+    CHECK(html.find("unsafe-inline") == html.find("style-src-attr 'unsafe-inline'") + 16);
+  }
+}
+
 TEST_CASE("html: a page is of one report, or of one comparison") {
   const Ran two = advise("starved.sqlite good.sqlite --format html");
   CHECK(two.status == 2);

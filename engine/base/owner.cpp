@@ -1,0 +1,28 @@
+#include "base/owner.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+namespace gh {
+
+bool is_trusted(uid_t owner) {
+  const uid_t own = geteuid();
+  if (owner == own || owner == 0) return true;
+  const char* by_sudo = own == 0 ? std::getenv("SUDO_UID") : nullptr;
+  if (!by_sudo) return false;
+  uid_t user = 0;
+  const char* end = by_sudo + std::strlen(by_sudo);
+  const auto read = std::from_chars(by_sudo, end, user);
+  return read.ec == std::errc() && read.ptr == end && owner == user;
+}
+
+bool is_foreign_link(const std::filesystem::path& path) {
+  struct stat link {};
+  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && !is_trusted(link.st_uid);
+}
+
+}  // namespace gh

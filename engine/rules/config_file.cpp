@@ -1,0 +1,133 @@
+#include "rules/config_file.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/files.hpp"
+#include "base/owner.hpp"
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_bytes = 1 << 20;  // thousands of suppressions
+// Levels at one place: brackets that are open, and the dots of a key. Ours have five.
+constexpr std::size_t most_levels = 32;
+
+Error too_large(const std::string& shown_path) {
+  return Error(fmt::format("{}: is larger than {} MiB, so it is no configuration", shown_path,
+                           most_bytes >> 20));
+}
+
+// The last character of the string that begins at `at`; of one that is not closed the end of its
+// line, or of the text.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool several_lines = text.substr(at).starts_with(three);
+  for (std::size_t i = at + (several_lines ? 3 : 1); i < text.size(); ++i) {
+    if (text[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (!several_lines && (text[i] == quote || text[i] == '\n')) {
+      return i;
+    } else if (several_lines && text.substr(i).starts_with(three)) {
+      i += 2;  // one or two quotes may stand before the three that close it
+      for (int more = 0; more < 2 && i + 1 < text.size() && text[i + 1] == quote; ++more) ++i;
+      return i;
+    }
+  }
+  return text.size();
+}
+
+// Whether somebody besides the owner can write it. A group that has its owner's number is that
+// user's own, as most distributions make one for each user.
+bool is_writable_by_others(const struct stat& status) {
+  if ((status.st_mode & S_IWOTH) != 0) return true;
+  return (status.st_mode & S_IWGRP) != 0 && status.st_gid != status.st_uid;
+}
+
+// Whether the CI system has put it there for this job.
+bool is_in_checkout(const fs::path& path) {
+  std::error_code ec;
+  const fs::path folder = fs::canonical(path.parent_path(), ec);
+  if (ec) return false;
+  for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
+    const char* checkout = std::getenv(name);
+    if (!checkout || !*checkout) continue;
+    const fs::path top = fs::canonical(checkout, ec);
+    if (ec || top == top.root_path()) continue;
+    if (std::mismatch(top.begin(), top.end(), folder.begin(), folder.end()).first == top.end())
+      return true;
+  }
+  return false;
+}
+
+// What speaks against it; "" where nothing does.
+std::string doubt_about(const fs::path& path) {
+  struct stat file {
+  }, folder{};
+  if (is_foreign_link(path)) return "is a link that another user made";
+  if (stat(path.c_str(), &file) != 0 || stat(path.parent_path().c_str(), &folder) != 0)
+    return "cannot be looked at";
+  if (!is_trusted(file.st_uid)) return fmt::format("belongs to another user ({})", file.st_uid);
+  if (is_writable_by_others(file)) return "can be written by others";
+  // In /tmp and its like nobody can replace what is another's.
+  if ((folder.st_mode & S_ISVTX) != 0) return "";
+  if (!is_trusted(folder.st_uid))
+    return fmt::format("lies in a folder of another user ({})", folder.st_uid);
+  return is_writable_by_others(folder) ? "lies in a folder that others can write" : "";
+}
+
+}  // namespace
+
+std::string configuration_text(const fs::path& path) {
+  // A directory can be opened and then reads as nothing, which would be taken for a configuration
+  // without settings.
+  std::error_code ec;
+  const std::string shown_path = printable(path.string());
+  if (!fs::exists(path, ec) || fs::is_directory(path, ec))
+    throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", shown_path));
+  if (const std::uintmax_t bytes = fs::file_size(path, ec); !ec && bytes > most_bytes)
+    throw too_large(shown_path);
+  return read_text(path);
+}
+
+void check_nesting(std::string_view text, const std::string& shown_path) {
+  if (text.size() > most_bytes) throw too_large(shown_path);
+  std::size_t open = 0, dots = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    switch (text[at]) {
+      case '"':
+      case '\'': at = end_of_string(text, at); break;
+      case '#': at = std::min(text.find('\n', at), text.size()); break;
+      case '.': ++dots; break;
+      case '[':
+      case '{': ++open; break;
+      case ']':
+      case '}': open -= std::min<std::size_t>(open, 1); break;
+      default: break;
+    }
+    if (at < text.size() && std::string_view("\n,=[]{}").find(text[at]) != std::string_view::npos)
+      dots = 0;
+    if (open + dots > most_levels)
+      throw Error(fmt::format("{}:{}: is nested more than {} levels deep", shown_path,
+                              1 + std::count(text.begin(), text.begin() + at, '\n'), most_levels));
+  }
+}
+
+void check_owner(const fs::path& path) {
+  const std::string doubt = doubt_about(path);
+  if (doubt.empty() || is_in_checkout(path)) return;
+  const std::string shown_path = printable(path.string());
+  throw Error(fmt::format(
+      "{}: {}, so neither it nor its rules are taken unasked: take it with --config {}, or go "
+      "without it with --config none",
+      shown_path, doubt, shown_path));
+}
+
+}  // namespace gh
