@@ -45,7 +45,7 @@ TEST_CASE("options: what is missing or wrong is one line that says what to do") 
       contains(error_line("starved.sqlite --rules nowhere"), "--rules nowhere: no such directory"));
   CHECK(
       contains(error_line("starved.sqlite --config nowhere.toml"), "nowhere.toml: cannot be read"));
-  CHECK(contains(error_line("test nowhere"), "nowhere: is not a directory"));
+  CHECK(contains(error_line("test nowhere"), "nowhere: no such directory"));
   // Whatever bytes the user typed, the line stays one line and drives no terminal.
   CHECK(error_line("$'a\\e[31m\\nb.sqlite'") == "a [31m b.sqlite: no such file; check the path");
   CHECK(contains(error_line("starved.sqlite $'--fo\\e\\nrmat'"), "'--fo  rmat'"));
