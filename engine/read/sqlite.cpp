@@ -12,7 +12,7 @@ namespace {
 
 // No value of an export is as large: the largest hold what the program printed.
 constexpr int most_value_bytes = 64 << 20;
-// Of all connections together. A thread's takes some MiB, and a schema of 20,000 tables 40.
+// Of all connections together. A thread's takes some MiB, and a schema of 20,000 tables 15.
 constexpr std::int64_t most_memory_bytes = std::int64_t{1} << 30;
 constexpr int most_statement_bytes = 1 << 20;  // a table of 2,000 columns is created in less
 

@@ -1,0 +1,21 @@
+// What tables tell against themselves, before anything is known of what their rows mean.
+#pragma once
+#include <deque>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "read/doubts.hpp"
+#include "read/nsys/tables.hpp"
+
+namespace gh::nsys {
+
+/// Adds how many rows of each table made no sense, and how many are gone: rows are numbered one
+/// after the other when they are exported.
+void add_doubts(const std::deque<Table>& tables, const Database& db, std::vector<Doubt>& doubts);
+
+/// Kinds of tables that somebody has emptied. `nsys export` writes no empty ones, or (--lazy=false)
+/// a great many.
+std::set<std::string> emptied_kinds(const std::deque<Table>& tables);
+
+}  // namespace gh::nsys
