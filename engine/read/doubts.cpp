@@ -63,8 +63,9 @@ class Looker {
 
  private:
   void add(std::vector<Source> sources, double most, std::int64_t rows, std::size_t of,
-           const char* what) {
-    doubts_.push_back({std::move(sources), rows, static_cast<std::int64_t>(of), most, what});
+           std::string what) {
+    doubts_.push_back(
+        {std::move(sources), rows, static_cast<std::int64_t>(of), most, std::move(what)});
   }
   bool is_kernel(Row op) const { return t_.ops.kind[op] == OpKind::kernel; }
   // Migrations of unified memory belong to no call and no stream.
@@ -89,9 +90,8 @@ class Looker {
 
   void lengths() {
     const Ops& o = t_.ops;
-    add({Source::kernels, Source::graph_nodes, Source::copies}, for_torch(0.5, 0.02),
-        count(o.size(), [&](Row op) { return o.start[op] == o.end[op]; }), o.size(),
-        "GPU operations take no time");
+    add_by_kind(for_torch(0.5, 0.02), "take no time",
+                [&](Row op) { return o.start[op] == o.end[op]; });
     add({Source::calls}, for_torch(0.95, 0.02),
         count(t_.calls.size(), [&](Row c) { return t_.calls.start[c] == t_.calls.end[c]; }),
         t_.calls.size(), "CUDA calls take no time");
@@ -113,12 +113,9 @@ class Looker {
   void launches() {
     const Ops& o = t_.ops;
     const Calls& c = t_.calls;
-    add({Source::kernels, Source::graph_nodes, Source::copies, Source::calls}, 0.01,
-        count(o.size(),
-              [&](Row op) {
-                return o.call[op] != no_row && o.start[op] < c.start[o.call[op]] - clocks_apart_ns;
-              }),
-        o.size(), "GPU operations start before the call that launched them");
+    add_by_kind(0.01, "start before the call that launched them", [&](Row op) {
+      return o.call[op] != no_row && o.start[op] < c.start[o.call[op]] - clocks_apart_ns;
+    });
     add({Source::calls}, for_torch(0.4, 0.05), count_uncalled(), o.size(),
         "GPU operations have no call that launched them, though it lies within the recording");
     add_workless(
@@ -150,7 +147,8 @@ class Looker {
     }
     return count(o.size(), [&](Row op) {
       if (!is_ordered(op) || o.call[op] != no_row) return false;
-      return o.correlation[op] == 0 || o.correlation[op] > called[t_.process_of(op)].first ||
+      const Numbers& calls = called[t_.process_of(op)];
+      return o.correlation[op] == 0 || calls.last == 0 || o.correlation[op] > calls.first ||
              o.end[op] < c.start[0] - most_head_start_ns;
     });
   }
@@ -212,16 +210,12 @@ class Looker {
 
   void repeated_rows() {
     const Ops& o = t_.ops;
-    add({Source::kernels, Source::graph_nodes, Source::copies}, 0.02,
-        count(o.size(),
-              [&](Row b) {
-                const Row a = b - 1;
-                return b > 0 && o.start[a] == o.start[b] && o.end[a] == o.end[b] &&
-                       o.stream[a] == o.stream[b] && o.name[a] == o.name[b] &&
-                       o.correlation[a] == o.correlation[b] && o.kind[a] == o.kind[b] &&
-                       is_ordered(b);
-              }),
-        o.size(), "GPU operations stand there twice");
+    add_by_kind(0.02, "stand there twice", [&](Row b) {
+      const Row a = b - 1;
+      return b > 0 && o.start[a] == o.start[b] && o.end[a] == o.end[b] &&
+             o.stream[a] == o.stream[b] && o.name[a] == o.name[b] &&
+             o.correlation[a] == o.correlation[b] && o.kind[a] == o.kind[b];
+    });
     add({Source::calls}, 0.02, repeated(t_.calls), t_.calls.size(), "CUDA calls stand there twice");
     add({Source::ranges}, 0.02, repeated(t_.ranges), t_.ranges.size(), "ranges stand there twice");
     add({Source::os_calls}, 0.02, repeated(t_.os_calls), t_.os_calls.size(),
@@ -250,6 +244,10 @@ class Looker {
         "CUDA calls begin or end in the middle of a range of their thread");
     add({Source::calls, Source::os_calls}, 0.05, crossing(t_.calls, t_.os_calls), t_.calls.size(),
         "CUDA calls begin or end in the middle of a call of the operating system");
+    add({Source::ranges}, 0.05, crossing(t_.ranges, t_.ranges), t_.ranges.size(),
+        "ranges begin within another one of their thread and end after it");
+    add({Source::os_calls}, 0.05, crossing(t_.os_calls, t_.os_calls), t_.os_calls.size(),
+        "calls of the operating system begin within another one and end after it");
     add({Source::ranges, Source::os_calls}, 0.05, crossing(t_.os_calls, t_.ranges),
         t_.os_calls.size(), "calls of the operating system begin or end in the middle of a range");
   }
@@ -282,42 +280,53 @@ class Looker {
   void streams() {
     const Ops& o = t_.ops;
     std::vector<Ns> last(t_.streams.size(), std::numeric_limits<Ns>::min() / 2);
-    std::int64_t overlapping = 0;
+    std::vector<std::uint8_t> overlaps(o.size());
     for (Row op = 0; op < o.size(); ++op) {
       if (!is_ordered(op) || o.in_graph[op]) continue;
       Ns& end = last[o.stream[op]];
-      overlapping += o.start[op] < end - clocks_apart_ns;
+      overlaps[op] = o.start[op] < end - clocks_apart_ns;
       end = std::max(end, o.end[op]);
     }
-    add({Source::kernels, Source::graph_nodes, Source::copies}, 0.05, overlapping, o.size(),
-        "GPU operations run while another one of their stream does");
+    add_by_kind(0.02, "begin while another one of their stream runs",
+                [&](Row op) { return overlaps[op] != 0; });
   }
 
   // Who waited for a stream saw all that was launched on it before.
   void waits() {
     const Syncs& s = t_.syncs;
-    std::vector<std::vector<Row>> by_stream(t_.streams.size());
     const std::vector<std::uint8_t> waits_for_stream =
         named(t_, {"cudaStreamSynchronize", "cuStreamSynchronize"});
+    std::vector<std::vector<Row>> by_stream(t_.streams.size());
     for (Row w = 0; w < s.size(); ++w) {
-      if (s.call[w] != no_row && waits_for_stream[t_.calls.name[s.call[w]]])
-        by_stream[s.stream[w]].push_back(w);
+      if (s.call[w] != no_row && waits_for_stream[t_.calls.name[s.call[w]]]) {
+        by_stream[s.stream[w]].push_back(s.call[w]);
+      }
     }
     const Ops& o = t_.ops;
-    std::int64_t late = 0, waited_for = 0;
-    for (Row op = 0; op < o.size(); ++op) {
-      if (o.call[op] == no_row || !is_ordered(op)) continue;
+    add_by_kind(0.05, "end after the call that waited for them", [&](Row op) {
+      if (o.call[op] == no_row || !is_ordered(op)) return false;
       const std::vector<Row>& waits = by_stream[o.stream[op]];
-      const auto next = std::lower_bound(
-          waits.begin(), waits.end(), t_.calls.end[o.call[op]],
-          [&](Row w, Ns launched) { return t_.calls.start[s.call[w]] < launched; });
-      if (next == waits.end()) continue;
-      ++waited_for;
-      late += o.end[op] > t_.calls.end[s.call[*next]] + clocks_apart_ns;
-    }
-    add({Source::kernels, Source::graph_nodes, Source::copies, Source::calls}, 0.05, late,
-        static_cast<std::size_t>(waited_for),
-        "GPU operations end after the call that waited for them");
+      const auto next =
+          std::lower_bound(waits.begin(), waits.end(), t_.calls.end[o.call[op]],
+                           [&](Row wait, Ns launched) { return t_.calls.start[wait] < launched; });
+      return next != waits.end() && o.end[op] > t_.calls.end[*next] + clocks_apart_ns;
+    });
+  }
+
+  // The same of kernels and of copies, which stand in tables of their own. What a call launched may
+  // be wrong as well as the call.
+  template <class Wrong>
+  void add_by_kind(double most, const char* what, Wrong wrong) {
+    const Ops& o = t_.ops;
+    const auto add_of = [&](std::vector<Source> sources, const char* name, auto is_one) {
+      add(std::move(sources), most,
+          count(o.size(), [&](Row op) { return is_one(op) && wrong(op); }),
+          static_cast<std::size_t>(count(o.size(), is_one)), fmt::format("{} {}", name, what));
+    };
+    add_of({Source::kernels, Source::graph_nodes, Source::calls}, "kernels",
+           [&](Row op) { return o.kind[op] == OpKind::kernel || o.kind[op] == OpKind::graph; });
+    add_of({Source::copies, Source::calls}, "copies",
+           [&](Row op) { return o.kind[op] == OpKind::copy && is_ordered(op); });
   }
 
   const Trace& t_;
