@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +22,7 @@ constexpr Ns clocks_apart_ns = 20'000;
 // Work that was launched before the recording may run before the first call in it.
 constexpr Ns most_head_start_ns = 50'000'000;
 // Fewer rows than these are no pattern.
-constexpr std::int64_t least_rows = 4;
+constexpr std::int64_t least_rows = 2;
 
 // How many rows of so many an expectation does not hold for.
 template <class Wrong>
@@ -81,6 +82,10 @@ class Looker {
     add({Source::kernels, Source::graph_nodes}, 0.01,
         count(o.size(), [&](Row op) { return is_kernel(op) && o.name[op] == 0; }), kernels,
         "kernels have no name");
+    constexpr std::uint16_t most_threads = 1024;  // of a block, on every GPU
+    add({Source::kernels, Source::graph_nodes}, 0.01,
+        count(o.size(), [&](Row op) { return o.threads[op] > most_threads; }), kernels,
+        "kernels have more threads in a block than a GPU can run");
     const std::vector<std::uint8_t> is_cuda = named(t_, {"cu"});
     // PyTorch counts the profiler's own work and NCCL's among them.
     add({Source::calls}, for_torch(0.15, 0.01),
@@ -129,6 +134,7 @@ class Looker {
   // Numbers rise with time.
   struct Numbers {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+    Ns first_start = std::numeric_limits<Ns>::max();
     void add(std::uint32_t number) {
       if (number == 0) return;
       first = std::min(first, number);
@@ -143,13 +149,15 @@ class Looker {
     if (c.size() == 0) return 0;
     std::vector<Numbers> called(t_.processes.size());
     for (Row call = 0; call < c.size(); ++call) {
-      called[t_.threads[c.thread[call]].process].add(c.correlation[call]);
+      Numbers& calls = called[t_.threads[c.thread[call]].process];
+      calls.add(c.correlation[call]);
+      calls.first_start = std::min(calls.first_start, c.start[call]);
     }
     return count(o.size(), [&](Row op) {
       if (!is_ordered(op) || o.call[op] != no_row) return false;
       const Numbers& calls = called[t_.process_of(op)];
       return o.correlation[op] == 0 || calls.last == 0 || o.correlation[op] > calls.first ||
-             o.end[op] < c.start[0] - most_head_start_ns;
+             o.end[op] < calls.first_start - most_head_start_ns;
     });
   }
 
@@ -238,19 +246,24 @@ class Looker {
 
   // What a thread does, it does one in the other or one after the other.
   void nesting() {
-    add({Source::calls}, 0.02, crossing(t_.calls, t_.calls), t_.calls.size(),
-        "CUDA calls begin within another one of their thread and end after it");
-    add({Source::calls, Source::ranges}, 0.05, crossing(t_.calls, t_.ranges), t_.calls.size(),
-        "CUDA calls begin or end in the middle of a range of their thread");
-    add({Source::calls, Source::os_calls}, 0.05, crossing(t_.calls, t_.os_calls), t_.calls.size(),
-        "CUDA calls begin or end in the middle of a call of the operating system");
-    add({Source::ranges}, 0.05, crossing(t_.ranges, t_.ranges), t_.ranges.size(),
-        "ranges begin within another one of their thread and end after it");
-    add({Source::os_calls}, 0.05, crossing(t_.os_calls, t_.os_calls), t_.os_calls.size(),
-        "calls of the operating system begin within another one and end after it");
-    add({Source::ranges, Source::os_calls}, 0.05, crossing(t_.os_calls, t_.ranges),
-        t_.os_calls.size(), "calls of the operating system begin or end in the middle of a range");
+    add_crossing({Source::calls}, t_.calls, t_.calls, "CUDA calls and others of their thread");
+    add_crossing({Source::ranges}, t_.ranges, t_.ranges, "ranges and others of their thread");
+    add_crossing({Source::os_calls}, t_.os_calls, t_.os_calls,
+                 "calls of the operating system and others of their thread");
+    add_crossing({Source::calls, Source::ranges}, t_.calls, t_.ranges, "CUDA calls and ranges");
+    add_crossing({Source::calls, Source::os_calls}, t_.calls, t_.os_calls,
+                 "CUDA calls and calls of the operating system");
+    add_crossing({Source::ranges, Source::os_calls}, t_.os_calls, t_.ranges,
+                 "calls of the operating system and ranges");
   }
+  // Of a few long ranges only the ends can be crossed: the share is that of the fewer.
+  template <class Inner, class Outer>
+  void add_crossing(std::vector<Source> sources, const Inner& inner, const Outer& outer,
+                    const char* which) {
+    add(std::move(sources), 0.02, crossing(inner, outer), std::min(inner.size(), outer.size()),
+        fmt::format("{} overlap in part, as what one thread does cannot", which));
+  }
+
   // How many of `inner` one of `outer` on the same thread begins or ends in.
   template <class Inner, class Outer>
   std::int64_t crossing(const Inner& inner, const Outer& outer) const {
@@ -291,26 +304,49 @@ class Looker {
                 [&](Row op) { return overlaps[op] != 0; });
   }
 
-  // Who waited for a stream saw all that was launched on it before.
+  // Who waited for a stream, or for the only GPU of a process, saw all that was launched before.
   void waits() {
-    const Syncs& s = t_.syncs;
-    const std::vector<std::uint8_t> waits_for_stream =
-        named(t_, {"cudaStreamSynchronize", "cuStreamSynchronize"});
-    std::vector<std::vector<Row>> by_stream(t_.streams.size());
-    for (Row w = 0; w < s.size(); ++w) {
-      if (s.call[w] != no_row && waits_for_stream[t_.calls.name[s.call[w]]]) {
-        by_stream[s.stream[w]].push_back(s.call[w]);
-      }
-    }
+    const std::vector<std::vector<Row>> of_stream = waits_for_streams(),
+                                        of_process = waits_for_devices();
     const Ops& o = t_.ops;
-    add_by_kind(0.05, "end after the call that waited for them", [&](Row op) {
-      if (o.call[op] == no_row || !is_ordered(op)) return false;
-      const std::vector<Row>& waits = by_stream[o.stream[op]];
+    const auto is_late = [&](Row op, const std::vector<Row>& waits) {
       const auto next =
           std::lower_bound(waits.begin(), waits.end(), t_.calls.end[o.call[op]],
                            [&](Row wait, Ns launched) { return t_.calls.start[wait] < launched; });
       return next != waits.end() && o.end[op] > t_.calls.end[*next] + clocks_apart_ns;
+    };
+    add_by_kind(0.05, "end after the call that waited for them", [&](Row op) {
+      if (o.call[op] == no_row || !is_ordered(op)) return false;
+      return is_late(op, of_stream[o.stream[op]]) || is_late(op, of_process[t_.process_of(op)]);
     });
+  }
+
+  std::vector<std::vector<Row>> waits_for_streams() const {
+    const std::vector<std::uint8_t> wanted =
+        named(t_, {"cudaStreamSynchronize", "cuStreamSynchronize"});
+    const Syncs& s = t_.syncs;
+    std::vector<std::vector<Row>> waits(t_.streams.size());
+    for (Row w = 0; w < s.size(); ++w) {
+      if (s.call[w] != no_row && wanted[t_.calls.name[s.call[w]]]) {
+        waits[s.stream[w]].push_back(s.call[w]);
+      }
+    }
+    return waits;
+  }
+
+  std::vector<std::vector<Row>> waits_for_devices() const {
+    const std::vector<std::uint8_t> wanted =
+        named(t_, {"cudaDeviceSynchronize", "cuCtxSynchronize"});
+    std::vector<std::set<std::uint16_t>> devices(t_.processes.size());
+    for (const Stream& stream : t_.streams) devices[stream.process].insert(stream.device);
+    std::vector<std::vector<Row>> waits(t_.processes.size());
+    for (Row call = 0; call < t_.calls.size(); ++call) {
+      const std::uint16_t process = t_.threads[t_.calls.thread[call]].process;
+      if (wanted[t_.calls.name[call]] && devices[process].size() == 1) {
+        waits[process].push_back(call);
+      }
+    }
+    return waits;
   }
 
   // The same of kernels and of copies, which stand in tables of their own. What a call launched may

@@ -70,7 +70,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   nsys::Translator translator(db, trace);
   std::vector<Doubt> doubts = nsys::merge(tables, translator, trace);
   evidence.damaged_kinds = damaged_kinds(tables);
-  evidence.emptied_kinds = nsys::emptied_kinds(tables);
+  evidence.emptied_kinds = nsys::emptied_kinds(tables, trace.problems);
   nsys::add_doubts(tables, db, doubts);
   tables.clear();
 

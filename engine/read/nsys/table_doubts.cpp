@@ -11,6 +11,8 @@ namespace {
 
 // Of 60 recordings none lacks a row or has one that makes no sense.
 constexpr double most_gone = 0.02, most_malformed = 0.02;
+// NCCL's kernels, which are C functions, may have two names.
+constexpr double most_other_names = 0.2;
 constexpr std::ptrdiff_t most_emptied = 2;
 
 RowCount rows_of(const Table& table) {
@@ -44,6 +46,40 @@ std::int64_t last_number(const Table& table, const Database& db) {
   return last.step() ? last.integer(0) : 0;
 }
 
+// A kernel's whole name holds its short one. Some of the rows, evenly spread, tell as much as all.
+void add_names_that_differ(const Database& db, std::vector<Doubt>& doubts) {
+  constexpr std::int64_t most_looked_at = 2000;
+  constexpr const char* kernels = "CUPTI_ACTIVITY_KIND_KERNEL";
+  if (!db.has_table(kernels) || !db.has_table("StringIds")) return;
+  const std::vector<std::string> columns = db.columns(kernels);
+  for (const char* needed : {"demangledName", "shortName"}) {
+    if (std::find(columns.begin(), columns.end(), needed) == columns.end()) return;
+  }
+  Query last(db, fmt::format("SELECT max(rowid) FROM {}", kernels));
+  const std::int64_t rows = last.step() ? last.integer(0) : 0;
+  Query names(db,
+              fmt::format("SELECT instr(whole.value, short.value) > 0 FROM {} AS kernel JOIN "
+                          "StringIds AS whole ON whole.id = kernel.demangledName JOIN StringIds "
+                          "AS short ON short.id = kernel.shortName WHERE kernel.rowid = ?1",
+                          kernels));
+  std::int64_t looked_at = 0, differ = 0;
+  for (std::int64_t i = 0; i < std::min(rows, most_looked_at); ++i) {
+    names.reset();
+    // Not every n-th: what repeats itself would hide.
+    names.bind(1, 1 + static_cast<std::int64_t>(
+                          (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
+                          static_cast<std::uint64_t>(rows)));
+    if (!names.step()) continue;
+    ++looked_at;
+    differ += names.integer(0) == 0;
+  }
+  doubts.push_back({{Source::kernels, Source::graph_nodes},
+                    differ,
+                    looked_at,
+                    most_other_names,
+                    "kernels that were looked at have a short name that their whole one lacks"});
+}
+
 }  // namespace
 
 void add_doubts(const std::deque<Table>& tables, const Database& db, std::vector<Doubt>& doubts) {
@@ -56,14 +92,19 @@ void add_doubts(const std::deque<Table>& tables, const Database& db, std::vector
     doubts.push_back({sources, last - count.rows, last, most_gone,
                       fmt::format("rows of table {} are gone", table.name)});
   }
+  add_names_that_differ(db, doubts);
 }
 
-std::set<std::string> emptied_kinds(const std::deque<Table>& tables) {
+std::set<std::string> emptied_kinds(const std::deque<Table>& tables,
+                                    std::vector<std::string>& problems) {
   const auto is_empty = [](const Table& table) { return rows_of(table).rows == 0; };
   if (std::count_if(tables.begin(), tables.end(), is_empty) > most_emptied) return {};
   std::set<std::string> kinds;
   for (const Table& table : tables) {
-    if (is_empty(table)) kinds.insert(table.kind->name);
+    if (!is_empty(table) || sources_of(table).empty()) continue;
+    kinds.insert(table.kind->name);
+    problems.push_back(
+        fmt::format("table {} is empty, and `nsys export` writes no such tables", table.name));
   }
   return kinds;
 }
