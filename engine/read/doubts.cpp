@@ -58,7 +58,10 @@ class Looker {
     repeated_rows();
     nesting();
     streams();
+    order();
     waits();
+    places();
+    times_of_ranges();
     return std::move(doubts_);
   }
 
@@ -260,7 +263,7 @@ class Looker {
   template <class Inner, class Outer>
   void add_crossing(std::vector<Source> sources, const Inner& inner, const Outer& outer,
                     const char* which) {
-    add(std::move(sources), 0.02, crossing(inner, outer), std::min(inner.size(), outer.size()),
+    add(std::move(sources), 0.002, crossing(inner, outer), std::min(inner.size(), outer.size()),
         fmt::format("{} overlap in part, as what one thread does cannot", which));
   }
 
@@ -302,6 +305,42 @@ class Looker {
     }
     add_by_kind(0.02, "begin while another one of their stream runs",
                 [&](Row op) { return overlaps[op] != 0; });
+  }
+
+  // ... and in the order in which it was launched.
+  void order() {
+    const Ops& o = t_.ops;
+    const Calls& c = t_.calls;
+    std::vector<Ns> latest(t_.streams.size(), std::numeric_limits<Ns>::min());
+    std::vector<std::uint8_t> overtaken(o.size());
+    for (Row op = 0; op < o.size(); ++op) {
+      if (o.call[op] == no_row || !is_ordered(op) || o.in_graph[op]) continue;
+      Ns& launched = latest[o.stream[op]];
+      overtaken[op] = c.end[o.call[op]] < launched;
+      launched = std::max(launched, c.start[o.call[op]]);
+    }
+    add_by_kind(0.02, "run after what was launched later on their stream",
+                [&](Row op) { return overtaken[op] != 0; });
+  }
+
+  // Where the report describes any GPU, it describes each.
+  void places() {
+    const auto is_unknown = [&](const Device& d) { return d.name.empty() && d.sm_count == 0; };
+    if (std::all_of(t_.devices.begin(), t_.devices.end(), is_unknown)) return;
+    add_by_kind(0.02, "ran on a GPU that the report does not describe",
+                [&](Row op) { return is_unknown(t_.devices[t_.device_of(op)]); });
+  }
+
+  // Ranges are put around what is recorded.
+  void times_of_ranges() {
+    if (t_.calls.size() == 0) return;
+    Ns last = t_.calls.end.back();
+    for (const Ns end : t_.ops.end) last = std::max(last, end);
+    const Ns first = t_.calls.start.front();
+    const Ranges& r = t_.ranges;
+    add({Source::ranges}, 0.9,
+        count(r.size(), [&](Row row) { return r.end[row] < first || r.start[row] > last; }),
+        r.size(), "ranges lie before or after all that was recorded within them");
   }
 
   // Who waited for a stream, or for the only GPU of a process, saw all that was launched before.

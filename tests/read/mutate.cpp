@@ -113,6 +113,8 @@ Change shifted(Random& random) {
   const std::string which = some_rows(t.name, random, c.what);
   c.sql = fmt::format("UPDATE {0} SET start = start + {1}, end = end + {1} WHERE {2}", t.name, ns,
                       which);
+  // A program may put its ranges anywhere, as long as they cross nothing.
+  c.honest = c.what.ends_with("all rows") && std::string(t.name) == "NVTX_EVENTS";
   return c;
 }
 

@@ -11,8 +11,6 @@ namespace {
 
 // Of 60 recordings none lacks a row or has one that makes no sense.
 constexpr double most_gone = 0.02, most_malformed = 0.02;
-// NCCL's kernels, which are C functions, may have two names.
-constexpr double most_other_names = 0.2;
 constexpr std::ptrdiff_t most_emptied = 2;
 
 RowCount rows_of(const Table& table) {
@@ -46,7 +44,8 @@ std::int64_t last_number(const Table& table, const Database& db) {
   return last.step() ? last.integer(0) : 0;
 }
 
-// A kernel's whole name holds its short one. Some of the rows, evenly spread, tell as much as all.
+// A kernel's whole name holds its short one, of which long ones keep only the beginning. Some of
+// the rows, evenly spread, tell as much as all.
 void add_names_that_differ(const Database& db, std::vector<Doubt>& doubts) {
   constexpr std::int64_t most_looked_at = 2000;
   constexpr const char* kernels = "CUPTI_ACTIVITY_KIND_KERNEL";
@@ -57,11 +56,12 @@ void add_names_that_differ(const Database& db, std::vector<Doubt>& doubts) {
   }
   Query last(db, fmt::format("SELECT max(rowid) FROM {}", kernels));
   const std::int64_t rows = last.step() ? last.integer(0) : 0;
-  Query names(db,
-              fmt::format("SELECT instr(whole.value, short.value) > 0 FROM {} AS kernel JOIN "
-                          "StringIds AS whole ON whole.id = kernel.demangledName JOIN StringIds "
-                          "AS short ON short.id = kernel.shortName WHERE kernel.rowid = ?1",
-                          kernels));
+  Query names(
+      db, fmt::format(
+              "SELECT instr(whole.value, substr(short.value, 1, 16)) > 0 FROM {} AS kernel JOIN "
+              "StringIds AS whole ON whole.id = kernel.demangledName JOIN StringIds "
+              "AS short ON short.id = kernel.shortName WHERE kernel.rowid = ?1",
+              kernels));
   std::int64_t looked_at = 0, differ = 0;
   for (std::int64_t i = 0; i < std::min(rows, most_looked_at); ++i) {
     names.reset();
@@ -76,7 +76,7 @@ void add_names_that_differ(const Database& db, std::vector<Doubt>& doubts) {
   doubts.push_back({{Source::kernels, Source::graph_nodes},
                     differ,
                     looked_at,
-                    most_other_names,
+                    most_malformed,
                     "kernels that were looked at have a short name that their whole one lacks"});
 }
 
