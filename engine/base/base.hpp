@@ -1,6 +1,7 @@
 // base: what any program of this kind needs, and nothing that knows of GPUs. It includes no other
 // folder. This is its map; include the one header that you need.
 #pragma once
+#include "base/deadline.hpp"      // --timeout: how long reading a report may take
 #include "base/embedded.hpp"      // rules/ and schemas/, which the build puts into the program
 #include "base/error.hpp"         // the exception whose text is meant for the user
 #include "base/files.hpp"         // reading files, and writing them whole or not at all

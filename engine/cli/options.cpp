@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/deadline.hpp"
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
 #include "base/streams.hpp"
@@ -39,6 +40,15 @@ void RuleOptions::add_choice(Parser& command) {
   command.option("--ignore", ignore, "Not these rules").separated_by(',').type("RULE").repeatable();
 }
 
+void add_timeout(Parser& command, std::int64_t& seconds) {
+  command
+      .option("--timeout", seconds,
+              "Give a report up that takes longer to read, in seconds of processor time (default: "
+              "60, and 300 more for each GiB; honest reports take a few)")
+      .type("SECONDS")
+      .between(1, 1'000'000);
+}
+
 void ReportOptions::add(Parser& command) {
   command.option("--steps", steps, "Only these steps, by number: 10:20").type("FIRST:LAST");
   command
@@ -57,6 +67,7 @@ void ReportOptions::add(Parser& command) {
               "results do not depend on it")
       .type("N")
       .between(1, 1024);
+  add_timeout(command, timeout);
   command.flag("--profile", profile,
                "Print to standard error where the program's own time and memory went");
   command
@@ -90,6 +101,7 @@ Selection ReportOptions::selection() const {
 
 Working::Working(const ReportOptions& options) : profile_(options.profile) {
   use_threads(options.threads);
+  use_timeout(options.timeout);
   if (profile_) start_profile();
 }
 

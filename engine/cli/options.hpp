@@ -18,12 +18,16 @@ struct RuleOptions {
   void add_choice(Parser& command);   ///< --select, --ignore
 };
 
+/// --timeout
+void add_timeout(Parser& command, std::int64_t& seconds);
+
 /// What of a report is analysed, with what beside it, and how.
 struct ReportOptions {
   std::string steps, nsys = "nsys", dcgm;
   std::optional<std::string> range;
   std::optional<int> device, rank;
   unsigned threads = 0;
+  std::int64_t timeout = 0;  ///< 0: by the report's size
   bool profile = false;
 
   void add(Parser& command);
@@ -33,7 +37,7 @@ struct ReportOptions {
   Selection selection() const;
 };
 
-/// Applies --threads, and prints --profile's table when the command is done.
+/// Applies --threads and --timeout, and prints --profile's table when the command is done.
 class Working {
  public:
   explicit Working(const ReportOptions& options);

@@ -6,7 +6,9 @@
 
 #include <memory>
 
+#include "base/deadline.hpp"
 #include "cli/cli.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 
@@ -15,6 +17,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> reports, outputs;  // one each
+  std::int64_t timeout = 0;
 };
 
 // What may still be there. Names of variables, never values.
@@ -75,7 +78,9 @@ Command add_scrub(CommandLine& line) {
       .type("FILE")
       .required()
       .exactly(1);
+  add_timeout(command, o->timeout);
   return {command, [o] {
+            use_timeout(o->timeout);
             const std::string& out = o->outputs.front();
             write(summary(scrub_report(o->reports.front(), out), out), to_stdout);
             return done;

@@ -7,11 +7,14 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -22,15 +25,18 @@ constexpr std::size_t chunk_bytes = 1 << 20, most_chunks = 4;
 // malice.
 constexpr std::size_t most_event_bytes = 64 << 20, most_head_bytes = 64 << 20;
 
+// Traces pack to a twentieth or a thirtieth. What is far beyond that, and large, was made to be.
+constexpr std::uint64_t most_ratio = 300, always_unpacked_bytes = 256 << 20;
+
 // Unpacks a file in a thread of its own, a few chunks ahead of who asks for them.
 class Unpacker {
  public:
   Unpacker(const std::filesystem::path& path, std::string shown)
-      : shown_(std::move(shown)), file_(gzopen(path.c_str(), "rb")) {
+      : shown_(std::move(shown)), deadline_(path), file_(gzopen(path.c_str(), "rb")) {
     if (!file_) throw Error(fmt::format("{}: cannot be read; check its permissions", shown_));
     gzbuffer(file_, 1 << 18);
     try {
-      thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+      thread_ = std::jthread([this](const std::stop_token& stop) { unpack(stop); });
     } catch (const std::system_error&) {
       // No thread is to be had: next() unpacks.
     }
@@ -45,7 +51,7 @@ class Unpacker {
 
   // The next chunk; empty at the end. Throws Error where the packed data is damaged.
   std::vector<char> next() {
-    if (!thread_.joinable() && !done_) run({}, 1);
+    if (!thread_.joinable() && !done_) unpack({}, 1);
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return !chunks_.empty() || done_; });
     if (!chunks_.empty()) {
@@ -54,49 +60,94 @@ class Unpacker {
       wake_.notify_all();
       return chunk;
     }
+    if (failure_) rethrow();
     if (!problem_.empty()) throw Error(problem_);
     return {};
   }
 
  private:
-  // Unpacks to the end, or some chunks.
-  void run(const std::stop_token& stop, std::uint64_t most = ~std::uint64_t{0}) {
-    for (bool end = false; !end && most > 0; --most) {
-      std::vector<char> chunk(chunk_bytes);
-      const int got = gzread(file_, chunk.data(), static_cast<unsigned>(chunk.size()));
-      chunk.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-      read_ += chunk.size();
-      end = chunk.size() < chunk_bytes;
-      std::string problem;
-      int code = Z_OK;
-      if (end) gzerror(file_, &code);
-      if (code == Z_BUF_ERROR) {
-        problem = fmt::format(
-            "{}: is cut off: its gzip data ends at byte {} of the unpacked text; copy or record it "
-            "again",
-            shown_, read_);
-      } else if (code != Z_OK && code != Z_STREAM_END) {
-        problem = fmt::format(
-            "{}: is damaged: its gzip data makes no sense after byte {} of the unpacked text; copy "
-            "or record it again",
-            shown_, read_);
+  [[noreturn]] void rethrow() const {
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const std::bad_alloc&) {
+      throw Error(fmt::format("{}: there is not enough memory to unpack it", shown_));
+    }
+  }
+
+  // Unpacks to the end, or some chunks. Whatever goes wrong is told by next(): a thread that threw
+  // would end the program.
+  void unpack(const std::stop_token& stop, std::uint64_t most = ~std::uint64_t{0}) noexcept {
+    try {
+      for (bool end = false; !end && most > 0; --most) {
+        std::vector<char> chunk = unpacked_chunk();
+        end = chunk.size() < chunk_bytes;
+        if (!hand_on(std::move(chunk), end, stop)) return;
       }
-      std::unique_lock lock(mutex_);
-      if (!wake_.wait(lock, stop, [&] { return chunks_.size() < most_chunks; })) return;
-      if (!chunk.empty()) chunks_.push_back(std::move(chunk));
-      problem_ = std::move(problem);
-      done_ = end;
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      done_ = true;
       wake_.notify_all();
     }
   }
 
+  // Shorter than a chunk at the end.
+  std::vector<char> unpacked_chunk() {
+    deadline_.check();
+    std::vector<char> chunk(chunk_bytes);
+    const int got = gzread(file_, chunk.data(), static_cast<unsigned>(chunk.size()));
+    chunk.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    read_ += chunk.size();
+    const z_off_t packed = gzoffset(file_);
+    if (read_ > always_unpacked_bytes && packed > 0 &&
+        read_ / most_ratio > static_cast<std::uint64_t>(packed)) {
+      throw Error(
+          fmt::format("{}: {} bytes of it unpack to more than {} MiB, so it is no trace of the "
+                      "PyTorch profiler",
+                      shown_, packed, read_ >> 20));
+    }
+    return chunk;
+  }
+
+  // False where nobody wants more.
+  bool hand_on(std::vector<char> chunk, bool end, const std::stop_token& stop) {
+    std::string problem = end ? problem_at_end() : "";
+    std::unique_lock lock(mutex_);
+    if (!wake_.wait(lock, stop, [&] { return chunks_.size() < most_chunks; })) return false;
+    if (!chunk.empty()) chunks_.push_back(std::move(chunk));
+    problem_ = std::move(problem);
+    done_ = end;
+    wake_.notify_all();
+    return true;
+  }
+
+  std::string problem_at_end() {
+    int code = Z_OK;
+    gzerror(file_, &code);
+    if (code == Z_BUF_ERROR) {
+      return fmt::format(
+          "{}: is cut off: its gzip data ends at byte {} of the unpacked text; copy or record it "
+          "again",
+          shown_, read_);
+    }
+    if (code != Z_OK && code != Z_STREAM_END) {
+      return fmt::format(
+          "{}: is damaged: its gzip data makes no sense after byte {} of the unpacked text; copy "
+          "or record it again",
+          shown_, read_);
+    }
+    return "";
+  }
+
   std::string shown_;
+  Deadline deadline_;
   std::uint64_t read_ = 0;
   gzFile file_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<std::vector<char>> chunks_;
   std::string problem_;
+  std::exception_ptr failure_;
   bool done_ = false;
   std::jthread thread_;
 };

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "read/doubts.hpp"
 #include "read/environment.hpp"
 #include "read/limits.hpp"
 #include "read/nsys/availability.hpp"
@@ -14,6 +15,7 @@
 #include "read/nsys/merge.hpp"
 #include "read/nsys/recording.hpp"
 #include "read/nsys/samples.hpp"
+#include "read/nsys/table_doubts.hpp"
 #include "read/nsys/tables.hpp"
 #include "read/nsys/translator.hpp"
 #include "read/sqlite.hpp"
@@ -37,7 +39,7 @@ std::set<std::string> damaged_kinds(const std::deque<nsys::Table>& tables) {
   std::set<std::string> kinds;
   for (const nsys::Table& table : tables) {
     if (std::any_of(table.parts.begin(), table.parts.end(), [](const nsys::Part& part) {
-          return part.malformed > 0 || !part.problems.empty();
+          return part.count.malformed > 0 || !part.problems.empty();
         })) {
       kinds.insert(table.kind->name);
     }
@@ -66,8 +68,10 @@ Trace read_nsys(const std::filesystem::path& path) {
   // Kernels, calls, ranges: all that a report may hold many of.
   std::deque<nsys::Table> tables = nsys::read_tables(path, db);
   nsys::Translator translator(db, trace);
-  nsys::merge(tables, translator, trace);
+  std::vector<Doubt> doubts = nsys::merge(tables, translator, trace);
   evidence.damaged_kinds = damaged_kinds(tables);
+  evidence.emptied_kinds = nsys::emptied_kinds(tables, trace.problems);
+  nsys::add_doubts(tables, db, doubts);
   tables.clear();
 
   const std::size_t problems = trace.problems.size();
@@ -80,6 +84,8 @@ Trace read_nsys(const std::filesystem::path& path) {
   nsys::settle_availability(db, evidence, trace);
   trace.environment_variables = environment_variables(db);
   trace.seal();
+  settle(doubts, trace);
+  settle(doubts_of(trace, Recorder::nsys), trace);
 
   if (trace.capture_end - trace.capture_start > longest_capture_ns) {
     throw Error(

@@ -3,27 +3,46 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <utility>
+
 #include "base/text.hpp"
 
 namespace gh {
 namespace {
 
+// No value of an export is as large: the largest hold what the program printed.
+constexpr int most_value_bytes = 64 << 20;
+// Of all connections together. A thread's takes some MiB, and a schema of 20,000 tables 15.
+constexpr std::int64_t most_memory_bytes = std::int64_t{1} << 30;
+constexpr int most_statement_bytes = 1 << 20;  // a table of 2,000 columns is created in less
+
+constexpr int instructions = 1000;  // between two looks at the clock
+
+// SQLite's messages may quote the file.
+std::string said_by(const Database& db) {
+  return shortened(printable(sqlite3_errmsg(db.handle())), 200);
+}
+
 [[noreturn]] void fail(const Database& db, std::string_view what) {
-  const int code = sqlite3_errcode(db.handle()) & 0xFF;
-  // SQLite's messages may quote the file.
-  const std::string why = code == SQLITE_INTERRUPT
-                              ? "its pages lead in circles"
-                              : shortened(printable(sqlite3_errmsg(db.handle())), 200);
-  if (code == SQLITE_CORRUPT || code == SQLITE_IOERR || code == SQLITE_NOTADB ||
-      code == SQLITE_INTERRUPT) {
-    throw Error(
-        fmt::format("{}: the database is damaged or cut off ({}); export the report again with "
-                    "`nsys export --type sqlite`",
-                    db.shown_path(), why));
+  constexpr const char* again = "export the report again with `nsys export --type sqlite`";
+  switch (sqlite3_errcode(db.handle()) & 0xFF) {
+    case SQLITE_INTERRUPT:
+      db.deadline().check();
+      throw Error(
+          fmt::format("{}: the database is damaged or cut off (its pages lead in circles); {}",
+                      db.shown_path(), again));
+    case SQLITE_CORRUPT:
+    case SQLITE_IOERR:
+    case SQLITE_NOTADB:
+      throw Error(fmt::format("{}: the database is damaged or cut off ({}); {}", db.shown_path(),
+                              said_by(db), again));
+    case SQLITE_NOMEM:
+    case SQLITE_TOOBIG:
+      throw Error(fmt::format("{}: cannot {}: it takes more memory than any export does ({}); {}",
+                              db.shown_path(), what, said_by(db), again));
+    default:
+      throw Error(fmt::format("{}: cannot {}: {}; {}", db.shown_path(), what, said_by(db), again));
   }
-  throw Error(
-      fmt::format("{}: cannot {}: {}; export the report again with `nsys export --type sqlite`",
-                  db.shown_path(), what, why));
 }
 
 }  // namespace
@@ -55,7 +74,48 @@ bool is_being_written(const std::filesystem::path& path) {
   return false;
 }
 
-Database::Database(const std::filesystem::path& path) : shown_path_(printable(path.string())) {
+void distrust(sqlite3* db) {
+  sqlite3_hard_heap_limit64(most_memory_bytes);
+  for (const auto& [setting, value] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                       {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                                       {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                                       {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+                                       {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0}}) {
+    sqlite3_db_config(db, setting, value, nullptr);
+  }
+  for (const auto& [limit, value] : {std::pair{SQLITE_LIMIT_LENGTH, most_value_bytes},
+                                     {SQLITE_LIMIT_SQL_LENGTH, most_statement_bytes},
+                                     {SQLITE_LIMIT_EXPR_DEPTH, 100},
+                                     {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+                                     {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+                                     {SQLITE_LIMIT_WORKER_THREADS, 0},
+                                     {SQLITE_LIMIT_ATTACHED, 0}}) {
+    sqlite3_limit(db, limit, value);
+  }
+  sqlite3_exec(db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", nullptr, nullptr, nullptr);
+}
+
+// A row takes a few bytes for each column, and an instruction or two: sixteen a byte are never
+// needed.
+Watch::Watch(sqlite3* db, const std::filesystem::path& file, const Deadline& deadline,
+             int times_over)
+    : deadline_(deadline), whole_(0), left_(0) {
+  std::error_code ec;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, ec);
+  whole_ = times_over * (1000 + (ec ? 0 : static_cast<std::int64_t>(bytes) / instructions * 16));
+  renew();
+  sqlite3_progress_handler(
+      db, instructions,
+      [](void* self) -> int {
+        const auto& watch = *static_cast<const Watch*>(self);
+        return --watch.left_ < 0 || watch.deadline_.passed();
+      },
+      this);
+}
+
+Database::Database(const std::filesystem::path& path, const Deadline& deadline)
+    : shown_path_(printable(path.string())) {
   const int rc =
       sqlite3_open_v2(immutable_uri(path).c_str(), &db_,
                       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -64,28 +124,33 @@ Database::Database(const std::filesystem::path& path) : shown_path_(printable(pa
     sqlite3_close(db_);
     throw Error(fmt::format("{}: cannot be opened: {}", shown_path_, why));
   }
-  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  // A row takes a few bytes for each column, and an instruction or two: sixteen a byte are never
-  // needed.
-  constexpr int instructions = 10'000;  // between two calls of the handler
   std::error_code ec;
   const std::uintmax_t size = std::filesystem::file_size(path, ec);
   size_bytes_ = ec ? 0 : static_cast<std::int64_t>(size);
-  whole_budget_ = 100 + size_bytes_ / instructions * 16;
-  renew_budget();
-  sqlite3_progress_handler(
-      db_, instructions,
-      [](void* budget) -> int { return --*static_cast<std::int64_t*>(budget) < 0; }, &budget_);
-  sqlite3_exec(db_, "PRAGMA cell_size_check=ON", nullptr, nullptr, nullptr);
+  watch_ = std::make_unique<const Watch>(db_, path, deadline);
+  distrust(db_);
 }
 
 Database::~Database() { sqlite3_close(db_); }
 
 bool Database::has_table(std::string_view table) const {
-  Query q(*this, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1");
+  Query q(*this, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1");
   q.bind(1, table);
-  return q.step();
+  if (!q.step()) return false;
+  refuse_computed_columns(table);
+  return true;
+}
+
+void Database::refuse_computed_columns(std::string_view table) const {
+  constexpr int hidden = 6;
+  Query q(*this, "PRAGMA table_xinfo(" + quoted_name(table) + ")");
+  while (q.step()) {
+    if (q.integer(hidden) == 0) continue;
+    throw Error(fmt::format(
+        "{}: table {} has computed columns, as no export of Nsight Systems does; export "
+        "the report again with `nsys export --type sqlite`",
+        shown_path_, printable(table)));
+  }
 }
 
 std::vector<std::string> Database::columns(std::string_view table) const {
@@ -96,7 +161,7 @@ std::vector<std::string> Database::columns(std::string_view table) const {
 }
 
 Query::Query(const Database& db, const std::string& sql) : db_(db) {
-  db.renew_budget();
+  db.watch_->renew();
   if (sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) {
     fail(db, "read it");
   }
@@ -120,7 +185,7 @@ bool Query::step() {
 }
 void Query::reset() {
   sqlite3_reset(statement_);
-  db_.renew_budget();
+  db_.watch_->renew();
 }
 
 bool Query::is_null(int column) const {

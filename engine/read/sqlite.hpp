@@ -2,9 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/deadline.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -17,37 +20,65 @@ std::string quoted_name(std::string_view name);
 /// The file as a URI under which SQLite reads it and nothing beside it, not even a journal.
 std::string immutable_uri(const std::filesystem::path& path);
 
+/// Makes a connection that has just been opened safe for a file that anybody may have made. The
+/// schema's views, triggers and functions do nothing, no extension is loaded and nothing mapped to
+/// memory; values, statements and the memory of all connections are limited to many times what
+/// exports take; cells are bounds-checked. No other database can be attached.
+void distrust(sqlite3* db);
+
+/// Ends a connection's statements as interrupted, once they have taken more instructions than
+/// reading the whole file so many times over could take, or more time than there is.
+class Watch {
+ public:
+  Watch(sqlite3* db, const std::filesystem::path& file, const Deadline& deadline,
+        int times_over = 1);
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// For the next statement.
+  void renew() const { left_ = whole_; }
+  const Deadline& deadline() const { return deadline_; }
+
+ private:
+  Deadline deadline_;
+  std::int64_t whole_;
+  mutable std::int64_t left_;
+};
+
 /// Whether a journal with something in it lies beside a database: it was not closed by its writer,
 /// and what it holds cannot be relied on.
 bool is_being_written(const std::filesystem::path& path);
 
-/// A read-only connection that believes nothing the file says: no triggers, views or functions of
-/// its schema run, cells are bounds-checked, it is opened immutable, so that not even a journal
-/// beside it is looked at, and no statement runs for longer than reading the whole file could take,
-/// so that pages that lead in circles end in an Error.
+/// A read-only connection that believes nothing the file says: `distrust` and Watch hold for it,
+/// and it is opened immutable, so that not even a journal beside it is looked at. Pages that lead
+/// in circles end in an Error.
 class Database {
  public:
   /// Throws Error where the file cannot be opened as a database.
-  explicit Database(const std::filesystem::path& path);
+  explicit Database(const std::filesystem::path& path) : Database(path, Deadline(path)) {}
+  /// The same, of several connections that share one deadline.
+  Database(const std::filesystem::path& path, const Deadline& deadline);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
+  /// Whether there is a table of this name that holds its rows itself. Throws Error where some of
+  /// its columns are computed: a few bytes of the file may come to gigabytes there.
   bool has_table(std::string_view table) const;
   std::vector<std::string> columns(std::string_view table) const;
   sqlite3* handle() const { return db_; }
   std::int64_t size_bytes() const { return size_bytes_; }
   const std::string& shown_path() const { return shown_path_; }
+  const Deadline& deadline() const { return watch_->deadline(); }
 
  private:
   friend class Query;
-  void renew_budget() const { budget_ = whole_budget_; }
+  void refuse_computed_columns(std::string_view table) const;
 
   sqlite3* db_ = nullptr;
   std::string shown_path_;
   std::int64_t size_bytes_ = 0;
-  std::int64_t whole_budget_ = 0;  // of a statement, in calls of the progress handler
-  mutable std::int64_t budget_ = 0;
+  std::unique_ptr<const Watch> watch_;
 };
 
 /// A statement being stepped through. Throws Error where the file turns out to be damaged.

@@ -39,7 +39,7 @@ return {
       say("reading", "damaged", { problem = table.concat(problems, "; ") }, again, "warning")
     end
     local kernels = trace:ops { kind = "kernel" }
-    local nameless = kernels:where { name = { "", "[[]string *" } }:count()
+    local nameless = kernels:where { name = "" }:count()
     if nameless > 0.1 * kernels:count() then
       say("names", "nameless", { count = nameless, of = kernels:count() }, "Export the report again, with all of its tables: nsys export --type sqlite.", "error")
     end

@@ -87,7 +87,7 @@ for i, body in enumerate(attacks):
         "evaluate = function(trace, options) " + body + " end }\n")
 
 # These make Lua of bytes (lua_source.hpp): any do.
-for name in ("returns", "verbs", "rule_test"):
+for name in ("returns", "verbs", "cases"):
     path = folder(name)
     chance = random.Random(name)
     for i in range(40):

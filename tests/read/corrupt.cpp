@@ -26,6 +26,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/random.hpp"
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,25 +42,7 @@ constexpr int cpu_seconds = 10, wall_seconds = 120;
 constexpr long most_kib = 1L << 20;
 #endif
 
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15 + 1) {
-    for (int i = 0; i < 8; ++i) next();
-  }
-  std::uint64_t next() {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    return state_ ^= state_ << 17;
-  }
-  std::size_t below(std::size_t n) { return n == 0 ? 0 : next() % n; }
-  template <class List>
-  const auto& of(const List& list) {
-    return list[below(std::size(list))];
-  }
-
- private:
-  std::uint64_t state_;
-};
+using support::Random;
 
 std::string read(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

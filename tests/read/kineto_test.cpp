@@ -560,6 +560,7 @@ TEST_CASE("kineto: hostile values are left out and said, or harmless") {
   const std::string head =
       R"("deviceProperties": [7, {"id": "x"}, {"id": 0, "name": 5, "numSms": 1e300, "totalGlobalMem": -1}], "schemaVersion": {}, "cuda_runtime_version": "x", "schemaVersion": [])";
   const gh::Trace t = read(all, head);
+  CAPTURE(fmt::format("{}", fmt::join(t.problems, "; ")));
   REQUIRE(t.problems.size() == 2);
   CHECK(t.problems[0] == fmt::format("{} kernel events made no sense (a wrong type, or a time "
                                      "that cannot be) and were left out",

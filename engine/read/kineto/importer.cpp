@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "read/doubts.hpp"
 #include "read/environment.hpp"
 #include "read/globs.hpp"
 #include "read/kineto/values.hpp"
@@ -135,6 +136,7 @@ void Importer::finish(const std::string& head_text, std::int64_t strays) {
   shift_to_first_event();
   trace_.seal();
   mark_graph_nodes();
+  settle(doubts_of(trace_, Recorder::torch), trace_);
   if (trace_.capture_end - trace_.capture_start > longest_capture_ns) {
     throw Error(
         fmt::format("{}: its first and last event lie more than a year apart, so its times are "

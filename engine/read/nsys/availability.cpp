@@ -55,9 +55,16 @@ Availability without_rows(Source source, const Database& db, const Evidence& evi
     return settled(Collected::not_collected,
                    fmt::format("the profiler says: {}", shortened(said->text, 160)));
   }
-  if (std::any_of(schema.kinds.begin(), schema.kinds.end(),
-                  [&](const std::string& kind) { return evidence.damaged_kinds.contains(kind); })) {
+  const auto any_of_these = [&](const std::set<std::string>& kinds) {
+    return std::any_of(schema.kinds.begin(), schema.kinds.end(),
+                       [&](const std::string& kind) { return kinds.contains(kind); });
+  };
+  if (any_of_these(evidence.damaged_kinds)) {
     return settled(Collected::unknown, "their table could not be read");
+  }
+  if (any_of_these(evidence.emptied_kinds)) {
+    return settled(Collected::unknown,
+                   "their table is empty, as `nsys export` writes none; export the report again");
   }
   if (!evidence.whole_export && !has_any_table(db, schema.kinds)) {
     return settled(

@@ -14,6 +14,7 @@ namespace gh::nsys {
 struct Evidence {
   bool whole_export = true;                  ///< as read_version says
   std::set<std::string> damaged_kinds;       ///< of tables of which something could not be read
+  std::set<std::string> emptied_kinds;       ///< of tables without rows, which exports do not write
   std::vector<std::string> capture_options;  ///< empty where the export does not say
 };
 

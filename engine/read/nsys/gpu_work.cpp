@@ -114,7 +114,7 @@ void read_kernels(const TablePart& from, Part& part) {
   TableReader rows(from,
                    with_shared_columns({"name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
                                         "block_z", "graph_node"}),
-                   part.problems, &part.malformed);
+                   part.problems, &part.count);
   Ops& ops = part.ops;
   reserve_ops(rows, from, ops);
   while (rows.next()) {
@@ -139,7 +139,7 @@ void read_copies(const TablePart& from, Part& part) {
   TableReader rows(
       from,
       with_shared_columns({"bytes", "kind", "source", "target", "cause", "address", "graph_node"}),
-      part.problems, &part.malformed);
+      part.problems, &part.count);
   Ops& ops = part.ops;
   reserve_ops(rows, from, ops);
   while (rows.next()) {
@@ -173,7 +173,7 @@ void read_copies(const TablePart& from, Part& part) {
 void read_sets(const TablePart& from, Part& part) {
   enum { bytes = first_own, target, graph_node };
   TableReader rows(from, with_shared_columns({"bytes", "target", "graph_node"}), part.problems,
-                   &part.malformed);
+                   &part.count);
   reserve_ops(rows, from, part.ops);
   while (rows.next()) {
     const StreamWork work = work_in(rows);
@@ -189,7 +189,7 @@ void read_sets(const TablePart& from, Part& part) {
 }
 
 void read_graphs(const TablePart& from, Part& part) {
-  TableReader rows(from, with_shared_columns({}), part.problems, &part.malformed);
+  TableReader rows(from, with_shared_columns({}), part.problems, &part.count);
   reserve_ops(rows, from, part.ops);
   while (rows.next()) {
     const StreamWork work = work_in(rows);
@@ -199,7 +199,7 @@ void read_graphs(const TablePart& from, Part& part) {
 }
 
 void read_syncs(const TablePart& from, Part& part) {
-  TableReader rows(from, with_shared_columns({}), part.problems, &part.malformed);
+  TableReader rows(from, with_shared_columns({}), part.problems, &part.count);
   while (rows.next()) {
     const StreamWork sync = work_in(rows);
     if (!rows.sound(sync.start, sync.end)) continue;

@@ -7,7 +7,7 @@ namespace gh::nsys {
 void read_calls(const TablePart& from, Part& part) {
   enum { start, end, thread, name, correlation };
   TableReader rows(from, {"start", "end", "thread", "name", "correlation"}, part.problems,
-                   &part.malformed);
+                   &part.count);
   Calls& calls = part.calls;
   reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread,
           calls.correlation);
@@ -24,7 +24,7 @@ void read_calls(const TablePart& from, Part& part) {
 
 void read_os_calls(const TablePart& from, Part& part) {
   enum { start, end, thread, name };
-  TableReader rows(from, {"start", "end", "thread", "name"}, part.problems, &part.malformed);
+  TableReader rows(from, {"start", "end", "thread", "name"}, part.problems, &part.count);
   OsCalls& calls = part.os_calls;
   reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread);
   while (rows.next()) {
@@ -40,7 +40,7 @@ void read_os_calls(const TablePart& from, Part& part) {
 // They give the bare id of their thread and not the global one.
 void read_file_accesses(const TablePart& from, Part& part) {
   enum { start, end, thread_id };
-  TableReader rows(from, {"start", "end", "thread_id"}, part.problems, &part.malformed);
+  TableReader rows(from, {"start", "end", "thread_id"}, part.problems, &part.count);
   OsCalls& calls = part.os_calls;
   reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread);
   while (rows.next()) {
@@ -54,7 +54,7 @@ void read_file_accesses(const TablePart& from, Part& part) {
 
 void read_overhead(const TablePart& from, Part& part) {
   enum { start, end };
-  TableReader rows(from, {"start", "end"}, part.problems, &part.malformed);
+  TableReader rows(from, {"start", "end"}, part.problems, &part.count);
   while (rows.next()) {
     const Ns begins = rows.integer(start), ends = rows.integer(end);
     if (rows.sound(begins, ends)) part.overhead.push_back({begins, ends});

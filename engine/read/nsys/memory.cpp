@@ -15,7 +15,7 @@ std::uint16_t device_number(Part& part, std::int64_t process, std::int64_t devic
 void read_gpu_faults(const TablePart& from, Part& part) {
   enum { start, end, device, process, address, count };
   TableReader rows(from, {"start", "end", "device", "process", "address", "count"}, part.problems,
-                   &part.malformed);
+                   &part.count);
   GpuFaults& faults = part.gpu_faults;
   while (rows.next()) {
     const Ns begins = rows.integer(start), ends = rows.integer(end);
@@ -32,7 +32,7 @@ void read_gpu_faults(const TablePart& from, Part& part) {
 
 void read_cpu_faults(const TablePart& from, Part& part) {
   enum { start, address, function };
-  TableReader rows(from, {"start", "address", "function"}, part.problems, &part.malformed);
+  TableReader rows(from, {"start", "address", "function"}, part.problems, &part.count);
   CpuFaults& faults = part.cpu_faults;
   while (rows.next()) {
     const Ns at = rows.integer(start);
@@ -49,7 +49,7 @@ void read_memory_use(const TablePart& from, Part& part) {
   constexpr std::int64_t freed = 1;  // memoryOperationType
   enum { start, device, process, bytes, kind, operation };
   TableReader rows(from, {"start", "device", "process", "bytes", "kind", "operation"},
-                   part.problems, &part.malformed);
+                   part.problems, &part.count);
   MemoryUse& use = part.memory_use;
   while (rows.next()) {
     const Ns at = rows.integer(start);

@@ -71,7 +71,7 @@ void add_problems(const Table& table, Trace& trace) {
   const std::vector<std::string>& problems = table.parts.front().problems;  // of columns: all alike
   trace.problems.insert(trace.problems.end(), problems.begin(), problems.end());
   std::int64_t malformed = 0;
-  for (const Part& part : table.parts) malformed += part.malformed;
+  for (const Part& part : table.parts) malformed += part.count.malformed;
   if (malformed) trace.problems.push_back(malformed_rows(table.name, malformed));
 }
 
@@ -152,6 +152,35 @@ class Columns {
   std::vector<std::function<void()>> jobs_;     // one a column
 };
 
+// How many of these names are unknown; they become "".
+std::int64_t count_unknown(std::vector<NameId>& names) {
+  std::int64_t n = 0;
+  for (NameId& name : names) {
+    if (name != unknown_name) continue;
+    name = 0;
+    ++n;
+  }
+  return n;
+}
+
+std::vector<Doubt> doubts_of_names(Trace& t) {
+  // Of kernels and CUDA calls none is without a name, and that they have none is doubted anyhow.
+  count_unknown(t.ops.name);
+  count_unknown(t.calls.name);
+  constexpr double most = 0.01;
+  std::vector<Doubt> doubts;
+  const auto add = [&](Source source, std::vector<NameId>& names, const char* what) {
+    doubts.push_back(
+        {{source}, count_unknown(names), static_cast<std::int64_t>(names.size()), most, what});
+  };
+  add(Source::ranges, t.ranges.name, "ranges have names that the report does not hold");
+  add(Source::os_calls, t.os_calls.name,
+      "calls of the operating system have names that the report does not hold");
+  add(Source::cpu_faults, t.cpu_faults.function,
+      "page faults of the host have functions that the report does not name");
+  return doubts;
+}
+
 // Where any part has addresses all operations need one.
 void complete_addresses(std::deque<Table>& tables) {
   const bool any = std::any_of(tables.begin(), tables.end(), [](const Table& table) {
@@ -166,7 +195,7 @@ void complete_addresses(std::deque<Table>& tables) {
 
 }  // namespace
 
-void merge(std::deque<Table>& tables, Translator& translator, Trace& trace) {
+std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trace& trace) {
   const Timed timed("read/merge");
   Columns columns(tables, translator, trace);
   complete_addresses(tables);
@@ -200,6 +229,7 @@ void merge(std::deque<Table>& tables, Translator& translator, Trace& trace) {
 
   columns.whole(trace.profiler_overhead, &Part::overhead);
   columns.copy();
+  return doubts_of_names(trace);
 }
 
 }  // namespace gh::nsys

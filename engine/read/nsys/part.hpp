@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "read/nsys/numbering.hpp"
+#include "read/nsys/table_reader.hpp"
 #include "trace/trace.hpp"
 
 namespace gh::nsys {
@@ -23,7 +24,7 @@ struct Part {
   std::vector<Span> overhead;
   std::size_t worker = 0;  ///< whose Numbers they are
   Numbers* numbers = nullptr;
-  std::int64_t malformed = 0;
+  RowCount count;
   std::vector<std::string> problems;
 };
 

@@ -28,7 +28,7 @@ std::int64_t message_bytes(std::string_view json) {
 void read_ranges(const TablePart& from, Part& part) {
   enum { start, end, type, thread, name_text, name_id, payload };
   TableReader rows(from, {"start", "end", "type", "thread", "name_text", "name_id", "payload"},
-                   part.problems, &part.malformed);
+                   part.problems, &part.count);
   Ranges& ranges = part.ranges;
   reserve(rows.expected_rows(from.db), ranges.start, ranges.end, ranges.name, ranges.thread,
           ranges.bytes);

@@ -38,8 +38,8 @@ std::string malformed_rows(std::string_view table, std::int64_t n) {
 }
 
 TableReader::TableReader(const TablePart& from, const std::vector<std::string>& wanted,
-                         std::vector<std::string>& problems, std::int64_t* malformed)
-    : problems_(problems), table_(from.table), count_malformed_(malformed) {
+                         std::vector<std::string>& problems, RowCount* count)
+    : problems_(problems), table_(from.table), add_count_to_(count) {
   const TableSchema& schema = table_schema(from.kind);
   const std::vector<std::string> present = columns_of(from);
   std::string selected;
@@ -76,10 +76,11 @@ TableReader::TableReader(const Database& db, std::string kind, std::string table
           wanted, problems) {}
 
 TableReader::~TableReader() {
-  if (count_malformed_) {
-    *count_malformed_ += malformed_;
-  } else if (malformed_) {
-    problems_.push_back(malformed_rows(table_, malformed_));
+  if (add_count_to_) {
+    add_count_to_->rows += count_.rows;
+    add_count_to_->malformed += count_.malformed;
+  } else if (count_.malformed) {
+    problems_.push_back(malformed_rows(table_, count_.malformed));
   }
 }
 

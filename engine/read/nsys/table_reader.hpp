@@ -24,6 +24,11 @@ struct TablePart {
   std::span<const std::uint32_t> leaves;
 };
 
+/// How many rows were looked at, and how many of these made no sense.
+struct RowCount {
+  std::int64_t rows = 0, malformed = 0;
+};
+
 /// For people: that `n` rows of a table were left out.
 std::string malformed_rows(std::string_view table, std::int64_t n);
 
@@ -37,9 +42,9 @@ class TableReader {
  public:
   /// `wanted` are our names of the columns, in the order in which `integer(i)` and `name(i)` will
   /// ask for them. A required column that the table does not have makes a problem, and no rows.
-  /// Rows that make no sense are counted in `malformed`, and make a problem where that is null.
+  /// Rows are counted in `count`; where that is null, those that make no sense make a problem.
   TableReader(const TablePart& from, const std::vector<std::string>& wanted,
-              std::vector<std::string>& problems, std::int64_t* malformed = nullptr);
+              std::vector<std::string>& problems, RowCount* count = nullptr);
   /// All rows of a table, by SQLite.
   TableReader(const Database& db, std::string kind, std::string table,
               const std::vector<std::string>& wanted, std::vector<std::string>& problems);
@@ -52,7 +57,11 @@ class TableReader {
   std::size_t expected_rows(const Database& db) const;
 
   /// The next row; false after the last.
-  bool next() { return pages_ ? pages_->step() : query_ && query_->step(); }
+  bool next() {
+    const bool more = pages_ ? pages_->step() : query_ && query_->step();
+    count_.rows += more;
+    return more;
+  }
 
   /// 0 of NULL.
   std::int64_t integer(int column) {
@@ -88,7 +97,7 @@ class TableReader {
   bool sound(Ns start, Ns end) {
     const bool good = sound_ && start <= end && start > -absurd_ns && end < absurd_ns;
     sound_ = true;
-    malformed_ += !good;
+    count_.malformed += !good;
     return good;
   }
   /// Likewise of a row without times.
@@ -102,8 +111,8 @@ class TableReader {
   std::optional<PageRows> pages_;
   std::vector<std::uint8_t> required_;  // by column
   bool sound_ = true;
-  std::int64_t malformed_ = 0;
-  std::int64_t* count_malformed_;
+  RowCount count_;
+  RowCount* add_count_to_;
 };
 
 /// Calls take(rows) at each row of each table of a kind: of the small ones, which tell of the

@@ -38,8 +38,8 @@ std::optional<PageFile> page_file(const fs::path& path) {
 // Parts of tables that are to be read, and the reading of them in any order.
 class PartsToRead {
  public:
-  PartsToRead(const fs::path& path, const PageFile* file)
-      : path_(path), file_(file), connections_(thread_count()) {}
+  PartsToRead(const fs::path& path, const PageFile* file, const Deadline& deadline)
+      : path_(path), file_(file), deadline_(deadline), connections_(thread_count()) {}
 
   // Cuts a table into parts of so many leaf pages; into one, where it has none to be read by.
   void add(Table& table, std::size_t leaves_a_part) {
@@ -69,7 +69,10 @@ class PartsToRead {
   void read_part(const PartToRead& part_to_read, std::size_t worker) {
     Table& table = *part_to_read.table;
     if (table.unexpected) return;
-    if (!connections_[worker]) connections_[worker] = std::make_unique<Database>(path_);
+    deadline_.check();
+    if (!connections_[worker]) {
+      connections_[worker] = std::make_unique<Database>(path_, deadline_);
+    }
     Part& part = table.parts[part_to_read.number];
     part.worker = worker;
     part.numbers = &table.numbers[worker];
@@ -90,6 +93,7 @@ class PartsToRead {
 
   const fs::path& path_;
   const PageFile* file_;
+  const Deadline& deadline_;
   std::vector<std::unique_ptr<Database>> connections_;  // by worker
   std::vector<PartToRead> parts_;
 };
@@ -99,7 +103,7 @@ class PartsToRead {
 std::deque<Table> read_tables(const fs::path& path, const Database& db) {
   std::deque<Table> tables = tables_of(db);
   const std::optional<PageFile> file = page_file(path);
-  PartsToRead parts(path, file ? &*file : nullptr);
+  PartsToRead parts(path, file ? &*file : nullptr, db.deadline());
   for (Table& table : tables) {
     if (file) {
       try {

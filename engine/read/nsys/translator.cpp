@@ -44,20 +44,24 @@ std::string unversioned(std::string name) {
 }  // namespace
 
 std::vector<NameId> Translator::names(const std::vector<FileName>& keys) {
-  std::vector<std::string> texts;
-  for (const FileName& key : keys) texts.push_back(text_of(key));
-  return interned(texts);
+  return interned(keys, [](std::string text) { return text; });
 }
 
 std::vector<NameId> Translator::call_names(const std::vector<FileName>& keys) {
-  std::vector<std::string> texts;
-  for (const FileName& key : keys) texts.push_back(unversioned(text_of(key)));
-  return interned(texts);
+  return interned(keys, unversioned);
 }
 
-std::vector<NameId> Translator::interned(const std::vector<std::string>& texts) {
-  std::vector<NameId> ids(texts.size());
-  for (const std::size_t i : in_order(texts)) ids[i] = trace_.names.intern(texts[i]);
+template <class Change>
+std::vector<NameId> Translator::interned(const std::vector<FileName>& keys, Change change) {
+  std::vector<std::optional<std::string>> texts;
+  for (const FileName& key : keys) {
+    texts.push_back(text_of(key));
+    if (texts.back()) texts.back() = change(std::move(*texts.back()));
+  }
+  std::vector<NameId> ids(texts.size(), unknown_name);
+  for (const std::size_t i : in_order(texts)) {
+    if (texts[i]) ids[i] = trace_.names.intern(*texts[i]);
+  }
   return ids;
 }
 
@@ -142,17 +146,17 @@ void Translator::name_devices() {
   for (const auto& [id, index] : devices_) trace_.devices[index].ordinal = static_cast<int>(id);
 }
 
-std::string Translator::text_of(const FileName& key) {
+// Nothing where the report does not hold it.
+std::optional<std::string> Translator::text_of(const FileName& key) {
+  if (key.id >= 0) return strings_.find(key.id);
   // As StringIds::find: a text with a NUL in it is no name.
-  if (key.id < 0) return key.text.find('\0') == key.text.npos ? key.text : "";
-  const std::optional<std::string> text = strings_.find(key.id);
-  return text ? *text : fmt::format("[string {}]", key.id);
+  return key.text.find('\0') == key.text.npos ? key.text : "";
 }
 
 std::string Translator::thread_name(std::int64_t global) {
   if (!thread_names_) read_thread_names();
   const auto it = thread_names_->find(global);
-  return it == thread_names_->end() ? "" : printable(text_of(it->second));
+  return it == thread_names_->end() ? "" : printable(text_of(it->second).value_or(""));
 }
 
 std::string Translator::process_name(std::int64_t global) {

@@ -14,6 +14,9 @@
 
 namespace gh::nsys {
 
+/// Stands for a name whose text the report does not hold.
+inline constexpr NameId unknown_name = no_row;
+
 /// Adds to the trace what it is asked for and what the trace does not have yet. Keys are translated
 /// in their own order and not in that of the rows, which means nothing: so the numbers of the trace
 /// do not depend on it.
@@ -22,7 +25,7 @@ class Translator {
   Translator(const Database& db, Trace& trace)
       : db_(db), trace_(trace), gpus_(db, trace.problems), strings_(db) {}
 
-  /// Each of these returns one index a key.
+  /// Each of these returns one index a key; for a name it may be unknown_name.
   std::vector<NameId> names(const std::vector<FileName>& keys);
   /// Of CUDA calls: cudaLaunchKernel for cudaLaunchKernel_v7000.
   std::vector<NameId> call_names(const std::vector<FileName>& keys);
@@ -40,11 +43,12 @@ class Translator {
   void name_devices();
 
  private:
-  std::vector<NameId> interned(const std::vector<std::string>& texts);
+  template <class Change>
+  std::vector<NameId> interned(const std::vector<FileName>& keys, Change change);
   std::uint16_t process(std::int64_t global);
   std::uint16_t thread(std::int64_t global);
   std::uint16_t device(std::int64_t id, std::int64_t ordinal);
-  std::string text_of(const FileName& key);
+  std::optional<std::string> text_of(const FileName& key);
   std::string thread_name(std::int64_t global);
   std::string process_name(std::int64_t global);
   void read_thread_names();

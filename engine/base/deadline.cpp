@@ -1,0 +1,54 @@
+#include "base/deadline.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+// A GiB takes some ten seconds, packed a minute; under an emulator or sanitizers several times as
+// long.
+constexpr std::int64_t least_seconds = 60, seconds_a_gib = 300;
+
+std::int64_t timeout_seconds = 0;  // of --timeout
+
+std::int64_t processor_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::int64_t seconds_for(const std::filesystem::path& file) {
+  if (timeout_seconds > 0) return timeout_seconds;
+  std::error_code ec;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, ec);
+  const std::uintmax_t gib = ec ? 0 : (bytes + (1 << 30) - 1) >> 30;
+  return least_seconds + seconds_a_gib * static_cast<std::int64_t>(gib);
+}
+
+}  // namespace
+
+void use_timeout(std::int64_t seconds) { timeout_seconds = seconds; }
+
+Deadline::Deadline(const std::filesystem::path& file)
+    : shown_(printable(file.string())),
+      seconds_(seconds_for(file)),
+      ends_ns_(processor_ns() + seconds_ * 1'000'000'000) {}
+
+bool Deadline::passed() const { return processor_ns() > ends_ns_; }
+
+std::string Deadline::message() const {
+  return fmt::format(
+      "reading it took more than {} s of processor time, so it may have been made to; where you "
+      "trust it, give it more with --timeout",
+      seconds_);
+}
+
+void Deadline::check() const {
+  if (passed()) throw Error(fmt::format("{}: {}", shown_, message()));
+}
+
+}  // namespace gh
