@@ -135,6 +135,7 @@ class Appending {
     append(to_.calls.correlation, from_.calls.correlation);
     add_thread_events(to_.ranges, from_.ranges);
     append(to_.ranges.bytes, from_.ranges.bytes);
+    append(to_.ranges.unnested, from_.ranges.unnested);
     add_thread_events(to_.frames, from_.frames);
     add_thread_events(to_.os_calls, from_.os_calls);
     add_times(to_.forwards.start, from_.forwards.start);

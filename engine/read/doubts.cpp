@@ -268,6 +268,13 @@ class Looker {
         fmt::format("{} overlap in part, as what one thread does cannot", which));
   }
 
+  // A range that was started and ended by calls of their own nests in nothing.
+  static bool nests(const Ranges& r, Row row) { return r.unnested[row] == 0; }
+  template <class Stretches>
+  static bool nests(const Stretches&, Row) {
+    return true;
+  }
+
   // How many of `inner` one of `outer` on the same thread begins or ends in.
   template <class Inner, class Outer>
   std::int64_t crossing(const Inner& inner, const Outer& outer) const {
@@ -278,6 +285,7 @@ class Looker {
     const bool same = static_cast<const void*>(&inner) == static_cast<const void*>(&outer);
     for (Row i = 0; i < inner.size(); ++i) {
       const auto begin = [&](Row o) {
+        if (!nests(outer, o)) return;
         std::vector<Ns>& ends = open[outer.thread[o]];
         while (!ends.empty() && ends.back() <= outer.start[o]) ends.pop_back();
         ends.push_back(outer.end[o]);
@@ -286,6 +294,7 @@ class Looker {
            ++next) {
         begin(next);
       }
+      if (!nests(inner, i)) continue;
       std::vector<Ns>& ends = open[inner.thread[i]];
       while (!ends.empty() && ends.back() <= inner.start[i]) ends.pop_back();
       crossed += !ends.empty() && inner.end[i] > ends.back();

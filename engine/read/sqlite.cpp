@@ -98,12 +98,8 @@ void distrust(sqlite3* db) {
 
 // A row takes a few bytes for each column, and an instruction or two: sixteen a byte are never
 // needed.
-Watch::Watch(sqlite3* db, const std::filesystem::path& file, const Deadline& deadline,
-             int times_over)
-    : deadline_(deadline), whole_(0), left_(0) {
-  std::error_code ec;
-  const std::uintmax_t bytes = std::filesystem::file_size(file, ec);
-  whole_ = times_over * (1000 + (ec ? 0 : static_cast<std::int64_t>(bytes) / instructions * 16));
+Watch::Watch(sqlite3* db, std::int64_t file_bytes, const Deadline& deadline, int times_over)
+    : deadline_(deadline), whole_(times_over * (1000 + file_bytes / instructions * 16)), left_(0) {
   renew();
   sqlite3_progress_handler(
       db, instructions,
@@ -127,7 +123,7 @@ Database::Database(const std::filesystem::path& path, const Deadline& deadline)
   std::error_code ec;
   const std::uintmax_t size = std::filesystem::file_size(path, ec);
   size_bytes_ = ec ? 0 : static_cast<std::int64_t>(size);
-  watch_ = std::make_unique<const Watch>(db_, path, deadline);
+  watch_ = std::make_unique<const Watch>(db_, size_bytes_, deadline);
   distrust(db_);
 }
 

@@ -30,8 +30,7 @@ void distrust(sqlite3* db);
 /// reading the whole file so many times over could take, or more time than there is.
 class Watch {
  public:
-  Watch(sqlite3* db, const std::filesystem::path& file, const Deadline& deadline,
-        int times_over = 1);
+  Watch(sqlite3* db, std::int64_t file_bytes, const Deadline& deadline, int times_over = 1);
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 

@@ -114,7 +114,8 @@ struct Ranges {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
-  std::vector<std::int64_t> bytes;  ///< of a collective's message, where it tells; otherwise 0
+  std::vector<std::int64_t> bytes;     ///< of a collective's message, where it tells; otherwise 0
+  std::vector<std::uint8_t> unnested;  ///< start/end: it may overlap others of its thread in part
   std::size_t size() const { return start.size(); }
 };
 

@@ -53,6 +53,19 @@ TEST_CASE("doubts: no recording gives rise to any") {
   }
 }
 
+TEST_CASE("doubts: ranges that are started and ended by calls of their own may overlap") {
+  const TempDir dir;
+  const auto overlapping = [&](const std::string& type) {
+    return read_report(changed(dir, "starved",
+                               "UPDATE NVTX_EVENTS SET end = end + 3000000, eventType = " + type +
+                                   " WHERE eventType = 59"))
+        .availability(Source::ranges)
+        .known();
+  };
+  CHECK(overlapping("60"));
+  CHECK(!overlapping("59"));
+}
+
 TEST_CASE("doubts: what the rules found in an export is not clean where it contradicts itself") {
   struct Case {
     const char *name, *rule, *sql;

@@ -110,7 +110,8 @@ TEST_CASE("hostile: a statement ends when the time is over") {
   sqlite3* db = nullptr;
   REQUIRE(sqlite3_open(":memory:", &db) == SQLITE_OK);
   distrust(db);
-  const Watch watch(db, report, Deadline(report), 1'000'000);
+  const Watch watch(db, static_cast<std::int64_t>(fs::file_size(report)), Deadline(report),
+                    1'000'000);
   CHECK(sqlite3_exec(db,
                      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
                      "count(*) FROM n",

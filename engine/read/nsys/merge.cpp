@@ -205,7 +205,7 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
   columns.stretches(trace.frames, &Part::frames);
   columns.stretches(trace.os_calls, &Part::os_calls);
   columns.plain(trace.calls, &Part::calls, &Calls::correlation);
-  columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes);
+  columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes, &Ranges::unnested);
 
   columns.plain(trace.ops, &Part::ops, &Ops::start, &Ops::end, &Ops::bytes, &Ops::correlation,
                 &Ops::blocks, &Ops::threads, &Ops::kind, &Ops::copy, &Ops::source, &Ops::target,

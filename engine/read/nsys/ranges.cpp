@@ -31,7 +31,7 @@ void read_ranges(const TablePart& from, Part& part) {
                    part.problems, &part.count);
   Ranges& ranges = part.ranges;
   reserve(rows.expected_rows(from.db), ranges.start, ranges.end, ranges.name, ranges.thread,
-          ranges.bytes);
+          ranges.bytes, ranges.unnested);
   std::optional<Backtraces> backtraces;
 
   // The line of the program that called CUDA, from a mark that holds Python's stack.
@@ -67,6 +67,7 @@ void read_ranges(const TablePart& from, Part& part) {
     if (!rows.sound(begins, ends)) continue;
     add_stretch(ranges, begins, open ? open_end : ends, name, caller, *part.numbers);
     ranges.bytes.push_back(bytes);
+    ranges.unnested.push_back(event_type == start_end_type);
   }
 }
 

@@ -53,7 +53,7 @@ class Writer {
         leave_out(t.name, t);
         continue;
       }
-      renew_budget();
+      watch_->renew();
       create(db.get(), t);
       fill(db.get(), t);
       for (const Column& c : t.columns) {
@@ -66,9 +66,6 @@ class Writer {
 
  private:
   static const PrivateDataSchema::Nsys& schema() { return private_data_schema().nsys; }
-
-  // Several times what a report takes; pages that lead in circles end there.
-  void renew_budget() { budget_ = 1000 + from_.size_bytes() / 10'000 * 64; }
 
   void leave_out(const std::string& name, const Table& t) {
     if (any_matches(schema().output, t.name)) return;  // told of as captured output
@@ -89,8 +86,10 @@ class Writer {
       throw Error(fmt::format("the copy of {} cannot be written: {}; is there room for it?",
                               from_.shown_path(), printable(sqlite3_errmsg(db))));
     }
-    const char* why =
-        (code & 0xFF) == SQLITE_INTERRUPT ? "its pages lead in circles" : sqlite3_errmsg(db);
+    const std::string deadline_text = from_.deadline().message();
+    const char* why = (code & 0xFF) != SQLITE_INTERRUPT ? sqlite3_errmsg(db)
+                      : from_.deadline().passed()       ? deadline_text.c_str()
+                                                        : "its pages lead in circles";
     throw Error(fmt::format("{}: cannot be copied: {}", from_.shown_path(),
                             shortened(printable(why), 200)));
   }
@@ -158,13 +157,10 @@ class Writer {
     std::unique_ptr<sqlite3, Closer> db(opened);
     if (rc != SQLITE_OK) fail(opened);
     turn_off_journal(opened);
-    sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-    sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 1);
-    renew_budget();
-    sqlite3_progress_handler(
-        opened, 10'000,
-        [](void* budget) -> int { return --*static_cast<std::int64_t*>(budget) < 0; }, &budget_);
+    distrust(opened);
+    sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 1);  // the report
+    // A row is read, asked about and written: several times what reading it takes.
+    watch_ = std::make_unique<const Watch>(opened, from_.size_bytes(), from_.deadline(), 4);
     constexpr int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
     using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
     const auto add = [&](const char* name, int arguments, Function function) {
@@ -175,8 +171,7 @@ class Writer {
     add("is_kept_string", 1, is_kept_string);
     add("is_kept_process", 1, is_kept_process);
     add("is_kept_name", 2, is_kept_name);
-    execute(opened,
-            "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA encoding = 'UTF-8'");
+    execute(opened, "PRAGMA synchronous = OFF; PRAGMA encoding = 'UTF-8'");
     attach_report(opened);
     return db;
   }
@@ -280,7 +275,7 @@ class Writer {
   const Kept& kept_;
   const Remover& remover_;
   Scrubbed& result_;
-  std::int64_t budget_ = 0;
+  std::unique_ptr<const Watch> watch_;
 };
 
 void check_is_export(const Database& db, const fs::path& report) {
