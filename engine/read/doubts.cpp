@@ -49,7 +49,10 @@ std::vector<std::uint8_t> named(const Trace& t, const std::vector<std::string_vi
 class Looker {
  public:
   Looker(const Trace& trace, Recorder recorder)
-      : t_(trace), by_torch_(recorder == Recorder::torch) {}
+      : t_(trace),
+        by_torch_(recorder == Recorder::torch),
+        kernels_(count(trace.ops.size(), [&](Row op) { return is_kernel(op); })),
+        copies_(count(trace.ops.size(), [&](Row op) { return is_copy(op); })) {}
 
   std::vector<Doubt> all() {
     names();
@@ -71,7 +74,10 @@ class Looker {
     doubts_.push_back(
         {std::move(sources), rows, static_cast<std::int64_t>(of), most, std::move(what)});
   }
-  bool is_kernel(Row op) const { return t_.ops.kind[op] == OpKind::kernel; }
+  bool is_kernel(Row op) const {
+    return t_.ops.kind[op] == OpKind::kernel || t_.ops.kind[op] == OpKind::graph;
+  }
+  bool is_copy(Row op) const { return t_.ops.kind[op] == OpKind::copy && is_ordered(op); }
   // Migrations of unified memory belong to no call and no stream.
   bool is_ordered(Row op) const { return !is_unified(t_.ops.copy[op]); }
 
@@ -80,11 +86,10 @@ class Looker {
 
   void names() {
     const Ops& o = t_.ops;
-    const std::size_t kernels =
-        static_cast<std::size_t>(count(o.size(), [&](Row op) { return is_kernel(op); }));
+    const auto kernels = static_cast<std::size_t>(kernels_);
     add({Source::kernels, Source::graph_nodes}, 0.01,
-        count(o.size(), [&](Row op) { return is_kernel(op) && o.name[op] == 0; }), kernels,
-        "kernels have no name");
+        count(o.size(), [&](Row op) { return o.kind[op] == OpKind::kernel && o.name[op] == 0; }),
+        kernels, "kernels have no name");
     constexpr std::uint16_t most_threads = 1024;  // of a block, on every GPU
     add({Source::kernels, Source::graph_nodes}, 0.01,
         count(o.size(), [&](Row op) { return o.threads[op] > most_threads; }), kernels,
@@ -111,11 +116,8 @@ class Looker {
         count(t_.ranges.size(), [&](Row r) { return t_.ranges.start[r] == t_.ranges.end[r]; }),
         t_.ranges.size(), "ranges take no time");
     add({Source::copies}, 0.05,
-        count(o.size(),
-              [&](Row op) {
-                return o.kind[op] == OpKind::copy && is_ordered(op) && o.bytes[op] == 0;
-              }),
-        t_.rows_of(Source::copies), "copies move no bytes");
+        count(o.size(), [&](Row op) { return is_copy(op) && o.bytes[op] == 0; }),
+        static_cast<std::size_t>(copies_), "copies move no bytes");
   }
 
   void launches() {
@@ -402,20 +404,20 @@ class Looker {
   // be wrong as well as the call.
   template <class Wrong>
   void add_by_kind(double most, const char* what, Wrong wrong) {
-    const Ops& o = t_.ops;
-    const auto add_of = [&](std::vector<Source> sources, const char* name, auto is_one) {
+    const auto add_of = [&](std::vector<Source> sources, std::int64_t of, const char* name,
+                            auto is_one) {
       add(std::move(sources), most,
-          count(o.size(), [&](Row op) { return is_one(op) && wrong(op); }),
-          static_cast<std::size_t>(count(o.size(), is_one)), fmt::format("{} {}", name, what));
+          count(t_.ops.size(), [&](Row op) { return is_one(op) && wrong(op); }),
+          static_cast<std::size_t>(of), fmt::format("{} {}", name, what));
     };
-    add_of({Source::kernels, Source::graph_nodes, Source::calls}, "kernels",
-           [&](Row op) { return o.kind[op] == OpKind::kernel || o.kind[op] == OpKind::graph; });
-    add_of({Source::copies, Source::calls}, "copies",
-           [&](Row op) { return o.kind[op] == OpKind::copy && is_ordered(op); });
+    add_of({Source::kernels, Source::graph_nodes, Source::calls}, kernels_, "kernels",
+           [&](Row op) { return is_kernel(op); });
+    add_of({Source::copies, Source::calls}, copies_, "copies", [&](Row op) { return is_copy(op); });
   }
 
   const Trace& t_;
   const bool by_torch_;
+  const std::int64_t kernels_, copies_;
   std::vector<Doubt> doubts_;
 };
 
@@ -428,7 +430,7 @@ std::vector<Doubt> doubts_of(const Trace& trace, Recorder recorder) {
 
 void settle(const std::vector<Doubt>& doubts, Trace& trace) {
   for (const Doubt& d : doubts) {
-    if (d.count < least_rows ||
+    if (d.count < least_rows || d.of < least_of ||
         static_cast<double>(d.count) <= d.most * static_cast<double>(d.of)) {
       continue;
     }

@@ -114,7 +114,7 @@ TEST_CASE("gate: an empty, broken or poorer capture never passes, on either side
               "DELETE FROM CUPTI_ACTIVITY_KIND_MEMSET");
   const std::string no_kernels =
       copy_of("no-kernels.sqlite", "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL");
-  const std::string no_ranges = copy_of("no-ranges.sqlite", "DELETE FROM NVTX_EVENTS"),
+  const std::string no_ranges = copy_of("no-ranges.sqlite", "DROP TABLE NVTX_EVENTS"),
                     no_waits = copy_of("no-waits.sqlite", "DROP TABLE OSRT_API");
   for (const std::string& capture : {no_ranges, no_waits}) {
     CHECK(advise("gate " + capture + " --baseline good.sqlite").status == 2);
