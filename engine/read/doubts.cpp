@@ -64,6 +64,7 @@ class Looker {
     order();
     waits();
     places();
+    threads();
     times_of_ranges();
     return std::move(doubts_);
   }
@@ -341,6 +342,15 @@ class Looker {
     if (std::all_of(t_.devices.begin(), t_.devices.end(), is_unknown)) return;
     add_by_kind(0.02, "ran on a GPU that the report does not describe",
                 [&](Row op) { return is_unknown(t_.devices[t_.device_of(op)]); });
+  }
+
+  // Where the report names any thread, it names each. PyTorch names a few.
+  void threads() {
+    const auto is_nameless = [&](const Thread& thread) { return thread.name.empty(); };
+    if (by_torch_ || std::all_of(t_.threads.begin(), t_.threads.end(), is_nameless)) return;
+    add({Source::calls}, 0.02,
+        count(t_.calls.size(), [&](Row c) { return is_nameless(t_.threads[t_.calls.thread[c]]); }),
+        t_.calls.size(), "CUDA calls were made by threads that the report does not name");
   }
 
   // Ranges are put around what is recorded.

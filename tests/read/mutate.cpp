@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -267,6 +268,7 @@ void try_case(std::uint64_t number, const std::vector<Original>& list,
   ++tally.failures;
   fmt::print("case {} ({}; {}): clean by {}\n", number, original.path.stem().string(), change.what,
              rules_lost);
+  std::fflush(stdout);
 }
 
 }  // namespace
