@@ -264,9 +264,9 @@ class Looker {
   }
   // Of a few long ranges only the ends can be crossed: the share is that of the fewer.
   template <class Inner, class Outer>
-  void add_crossing(std::vector<Source> sources, const Inner& inner, const Outer& outer,
+  void add_crossing(const std::vector<Source>& sources, const Inner& inner, const Outer& outer,
                     const char* which) {
-    add(std::move(sources), 0.002, crossing(inner, outer),
+    add(sources, 0.002, crossing(inner, outer),
         std::max<std::size_t>(least_of, std::min(inner.size(), outer.size())),
         fmt::format("{} overlap in part, as what one thread does cannot", which));
   }
@@ -414,10 +414,9 @@ class Looker {
   // be wrong as well as the call.
   template <class Wrong>
   void add_by_kind(double most, const char* what, Wrong wrong) {
-    const auto add_of = [&](std::vector<Source> sources, std::int64_t of, const char* name,
+    const auto add_of = [&](const std::vector<Source>& sources, std::int64_t of, const char* name,
                             auto is_one) {
-      add(std::move(sources), most,
-          count(t_.ops.size(), [&](Row op) { return is_one(op) && wrong(op); }),
+      add(sources, most, count(t_.ops.size(), [&](Row op) { return is_one(op) && wrong(op); }),
           static_cast<std::size_t>(of), fmt::format("{} {}", name, what));
     };
     add_of({Source::kernels, Source::graph_nodes, Source::calls}, kernels_, "kernels",

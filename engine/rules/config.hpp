@@ -69,8 +69,8 @@ class Config {
   const std::string& path() const { return shown_path_; }
   /// Where a key of the file's top level stands, "gh-advise.toml:3"; "" where it is not set.
   std::string where(std::string_view key) const;
-  /// What stands under a key of the file's top level, as TOML with its keys in order; "" where it is
-  /// not set.
+  /// What stands under a key of the file's top level, as TOML with its keys in order; "" where it
+  /// is not set.
   std::string text_of(std::string_view key) const;
   /// Settings of rules, checked against the rules there are. Throws Error for an unknown rule or
   /// option, or a value of the wrong type.

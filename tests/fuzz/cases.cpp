@@ -1,10 +1,9 @@
 // Tests of rules: cases with literal traces, options and expectations.
-#include "rules/rule_test.hpp"
-
 #include <filesystem>
 
 #include "fuzz.hpp"
 #include "lua_source.hpp"
+#include "rules/rule_test.hpp"
 
 namespace {
 
