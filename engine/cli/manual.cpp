@@ -91,11 +91,11 @@ std::string manual_page(const CommandLine& line) {
   // The footer of the help: a line of it is a paragraph, but what exit statuses mean has a section.
   const std::string exit_status = "Exit status: ";
   std::string statuses;
-  for (const std::string& line : help_footer(line)) {
-    if (line.starts_with(exit_status))
-      statuses = line.substr(exit_status.size());
+  for (const std::string& paragraph : help_footer(line)) {
+    if (paragraph.starts_with(exit_status))
+      statuses = paragraph.substr(exit_status.size());
     else
-      page += ".PP\n" + roff_sentence(line);
+      page += ".PP\n" + roff_sentence(paragraph);
   }
   page += ".SH OPTIONS\n";
   for (const Argument& a : describe(line).options) page += roff_entry(a);

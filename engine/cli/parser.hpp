@@ -44,6 +44,7 @@ class CommandLine {
   /// version, which is printed. Throws Error that says what is wrong and suggests what was meant.
   bool parse(std::vector<std::string> arguments);
 
+  /// For Parser, and for what describes the commands; nobody else needs CLI11.
   CLI::App& app() const { return *app_; }
 
  private:

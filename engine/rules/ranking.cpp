@@ -1,7 +1,5 @@
 #include "rules/ranking.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <string_view>
