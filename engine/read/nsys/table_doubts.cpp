@@ -48,7 +48,7 @@ std::int64_t last_number(const Table& table, const Database& db) {
 // A kernel's whole name holds its short one, of which long ones keep only the beginning. Some of
 // the rows, evenly spread, tell as much as all.
 void add_names_that_differ(const Database& db, std::vector<Doubt>& doubts) {
-  constexpr std::int64_t most_looked_at = 2000;
+  constexpr std::int64_t most_looked_at = 400;
   constexpr const char* kernels = "CUPTI_ACTIVITY_KIND_KERNEL";
   if (!db.has_table(kernels) || !db.has_table("StringIds")) return;
   const std::vector<std::string> columns = db.columns(kernels);
