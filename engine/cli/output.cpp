@@ -124,8 +124,9 @@ void write(const std::string& text, const Output& output) {
   // No annotation is an answer, too: those of the last run must go.
   const bool annotations = output.format == "github";
   const bool cleared = annotations && output.file != to_stdout;
-  if (!text.empty() || cleared)
-    write(text, output.file, annotations ? Commands::at_line_begin : Commands::none);
+  const Commands meant = annotations ? Commands::at_line_begin : Commands::none;
+  // A job may print a file as well.
+  if (!text.empty() || cleared) write(without_commands(text, meant), output.file, meant);
 }
 
 TextStyle style_of(const Output& output) {

@@ -36,7 +36,8 @@ void write(const std::string& text, const std::string& file, Commands meant = Co
 TextStyle style_of(const Output& output);
 TextStyle style_of_stdout();
 
-/// Writes what was rendered; "" where it could not be, which leaves what was there.
+/// Writes what was rendered, to a file too without commands but those that are meant; "" where it
+/// could not be, which leaves what was there.
 void write(const std::string& text, const Output& output);
 
 /// Renders a document in each format that is wanted, and writes it. `formats` is the document's

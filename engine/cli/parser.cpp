@@ -42,6 +42,16 @@ void refuse_misspelt_command(const std::string& word, const std::vector<std::str
     throw Error(fmt::format("'{}' is neither a command nor a file{}", word, hint));
 }
 
+// "--baseline=$UNSET": CLI11 would take the next word for its value.
+void refuse_empty_values(const std::vector<std::string>& arguments) {
+  for (const std::string& word : arguments) {
+    if (word == "--") return;
+    if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      throw Error(
+          fmt::format("{}: is empty; give a value, or leave the option out", printable(word)));
+  }
+}
+
 // What CLI11 could not parse, in one line with a suggestion.
 [[noreturn]] void explain(const CLI::App& app, const CLI::ParseError& error, bool has_command) {
   const auto parsed = app.get_subcommands();
@@ -87,6 +97,7 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     refuse_misspelt_command(arguments.front(), commands);
     arguments.insert(arguments.begin(), "check");
   }
+  refuse_empty_values(arguments);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
   try {
     app.parse(arguments);

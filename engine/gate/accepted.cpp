@@ -57,8 +57,9 @@ StepTrend step_trend(const Difference& step, double accepted_ns, const GateSetti
   StepTrend trend;
   trend.longer = step.real && step.effect > 0;
   trend.shorter = step.real && step.effect < 0;
+  trend.perhaps_longer = step.open && step.effect > 0;
   trend.accepted_ns = accepted_ns;
-  trend.explained = trend.longer && accepted_ns > 0 &&
+  trend.explained = (trend.longer || trend.perhaps_longer) && accepted_ns > 0 &&
                     step.after - margin * accepted_ns <= step.before * (1 + settings.min_effect);
   return trend;
 }

@@ -92,7 +92,8 @@ void hold_change(BudgetResult& r, const Difference& d) {
     } else if (r.state == BudgetResult::State::kept && d.open) {
       leave_open(r, d);
     } else if (r.state == BudgetResult::State::kept) {
-      r.message += fmt::format(" ({}), which is no more than noise ({})", change, basis);
+      r.message +=
+          fmt::format(" ({}), which is no more than the baseline's noise ({})", change, basis);
     }
   }
 }

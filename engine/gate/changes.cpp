@@ -210,8 +210,10 @@ FactDifference fact_difference(const Sides& sides, const std::string& fact, doub
   const Measurements before = measured_fact(sides.before, fact),
                      after = measured_fact(sides.after, fact);
   const bool account = fact.starts_with("account.");
-  Yardstick yardstick{
-      .least_effect = least_effect, .means = is_mean(fact), .exact = is_counted(fact)};
+  Yardstick yardstick{.least_effect = least_effect,
+                      .means = is_mean(fact),
+                      .exact = is_counted(fact),
+                      .told_by_captures = true};
   // A share of next to nothing doubles without meaning anything: changes of parts of a step are
   // relative to at least the minimum effect of it.
   if (account) {
@@ -220,13 +222,9 @@ FactDifference fact_difference(const Sides& sides, const std::string& fact, doub
     yardstick.reference =
         std::max(std::abs(mean_of(before.captures)), sides.settings.min_effect * step);
   }
-  Difference d = difference_of(before, after, yardstick, sides.settings);
   // Steps tell whether it changed; by how much is told by the fact itself, which is not always
   // their median or mean.
-  d.before = yardstick.means ? mean_of(before.captures) : median_of(before.captures);
-  d.after = yardstick.means ? mean_of(after.captures) : median_of(after.captures);
-  d.effect = relative_change(d.after - d.before, yardstick.reference.value_or(std::abs(d.before)));
-  return d;
+  return difference_of(before, after, yardstick, sides.settings);
 }
 
 }  // namespace gh

@@ -24,7 +24,8 @@ struct FindingChange {
   bool present = true;                 ///< found now
   double before_ns = 0, after_ns = 0;  ///< what it costs a step
   bool fails = false;
-  /// It may have come in, and the baseline cannot say: the comparison must not pass.
+  bool unproved = false;  ///< that it got worse
+  /// Whether it came in, or made the step longer, nobody can say: the comparison must not pass.
   bool untold = false;
   std::string why;  ///< why it is taken for this, where that needs saying
 };

@@ -64,8 +64,9 @@ double accept_findings(std::vector<FindingChange>& findings, const Exceptions& e
 /// What the step's length says of findings and budgets.
 struct StepTrend {
   bool longer = false, shorter = false;
-  double accepted_ns = 0;  ///< what accepted findings add to it
-  bool explained = false;  ///< it is longer by no more than these add
+  bool perhaps_longer = false;  ///< neither proved nor ruled out
+  double accepted_ns = 0;       ///< what accepted findings add to it
+  bool explained = false;       ///< it is longer, perhaps, by no more than these add
 };
 StepTrend step_trend(const Difference& step, double accepted_ns, const GateSettings& settings);
 

@@ -84,17 +84,19 @@ std::map<std::string, std::string> partners(const HeldByFingerprint& was,
   return partner;
 }
 
-FindingState state_of(const Held& was, const Held& is, const Sides& sides, const Difference& step) {
+// What became of a finding that both sides have: `c` has its costs.
+void compare_costs(FindingChange& c, const Held& was, const Held& is, const Sides& sides,
+                   const Difference& step) {
   const GateSettings& settings = sides.settings;
-  const double before_ns = median_of(was.ns), after_ns = median_of(is.ns);
   const Difference d =
       difference_of({was.ns, {}}, {is.ns, {}},
                     {.least_effect = settings.min_effect, .reference = step.before}, settings);
   const double noise_ns =
-      std::max(settings.min_effect * step.before, settings.noise_floor * before_ns);
-  const bool beyond_noise = d.p ? d.real : std::abs(after_ns - before_ns) > noise_ns;
-  if (!beyond_noise) return FindingState::same;
-  return after_ns > before_ns ? FindingState::worse : FindingState::better;
+      std::max(settings.min_effect * step.before, settings.noise_floor * c.before_ns);
+  const bool up = c.after_ns > c.before_ns,
+             beyond_noise = d.p ? d.real : std::abs(c.after_ns - c.before_ns) > noise_ns;
+  c.unproved = d.p && d.open && up;
+  c.change = !beyond_noise ? FindingState::same : up ? FindingState::worse : FindingState::better;
 }
 
 FindingChange change_of(const Held* was, const Held& is, const Sides& sides,
@@ -105,7 +107,7 @@ FindingChange change_of(const Held* was, const Held& is, const Sides& sides,
   c.after_ns = median_of(is.ns);
   if (was) {
     c.before_ns = median_of(was->ns);
-    c.change = state_of(*was, is, sides, step);
+    compare_costs(c, *was, is, sides, step);
   }
   return c;
 }
@@ -154,6 +156,9 @@ struct Case {
   bool is_clear(double ns) const {
     return ns == 0 || (now && ns >= clearly * now->warns_from * std::max(step.before, step.after));
   }
+  // Whether the step got longer, or may have, by more than what was accepted adds.
+  bool step_fails() const { return trend.longer && !trend.explained; }
+  bool step_may_fail() const { return trend.perhaps_longer && !trend.explained; }
   void unknown(std::string why) const {
     c.change = FindingState::unknown;
     c.why = std::move(why);
@@ -167,15 +172,32 @@ struct Case {
   }
 };
 
+constexpr const char* step_untold =
+    "the step may have got longer, which its measurements neither prove nor rule out";
+
 void judge_worse(const Case& k) {
   if (!k.loud) return;
-  k.c.fails = k.trend.longer && !k.trend.explained;
-  if (!k.trend.longer) k.c.why = "does not fail, since the step did not get longer";
+  k.c.fails = k.step_fails();
+  if (k.step_may_fail()) {
+    k.c.untold = true;
+    k.c.why = step_untold;
+  } else if (!k.trend.longer && !k.trend.perhaps_longer) {
+    k.c.why = "does not fail, since the step did not get longer";
+  }
+}
+
+// A finding whose cost grew in some of the captures, together with the step.
+void judge_unproved(const Case& k) {
+  if (k.step_fails() || k.step_may_fail()) {
+    k.untold(
+        "it costs more in some of the captures, which neither prove nor rule out that it does");
+  }
 }
 
 void judge_sporadic(const Case& k) {
   // One capture of many may have had bad luck.
-  if (3 * k.shown_by >= k.sides.after.size() && k.is_clear(k.c.after_ns)) {
+  const bool counts = k.is_clear(k.c.after_ns) || k.step_fails() || k.step_may_fail();
+  if (3 * k.shown_by >= k.sides.after.size() && counts) {
     k.untold(k.shown_text());
   } else {
     k.unknown(k.shown_text());
@@ -196,12 +218,13 @@ void judge_fresh(const Case& k) {
   if (k.then->state != RuleOutcome::State::looked) {
     return k.untold("the baseline could not be checked for it: " + k.then->reason);
   }
-  if (k.is_clear(k.c.after_ns) || (k.trend.longer && !k.trend.explained)) {
+  if (k.is_clear(k.c.after_ns) || k.step_fails()) {
     k.c.fails = k.loud;
     return;
   }
+  if (k.step_may_fail()) return k.untold(step_untold);
   if (k.trend.shorter) return k.unknown("may have been there, a smaller share of a longer step");
-  if (k.loud && !k.trend.longer) {
+  if (k.loud && !k.trend.longer && !k.trend.perhaps_longer) {
     k.c.why =
         "does not fail: the step did not get longer, and it is so close to its threshold that it "
         "may have been just below";
@@ -214,7 +237,7 @@ void judge_gone(const Case& k) {
     return k.unknown("could not be checked this time: " + k.now->reason);
   }
   if (k.shown_by > 0) return k.unknown(k.shown_text());
-  if (k.trend.longer && !k.is_clear(k.c.before_ns)) {
+  if ((k.trend.longer || k.trend.perhaps_longer) && !k.is_clear(k.c.before_ns)) {
     k.unknown("may still be there, a smaller share of a longer step");
   }
 }
@@ -281,6 +304,8 @@ void judge_findings(std::vector<FindingChange>& changes, const Sides& sides, con
       case FindingState::gone: judge_gone(k); break;
       case FindingState::unknown: judge_sporadic(k); break;
       case FindingState::same:
+        if (c.unproved) judge_unproved(k);
+        break;
       case FindingState::better:
       case FindingState::accepted: break;
     }

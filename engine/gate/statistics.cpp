@@ -16,6 +16,9 @@ constexpr std::size_t enough = 4;
 // Up to so many values a side, all orders are counted.
 constexpr std::size_t most_exact = 20;
 
+// A shift of medians stands out by so many standard errors, which are wider than those of means.
+constexpr double standard_errors = 3, median_error = 1.2533;
+
 // The standard deviation, from the median absolute deviation: one outlier does not widen it.
 double spread(const std::vector<double>& v) {
   const double middle = median_of(v);
@@ -35,11 +38,10 @@ bool can_reach(double alpha, std::size_t n, std::size_t m) {
 // Steps of one capture share the state of its machine, so that they are more alike than captures
 // are: their shift also has to stand out by three standard errors of a difference of medians.
 bool stands_out(double change, const std::vector<double>& x, const std::vector<double>& y) {
-  constexpr double median_error = 1.2533;  // of the error of a mean
   const double error =
       median_error * std::hypot(spread(x) / std::sqrt(static_cast<double>(x.size())),
                                 spread(y) / std::sqrt(static_cast<double>(y.size())));
-  return std::abs(change) > 3 * error;
+  return std::abs(change) > standard_errors * error;
 }
 
 // The mean without the value that is the furthest up, or down.
@@ -116,23 +118,48 @@ double normal_p(double n, double m, double u, double middle, double ties) {
 
 // ---- what no test shows
 
+// The standard deviation of `enough` values or more, without the one furthest from their median,
+// which may be bad luck.
+double usual_deviation(std::vector<double> v) {
+  const double middle = median_of(v);
+  std::sort(v.begin(), v.end(),
+            [&](double a, double b) { return std::abs(a - middle) < std::abs(b - middle); });
+  v.pop_back();
+  const double mean = mean_of(v);
+  double squares = 0;
+  for (const double x : v) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / static_cast<double>(v.size() - 1));
+}
+
+// Whether a change that was tested and not proved is no more than the baseline's own measurements
+// vary by. The other side's do not count: that they vary may be what got worse.
+bool is_noise(const Difference& d, const std::vector<double>& x, const std::vector<double>& y,
+              const GateSettings& settings) {
+  if (*d.p < settings.alpha || std::abs(d.effect) > settings.noise_floor) return false;
+  const double error = median_error * usual_deviation(x) *
+                       std::hypot(1 / std::sqrt(static_cast<double>(x.size())),
+                                  1 / std::sqrt(static_cast<double>(y.size())));
+  return std::abs(d.after - d.before) <= standard_errors * error;
+}
+
 // What no test could have shown is real beyond the noise floor. So is what the test of ranks did
-// not show of a mean, which a few steps can move, as long as it is not one of them alone.
-void judge_untested(Difference& d, const std::vector<double>& x, const std::vector<double>& y,
+// not show of a mean, which a few steps can move, as long as it is not one of them alone. All else
+// stays open, unless it is noise.
+void judge_unproved(Difference& d, const std::vector<double>& x, const std::vector<double>& y,
                     double reference, const Yardstick& yardstick, const GateSettings& settings) {
-  if (yardstick.exact) return;
   const bool tested = d.p.has_value();
+  if (yardstick.exact) {
+    d.open = true;
+    return;
+  }
   if (yardstick.means) {
-    const double lasting = std::abs(relative_change(lasting_change(x, y), reference));
+    const double lasting = std::abs(relative_change(d.lasting, reference));
     d.real = lasting > settings.noise_floor && lasting > yardstick.least_effect;
     if (d.real && tested) d.basis += ", a few of them far off";
-    d.open = !d.real && (!tested || stands_out(d.after - d.before, x, y));
   } else {
-    // What may be noise and would be this much longer has to be measured again.
-    const double too_much = 2 * settings.noise_floor;
     d.real = !tested && std::abs(d.effect) > settings.noise_floor;
-    d.open = !d.real && (!tested || std::abs(d.effect) > too_much);
   }
+  d.open = !d.real && !(tested && is_noise(d, x, y, settings));
 }
 
 }  // namespace
@@ -173,9 +200,15 @@ Difference difference_of(const Measurements& before, const Measurements& after,
   const std::vector<double>& x = of_captures ? before.captures : before.steps;
   const std::vector<double>& y = of_captures ? after.captures : after.steps;
 
+  const auto middle = [&](const std::vector<double>& v) {
+    return yardstick.means ? mean_of(v) : median_of(v);
+  };
+  const double tested_change = middle(y) - middle(x);
+
   Difference d;
-  d.before = yardstick.means ? mean_of(x) : median_of(x);
-  d.after = yardstick.means ? mean_of(y) : median_of(y);
+  d.before = middle(yardstick.told_by_captures ? before.captures : x);
+  d.after = middle(yardstick.told_by_captures ? after.captures : y);
+  if (yardstick.means) d.lasting = lasting_change(x, y);
   const double change = d.after - d.before,
                reference = yardstick.reference.value_or(std::abs(d.before));
   d.effect = relative_change(change, reference);
@@ -184,10 +217,10 @@ Difference difference_of(const Measurements& before, const Measurements& after,
 
   if (tested) {
     d.p = mann_whitney_p(x, y);
-    d.real = counts && *d.p < settings.alpha;
+    d.real = counts && *d.p < settings.alpha && change * tested_change > 0;
     d.basis =
         fmt::format("{} {} against {}", x.size(), by_captures ? "captures" : "steps", y.size());
-    if (by_steps && d.real && !stands_out(change, x, y)) {
+    if (by_steps && d.real && !stands_out(tested_change, x, y)) {
       d.real = false;
       d.basis += ", less than three standard errors";
     }
@@ -198,7 +231,7 @@ Difference difference_of(const Measurements& before, const Measurements& after,
     d.basis = fmt::format("{} against {}, too few for a test: more than {} counts", x.size(),
                           y.size(), percent(settings.noise_floor));
   }
-  if (!d.real && counts) judge_untested(d, x, y, reference, yardstick, settings);
+  if (!d.real && counts) judge_unproved(d, x, y, reference, yardstick, settings);
   return d;
 }
 

@@ -31,24 +31,29 @@ struct Yardstick {
   double least_effect = 0;                         ///< of the reference
   std::optional<double> reference = std::nullopt;  ///< its own value before, where not given
   bool means = false;  ///< told by means, to which every step counts, rather than by medians
-  bool exact = false;  ///< counts do not vary from run to run, so that no noise floor applies
+  bool exact = false;  ///< counts do not vary from run to run, so that nothing of them is noise
+  /// The values that are told are those of captures, where steps tell whether they differ.
+  bool told_by_captures = false;
 };
 
 /// A quantity before and after, and whether its difference is more than noise.
 struct Difference {
   double before = 0, after = 0;  ///< medians, or means where the yardstick says so
   double effect = 0;             ///< after - before, of the reference (itself, or the step)
-  std::optional<double> p;       ///< of the rank test, where there were enough measurements
-  bool real = false;             ///< more than noise, and at least the minimum effect
-  /// At least the minimum effect, and neither proved nor ruled out: too few measurements for a
-  /// test, or so large that they have to be repeated.
+  /// What is left of a change of means without the most extreme value on each side.
+  double lasting = 0;
+  std::optional<double> p;  ///< of the rank test, where there were enough measurements
+  bool real = false;        ///< more than noise, and at least the minimum effect
+  /// At least the minimum effect, neither proved nor ruled out: what exceeds a limit so must not
+  /// pass.
   bool open = false;
   std::string basis;  ///< "11 steps against 5", "one value a side, noise floor 10 %"
 };
 
 /// Tests captures against captures where each side has enough of them, else steps against steps,
 /// else holds the change against the noise floor. What a test of ranks does not show, a mean can
-/// still show: see the function.
+/// still show. What stays unproved is noise only up to the noise floor, and up to three standard
+/// errors of the baseline's own spread; beyond, it is open.
 Difference difference_of(const Measurements& before, const Measurements& after,
                          const Yardstick& yardstick, const GateSettings& settings);
 

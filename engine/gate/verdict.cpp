@@ -35,23 +35,37 @@ std::vector<std::string> failures(const Comparison& c) {
 
 // ---- what cannot be told
 
-// Why a mean step that is far longer while the median is not cannot pass, or "": what a run takes
-// is the mean. A budget of it decides instead, where the team sets one.
+// Why a mean step that grew beyond the median cannot pass, or "": what a run takes is the mean. One
+// slow step may be bad luck, up to the noise floor. A budget of the mean decides instead, where the
+// team sets one.
 std::string untold_mean(const Comparison& c, const Sides& sides, const StepTrend& trend) {
   const auto& budgets = sides.settings.budgets;
   const bool has_budget = std::any_of(budgets.begin(), budgets.end(), [](const Budget& b) {
     return b.fact == "step.mean_ns" && (b.max || b.max_increase);
   });
-  if (!c.incomparable.empty() || trend.longer || has_budget) return "";
+  const bool told = std::any_of(c.budgets.begin(), c.budgets.end(), [](const BudgetResult& b) {
+    return b.budget.fact == "step.median_ns" &&
+           (b.state == BudgetResult::State::broken || b.state == BudgetResult::State::accepted);
+  });
+  if (!c.incomparable.empty() || told || has_budget) return "";
   const Difference mean = mean_step_difference(sides);
-  const double too_much = 2 * sides.settings.noise_floor,
-               unexplained_ns = mean.after - mean.before - trend.accepted_ns;
-  if (relative_change(unexplained_ns, mean.before) <= too_much) return "";
+  const double elsewhere_ns = std::max(c.step.after - c.step.before, trend.accepted_ns);
+  const auto share = [&](double ns) { return relative_change(ns - elsewhere_ns, mean.before); };
+  const bool lasts = (mean.real || mean.open) && share(mean.lasting) > sides.settings.min_effect;
+  if (share(mean.after - mean.before) <= sides.settings.noise_floor && !lasts) return "";
   return fmt::format(
       "the mean step takes {} instead of {} ({}), the median {}: a few steps take far longer; "
       "record more steps, or set a budget of step.mean_ns",
       duration(mean.after), duration(mean.before), change_text(mean.effect),
       duration(c.step.after));
+}
+
+std::string untold_text(const FindingChange& f) {
+  if (f.change == FindingState::worse) {
+    return fmt::format("{} got worse, and {}", f.finding.rule, f.why);
+  }
+  return fmt::format("whether {} {}: {}", f.finding.rule, f.unproved ? "got worse" : "is new",
+                     f.why);
 }
 
 void add_blind_rules(const Sides& sides, std::vector<std::string>& untold) {
@@ -88,7 +102,7 @@ std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& s
     untold.push_back(std::move(why));
   }
   for (const FindingChange& f : c.findings) {
-    if (f.untold) untold.push_back(fmt::format("whether {} is new: {}", f.finding.rule, f.why));
+    if (f.untold) untold.push_back(untold_text(f));
   }
   return untold;
 }
@@ -140,7 +154,8 @@ std::string step_text(const Difference& step, const GateSettings& settings) {
   if (std::abs(step.effect) <= settings.min_effect) {
     return fmt::format("the step takes {}, before {} ({}, too little to count)", now, then, change);
   }
-  return fmt::format("the step takes {}, before {} ({}, which may be noise)", now, then, change);
+  return fmt::format("the step takes {}, before {} ({}, {})", now, then, change,
+                     step.open ? "neither proved nor ruled out" : "which may be noise");
 }
 
 // The rules of the findings that are `wanted`, each once.

@@ -25,7 +25,8 @@ std::string change_worth_text(const FindingChange& f) {
 }
 
 const char* step_noise_text(const Comparison& c) {
-  return c.step.real || c.step.effect == 0 ? "" : ", which does not count";
+  if (c.step.real || c.step.effect == 0) return "";
+  return c.step.open ? ", neither proved nor ruled out" : ", which does not count";
 }
 
 std::vector<std::string> suppression_lines(const Comparison& c) {

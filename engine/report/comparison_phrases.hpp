@@ -16,7 +16,8 @@ bool matters(double change_ns, const Comparison& comparison);
 /// What a finding costs: "12.3 ms -> 15.1 ms a step", "at most 12.3 ms a step", or "".
 std::string change_worth_text(const FindingChange& finding);
 
-/// ", which does not count" after a step's change that may be noise; otherwise "".
+/// ", which does not count" after a step's change that is noise, ", neither proved nor ruled out"
+/// after one that is open; otherwise "".
 const char* step_noise_text(const Comparison& comparison);
 
 /// The exceptions that were looked at, and what became of each.

@@ -43,7 +43,7 @@ struct GateSettings {
   std::optional<Severity> fail_on;
   double min_effect = 0.03;   ///< of the step: smaller differences are never taken for real
   double alpha = 0.05;        ///< of the rank test
-  double noise_floor = 0.20;  ///< taken for noise where there are too few measurements for a test
+  double noise_floor = 0.20;  ///< the most that is taken for noise
   std::vector<Budget> budgets;
 };
 

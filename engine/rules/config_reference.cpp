@@ -36,8 +36,9 @@ const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-si
        "is "
        "no test."},
       {"gate.noise_floor", "number",
-       "With fewer than four captures and steps a side, differences beyond this share count; what "
-       "exceeds a limit by less cannot be told; 0.2."},
+       "With fewer than four captures and steps a side, differences beyond this share count, and "
+       "what exceeds a limit by less cannot be told. With more, the most that can pass as noise of "
+       "the baseline; 0.2."},
       {"budget", "list of tables",
        "[[budget]] sets a limit to a fact, held by `gh-advise gate`. Without one for "
        "step.median_ns, "

@@ -154,6 +154,7 @@ TEST_CASE("hostile text: nothing of a report, a rule or a configuration acts, in
     // What goes into a file is shown by somebody later.
     in.run(report + "--format " + format + " --output out");
     check_printable(read_file(in.dir / "out"), format);
+    check_runs_nothing(read_file(in.dir / "out"), format);
   }
   for (const char* format : {"text", "json", "markdown", "sarif", "github", "junit", "html"})
     for (const char* baseline :
@@ -161,6 +162,10 @@ TEST_CASE("hostile text: nothing of a report, a rule or a configuration acts, in
       if (!fs::exists(in.dir / "base.json")) in.check("baseline " + report + "--output base.json");
       in.check("gate " + report + "--baseline " + baseline + "--format " + format, format);
     }
+  in.run("gate " + report +
+         "--baseline '" GH_FIXTURES "/good.sqlite' --output text=a --output github=b");
+  check_runs_nothing(read_file(in.dir / "a"), "text");
+  check_runs_nothing(read_file(in.dir / "b"), "github");
   for (const char* format : {"text", "json", "markdown", "html"})
     in.check("diff " + report + "'" GH_FIXTURES "/good.sqlite' --format " + format, format);
   for (const char* format : {"text", "json"}) {

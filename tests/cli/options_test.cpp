@@ -41,6 +41,15 @@ TEST_CASE("options: what is missing or wrong is one line that says what to do") 
                  "--range and --steps: give one of them"));
   CHECK(contains(error_line("starved.sqlite --range ''"), "--range: is empty"));
   CHECK(contains(error_line("starved.sqlite --output ''"), "--output: is empty"));
+  // A variable that is not set does not eat the next option.
+  for (const char* option :
+       {"--baseline= --config=none", "--baseline good.sqlite --config= good.sqlite",
+        "--baseline good.sqlite --fail-on= --select=host-sync"})
+    CHECK(contains(error_line(std::string("gate starved.sqlite ") + option),
+                   "=: is empty; give a value"));
+  CHECK(error_line("starved.sqlite --steps= --timeout 5") ==
+        "--steps=: is empty; give a value, or leave the option out");
+  CHECK(contains(error_line("check -- --steps="), "--steps=: no such file"));
   CHECK(
       contains(error_line("starved.sqlite --rules nowhere"), "--rules nowhere: no such directory"));
   CHECK(

@@ -141,6 +141,7 @@ TEST_CASE("comparison: the rank test is the exact one, and nearly so with ties")
 
 TEST_CASE("comparison: steps of one report dealt out anew never regress against each other") {
   std::mt19937 random(11);
+  int compared = 0, open = 0;
   for (const std::string& name : recording_names()) {
     CAPTURE(name);
     const Capture& whole = capture(name);
@@ -160,6 +161,9 @@ TEST_CASE("comparison: steps of one report dealt out anew never regress against 
       };
       c.step_ns = pick(whole.step_ns);
       for (auto& [cause, ns] : c.cause_ns) ns = pick(whole.cause_ns.at(cause));
+      const std::vector<double> steps(c.step_ns.begin(), c.step_ns.end());
+      c.facts["step.median_ns"].value = gh::median_of(steps);
+      c.facts["step.mean_ns"].value = gh::mean_of(steps);
       return c;
     };
     const std::size_t n = whole.step_ns.size();
@@ -169,15 +173,109 @@ TEST_CASE("comparison: steps of one report dealt out anew never regress against 
     CHECK(wild == (name == "checkpoint-stall"));
     for (int round = 0; round < 20; ++round) {
       const Comparison drawn = compare({resampled(true, 0, n)}, {resampled(true, 0, n)});
-      // Where single steps take many times as long as others, a part of them may leave the question
-      // open; it never accuses.
+      // It never accuses. Where single steps take many times as long as others, they often leave
+      // the question open.
       CHECK_MESSAGE(drawn.verdict != Verdict::regressed, drawn.headline);
-      if (!wild) CHECK_MESSAGE(drawn.verdict == Verdict::passes, drawn.headline);
       const Comparison halves = compare({resampled(false, 0, n / 2)}, {resampled(false, n / 2, n)});
       CHECK_MESSAGE(halves.verdict != Verdict::regressed, halves.headline);
-      if (!wild) CHECK_MESSAGE(halves.verdict == Verdict::passes, halves.headline);
+      if (wild || n < 4) continue;
+      ++compared;
+      open += drawn.verdict != Verdict::passes;
+      if (n < 8) continue;  // halves of less are too few for a test
+      ++compared;
+      open += halves.verdict != Verdict::passes;
     }
   }
+  CHECK(compared > 500);
+  CHECK_MESSAGE(open * 20 <= compared, open << " of " << compared);  // the test's level is 5 %
+}
+
+// What an attacker tried: most of what was measured is far slower, too few for the test of ranks.
+TEST_CASE("comparison: what exceeds its limit without proof cannot be told, and never passes") {
+  const std::vector<double> calm{100, 100.2, 99.8, 100.1, 100};
+  const auto captures = [](const std::vector<double>& ms) {
+    std::vector<Capture> side;
+    for (const double v : ms) side.push_back(with_steps({v, v * 1.001, v * 0.999, v, v}));
+    return side;
+  };
+  const auto limited = [](double increase, const char* fact = "step.median_ns") {
+    gh::GateSettings settings;
+    gh::Budget budget;
+    budget.fact = fact;
+    budget.max_increase = increase;
+    budget.where = "gh-advise.toml:1";
+    settings.budgets = {budget};
+    return settings;
+  };
+  for (const double slow : {110.0, 119.0, 137.0}) {
+    CAPTURE(slow);
+    const std::vector<Capture> three_of_five{with_steps({100.1, slow, slow + 0.1, 99.9, slow})};
+    const Comparison c = compare({with_steps(calm)}, three_of_five);
+    CHECK(c.verdict == Verdict::cannot_tell);
+    CHECK(contains(c.headline, "neither prove nor rule out (5 steps against 5"));
+    const Comparison held = compare({with_steps(calm)}, three_of_five, limited(0.05));
+    CHECK(held.verdict == Verdict::cannot_tell);
+    CHECK(held.budgets.at(0).state == gh::BudgetResult::State::unknown);
+    CHECK(compare(captures(calm), captures({slow, slow, slow, 100})).verdict ==
+          Verdict::cannot_tell);
+    CHECK(compare(captures(calm), captures({slow, slow, slow, 100, 100.1})).verdict ==
+          Verdict::cannot_tell);
+    // By the mean. Without the slowest capture, 10 % of two in five are less than 3 %.
+    CHECK(compare(captures(calm), captures({slow, slow, 100.1, 99.9, 100})).verdict ==
+          (slow > 115 ? Verdict::cannot_tell : Verdict::passes));
+    CHECK(compare(captures(calm), captures({slow, slow, slow, slow})).verdict ==
+          Verdict::regressed);
+  }
+  CHECK(compare(captures(calm), captures({119, 119, 119, 100}), limited(0.25)).verdict ==
+        Verdict::passes);
+  // Captures of many steps do not outvote the others.
+  std::vector<Capture> uneven = captures({138, 138});
+  uneven.push_back(with_steps(std::vector<double>(50, 100)));
+  for (Capture& c : uneven) c.facts["step.median_ns"].value = static_cast<double>(c.step_ns[0]);
+  CHECK(compare(captures({100, 100.1, 99.9}), uneven).verdict == Verdict::cannot_tell);
+  // Counts do not vary: none of them is noise.
+  std::vector<Capture> before = captures(calm), after = captures({100, 100.1, 99.9, 100});
+  for (std::size_t i = 0; i < 3; ++i) *after[i].facts["kernels.per_step"].value *= 1.3;
+  CHECK(compare(before, after, limited(0.1, "kernels.per_step")).verdict != Verdict::passes);
+}
+
+TEST_CASE("comparison: a finding that got worse does not pass where the step cannot be told") {
+  auto [before, after] = pair_with_rule();
+  after = with_steps({100.1, 137, 137.1, 99.9, 137});
+  after.rules = before.rules;
+  before.findings = {found("r", 10, gh::Severity::error)};
+  after.findings = {found("r", 40, gh::Severity::error)};
+  gh::GateSettings loose;
+  gh::Budget budget;
+  budget.fact = "step.median_ns";
+  budget.max_increase = 0.5;
+  budget.where = "gh-advise.toml:1";
+  loose.budgets = {budget};
+  const auto says = [&](const std::vector<Capture>& was, const std::vector<Capture>& is) {
+    const Comparison c = compare(was, is, loose);
+    CHECK(c.verdict == Verdict::cannot_tell);
+    return c.incomparable.front();
+  };
+  CHECK(contains(says({before}, {after}), "r got worse, and the step may have got longer"));
+  // One that came in, too close to its threshold to count by itself.
+  before.findings.clear();
+  after.findings = {found("r", 7, gh::Severity::error)};
+  CHECK(contains(says({before}, {after}), "whether r is new: the step may have got longer"));
+  // One that costs more in three of four captures, with a step that is longer by less than its
+  // limit.
+  const auto four = [](const Capture& c, std::vector<double> step, std::vector<double> cost) {
+    std::vector<Capture> side(4, c);
+    for (std::size_t i = 0; i < 4; ++i) {
+      Capture one = with_steps({step[i], step[i] * 1.001, step[i], step[i], step[i]});
+      one.rules = c.rules;
+      one.findings = {found("r", cost[i], gh::Severity::error)};
+      side[i] = one;
+    }
+    return side;
+  };
+  CHECK(contains(says(four(before, {100, 100.1, 99.9, 100.2}, {10, 10.1, 9.9, 10.2}),
+                      four(before, {120, 120.1, 119.9, 120.2}, {40, 40.1, 39.9, 10})),
+                 "whether r got worse: it costs more in some of the captures"));
 }
 
 TEST_CASE(
@@ -191,9 +289,16 @@ TEST_CASE(
   CHECK(against({104, 104.1, 103.9, 104, 104.2}).verdict == Verdict::regressed);
   CHECK(against({96, 96.1, 95.9, 96, 96.2}).verdict == Verdict::passes);  // shorter
   CHECK(against({96, 96.1, 95.9, 96, 96.2}).step.real);
-  CHECK(against({90, 130, 95, 140, 107}).verdict ==
-        Verdict::passes);  // 7 %, and all over the place
-  CHECK(contains(against({90, 130, 95, 140, 107}).notes.at(0), "may be noise"));
+  // 7 %, and all over the place, where the baseline is not.
+  CHECK(against({90, 130, 95, 140, 107}).verdict == Verdict::cannot_tell);
+  const Capture unsteady = with_steps({90, 98, 100, 102, 110});
+  const Comparison noise = compare({unsteady}, {with_steps({92, 99, 104, 106, 111})});
+  CHECK(noise.verdict == Verdict::passes);
+  CHECK(contains(noise.notes.at(0), "may be noise"));
+  CHECK(contains(noise.headline, "(+4.0 %, which may be noise)"));
+  // Beyond the noise floor nothing passes as noise.
+  CHECK(compare({with_steps({50, 80, 100, 120, 150})}, {with_steps({50, 80, 121, 122, 150})})
+            .verdict == Verdict::cannot_tell);
   gh::GateSettings strict;
   strict.min_effect = 0.01;
   CHECK(against({102, 102.1, 101.9, 102, 102.2}, strict).verdict == Verdict::regressed);
@@ -264,7 +369,12 @@ TEST_CASE(
   // The baseline's outliers are no reason to accuse, and their going is a gain.
   CHECK(judge({100.3, 100.2, 99.8, 100.1, 100}, mean_budget).verdict == Verdict::passes);
   CHECK(judge({110, 110.2, 109.8, 110.1, 110}, mean_budget).verdict == Verdict::regressed);
-  CHECK(judge({98, 110, 92, 108, 107}, mean_budget).verdict == Verdict::passes);  // +3 %
+  CHECK(judge({98, 110, 92, 102, 107}, mean_budget).verdict == Verdict::passes);  // +2 %
+  // Two that are longer by a third are no bad luck; one is, up to the noise floor.
+  CHECK(judge({100, 138, 100.1, 99.9, 138}, {}).verdict == Verdict::cannot_tell);
+  CHECK(judge({100, 138, 100.1, 99.9, 100.2}, {}).verdict == Verdict::passes);
+  CHECK(judge({100, 250, 100.1, 99.9, 100.2}, {}).verdict == Verdict::cannot_tell);
+  CHECK(judge({102.9, 103.1, 102.8, 103.3, 102.9}, {}).verdict == Verdict::passes);
   CHECK(judge({119, 119, 119}, mean_budget).verdict == Verdict::cannot_tell);
   // A median stays one.
   gh::GateSettings median = mean_budget;
