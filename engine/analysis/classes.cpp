@@ -124,6 +124,7 @@ CallClass Classes::call_class(std::string_view name) const {
 void Classes::add_gpus(const toml::table& table, std::string_view where, bool first) {
   std::vector<Gpu> added;
   for_tables(table, "gpu", [&](const toml::table& entry) {
+    constexpr double most_sms = 100'000;
     const auto number = [&](std::string_view key) { return entry[key].value_or(0.0); };
     GpuPeaks p;
     p.fp32 = number("fp32_tflops") * 1e12;
@@ -136,8 +137,8 @@ void Classes::add_gpus(const toml::table& table, std::string_view where, bool fi
     p.known = p.fp32 > 0;
     p.source =
         fmt::format("{}: {}", where, printable(entry["name"].value_or(std::string("unnamed"))));
-    added.push_back(
-        {Patterns(strings(entry, "match"), where), p, static_cast<int>(number("sm_count"))});
+    added.push_back({Patterns(strings(entry, "match"), where), p,
+                     static_cast<int>(std::min(most_sms, std::max(0.0, number("sm_count"))))});
   });
   gpus_.insert(first ? gpus_.begin() : gpus_.end(), added.begin(), added.end());
   if (const toml::table* rates = table["attainable"].as_table())

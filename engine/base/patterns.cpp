@@ -6,15 +6,21 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/glob_steps.hpp"
 #include "base/text.hpp"
 
 namespace gh {
 
 bool glob_match(std::string_view pattern, std::string_view text) {
+  std::size_t steps = 0;
+  return glob_match(pattern, text, steps);
+}
+
+bool glob_match(std::string_view pattern, std::string_view text, std::size_t& steps) {
   std::size_t p = 0, t = 0;
   // The last star, and where the text goes on that it does not take: only that one is ever widened.
   std::size_t star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
+  for (; t < text.size(); ++steps) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       resume = t;

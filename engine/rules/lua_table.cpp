@@ -138,8 +138,10 @@ void LuaTable::each(const char* key, const std::function<void(int)>& take) const
 
 void LuaTable::each(const std::function<void(int)>& take, std::size_t most) const {
   const int top = lua_gettop(lua_);
+  lua_spend(lua_, 1);
   for (std::size_t position = 1; push(position) != LUA_TNIL; ++position) {
     if (position > most) throw Error(fmt::format("{} has more than {} elements", where_, most));
+    lua_spend(lua_, 1);
     take(lua_gettop(lua_));
     lua_settop(lua_, top);
   }
@@ -158,7 +160,9 @@ void LuaTable::each_pair(const std::function<void(const std::string&, int)>& tak
 std::vector<std::string> LuaTable::names(Positions positions) const {
   luaL_checkstack(lua_, stack_values, nullptr);
   std::vector<std::string> keys;
+  lua_spend(lua_, 1);
   for (lua_pushnil(lua_); lua_next(lua_, index_) != 0; lua_pop(lua_, 1)) {
+    lua_spend(lua_, 1);
     const int type = lua_type(lua_, -2);
     if (type == LUA_TNUMBER && positions == Positions::left_out) continue;
     if (type != LUA_TSTRING) {

@@ -21,6 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A pattern is tried on texts that may be long as well.
+constexpr std::size_t most_expected_bytes = 1024;
+
 // A finding that a case expects: globs, "" where it says nothing of one.
 struct Expected {
   std::string severity, subject, message, confidence;
@@ -45,6 +48,10 @@ Expected read_expected(lua_State* lua, int index) {
   t.only({"severity", "subject", "message", "confidence", "worth"});
   Expected e{t.text("severity", false), t.text("subject", false), t.text("message", false),
              t.text("confidence", false), std::nullopt};
+  for (const std::string* glob : {&e.severity, &e.subject, &e.message, &e.confidence})
+    if (glob->size() > most_expected_bytes)
+      throw Error(
+          fmt::format("{} expects a text of more than {} bytes", t.where(), most_expected_bytes));
   if (t.push("worth") == LUA_TTABLE) {
     const LuaTable bounds(lua, -1, "'worth' of an expected finding");
     bounds.push(std::size_t{1});

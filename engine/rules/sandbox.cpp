@@ -42,13 +42,10 @@ int call_body(lua_State* lua) {
 LuaError::LuaError(std::string_view message)
     : std::runtime_error(shortened(printable(message), max_message_width)) {}
 
-void lua_charge(lua_State* state, std::int64_t instructions) {
-  sandbox::Meter::of(state).charge(instructions);
-}
-
 void lua_spend(lua_State* state, std::int64_t instructions) {
-  lua_charge(state, instructions);
-  sandbox::Meter::of(state).throw_if_stopped();
+  sandbox::Meter& meter = sandbox::Meter::of(state);
+  meter.spend(instructions);
+  meter.throw_if_stopped();
 }
 
 void lua_take_text(lua_State* state, std::size_t bytes) {

@@ -14,10 +14,10 @@
 //                 type is an error. pairs visits the keys that were there when it started, less
 //                 those removed since.
 //   table.sort    is stable; without a comparison it sorts numbers and strings, in that same order.
-//   table.*       refuse tables whose metatable has __index, __newindex or __len (unpack and pack
-//                 do not).
+//   table.*       refuse tables whose metatable has __index, __newindex or __len.
 //   tostring, %s  print "table", "function", "userdata", never an address; %p is refused.
-//   setmetatable  refuses __gc.
+//   setmetatable  refuses __gc, __mode, and a __call that is no function; takes a copy: what is
+//                 written to the metatable later has no effect.
 //   getmetatable  answers for tables only.
 //   pcall, xpcall catch errors, but not the end of a limit. xpcall's handler runs after the call
 //                 has unwound.
@@ -111,11 +111,10 @@ class LuaSandbox {
   std::unique_ptr<lua_State, Closer> state_;
 };
 
-/// Counts C++ work done for a rule as Lua instructions. A verb that walks rows charges them (one
-/// per 10 ns or so), or a loop around it costs hours before a count of instructions notices. Never
-/// throws: the rule is stopped when the verb returns. lua_spend throws Error at once, for what is
-/// long by itself.
-void lua_charge(lua_State* state, std::int64_t instructions);
+/// Counts C++ work that will be done for a rule as Lua instructions. Throws Error where they are
+/// used up. A verb that walks rows spends them (one per 10 ns or so), or a loop around it costs
+/// hours before a count of instructions notices. Every verb spends at least one: Lua calls some
+/// again and again with no instruction of its own between, as the comparison of a sort.
 void lua_spend(lua_State* state, std::int64_t instructions);
 
 /// Counts text that is copied out of Lua: see SandboxLimits::text_bytes. Throws Error where a rule

@@ -11,6 +11,12 @@ namespace {
 // What the host needs to prepare a launch; a longer pause before it is something else.
 constexpr Ns host_work_ns = 200'000;
 
+// No change makes anything longer than this, however many come together: all of a trace's lengths
+// can still be summed.
+constexpr Ns longest_grown_ns = 100'000'000'000;
+
+Ns changed(Ns from, Ns to) { return std::clamp<Ns>(to, 0, std::max(from, longest_grown_ns)); }
+
 double value_of(const Factor& f, Guess guess) {
   switch (guess) {
     case Guess::least: return f.least;
@@ -48,7 +54,7 @@ class Application {
     for (const Row op : rows) {
       if (!holds_op(op)) continue;
       const Node n = g_.op_node(op);
-      e_.length[n] = by > 1 ? scaled(e_.length[n], by)
+      e_.length[n] = by > 1 ? changed(e_.length[n], scaled(e_.length[n], by))
                             : std::min(e_.length[n], scaled(g_.recorded.length[n], by));
     }
   }
@@ -160,7 +166,8 @@ class Application {
     const Ns start = g_.analysis.trace.calls.start[call];
     const Span pause{start - g_.recorded.weight[b][place], start};
     const Ns cut = overlap(host.whole, pause) > 0 ? pause.length() : overlap(host.parts, pause);
-    e_.weight[b][place] = std::max<Ns>(0, e_.weight[b][place] - scaled(cut, 1 - by));
+    Ns& weight = e_.weight[b][place];
+    weight = changed(weight, weight - scaled(cut, 1 - by));
   }
 
   bool holds_op(Row op) const { return g_.steps.ops.holds(op); }
@@ -192,7 +199,10 @@ class Application {
 
 }  // namespace
 
-Ns scaled(Ns ns, double by) { return static_cast<Ns>(std::llround(static_cast<double>(ns) * by)); }
+Ns scaled(Ns ns, double by) {
+  constexpr double most = 4e18;  // what fits, and may be added to another
+  return static_cast<Ns>(std::llround(std::clamp(static_cast<double>(ns) * by, -most, most)));
+}
 
 void apply(const ReplayGraph& graph, const Change& change, Guess guess, Edges& edges) {
   Application to(graph, edges);

@@ -155,6 +155,14 @@ TEST_CASE("classes: step ranges of the frameworks are found from the outside in"
 }
 
 TEST_CASE("classes: a GPU's rates are known by its name") {
+  for (const char* sms : {"1e300", "-1e300", "nan", "inf"}) {
+    Classes odd;
+    odd.extend(toml::parse(std::string("[[gpu]]\nname = 'odd'\nmatch = 'odd'\nfp32_tflops = "
+                                       "1.0\nsm_count = ") +
+                           sms),
+               "odd.toml");
+    CHECK(odd.peaks(device("odd", 132, 9, 0)).known);
+  }
   const gh::GpuPeaks h200 = own().peaks(device("NVIDIA H200", 132, 9, 0));
   CHECK(h200.known);
   CHECK(h200.has_tensor_cores);

@@ -166,6 +166,15 @@ TEST_CASE("hostile: --timeout takes whole seconds, at least one") {
   CHECK(advise("facts good.sqlite --timeout soon").status == 2);
 }
 
+TEST_CASE("hostile: the name of a GPU, which is matched against many expressions, is cut") {
+  const TempDir dir;
+  const fs::path report = copy_of(dir, "good.sqlite");
+  run_sql(report, "UPDATE TARGET_INFO_GPU SET name = name || ' ' || hex(zeroblob(1000000))");
+  const Trace t = read_report(report);
+  REQUIRE(!t.devices.empty());
+  CHECK(t.devices[0].name.size() == 256);
+}
+
 TEST_CASE("hostile: escape sequences in every text of an export are printable where they enter") {
   const TempDir dir;
   for (const bool names_too : {false, true}) {

@@ -519,6 +519,21 @@ TEST_CASE("kineto: an accelerator that is not NVIDIA's is refused") {
                  "not NVIDIA's"));
 }
 
+TEST_CASE("kineto: a trace of which no event makes sense begins at no time") {
+  const gh::Trace t = read({kernel("k", "1e300", "1")}, R"("baseTimeNanoseconds": 7)");
+  CHECK(t.origin_ns == 0);
+  CHECK(t.epoch_ns == 7);
+  CHECK(t.ops.size() == 0);
+  CHECK(t.problems.size() == 1);
+}
+
+TEST_CASE("kineto: the name of a GPU that was made to cost time is cut") {
+  const gh::Trace t =
+      read({kernel("k", "1", "1"), launch("0", "1")},
+           R"("deviceProperties": [{"id": 0, "name": ")" + std::string(1 << 20, 'a') + R"("}])");
+  CHECK(t.devices.at(0).name.size() == 256);
+}
+
 TEST_CASE("kineto: hostile values are left out and said, or harmless") {
   std::string deep(100'000, '['), deep_end(100'000, ']');
   const std::vector<std::string> odd{

@@ -41,6 +41,16 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
       {"return xpcall(function() error {} end, function() while true do end end)", "endless loop?"},
       {"for i = 1, 1e9 do trace:ops { kind = 'kernel' }:count() end", "endless loop?"},
       {"local s = trace:ops {} for i = 1, 1e9 do s:plus(s):union_ns() end", ""},
+      // Endless in functions of C, which Lua's hook does not see.
+      {"local s = string.rep('a', 1048000) local q = {} for i = 1, 1000000 do q[i] = s end "
+       "table.sort(q) return {}",
+       "endless loop?"},
+      {"local s = string.rep('a', 1048000) local q = {} for i = 1, 100000 do q[i] = s end "
+       "table.sort(q, string.upper) return {}",
+       "endless loop?"},
+      {"local b = {} for i = 2000001, 2200000 do b[i] = 1 end return "
+       "table.unpack(setmetatable(b, { __index = next }), 1, 200000)",
+       "table functions take no table with __index"},
       // Greedy.
       {"local t = {} for i = 1, 1e9 do t[i] = i end", "more than 64 MiB"},
       {"local t = {} while true do t = { t, t } end", ""},
@@ -119,6 +129,10 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
            " f.change = setmetatable({}, { __index = function() error 'boom' end }) f.change[1] = "
            "setmetatable({}, { __index = function() return trace:ops {} end }) return { f }",
        "a change is one of remove"},
+      {"local f = " + finding +
+           " f.change = {} for i = 1, 50 do f.change[i] = { scale = trace:ops {}, by = 1e300, most "
+           "= 1e308 } end return { f }",
+       "none"},
       {"local f = " + finding + " f.change = { { scale = trace:ops {}, by = 0/0 } } return { f }",
        "'by' is not a finite number"},
       // What a metatable would give is not asked for, and so cannot be collected under the verb.
@@ -269,7 +283,12 @@ TEST_CASE("hostile rules: files that are stopped on loading, or are none, are na
   const std::string report = "compile-graphs.sqlite --rules " + quoted(dir / "");
   for (const std::string text : {"while true do end", "local t = {} for i = 1, 1e9 do t[i] = i end",
                                  "local function f() return 1 + f() end return f()",
-                                 "return string.rep('x', 1e9)", "\x1bLua", "return 7"}) {
+                                 "return string.rep('x', 1e9)", "\x1bLua", "return 7",
+                                 "local s, q = string.rep('a', 1048000), {} for i = 1, 100000 do "
+                                 "q[i] = s end table.sort(q, string.upper)",
+                                 "local s, q = string.rep('a', 1048000), {} for i = 1, 1000000 do "
+                                 "q[i] = s end table.sort(q)",
+                                 "local t = {} t.__call = t setmetatable(t, t) t()"}) {
     INFO(text);
     write_file(dir / "hostile.lua", text);
     CHECK(contains(error(report), "hostile.lua"));

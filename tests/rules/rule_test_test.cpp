@@ -83,6 +83,17 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
                  "'ops' has to be a list"));
   CHECK(contains(one_fails("{ name = 'a', fixture = '../../secret', expect = 'clean' }"),
                  "is no name of a fixture"));
+  // Endless in functions of C, on loading.
+  for (const std::string endless :
+       {"table.sort(q)", "table.sort(q, string.upper)", "table.sort(q, rawequal)"}) {
+    CHECK(contains(run("(function() local s, q = string.rep('a', 1048000), {} for i = 1, 200000 do "
+                       "q[i] = s end " +
+                       endless + " end)(), "),
+                   "endless loop?"));
+  }
+  CHECK(contains(one_fails("{ name = 'a', trace = { ops = {} }, expect = { { message = "
+                           "string.rep('*a', 1000) } } }"),
+                 "expects a text of more than 1024 bytes"));
   // Numbers that no field holds end at the largest that it does.
   CHECK(contains(run("{ name = 'a', trace = { repeats = { times = 1e300, every = 1 }, device = { "
                      "sm_count = 1e300, compute = 1e300, memory_gib = -1e300 }, ops = { { 0, 1, "

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "read/kineto/importer.hpp"
 #include "read/kineto/values.hpp"
+#include "read/limits.hpp"
 
 namespace gh::kineto {
 namespace {
@@ -27,7 +28,7 @@ void describe_device(const nlohmann::json& properties, Device& d) {
     return static_cast<int>(std::clamp<std::int64_t>(integer_in(properties, key), 0, 1'000'000));
   };
   if (const std::string name = text_in(properties, "name"); !name.empty()) {
-    d.name = printable(name);
+    d.name = printable(name.substr(0, longest_device_name));
   }
   d.sm_count = small("numSms");
   d.compute_major = small("computeMajor");

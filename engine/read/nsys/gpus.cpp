@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "read/limits.hpp"
 #include "read/nsys/table_reader.hpp"
 
 namespace gh::nsys {
@@ -27,7 +28,7 @@ Gpus::Gpus(const Database& db, std::vector<std::string>& problems) {
       return;
     }
     Device& d = by_id_[rows.integer(id)];
-    d.name = printable(rows.text(name));
+    d.name = printable(rows.text(name).substr(0, longest_device_name));
     d.sm_count = static_cast<int>(rows.integer(sm_count));
     d.memory_bytes = rows.integer(memory_bytes);
     d.memory_bytes_per_s = static_cast<double>(rows.integer(memory_bytes_per_s)) +

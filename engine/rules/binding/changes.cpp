@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t most_changes = 100;  // of one finding
 constexpr std::size_t most_stalls = 16;    // selections that a change names
-constexpr double longest_gap_ns = 1e12;    // beyond any trace, and no overflow when summed
+// Beyond any trace and any fix, and no overflow when lengths are summed.
+constexpr double longest_gap_ns = 1e12, most_factor = 10;
 
 constexpr const char* other_keys[] = {"by", "least", "most", "gap_ns", "stalls"};
 
@@ -35,7 +36,7 @@ class ChangeReader {
     const Rows& rows = selection_at(lua_, -1, fmt::format("'{}' of a change", name));
     hold(rows, c_.held.changed_rows);
     read_factor();
-    change_.gap_ns = static_cast<Ns>(std::min(number("gap_ns", 0), longest_gap_ns));
+    change_.gap_ns = static_cast<Ns>(number("gap_ns", 0, longest_gap_ns));
     if (change_.kind == Change::Kind::pause) {
       read_pauses(rows);
     } else {
@@ -46,8 +47,8 @@ class ChangeReader {
   }
 
  private:
-  double number(const char* key, double otherwise) {
-    return std::max(table_.number(key).value_or(otherwise), 0.0);
+  double number(const char* key, double otherwise, double most) {
+    return std::clamp(table_.number(key).value_or(otherwise), 0.0, most);
   }
 
   // Counts rows of which there will be a copy.
@@ -77,8 +78,8 @@ class ChangeReader {
   }
 
   void read_factor() {
-    const double by = number("by", change_.kind == Change::Kind::pause ? 0 : 1);
-    const double least = number("least", by), most = number("most", by);
+    const double by = number("by", change_.kind == Change::Kind::pause ? 0 : 1, most_factor);
+    const double least = number("least", by, most_factor), most = number("most", by, most_factor);
     change_.factor = {by, std::min(by, least), std::max(by, most)};
   }
 

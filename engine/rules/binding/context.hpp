@@ -23,6 +23,7 @@ struct HeldSelections {
 };
 
 struct Context {
+  lua_State* lua;  ///< of the rule
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
@@ -33,8 +34,9 @@ struct Context {
   std::vector<std::size_t> idle_until, steps_until;
   HeldSelections held;
 
-  explicit Context(const ApiHost& host)
-      : analysis(host.analysis),
+  Context(lua_State* of_rule, const ApiHost& host)
+      : lua(of_rule),
+        analysis(host.analysis),
         facts(host.facts),
         in_steps(host.in_steps),
         window(analysis.analysed_window()),

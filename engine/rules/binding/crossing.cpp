@@ -41,7 +41,7 @@ void make_context(lua_State* lua, const ApiHost& host) {
   lua_pushcfunction(lua, collect_context);
   lua_setfield(lua, -2, "__gc");
   // Nothing may fail between the two: Lua would not destroy it.
-  new (lua_newuserdatauv(lua, sizeof(Context), 0)) Context(host);
+  new (lua_newuserdatauv(lua, sizeof(Context), 0)) Context(lua, host);
   lua_rotate(lua, -2, 1);
   lua_setmetatable(lua, -2);
   lua_setfield(lua, LUA_REGISTRYINDEX, context_key);
@@ -190,7 +190,7 @@ std::size_t instructions(const Cost& cost, const Context& c, std::size_t rows) {
     return an_instruction > 0 ? count / an_instruction : 0;
   };
   const Trace& t = c.trace();
-  return of(rows, cost.rows) + of(t.ops.size(), cost.ops) + of(t.calls.size(), cost.calls) +
+  return 1 + of(rows, cost.rows) + of(t.ops.size(), cost.ops) + of(t.calls.size(), cost.calls) +
          of(t.ranges.size(), cost.ranges) + of(t.gpu_faults.size(), cost.gpu_faults) +
          of(t.samples.size(), cost.samples) + of(c.in_steps.copies.size(), cost.copies);
 }

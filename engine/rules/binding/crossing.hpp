@@ -26,6 +26,11 @@ constexpr const char* trace_type = "gh.trace";
 void make_context(lua_State* lua, const ApiHost& host);
 Context& context(lua_State* lua);
 
+/// A pattern is tried on a text: at worst each byte of one on each of the other.
+inline std::size_t glob_cost(std::string_view glob, std::string_view text) {
+  return glob.size() * text.size() / 64;
+}
+
 /// Counts work as so many Lua instructions: see lua_spend. Throws Error where they are used up.
 inline void charge(lua_State* lua, std::size_t instructions) {
   lua_spend(lua, static_cast<std::int64_t>(instructions));
@@ -103,8 +108,8 @@ using TraceVerb = int (*)(lua_State*, const Context&);
 using SelectionVerb = int (*)(lua_State*, const Context&, const Rows& asked);
 using PairVerb = int (*)(lua_State*, const Context&, const Rows& asked, const Rows& other);
 
-/// What a verb charges for before it begins: one Lua instruction for so many of each; 0 charges
-/// nothing for them.
+/// What a verb charges for before it begins, besides one for the call: one Lua instruction for so
+/// many of each; 0 charges nothing for them.
 struct Cost {
   unsigned rows = 0;  ///< of the selections that it takes
   unsigned ops = 0, calls = 0, ranges = 0, gpu_faults = 0, samples = 0;  ///< of the whole trace

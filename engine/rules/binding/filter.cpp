@@ -3,24 +3,27 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/glob_steps.hpp"
 #include "base/text.hpp"
+#include "rules/binding/crossing.hpp"
 
 namespace gh::binding {
 namespace {
 
 // Of each of `count` numbers, whether the text that it stands for matches.
 template <class TextOf>
-std::vector<std::uint8_t> matches(const Globs& globs, std::size_t count, TextOf text_of) {
+std::vector<std::uint8_t> matches(const Context& c, const Globs& globs, std::size_t count,
+                                  TextOf text_of) {
   std::vector<std::uint8_t> match(count);
-  for (std::size_t k = 0; k < count; ++k) match[k] = globs.match(text_of(k));
+  for (std::size_t k = 0; k < count; ++k) match[k] = globs.match(c, text_of(k));
   return match;
 }
 
 // Allows only values whose names match; one that was ruled out before stays so.
 template <class Enum, std::size_t count>
-void narrow(std::array<bool, count>& allowed, const Globs& globs) {
+void narrow(std::array<bool, count>& allowed, const Context& c, const Globs& globs) {
   for (std::size_t k = 0; k < count; ++k) {
-    allowed[k] = allowed[k] && globs.match(name_of(static_cast<Enum>(k)));
+    allowed[k] = allowed[k] && globs.match(c, name_of(static_cast<Enum>(k)));
   }
 }
 
@@ -48,9 +51,13 @@ const std::vector<std::uint16_t>* threads_of(const Trace& t, Kind kind) {
 
 }  // namespace
 
-bool Globs::match(std::string_view text) const {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const std::string& glob) { return glob_match(glob, text); });
+bool Globs::match(const Context& c, std::string_view text) const {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& glob) {
+    std::size_t steps = 0;
+    const bool matches = glob_match(glob, text, steps);
+    charge(c.lua, steps / 64);
+    return matches;
+  });
 }
 
 RowTest text_test(Field field, const Globs& globs) {
@@ -61,7 +68,7 @@ RowTest text_test(Field field, const Globs& globs) {
     const std::size_t at = key == no_text ? 0 : key + std::size_t{1};
     if (at >= answers->size()) answers->resize(at + 1, not_asked);
     std::int8_t& answer = (*answers)[at];
-    if (answer == not_asked) answer = globs.match(key_text(c, s.kind, field, key));
+    if (answer == not_asked) answer = globs.match(c, key_text(c, s.kind, field, key));
     return answer == 1;
   };
 }
@@ -82,7 +89,7 @@ void Filter::text(const Context& c, Field field, const Globs& globs) {
 bool Filter::quick_text(const Context& c, Field field, const Globs& globs) {
   const Trace& t = c.trace();
   if (field == Field::name && name_of_row_) {
-    name_test(c, [&names = t.names, globs](NameId name) { return globs.match(names[name]); });
+    name_test(c, [&c, globs](NameId name) { return globs.match(c, c.trace().names[name]); });
     return true;
   }
   if (field == Field::name_class && kind_ == Kind::ops) {
@@ -94,25 +101,25 @@ bool Filter::quick_text(const Context& c, Field field, const Globs& globs) {
     return true;
   }
   if (field == Field::kind && kind_ == Kind::ops) {
-    narrow<OpKind>(op_kinds_, globs);
+    narrow<OpKind>(op_kinds_, c, globs);
     return true;
   }
   if (field == Field::cause && kind_ == Kind::idle) {
-    narrow<IdleCause>(causes_, globs);
+    narrow<IdleCause>(causes_, c, globs);
     any_cause_ = false;
     return true;
   }
   if (field == Field::direction && kind_ == Kind::ops) {
     constexpr auto count = static_cast<std::size_t>(CopyKind::other) + 1;
     const auto name = [](std::size_t k) { return name_of(static_cast<CopyKind>(k)); };
-    test(column_test(t.ops.copy, matches(globs, count, name)));
+    test(column_test(t.ops.copy, matches(c, globs, count, name)));
     return true;
   }
   if (const auto* threads = threads_of(t, kind_); field == Field::thread && threads) {
     const auto label = [&](std::size_t thread) {
       return t.thread_label(static_cast<std::uint16_t>(thread));
     };
-    test(column_test(*threads, matches(globs, t.threads.size(), label)));
+    test(column_test(*threads, matches(c, globs, t.threads.size(), label)));
     return true;
   }
   return false;
@@ -126,10 +133,11 @@ void Filter::name_test(const Context& c, NameTest passes) {
 void Filter::kernel_class(const Context& c, const Globs& globs) {
   const std::vector<std::string>& classes = c.analysis.classes.kernel_classes();
   const auto class_name = [&](std::size_t k) { return std::string_view(classes[k]); };
-  name_test(
-      c, [&class_of = c.analysis.names.kernel, passes = matches(globs, classes.size(), class_name)](
-             NameId name) { return passes[class_of[name]] != 0; });
-  if (globs.match("")) return;
+  name_test(c, [&class_of = c.analysis.names.kernel,
+                passes = matches(c, globs, classes.size(), class_name)](NameId name) {
+    return passes[class_of[name]] != 0;
+  });
+  if (globs.match(c, "")) return;
   // Only kernels have a class.
   for (std::size_t k = 0; k < op_kinds; ++k) {
     if (static_cast<OpKind>(k) != OpKind::kernel) op_kinds_[k] = false;
@@ -139,7 +147,7 @@ void Filter::kernel_class(const Context& c, const Globs& globs) {
 void Filter::call_class(const Context& c, const Globs& globs) {
   constexpr auto count = static_cast<std::size_t>(CallClass::event) + 1;
   const auto class_name = [](std::size_t k) { return name_of(static_cast<CallClass>(k)); };
-  name_test(c, [&class_of = c.analysis.names.call, passes = matches(globs, count, class_name)](
+  name_test(c, [&class_of = c.analysis.names.call, passes = matches(c, globs, count, class_name)](
                    NameId name) { return passes[static_cast<std::size_t>(class_of[name])] != 0; });
 }
 

@@ -15,7 +15,8 @@ namespace gh::binding {
 /// Patterns of which a text has to match one.
 struct Globs {
   std::vector<std::string> list;
-  bool match(std::string_view text) const;
+  /// Charges the rule for long texts. Throws Error.
+  bool match(const Context& c, std::string_view text) const;
 };
 
 /// Whether a row passes.

@@ -167,7 +167,10 @@ constexpr Verb verbs[] = {
     {"table.sort", "", "Is stable; without a comparison it sorts numbers and strings."},
     {"tostring", "", "Prints \"table\" and \"function\", never an address."},
     {"getmetatable", "", "Answers for tables only."},
-    {"setmetatable", "", "Refuses __gc."},
+    {"setmetatable", "",
+     "Refuses __gc, __mode, and a __call that is no function. Takes a copy of the metatable: what "
+     "is "
+     "written to it later has no effect."},
     {"pcall", "", "Catches errors, but not the end of a limit."},
     {"xpcall", "", "The same; its handler runs after the call has unwound."},
     {"string.format", "", "As Lua's; %p is refused."},
@@ -180,7 +183,8 @@ constexpr Verb verbs[] = {
     {"string.byte string.char string.len string.lower string.reverse string.sub string.upper", "",
      "As Lua's; find, match, gmatch and gsub are missing, since a pattern can run for hours: "
      "use string.glob and string.split."},
-    {"table.concat table.insert table.pack table.remove table.unpack", "", "As Lua's."},
+    {"table.concat table.insert table.pack table.remove table.unpack", "",
+     "As Lua's; they refuse tables whose metatable has __index, __newindex or __len."},
     {"selection:evidence", "({ most = 5, note = \"\" }?) -> list",
      "The longest rows as evidence for a finding, the worst first.",
      verb<evidence, Cost{.rows = 1}>},

@@ -1,6 +1,8 @@
 // The base library: errors, metatables, texts.
 #include <lua.hpp>
 
+#include <iterator>
+
 #include "rules/sandbox/library.hpp"
 #include "rules/sandbox/meter.hpp"
 
@@ -16,8 +18,50 @@ bool call_protected(lua_State* lua, int arguments, int results) {
   if (status == LUA_OK) return true;
   Meter& meter = Meter::of(lua);
   if (meter.is_final(status)) meter.raise();
-  meter.charge(throw_instructions);
+  spend(lua, throw_instructions);
   return false;
+}
+
+// What Lua, or we, ask a metatable for.
+constexpr const char* metamethods[] = {
+    "__add",    "__band", "__bnot",     "__bor",  "__bxor",      "__call", "__close",
+    "__concat", "__div",  "__eq",       "__idiv", "__index",     "__le",   "__len",
+    "__lt",     "__mod",  "__mul",      "__name", "__newindex",  "__pow",  "__shl",
+    "__shr",    "__sub",  "__tostring", "__unm",  "__metatable",
+};
+constexpr const char* protected_field = "protected";  // of a copy: the rule gave __metatable
+
+// Not those that Lua serves with hooks off, or at a cost that no hook bounds: finalizers, weak
+// tables (whose collection may take quadratic time), and chains of __call that lead back to their
+// beginning.
+void check_metatable(lua_State* lua, int index) {
+  for (const char* refused : {"__gc", "__mode"}) {
+    lua_pushstring(lua, refused);
+    if (lua_rawget(lua, index) != LUA_TNIL) luaL_error(lua, "a metatable may not have %s", refused);
+    lua_pop(lua, 1);
+  }
+  lua_pushliteral(lua, "__call");
+  const int call = lua_rawget(lua, index);
+  if (call != LUA_TNIL && call != LUA_TFUNCTION) luaL_error(lua, "'__call' must be a function");
+  lua_pop(lua, 1);
+}
+
+void push_copied_metatable(lua_State* lua, int index) {
+  check_metatable(lua, index);
+  spend(lua, std::size(metamethods));
+  lua_newtable(lua);
+  for (const char* name : metamethods) {
+    lua_pushstring(lua, name);
+    if (lua_rawget(lua, index) == LUA_TNIL) {
+      lua_pop(lua, 1);
+    } else {
+      lua_setfield(lua, -2, name);
+    }
+  }
+  const bool is_protected = lua_getfield(lua, -1, "__metatable") != LUA_TNIL;
+  lua_pop(lua, 1);
+  lua_pushvalue(lua, index);  // for getmetatable
+  lua_setfield(lua, -2, is_protected ? protected_field : "__metatable");
 }
 
 void set_false(lua_State* lua, int index) {
@@ -51,22 +95,26 @@ int xpcall(lua_State* lua) {
   return lua_gettop(lua) - 2;
 }
 
-// No __gc: Lua runs finalizers with hooks off, so one that loops would never be stopped. (One added
-// to a metatable later has no effect.)
+// Gives the table a copy of the metatable, which the rule cannot reach: what it writes to its own
+// later would be as it likes.
 int setmetatable(lua_State* lua) {
-  if (lua_istable(lua, 2)) {
-    lua_pushliteral(lua, "__gc");
-    if (lua_rawget(lua, 2) != LUA_TNIL) luaL_error(lua, "a metatable may not have __gc");
-    lua_pop(lua, 1);
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  if (!lua_isnil(lua, 2)) luaL_checktype(lua, 2, LUA_TTABLE);
+  lua_settop(lua, 2);
+  if (luaL_getmetafield(lua, 1, protected_field) != LUA_TNIL) {
+    luaL_error(lua, "cannot change a protected metatable");
   }
-  return original(lua);
+  if (lua_istable(lua, 2)) push_copied_metatable(lua, 2);
+  lua_setmetatable(lua, 1);
+  lua_settop(lua, 1);
+  return 1;
 }
 
 // Only for tables: through the metatable of strings a rule could change what all strings do, and
 // through that of a verb's userdata call its methods, __gc too, on something else.
 int getmetatable(lua_State* lua) {
   luaL_checkany(lua, 1);
-  if (lua_istable(lua, 1)) return original(lua);
+  if (lua_istable(lua, 1)) return original(lua);  // __metatable: what the copy was made from
   lua_pushnil(lua);
   return 1;
 }

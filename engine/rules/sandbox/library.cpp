@@ -7,29 +7,29 @@
 namespace gh::sandbox {
 namespace {
 
-// A name to keep from one of Lua's libraries, as it is (null), wrapped, or ours.
+// A name to keep from one of Lua's libraries, as it is, wrapped, or ours.
 struct Function {
   const char* name;
-  lua_CFunction ours = nullptr;
+  lua_CFunction ours = metered<original>;
 };
 
 constexpr Function base[] = {
     {"assert"},
     {"error"},
-    {"getmetatable", getmetatable},
-    {"ipairs"},
-    {"next", next},
-    {"pairs", pairs},
-    {"pcall", pcall},
+    {"getmetatable", metered<getmetatable>},
+    {"ipairs", metered<ipairs>},
+    {"next", metered<next>},
+    {"pairs", metered<pairs>},
+    {"pcall", metered<pcall>},
     {"rawequal"},
     {"rawget"},
     {"rawlen"},
     {"select"},
-    {"setmetatable", setmetatable},
+    {"setmetatable", metered<setmetatable>},
     {"tonumber"},
-    {"tostring", tostring},
+    {"tostring", metered<tostring>},
     {"type"},
-    {"xpcall", xpcall},
+    {"xpcall", metered<xpcall>},
 };
 
 // No random, no randomseed.
@@ -41,22 +41,22 @@ constexpr Function math[] = {
 };
 
 constexpr Function table[] = {
-    {"concat", concat}, {"insert", insert}, {"pack"},
-    {"remove", remove}, {"sort", sort},     {"unpack", charge_results},
+    {"concat", metered<concat>}, {"insert", metered<insert>}, {"pack"},
+    {"remove", metered<remove>}, {"sort", metered<sort>},     {"unpack", metered<unpack>},
 };
 
 // No find, match, gmatch, gsub: a pattern that backtracks is C code that no hook interrupts.
 constexpr Function string[] = {
-    {"byte", charge_results},
+    {"byte", metered<original_by_results>},
     {"char"},
-    {"format", format},
-    {"glob", glob},
+    {"format", metered<format>},
+    {"glob", metered<glob>},
     {"len"},
     {"lower"},
-    {"rep", rep},
+    {"rep", metered<rep>},
     {"reverse"},
-    {"split", split},
-    {"starts_with", starts_with},
+    {"split", metered<split>},
+    {"starts_with", metered<starts_with>},
     {"sub"},
     {"upper"},
 };
@@ -68,8 +68,8 @@ void push_library(lua_State* lua, lua_CFunction open, const Function (&functions
   lua_call(lua, 0, 1);
   lua_newtable(lua);
   for (const Function& f : functions) {
-    lua_getfield(lua, -2, f.name);  // nil where the name is ours alone
-    if (f.ours != nullptr) lua_pushcclosure(lua, f.ours, 1);
+    // Nil where the name is ours alone; a number stays one.
+    if (lua_getfield(lua, -2, f.name) != LUA_TNUMBER) lua_pushcclosure(lua, f.ours, 1);
     lua_setfield(lua, -2, f.name);
   }
   lua_remove(lua, -2);
@@ -88,9 +88,19 @@ void set_string_metatable(lua_State* lua) {
 
 }  // namespace
 
-int charge_results(lua_State* lua) {
+void spend_on_arguments(lua_State* lua) {
+  constexpr std::size_t bytes_an_instruction = 16;
+  const int count = lua_gettop(lua);
+  std::size_t bytes = 0;
+  for (int i = 1; i <= count; ++i) {
+    if (lua_type(lua, i) == LUA_TSTRING) bytes += lua_rawlen(lua, i);
+  }
+  spend(lua, 1 + count / 2 + static_cast<std::int64_t>(bytes / bytes_an_instruction));
+}
+
+int original_by_results(lua_State* lua) {
   const int results = original(lua);
-  lua_charge(lua, results);
+  spend(lua, results);
   return results;
 }
 

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "rules/sandbox/meter.hpp"
+
 namespace gh::sandbox {
 
 /// lua_CFunction that makes the globals of a state: library.cpp has the list of them.
@@ -12,6 +14,24 @@ int open_library(lua_State* lua);
 // Where one of these wraps one of Lua's own, that is upvalue 1 and runs in our frame, so that its
 // errors name the rule's line.
 inline int original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(1))(lua); }
+
+/// Counts work as so many instructions, before it is done. Raises the end of the rule where they
+/// are used up: Lua's hook sees no function of C or C++, nor what such functions call.
+inline void spend(lua_State* lua, std::int64_t instructions) {
+  Meter& meter = Meter::of(lua);
+  meter.spend(instructions);
+  meter.raise_if_stopped();
+}
+
+/// Spends for what a function is given: Lua's own look at each of their arguments at most once.
+void spend_on_arguments(lua_State* lua);
+
+/// A function as rules call it, whoever does: Lua code, a sort, a metamethod, pcall.
+template <lua_CFunction function>
+int metered(lua_State* lua) {
+  spend_on_arguments(lua);
+  return function(lua);
+}
 
 /// The text at `index`; a Lua error where there is none.
 inline std::string_view to_view(lua_State* lua, int index) {
@@ -24,7 +44,7 @@ inline std::string_view to_view(lua_State* lua, int index) {
 void push_text(lua_State* lua, int index);
 
 /// Of functions whose work is the results that they return (at most a million: Lua's stack).
-int charge_results(lua_State* lua);
+int original_by_results(lua_State* lua);
 
 // base.cpp
 int getmetatable(lua_State* lua);
@@ -34,6 +54,7 @@ int xpcall(lua_State* lua);
 int tostring(lua_State* lua);
 
 // order.cpp
+int ipairs(lua_State* lua);
 int next(lua_State* lua);
 int pairs(lua_State* lua);
 int sort(lua_State* lua);
@@ -42,6 +63,7 @@ int sort(lua_State* lua);
 int concat(lua_State* lua);
 int insert(lua_State* lua);
 int remove(lua_State* lua);
+int unpack(lua_State* lua);
 /// The length of the table at 1; a Lua error where the table does not tell it plainly.
 lua_Integer checked_length(lua_State* lua);
 

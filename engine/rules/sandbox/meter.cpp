@@ -77,9 +77,13 @@ void Meter::arm(std::int64_t instructions) {
 void Meter::on_count(lua_State* lua, lua_Debug*) {
   Meter& meter = of(lua);
   meter.charge(meter.interval_);
-  if (thread_cpu_ns() > meter.deadline_cpu_ns_) meter.halt(Stop::time);
+  meter.look_at_clock();
   if (meter.stop_ != Stop::none) meter.raise();
   meter.arm(std::min(hook_interval, meter.instructions_left_));
+}
+
+void Meter::look_at_clock() {
+  if (thread_cpu_ns() > deadline_cpu_ns_) halt(Stop::time);
 }
 
 // Makes the next Lua instruction the last.

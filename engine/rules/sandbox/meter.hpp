@@ -45,6 +45,13 @@ class Meter {
     if (instructions_left_ == 0) halt(Stop::instructions);
   }
 
+  /// The same for C++ code that no hook interrupts, before it does the work: looks at the clock now
+  /// and then. raise_if_stopped or throw_if_stopped has to follow.
+  void spend(std::int64_t instructions) {
+    charge(instructions);
+    if (++spent_times_ % spent_between_looks == 0) look_at_clock();
+  }
+
   /// Counts text that goes to C++.
   void take_text(std::size_t bytes) {
     if (bytes > text_bytes_left_) halt(Stop::text);
@@ -77,8 +84,12 @@ class Meter {
   static int on_panic(lua_State* lua);
 
  private:
+  // A look costs as much as a hundred instructions; what is spent once takes milliseconds at most.
+  static constexpr unsigned spent_between_looks = 64;
+
   static void on_count(lua_State* lua, lua_Debug*);
   void arm(std::int64_t instructions);
+  void look_at_clock();
   void halt(Stop why);
   void* refuse(Stop why);
   void note_position();
@@ -89,6 +100,7 @@ class Meter {
   std::size_t text_bytes_left_ = SandboxLimits{}.text_bytes;
   std::int64_t interval_ = 0;  // of the hook, as armed
   std::int64_t deadline_cpu_ns_ = 0;
+  unsigned spent_times_ = 0;
   std::size_t used_bytes_ = 0;
   int refusals_ = 0;             // of the allocator
   Stop refusal_ = Stop::memory;  // why it last said no

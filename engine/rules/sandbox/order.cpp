@@ -1,5 +1,5 @@
-// next, pairs and table.sort: the one order in which a rule visits keys and values, the same in
-// every run.
+// next, pairs, ipairs and table.sort: the one order in which a rule visits keys and values, the
+// same in every run.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "rules/sandbox.hpp"
 #include "rules/sandbox/library.hpp"
 
 namespace gh::sandbox {
@@ -30,6 +29,9 @@ struct Key {
   }
 };
 
+// What comparing with another may take: long texts may share long beginnings.
+std::int64_t work_on(const Key& key) { return 1 + static_cast<std::int64_t>(key.text.size() / 64); }
+
 Key key_at(lua_State* lua, int index) {
   Key key;
   switch (lua_type(lua, index)) {
@@ -50,11 +52,10 @@ Key key_at(lua_State* lua, int index) {
   return key;
 }
 
-// Charges for it too: long texts may share long beginnings.
 void sort_keys(lua_State* lua, std::vector<Key>& keys) {
   std::int64_t work = 0;
-  for (const Key& key : keys) work += 1 + static_cast<std::int64_t>(key.text.size() / 64);
-  lua_charge(lua, work * std::bit_width(keys.size()));
+  for (const Key& key : keys) work += work_on(key);
+  spend(lua, work * std::bit_width(keys.size()));
   std::sort(keys.begin(), keys.end());
 }
 
@@ -75,11 +76,21 @@ int pairs_next(lua_State* lua) {
     lua_settop(lua, 0);
     if (lua_rawgeti(lua, lua_upvalueindex(1), position) == LUA_TNIL) return 1;
     lua_pushvalue(lua, 1);
-    if (lua_rawget(lua, lua_upvalueindex(3)) == LUA_TNIL) continue;  // removed on the way
+    if (lua_rawget(lua, lua_upvalueindex(3)) == LUA_TNIL) {  // removed on the way
+      spend(lua, 1);
+      continue;
+    }
     lua_pushinteger(lua, position);
     lua_replace(lua, lua_upvalueindex(2));
     return 2;
   }
+}
+
+int ipairs_next(lua_State* lua) {
+  const lua_Integer position = luaL_checkinteger(lua, 2);
+  if (position == LUA_MAXINTEGER) return 0;
+  lua_pushinteger(lua, position + 1);
+  return lua_geti(lua, 1, position + 1) == LUA_TNIL ? 1 : 2;
 }
 
 using Order = std::vector<lua_Integer>;  // positions of a list's values, from 1
@@ -88,6 +99,7 @@ using Order = std::vector<lua_Integer>;  // positions of a list's values, from 1
 // anything if a comparison contradicts itself.
 void merge_sort(lua_State* lua, Order& order) {
   const auto less = [lua](lua_Integer left, lua_Integer right) {
+    spend(lua, 1);  // the comparison may be a C function, which the hook does not see
     lua_pushvalue(lua, 2);
     lua_rawgeti(lua, 3, left);
     lua_rawgeti(lua, 3, right);
@@ -96,8 +108,6 @@ void merge_sort(lua_State* lua, Order& order) {
     lua_pop(lua, 1);
     return result;
   };
-  // The comparison may be a C function, which the hook does not see.
-  lua_charge(lua, static_cast<std::int64_t>(order.size()) * std::bit_width(order.size()));
   Order merged(order.size());
   for (std::size_t width = 1; width < order.size(); width *= 2) {
     for (std::size_t begin = 0; begin < order.size(); begin += 2 * width) {
@@ -137,14 +147,13 @@ int next(lua_State* lua) {
   if (!lua_isnil(lua, 2)) after = key_at(lua, 2);
   std::optional<Key> best;
   lua_pushnil(lua);  // the best key, at 3
-  std::int64_t visited = 0;
-  for (lua_pushnil(lua); lua_next(lua, 1) != 0; lua_pop(lua, 1), ++visited) {
+  for (lua_pushnil(lua); lua_next(lua, 1) != 0; lua_pop(lua, 1)) {
     const Key key = key_at(lua, 4);
+    spend(lua, work_on(key));
     if ((after && !(*after < key)) || (best && !(key < *best))) continue;
     best = key;
     lua_copy(lua, 4, 3);
   }
-  lua_charge(lua, visited);
   lua_settop(lua, 3);
   if (!best) return 1;
   lua_pushvalue(lua, 3);
@@ -159,6 +168,7 @@ int pairs(lua_State* lua) {
   lua_newtable(lua);  // at 2: keeps the keys alive
   for (lua_pushnil(lua); lua_next(lua, 1) != 0; lua_pop(lua, 1)) {
     keys.push_back(key_at(lua, 3));
+    spend(lua, work_on(keys.back()));
     keys.back().index = static_cast<lua_Integer>(keys.size());
     lua_pushvalue(lua, 3);
     lua_rawseti(lua, 2, keys.back().index);
@@ -167,8 +177,17 @@ int pairs(lua_State* lua) {
   push_reordered(lua, 2, keys.size(), [&](std::size_t i) { return keys[i].index; });
   lua_pushinteger(lua, 0);
   lua_pushvalue(lua, 1);
-  lua_pushcclosure(lua, pairs_next, 3);
+  lua_pushcclosure(lua, metered<pairs_next>, 3);
   return 1;
+}
+
+// As Lua's, but for its iterator, which a rule can keep and call as it likes.
+int ipairs(lua_State* lua) {
+  luaL_checkany(lua, 1);
+  lua_pushcfunction(lua, metered<ipairs_next>);
+  lua_pushvalue(lua, 1);
+  lua_pushinteger(lua, 0);
+  return 3;
 }
 
 // Stable, where Lua's quicksort leaves equals in an order that may hang on the clock.
@@ -178,6 +197,7 @@ int sort(lua_State* lua) {
   if (has_less) luaL_checktype(lua, 2, LUA_TFUNCTION);
   lua_settop(lua, 2);
   if (length < 2) return 0;
+  spend(lua, static_cast<std::int64_t>(length));
   // A copy, at 3: the comparison may change the table.
   const auto in_place = [](std::size_t i) { return static_cast<lua_Integer>(i) + 1; };
   push_reordered(lua, 1, length, in_place);

@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "rules/sandbox/library.hpp"
-#include "rules/sandbox/meter.hpp"
 
 namespace gh::sandbox {
 namespace {
@@ -19,6 +18,7 @@ constexpr std::size_t max_separator_bytes = 64;
 int format(lua_State* lua) {
   const std::string_view format = to_view(lua, 1);
   luaL_argcheck(lua, format.size() <= max_format_bytes, 1, "format too long");
+  spend(lua, static_cast<std::int64_t>(format.size()) * 16);  // "%.99f" writes up to 400 digits
   int argument = 1;
   for (std::size_t i = format.find('%'); i < format.size(); i = format.find('%', i + 1)) {
     i = std::min(format.find_first_not_of("-+ #0123456789.", i + 1), format.size());
@@ -47,6 +47,7 @@ int rep(lua_State* lua) {
   if (static_cast<std::uint64_t>(count) > max_string_bytes / step + 1) {
     luaL_error(lua, "resulting string too large");
   }
+  spend(lua, count / 8);  // the bytes are charged where they are allocated
   return original(lua);
 }
 
@@ -54,7 +55,7 @@ int glob(lua_State* lua) {
   const std::string_view text = to_view(lua, 1);
   const std::string_view pattern = to_view(lua, 2);
   luaL_argcheck(lua, pattern.size() <= max_pattern_bytes, 2, "pattern too long");
-  lua_charge(lua, static_cast<std::int64_t>(1 + text.size() * pattern.size() / 64));
+  spend(lua, static_cast<std::int64_t>(1 + text.size() * pattern.size() / 64));
   lua_pushboolean(lua, glob_match(pattern, text));
   return 1;
 }
@@ -64,7 +65,7 @@ int split(lua_State* lua) {
   const std::string_view separator = to_view(lua, 2);
   luaL_argcheck(lua, !separator.empty() && separator.size() <= max_separator_bytes, 2,
                 "1 to 64 bytes expected");
-  lua_charge(lua, static_cast<std::int64_t>(text.size()));
+  spend(lua, static_cast<std::int64_t>(text.size()));
   lua_newtable(lua);
   for (lua_Integer part = 1;; ++part) {
     const std::size_t end = text.find(separator);

@@ -1,7 +1,6 @@
 // The table library.
 #include <algorithm>
 
-#include "rules/sandbox.hpp"
 #include "rules/sandbox/library.hpp"
 
 namespace gh::sandbox {
@@ -15,7 +14,7 @@ int shift(lua_State* lua, int arguments_with_position) {
   const lua_Integer length = checked_length(lua);
   if (lua_gettop(lua) >= arguments_with_position) {
     const lua_Integer position = luaL_optinteger(lua, 2, length);
-    lua_charge(lua, length - std::clamp<lua_Integer>(position, 0, length));
+    spend(lua, length - std::clamp<lua_Integer>(position, 0, length));
   }
   return original(lua);
 }
@@ -23,7 +22,8 @@ int shift(lua_State* lua, int arguments_with_position) {
 }  // namespace
 
 // The table must be plain: Lua's table functions run without a hook, and __len, or a table that
-// only has the keys 1, 2, 4, 8, ..., claims any length it likes.
+// only has the keys 1, 2, 4, 8, ..., claims any length it likes. A chain of __index takes 2000
+// looks for each element.
 lua_Integer checked_length(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   for (const char* field : {"__index", "__newindex", "__len"}) {
@@ -39,8 +39,14 @@ lua_Integer checked_length(lua_State* lua) {
 int insert(lua_State* lua) { return shift(lua, 3); }
 int remove(lua_State* lua) { return shift(lua, 2); }
 
+int unpack(lua_State* lua) {
+  checked_length(lua);
+  lua_settop(lua, 3);
+  return original_by_results(lua);
+}
+
 int concat(lua_State* lua) {
-  lua_charge(lua, checked_length(lua));
+  spend(lua, checked_length(lua));
   return original(lua);
 }
 

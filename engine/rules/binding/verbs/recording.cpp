@@ -46,6 +46,7 @@ int threads(lua_State* lua, const Context& c) {
   lua_Integer found = 0;
   charge(lua, c.trace().threads.size());
   for (const Thread& t : c.trace().threads) {
+    charge(lua, glob_cost(glob, t.name));
     if (processes.contains(t.process) && glob_match(glob, t.name)) ++found;
   }
   lua_pushinteger(lua, found);
@@ -58,6 +59,7 @@ int diagnostics(lua_State* lua, const Context& c) {
   charge(lua, c.trace().diagnostics.size());
   NewList list(lua);
   for (const Diagnostic& d : c.trace().diagnostics) {
+    charge(lua, glob_cost(glob, d.text));
     if (d.severity < least_severity || !glob_match(glob, d.text)) continue;
     push_text(lua, shortened(d.text, 300));
     list.append();
@@ -66,6 +68,7 @@ int diagnostics(lua_State* lua, const Context& c) {
 }
 
 int problems(lua_State* lua, const Context& c) {
+  charge(lua, c.trace().problems.size());
   NewList list(lua);
   for (const std::string& problem : c.trace().problems) {
     push_text(lua, problem);

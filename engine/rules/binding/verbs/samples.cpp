@@ -60,15 +60,17 @@ struct Moment {
 };
 using Moments = std::map<std::pair<std::uint16_t, Ns>, Moment>;  // by device and time
 
-Moments moments_of(const Context& c, const std::vector<Bound>& bounds) {
+Moments moments_of(lua_State* lua, const Context& c, const std::vector<Bound>& bounds) {
   const Samples& s = c.trace().samples;
   Moments moments;
   std::map<NameId, std::vector<bool>> matches;  // by bound, whether it means the metric
   for (Row r = 0; r < s.size(); ++r) {
     const auto [it, first] = matches.try_emplace(s.metric[r]);
     if (first) {
+      const std::string& name = c.trace().names[s.metric[r]];
       for (const Bound& b : bounds) {
-        it->second.push_back(is_metric(b.glob, c.trace().names[s.metric[r]]));
+        charge(lua, glob_cost(b.glob, name));
+        it->second.push_back(is_metric(b.glob, name));
       }
     }
     for (std::size_t b = 0; b < bounds.size(); ++b) {
@@ -91,7 +93,11 @@ int metric(lua_State* lua, const Context& c) {
   Ns period = 0;
   for (Row r = 0; r < s.size(); ++r) {
     const auto [it, first] = matches.emplace(s.metric[r], false);
-    if (first) it->second = is_metric(glob, c.trace().names[s.metric[r]]);
+    if (first) {
+      const std::string& name = c.trace().names[s.metric[r]];
+      charge(lua, glob_cost(glob, name));
+      it->second = is_metric(glob, name);
+    }
     if (!it->second || !is_within_steps(c, r)) continue;
     values.push_back(s.value[r]);
     period = std::max(period, s.period[r]);
@@ -116,7 +122,7 @@ int sampled_fraction(lua_State* lua, const Context& c) {
       .each([&](int index) { bounds.push_back(to_bound(lua, index)); }, most_bounds);
   charge(lua, bounds.size() * c.trace().samples.size() / 2);
   double met = 0, all = 0;
-  for (const auto& [at, moment] : moments_of(c, bounds)) {
+  for (const auto& [at, moment] : moments_of(lua, c, bounds)) {
     if (moment.known != bounds.size()) continue;
     met += moment.met;
     ++all;
