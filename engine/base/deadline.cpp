@@ -11,7 +11,8 @@ namespace {
 
 // A GiB takes some ten seconds, packed a minute; under an emulator or sanitizers several times as
 // long.
-constexpr std::int64_t least_seconds = 60, seconds_a_gib = 300;
+constexpr std::int64_t least_seconds = 60;
+constexpr double seconds_a_gib = 300;
 
 std::int64_t timeout_seconds = 0;  // of --timeout
 
@@ -25,8 +26,8 @@ std::int64_t seconds_for(const std::filesystem::path& file) {
   if (timeout_seconds > 0) return timeout_seconds;
   std::error_code ec;
   const std::uintmax_t bytes = std::filesystem::file_size(file, ec);
-  const std::uintmax_t gib = ec ? 0 : (bytes + (1 << 30) - 1) >> 30;
-  return least_seconds + seconds_a_gib * static_cast<std::int64_t>(gib);
+  const double gib = ec ? 0 : static_cast<double>(bytes) / (1 << 30);
+  return least_seconds + static_cast<std::int64_t>(seconds_a_gib * gib);
 }
 
 }  // namespace

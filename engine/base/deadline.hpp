@@ -1,5 +1,6 @@
 // How long reading a report may take: one that was made to cost hours ends in an Error.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -27,6 +28,28 @@ class Deadline {
   std::string shown_;
   std::int64_t seconds_ = 0;
   std::int64_t ends_ns_ = 0;  // on the clock of the processor
+};
+
+/// Looks at a deadline now and then: the clock costs more than much of what is done in between.
+class Pace {
+ public:
+  explicit Pace(const Deadline& deadline) : deadline_(deadline) {}
+  /// After so many bytes were looked at, or steps of a few nanoseconds taken. Throws Error where
+  /// the time is over.
+  void went(std::size_t steps) const {
+    steps_ += steps;
+    if (steps_ >= steps_between_looks) look();
+  }
+
+ private:
+  static constexpr std::size_t steps_between_looks = 1 << 20;  // some milliseconds
+  void look() const {
+    steps_ = 0;
+    deadline_.check();
+  }
+
+  Deadline deadline_;
+  mutable std::size_t steps_ = 0;
 };
 
 }  // namespace gh

@@ -6,11 +6,13 @@
 
 namespace gh {
 
-Json parsed_json(std::string_view text) {
-  constexpr int most_levels = 64;  // ours have less than ten
+Json parsed_json(std::string_view text, const JsonLimits& limits) {
+  std::size_t values = 0;
   return Json::parse(text, [&](int level, Json::parse_event_t, const Json&) {
-    if (level > most_levels)
-      throw Error(fmt::format("it is nested more than {} levels deep", most_levels));
+    if (level > limits.levels)
+      throw Error(fmt::format("it is nested more than {} levels deep", limits.levels));
+    if (++values > limits.values)
+      throw Error(fmt::format("it holds more than {} values", limits.values));
     return true;
   });
 }

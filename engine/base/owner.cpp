@@ -1,6 +1,5 @@
 #include "base/owner.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -18,6 +17,11 @@ bool is_trusted(uid_t owner) {
   const char* end = by_sudo + std::strlen(by_sudo);
   const auto read = std::from_chars(by_sudo, end, user);
   return read.ec == std::errc() && read.ptr == end && owner == user;
+}
+
+bool is_writable_by_others(const struct stat& status) {
+  if ((status.st_mode & S_IWOTH) != 0) return true;
+  return (status.st_mode & S_IWGRP) != 0 && status.st_gid != status.st_uid;
 }
 
 bool is_foreign_link(const std::filesystem::path& path) {

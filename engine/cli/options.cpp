@@ -44,7 +44,7 @@ void add_timeout(Parser& command, std::int64_t& seconds) {
   command
       .option("--timeout", seconds,
               "Give a report up that takes longer to read, in seconds of processor time (default: "
-              "60, and 300 more for each GiB; honest reports take a few)")
+              "60, and 300 per GiB, in proportion to its size; honest reports take a few)")
       .type("SECONDS")
       .between(1, 1'000'000);
 }

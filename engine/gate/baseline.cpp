@@ -18,8 +18,7 @@ constexpr int schema_version = 2;
 
 // A baseline is anybody's file. One of two hundred captures has some four million values, at most
 // seven deep.
-constexpr int most_depth = 16;
-constexpr std::size_t most_values = 4'000'000;
+constexpr JsonLimits limits{.levels = 16, .values = 4'000'000};
 // More than any capture has of rules, facts, causes, findings, problems, devices.
 constexpr std::size_t most_listed = 10'000, most_captures = 1000;
 
@@ -269,18 +268,6 @@ Error damaged(const std::string& shown_path, std::string_view why) {
                            shown_path, printable(why)));
 }
 
-// Throws where it is nested deeper, or holds more, than any baseline: reading it would take more
-// memory than there is.
-Json parsed(const std::string& text) {
-  std::size_t values = 0;
-  return Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
-    if (depth > most_depth || ++values > most_values) {
-      throw Error("it holds more than any baseline does");
-    }
-    return true;
-  });
-}
-
 struct OfAnotherVersion : Error {
   using Error::Error;
 };
@@ -342,7 +329,7 @@ bool is_baseline(const std::filesystem::path& path) {
 std::vector<Capture> read_baseline(const std::filesystem::path& path) {
   const std::string shown_path = printable(path.string());
   try {
-    const Json json = parsed(read_text(path));
+    const Json json = parsed_json(read_text(path), limits);
     if (!json.is_object() || json.value("kind", "") != kind) {
       throw Error("it does not say that it is one");
     }

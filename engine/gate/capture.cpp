@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_map>
 
 #include "analysis/flops.hpp"
@@ -252,19 +254,31 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   return c;
 }
 
+// At whatever distance: a copy may lack its first steps. In order, since traces with times of whole
+// microseconds repeat some steps by chance.
 bool same_recording(const Capture& a, const Capture& b) {
-  const auto alike = [&](std::size_t step) {
-    const auto takes_as_long = [&](const auto& cause) {
-      const auto other = b.cause_ns.find(cause.first);
-      return cause.second[step] == (other == b.cause_ns.end() ? 0 : other->second[step]);
-    };
-    return a.step_ns[step] == b.step_ns[step] &&
-           std::all_of(a.cause_ns.begin(), a.cause_ns.end(), takes_as_long);
+  std::set<std::string> causes;
+  for (const Capture* c : {&a, &b}) {
+    for (const auto& [cause, ns] : c->cause_ns) causes.insert(cause);
+  }
+  const auto whole_step = [&](const Capture& c, std::size_t step) {
+    std::vector<Ns> whole{c.step_ns[step]};
+    for (const std::string& cause : causes) {
+      const auto ns = c.cause_ns.find(cause);
+      whole.push_back(ns == c.cause_ns.end() ? 0 : ns->second[step]);
+    }
+    return whole;
   };
-  const std::size_t steps = std::min(a.step_ns.size(), b.step_ns.size());
-  std::size_t same = 0;
-  for (std::size_t s = 0; s < steps; ++s) same += alike(s);
-  return 2 * same > steps;
+  std::map<std::vector<Ns>, std::vector<std::size_t>> steps_of_b;
+  for (std::size_t s = 0; s < b.step_ns.size(); ++s) steps_of_b[whole_step(b, s)].push_back(s);
+  std::unordered_map<std::size_t, std::size_t> same;  // by distance, which may wrap around
+  std::size_t most = 0;
+  for (std::size_t s = 0; s < a.step_ns.size(); ++s) {
+    const auto found = steps_of_b.find(whole_step(a, s));
+    if (found == steps_of_b.end()) continue;
+    for (const std::size_t other : found->second) most = std::max(most, ++same[other - s]);
+  }
+  return 2 * most > std::min(a.step_ns.size(), b.step_ns.size());
 }
 
 }  // namespace gh

@@ -95,8 +95,9 @@ Capture capture_of(const Analysis& analysis, const Facts& facts, const Report& r
                    const std::map<std::string, RuleSettings>& settings);
 
 /// Whether two captures are of one recording: most of their steps are the same to the nanosecond,
-/// with all their causes. A copy stays one whatever it is called and whatever else was changed in
-/// it.
+/// with all their causes, one behind the other. A copy stays one whatever it is called, whatever of
+/// its steps is gone at either end, and whatever else was changed in it. (Of more than
+/// `most_steps`, others may be kept then, and it goes unnoticed.)
 bool same_recording(const Capture& a, const Capture& b);
 
 }  // namespace gh

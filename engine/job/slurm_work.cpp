@@ -42,17 +42,22 @@ void make_work_folder(const fs::path& work) {
     const fs::path folder = *part ? work / part : work;
     const std::string shown = printable(folder.string());
     std::error_code ec;
-    fs::create_directories(folder, ec);
+    // In a project's folder a usual umask of 002 would let the group write.
+    if (fs::create_directories(folder, ec)) {
+      fs::permissions(folder, fs::perms::group_write | fs::perms::others_write,
+                      fs::perm_options::remove, ec);
+    }
     if (ec) {
       throw Error(fmt::format("{}: cannot be made: {}; name another working folder with --work",
                               shown, ec.message()));
     }
     struct stat status {};
     if (stat(folder.c_str(), &status) != 0 || !is_trusted(status.st_uid) ||
-        (status.st_mode & S_IWOTH) != 0 || is_foreign_link(folder)) {
+        is_writable_by_others(status) || is_foreign_link(folder)) {
       throw Error(
-          fmt::format("{}: belongs to another user, or everybody can write it, who would choose "
-                      "what the jobs run; name a working folder of your own with --work",
+          fmt::format("{}: belongs to another user, or others can write it, who would choose what "
+                      "the jobs run; take that right from them (chmod go-w), or name a working "
+                      "folder of your own with --work",
                       shown));
     }
   }

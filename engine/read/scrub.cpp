@@ -44,7 +44,7 @@ Scrubbed scrub(const fs::path& report, const fs::path& out) {
   }
 
   NewFile file(out);
-  scrubbing::Work work;
+  scrubbing::Work work(report);
   if (is_trace) {
     scrubbing::copy_trace(report, file, out.extension() == ".gz", work);
   } else {

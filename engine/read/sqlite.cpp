@@ -145,7 +145,7 @@ void Database::refuse_computed_columns(std::string_view table) const {
     throw Error(fmt::format(
         "{}: table {} has computed columns, as no export of Nsight Systems does; export "
         "the report again with `nsys export --type sqlite`",
-        shown_path_, printable(table)));
+        shown_path_, shortened(printable(table), 60)));
   }
 }
 

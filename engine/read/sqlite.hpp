@@ -64,6 +64,8 @@ class Database {
   /// Whether there is a table of this name that holds its rows itself. Throws Error where some of
   /// its columns are computed: a few bytes of the file may come to gigabytes there.
   bool has_table(std::string_view table) const;
+  /// Throws that Error.
+  void refuse_computed_columns(std::string_view table) const;
   std::vector<std::string> columns(std::string_view table) const;
   sqlite3* handle() const { return db_; }
   std::int64_t size_bytes() const { return size_bytes_; }
@@ -72,7 +74,6 @@ class Database {
 
  private:
   friend class Query;
-  void refuse_computed_columns(std::string_view table) const;
 
   sqlite3* db_ = nullptr;
   std::string shown_path_;

@@ -44,13 +44,6 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// Whether somebody besides the owner can write it. A group that has its owner's number is that
-// user's own, as most distributions make one for each user.
-bool is_writable_by_others(const struct stat& status) {
-  if ((status.st_mode & S_IWOTH) != 0) return true;
-  return (status.st_mode & S_IWGRP) != 0 && status.st_gid != status.st_uid;
-}
-
 // Whether the CI system has put it there for this job.
 bool is_in_checkout(const fs::path& path) {
   std::error_code ec;

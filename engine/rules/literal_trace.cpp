@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/text.hpp"
 #include "rules/literal_row.hpp"
@@ -19,7 +21,10 @@ constexpr int most_repeats = 1000;
 constexpr double longest_period_us = 1e12;  // 11 days
 constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
 constexpr std::uint32_t most_blocks = 1U << 31;
-constexpr std::uint16_t most_threads = 1024, most_rank = 63;
+constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63;
+constexpr std::size_t most_threads = 1000, most_streams = 1000;
+// What reading a row costs beside Lua: some 0.3 us.
+constexpr std::int64_t instructions_per_row = 30;
 
 // The enumerator of that name, of those up to `last`.
 template <class E>
@@ -127,6 +132,7 @@ class Builder {
     const auto take = [&](int index) {
       if (++events_ > most_events)
         throw Error(fmt::format("a literal trace has more than {} events", most_events));
+      lua_spend(table_.lua(), instructions_per_row);
       (this->*read)(
           LiteralRow(table_.lua(), index, fmt::format("{}[{}]", key, ++position), fields));
     };
@@ -158,7 +164,7 @@ class Builder {
     ops.stream.push_back(stream(r, stream_id));
     ops.name.push_back(trace_.names.intern(r.text("kernel", "")));
     ops.blocks.push_back(r.count("blocks", is_kernel ? 1024 : 0, most_blocks));
-    ops.threads.push_back(r.count("threads", is_kernel ? 256 : 0, most_threads));
+    ops.threads.push_back(r.count("threads", is_kernel ? 256 : 0, most_threads_in_block));
     ops.source.push_back(named(r.text("from", from), MemoryKind::unknown, "from"));
     ops.target.push_back(named(r.text("to", to), MemoryKind::unknown, "to"));
     ops.cause.push_back(named(r.text("cause", ""), MigrationCause::access_counter, "cause"));
@@ -254,21 +260,24 @@ class Builder {
   std::uint16_t thread(const LiteralRow& r) {
     const std::string name = r.text("thread", "main");
     const std::uint16_t process = rank(r);
-    const auto it =
-        std::find_if(trace_.threads.begin(), trace_.threads.end(),
-                     [&](const Thread& t) { return t.process == process && t.name == name; });
-    if (it != trace_.threads.end()) return static_cast<std::uint16_t>(it - trace_.threads.begin());
-    trace_.threads.push_back({process, static_cast<std::int64_t>(trace_.threads.size()) + 1, name});
-    return static_cast<std::uint16_t>(trace_.threads.size() - 1);
+    const auto [known, is_new] =
+        threads_.emplace(std::pair(process, name), static_cast<std::uint16_t>(threads_.size()));
+    if (!is_new) return known->second;
+    if (threads_.size() > most_threads)
+      throw Error(fmt::format("a literal trace has more than {} threads", most_threads));
+    trace_.threads.push_back({process, known->second + std::int64_t{1}, name});
+    return known->second;
   }
 
   std::uint32_t stream(const LiteralRow& r, std::int64_t id) {
     const std::uint16_t own = rank(r);
-    const auto it = std::find_if(trace_.streams.begin(), trace_.streams.end(),
-                                 [&](const Stream& s) { return s.process == own && s.id == id; });
-    if (it != trace_.streams.end()) return static_cast<std::uint32_t>(it - trace_.streams.begin());
+    const auto [known, is_new] =
+        streams_.emplace(std::pair(own, id), static_cast<std::uint32_t>(streams_.size()));
+    if (!is_new) return known->second;
+    if (streams_.size() > most_streams)
+      throw Error(fmt::format("a literal trace has more than {} streams", most_streams));
     trace_.streams.push_back({own, own, id});
-    return static_cast<std::uint32_t>(trace_.streams.size() - 1);
+    return known->second;
   }
 
   // Everything was recorded, but for what the table says otherwise of.
@@ -295,6 +304,8 @@ class Builder {
 
   const LuaTable& table_;
   Trace trace_;
+  std::map<std::pair<std::uint16_t, std::string>, std::uint16_t> threads_;   // by process and name
+  std::map<std::pair<std::uint16_t, std::int64_t>, std::uint32_t> streams_;  // by process and id
   std::size_t events_ = 0;
   int round_ = 0;  // of `repeats`
   Ns shift_ = 0;   // of the round

@@ -2,6 +2,7 @@
 // with the real ones.
 #include "job/slurm.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/program.hpp"
@@ -235,9 +236,13 @@ TEST_CASE("slurm: a working folder that others can write is refused") {
   const Cluster cluster;
   fs::create_directories(cluster.work());
   fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::add);
-  CHECK(contains(cluster.run("").err, "who would choose what the jobs run; name a working folder"));
+  CHECK(contains(cluster.run("").err, "who would choose what the jobs run; take that right from"));
   fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::remove);
   if (getuid() == 0) {
+    REQUIRE(chown(cluster.work().c_str(), 0, 61234) == 0);
+    REQUIRE(chmod(cluster.work().c_str(), 0770) == 0);
+    CHECK(contains(cluster.run("").err, "others can write it, who would choose what the jobs run"));
+    REQUIRE(chmod(cluster.work().c_str(), 0750) == 0);
     REQUIRE(chown(cluster.work().c_str(), 61234, 61234) == 0);
     CHECK(contains(cluster.run("").err, "belongs to another user"));
     REQUIRE(chown(cluster.work().c_str(), 0, 0) == 0);

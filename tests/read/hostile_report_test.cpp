@@ -131,6 +131,19 @@ TEST_CASE("hostile: what unpacks to hundreds of times its size is refused") {
                  "holds no events of the PyTorch profiler"));
 }
 
+TEST_CASE("hostile: without --timeout the time is in proportion to the size") {
+  const TempDir dir;
+  write_file(dir / "file", "");
+  const auto seconds_are = [&](std::uintmax_t bytes, const std::string& expected) {
+    fs::resize_file(dir / "file", bytes);
+    CHECK_MESSAGE(contains(Deadline(dir / "file").message(), "more than " + expected + " s "),
+                  Deadline(dir / "file").message());
+  };
+  seconds_are(1 << 10, "60");
+  seconds_are(100 << 20, "89");
+  seconds_are(std::uintmax_t{3} << 29, "510");
+}
+
 TEST_CASE("hostile: --timeout bounds the unpacking") {
   const TempDir dir;
   // Random digits, so that the ratio is that of a trace.

@@ -2,7 +2,6 @@
 // written.
 #include <fmt/format.h>
 
-#include "read/scrub/proof.hpp"
 #include "support/program.hpp"
 
 using namespace support;
@@ -38,7 +37,8 @@ TEST_CASE("scrub: tables by the thousand and computed columns are refused for wh
   run_sql(dir / "computed.sqlite",
           "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT GENERATED ALWAYS AS "
           "(hex(zeroblob(400000000))) VIRTUAL)");
-  CHECK(contains(refused(dir, scrub + "computed.sqlite -o out.sqlite"), "computed.sqlite: "));
+  CHECK(contains(refused(dir, scrub + "computed.sqlite -o out.sqlite"),
+                 "computed.sqlite: table StringIds has computed columns"));
 }
 
 TEST_CASE("scrub: a thousand tables of any name, without row numbers and with views, are copied") {
@@ -101,32 +101,48 @@ TEST_CASE("scrub: an output that is mounted stays, and so does a full file syste
 }
 
 TEST_CASE(
-    "scrub: the proof finds what is sought in any case, at any place, and names whose it is") {
-  using namespace gh::scrubbing;
+    "scrub: a text full of a name, and variables made to cost time, cost no more than usual") {
   const TempDir dir;
-  const SoughtList sought{{"Hunter2ABC", Reach::anywhere, true, false, replacement, "DB_PWD"},
-                          {"aGVsbG8", Reach::anywhere, false, false, replacement, ""},
-                          {"node7", Reach::as_name, true, false, replacement, ""},
-                          {"forward", Reach::as_word, true, false, replacement, ""}};
-  const Proof proof(sought);
-  for (const char* text : {"xhUNTER2abcx", "aGVsbG8", "on_NODE7_", "-forward(", "forward", "node7"})
-    CHECK_MESSAGE(proof.in_text(text) != nullptr, text);
-  for (const char* text : {"hunter2ab", "agvsbg8", "node77", "anode7", "forward_x", "", "no"})
-    CHECK_MESSAGE(proof.in_text(text) == nullptr, text);
-  // Around the ends of what is read at once.
-  for (const std::size_t at :
-       {0UL, (4UL << 20) - 10, (4UL << 20) - 5, 4UL << 20, (9UL << 20) - 10}) {
-    INFO(at);
-    std::string bytes(9 << 20, '.');
-    bytes.replace(at, 10, "hunter2abc");
-    write_file(dir / "bytes", bytes);
-    CHECK(error_of([&] { proof.check_bytes(dir / "bytes", "report", 8); }) ==
-          "report: some of what has to go (the value of DB_PWD) would be left in the bytes of the "
-          "file, so nothing was written; please report this");
-    CHECK(shell("gzip -f bytes", {"", dir / ""}).status == 0);
-    CHECK(error_of([&] { proof.check_bytes(dir / "bytes.gz", "report", 8); }) != "");
-    bytes.replace(at, 10, "hunter2abX");
-    write_file(dir / "bytes", bytes);
-    CHECK(error_of([&] { proof.check_bytes(dir / "bytes", "report", 8); }) == "");
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  const auto variable = [](const std::string& text) {
+    return "INSERT INTO META_DATA_CAPTURE SELECT 'PROCESS_0:ENVIRONMENT_VARIABLE', " + text + ";";
+  };
+  // "replace" repeats: so many digits of zeros become so many times the text.
+  const auto repeated = [](const std::string& text, int times) {
+    return fmt::format("replace(hex(zeroblob({})), '00', '{}')", times, text);
+  };
+  run_sql(dir / "report.sqlite",
+          variable("'HOME=/home/janedoe'") + variable("'USER=' || " + repeated("a ", 200'000)) +
+              variable("'DB_PASSWORD=%' || " + repeated("25", 200'000) + " || '41bcdefgh'") +
+              "INSERT INTO StringIds(id, value) VALUES (900001, " + repeated("janedoe ", 500'000) +
+              ");INSERT INTO OSRT_CALLCHAINS(id, stackDepth, module, symbol, unresolved) VALUES "
+              "(900001, 0, 900001, 900001, 0)");
+  const std::string seconds = sanitized || emulated ? "400" : "40";
+  const Ran ran = shell("ulimit -t " + seconds + "; exec " + scrub + "report.sqlite -o out.sqlite",
+                        {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  CHECK(!contains(read_file(dir / "out.sqlite"), "janedoe"));
+}
+
+TEST_CASE("scrub: --timeout ends it, of an export and of a trace, and nothing is written") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  run_sql(dir / "report.sqlite",
+          "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', "
+          "'HOME=/home/janedoe');WITH RECURSIVE n(i) AS (SELECT 900001 UNION ALL SELECT i + 1 FROM "
+          "n WHERE i < 900048) INSERT INTO StringIds(id, value) SELECT i, "
+          "replace(hex(zeroblob(60000)), '00', 'janedoe %25252541 ') FROM n;INSERT INTO "
+          "OSRT_CALLCHAINS(id, "
+          "stackDepth, module, symbol, unresolved) SELECT id, 0, id, id, 0 FROM StringIds WHERE id "
+          "> 900000");
+  std::string trace = R"({"env": {"HOME": "/home/janedoe"}, "traceEvents": [)";
+  std::string name;
+  for (int i = 0; i < 60'000; ++i) name += "janedoe %25252541 ";
+  for (int i = 0; i < 48; ++i)
+    trace += R"({"ph": "i", "pid": 1, "tid": 1, "ts": 1, "s": "t", "name": ")" + name + "\"},\n";
+  write_file(dir / "trace.json", trace + "{}]}");
+  for (const char* report : {"report.sqlite", "trace.json"}) {
+    const std::string error = refused(dir, scrub + report + " -o out --timeout 1");
+    CHECK_MESSAGE(contains(error, "took more than 1 s of processor time"), error);
   }
 }

@@ -1,6 +1,9 @@
 // Rules that mean harm, or are merely wrong, in the real program: each is stopped and named, and
 // the others still speak.
+#include <fmt/format.h>
+
 #include "base/text.hpp"
+#include "rules/literal_trace.hpp"
 #include "support/program.hpp"
 #include "support/rules.hpp"
 
@@ -255,11 +258,12 @@ TEST_CASE("hostile rules: what they say reaches no terminal as an escape sequenc
     return text.find('\x1b') == text.npos && text.find('\a') == text.npos;
   };
   for (const std::string format :
-       {"text", "json", "markdown", "sarif", "github", "gitlab", "junit", "html"}) {
+       {"text", "json", "markdown", "sarif", "github", "junit", "html"}) {
     INFO(format);
-    const Ran ran =
-        shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --verbose --format " +
-              format + " --rules " + quoted(dir / ""));
+    const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --format " +
+                          format + " --rules " + quoted(dir / ""));
+    CHECK_MESSAGE(ran.status <= 1, ran.err);
+    CHECK(contains(ran.out, "31m"));
     CHECK(is_clean(ran.out + ran.err));
   }
   for (const std::string& command : {std::string("rules"), std::string("explain hostile"),
@@ -270,6 +274,21 @@ TEST_CASE("hostile rules: what they say reaches no terminal as an escape sequenc
   }
   for (const auto& page : fs::recursive_directory_iterator(dir / "docs"))
     if (page.is_regular_file()) CHECK(is_clean(read_file(page.path())));
+}
+
+TEST_CASE("hostile rules: a literal trace has a thousand threads and streams, and no more") {
+  const auto trace = [](const char* kind, const char* field, const char* value, int rows) {
+    return fmt::format(
+        "local rows = {{}} for i = 1, {} do rows[i] = {{ i, i, 'x', copy = 'h2d', {} = {} }} end "
+        "return {{ {} = rows }}",
+        rows, field, value, kind);
+  };
+  const std::string streams = trace("ops", "stream", "i", 1001);
+  CHECK(gh::trace_from_text(trace("ops", "stream", "i", 1000)).streams.size() == 1000);
+  CHECK(contains(error_of([&] { gh::trace_from_text(streams); }), "more than 1000 streams"));
+  const std::string threads = trace("ops", "thread", "'t' .. i", 1001);
+  CHECK(gh::trace_from_text(trace("ops", "thread", "'t' .. i", 1000)).threads.size() == 1000);
+  CHECK(contains(error_of([&] { gh::trace_from_text(threads); }), "more than 1000 threads"));
 }
 
 TEST_CASE("hostile rules: files that are stopped on loading, or are none, are named") {

@@ -5,12 +5,14 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 
 #include "base/text.hpp"
 #include "read/scrub/export_secrets.hpp"
 #include "read/scrub/proof.hpp"
 #include "read/scrub/remover.hpp"
+#include "read/scrub/written_forms.hpp"
 
 namespace gh::scrubbing {
 namespace {
@@ -80,6 +82,7 @@ class Writer {
   }
 
   [[noreturn]] void fail(sqlite3* db) const {
+    if (thrown_) std::rethrow_exception(thrown_);
     const int code = sqlite3_extended_errcode(db);
     if (code == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC ||
         code == SQLITE_IOERR_TRUNCATE || code == SQLITE_CANTOPEN) {
@@ -102,18 +105,25 @@ class Writer {
   static Writer& self(sqlite3_context* context) {
     return *static_cast<Writer*>(sqlite3_user_data(context));
   }
-  // scrubbed(text): the text without what has to go.
+  // scrubbed(text): the text without what has to go. SQLite knows no exceptions.
   static void scrubbed(sqlite3_context* context, int, sqlite3_value** arguments) {
     Writer& writer = self(context);
-    const bool is_text = sqlite3_value_type(arguments[0]) == SQLITE_TEXT;
-    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(arguments[0]));
-    std::string text(bytes ? bytes : "",
-                     static_cast<std::size_t>(sqlite3_value_bytes(arguments[0])));
+    try {
+      writer.scrub(context, arguments[0]);
+    } catch (...) {
+      writer.thrown_ = std::current_exception();
+      sqlite3_result_error(context, "stopped", -1);
+    }
+  }
+  void scrub(sqlite3_context* context, sqlite3_value* argument) {
+    const bool is_text = sqlite3_value_type(argument) == SQLITE_TEXT;
+    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(argument));
+    std::string text(bytes ? bytes : "", static_cast<std::size_t>(sqlite3_value_bytes(argument)));
     if (!is_text && !is_readable(text)) {
       text.clear();
-      ++writer.result_.removed["cells of bytes"];
-    } else if (writer.remover_.remove_from(text)) {
-      ++writer.result_.changed;
+      ++result_.removed["cells of bytes"];
+    } else if (remover_.remove_from(text)) {
+      ++result_.changed;
     }
     if (is_text) {
       sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -275,6 +285,7 @@ class Writer {
   const Kept& kept_;
   const Remover& remover_;
   Scrubbed& result_;
+  std::exception_ptr thrown_;
   std::unique_ptr<const Watch> watch_;
 };
 
@@ -300,14 +311,14 @@ void check_is_export(const Database& db, const fs::path& report) {
 }  // namespace
 
 void copy_export(const fs::path& report, const fs::path& out, Work& work) {
-  const Database db(report);
+  const Database db(report, work.deadline);
   check_is_export(db, report);
   const std::vector<Table> tables = tables_of(db);
   const Kept kept = collect_from_export(db, tables, work);
   const SoughtList sought = work.secrets.sought();
-  const Remover remover(sought);
+  const Remover remover(in_written_forms(sought), work.deadline);
   Writer(db, report, out, tables, kept, remover, work.result).run();
-  const Proof proof(sought);
+  const Proof proof(sought, work.deadline);
   proof.check_tables(out, report);
   proof.check_bytes(out, report, least_bytes_in_numbers);
 }

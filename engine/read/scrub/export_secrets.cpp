@@ -31,13 +31,13 @@ class Collector {
 
   void add_words_of_format() {
     for (const char* word : {"SQLite format 3", "INTEGER", "PRIMARY KEY", "sqlite_autoindex"}) {
-      work_.secrets.add_words_of_format(word);
+      work_.vocabulary.add_words_of_format(word);
     }
-    for (const std::string& table : schema().keep) work_.secrets.add_words_of_format(table);
-    for (const std::string& column : schema().columns) work_.secrets.add_words_of_format(column);
+    for (const std::string& table : schema().keep) work_.vocabulary.add_words_of_format(table);
+    for (const std::string& column : schema().columns) work_.vocabulary.add_words_of_format(column);
     // What a * of those stands for may itself be a secret.
     for (const Table& t : tables_) {
-      if (t.is_kept) work_.secrets.add_name_of_format(t.name);
+      if (t.is_kept) work_.vocabulary.add_name_of_format(t.name);
     }
   }
 
@@ -132,7 +132,7 @@ class Collector {
         if (!has_column(t, column)) continue;
         Query cells(db_, fmt::format("SELECT {0} FROM {1} WHERE typeof({0}) = 'text'", column,
                                      quoted_name(t.name)));
-        while (cells.step()) work_.secrets.add_vocabulary(cells.text(0));
+        while (cells.step()) work_.vocabulary.add(cells.text(0));
       }
     }
     std::unordered_set<std::int64_t> names;
@@ -144,7 +144,7 @@ class Collector {
     }
     Query strings(db_, "SELECT id, value FROM StringIds");
     while (strings.step()) {
-      if (names.contains(strings.integer(0))) work_.secrets.add_vocabulary(strings.text(1));
+      if (names.contains(strings.integer(0))) work_.vocabulary.add(strings.text(1));
     }
   }
 

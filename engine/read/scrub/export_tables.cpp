@@ -20,15 +20,10 @@ bool has(const Globs& names, const std::string& name) {
 
 void read_columns(const Database& db, const std::string& sql, Table& t) {
   const PrivateDataSchema::Nsys& schema = private_data_schema().nsys;
-  Query columns(db, "PRAGMA table_xinfo(" + quoted_name(t.name) + ")");
+  db.refuse_computed_columns(t.name);
+  Query columns(db, "PRAGMA table_info(" + quoted_name(t.name) + ")");
   while (columns.step()) {
     const std::string column(columns.text(1));
-    if (columns.integer(6) != 0) {
-      throw Error(fmt::format(
-          "{}: column {} of table {} is computed, which Nsight Systems does not write; "
-          "export the report again with `nsys export --type sqlite`",
-          db.shown_path(), shortened(printable(column), 60), shortened(printable(t.name), 60)));
-    }
     const bool is_known = has(schema.columns, column);
     t.is_kept = t.is_kept || is_known;
     t.columns.push_back(

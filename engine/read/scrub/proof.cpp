@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "read/scrub/readings.hpp"
 #include "read/sqlite.hpp"
 
 namespace gh::scrubbing {
@@ -18,19 +19,21 @@ namespace fs = std::filesystem;
 // Nothing shorter is sought.
 constexpr std::size_t beginning = 3;
 constexpr std::uint32_t most_keys = 1 << 24;
+// Shorter ones, and shorter lines, stand by chance in what digits may mean.
+constexpr std::size_t least_encoded = 6, least_line = 8;
+constexpr int most_escapings_read = 6;
 
-std::uint32_t folded(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 'A' && byte <= 'Z' ? byte + 32U : byte;
-}
-
+// The key of three bytes of what is folded.
 std::uint32_t key_at(std::string_view text, std::size_t at) {
-  return folded(text[at]) << 16 | folded(text[at + 1]) << 8 | folded(text[at + 2]);
+  std::uint32_t key = 0;
+  for (std::size_t i = 0; i < beginning; ++i) {
+    key = key << 8 | static_cast<unsigned char>(text[at + i]);
+  }
+  return key;
 }
 
-bool is_name_byte(char c) {
-  const std::uint32_t byte = folded(c);
-  return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');
+bool is_name_byte(char folded) {
+  return (folded >= 'a' && folded <= 'z') || (folded >= '0' && folded <= '9');
 }
 
 [[noreturn]] void fail_left(const Sought& sought, const std::string& where,
@@ -45,54 +48,104 @@ bool is_name_byte(char c) {
 
 }  // namespace
 
-Proof::Proof(const SoughtList& sought) : sought_(sought), begun_(most_keys) {
+Proof::Proof(const SoughtList& sought, const Deadline& deadline)
+    : sought_(sought), deadline_(deadline), pace_(deadline), begun_(most_keys) {
   for (const Sought& s : sought_) {
-    if (s.text.size() < beginning) continue;
-    const std::uint32_t key = key_at(s.text, 0);
-    begun_[key] = true;
-    by_beginning_[key].push_back(&s);
-    longest_ = std::max(longest_, s.text.size());
+    add(s, s.text);
+    if (s.is_secret)
+      least_secret_ = std::min(least_secret_, std::max(s.text.size(), least_encoded));
+    has_spaces_ = has_spaces_ || s.text.find(' ') != s.text.npos;
+    if (s.reach == Reach::anywhere) add_lines(s);
   }
 }
 
-bool Proof::stands_at(const Sought& sought, std::string_view text, std::size_t at) const {
-  const std::string_view there = text.substr(at, sought.text.size());
-  if (there.size() < sought.text.size()) return false;
-  for (std::size_t i = 0; i < there.size(); ++i) {
-    if (sought.any_case ? folded(there[i]) != folded(sought.text[i]) : there[i] != sought.text[i]) {
-      return false;
-    }
+// A line's end may itself be written as \n.
+void Proof::add_lines(const Sought& sought) {
+  std::string text = sought.text;
+  for (std::size_t at = 0; (at = text.find("\\n", at)) != text.npos;) text.replace(at, 2, "\n");
+  if (text.find('\n') == text.npos) return;
+  add(sought, joined_lines(text));
+  for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
+    to = std::min(text.find('\n', from), text.size());
+    const std::string line = joined_lines(std::string_view(text).substr(from, to - from));
+    if (line.size() >= least_line) add(sought, line);
   }
-  if (sought.reach == Reach::anywhere) return true;
+}
+
+void Proof::add(const Sought& sought, const std::string& text) {
+  if (text.size() < beginning) return;
+  const Needle& needle = needles_.emplace_back(Needle{folded(text), &sought});
+  const std::uint32_t key = key_at(needle.text, 0);
+  begun_[key] = true;
+  by_beginning_[key].push_back(&needle);
+  longest_ = std::max(longest_, needle.text.size());
+}
+
+// Whether what stands beside it leaves it what it is.
+bool Proof::stands_by_itself(const Needle& needle, std::string_view text, std::size_t at) {
+  const Reach reach = needle.sought->reach;
+  if (reach == Reach::anywhere) return true;
   // Another sign beside it ends it: a word that itself ends in a sign needs nothing.
   const auto goes_on = [&](char inner, char outer) {
-    if (sought.reach == Reach::as_name) return is_name_byte(outer);
+    if (reach == Reach::as_name) return is_name_byte(outer);
     const auto is_word_byte = [](char c) { return is_name_byte(c) || c == '_'; };
     return is_word_byte(inner) && is_word_byte(outer);
   };
-  const std::size_t end = at + there.size();
-  return !(at > 0 && goes_on(there.front(), text[at - 1])) &&
-         !(end < text.size() && goes_on(there.back(), text[end]));
+  const std::size_t end = at + needle.text.size();
+  return !(at > 0 && goes_on(text[at], text[at - 1])) &&
+         !(end < text.size() && goes_on(text[end - 1], text[end]));
 }
 
-const Sought* Proof::find(std::string_view text, std::size_t least_bytes, bool begins,
-                          bool ends) const {
+template <class Counts>
+const Sought* Proof::find(const std::string& text, Counts counts) const {
+  pace_.went(text.size());
   if (text.size() < beginning) return nullptr;
   std::uint32_t key = key_at(text, 0);
   for (std::size_t at = 0;; ++at) {
     if (begun_[key]) {
-      for (const Sought* sought : by_beginning_.at(key)) {
-        const bool too_short =
-            least_bytes > 0 && (sought->text.size() < least_bytes || sought->in_texts_only ||
-                                sought->reach == Reach::as_word);
-        const bool is_cut =
-            (at == 0 && !begins) || (at + sought->text.size() == text.size() && !ends);
-        if (!too_short && !is_cut && stands_at(*sought, text, at)) return sought;
+      const std::vector<const Needle*>& begun = by_beginning_.at(key);
+      pace_.went(begun.size());
+      for (const Needle* needle : begun) {
+        if (text.compare(at, needle->text.size(), needle->text) == 0 && counts(*needle, text, at)) {
+          return needle->sought;
+        }
       }
     }
     if (at + beginning >= text.size()) return nullptr;
-    key = (key << 8 | folded(text[at + beginning])) & (most_keys - 1);
+    key = (key << 8 | static_cast<unsigned char>(text[at + beginning])) & (most_keys - 1);
   }
+}
+
+const Sought* Proof::in_text(std::string_view text) const {
+  std::string reading(text);
+  for (int i = 0; i <= most_escapings_read; ++i) {
+    if (const Sought* left = find(folded(reading), stands_by_itself)) return left;
+    if (has_spaces_ && reading.find('+') != reading.npos) {
+      std::string spaced = folded(reading);
+      std::replace(spaced.begin(), spaced.end(), '+', ' ');
+      if (const Sought* left = find(spaced, stands_by_itself)) return left;
+    }
+    if (const Sought* left = in_encodings(reading)) return left;
+    if (!read_escapes(reading)) break;
+  }
+  return nullptr;
+}
+
+const Sought* Proof::in_encodings(const std::string& text) const {
+  if (least_secret_ > text.size()) return nullptr;
+  const auto secrets = [](const Needle& needle, std::string_view, std::size_t) {
+    return needle.sought->is_secret && needle.text.size() >= least_encoded;
+  };
+  const std::string joined = joined_lines(text);
+  const auto in_joined = [&](const Needle& needle, std::string_view there, std::size_t at) {
+    return secrets(needle, there, at) && stands_by_itself(needle, there, at);
+  };
+  if (const Sought* left = find(folded(joined), in_joined)) return left;
+  for (const std::string& reading : {read_base64(joined, least_secret_),
+                                     read_hexadecimal(joined, least_secret_), read_utf16(text)}) {
+    if (const Sought* left = find(folded(reading), secrets)) return left;
+  }
+  return nullptr;
 }
 
 void Proof::check_text(std::string_view text, const std::string& where,
@@ -101,7 +154,7 @@ void Proof::check_text(std::string_view text, const std::string& where,
 }
 
 void Proof::check_tables(const fs::path& written, const fs::path& report) const {
-  const Database made(written);
+  const Database made(written, deadline_);
   Query tables(made, "SELECT name, sql FROM sqlite_master WHERE type = 'table'");
   while (tables.step()) {
     const std::string name(tables.text(0));
@@ -138,7 +191,13 @@ void Proof::check_bytes(const fs::path& written, const fs::path& report,
     if (got < 0) fail_unreadable();
     bytes.resize(kept + static_cast<std::size_t>(got));
     more = got > 0;
-    if (const Sought* left = find(bytes, least_bytes, first, !more)) {
+    const auto counts = [&](const Needle& needle, std::string_view text, std::size_t at) {
+      const Sought& sought = *needle.sought;
+      const bool is_cut = (at == 0 && !first) || (at + needle.text.size() == text.size() && more);
+      return !is_cut && needle.text.size() >= least_bytes && !sought.in_texts_only &&
+             sought.reach != Reach::as_word && stands_by_itself(needle, text, at);
+    };
+    if (const Sought* left = find(folded(bytes), counts)) {
       fail_left(*left, "in the bytes of the file", report);
     }
   }

@@ -1,23 +1,28 @@
-// The search that proves that a copy holds none of what has to go. It shares with what removes
-// only the list of what is sought: it looks at bytes, one after the other, with no expressions.
+// The search that proves that a copy holds none of what has to go. It shares with what removes only
+// the values, as they were found: it reads texts in every way that they may be meant, and compares
+// byte by byte, with no expressions and no list of written forms.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "read/scrub/sought.hpp"
 
 namespace gh::scrubbing {
 
 class Proof {
  public:
-  explicit Proof(const SoughtList& sought);
+  /// `sought` has to outlive it.
+  Proof(const SoughtList& sought, const Deadline& deadline);
 
-  /// What stands in a text; null where nothing does.
-  const Sought* in_text(std::string_view text) const { return find(text, 0, true, true); }
+  /// What stands in a text, in letters of either case and however often escaped; secrets also
+  /// across lines, in base64, in hexadecimal digits and in UTF-16. Null where nothing does.
+  const Sought* in_text(std::string_view text) const;
 
   /// Each fails with an Error, so that nothing is written, where anything is left: in a text, in
   /// any cell or name of a database's tables, in the bytes of a file, unpacked where it is packed.
@@ -31,14 +36,27 @@ class Proof {
                    std::size_t least_bytes) const;
 
  private:
-  // `begins`, `ends`: what is searched begins and ends with the text, which else goes on.
-  const Sought* find(std::string_view text, std::size_t least_bytes, bool begins, bool ends) const;
-  bool stands_at(const Sought& sought, std::string_view text, std::size_t at) const;
+  struct Needle {
+    std::string text;  // folded
+    const Sought* sought;
+  };
+  void add(const Sought& sought, const std::string& text);
+  void add_lines(const Sought& sought);
+  // A needle in a folded text for which counts(needle, the text, where it stands) there.
+  template <class Counts>
+  const Sought* find(const std::string& text, Counts counts) const;
+  static bool stands_by_itself(const Needle& needle, std::string_view text, std::size_t at);
+  const Sought* in_encodings(const std::string& text) const;
 
   const SoughtList& sought_;
-  std::vector<bool> begun_;  // by the first three bytes, in lower case: whether anything begins so
-  std::unordered_map<std::uint32_t, std::vector<const Sought*>> by_beginning_;
+  Deadline deadline_;
+  Pace pace_;
+  std::deque<Needle> needles_;
+  std::vector<bool> begun_;  // by the first three bytes: whether any begins so
+  std::unordered_map<std::uint32_t, std::vector<const Needle*>> by_beginning_;
   std::size_t longest_ = 0;
+  std::size_t least_secret_ = std::string::npos;  // bytes of the shortest; npos without any
+  bool has_spaces_ = false;
 };
 
 }  // namespace gh::scrubbing

@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "read/scrub/characters.hpp"
@@ -10,9 +11,6 @@
 
 namespace gh::scrubbing {
 namespace {
-
-// Escapes may be escaped again: JSON in JSON in a URL.
-constexpr int most_escapings = 4;
 
 // An expression keeps track of every place in what it looks for: of a long run of one letter that
 // is the square of its length. Texts that could hold longer values are few.
@@ -22,8 +20,10 @@ bool is_long(const Sought& sought) {
   return sought.text.size() > most_bytes_in_expression && sought.reach != Reach::as_name;
 }
 
-std::size_t find_long(const std::string& text, const std::string& lower, const Sought& sought) {
-  return sought.any_case ? lower.find(sought.text) : text.find(sought.text);
+// In linear time, as no search of the standard library promises.
+std::size_t find_long(std::string_view text, const std::string& sought, std::size_t from) {
+  const void* at = memmem(text.data() + from, text.size() - from, sought.data(), sought.size());
+  return at ? static_cast<std::size_t>(static_cast<const char*>(at) - text.data()) : text.npos;
 }
 
 std::unique_ptr<re2::RE2> compiled(const std::string& expression) {
@@ -46,7 +46,7 @@ bool found(const re2::RE2& expression, std::string_view text) {
 Remover::~Remover() = default;
 
 // Home folders before others, and folders before what stands in them.
-Remover::Remover(const SoughtList& sought) {
+Remover::Remover(const SoughtList& sought, const Deadline& deadline) : pace_(deadline) {
   for (const Sought& s : sought) {
     if (!is_long(s)) continue;
     long_.push_back(s);
@@ -90,6 +90,7 @@ void Remover::add_names(const SoughtList& sought) {
 }
 
 bool Remover::remove_from(std::string& text) const {
+  pace_.went(text.size());
   bool changed = remove_plain(text);
   std::string meant = text;
   for (int i = 0; i < most_escapings && unescape(meant); ++i) {
@@ -105,6 +106,7 @@ bool Remover::remove_plain(std::string& text) const {
   bool changed = remove_long(text);
   for (const Group& group : groups_) {
     changed = re2::RE2::GlobalReplace(&text, *group.expression, group.instead) > 0 || changed;
+    pace_.went(text.size());
   }
   return remove_names(text) || changed;
 }
@@ -114,10 +116,18 @@ bool Remover::remove_long(std::string& text) const {
   bool changed = false;
   std::string lower = in_lower_case(text);
   for (const Sought& sought : long_) {
-    for (std::size_t at; (at = find_long(text, lower, sought)) != text.npos; changed = true) {
-      text.replace(at, sought.text.size(), sought.instead);
-      lower.replace(at, sought.text.size(), sought.instead);
+    std::string out;
+    std::size_t from = 0;
+    const std::string& searched = sought.any_case ? lower : text;
+    for (std::size_t at; (at = find_long(searched, sought.text, from)) != text.npos;) {
+      out.append(text, from, at - from) += sought.instead;
+      from = at + sought.text.size();
     }
+    pace_.went(text.size());
+    if (from == 0) continue;
+    text = out.append(text, from);
+    lower = in_lower_case(text);
+    changed = true;
   }
   return changed;
 }
@@ -128,28 +138,34 @@ bool Remover::remove_names(std::string& text) const {
   if (!any_name_ || !found(*any_name_, text)) return false;
   std::string lower = in_lower_case(text);
   for (const std::string& name : names_) {
+    std::string out;
+    std::size_t from = 0;
     for (std::size_t at = 0; (at = lower.find(name, at)) != lower.npos;) {
       const std::size_t end = at + name.size();
-      if ((at > 0 && is_letter_or_digit(lower[at - 1])) ||
+      if ((at > from && is_letter_or_digit(lower[at - 1])) ||
           (end < lower.size() && is_letter_or_digit(lower[end]))) {
         ++at;
         continue;
       }
-      text.replace(at, name.size(), replacement);
-      lower.replace(at, name.size(), replacement);
-      at += std::string_view(replacement).size();
+      out.append(text, from, at - from) += replacement;
+      from = at = end;
     }
+    pace_.went(text.size());
+    if (from == 0) continue;
+    text = out.append(text, from);
+    lower = in_lower_case(text);
   }
   return true;
 }
 
 bool Remover::finds_in(std::string_view text) const {
+  pace_.went(text.size());
   if (!long_.empty() && text.size() > most_bytes_in_expression) {
-    const std::string whole(text), lower = in_lower_case(text);
-    if (std::any_of(long_.begin(), long_.end(), [&](const Sought& sought) {
-          return find_long(whole, lower, sought) != whole.npos;
-        })) {
-      return true;
+    const std::string lower = in_lower_case(text);
+    for (const Sought& sought : long_) {
+      const std::string_view searched = sought.any_case ? std::string_view(lower) : text;
+      if (find_long(searched, sought.text, 0) != text.npos) return true;
+      pace_.went(text.size());
     }
   }
   return std::any_of(groups_.begin(), groups_.end(),

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "read/scrub/sought.hpp"
 
 namespace re2 {
@@ -15,8 +16,9 @@ namespace gh::scrubbing {
 
 class Remover {
  public:
-  /// Throws Error where there is too much to be sought.
-  explicit Remover(const SoughtList& sought);
+  /// Throws Error where there is too much to be sought, and so does everything below once the time
+  /// is over.
+  Remover(const SoughtList& sought, const Deadline& deadline);
   ~Remover();
 
   /// Puts something else in the place of what is sought, also where the text writes it with escapes
@@ -42,6 +44,7 @@ class Remover {
   std::vector<Group> groups_;  // in the order in which they are replaced
   std::vector<std::string> names_;      // in lower case, the longest first
   std::unique_ptr<re2::RE2> any_name_;  // null without names
+  Pace pace_;
 };
 
 }  // namespace gh::scrubbing

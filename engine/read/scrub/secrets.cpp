@@ -1,17 +1,13 @@
 #include "read/scrub/secrets.hpp"
 
-#include <fmt/format.h>
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "base/embedded.hpp"
 #include "read/scrub/characters.hpp"
 #include "read/scrub/node_list.hpp"
 #include "read/scrub/signs.hpp"
 #include "read/scrub/unescape.hpp"
-#include "read/scrub/written_forms.hpp"
+#include "read/scrub/values.hpp"
 
 namespace gh::scrubbing {
 namespace {
@@ -21,6 +17,8 @@ constexpr std::size_t least_name_bytes = 3, least_secret_bytes = 4, least_value_
                       least_digits = 6, least_digits_of_name = 8;
 // A word of letters that a rule goes by is no longer: multi_tensor_apply.
 constexpr std::size_t most_word_bytes = 20;
+// No name is longer; of one of a hundred thousand words, each would be looked for.
+constexpr std::size_t most_name_bytes = 256;
 // What stands in longer values is text, not a list of addresses.
 constexpr std::size_t most_value_with_parts = 4096;
 
@@ -32,63 +30,6 @@ const Globs common_names{"root",    "user",   "users",  "home",   "nobody", "loc
 const Globs settings{"true",     "false", "none", "null", "auto",    "default", "enabled",
                      "disabled", "yes",   "info", "warn", "warning", "debug"};
 
-re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
-
-// Letters beyond ASCII are bytes of such.
-bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
-
-bool has_letter(std::string_view value) {
-  return std::any_of(value.begin(), value.end(), is_any_letter);
-}
-bool is_of_digits(std::string_view value) {
-  return std::all_of(value.begin(), value.end(), is_digit);
-}
-bool is_of_letters(std::string_view value) {
-  return std::all_of(value.begin(), value.end(), [](char c) { return is_letter(c) || c == '_'; });
-}
-
-// A word, of few digits if any: forward, bfloat16.
-bool is_plain(std::string_view value) {
-  return std::all_of(value.begin(), value.end(), is_word) &&
-         (value.find_first_of("0123456789") == value.npos || value.size() < 12);
-}
-
-// train.py
-bool is_file_name(std::string_view value) {
-  const std::size_t dot = value.rfind('.');
-  return value.find('/') != 0 && dot != value.npos && value.size() - dot <= 6 &&
-         std::all_of(value.begin() + static_cast<std::ptrdiff_t>(dot) + 1, value.end(), is_letter);
-}
-
-// An address or a long number; others (versions, lists of GPUs) tell nothing.
-bool is_number(std::string_view value) {
-  static const RE2 expression(R"(\d{8,}|\d+\.\d+\.\d+\.\d+(?::\d+)?)");
-  return RE2::FullMatch(piece(value), expression);
-}
-
-// Whether a name counts only where no letter and no digit is beside it: one of letters and others
-// also counts within words.
-bool is_bounded(std::string_view name) {
-  return name.size() < 5 || std::all_of(name.begin(), name.end(), is_letter) || is_number(name) ||
-         !has_letter(name);
-}
-
-std::string_view trimmed(std::string_view value) {
-  constexpr const char* spaces = " \t\r\n";
-  const std::size_t from = value.find_first_not_of(spaces);
-  if (from == value.npos) return "";
-  return value.substr(from, value.find_last_not_of(spaces) + 1 - from);
-}
-
-std::string_view unquoted(std::string_view value) {
-  for (const char quote : {'"', '\''}) {
-    if (value.size() >= 2 && value.front() == quote && value.back() == quote) {
-      return value.substr(1, value.size() - 2);
-    }
-  }
-  return value;
-}
-
 // What a variable of that name holds.
 PrivateKind kind_of_variable(std::string_view name) {
   std::string upper(name);
@@ -97,37 +38,6 @@ PrivateKind kind_of_variable(std::string_view name) {
     if (any_matches(of_kind(private_data_schema().environment.names, kind), upper)) return kind;
   }
   return PrivateKind::environment;
-}
-
-// What rules and readers look for in names, comments aside.
-const std::string& words_of_schemas() {
-  static const std::string words = [] {
-    std::string all;
-    for (const char* path :
-         {"schemas/calls.toml", "schemas/gpus.toml", "schemas/kernels.toml", "schemas/kineto.toml",
-          "schemas/nsys.toml", "schemas/metrics.toml", "schemas/ranges.toml"}) {
-      std::string_view rest = embedded_file(path);
-      while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find('\n'), rest.size());
-        const std::string_view line = rest.substr(0, end);
-        all += in_lower_case(line.substr(0, line.find('#'))) + '\n';
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-      }
-    }
-    return all;
-  }();
-  return words;
-}
-
-bool stands_in(std::string_view text, std::string_view word, bool within_words) {
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if (within_words || ((at == 0 || !is_letter_or_digit(text[at - 1])) &&
-                         (end == text.size() || !is_letter_or_digit(text[end])))) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -163,6 +73,7 @@ void Secrets::add_name(PrivateKind kind, std::string_view value) {
     return;
   }
   if (value.find("://") != value.npos) return add(PrivateKind::environment, value);
+  if (value.size() > most_name_bytes) return add_value(value);
   if (any_matches(common_names, value)) return;
   if (value.size() >= (is_of_digits(value) ? least_digits_of_name : least_name_bytes)) {
     put(names_, in_lower_case(value));
@@ -218,7 +129,8 @@ void Secrets::add_word_of_command(std::string_view word) {
 // Of what is itself escaped, what it means is a secret too.
 void Secrets::add_secret(std::string_view value) {
   std::string meant(unquoted(trimmed(value)));
-  for (bool more = true; more; more = unescape(meant)) {
+  bool more = true;
+  for (int i = 0; more && i <= most_escapings; ++i, more = unescape(meant)) {
     const bool digits = is_of_digits(meant);
     if (any_matches(settings, in_lower_case(meant)) ||
         (digits && meant.size() < least_secret_bytes)) {
@@ -281,6 +193,7 @@ void Secrets::add_variable(std::string_view name, std::string_view value) {
 }
 
 void Secrets::add_signs_in(std::string_view text) {
+  pace_.went(text.size());
   const std::string origin = origin_;
   each_sign_in(text, [&](Sign sign, std::string_view found, const char* what) {
     if (origin.empty()) origin_ = what;
@@ -294,99 +207,73 @@ void Secrets::add_signs_in(std::string_view text) {
   origin_ = origin;
 }
 
-void Secrets::add_words_of_format(std::string_view name) {
-  const std::string lower = in_lower_case(name);
-  words_of_format_.insert(lower);
-  for (std::size_t from = 0, to = 0; from < lower.size(); from = to + 1) {
-    to = std::min(lower.find_first_of(" _.%", from), lower.size());
-    if (to > from) words_of_format_.insert(lower.substr(from, to - from));
-  }
-  add_vocabulary(name);
-}
-
-void Secrets::add_name_of_format(std::string_view name) {
-  words_of_format_.insert(in_lower_case(name));
-}
-
-void Secrets::add_vocabulary(std::string_view text) { vocabulary_ += in_lower_case(text) + '\n'; }
-
 void Secrets::put(Origins& to, std::string value) {
+  pace_.went(value.size());
   if (value.empty() || value.find(replacement) != value.npos) return;
   to.emplace(std::move(value), origin_);
 }
 
 // --- what is sought
 
-bool Secrets::is_vocabulary(std::string_view lower, bool within_words) const {
-  return words_of_format_.contains(lower) || stands_in(vocabulary_, lower, within_words) ||
-         stands_in(words_of_schemas(), lower, within_words);
-}
-
 // A secret may be a word: sought for within words, it would be found in those of kernels.
 bool Secrets::cannot_be_told(std::string_view secret) const {
   const std::string lower = in_lower_case(secret);
-  return words_of_format_.contains(lower) ||
-         (is_of_letters(lower) && lower.size() <= most_word_bytes && is_vocabulary(lower, true));
+  return vocabulary_.is_word_of_format(lower) ||
+         (is_of_letters(lower) && lower.size() <= most_word_bytes &&
+          vocabulary_.holds(lower, true));
 }
 
 void Secrets::append_secrets(SoughtList& to) {
   for (const auto& [secret, origin] : secrets_) {
+    pace_.went(vocabulary_.bytes());
     if (cannot_be_told(secret)) {
       not_sought_.secrets.insert(origin);
       continue;
     }
     const bool digits = is_of_digits(secret);
-    Sought sought{secret, digits ? Reach::as_name : Reach::anywhere, true, digits, replacement,
-                  origin};
-    for (Sought& form : written_forms(sought)) {
-      // Only digits themselves need others beside them.
-      if (!is_of_digits(form.text)) {
-        form.reach = Reach::anywhere;
-        form.in_texts_only = false;
-      }
-      to.push_back(std::move(form));
-    }
-    ++size_;
+    to.push_back({.text = secret,
+                  .reach = digits ? Reach::as_name : Reach::anywhere,
+                  .in_texts_only = digits,
+                  .is_secret = true,
+                  .origin = origin});
   }
 }
 
 void Secrets::append_values(SoughtList& to) {
   for (const auto& [value, origin] : values_) {
+    pace_.went(vocabulary_.bytes());
     if (secrets_.contains(value)) continue;
     const bool by_itself = is_plain(value) || is_number(value);
     const std::string lower = in_lower_case(value);
-    if (words_of_format_.contains(lower) || (by_itself && is_vocabulary(lower, false))) {
+    if (vocabulary_.is_word_of_format(lower) || (by_itself && vocabulary_.holds(lower, false))) {
       ++not_sought_.others;
       continue;
     }
-    const Sought sought{value,       by_itself ? Reach::as_word : Reach::anywhere,
-                        true,        is_number(value),
-                        replacement, origin};
-    for (Sought& form : plain_forms(sought)) to.push_back(std::move(form));
-    ++size_;
+    to.push_back({.text = value,
+                  .reach = by_itself ? Reach::as_word : Reach::anywhere,
+                  .in_texts_only = is_number(value),
+                  .origin = origin});
   }
 }
 
 void Secrets::append_names(SoughtList& to) {
   for (const auto& [name, origin] : names_) {
-    if (is_of_letters(name) && is_vocabulary(name, false)) {
+    pace_.went(vocabulary_.bytes());
+    if (is_of_letters(name) && vocabulary_.holds(name, false)) {
       ++not_sought_.others;
       continue;
     }
-    const Sought sought{name,        is_bounded(name) ? Reach::as_name : Reach::anywhere,
-                        true,        is_of_digits(name),
-                        replacement, origin};
-    for (Sought& form : plain_forms(sought)) to.push_back(std::move(form));
-    ++size_;
+    to.push_back({.text = name,
+                  .reach = is_bounded(name) ? Reach::as_name : Reach::anywhere,
+                  .in_texts_only = is_of_digits(name),
+                  .origin = origin});
   }
 }
 
 void Secrets::append_folders(SoughtList& to) const {
   for (const auto& [instead, folders] : {std::pair{"~", &homes_}, std::pair{".", &folders_}}) {
     for (const auto& [folder, origin] : *folders) {
-      for (Sought& form : plain_forms({folder, Reach::anywhere, true, false, instead, origin})) {
-        to.push_back(std::move(form));
-      }
+      to.push_back({.text = folder, .instead = instead, .origin = origin});
     }
   }
 }
@@ -397,7 +284,7 @@ SoughtList Secrets::sought() {
   append_secrets(all);
   append_values(all);
   append_names(all);
-  size_ += homes_.size() + folders_.size();
+  size_ = all.size();
   return all;
 }
 

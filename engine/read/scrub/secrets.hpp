@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/deadline.hpp"
 #include "read/private_data.hpp"
 #include "read/scrub/sought.hpp"
+#include "read/scrub/vocabulary.hpp"
 
 namespace gh::scrubbing {
 
@@ -19,6 +21,10 @@ struct NotSought {
 
 class Secrets {
  public:
+  /// What stands in the vocabulary is not sought. Everything throws Error once the time is over.
+  Secrets(const Vocabulary& vocabulary, const Deadline& deadline)
+      : vocabulary_(vocabulary), pace_(deadline) {}
+
   void add(PrivateKind kind, std::string_view value);
   /// "NAME=value" or NAME="value", as reports write variables.
   void add_variable(std::string_view text);
@@ -28,16 +34,10 @@ class Secrets {
   void add_command(std::string_view text);
   /// What tells by itself what it is, in any text.
   void add_signs_in(std::string_view text);
-  /// Words of the format itself, and texts that rules go by, such as names of kernels: a word that
-  /// stands there is not sought, since a copy without it would be another report.
-  void add_words_of_format(std::string_view name);
-  void add_name_of_format(std::string_view name);  ///< as a whole
-  void add_vocabulary(std::string_view text);
-
-  /// After the last addition: what is to be sought, in each form that it may be written in.
+  /// After the last addition: what is to be sought, as it was found.
   SoughtList sought();
   const NotSought& not_sought() const { return not_sought_; }
-  /// Of sought(): without the forms.
+  /// Of sought().
   std::size_t size() const { return size_; }
 
  private:
@@ -50,18 +50,17 @@ class Secrets {
   void add_value(std::string_view value);
   void add_parts(std::string_view value);
   void put(Origins& to, std::string value);
-  bool is_vocabulary(std::string_view lower, bool within_words) const;
   bool cannot_be_told(std::string_view secret) const;
   void append_secrets(SoughtList& to);
   void append_values(SoughtList& to);
   void append_names(SoughtList& to);
   void append_folders(SoughtList& to) const;
 
+  const Vocabulary& vocabulary_;
+  Pace pace_;
   Origins secrets_, values_, names_, folders_, homes_;  // names in lower case
-  std::set<std::string, std::less<>> words_of_format_;
-  std::string vocabulary_;  // in lower case, line by line
-  std::string origin_;      // of what is being added
-  std::string next_is_;     // the option of which the next word is the value
+  std::string origin_;                                  // of what is being added
+  std::string next_is_;  // the option of which the next word is the value
   NotSought not_sought_;
   std::size_t size_ = 0;
 };

@@ -1,5 +1,5 @@
-// What must not be in a copy, as data: what removes it and what proves that it is gone share this
-// and nothing else.
+// What must not be in a copy, as data: the values themselves, as they were found. What removes them
+// and what proves that they are gone share this and nothing else.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,6 +20,7 @@ struct Sought {
   bool any_case = true;  ///< ASCII letters of either case
   /// Digits, which stand in numbers by chance.
   bool in_texts_only = false;
+  bool is_secret = false;  ///< it goes however it is encoded; other values where they are readable
   const char* instead = "[removed]";
   std::string origin;  ///< the variable or kind that it is of, for messages; never the value
 };

@@ -13,6 +13,7 @@
 #include "read/scrub/proof.hpp"
 #include "read/scrub/remover.hpp"
 #include "read/scrub/trace_events.hpp"
+#include "read/scrub/written_forms.hpp"
 
 namespace gh::scrubbing {
 namespace {
@@ -34,8 +35,8 @@ class TraceCopy {
   void run() {
     collect();
     const SoughtList sought = work_.secrets.sought();
-    write(Remover(sought));
-    search(Proof(sought));
+    write(Remover(in_written_forms(sought), work_.deadline));
+    search(Proof(sought, work_.deadline));
   }
 
  private:
@@ -55,10 +56,10 @@ class TraceCopy {
 
   void add_words_of_format() {
     for (const Globs* keys : {&schema().keep, &schema().event, &schema().argument, &schema().gpu}) {
-      for (const std::string& key : *keys) work_.secrets.add_words_of_format(key);
+      for (const std::string& key : *keys) work_.vocabulary.add_words_of_format(key);
     }
     for (const char* category : {"ac2g", "async_cpu_to_gpu", "gpu_user_annotation", "Trace"}) {
-      work_.secrets.add_words_of_format(category);
+      work_.vocabulary.add_words_of_format(category);
     }
   }
 
@@ -102,7 +103,7 @@ class TraceCopy {
       for (const auto& [key, value] : gpu.items()) {
         if (gpu.is_object() && any_matches(schema().gpu, key)) known[key] = value;
       }
-      if (known.contains("name")) work_.secrets.add_vocabulary(text_of(known["name"]));
+      if (known.contains("name")) work_.vocabulary.add(text_of(known["name"]));
       gpu = std::move(known);
     }
   }
@@ -170,7 +171,7 @@ class TraceCopy {
   void search(const Proof& proof) const {
     const auto check = [&](std::string_view json, const char* where) {
       // What stands in numbers is no text.
-      if (json.find('\\') == json.npos && !proof.in_text(json)) return;
+      if (!proof.in_text(json)) return;
       with_strings(json, [&](const std::string& text) {
         proof.check_text(text, where, report_);
         return std::optional<std::string>();

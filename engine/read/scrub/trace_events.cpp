@@ -62,7 +62,7 @@ void TraceEvents::learn_names(Text event) {
   }
   if (!is_vocabulary(category, name) || known_names_.contains(name)) return;
   known_names_.emplace(name);
-  work_.secrets.add_vocabulary(name);
+  work_.vocabulary.add(name);
 }
 
 void TraceEvents::learn_signs(Text json) {

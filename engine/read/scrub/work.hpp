@@ -6,6 +6,11 @@
 namespace gh::scrubbing {
 
 struct Work {
+  explicit Work(const std::filesystem::path& report)
+      : deadline(report), secrets(vocabulary, deadline) {}
+
+  Deadline deadline;  // of everything
+  Vocabulary vocabulary;
   Secrets secrets;
   Scrubbed result;
 

@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string_view>
 
 #include "read/scrub/characters.hpp"
+#include "read/scrub/values.hpp"
 
 namespace gh::scrubbing {
 namespace {
 
+// Those of fewer bytes would be so short that they stand elsewhere by chance.
+constexpr std::size_t least_encoded_bytes = 6;
 // Of PEM, a line has 64; what is shorter may be a brace.
 constexpr std::size_t least_line_bytes = 8;
 // Longer values are not looked for with each byte escaped: that takes six times their size, and no
@@ -172,7 +177,8 @@ class Forms {
   void each_line(Use use) const {
     Text rest = value_.text;
     while (!rest.empty()) {
-      const std::size_t end = std::min({rest.find('\n'), rest.find("\\n"), rest.size()});
+      std::size_t end = 0;
+      while (end < rest.size() && rest[end] != '\n' && !rest.substr(end).starts_with("\\n")) ++end;
       Text line = rest.substr(0, end);
       while (line.ends_with('\r')) line.remove_suffix(1);
       if (line.size() < value_.text.size() && line.size() >= least_line_bytes) use(line);
@@ -188,8 +194,7 @@ class Forms {
   std::set<std::string> known_;
 };
 
-}  // namespace
-
+// Of what is not known to be a secret.
 SoughtList plain_forms(const Sought& value) {
   Forms forms(value);
   if (value.reach == Reach::anywhere) {
@@ -203,7 +208,7 @@ SoughtList plain_forms(const Sought& value) {
   return std::move(forms.list);
 }
 
-SoughtList written_forms(const Sought& value) {
+SoughtList forms_of_secret(const Sought& value) {
   Forms forms(value);
   forms.add_escaped(value.text);
   forms.add_encoded(value.text);
@@ -213,7 +218,24 @@ SoughtList written_forms(const Sought& value) {
     forms.add_escaped(line);
     forms.add_encoded(line);
   });
+  // Only digits themselves need others beside them.
+  for (Sought& form : forms.list) {
+    if (is_of_digits(form.text)) continue;
+    form.reach = Reach::anywhere;
+    form.in_texts_only = false;
+  }
   return std::move(forms.list);
+}
+
+}  // namespace
+
+SoughtList in_written_forms(const SoughtList& values) {
+  SoughtList all;
+  for (const Sought& value : values) {
+    SoughtList forms = value.is_secret ? forms_of_secret(value) : plain_forms(value);
+    std::move(forms.begin(), forms.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace gh::scrubbing
