@@ -10,8 +10,7 @@ namespace gh::doubts {
 namespace {
 
 constexpr Limit most_crossing{0.02};
-// Threads that ended before the profiler looked have no name; calls by them are rarely most.
-constexpr Limit most_by_strangers{0.5};
+constexpr Limit most_by_strangers{0.2};
 
 // Of a range, which others of its thread it cannot overlap in part.
 std::uint8_t nest_of(const Ranges& r, Row row) { return r.nest[row]; }
@@ -94,12 +93,16 @@ void check_nesting(Checks& checks) {
                "calls of the operating system and ranges");
 }
 
-// Where the report names threads, one that it does not name is seen in nothing but CUDA calls only
-// where its number is wrong: PyTorch names a few threads only.
+// Threads that ended early have no name, but they call the operating system as all do: where its
+// calls and names of threads were recorded, a caller that has neither is no thread. PyTorch names a
+// few only.
 void check_strangers(Checks& checks) {
   const Trace& t = checks.trace;
   const auto is_nameless = [](const Thread& thread) { return thread.name.empty(); };
-  if (checks.by_torch || std::all_of(t.threads.begin(), t.threads.end(), is_nameless)) return;
+  if (checks.by_torch || t.os_calls.size() == 0 ||
+      std::all_of(t.threads.begin(), t.threads.end(), is_nameless)) {
+    return;
+  }
   std::vector<std::uint8_t> is_seen(t.threads.size());
   for (const std::uint16_t thread : t.ranges.thread) is_seen[thread] = 1;
   for (const std::uint16_t thread : t.os_calls.thread) is_seen[thread] = 1;
