@@ -100,6 +100,7 @@ TEST_CASE("doubts: honest reports give rise to none") {
        "CUPTI_ACTIVITY_KIND_RUNTIME.start AND CUPTI_ACTIVITY_KIND_RUNTIME.end + 100000), end) "
        "WHERE rowid IN (SELECT max(c.rowid) FROM CUPTI_ACTIVITY_KIND_RUNTIME c JOIN NVTX_EVENTS r "
        "ON c.globalTid = r.globalTid AND c.end <= r.end GROUP BY r.rowid LIMIT 5)"},
+      {"launches that all failed", "launchbound", "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL"},
       {"a thread that ended before it was named", "launchbound",
        "DELETE FROM ThreadNames WHERE globalTid IN (SELECT globalTid FROM "
        "CUPTI_ACTIVITY_KIND_RUNTIME)"},
@@ -125,7 +126,8 @@ TEST_CASE("doubts: what is captured launches nothing yet, on whichever thread it
       dir, "launchbound",
       "INSERT INTO StringIds SELECT max(id) + 1, 'cudaStreamBeginCapture_v10000' FROM StringIds;"
       "INSERT INTO StringIds SELECT max(id) + 1, 'cudaStreamEndCapture_v10000' FROM StringIds;"
-      "CREATE TEMP TABLE capture AS SELECT min(c.rowid) AS first, max(c.rowid) AS last, c.start AS "
+      "CREATE TEMP TABLE capture AS SELECT min(c.rowid) AS first, max(c.rowid) AS last, "
+      "min(c.start) AS "
       "start, max(c.end) AS end FROM NVTX_EVENTS r JOIN CUPTI_ACTIVITY_KIND_RUNTIME c ON "
       "c.globalTid = r.globalTid AND c.start >= r.start AND c.end <= r.end WHERE r.text IN "
       "('step 1', 'step 3', 'step 5') GROUP BY r.rowid;"

@@ -107,7 +107,9 @@ class Launches {
     }
   }
 
-  void add_workless(const std::vector<std::string_view>& names, const char* what) {
+  // Where none of them led to anything, the source says so.
+  void add_workless(Source source, const std::vector<std::string_view>& names, const char* what) {
+    if (!checks_.trace.availability(source).known()) return;
     const Calls& c = checks_.trace.calls;
     const std::vector<std::uint8_t> wanted = begins_with(checks_.trace, names);
     const auto is_launch = [&](Row call) { return wanted[c.name[call]] && !captured_[call]; };
@@ -141,9 +143,11 @@ void check_launches(Checks& checks) {
              "GPU operations have no call that launched them, though it lies within the recording");
   Launches launches(checks);
   launches.add_workless(
+      Source::kernels,
       {"cudaLaunchKernel", "cuLaunchKernel", "cudaLaunchCooperative", "cuLaunchCooperative"},
       "launches lead to no kernel");
-  launches.add_workless({"cudaMemcpy", "cuMemcpy"}, "calls that copy lead to no copy");
+  launches.add_workless(Source::copies, {"cudaMemcpy", "cuMemcpy"},
+                        "calls that copy lead to no copy");
 }
 
 }  // namespace gh::doubts
