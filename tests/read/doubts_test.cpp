@@ -261,6 +261,9 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
       {"exposed-copy", "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE rowid > 2"},
       {"gc-pause", "DELETE FROM NVTX_EVENTS"},
       {"syncs-pageable", "DELETE FROM NVTX_EVENTS WHERE rowid % 2 = 0"},
+      {"syncs-pageable",
+       "UPDATE NVTX_EVENTS SET start = start - 100000000000, end = end - 100000000000 WHERE rowid "
+       "% 2 = 0"},
       {"syncs-pageable", "DELETE FROM NVTX_EVENTS WHERE rowid % 10 > 0"},
       {"launchbound", "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid % 2 = 0"},
       {"launchbound", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = globalTid + 12345"},
