@@ -135,7 +135,7 @@ class Appending {
     append(to_.calls.correlation, from_.calls.correlation);
     add_thread_events(to_.ranges, from_.ranges);
     append(to_.ranges.bytes, from_.ranges.bytes);
-    append(to_.ranges.unnested, from_.ranges.unnested);
+    append(to_.ranges.nest, from_.ranges.nest);
     add_thread_events(to_.frames, from_.frames);
     add_thread_events(to_.os_calls, from_.os_calls);
     add_times(to_.forwards.start, from_.forwards.start);
@@ -172,8 +172,11 @@ class Appending {
     to_.recording_ns += from_.recording_ns;
     to_.environment_variables += from_.environment_variables;
     append(to_.diagnostics, from_.diagnostics);
-    for (const std::string& p : from_.problems)
-      to_.problems.push_back(fmt::format("{}: {}", from_.path, p));
+    const auto add_texts = [&](std::vector<std::string>& to, const std::vector<std::string>& from) {
+      for (const std::string& text : from) to.push_back(fmt::format("{}: {}", from_.path, text));
+    };
+    add_texts(to_.problems, from_.problems);
+    add_texts(to_.doubts, from_.doubts);
     // What one rank did not record, nobody can say of the job.
     for (std::size_t i = 0; i < to_.sources.size(); ++i)
       if (static_cast<int>(from_.sources[i].state) > static_cast<int>(to_.sources[i].state))

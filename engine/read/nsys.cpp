@@ -68,10 +68,10 @@ Trace read_nsys(const std::filesystem::path& path) {
   // Kernels, calls, ranges: all that a report may hold many of.
   std::deque<nsys::Table> tables = nsys::read_tables(path, db);
   nsys::Translator translator(db, trace);
-  std::vector<Doubt> doubts = nsys::merge(tables, translator, trace);
+  const std::vector<Doubt> doubts_of_names = nsys::merge(tables, translator, trace);
   evidence.damaged_kinds = damaged_kinds(tables);
-  evidence.emptied_kinds = nsys::emptied_kinds(tables, trace.problems);
-  nsys::add_doubts(tables, db, doubts);
+  evidence.emptied_kinds = nsys::emptied_kinds(tables, trace);
+  const std::vector<Doubt> doubts_of_tables = nsys::doubts_of_tables(tables, db);
   tables.clear();
 
   const std::size_t problems = trace.problems.size();
@@ -84,7 +84,8 @@ Trace read_nsys(const std::filesystem::path& path) {
   nsys::settle_availability(db, evidence, trace);
   trace.environment_variables = environment_variables(db);
   trace.seal();
-  settle(doubts, trace);
+  settle(doubts_of_names, trace);
+  settle(doubts_of_tables, trace);
   settle(doubts_of(trace, Recorder::nsys), trace);
 
   if (trace.capture_end - trace.capture_start > longest_capture_ns) {

@@ -203,4 +203,19 @@ std::string_view Query::text(int column) const {
                : std::string_view();
 }
 
+std::optional<RowIds> row_ids(const Database& db, std::string_view table) {
+  try {
+    // Each by a query of its own: of both at once SQLite would walk the whole table.
+    const auto one = [&](const char* which) -> std::optional<std::int64_t> {
+      Query query(db, fmt::format("SELECT {}(rowid) FROM {}", which, quoted_name(table)));
+      if (!query.step() || !query.is_integer(0)) return std::nullopt;
+      return query.integer(0);
+    };
+    const std::optional<std::int64_t> first = one("min"), last = one("max");
+    return first && last ? std::optional(RowIds{*first, *last}) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;  // there is no such column
+  }
+}
+
 }  // namespace gh

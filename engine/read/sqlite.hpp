@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -106,5 +107,13 @@ class Query {
   const Database& db_;
   sqlite3_stmt* statement_ = nullptr;
 };
+
+/// The first and the last of the numbers that a table's rows have by themselves, which is told
+/// without reading it.
+struct RowIds {
+  std::int64_t first, last;
+};
+/// Nothing where there are no rows, or none with such numbers (WITHOUT ROWID).
+std::optional<RowIds> row_ids(const Database& db, std::string_view table);
 
 }  // namespace gh

@@ -129,6 +129,18 @@ void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Re
   });
 }
 
+// A report that contradicts itself shows nothing for certain, and nothing in it is clean: a rule
+// looks at more than it needs, and steps and idle time are made of nearly all there is. What judges
+// the recording itself says what is wrong.
+void allow_for_doubts(const Rule& rule, const Trace& trace, Report& report) {
+  if (trace.doubts.empty() || rule.category == "capture") return;
+  for (Finding& f : report.findings) f.confidence = "low";
+  if (report.clean.empty()) return;
+  report.clean.clear();
+  report.not_checked.push_back(
+      {rule.id, "found nothing, but the report is in doubt: " + trace.doubts.front(), ""});
+}
+
 Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& settings,
                  const Evaluated& on) {
   static const RuleSettings unchanged;
@@ -141,6 +153,7 @@ Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& se
   const Timed timed("rules/" + rule.id);
   try {
     run(rule, set == settings.end() ? unchanged : set->second, on, report);
+    allow_for_doubts(rule, on.analysis.trace, report);
   } catch (const std::bad_alloc&) {
     report = {};
     report.failed.push_back({rule.id, rule.path + ": not enough memory for this rule"});

@@ -201,7 +201,7 @@ class Builder {
     trace_.ranges.name.push_back(trace_.names.intern(name));
     trace_.ranges.thread.push_back(thread(r));
     trace_.ranges.bytes.push_back(r.count("bytes", 0, most_bytes));
-    trace_.ranges.unnested.push_back(0);
+    trace_.ranges.nest.push_back(1);
   }
 
   void os_call(const LiteralRow& r) {

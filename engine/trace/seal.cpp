@@ -122,7 +122,7 @@ void sort(Calls& c, const Places& place) {
 
 void sort(Ranges& r, const Places& place) {
   sort_columns(r.size(), earlier(r, Placed{r.thread, place.thread}, Placed{r.name, place.name}),
-               r.start, r.end, r.name, r.thread, r.bytes, r.unnested);
+               r.start, r.end, r.name, r.thread, r.bytes, r.nest);
 }
 
 void sort(Frames& f, const Places& place) {

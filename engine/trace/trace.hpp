@@ -114,8 +114,10 @@ struct Ranges {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
-  std::vector<std::int64_t> bytes;     ///< of a collective's message, where it tells; otherwise 0
-  std::vector<std::uint8_t> unnested;  ///< start/end: it may overlap others of its thread in part
+  std::vector<std::int64_t> bytes;  ///< of a collective's message, where it tells; otherwise 0
+  /// Ranges of one thread and one nest lie within each other or one after the other: those of an
+  /// NVTX domain that were pushed and popped. Those of nest 0 may overlap any in part.
+  std::vector<std::uint8_t> nest;
   std::size_t size() const { return start.size(); }
 };
 
@@ -308,6 +310,12 @@ struct Trace {
   std::vector<Diagnostic> diagnostics;
   /// What had to be left out on reading: said to the user, and it may void a result.
   std::vector<std::string> problems;
+  /// Those of them in which the report contradicts itself: nothing in it may be called clean.
+  std::vector<std::string> doubts;
+  void doubt(const std::string& why) {
+    problems.push_back(why);
+    doubts.push_back(why);
+  }
 
   const Availability& availability(Source s) const { return sources[static_cast<std::size_t>(s)]; }
   Availability& availability(Source s) { return sources[static_cast<std::size_t>(s)]; }

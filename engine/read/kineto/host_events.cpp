@@ -41,7 +41,7 @@ bool Importer::put_range(const Event& e, Ns start, Ns end) {
   r.name.push_back(has_shapes ? product_with_shapes(e) : name(e.name));
   r.thread.push_back(thread_of(e));
   r.bytes.push_back(message_bytes(e));
-  r.unnested.push_back(0);
+  r.nest.push_back(1);
   return true;
 }
 

@@ -69,7 +69,7 @@ std::vector<Meaning> meanings_of(Table& table, Translator& translator, const Tra
 
 void add_problems(const Table& table, Trace& trace) {
   const std::vector<std::string>& problems = table.parts.front().problems;  // of columns: all alike
-  trace.problems.insert(trace.problems.end(), problems.begin(), problems.end());
+  for (const std::string& problem : problems) trace.doubt(problem);
   std::int64_t malformed = 0;
   for (const Part& part : table.parts) malformed += part.count.malformed;
   if (malformed) trace.problems.push_back(malformed_rows(table.name, malformed));
@@ -169,14 +169,12 @@ std::vector<Doubt> doubts_of_names(Trace& t) {
   count_unknown(t.calls.name);
   constexpr double most = 0.01;
   std::vector<Doubt> doubts;
-  const auto add = [&](Source source, std::vector<NameId>& names, const char* what) {
-    doubts.push_back(
-        {{source}, count_unknown(names), static_cast<std::int64_t>(names.size()), most, what});
+  const auto add = [&](std::vector<NameId>& names, const char* what) {
+    doubts.push_back({count_unknown(names), static_cast<std::int64_t>(names.size()), most, what});
   };
-  add(Source::ranges, t.ranges.name, "ranges have names that the report does not hold");
-  add(Source::os_calls, t.os_calls.name,
-      "calls of the operating system have names that the report does not hold");
-  add(Source::cpu_faults, t.cpu_faults.function,
+  add(t.ranges.name, "ranges have names that the report does not hold");
+  add(t.os_calls.name, "calls of the operating system have names that the report does not hold");
+  add(t.cpu_faults.function,
       "page faults of the host have functions that the report does not name");
   return doubts;
 }
@@ -205,7 +203,7 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
   columns.stretches(trace.frames, &Part::frames);
   columns.stretches(trace.os_calls, &Part::os_calls);
   columns.plain(trace.calls, &Part::calls, &Calls::correlation);
-  columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes, &Ranges::unnested);
+  columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes, &Ranges::nest);
 
   columns.plain(trace.ops, &Part::ops, &Ops::start, &Ops::end, &Ops::bytes, &Ops::correlation,
                 &Ops::blocks, &Ops::threads, &Ops::kind, &Ops::copy, &Ops::source, &Ops::target,

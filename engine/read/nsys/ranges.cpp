@@ -1,4 +1,5 @@
 #include <charconv>
+#include <limits>
 
 #include "read/nsys/backtraces.hpp"
 #include "read/nsys/rows.hpp"
@@ -23,15 +24,23 @@ std::int64_t message_bytes(std::string_view json) {
   return std::max<std::int64_t>(bytes, 0);
 }
 
+// Each library has a domain of its own, in which its ranges nest, whatever others push and pop.
+// Programs have a few; NULL is the one without a name.
+std::uint8_t nest_of(std::int64_t domain) {
+  constexpr std::int64_t most_domains = std::numeric_limits<std::uint8_t>::max();
+  return domain >= 0 && domain < most_domains ? static_cast<std::uint8_t>(domain + 1) : 0;
+}
+
 }  // namespace
 
 void read_ranges(const TablePart& from, Part& part) {
-  enum { start, end, type, thread, name_text, name_id, payload };
-  TableReader rows(from, {"start", "end", "type", "thread", "name_text", "name_id", "payload"},
+  enum { start, end, type, thread, name_text, name_id, payload, domain };
+  TableReader rows(from,
+                   {"start", "end", "type", "thread", "name_text", "name_id", "payload", "domain"},
                    part.problems, &part.count);
   Ranges& ranges = part.ranges;
   reserve(rows.expected_rows(from.db), ranges.start, ranges.end, ranges.name, ranges.thread,
-          ranges.bytes, ranges.unnested);
+          ranges.bytes, ranges.nest);
   std::optional<Backtraces> backtraces;
 
   // The line of the program that called CUDA, from a mark that holds Python's stack.
@@ -64,10 +73,11 @@ void read_ranges(const TablePart& from, Part& part) {
     const FileNameView name = rows.name(rows.is_null(name_text) ? name_id : name_text);
     const std::int64_t caller = rows.integer(thread);
     const std::int64_t bytes = rows.is_null(payload) ? 0 : message_bytes(rows.text(payload));
+    const std::uint8_t nest = event_type == push_pop_type ? nest_of(rows.integer(domain)) : 0;
     if (!rows.sound(begins, ends)) continue;
     add_stretch(ranges, begins, open ? open_end : ends, name, caller, *part.numbers);
     ranges.bytes.push_back(bytes);
-    ranges.unnested.push_back(event_type == start_end_type);
+    ranges.nest.push_back(nest);
   }
 }
 

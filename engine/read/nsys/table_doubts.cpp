@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "base/error.hpp"
+#include <optional>
 
 namespace gh::nsys {
 namespace {
 
-// Of 60 recordings none lacks a row or has one that makes no sense.
+// Of 97 recordings none lacks a row or has one that makes no sense.
 constexpr double most_gone = 0.02, most_malformed = 0.02;
 // One empty table among so many with rows was emptied.
 constexpr std::ptrdiff_t least_filled = 4;
+// Whoever cuts a report to a part of its time cuts nearly every table. One in so many was not cut.
+constexpr std::size_t least_whole = 3;
 
 RowCount rows_of(const Table& table) {
   RowCount all;
@@ -23,90 +24,138 @@ RowCount rows_of(const Table& table) {
   return all;
 }
 
-// The sources that need a kind of table.
-std::vector<Source> sources_of(const Table& table) {
-  std::vector<Source> sources;
+// Whether any source needs a kind of table.
+bool is_of_a_source(const Table& table) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(Source::count); ++i) {
     const std::vector<std::string>& kinds = source_schema(static_cast<Source>(i)).kinds;
-    if (std::find(kinds.begin(), kinds.end(), table.kind->name) != kinds.end()) {
-      sources.push_back(static_cast<Source>(i));
-    }
+    if (std::find(kinds.begin(), kinds.end(), table.kind->name) != kinds.end()) return true;
   }
-  return sources;
+  return false;
 }
 
-// The number of the last row; 0 where rows are numbered by something else.
-std::int64_t last_number(const Table& table, const Database& db) {
+// The numbers of a table's rows, where these are nothing else that is written in them.
+std::optional<RowIds> numbers_of(const Table& table, const Database& db) {
   if (!table.layout || std::any_of(table.layout->columns.begin(), table.layout->columns.end(),
                                    [](const auto& column) { return column.is_row_id; })) {
-    return 0;
+    return std::nullopt;
   }
-  Query last(db, "SELECT max(rowid) FROM " + quoted_name(table.name));
-  return last.step() ? last.integer(0) : 0;
+  return row_ids(db, table.name);
+}
+
+bool lacks_rows(const Table& table, const Database& db) {
+  const std::optional<RowIds> ids = numbers_of(table, db);
+  return ids && ids->last > rows_of(table).rows;
+}
+
+// The columns of a table that we call so, the preferred one first.
+std::vector<std::string> columns_of(const Table& table, const char* ours, const Database& db) {
+  const auto& columns = table_schema(table.kind->name).columns;
+  const auto described = columns.find(ours);
+  std::vector<std::string> list;
+  if (described == columns.end()) return list;
+  const std::vector<std::string> present = db.columns(table.name);
+  for (const std::string& name : described->second) {
+    if (std::find(present.begin(), present.end(), name) != present.end()) list.push_back(name);
+  }
+  return list;
+}
+
+// How many rows are gone from between others. Exports hold the rows of a thread in order of time,
+// and threads in any: what lacks between two rows of a thread, of which the second is later, was
+// between them, and not before or after the part of a report that somebody kept.
+std::int64_t gone_from_between(const Table& table, const Database& db) {
+  const auto selected = [&](const char* ours) {
+    const std::vector<std::string> columns = columns_of(table, ours, db);
+    return columns.empty() ? std::string("NULL") : quoted_name(columns.front());
+  };
+  Query rows(db, fmt::format("SELECT rowid, {}, {} FROM {} ORDER BY rowid", selected("start"),
+                             selected("thread"), quoted_name(table.name)));
+  enum { id, start, thread };
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // so that sums do not overflow
+  std::int64_t gone = 0, last_id = 0, last_start = 0, last_thread = 0;
+  for (bool first = true; rows.step(); first = false) {
+    const bool follows =
+        !first && rows.integer(thread) == last_thread && rows.integer(start) >= last_start;
+    if (follows && rows.integer(id) - 1 > last_id) {
+      const auto hole =
+          static_cast<std::uint64_t>(rows.integer(id)) - static_cast<std::uint64_t>(last_id) - 1;
+      gone = std::min<std::int64_t>(
+          most, gone + static_cast<std::int64_t>(std::min<std::uint64_t>(hole, most)));
+    }
+    last_id = rows.integer(id);
+    last_start = rows.integer(start);
+    last_thread = rows.integer(thread);
+  }
+  return gone;
+}
+
+void add_gone(const std::deque<Table>& tables, const Database& db, std::vector<Doubt>& doubts) {
+  std::size_t filled = 0;
+  std::vector<const Table*> lacking;
+  for (const Table& table : tables) {
+    filled += rows_of(table).rows > 0;
+    if (lacks_rows(table, db)) lacking.push_back(&table);
+  }
+  if (lacking.size() > std::max<std::size_t>(1, filled / least_whole)) return;
+  for (const Table* table : lacking) {
+    const std::int64_t gone = gone_from_between(*table, db);
+    doubts.push_back({gone, rows_of(*table).rows + gone, most_gone,
+                      fmt::format("rows of table {} are gone", table->name)});
+  }
 }
 
 // A kernel's whole name holds its short one, of which long ones keep only the beginning. Some of
 // the rows, evenly spread, tell as much as all.
-void add_names_that_differ(const Database& db, std::vector<Doubt>& doubts) {
+void add_names_that_differ(const Table& kernels, const Database& db, std::vector<Doubt>& doubts) {
   constexpr std::int64_t most_looked_at = 400;
-  constexpr const char* kernels = "CUPTI_ACTIVITY_KIND_KERNEL";
-  if (!db.has_table(kernels) || !db.has_table("StringIds")) return;
-  const std::vector<std::string> columns = db.columns(kernels);
-  for (const char* needed : {"demangledName", "shortName"}) {
-    if (std::find(columns.begin(), columns.end(), needed) == columns.end()) return;
-  }
-  Query last(db, fmt::format("SELECT max(rowid) FROM {}", kernels));
-  const std::int64_t rows = last.step() ? last.integer(0) : 0;
-  Query names(
-      db, fmt::format(
-              "SELECT instr(whole.value, substr(short.value, 1, 16)) > 0 FROM {} AS kernel JOIN "
-              "StringIds AS whole ON whole.id = kernel.demangledName JOIN StringIds "
-              "AS short ON short.id = kernel.shortName WHERE kernel.rowid = ?1",
-              kernels));
+  const std::vector<std::string> names = columns_of(kernels, "name", db);
+  const std::optional<RowIds> ids = row_ids(db, kernels.name);
+  if (names.size() < 2 || !ids || ids->last < 1 || !db.has_table("StringIds")) return;
+  Query differs(
+      db, fmt::format("SELECT instr(whole.value, substr(short.value, 1, 16)) = 0 FROM "
+                      "{0} AS kernel JOIN StringIds AS whole ON whole.id = kernel.{1} "
+                      "JOIN StringIds AS short ON short.id = kernel.{2} "
+                      "WHERE kernel.rowid = ?1",
+                      quoted_name(kernels.name), quoted_name(names[0]), quoted_name(names[1])));
   std::int64_t looked_at = 0, differ = 0;
-  for (std::int64_t i = 0; i < std::min(rows, most_looked_at); ++i) {
-    names.reset();
+  for (std::int64_t i = 0; i < std::min(ids->last, most_looked_at); ++i) {
+    differs.reset();
     // Not every n-th: what repeats itself would hide.
-    names.bind(1, 1 + static_cast<std::int64_t>(
-                          (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
-                          static_cast<std::uint64_t>(rows)));
-    if (!names.step()) continue;
+    differs.bind(1, 1 + static_cast<std::int64_t>(
+                            (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
+                            static_cast<std::uint64_t>(ids->last)));
+    if (!differs.step()) continue;
     ++looked_at;
-    differ += names.integer(0) == 0;
+    differ += differs.integer(0) != 0;
   }
-  doubts.push_back({{Source::kernels, Source::graph_nodes},
-                    differ,
-                    looked_at,
-                    most_malformed,
+  doubts.push_back({differ, looked_at, most_malformed,
                     "kernels that were looked at have a short name that their whole one lacks"});
 }
 
 }  // namespace
 
-void add_doubts(const std::deque<Table>& tables, const Database& db, std::vector<Doubt>& doubts) {
+std::vector<Doubt> doubts_of_tables(const std::deque<Table>& tables, const Database& db) {
+  std::vector<Doubt> doubts;
   for (const Table& table : tables) {
     const RowCount count = rows_of(table);
-    const std::vector<Source> sources = sources_of(table);
-    doubts.push_back({sources, count.malformed, count.rows, most_malformed,
+    doubts.push_back({count.malformed, count.rows, most_malformed,
                       fmt::format("rows of table {} make no sense", table.name)});
-    const std::int64_t last = last_number(table, db);
-    doubts.push_back({sources, last - count.rows, last, most_gone,
-                      fmt::format("rows of table {} are gone", table.name)});
+    if (std::string_view(table.kind->name) == "kernel") add_names_that_differ(table, db, doubts);
   }
-  add_names_that_differ(db, doubts);
+  add_gone(tables, db, doubts);
+  return doubts;
 }
 
-std::set<std::string> emptied_kinds(const std::deque<Table>& tables,
-                                    std::vector<std::string>& problems) {
+std::set<std::string> emptied_kinds(const std::deque<Table>& tables, Trace& trace) {
   const auto is_empty = [](const Table& table) { return rows_of(table).rows == 0; };
   const std::ptrdiff_t empty = std::count_if(tables.begin(), tables.end(), is_empty),
                        filled = static_cast<std::ptrdiff_t>(tables.size()) - empty;
   if (empty * least_filled > filled) return {};
   std::set<std::string> kinds;
   for (const Table& table : tables) {
-    if (!is_empty(table) || sources_of(table).empty()) continue;
+    if (!is_empty(table) || !is_of_a_source(table)) continue;
     kinds.insert(table.kind->name);
-    problems.push_back(
+    trace.doubt(
         fmt::format("table {} is empty, and `nsys export` writes no such tables", table.name));
   }
   return kinds;

@@ -10,13 +10,13 @@
 
 namespace gh::nsys {
 
-/// Adds how many rows of each table made no sense; how many are gone, since rows are numbered one
-/// after the other when they are exported; and how many kernels have two names that differ.
-void add_doubts(const std::deque<Table>& tables, const Database& db, std::vector<Doubt>& doubts);
+/// How many rows of each table made no sense; how many are gone from between others, since rows are
+/// numbered one after the other when they are exported; and how many kernels have two names that
+/// differ.
+std::vector<Doubt> doubts_of_tables(const std::deque<Table>& tables, const Database& db);
 
-/// Kinds of tables that somebody has emptied, and a problem for each. `nsys export` writes no empty
+/// Kinds of tables that somebody has emptied, and a doubt for each. `nsys export` writes no empty
 /// ones, or (--lazy=false) a great many.
-std::set<std::string> emptied_kinds(const std::deque<Table>& tables,
-                                    std::vector<std::string>& problems);
+std::set<std::string> emptied_kinds(const std::deque<Table>& tables, Trace& trace);
 
 }  // namespace gh::nsys

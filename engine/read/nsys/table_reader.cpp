@@ -87,15 +87,11 @@ TableReader::~TableReader() {
 std::size_t TableReader::expected_rows(const Database& db) const {
   if (pages_) return pages_->expected_rows();
   if (!query_) return 0;
-  try {
-    // The largest row id tells without reading the table. A file cannot hold more rows than it has
-    // bytes for.
-    Query largest(db, "SELECT max(rowid) FROM \"" + table_ + '"');
-    const std::int64_t rows = largest.step() ? largest.integer(0) : 0;
-    return static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 0, db.size_bytes() / 16));
-  } catch (const Error&) {
-    return 0;  // a table without row ids: nobody knows before reading it
-  }
+  const std::optional<RowIds> ids = row_ids(db, table_);
+  // A file cannot hold more rows than it has bytes for.
+  return ids ? static_cast<std::size_t>(
+                   std::clamp<std::int64_t>(ids->last, 0, db.size_bytes() / 16))
+             : 0;
 }
 
 }  // namespace gh::nsys

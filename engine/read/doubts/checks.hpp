@@ -1,0 +1,88 @@
+// What all checks of doubts/ share: the trace, how rows that are wrong are counted, and the list
+// that doubts go to.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "read/doubts.hpp"
+#include "trace/sort_rows.hpp"
+
+namespace gh::doubts {
+
+/// What the clocks of the GPU and the host, which the profiler brings together, may be apart.
+constexpr Ns clocks_apart_ns = 20'000;
+
+/// The share of rows above which a report is in doubt. PyTorch's older traces count in
+/// microseconds, and some of its rows are no calls at all.
+struct Limit {
+  double nsys, torch = nsys;
+};
+
+/// How many rows of so many are wrong.
+template <class IsWrong>
+std::int64_t count_rows(std::size_t rows, IsWrong is_wrong) {
+  std::atomic<std::int64_t> all = 0;
+  in_chunks(rows, rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) {
+    std::int64_t here = 0;
+    for (std::size_t row = first; row < end; ++row) here += is_wrong(static_cast<Row>(row));
+    all += here;
+  });
+  return all;
+}
+
+/// By NameId, whether a trace's name begins with one of these.
+std::vector<std::uint8_t> begins_with(const Trace& trace,
+                                      const std::vector<std::string_view>& beginnings);
+
+/// The trace that is checked, and the doubts so far.
+class Checks {
+ public:
+  Checks(const Trace& checked, Recorder recorder);
+
+  void add(std::int64_t count, std::size_t of, Limit limit, std::string what,
+           std::vector<Source> unknown = {});
+
+  /// What is not known where operations are wrong: none of it, they themselves, or the calls that
+  /// launched them as well, since either may be wrong.
+  enum class Unknown : std::uint8_t { nothing, operations, calls_too };
+  /// The same of kernels and of copies, which stand in tables of their own.
+  template <class IsWrong>
+  void add_by_kind(Limit limit, const char* what, Unknown unknown, IsWrong is_wrong) {
+    const auto count = [&](auto is_one) {
+      return count_rows(trace.ops.size(), [&](Row op) { return is_one(op) && is_wrong(op); });
+    };
+    add(count([&](Row op) { return is_kernel(op); }), kernels, limit,
+        std::string("kernels ") + what, sources({Source::kernels, Source::graph_nodes}, unknown));
+    add(count([&](Row op) { return is_copy(op); }), copies, limit, std::string("copies ") + what,
+        sources({Source::copies}, unknown));
+  }
+
+  bool is_kernel(Row op) const {
+    return trace.ops.kind[op] == OpKind::kernel || trace.ops.kind[op] == OpKind::graph;
+  }
+  bool is_copy(Row op) const { return trace.ops.kind[op] == OpKind::copy && is_ordered(op); }
+  /// Migrations of unified memory belong to no call and no stream.
+  bool is_ordered(Row op) const { return !is_unified(trace.ops.copy[op]); }
+  std::uint16_t process_of_call(Row call) const {
+    return trace.threads[trace.calls.thread[call]].process;
+  }
+
+  const Trace& trace;
+  const bool by_torch;
+  const std::size_t kernels, copies;  ///< how many there are
+  std::vector<Doubt> found;
+
+ private:
+  static std::vector<Source> sources(std::vector<Source> of_operations, Unknown unknown);
+};
+
+void check_rows(Checks& checks);      ///< names, lengths, rows that come twice
+void check_launches(Checks& checks);  ///< calls and what they launched
+void check_threads(Checks& checks);   ///< what one thread does, it does one after the other
+void check_streams(Checks& checks);   ///< and so does a stream
+
+}  // namespace gh::doubts

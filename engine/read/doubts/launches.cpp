@@ -1,0 +1,153 @@
+// Calls and what they launched: neither is there without the other, and the call comes first.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "read/doubts/checks.hpp"
+
+namespace gh::doubts {
+namespace {
+
+// Beyond what clocks are apart, no kernel starts before its launch.
+constexpr Limit most_too_early{0.01};
+// Operations of libraries that the profiler does not see into; PyTorch's traces lack more calls.
+constexpr Limit most_uncalled{0.05, 0.4};
+// A launch fails, or its kernel is lost where buffers overflow.
+constexpr Limit most_workless{0.1};
+// Work that was launched before the recording may run before the first call in it.
+constexpr Ns most_head_start_ns = 50'000'000;
+
+// The first and the last number of a process's calls, or of the operations that they led to.
+// Numbers rise with time.
+struct Numbers {
+  std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+  Ns first_start = std::numeric_limits<Ns>::max();
+  void add(std::uint32_t number) {
+    if (number == 0) return;
+    first = std::min(first, number);
+    last = std::max(last, number);
+  }
+};
+
+// What was launched before the recording began has no call; what was launched later has one.
+std::int64_t count_uncalled(const Checks& checks) {
+  const Trace& t = checks.trace;
+  const Ops& o = t.ops;
+  const Calls& c = t.calls;
+  if (c.size() == 0) return 0;
+  std::vector<Numbers> called(t.processes.size());
+  for (Row call = 0; call < c.size(); ++call) {
+    Numbers& calls = called[checks.process_of_call(call)];
+    calls.add(c.correlation[call]);
+    calls.first_start = std::min(calls.first_start, c.start[call]);
+  }
+  return count_rows(o.size(), [&](Row op) {
+    if (!checks.is_ordered(op) || o.call[op] != no_row) return false;
+    const Numbers& calls = called[t.process_of(op)];
+    return o.correlation[op] == 0 || calls.last == 0 || o.correlation[op] > calls.first ||
+           o.end[op] < calls.first_start - most_head_start_ns;
+  });
+}
+
+// By call, whether a graph was recorded meanwhile: it launches nothing yet. One thread may begin
+// what others launch into: PyTorch records the backward pass from autograd's.
+std::vector<std::uint8_t> captured_calls(const Checks& checks) {
+  const Trace& t = checks.trace;
+  const Calls& c = t.calls;
+  const std::vector<std::uint8_t> begins = begins_with(
+                                      t, {"cudaStreamBeginCapture", "cuStreamBeginCapture"}),
+                                  ends = begins_with(
+                                      t, {"cudaStreamEndCapture", "cuStreamEndCapture"});
+  std::vector<std::uint8_t> captured(c.size());
+  std::vector<int> open(t.processes.size());
+  for (Row call = 0; call < c.size(); ++call) {
+    int& depth = open[checks.process_of_call(call)];
+    if (ends[c.name[call]] && depth > 0) --depth;
+    captured[call] = depth > 0;
+    if (begins[c.name[call]]) ++depth;
+  }
+  return captured;
+}
+
+// By call, whether it led to an operation. Where functions of the driver are recorded too, one that
+// another one calls counts with it.
+std::vector<std::uint8_t> calls_that_led_to_work(const Trace& t) {
+  const Calls& c = t.calls;
+  std::vector<std::uint8_t> led_to_work(c.size());
+  for (const Row call : t.ops.call) {
+    if (call != no_row) led_to_work[call] = 1;
+  }
+  std::vector<std::vector<Row>> open(t.threads.size());
+  for (Row call = 0; call < c.size(); ++call) {
+    std::vector<Row>& around = open[c.thread[call]];
+    while (!around.empty() && c.end[around.back()] <= c.start[call]) around.pop_back();
+    if (led_to_work[call]) {
+      for (const Row outer : around) led_to_work[outer] = 1;
+    } else if (!around.empty()) {
+      led_to_work[call] = led_to_work[around.back()];
+    }
+    around.push_back(call);
+  }
+  return led_to_work;
+}
+
+// How many calls there are of those that launch work, and how many led to none, though what was
+// launched later ran, or the recording went on after everything had run.
+class Launches {
+ public:
+  explicit Launches(Checks& checks)
+      : checks_(checks),
+        captured_(captured_calls(checks)),
+        led_to_work_(calls_that_led_to_work(checks.trace)),
+        ran_(checks.trace.processes.size()) {
+    const Ops& o = checks.trace.ops;
+    for (Row op = 0; op < o.size(); ++op) {
+      last_end_ = std::max(last_end_, o.end[op]);
+      if (o.call[op] != no_row) ran_[checks.trace.process_of(op)].add(o.correlation[op]);
+    }
+  }
+
+  // Where none of them led to anything, the source says so.
+  void add_workless(Source source, const std::vector<std::string_view>& names, const char* what) {
+    if (!checks_.trace.availability(source).known()) return;
+    const Calls& c = checks_.trace.calls;
+    const std::vector<std::uint8_t> wanted = begins_with(checks_.trace, names);
+    const auto is_launch = [&](Row call) { return wanted[c.name[call]] && !captured_[call]; };
+    const auto is_workless = [&](Row call) {
+      if (!is_launch(call) || led_to_work_[call]) return false;
+      return c.correlation[call] < ran_[checks_.process_of_call(call)].last ||
+             c.start[call] > last_end_;
+    };
+    checks_.add(count_rows(c.size(), is_workless),
+                static_cast<std::size_t>(count_rows(c.size(), is_launch)), most_workless, what);
+  }
+
+ private:
+  Checks& checks_;
+  const std::vector<std::uint8_t> captured_, led_to_work_;  // by call
+  std::vector<Numbers> ran_;                                // by process
+  Ns last_end_ = std::numeric_limits<Ns>::min();
+};
+
+}  // namespace
+
+void check_launches(Checks& checks) {
+  const Ops& o = checks.trace.ops;
+  const Calls& c = checks.trace.calls;
+  checks.add_by_kind(most_too_early, "start before the call that launched them",
+                     Checks::Unknown::calls_too, [&](Row op) {
+                       return o.call[op] != no_row &&
+                              o.start[op] < c.start[o.call[op]] - clocks_apart_ns;
+                     });
+  checks.add(count_uncalled(checks), o.size(), most_uncalled,
+             "GPU operations have no call that launched them, though it lies within the recording");
+  Launches launches(checks);
+  launches.add_workless(
+      Source::kernels,
+      {"cudaLaunchKernel", "cuLaunchKernel", "cudaLaunchCooperative", "cuLaunchCooperative"},
+      "launches lead to no kernel");
+  launches.add_workless(Source::copies, {"cudaMemcpy", "cuMemcpy"},
+                        "calls that copy lead to no copy");
+}
+
+}  // namespace gh::doubts

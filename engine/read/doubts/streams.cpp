@@ -1,0 +1,121 @@
+// Work on one stream runs one after the other, in the order in which it was launched, and before
+// whoever waits for the stream goes on.
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "read/doubts/checks.hpp"
+
+namespace gh::doubts {
+namespace {
+
+constexpr Limit most_beside{0.02}, most_overtaken{0.02}, most_late{0.05};
+
+// A launch that says so (programmatic dependent launch) begins before the kernel before it has
+// ended. Two at a time are therefore none too many, and such launches may be more: they are made by
+// functions of their own, which take attributes.
+void check_overlap(Checks& checks) {
+  const Trace& t = checks.trace;
+  const Ops& o = t.ops;
+  const std::vector<std::uint8_t> may_overlap =
+      begins_with(t, {"cudaLaunchKernelEx", "cuLaunchKernelEx"});
+  struct Ends {
+    Ns last = std::numeric_limits<Ns>::min() / 2, before = last;
+  };
+  std::vector<Ends> of_stream(t.streams.size());
+  std::vector<std::uint8_t> overlaps(o.size());
+  for (Row op = 0; op < o.size(); ++op) {
+    if (!checks.is_ordered(op) || o.in_graph[op]) continue;
+    Ends& ends = of_stream[o.stream[op]];
+    const bool may = o.call[op] != no_row && may_overlap[t.calls.name[o.call[op]]];
+    overlaps[op] = !may && o.start[op] < ends.before - clocks_apart_ns;
+    ends.before = std::max(ends.before, std::min(ends.last, o.end[op]));
+    ends.last = std::max(ends.last, o.end[op]);
+  }
+  checks.add_by_kind(most_beside, "begin while two others of their stream run",
+                     Checks::Unknown::operations, [&](Row op) { return overlaps[op] != 0; });
+}
+
+void check_order(Checks& checks) {
+  const Trace& t = checks.trace;
+  const Ops& o = t.ops;
+  const Calls& c = t.calls;
+  std::vector<Ns> latest(t.streams.size(), std::numeric_limits<Ns>::min());
+  std::vector<std::uint8_t> overtaken(o.size());
+  for (Row op = 0; op < o.size(); ++op) {
+    if (o.call[op] == no_row || !checks.is_ordered(op) || o.in_graph[op]) continue;
+    Ns& launched = latest[o.stream[op]];
+    overtaken[op] = c.end[o.call[op]] < launched;
+    launched = std::max(launched, c.start[o.call[op]]);
+  }
+  checks.add_by_kind(most_overtaken, "run after what was launched later on their stream",
+                     Checks::Unknown::calls_too, [&](Row op) { return overtaken[op] != 0; });
+}
+
+// Calls that wait, by what they wait for, in order of their starts.
+using Waits = std::vector<std::vector<Row>>;
+
+// By stream. Activities come in the order in which waiting ended.
+Waits waits_for_streams(const Trace& t) {
+  const std::vector<std::uint8_t> waits_for_stream =
+      begins_with(t, {"cudaStreamSynchronize", "cuStreamSynchronize"});
+  const Syncs& s = t.syncs;
+  Waits waits(t.streams.size());
+  for (Row w = 0; w < s.size(); ++w) {
+    if (s.call[w] != no_row && waits_for_stream[t.calls.name[s.call[w]]]) {
+      waits[s.stream[w]].push_back(s.call[w]);
+    }
+  }
+  // Calls stand in order of their starts.
+  for (std::vector<Row>& calls : waits) std::sort(calls.begin(), calls.end());
+  return waits;
+}
+
+// By process, of those that use one GPU.
+Waits waits_for_devices(const Checks& checks) {
+  const Trace& t = checks.trace;
+  const std::vector<std::uint8_t> waits_for_device =
+      begins_with(t, {"cudaDeviceSynchronize", "cuCtxSynchronize"});
+  std::vector<std::set<std::uint16_t>> devices(t.processes.size());
+  for (const Stream& stream : t.streams) devices[stream.process].insert(stream.device);
+  Waits waits(t.processes.size());
+  for (Row call = 0; call < t.calls.size(); ++call) {
+    const std::uint16_t process = checks.process_of_call(call);
+    if (waits_for_device[t.calls.name[call]] && devices[process].size() == 1) {
+      waits[process].push_back(call);
+    }
+  }
+  return waits;
+}
+
+// Who waited for a stream, or for the only GPU of a process, saw the end of all that was launched
+// before.
+void check_waits(Checks& checks) {
+  const Trace& t = checks.trace;
+  const Ops& o = t.ops;
+  const Calls& c = t.calls;
+  const Waits of_stream = waits_for_streams(t), of_process = waits_for_devices(checks);
+  const auto is_late = [&](Row op, const std::vector<Row>& waits) {
+    const auto next =
+        std::lower_bound(waits.begin(), waits.end(), c.end[o.call[op]],
+                         [&](Row wait, Ns launched) { return c.start[wait] < launched; });
+    return next != waits.end() && o.end[op] > c.end[*next] + clocks_apart_ns;
+  };
+  checks.add_by_kind(most_late, "end after the call that waited for them",
+                     Checks::Unknown::calls_too, [&](Row op) {
+                       if (o.call[op] == no_row || !checks.is_ordered(op)) return false;
+                       return is_late(op, of_stream[o.stream[op]]) ||
+                              is_late(op, of_process[t.process_of(op)]);
+                     });
+}
+
+}  // namespace
+
+void check_streams(Checks& checks) {
+  check_overlap(checks);
+  check_order(checks);
+  check_waits(checks);
+}
+
+}  // namespace gh::doubts
