@@ -28,7 +28,9 @@ Checks::Checks(const Trace& checked, Recorder recorder)
       kernels(static_cast<std::size_t>(
           count_rows(trace.ops.size(), [&](Row op) { return is_kernel(op); }))),
       copies(static_cast<std::size_t>(
-          count_rows(trace.ops.size(), [&](Row op) { return is_copy(op); }))) {}
+          count_rows(trace.ops.size(), [&](Row op) { return is_copy(op); }))),
+      sets(static_cast<std::size_t>(
+          count_rows(trace.ops.size(), [&](Row op) { return is_set(op); }))) {}
 
 void Checks::add(std::int64_t count, std::size_t of, Limit limit, std::string what,
                  std::vector<Source> unknown) {

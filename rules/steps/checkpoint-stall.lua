@@ -12,7 +12,7 @@ return {
   category = "steps",
   title = "The GPU stops for a checkpoint or an evaluation",
   since = "0.1",
-  needs = { "kernels" },
+  needs = { "kernels", "calls" },
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time in which the GPU stands still for checkpoints or evaluation, of all steps, from which it counts." },
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note." },

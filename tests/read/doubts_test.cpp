@@ -267,6 +267,27 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
       {"syncs-pageable", "DELETE FROM NVTX_EVENTS WHERE rowid % 10 > 0"},
       {"launchbound", "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid % 2 = 0"},
       {"launchbound", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = globalTid + 12345"},
+      // What befalls one kind of row alone.
+      {"launchbound",
+       "UPDATE CUPTI_ACTIVITY_KIND_MEMSET SET start = start + 300000000, end = end + 300000000"},
+      {"starved",
+       "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE nameId IN (SELECT id FROM StringIds WHERE "
+       "value LIKE 'cudaMemcpy%')"},
+      {"launchbound",
+       "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = correlationId + 1000000"},
+      {"um", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = correlationId + 1000000"},
+      {"offload", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 0"},
+      {"syncs-pageable",
+       "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE end - start > (SELECT avg(end - start) FROM "
+       "CUPTI_ACTIVITY_KIND_RUNTIME)"},
+      {"launchbound",
+       "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET nameId = (SELECT min(nameId) FROM "
+       "CUPTI_ACTIVITY_KIND_RUNTIME)"},
+      {"ddp-straggler",
+       "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName IN (SELECT id FROM StringIds WHERE "
+       "value LIKE 'nccl%')"},
+      {"starved", "UPDATE NVTX_EVENTS SET textId = NULL, text = NULL"},
+      {"gc-pause", "UPDATE NVTX_EVENTS SET globalTid = globalTid + 1"},
   };
   const TempDir dir;
   for (const Case& c : cases) {

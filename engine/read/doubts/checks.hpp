@@ -49,7 +49,7 @@ class Checks {
   /// What is not known where operations are wrong: none of it, they themselves, or the calls that
   /// launched them as well, since either may be wrong.
   enum class Unknown : std::uint8_t { nothing, operations, calls_too };
-  /// The same of kernels and of copies, which stand in tables of their own.
+  /// The same of kernels, copies and memsets, which stand in tables of their own.
   template <class IsWrong>
   void add_by_kind(Limit limit, const char* what, Unknown unknown, IsWrong is_wrong) {
     const auto count = [&](auto is_one) {
@@ -59,12 +59,15 @@ class Checks {
         std::string("kernels ") + what, sources({Source::kernels, Source::graph_nodes}, unknown));
     add(count([&](Row op) { return is_copy(op); }), copies, limit, std::string("copies ") + what,
         sources({Source::copies}, unknown));
+    add(count([&](Row op) { return is_set(op); }), sets, limit, std::string("memsets ") + what,
+        sources({Source::copies}, unknown));
   }
 
   bool is_kernel(Row op) const {
     return trace.ops.kind[op] == OpKind::kernel || trace.ops.kind[op] == OpKind::graph;
   }
   bool is_copy(Row op) const { return trace.ops.kind[op] == OpKind::copy && is_ordered(op); }
+  bool is_set(Row op) const { return trace.ops.kind[op] == OpKind::set; }
   /// Migrations of unified memory belong to no call and no stream.
   bool is_ordered(Row op) const { return !is_unified(trace.ops.copy[op]); }
   std::uint16_t process_of_call(Row call) const {
@@ -73,7 +76,7 @@ class Checks {
 
   const Trace& trace;
   const bool by_torch;
-  const std::size_t kernels, copies;  ///< how many there are
+  const std::size_t kernels, copies, sets;  ///< how many there are
   std::vector<Doubt> found;
 
  private:

@@ -12,6 +12,8 @@ constexpr Limit most_nameless{0.01}, most_calls_not_of_cuda{0.01, 0.15};
 // The profiler's clock is finer than anything that runs. In microseconds what is short takes none.
 constexpr Limit most_timeless_work{0.02, 0.5}, most_timeless_calls{0.02, 0.95},
     most_timeless_os_calls{0.05}, most_timeless_ranges{0.1, 0.5};
+// A program may leave a range without a text, but hardly most of them.
+constexpr Limit most_nameless_ranges{0.5}, most_undirected{0.2};
 constexpr Limit most_empty_copies{0.05}, most_twice{0.02}, most_placeless{0.02};
 // A program may mark what it does before and after it uses CUDA, but hardly that alone.
 constexpr Limit most_beside{0.9}, most_ended_before{0.05};
@@ -26,6 +28,14 @@ void check_names(Checks& checks) {
   checks.add(count_rows(o.size(), [&](Row op) { return o.threads[op] > most_threads; }),
              checks.kernels, most_nameless,
              "kernels have more threads in a block than a GPU can run");
+  checks.add(count_rows(o.size(),
+                        [&](Row op) {
+                          return checks.is_copy(op) &&
+                                 (o.copy[op] == CopyKind::none || o.copy[op] == CopyKind::other);
+                        }),
+             checks.copies, most_undirected, "copies do not say from where to where");
+  checks.add(count_rows(t.ranges.size(), [&](Row r) { return t.ranges.name[r] == 0; }),
+             t.ranges.size(), most_nameless_ranges, "ranges have no name");
   const std::vector<std::uint8_t> is_cuda = begins_with(t, {"cu"});
   checks.add(count_rows(t.calls.size(), [&](Row c) { return !is_cuda[t.calls.name[c]]; }),
              t.calls.size(), most_calls_not_of_cuda,
@@ -40,8 +50,10 @@ std::int64_t count_timeless(const Stretches& s) {
 void check_lengths(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
-  checks.add_by_kind(most_timeless_work, "take no time", Checks::Unknown::operations,
-                     [&](Row op) { return o.start[op] == o.end[op]; });
+  // A memset is over within a microsecond.
+  checks.add_by_kind(most_timeless_work, "take no time", Checks::Unknown::operations, [&](Row op) {
+    return o.start[op] == o.end[op] && !(checks.by_torch && checks.is_set(op));
+  });
   checks.add(count_timeless(t.calls), t.calls.size(), most_timeless_calls,
              "CUDA calls take no time", {Source::calls});
   checks.add(count_timeless(t.os_calls), t.os_calls.size(), most_timeless_os_calls,

@@ -103,7 +103,16 @@ void check_strangers(Checks& checks) {
       std::all_of(t.threads.begin(), t.threads.end(), is_nameless)) {
     return;
   }
-  std::vector<std::uint8_t> is_seen(t.threads.size());
+  std::vector<std::uint8_t> is_seen(t.threads.size()), calls(t.threads.size());
+  for (const std::uint16_t thread : t.calls.thread) calls[thread] = 1;
+  for (const std::uint16_t thread : t.os_calls.thread) calls[thread] = 1;
+  checks.add(count_rows(t.ranges.size(),
+                        [&](Row r) {
+                          const std::uint16_t thread = t.ranges.thread[r];
+                          return is_nameless(t.threads[thread]) && !calls[thread];
+                        }),
+             t.ranges.size(), most_by_strangers,
+             "ranges were put by threads of which the report holds no name and nothing else");
   for (const std::uint16_t thread : t.ranges.thread) is_seen[thread] = 1;
   for (const std::uint16_t thread : t.os_calls.thread) is_seen[thread] = 1;
   checks.add(count_rows(t.calls.size(),

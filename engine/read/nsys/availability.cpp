@@ -44,6 +44,14 @@ bool has_any_table(const Database& db, const std::vector<std::string>& kinds) {
                      [&](const std::string& kind) { return !tables_in(db, kind).empty(); });
 }
 
+bool migrates_by_fault(const Trace& trace) {
+  const Ops& o = trace.ops;
+  for (Row op = 0; op < o.size(); ++op) {
+    if (o.copy[op] == CopyKind::um_h2d && o.cause[op] == MigrationCause::fault) return true;
+  }
+  return false;
+}
+
 // Why a source has no rows.
 Availability without_rows(Source source, const Database& db, const Evidence& evidence,
                           const std::vector<NameId>& called, const Trace& trace) {
@@ -82,6 +90,10 @@ Availability without_rows(Source source, const Database& db, const Evidence& evi
   if (source == Source::calls && trace.ops.size() > 0) {
     return settled(Collected::not_collected,
                    "the GPU worked, but the report holds no call that launched anything");
+  }
+  // What moves because of a fault on the GPU, had one.
+  if (source == Source::gpu_faults && migrates_by_fault(trace)) {
+    return settled(Collected::unknown, "memory migrated because of faults, but none is told");
   }
   const std::vector<std::string>& options = evidence.capture_options;
   if (options.empty()) {
