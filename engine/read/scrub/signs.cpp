@@ -20,14 +20,14 @@ using Use = std::function<void(Sign, Text, const char*)>;
 struct Kind {
   Sign sign;
   const char* what;
-  const char* expression;
+  std::string expression;
   bool (*is_one)(Text text) = nullptr;  // what an expression cannot tell
 };
 
 // What stands behind "=", as shells write it: in quotes, or with a backslash before signs. In JSON
 // a quotation mark may be the end of a string: what comes next there is no value.
-#define WORD_OF_SHELL \
-  R"(("[^"\s:,}\]][^"]*"|'[^'\s:,}\]][^']*'|["']?(?:\\[^\w"'\\]|[^\s"'&,;\x00])+))"
+const std::string word_of_shell =
+    R"(("[^"\s:,}\]][^"]*"|'[^'\s:,}\]][^']*'|["']?(?:\\[^\w"'\\]|[^\s"'&,;\x00])+))";
 
 bool has_digit(Text text) { return std::any_of(text.begin(), text.end(), is_digit); }
 
@@ -94,7 +94,8 @@ const std::vector<Kind>& kinds() {
       {Sign::secret, "a token of Vault", R"(\b(hv[sbr]\.[\w-]{16,}))", has_digit},
       {Sign::secret, "a secret of Google", R"(\b(GOCSPX-[\w-]{16,}))"},
       {Sign::secret, "a password",
-       R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:_?key)?|api_?key|access_?key|(?:auth|access)_?token|credentials?)["']?\s*[=:]\s*)" WORD_OF_SHELL,
+       R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:_?key)?|api_?key|access_?key|(?:auth|access)_?token|credentials?)["']?\s*[=:]\s*)" +
+           word_of_shell,
        is_password},
       {Sign::secret, "a password of a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
       {Sign::user, "a user of a URL", R"(\w://([^\s/:@"']+)(?::[^\s/@"']*)?@)"},
@@ -136,8 +137,8 @@ Text without_quotes(Text word) {
 
 // --token=..., API_TOKEN=...: by the name.
 void each_option_in(re2::StringPiece rest, const Use& use) {
-  static const re2::RE2 option(R"((?:\B--?([A-Za-z][\w-]*)|\b([A-Z][A-Z0-9_]{3,}))=)" WORD_OF_SHELL,
-                               re2::RE2::Latin1);
+  static const re2::RE2 option(
+      R"((?:\B--?([A-Za-z][\w-]*)|\b([A-Z][A-Z0-9_]{3,}))=)" + word_of_shell, re2::RE2::Latin1);
   for (std::string name, variable, value;
        re2::RE2::FindAndConsume(&rest, option, &name, &variable, &value);) {
     const Text meant = without_quotes(value);
