@@ -122,6 +122,10 @@ void NewFile::write(std::string_view text) {
   }
 }
 
+void NewFile::clear() {
+  if (ftruncate(descriptor_, 0) != 0 || lseek(descriptor_, 0, SEEK_SET) != 0) fail(errno);
+}
+
 void NewFile::commit() {
   if (!in_place_ && fsync(descriptor_) != 0) fail(errno);
   if (close(std::exchange(descriptor_, -1)) != 0) fail(errno);

@@ -25,6 +25,8 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   void write(std::string_view text);
+  /// Forgets what was written. Not for what is written in place, a device or a pipe.
+  void clear();
   /// Puts it in place, its content on the disk. Throws Error, as `write` does, where that fails;
   /// what was there then stays.
   void commit();

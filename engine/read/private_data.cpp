@@ -24,12 +24,13 @@ PrivateDataSchema parsed() {
   schema.nsys.strings = strings(nsys["strings"]);
   schema.nsys.columns = strings(nsys["columns"]);
   schema.nsys.columns_out = strings(nsys["columns_out"]);
+  schema.nsys.numbers = strings(nsys["numbers"]);
   for (const auto& [name, node] : *nsys["names"].as_table()) {
     const Node names(node);
     schema.nsys.names[std::string(name.str())] = {strings(names["keep"]), by_kind(names)};
   }
-  schema.torch = {strings(torch["keep"]), strings(torch["event"]), strings(torch["argument"]),
-                  strings(torch["gpu"]), by_kind(torch)};
+  schema.torch = {strings(torch["keep"]), strings(torch["event"]),   strings(torch["argument"]),
+                  strings(torch["gpu"]),  strings(torch["numbers"]), by_kind(torch)};
   schema.environment = {strings(environment["secret"]), strings(environment["no_secret"]),
                         by_kind(environment)};
   return schema;

@@ -28,11 +28,11 @@ struct PrivateDataSchema {
     GlobsByKind private_names;
   };
   struct Nsys {
-    Globs keep, output, strings, columns, columns_out;
+    Globs keep, output, strings, columns, columns_out, numbers;
     std::map<std::string, Names, std::less<>> names;  ///< by table
   } nsys;
   struct Torch {
-    Globs keep, event, argument, gpu;
+    Globs keep, event, argument, gpu, numbers;
     GlobsByKind private_keys;
   } torch;
   struct Environment {

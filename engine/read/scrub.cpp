@@ -48,7 +48,7 @@ Scrubbed scrub(const fs::path& report, const fs::path& out) {
   if (is_trace) {
     scrubbing::copy_trace(report, file, out.extension() == ".gz", work);
   } else {
-    scrubbing::copy_export(report, file.path(), work);
+    scrubbing::copy_export(report, file, work);
   }
   work.result.searched_for = work.secrets.size();
   const scrubbing::NotSought& not_sought = work.secrets.not_sought();

@@ -26,8 +26,8 @@ struct Scrubbed {
 /// Writes a copy of a report (SQLite, or a PyTorch trace, packed where `out` ends in .gz) in which
 /// only what schemas/scrub.toml knows to be harmless is kept, and searches it: every text of it, in
 /// each way in which it may be read, for every value and name removed, and its bytes, of a database
-/// for those of 8 bytes and more. Throws Error, and leaves no file, where the report
-/// cannot be read or anything is found.
+/// for those of 8 bytes and more. What that finds is removed with its words, and the copy searched
+/// again. Throws Error, and leaves no file, where the report cannot be read or anything is left.
 Scrubbed scrub(const std::filesystem::path& report, const std::filesystem::path& out);
 
 }  // namespace gh

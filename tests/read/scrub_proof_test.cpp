@@ -1,6 +1,8 @@
 // The search that proves that nothing is left in a copy.
+#include "read/scrub/cleaner.hpp"
 #include "read/scrub/proof.hpp"
 #include "read/scrub/readings.hpp"
+#include "read/scrub/written_forms.hpp"
 #include "support/program.hpp"
 
 using namespace support;
@@ -42,7 +44,7 @@ TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has li
       {.text = "Hunter 2/ÄbcdefGh", .is_secret = true, .origin = ""},
       {.text = "line one of it\nline two of it", .is_secret = true, .origin = ""},
       {.text = "4242424242",
-       .reach = Reach::as_name,
+       .reach = Reach::as_number,
        .in_texts_only = true,
        .is_secret = true,
        .origin = ""},
@@ -69,7 +71,18 @@ TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has li
           "only LINE TWO OF IT"s,
           "line one of itline two of it"s,
           "card_4242424242_1"s,
-          "eDQyNDI0MjQyNDJ4"s,  // x4242424242x
+          "card4242424242x"s,
+          R"(Hunter\ 2\/ÄbcdefGh)"s,
+          R"(\110\165nter 2/\303\204bcdefGh)"s,
+          R"(\U00000048unter 2/\u{c4}bcdefGh)"s,
+          "=48unter 2/=C3=84bcde=\r\nfGh"s,
+          "48-75-6e-74-65-72-20-32-2f-c3-84-62-63-64-65-66-47-68"s,
+          "0x48,0x75,0x6e,0x74,0x65,0x72,0x20,0x32,0x2f,0xc3,0x84,0x62,0x63,0x64,0x65,0x66,0x47,0x68"s,
+          "72, 117, 110, 116, 101, 114, 32, 50, 47, 195, 132, 98, 99, 100, 101, 102, 71, 104"s,
+          "JB2W45DFOIQDEL6DQRRGGZDFMZDWQ"s,
+          "SAB1AG4AdABlAHIAIAAyAC8AxABiAGMAZABlAGYARwBoAA=="s,
+          "U0hWdWRHVnlJREl2dzRSaVkyUmxaa2Rv"s,  // twice
+          "eDQyNDI0MjQyNDJ4"s,                  // x4242424242x
           R"(\/DATA\/team\u002dx\/run)"s,
       })
     CHECK_MESSAGE(proof.in_text(text) != nullptr, text);
@@ -79,25 +92,28 @@ TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has li
     CHECK_MESSAGE(proof.in_text(text) == nullptr, text);
 }
 
-TEST_CASE("scrub: what the removal does not know, the proof refuses, and nothing is written") {
-  const TempDir dir;
-  const std::string password = "kq7Zz81hunter2ABCDEFGHIJKLMN", variable = "DB_PASSWORD=" + password;
-  // In base64, as a mail wraps it.
-  const std::string wrapped = "a3E3Wno4MWh1\nbnRlcjJBQkNE\nRUZHSElKS0xNTg==";
-  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
-  run_sql(dir / "report.sqlite",
-          "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', '" + variable +
-              "');INSERT INTO StringIds(id, value) VALUES (900001, '" + wrapped +
-              "');INSERT INTO OSRT_CALLCHAINS(id, stackDepth, module, symbol, unresolved) VALUES "
-              "(900001, 0, 900001, 900001, 0)");
-  nlohmann::json trace{{"env", {{"DB_PASSWORD", password}}}};
-  trace["traceEvents"] = {
-      {{"ph", "i"}, {"pid", 1}, {"tid", 1}, {"ts", 1}, {"s", "t"}, {"name", wrapped}}};
-  write_file(dir / "trace.json", trace.dump());
-  for (const char* report : {"report.sqlite", "trace.json"}) {
-    const Ran ran = advise(std::string("scrub ") + report + " -o out", {"", dir / ""});
-    CHECK_MESSAGE(ran.status == 2, ran.out);
-    CHECK_MESSAGE(contains(ran.err, "(the value of DB_PASSWORD) would be left"), ran.err);
-    CHECK(!fs::exists(dir / "out"));
-  }
+TEST_CASE("scrub: what the proof reads and the removal has no form of goes with its words") {
+  const SoughtList sought{{.text = "kq7Zz81 hunter2/A", .is_secret = true, .origin = ""}};
+  const gh::Deadline deadline(GH_FIXTURES "/good.sqlite");
+  const Remover remover(in_written_forms(sought), deadline);
+  const Proof proof(sought, deadline);
+  const Cleaner cleaner(remover, &proof);
+  const auto cleaned = [&](std::string text) {
+    CHECK(cleaner.finds_in(text));
+    CHECK(cleaner.remove_from(text));
+    CHECK(proof.in_text(text) == nullptr);
+    return text;
+  };
+  const std::string listed =
+      "0x6b,0x71,0x37,0x5a,0x7a,0x38,0x31,0x20,0x68,0x75,0x6e,0x74,0x65,0x72,0x32,0x2f,0x41";
+  CHECK(cleaned("a (" + listed + ") b") == "a ([removed]) b");
+  CHECK(cleaned(listed + " and " + listed) == "[removed] and [removed]");
+  CHECK(cleaned("a3E3Wno4MSBo\ndW50ZXIyL0E= and more") == "[removed] and more");
+  CHECK(cleaned("=6B=71=37=5A=7A=38=31=\n=20=68unter2/A.") == "[removed]");
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += listed + " and ";
+  CHECK(cleaned(many) == "[removed]");
+  std::string clean = "void kernel<4, 128>(int)";
+  CHECK(!cleaner.remove_from(clean));
+  CHECK(clean == "void kernel<4, 128>(int)");
 }

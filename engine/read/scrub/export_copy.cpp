@@ -9,9 +9,9 @@
 #include <memory>
 
 #include "base/text.hpp"
+#include "read/scrub/cleaner.hpp"
 #include "read/scrub/export_secrets.hpp"
 #include "read/scrub/proof.hpp"
-#include "read/scrub/remover.hpp"
 #include "read/scrub/written_forms.hpp"
 
 namespace gh::scrubbing {
@@ -37,21 +37,21 @@ bool is_readable(std::string_view bytes) {
 class Writer {
  public:
   Writer(const Database& from, const fs::path& report, const fs::path& out,
-         const std::vector<Table>& tables, const Kept& kept, const Remover& remover,
+         const std::vector<Table>& tables, const Kept& kept, const Cleaner& cleaner,
          Scrubbed& result)
       : from_(from),
         report_(report),
         out_(out),
         tables_(tables),
         kept_(kept),
-        remover_(remover),
+        cleaner_(cleaner),
         result_(result) {}
 
   void run() {
     const auto db = open_new();
     execute(db.get(), "BEGIN");
     for (const Table& t : tables_) {
-      if (!t.is_kept || remover_.finds_in(t.name)) {
+      if (!t.is_kept || cleaner_.finds_in(t.name)) {
         leave_out(t.name, t);
         continue;
       }
@@ -77,7 +77,7 @@ class Writer {
   }
   // Names may be private too.
   void tell_left_out(std::string name) {
-    remover_.remove_from(name);
+    cleaner_.remove_from(name);
     result_.left_out.push_back(std::move(name));
   }
 
@@ -122,13 +122,29 @@ class Writer {
     if (!is_text && !is_readable(text)) {
       text.clear();
       ++result_.removed["cells of bytes"];
-    } else if (remover_.remove_from(text)) {
+    } else if (cleaner_.remove_from(text)) {
       ++result_.changed;
     }
     if (is_text) {
       sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
     } else {
       sqlite3_result_blob64(context, text.data(), text.size(), SQLITE_TRANSIENT);
+    }
+  }
+  // own_number(number): of a column in which numbers are the program's own.
+  static void own_number(sqlite3_context* context, int, sqlite3_value** arguments) {
+    Writer& writer = self(context);
+    try {
+      const auto* digits = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+      if (digits && writer.cleaner_.finds_in(digits)) {
+        ++writer.result_.removed["numbers"];
+        sqlite3_result_null(context);
+      } else {
+        sqlite3_result_value(context, arguments[0]);
+      }
+    } catch (...) {
+      writer.thrown_ = std::current_exception();
+      sqlite3_result_error(context, "stopped", -1);
     }
   }
   // foreign_text(text): of a column of numbers.
@@ -177,6 +193,7 @@ class Writer {
       sqlite3_create_function(opened, name, arguments, flags, this, function, nullptr, nullptr);
     };
     add("scrubbed", 1, scrubbed);
+    add("own_number", 1, own_number);
     add("foreign_text", 1, foreign_text);
     add("is_kept_string", 1, is_kept_string);
     add("is_kept_process", 1, is_kept_process);
@@ -262,10 +279,15 @@ class Writer {
   static std::string value_of(const Table& t, const Column& c) {
     const std::string name = quoted_name(c.name);
     if (any_matches(schema().columns_out, c.name)) return "''";
+    std::string number = name;
+    if (any_matches(schema().numbers, c.name)) {
+      number = fmt::format(
+          "CASE WHEN typeof({0}) IN ('integer', 'real') THEN own_number(+{0}) ELSE {0} END", name);
+    }
     const bool is_number = c.type == "INTEGER" || c.type == "REAL";
     const std::string text =
-        fmt::format("CASE WHEN typeof({0}) IN ('text', 'blob') THEN {1}({0}) ELSE {0} END", name,
-                    is_number ? "foreign_text" : "scrubbed");
+        fmt::format("CASE WHEN typeof({0}) IN ('text', 'blob') THEN {1}({0}) ELSE {2} END", name,
+                    is_number ? "foreign_text" : "scrubbed", number);
     if (t.name == "StringIds" && c.name == "value") {
       return fmt::format("CASE WHEN is_kept_string(id) THEN {} ELSE '' END", text);
     }
@@ -283,7 +305,7 @@ class Writer {
   fs::path report_, out_;
   const std::vector<Table>& tables_;
   const Kept& kept_;
-  const Remover& remover_;
+  const Cleaner& cleaner_;
   Scrubbed& result_;
   std::exception_ptr thrown_;
   std::unique_ptr<const Watch> watch_;
@@ -310,17 +332,27 @@ void check_is_export(const Database& db, const fs::path& report) {
 
 }  // namespace
 
-void copy_export(const fs::path& report, const fs::path& out, Work& work) {
+void copy_export(const fs::path& report, NewFile& out, Work& work) {
   const Database db(report, work.deadline);
   check_is_export(db, report);
   const std::vector<Table> tables = tables_of(db);
   const Kept kept = collect_from_export(db, tables, work);
   const SoughtList sought = work.secrets.sought();
-  const Remover remover(in_written_forms(sought), work.deadline);
-  Writer(db, report, out, tables, kept, remover, work.result).run();
   const Proof proof(sought, work.deadline);
-  proof.check_tables(out, report);
-  proof.check_bytes(out, report, least_bytes_in_numbers);
+  const Scrubbed found = work.result;
+  const auto write = [&](const Cleaner& cleaner) {
+    Writer(db, report, out.path(), tables, kept, cleaner, work.result).run();
+  };
+  const auto prove = [&] {
+    proof.check_tables(out.path(), report);
+    proof.check_bytes(out.path(), report, least_bytes_in_numbers);
+  };
+  const auto begin_anew = [&] {
+    out.clear();
+    work.result = found;
+  };
+  const Remover remover(in_written_forms(sought), work.deadline);
+  write_proven(remover, proof, write, prove, begin_anew);
 }
 
 }  // namespace gh::scrubbing

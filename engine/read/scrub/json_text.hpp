@@ -40,6 +40,26 @@ std::string with_strings(std::string_view json, Use use) {
   return out;
 }
 
+/// The same for each number outside of the strings; what use(number) returns is JSON.
+template <class Use>
+std::string with_numbers(std::string_view json, Use use) {
+  constexpr std::string_view digits = "0123456789", of_number = "0123456789+-.eE";
+  std::string out;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t end = std::min(json.find_first_not_of(of_number, at), json.size());
+    const std::string number(json.substr(at, end - at));
+    if (number.find_first_of(digits) != number.npos) {
+      out += use(number).value_or(number);
+      at = end;
+      continue;
+    }
+    const std::size_t next = json[at] == '"' ? end_of_value(json, at) : at + 1;
+    out += json.substr(at, next - at);
+    at = next;
+  }
+  return out;
+}
+
 enum class Members { as_they_were, rewritten, malformed };
 
 struct Member {

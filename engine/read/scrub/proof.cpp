@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
+#include "read/private_data.hpp"
 #include "read/scrub/readings.hpp"
 #include "read/sqlite.hpp"
 
@@ -38,7 +38,7 @@ bool is_name_byte(char folded) {
 
 [[noreturn]] void fail_left(const Sought& sought, const std::string& where,
                             const fs::path& report) {
-  throw Error(fmt::format(
+  throw LeftOver(fmt::format(
       "{}: some of what has to go{} would be left {}, so nothing was written; please report this",
       printable(report.string()),
       sought.origin.empty() ? ""
@@ -81,12 +81,17 @@ void Proof::add(const Sought& sought, const std::string& text) {
   longest_ = std::max(longest_, needle.text.size());
 }
 
+bool Proof::counts_in_encodings(const Needle& needle, std::string_view, std::size_t) {
+  return needle.sought->is_secret && needle.text.size() >= least_encoded;
+}
+
 // Whether what stands beside it leaves it what it is.
 bool Proof::stands_by_itself(const Needle& needle, std::string_view text, std::size_t at) {
   const Reach reach = needle.sought->reach;
   if (reach == Reach::anywhere) return true;
   // Another sign beside it ends it: a word that itself ends in a sign needs nothing.
   const auto goes_on = [&](char inner, char outer) {
+    if (reach == Reach::as_number) return outer >= '0' && outer <= '9';
     if (reach == Reach::as_name) return is_name_byte(outer);
     const auto is_word_byte = [](char c) { return is_name_byte(c) || c == '_'; };
     return is_word_byte(inner) && is_word_byte(outer);
@@ -125,6 +130,9 @@ const Sought* Proof::in_text(std::string_view text) const {
       std::replace(spaced.begin(), spaced.end(), '+', ' ');
       if (const Sought* left = find(spaced, stands_by_itself)) return left;
     }
+    if (const Sought* left = find(folded(read_quoted_printable(reading)), stands_by_itself)) {
+      return left;
+    }
     if (const Sought* left = in_encodings(reading)) return left;
     if (!read_escapes(reading)) break;
   }
@@ -133,17 +141,24 @@ const Sought* Proof::in_text(std::string_view text) const {
 
 const Sought* Proof::in_encodings(const std::string& text) const {
   if (least_secret_ > text.size()) return nullptr;
-  const auto secrets = [](const Needle& needle, std::string_view, std::size_t) {
-    return needle.sought->is_secret && needle.text.size() >= least_encoded;
-  };
   const std::string joined = joined_lines(text);
   const auto in_joined = [&](const Needle& needle, std::string_view there, std::size_t at) {
-    return secrets(needle, there, at) && stands_by_itself(needle, there, at);
+    return counts_in_encodings(needle, there, at) && stands_by_itself(needle, there, at);
   };
   if (const Sought* left = find(folded(joined), in_joined)) return left;
-  for (const std::string& reading : {read_base64(joined, least_secret_),
-                                     read_hexadecimal(joined, least_secret_), read_utf16(text)}) {
-    if (const Sought* left = find(folded(reading), secrets)) return left;
+  if (const Sought* left = find(folded(read_utf16(text)), counts_in_encodings)) return left;
+  return in_decoded(joined, true);
+}
+
+const Sought* Proof::in_decoded(std::string_view joined, bool may_be_encoded_again) const {
+  for (const auto read : {read_base64, read_base32, read_hexadecimal, read_decimal}) {
+    const std::string bytes = read(joined, least_secret_);
+    if (const Sought* left = find(folded(bytes), counts_in_encodings)) return left;
+    if (is_utf16(bytes)) {
+      if (const Sought* left = find(folded(read_utf16(bytes)), counts_in_encodings)) return left;
+    }
+    if (!may_be_encoded_again || !has_digits_of_base64(bytes, least_secret_)) continue;
+    if (const Sought* left = in_decoded(joined_lines(bytes), false)) return left;
   }
   return nullptr;
 }
@@ -160,11 +175,18 @@ void Proof::check_tables(const fs::path& written, const fs::path& report) const 
     const std::string name(tables.text(0));
     check_text(name, "in the name of a table", report);
     check_text(tables.text(1), "in the definition of a table", report);
-    const auto columns = static_cast<int>(made.columns(name).size());
+    const std::vector<std::string> columns = made.columns(name);
+    std::vector<bool> are_numbers_text;
+    for (const std::string& column : columns) {
+      are_numbers_text.push_back(any_matches(private_data_schema().nsys.numbers, column));
+    }
     Query rows(made, "SELECT * FROM " + quoted_name(name));
     while (rows.step()) {
-      for (int c = 0; c < columns; ++c) {
-        if (rows.is_text(c)) check_text(rows.text(c), "in table " + printable(name), report);
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        const int c = static_cast<int>(i);
+        if (rows.is_text(c) || (are_numbers_text[i] && !rows.is_null(c))) {
+          check_text(rows.text(c), "in table " + printable(name), report);
+        }
       }
     }
   }

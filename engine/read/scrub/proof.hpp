@@ -11,9 +11,16 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "base/error.hpp"
 #include "read/scrub/sought.hpp"
 
 namespace gh::scrubbing {
+
+/// Some of what has to go stands in a copy.
+class LeftOver : public Error {
+ public:
+  using Error::Error;
+};
 
 class Proof {
  public:
@@ -21,11 +28,13 @@ class Proof {
   Proof(const SoughtList& sought, const Deadline& deadline);
 
   /// What stands in a text, in letters of either case and however often escaped; secrets also
-  /// across lines, in base64, in hexadecimal digits and in UTF-16. Null where nothing does.
+  /// across lines, in base64 and base32, in numbers of bytes and in UTF-16, also one in another.
+  /// Null where nothing does.
   const Sought* in_text(std::string_view text) const;
 
-  /// Each fails with an Error, so that nothing is written, where anything is left: in a text, in
-  /// any cell or name of a database's tables, in the bytes of a file, unpacked where it is packed.
+  /// Each fails with LeftOver, so that nothing is written, where anything is left: in a text, in
+  /// any cell or name of a database's tables, numbers aside that are no program's own, in the bytes
+  /// of a file, unpacked where it is packed.
   /// `report` is what messages name. In bytes, what is shorter than `least_bytes` is not searched
   /// for: it stands in numbers by chance.
   void check_text(std::string_view text, const std::string& where,
@@ -45,8 +54,10 @@ class Proof {
   // A needle in a folded text for which counts(needle, the text, where it stands) there.
   template <class Counts>
   const Sought* find(const std::string& text, Counts counts) const;
+  static bool counts_in_encodings(const Needle& needle, std::string_view text, std::size_t at);
   static bool stands_by_itself(const Needle& needle, std::string_view text, std::size_t at);
   const Sought* in_encodings(const std::string& text) const;
+  const Sought* in_decoded(std::string_view joined, bool may_be_encoded_again) const;
 
   const SoughtList& sought_;
   Deadline deadline_;

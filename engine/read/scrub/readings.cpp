@@ -1,5 +1,6 @@
 #include "read/scrub/readings.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -10,9 +11,9 @@ namespace {
 using Text = std::string_view;
 constexpr std::uint32_t none = ~0U;
 
-std::uint32_t byte(char c) { return static_cast<unsigned char>(c); }
+constexpr std::uint32_t byte(char c) { return static_cast<unsigned char>(c); }
 
-std::uint32_t hexadecimal_digit(char c) {
+constexpr std::uint32_t hexadecimal_digit(char c) {
   if (c >= '0' && c <= '9') return byte(c) - '0';
   const char lower = static_cast<char>(c | 32);
   return lower >= 'a' && lower <= 'f' ? byte(lower) - 'a' + 10 : none;
@@ -58,6 +59,36 @@ std::uint32_t point_of(std::uint32_t first, std::uint32_t second) {
 
 // --- escapes. Each returns where the text goes on, or 0 where there is none.
 
+// \u{41}
+std::size_t read_braces(Text text, std::size_t at, std::string& out) {
+  constexpr std::size_t most_digits = 8;
+  const std::size_t close = text.substr(at, most_digits + 4).find('}');
+  if (close == text.npos) return 0;
+  const std::uint32_t point = close > 3 ? hexadecimal(text, at + 3, close - 3) : none;
+  if (point == none) return 0;
+  append_point(out, point);
+  return at + close + 1;
+}
+
+std::size_t read_octal(Text text, std::size_t at, std::string& out) {
+  std::size_t next = at + 1;
+  std::uint32_t value = 0;
+  for (; next < text.size() && next < at + 4 && text[next] >= '0' && text[next] <= '7'; ++next) {
+    value = value * 8 + byte(text[next]) - '0';
+  }
+  if (next == at + 1) return 0;
+  out += static_cast<char>(value);
+  return next;
+}
+
+// Shells put a backslash before any sign.
+std::size_t read_sign(Text text, std::size_t at, std::string& out) {
+  const char c = text[at + 1], lower = static_cast<char>(c | 32);
+  if ((lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9')) return 0;
+  out += c;
+  return at + 2;
+}
+
 std::size_t read_backslash(Text text, std::size_t at, std::string& out) {
   if (at + 1 >= text.size()) return 0;
   switch (text[at + 1]) {
@@ -66,17 +97,20 @@ std::size_t read_backslash(Text text, std::size_t at, std::string& out) {
     case 't': out += '\t'; return at + 2;
     case 'b': out += '\b'; return at + 2;
     case 'f': out += '\f'; return at + 2;
-    case '"':
-    case '\'':
-    case '/':
-    case '\\': out += text[at + 1]; return at + 2;
     case 'x': {
       const std::uint32_t value = hexadecimal(text, at + 2, 2);
       if (value == none) return 0;
       out += static_cast<char>(value);
       return at + 4;
     }
+    case 'U': {
+      const std::uint32_t point = hexadecimal(text, at + 2, 8);
+      if (point == none) return 0;
+      append_point(out, point);
+      return at + 10;
+    }
     case 'u': {
+      if (text.substr(at + 2).starts_with('{')) return read_braces(text, at, out);
       const std::uint32_t first = hexadecimal(text, at + 2, 4);
       if (first == none) return 0;
       const std::uint32_t second =
@@ -85,7 +119,10 @@ std::size_t read_backslash(Text text, std::size_t at, std::string& out) {
       append_point(out, are_two ? point_of(first, second) : first);
       return are_two ? at + 12 : at + 6;
     }
-    default: return 0;
+    default: {
+      const std::size_t next = read_octal(text, at, out);
+      return next > 0 ? next : read_sign(text, at, out);
+    }
   }
 }
 
@@ -123,7 +160,7 @@ std::size_t read_entity(Text text, std::size_t at, std::string& out) {
 // --- digits
 
 // Both alphabets, the usual and that of URLs.
-std::uint32_t base64_digit(char c) {
+constexpr std::uint32_t base64_digit(char c) {
   if (c >= 'A' && c <= 'Z') return byte(c) - 'A';
   if (c >= 'a' && c <= 'z') return byte(c) - 'a' + 26;
   if (c >= '0' && c <= '9') return byte(c) - '0' + 52;
@@ -131,13 +168,34 @@ std::uint32_t base64_digit(char c) {
   return c == '/' || c == '_' ? 63 : none;
 }
 
-// Appends the bytes of digits of so many bits each.
-void append_bytes(Text digits, std::uint32_t (*value)(char), int bits, std::string& out) {
+constexpr std::uint32_t base32_digit(char c) {
+  const char lower = static_cast<char>(c | 32);
+  if (lower >= 'a' && lower <= 'z') return byte(lower) - 'a';
+  return c >= '2' && c <= '7' ? byte(c) - '2' + 26 : none;
+}
+
+struct Alphabet {
+  std::array<std::uint32_t, 256> values;  // by the sign
+  int bits;                               // of each digit
+  std::size_t places;                     // of a digit among those that make whole bytes
+};
+
+constexpr Alphabet alphabet(std::uint32_t (*value)(char), int bits, std::size_t places) {
+  Alphabet made{{}, bits, places};
+  for (std::size_t i = 0; i < made.values.size(); ++i) made.values[i] = value(static_cast<char>(i));
+  return made;
+}
+
+constexpr Alphabet of_base64 = alphabet(base64_digit, 6, 4),
+                   of_base32 = alphabet(base32_digit, 5, 8),
+                   of_hexadecimal = alphabet(hexadecimal_digit, 4, 2);
+
+void append_bytes(Text digits, const Alphabet& alphabet, std::string& out) {
   std::uint32_t all = 0;
   int held = 0;
   for (const char c : digits) {
-    all = all << bits | value(c);
-    held += bits;
+    all = all << alphabet.bits | alphabet.values[byte(c)];
+    held += alphabet.bits;
     if (held < 8) continue;
     held -= 8;
     out += static_cast<char>(all >> held & 255);
@@ -145,17 +203,16 @@ void append_bytes(Text digits, std::uint32_t (*value)(char), int bits, std::stri
   out += '\0';
 }
 
-std::string read_runs(Text text, std::uint32_t (*value)(char), int bits, std::size_t least_bytes) {
-  const std::size_t least = (least_bytes * 8 + static_cast<std::size_t>(bits) - 1) /
-                            static_cast<std::size_t>(bits),
-                    first_digits = bits == 6 ? 4 : 2;
+std::string read_runs(Text text, const Alphabet& alphabet, std::size_t least_bytes) {
+  const auto bits = static_cast<std::size_t>(alphabet.bits);
+  const std::size_t least = (least_bytes * 8 + bits - 1) / bits;
   std::string out;
   for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
     to = from;
-    while (to < text.size() && value(text[to]) != none) ++to;
+    while (to < text.size() && alphabet.values[byte(text[to])] != none) ++to;
     if (to - from < least) continue;
-    for (std::size_t first = 0; first < first_digits; ++first) {
-      append_bytes(text.substr(from + first, to - from - first), value, bits, out);
+    for (std::size_t first = 0; first < alphabet.places; ++first) {
+      append_bytes(text.substr(from + first, to - from - first), alphabet, out);
     }
   }
   return out;
@@ -213,6 +270,22 @@ bool read_escapes(std::string& text) {
   return true;
 }
 
+std::string read_quoted_printable(Text text) {
+  std::string out;
+  std::size_t copied = 0;
+  for (std::size_t at = 0; (at = text.find('=', at)) != text.npos; ++at) {
+    const Text rest = text.substr(at + 1);
+    const std::uint32_t value = hexadecimal(rest, 0, 2);
+    const std::size_t line_end = rest.starts_with("\r\n") ? 2 : rest.starts_with('\n') ? 1 : 0;
+    if (value == none && line_end == 0) continue;
+    out.append(text, copied, at - copied);
+    if (value != none) out += static_cast<char>(value);
+    copied = at + 1 + (value != none ? 2 : line_end);
+    at = copied - 1;
+  }
+  return copied == 0 ? out : out.append(text, copied);
+}
+
 std::string joined_lines(Text text) {
   std::string out;
   for (const char c : text) {
@@ -222,21 +295,63 @@ std::string joined_lines(Text text) {
 }
 
 std::string read_base64(Text text, std::size_t least_bytes) {
-  return read_runs(text, base64_digit, 6, least_bytes);
+  return read_runs(text, of_base64, least_bytes);
+}
+
+bool has_digits_of_base64(Text text, std::size_t least_bytes) {
+  std::size_t run = 0;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r') continue;
+    run = of_base64.values[byte(c)] == none ? 0 : run + 1;
+    if (run * 6 >= least_bytes * 8) return true;
+  }
+  return false;
+}
+
+std::string read_base32(Text text, std::size_t least_bytes) {
+  return read_runs(text, of_base32, least_bytes);
 }
 
 std::string read_hexadecimal(Text text, std::size_t least_bytes) {
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == ' ' || c == ':' || c == '-') continue;
+    if (c == ' ' || c == ':' || c == '-' || c == ',') continue;
     if (c == '0' && i + 1 < text.size() && text[i + 1] == 'x') {
       ++i;
       continue;
     }
     digits += c;
   }
-  return read_runs(digits, hexadecimal_digit, 4, least_bytes);
+  return read_runs(digits, of_hexadecimal, least_bytes);
+}
+
+std::string read_decimal(Text text, std::size_t least_bytes) {
+  std::string out, bytes;
+  const auto end_list = [&] {
+    if (bytes.size() >= least_bytes) out += bytes + '\0';
+    bytes.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    std::uint32_t value = 0;
+    std::size_t end = at;
+    for (; end < text.size() && end < at + 4 && text[end] >= '0' && text[end] <= '9'; ++end) {
+      value = value * 10 + byte(text[end]) - '0';
+    }
+    const bool is_byte = end > at && value < 256;
+    if (is_byte) bytes += static_cast<char>(value);
+    if (!is_byte && text[at] != ' ' && text[at] != ',' && text[at] != ';') end_list();
+    at = std::max(end, at + 1);
+  }
+  end_list();
+  return out;
+}
+
+bool is_utf16(Text text) {
+  for (std::size_t i = 0; i + 4 < text.size(); ++i) {
+    if (text[i] == 0 && text[i + 2] == 0 && text[i + 4] == 0) return true;
+  }
+  return false;
 }
 
 std::string read_utf16(Text text) {

@@ -1,4 +1,4 @@
-// How a text may be read, for the search that proves that nothing is left in it. What removes
+// How a text may be read, for the search that proves that nothing is left in it. The remover
 // writes values in the forms that it knows of; this goes the other way, from the text to what it
 // means, and shares no code with it.
 #pragma once
@@ -11,9 +11,12 @@ namespace gh::scrubbing {
 /// In lower case: ASCII, and the Latin, Greek and Cyrillic letters of two bytes. As long as before.
 std::string folded(std::string_view text);
 
-/// Reads escapes of JSON and C (\n, \x41, \u0041), URLs (%41) and HTML (&amp;, &#65;) once. False
-/// where there are none.
+/// Reads escapes of JSON and C (\n, \x41, \101, \u0041, \U00000041, \u{41}), shells (\#), URLs
+/// (%41) and HTML (&amp;, &#65;) once. False where there are none.
 bool read_escapes(std::string& text);
+
+/// The escapes of mails (=41), of which a line's end is one too; "" where there are none.
+std::string read_quoted_printable(std::string_view text);
 
 /// Without the ends of its lines.
 std::string joined_lines(std::string_view text);
@@ -21,8 +24,16 @@ std::string joined_lines(std::string_view text);
 /// What runs of digits may mean that are long enough for so many bytes, from each digit on that
 /// may be the first of a byte: one behind the other, with NUL between them.
 std::string read_base64(std::string_view text, std::size_t least_bytes);
-/// Spaces, colons, hyphens and "0x" may stand between the digits.
+std::string read_base32(std::string_view text, std::size_t least_bytes);
+/// Spaces, colons, hyphens, commas and "0x" may stand between the digits.
 std::string read_hexadecimal(std::string_view text, std::size_t least_bytes);
+/// Of bytes that are listed as decimal numbers: "72, 117, 110".
+std::string read_decimal(std::string_view text, std::size_t least_bytes);
+/// Whether read_base64 may read anything.
+bool has_digits_of_base64(std::string_view text, std::size_t least_bytes);
+
+/// Whether three letters of ASCII stand there as UTF-16.
+bool is_utf16(std::string_view text);
 /// The text as UTF-16, of either order of bytes and from either byte on; "" without a NUL byte.
 std::string read_utf16(std::string_view text);
 

@@ -1,9 +1,11 @@
 #include "read/scrub/remover.hpp"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "read/scrub/characters.hpp"
@@ -16,8 +18,17 @@ namespace {
 // is the square of its length. Texts that could hold longer values are few.
 constexpr std::size_t most_bytes_in_expression = 1024;
 
+bool is_by_hand(const Sought& sought) {
+  return sought.reach == Reach::as_name || sought.reach == Reach::as_number;
+}
+
 bool is_long(const Sought& sought) {
-  return sought.text.size() > most_bytes_in_expression && sought.reach != Reach::as_name;
+  return sought.text.size() > most_bytes_in_expression && !is_by_hand(sought);
+}
+
+// Whether such a sign beside a name or number makes it a part of another.
+bool goes_on(Reach reach, char beside) {
+  return reach == Reach::as_number ? is_digit(beside) : is_letter_or_digit(beside);
 }
 
 // In linear time, as no search of the standard library promises.
@@ -78,15 +89,24 @@ void Remover::add_group(const SoughtList& sought, const char* instead, Reach rea
 }
 
 void Remover::add_names(const SoughtList& sought) {
-  std::string all;
+  std::string names, numbers;
   for (const Sought& s : sought) {
-    if (s.reach != Reach::as_name) continue;
-    names_.push_back(in_lower_case(s.text));
-    all += (all.empty() ? "" : "|") + re2::RE2::QuoteMeta(s.text);
+    if (!is_by_hand(s)) continue;
+    names_.push_back(s);
+    names_.back().text = in_lower_case(s.text);
+    (s.reach == Reach::as_number ? numbers : names) += '|' + re2::RE2::QuoteMeta(s.text);
   }
+  if (names_.empty()) return;
   std::stable_sort(names_.begin(), names_.end(),
-                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
-  if (!all.empty()) any_name_ = compiled("(?i)(?:^|[^0-9A-Za-z])(?:" + all + ")(?:$|[^0-9A-Za-z])");
+                   [](const Sought& a, const Sought& b) { return a.text.size() > b.text.size(); });
+  std::string all;
+  for (const auto& [these, not_beside] :
+       {std::pair{&names, "0-9A-Za-z"}, std::pair{&numbers, "0-9"}}) {
+    if (these->empty()) continue;
+    all += fmt::format("{}(?:^|[^{}])(?:{})(?:$|[^{}])", all.empty() ? "" : "|", not_beside,
+                       these->substr(1), not_beside);
+  }
+  any_name_ = compiled("(?i)" + all);
 }
 
 bool Remover::remove_from(std::string& text) const {
@@ -137,13 +157,13 @@ bool Remover::remove_long(std::string& text) const {
 bool Remover::remove_names(std::string& text) const {
   if (!any_name_ || !found(*any_name_, text)) return false;
   std::string lower = in_lower_case(text);
-  for (const std::string& name : names_) {
+  for (const Sought& name : names_) {
     std::string out;
     std::size_t from = 0;
-    for (std::size_t at = 0; (at = lower.find(name, at)) != lower.npos;) {
-      const std::size_t end = at + name.size();
-      if ((at > from && is_letter_or_digit(lower[at - 1])) ||
-          (end < lower.size() && is_letter_or_digit(lower[end]))) {
+    for (std::size_t at = 0; (at = lower.find(name.text, at)) != lower.npos;) {
+      const std::size_t end = at + name.text.size();
+      if ((at > from && goes_on(name.reach, lower[at - 1])) ||
+          (end < lower.size() && goes_on(name.reach, lower[end]))) {
         ++at;
         continue;
       }

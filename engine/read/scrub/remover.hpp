@@ -42,8 +42,8 @@ class Remover {
 
   SoughtList long_;            // too long for an expression; in lower case where any case counts
   std::vector<Group> groups_;  // in the order in which they are replaced
-  std::vector<std::string> names_;      // in lower case, the longest first
-  std::unique_ptr<re2::RE2> any_name_;  // null without names
+  SoughtList names_;           // and numbers; in lower case, the longest first
+  std::unique_ptr<re2::RE2> any_name_;  // null without any
   Pace pace_;
 };
 

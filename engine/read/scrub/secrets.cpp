@@ -30,6 +30,21 @@ const Globs common_names{"root",    "user",   "users",  "home",   "nobody", "loc
 const Globs settings{"true",     "false", "none", "null", "auto",    "default", "enabled",
                      "disabled", "yes",   "info", "warn", "warning", "debug"};
 
+// As a shell reads words: what is quoted, or behind a backslash, ends none.
+std::size_t end_of_word(std::string_view text) {
+  std::size_t at = 0;
+  for (; at < text.size() && std::string_view(" \t\r\n").find(text[at]) == text.npos; ++at) {
+    const bool is_quote = text[at] == '"' || text[at] == '\'';
+    if (text[at] == '\\') {
+      ++at;
+    } else if (const std::size_t close = text.find(text[at], at + 1);
+               is_quote && close != text.npos) {
+      at = close;
+    }
+  }
+  return std::min(at, text.size());
+}
+
 // What a variable of that name holds.
 PrivateKind kind_of_variable(std::string_view name) {
   std::string upper(name);
@@ -96,9 +111,7 @@ void Secrets::add_name(PrivateKind kind, std::string_view value) {
 // Options are separate words in some reports, and one text in others.
 void Secrets::add_command(std::string_view text) {
   for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
-    std::size_t end = std::min(rest.find_first_of(" \t\r\n"), rest.size());
-    const char quote = rest.front();
-    if (quote == '"' || quote == '\'') end = std::min(rest.find(quote, 1), rest.size() - 1) + 1;
+    const std::size_t end = end_of_word(rest);
     add_word_of_command(unquoted(rest.substr(0, end)));
     rest.remove_prefix(end);
   }
@@ -232,7 +245,7 @@ void Secrets::append_secrets(SoughtList& to) {
     }
     const bool digits = is_of_digits(secret);
     to.push_back({.text = secret,
-                  .reach = digits ? Reach::as_name : Reach::anywhere,
+                  .reach = digits ? Reach::as_number : Reach::anywhere,
                   .in_texts_only = digits,
                   .is_secret = true,
                   .origin = origin});

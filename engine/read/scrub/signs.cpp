@@ -8,6 +8,7 @@
 
 #include "read/private_data.hpp"
 #include "read/scrub/characters.hpp"
+#include "read/scrub/values.hpp"
 
 namespace gh::scrubbing {
 namespace {
@@ -19,9 +20,14 @@ using Use = std::function<void(Sign, Text, const char*)>;
 struct Kind {
   Sign sign;
   const char* what;
-  const char* expression;
+  std::string expression;
   bool (*is_one)(Text text) = nullptr;  // what an expression cannot tell
 };
+
+// What stands behind "=", as shells write it: in quotes, or with a backslash before signs. In JSON
+// a quotation mark may be the end of a string: what comes next there is no value.
+const std::string word_of_shell =
+    R"(("[^"\s:,}\]][^"]*"|'[^'\s:,}\]][^']*'|["']?(?:\\[^\w"'\\]|[^\s"'&,;\x00])+))";
 
 bool has_digit(Text text) { return std::any_of(text.begin(), text.end(), is_digit); }
 
@@ -74,10 +80,22 @@ const std::vector<Kind>& kinds() {
       {Sign::secret, "a token of a package registry", R"(\b((?:npm_|pypi-)[\w-]{20,}))", has_digit},
       {Sign::secret, "a web token", R"(\b(eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?))"},
       {Sign::secret, "a private key",
-       R"((?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)))"},
+       R"((?s)(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)))"},
       {Sign::secret, "a bearer's token", R"((?i)\bbearer\s+([\w.~+/-]{8,}=*))", is_password},
+      {Sign::secret, "a name and password of HTTP",
+       R"((?i)\bauthorization["'\\]*\s*[:=]\s*["'\\]*basic\s+([\w+/-]{6,}=*))"},
+      {Sign::secret, "a key of Azure", R"((?i)\b(?:Account|SharedAccess)Key=([\w+/-]{16,}=*))"},
+      {Sign::secret, "a signature of a URL",
+       R"((?i)(?:^|[?&;])(?:sig|x-amz-signature)=([\w%+/-]{20,}=*))"},
+      {Sign::secret, "a webhook",
+       R"((?i)\b(?:hooks\.slack(?:-gov)?\.com|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/([\w/@-]{10,}))"},
+      {Sign::secret, "a key of SendGrid", R"(\b(SG\.[\w-]{10,}\.[\w-]{10,}))"},
+      {Sign::secret, "a token of Docker", R"(\b(dckr_[po]at_[\w-]{10,}))"},
+      {Sign::secret, "a token of Vault", R"(\b(hv[sbr]\.[\w-]{16,}))", has_digit},
+      {Sign::secret, "a secret of Google", R"(\b(GOCSPX-[\w-]{16,}))"},
       {Sign::secret, "a password",
-       R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:_?key)?|api_?key|access_?key|(?:auth|access)_?token|credentials?)["']?\s*[=:]\s*["']?([^\s"'&,;\x00]+))",
+       R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:_?key)?|api_?key|access_?key|(?:auth|access)_?token|credentials?)["']?\s*[=:]\s*)" +
+           word_of_shell,
        is_password},
       {Sign::secret, "a password of a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
       {Sign::user, "a user of a URL", R"(\w://([^\s/:@"']+)(?::[^\s/@"']*)?@)"},
@@ -105,20 +123,27 @@ const std::vector<std::unique_ptr<re2::RE2>>& compiled_kinds() {
 // Whether any of these may be there, in one pass.
 bool may_hold_any(re2::StringPiece text) {
   static const re2::RE2 any(
-      R"((?i)@|pass|pwd|secret|api_?key|access_?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
+      R"((?i)@|pass|pwd|secret|api_?key|access_?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|\bSG\.|dckr_|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
       re2::RE2::Latin1);
   return re2::RE2::PartialMatch(text, any);
+}
+
+// Of a pair, or one that is left open.
+Text without_quotes(Text word) {
+  word = unquoted(word);
+  if (word.starts_with('"') || word.starts_with('\'')) word.remove_prefix(1);
+  return word;
 }
 
 // --token=..., API_TOKEN=...: by the name.
 void each_option_in(re2::StringPiece rest, const Use& use) {
   static const re2::RE2 option(
-      R"((?:\B--?([A-Za-z][\w-]*)|\b([A-Z][A-Z0-9_]{3,}))=["']?([^\s"'&,;\x00]+))",
-      re2::RE2::Latin1);
+      R"((?:\B--?([A-Za-z][\w-]*)|\b([A-Z][A-Z0-9_]{3,}))=)" + word_of_shell, re2::RE2::Latin1);
   for (std::string name, variable, value;
        re2::RE2::FindAndConsume(&rest, option, &name, &variable, &value);) {
-    if (names_a_secret(name + variable) && is_password(value)) {
-      use(Sign::secret, value, "an option");
+    const Text meant = without_quotes(value);
+    if (names_a_secret(name + variable) && is_password(meant)) {
+      use(Sign::secret, meant, "an option");
     }
   }
 }
@@ -179,7 +204,7 @@ void each_sign_in(Text text, const Use& use) {
     const Kind& kind = kinds()[i];
     re2::StringPiece rest = whole, one;
     while (re2::RE2::FindAndConsume(&rest, *compiled_kinds()[i], &one)) {
-      const Text found(one.data(), one.size());
+      const Text found = without_quotes(Text(one.data(), one.size()));
       if (!kind.is_one || kind.is_one(found)) use(kind.sign, found, kind.what);
     }
   }

@@ -1,5 +1,5 @@
-// What must not be in a copy, as data: the values themselves, as they were found. What removes them
-// and what proves that they are gone share this and nothing else.
+// What must not be in a copy, as data: the values themselves, as they were found. The remover and
+// the proof search for them on their own, and share this and nothing else.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,8 +10,9 @@ namespace gh::scrubbing {
 /// something else.
 enum class Reach {
   anywhere,
-  as_name,  ///< no ASCII letter and no digit beside it
-  as_word   ///< nor an underscore
+  as_number,  ///< no digit beside it
+  as_name,    ///< nor an ASCII letter
+  as_word     ///< nor an underscore
 };
 
 struct Sought {

@@ -8,10 +8,9 @@
 
 #include "base/text.hpp"
 #include "read/event_stream.hpp"
+#include "read/scrub/cleaner.hpp"
 #include "read/scrub/json_text.hpp"
 #include "read/scrub/packer.hpp"
-#include "read/scrub/proof.hpp"
-#include "read/scrub/remover.hpp"
 #include "read/scrub/trace_events.hpp"
 #include "read/scrub/written_forms.hpp"
 
@@ -26,6 +25,25 @@ std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// An event with what use(number) puts in the place of numbers that are the program's own.
+template <class Use>
+std::string with_own_numbers(const std::string& event, Use use) {
+  std::string out, arguments, numbers;
+  const auto own = [&](std::string_view key, std::string_view value) -> std::string_view {
+    if (!any_matches(schema().numbers, key)) return value;
+    numbers = with_numbers(value, use);
+    return numbers == value ? value : std::string_view(numbers);
+  };
+  const auto in_event = [&](std::string_view key, std::string_view value) {
+    if (key != "args") return std::optional(own(key, value));
+    const Members members = rewrite_members(value, arguments, [&](auto name, auto one) {
+      return std::optional<std::string_view>(own(name, one));
+    });
+    return std::optional(members == Members::rewritten ? std::string_view(arguments) : value);
+  };
+  return rewrite_members(event, out, in_event) == Members::rewritten ? out : event;
+}
+
 // The copy of one trace, event by event.
 class TraceCopy {
  public:
@@ -35,8 +53,16 @@ class TraceCopy {
   void run() {
     collect();
     const SoughtList sought = work_.secrets.sought();
-    write(Remover(in_written_forms(sought), work_.deadline));
-    search(Proof(sought, work_.deadline));
+    const Remover remover(in_written_forms(sought), work_.deadline);
+    const Proof proof(sought, work_.deadline);
+    const Scrubbed found = work_.result;
+    const auto begin_anew = [&] {
+      out_.clear();
+      work_.result = found;
+    };
+    write_proven(
+        remover, proof, [&](const Cleaner& cleaner) { write(cleaner); }, [&] { search(proof); },
+        begin_anew);
   }
 
  private:
@@ -126,26 +152,33 @@ class TraceCopy {
 
   // --- writing
 
-  std::string scrubbed(std::string_view json, const Remover& remover) {
+  std::string scrubbed(std::string_view json, const Cleaner& cleaner) {
     return with_strings(json, [&](std::string text) -> std::optional<std::string> {
-      if (!remover.remove_from(text)) return std::nullopt;
+      if (!cleaner.remove_from(text)) return std::nullopt;
       ++work_.result.changed;
       return text;
     });
   }
+  std::string without_own_numbers(const std::string& event, const Cleaner& cleaner) {
+    return with_own_numbers(event, [&](const std::string& number) -> std::optional<std::string> {
+      if (!cleaner.finds_in(number)) return std::nullopt;
+      ++work_.result.removed["numbers"];
+      return literal_of(replacement);
+    });
+  }
   // Whether any string may hold what has to go, told from the text at once.
-  static bool may_hold_any(std::string_view json, const Remover& remover) {
-    return json.find_first_of("\\%&") != json.npos || remover.finds_in(json);
+  static bool may_hold_any(std::string_view json, const Cleaner& cleaner) {
+    return json.find_first_of("\\%&") != json.npos || cleaner.finds_in(json);
   }
 
-  void write(const Remover& remover) {
+  void write(const Cleaner& cleaner) {
     Packer to(out_, packed_);
-    for (std::string& key : left_out_) {
-      remover.remove_from(key);
+    for (std::string key : left_out_) {
+      cleaner.remove_from(key);
       work_.result.left_out.push_back(std::move(key));
     }
     if (!bare_) {
-      std::string head = scrubbed(text_of(head_, 1), remover);
+      std::string head = scrubbed(text_of(head_, 1), cleaner);
       head.resize(head.rfind('}'));
       while (!head.empty() && (head.back() == '\n' || head.back() == ' ')) head.pop_back();
       to.write(head + (head_.empty() ? "" : ",") + "\n\"traceEvents\": ");
@@ -155,8 +188,8 @@ class TraceCopy {
     for (std::string_view event; events.next(event); before = ",\n") {
       const std::string_view known = events_.known_part_of(event);
       to.write(before);
-      if (may_hold_any(known, remover)) {
-        to.write(scrubbed(known, remover));
+      if (may_hold_any(known, cleaner)) {
+        to.write(without_own_numbers(scrubbed(known, cleaner), cleaner));
       } else {
         to.write(known);
       }
@@ -169,17 +202,23 @@ class TraceCopy {
   // --- proving
 
   void search(const Proof& proof) const {
-    const auto check = [&](std::string_view json, const char* where) {
-      // What stands in numbers is no text.
-      if (!proof.in_text(json)) return;
+    const auto check_strings = [&](std::string_view json, const char* where) {
       with_strings(json, [&](const std::string& text) {
         proof.check_text(text, where, report_);
         return std::optional<std::string>();
       });
     };
     EventStream events(out_.path());
-    for (std::string_view event; events.next(event);) check(event, "in an event");
-    check(events.head(), "beside the events");
+    for (std::string_view event; events.next(event);) {
+      // What stands in numbers is no text.
+      if (!proof.in_text(event)) continue;
+      check_strings(event, "in an event");
+      with_own_numbers(std::string(event), [&](const std::string& number) {
+        proof.check_text(number, "in a number of an event", report_);
+        return std::optional<std::string>();
+      });
+    }
+    check_strings(events.head(), "beside the events");
     constexpr std::size_t any_bytes = 1;  // it is all text
     proof.check_bytes(out_.path(), report_, any_bytes);
   }

@@ -56,7 +56,10 @@ std::size_t read_backslash(Text rest, std::string& out) {
     return 2;
   }
   if (rest[1] == 'x') return read_hexadecimal(rest, 2, 2, out);
-  return rest[1] == 'u' ? read_hexadecimal(rest, 2, 4, out) : 0;
+  if (rest[1] == 'u') return read_hexadecimal(rest, 2, 4, out);
+  if (is_letter_or_digit(rest[1])) return 0;
+  out += rest[1];
+  return 2;
 }
 
 std::size_t read_entity(Text rest, std::string& out) {
