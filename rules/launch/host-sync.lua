@@ -42,8 +42,8 @@ return {
     -- Each device waits for the threads that launch on it. Synchronous copies let the GPU run dry as well: each kind of wait gets its share of what follows.
     local idle, blocked, devices, blocking = 0, 0, 0, waits:minus(waits)
     for _, device in ipairs(dry:group("device", 1000)) do
-      local here, threads = { device = tonumber(device.key) }, {}
-      for _, thread in ipairs(trace:idle(here):group("thread", 1000)) do threads[#threads + 1] = thread.key end
+      local here, threads = { device = tonumber(device.key) }, {}  -- a filter takes no more than 200
+      for _, thread in ipairs(trace:idle(here):group("thread", 200)) do threads[#threads + 1] = thread.key end
       local own_waits, own_dry = waits:where { thread = threads }, device.rows:union_ns()
       idle = idle + math.min(own_waits:union_ns(), own_dry + refilling:where(here):union_ns() * own_dry / synced:where(here):union_ns())
       blocked, devices, blocking = blocked + own_waits:union_ns(), devices + 1, blocking:plus(own_waits)

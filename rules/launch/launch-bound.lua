@@ -31,8 +31,8 @@ return {
     -- Only those of threads that launch on the same device count: what a loader's thread does holds no launch up.
     local idle = 0
     for _, device in ipairs(launching:group("device", 1000)) do
-      local threads = {}
-      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 1000)) do threads[#threads + 1] = thread.key end
+      local threads = {}  -- a filter takes no more than 200
+      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do threads[#threads + 1] = thread.key end
       local calls = trace:calls { thread = threads }
       local blocked = math.min(device.rows:where { drained = true }:union_ns(), calls:where { class = { "sync", "copy_sync" } }:union_ns())
       idle = idle + math.max(0, device.rows:union_ns() - blocked - calls:where { class = "allocation" }:union_ns())

@@ -81,7 +81,8 @@ TEST_CASE("doubts: honest reports give rise to none") {
        "CUPTI_ACTIVITY_KIND_KERNEL SET end = coalesce((SELECT ends FROM next WHERE id = "
        "CUPTI_ACTIVITY_KIND_KERNEL.rowid AND starts < end + 100000 AND NOT EXISTS (SELECT 1 FROM "
        "CUPTI_ACTIVITY_KIND_MEMCPY m WHERE m.start BETWEEN CUPTI_ACTIVITY_KIND_KERNEL.start AND "
-       "ends)), end)"},
+       "ends) AND NOT EXISTS (SELECT 1 FROM CUPTI_ACTIVITY_KIND_MEMSET m WHERE m.start BETWEEN "
+       "CUPTI_ACTIVITY_KIND_KERNEL.start AND ends)), end)"},
       {"the same, of launches that are not recorded so", "launchbound",
        "CREATE TEMP TABLE next AS SELECT rowid AS id, lead(end) OVER (PARTITION BY streamId ORDER "
        "BY start) AS ends FROM CUPTI_ACTIVITY_KIND_KERNEL; CREATE INDEX temp.by_id ON next (id); "
