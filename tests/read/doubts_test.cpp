@@ -288,6 +288,8 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
        "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName IN (SELECT id FROM StringIds WHERE "
        "value LIKE 'nccl%')"},
       {"starved", "UPDATE NVTX_EVENTS SET textId = NULL, text = NULL"},
+      {"syncs-pageable", "UPDATE NVTX_EVENTS SET end = NULL"},
+      {"syncs-pageable", "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE end - start > 1000000"},
       {"gc-pause", "UPDATE NVTX_EVENTS SET globalTid = globalTid + 1"},
   };
   const TempDir dir;

@@ -363,6 +363,33 @@ TEST_CASE("scrub: text in UTF-16, free pages, and numbers of a secret stored as 
   CHECK(!contains(shared, "4242424242"));
 }
 
+TEST_CASE("scrub: values behind a space, in headers, and in lists of any language go") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  run_sql(dir / "report.sqlite",
+          R"(INSERT INTO META_DATA_CAPTURE VALUES
+      ('PROCESS_0:ENVIRONMENT_VARIABLE', 'API_KEYS=["k1s3cret77", "k2s3cret88"]'),
+      ('PROCESS_0:ENVIRONMENT_VARIABLE', 'OTHER_KEYS=(''k3s3cret99'' ''k4s3cret00'')'),
+      ('PROCESS_0:ENVIRONMENT_VARIABLE', 'MORE_KEYS=k5s3cret11|k6s3cret22'),
+      ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HDR_AUTH=Basic Ym9iOmRvY2tlclBhc3M5');
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'python train.py --verbose --db-password hunter2abcXYq --lr 3' WHERE rowid = 1;
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'again hunter2abcXYq k1s3cret77 k2s3cret88 k3s3cret99 k4s3cret00 k5s3cret11 k6s3cret22' WHERE rowid = 2;
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'curl -H "X-Api-Key: h3ader99key"' WHERE rowid = 3;
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'Authorization: Token t0ken99abc' WHERE rowid = 4;
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'Ym9iOmRvY2tlclBhc3M5' WHERE rowid = 5;
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'train --token --lr 3' WHERE rowid = 6;)");
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const std::string shared = read_file(dir / "shared.sqlite");
+  for (const char* secret :
+       {"hunter2abcXYq", "k1s3cret77", "k2s3cret88", "k3s3cret99", "k4s3cret00", "k5s3cret11",
+        "k6s3cret22", "h3ader99key", "t0ken99abc", "Ym9iOmRvY2tlclBhc3M5"}) {
+    CAPTURE(std::string(secret));
+    CHECK(!contains(shared, secret));
+  }
+  CHECK(contains(shared, "train --token --lr 3"));
+}
+
 TEST_CASE("scrub: a secret that is a word of kernels stays, and is named; settings are none") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");

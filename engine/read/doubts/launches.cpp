@@ -14,17 +14,24 @@ constexpr Limit most_too_early{0.01};
 constexpr Limit most_uncalled{0.05, 0.4};
 // Of 300,000 kernels in 90 reports all were launched by calls of these names.
 constexpr Limit most_ill_called{0.05, 0.2};
-constexpr Limit most_unawaited{0.05, 0.5};
+// One wait of a library's own may lack its call.
+constexpr Limit most_unawaited{0.05, 0.5}, most_unawaited_time{0.5};
 // A launch fails, or its kernel is lost where buffers overflow.
 constexpr Limit most_workless{0.01, 0.05};
 // Work that was launched before the recording may run before the first call in it.
 constexpr Ns most_head_start_ns = 50'000'000;
+
+// The driver queues about 1,000 launches; more wait for room.
+constexpr int most_queued = 2048;
 
 // The first and the last number of a process's calls, or of the operations that they led to.
 // Numbers rise with time.
 struct Numbers {
   std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
   Ns first_start = std::numeric_limits<Ns>::max();
+  // When so much had been launched that what was launched before the recording has run.
+  Ns queue_full_at = std::numeric_limits<Ns>::max();
+  int launches = 0;
   void add(std::uint32_t number) {
     if (number == 0) return;
     first = std::min(first, number);
@@ -41,10 +48,14 @@ class Uncalled {
         joined_(t_.processes.size()),
         joined_from_(t_.streams.size(), never) {
     const Calls& c = t_.calls;
+    const std::vector<std::uint8_t> launches = begins_with(t_, {"cudaLaunch", "cuLaunch"});
     for (Row call = 0; call < c.size(); ++call) {
       Numbers& calls = called_[checks.process_of_call(call)];
       calls.add(c.correlation[call]);
       calls.first_start = std::min(calls.first_start, c.start[call]);
+      if (launches[c.name[call]] && ++calls.launches == most_queued) {
+        calls.queue_full_at = c.start[call];
+      }
     }
     const Ops& o = t_.ops;
     for (Row op = 0; op < o.size(); ++op) {
@@ -59,8 +70,7 @@ class Uncalled {
     const Ops& o = t_.ops;
     if (is_unified(o.copy[op]) || o.call[op] != no_row || t_.calls.size() == 0) return false;
     const Numbers& calls = called_[t_.process_of(op)];
-    const bool none_joined = !joined_[t_.process_of(op)];
-    if (none_joined && o.start[op] > calls.first_start + most_head_start_ns) return true;
+    if (!joined_[t_.process_of(op)] && o.start[op] > calls.queue_full_at) return true;
     return o.correlation[op] == 0 || calls.last == 0 || o.correlation[op] > calls.first ||
            o.end[op] < calls.first_start - most_head_start_ns ||
            o.start[op] > joined_from_[o.stream[op]];  // a stream keeps the order of launches
@@ -174,12 +184,20 @@ void check_awaited(Checks& checks) {
   const Syncs& s = t.syncs;
   if (t.calls.size() == 0) return;
   const Ns first = t.calls.start.front(), last = t.calls.start.back();
-  checks.add(count_rows(s.size(),
-                        [&](Row sync) {
-                          return s.call[sync] == no_row && s.start[sync] > first &&
-                                 s.start[sync] < last;
-                        }),
-             s.size(), most_unawaited, "synchronizations have no call that waited");
+  const auto is_unawaited = [&](Row sync) {
+    return s.call[sync] == no_row && s.start[sync] > first && s.start[sync] < last;
+  };
+  checks.add(count_rows(s.size(), is_unawaited), s.size(), most_unawaited,
+             "synchronizations have no call that waited");
+  // A few may hold nearly all of the time.
+  Ns all_ns = 0, unawaited_ns = 0;
+  for (Row sync = 0; sync < s.size(); ++sync) {
+    const Ns ns = s.end[sync] - s.start[sync];
+    all_ns += ns;
+    if (is_unawaited(sync)) unawaited_ns += ns;
+  }
+  checks.add(unawaited_ns, static_cast<std::size_t>(all_ns), most_unawaited_time,
+             "nanoseconds of synchronization have no call that waited");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr Limit most_timeless_work{0.02, 0.5}, most_timeless_calls{0.02, 0.95},
 constexpr Limit most_nameless_ranges{0.5}, most_undirected{0.2};
 constexpr Limit most_empty_copies{0.05}, most_twice{0.02}, most_placeless{0.02};
 // A program may mark what it does before and after it uses CUDA, but hardly that alone.
-constexpr Limit most_beside{0.9}, most_ended_before{0.05};
+constexpr Limit most_beside{0.9}, most_unended{0.5}, most_ended_before{0.05};
 
 void check_names(Checks& checks) {
   const Trace& t = checks.trace;
@@ -118,6 +118,8 @@ void check_times_of_ranges(Checks& checks) {
       count_rows(r.size(), [&](Row row) { return r.end[row] < first || r.start[row] > last; }),
       r.size(), most_beside, "ranges lie before or after all that was recorded within them",
       {Source::ranges});
+  checks.add(count_rows(r.size(), [&](Row row) { return r.end[row] >= t.capture_end; }), r.size(),
+             most_unended, "ranges had not ended when the recording did", {});
   // Time 0 is when the recording began: what had ended by then is in none.
   checks.add(count_rows(r.size(), [&](Row row) { return r.end[row] < 0; }), r.size(),
              most_ended_before, "ranges ended before the recording began", {Source::ranges});

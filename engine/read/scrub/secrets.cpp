@@ -156,6 +156,19 @@ void Secrets::add_secret(std::string_view value) {
   }
 }
 
+// Lists in any language are made of words between marks: ["k1", "k2"], (k1 k2), k1|k2.
+void Secrets::add_elements(std::string_view value) {
+  if (value.size() > most_value_with_parts) return;
+  for (std::size_t from = 0, to = 0; from < value.size(); from = to + 1) {
+    to = std::min(value.find_first_of("()[]{}<>\"'|,;: \t\r\n", from), value.size());
+    const std::string_view word = value.substr(from, to - from);
+    if (word.size() != value.size() && word.size() >= least_value_bytes && has_letter(word) &&
+        std::any_of(word.begin(), word.end(), is_digit)) {
+      add_secret(word);
+    }
+  }
+}
+
 void Secrets::add_value(std::string_view value) {
   value = trimmed(value);
   if (value.size() >= least_value_bytes && (has_letter(value) || is_number(value)) &&
@@ -195,7 +208,10 @@ void Secrets::add_variable(std::string_view text) {
 
 void Secrets::add_variable(std::string_view name, std::string_view value) {
   origin_ = name;
-  if (names_a_secret(name)) add_secret(value);
+  if (names_a_secret(name)) {
+    add_secret(value);
+    add_elements(value);
+  }
   const PrivateKind kind = kind_of_variable(name);
   if ((name == "HOME" || name == "USERPROFILE") && value.find('/', 1) != value.npos) {
     put(homes_, std::string(value.substr(0, value.find_last_not_of('/') + 1)));

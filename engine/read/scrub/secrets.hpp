@@ -47,6 +47,7 @@ class Secrets {
   void add_name(PrivateKind kind, std::string_view value);
   void add_word_of_command(std::string_view word);
   void add_secret(std::string_view value);
+  void add_elements(std::string_view value);
   void add_value(std::string_view value);
   void add_parts(std::string_view value);
   void put(Origins& to, std::string value);

@@ -83,7 +83,7 @@ const std::vector<Kind>& kinds() {
        R"((?s)(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)))"},
       {Sign::secret, "a bearer's token", R"((?i)\bbearer\s+([\w.~+/-]{8,}=*))", is_password},
       {Sign::secret, "a name and password of HTTP",
-       R"((?i)\bauthorization["'\\]*\s*[:=]\s*["'\\]*basic\s+([\w+/-]{6,}=*))"},
+       R"((?i)\bauthorization["'\\]*\s*[:=]\s*["'\\]*(?:basic|token|apikey)\s+([\w+/.-]{6,}=*))"},
       {Sign::secret, "a key of Azure", R"((?i)\b(?:Account|SharedAccess)Key=([\w+/-]{16,}=*))"},
       {Sign::secret, "a signature of a URL",
        R"((?i)(?:^|[?&;])(?:sig|x-amz-signature)=([\w%+/-]{20,}=*))"},
@@ -94,7 +94,7 @@ const std::vector<Kind>& kinds() {
       {Sign::secret, "a token of Vault", R"(\b(hv[sbr]\.[\w-]{16,}))", has_digit},
       {Sign::secret, "a secret of Google", R"(\b(GOCSPX-[\w-]{16,}))"},
       {Sign::secret, "a password",
-       R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:_?key)?|api_?key|access_?key|(?:auth|access)_?token|credentials?)["']?\s*[=:]\s*)" +
+       R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:[-_]?key)?|api[-_]?key|access[-_]?key|(?:auth|access)[-_]?token|credentials?)["']?\s*[=:]\s*)" +
            word_of_shell,
        is_password},
       {Sign::secret, "a password of a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
@@ -123,7 +123,7 @@ const std::vector<std::unique_ptr<re2::RE2>>& compiled_kinds() {
 // Whether any of these may be there, in one pass.
 bool may_hold_any(re2::StringPiece text) {
   static const re2::RE2 any(
-      R"((?i)@|pass|pwd|secret|api_?key|access_?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|\bSG\.|dckr_|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
+      R"((?i)@|pass|pwd|secret|api[-_]?key|access[-_]?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|\bSG\.|dckr_|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
       re2::RE2::Latin1);
   return re2::RE2::PartialMatch(text, any);
 }
@@ -135,12 +135,16 @@ Text without_quotes(Text word) {
   return word;
 }
 
-// --token=..., API_TOKEN=...: by the name.
+// --token=..., --token ..., API_TOKEN=...: by the name.
 void each_option_in(re2::StringPiece rest, const Use& use) {
-  static const re2::RE2 option(
-      R"((?:\B--?([A-Za-z][\w-]*)|\b([A-Z][A-Z0-9_]{3,}))=)" + word_of_shell, re2::RE2::Latin1);
+  static const re2::RE2 option(R"(\B--?([A-Za-z][\w-]*)(?:=|\s+)|\b([A-Z][A-Z0-9_]{3,})=)",
+                               re2::RE2::Latin1),
+      word(word_of_shell, re2::RE2::Latin1);
   for (std::string name, variable, value;
-       re2::RE2::FindAndConsume(&rest, option, &name, &variable, &value);) {
+       re2::RE2::FindAndConsume(&rest, option, &name, &variable);) {
+    // What follows may be the next option.
+    re2::StringPiece after = rest;
+    if (after.starts_with("-") || !re2::RE2::Consume(&after, word, &value)) continue;
     const Text meant = without_quotes(value);
     if (names_a_secret(name + variable) && is_password(meant)) {
       use(Sign::secret, meant, "an option");
@@ -198,7 +202,7 @@ void each_home_in(re2::StringPiece text, const Use& use) {
 void each_sign_in(Text text, const Use& use) {
   const re2::StringPiece whole(text.data(), text.size());
   each_home_in(whole, use);
-  if (text.find('=') != text.npos) each_option_in(whole, use);
+  if (text.find('=') != text.npos || text.find("--") != text.npos) each_option_in(whole, use);
   if (!may_hold_any(whole)) return;
   for (std::size_t i = 0; i < kinds().size(); ++i) {
     const Kind& kind = kinds()[i];
