@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "whatif/apply.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {
@@ -31,7 +32,7 @@ Bounds bounds_of(const ReplayGraph& g, Edges edges) {
   std::map<CopyKind, Ns> by_direction;
   Ns products = 0;
   for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
-    if (g.steps.step_of(op) < 1) continue;  // the first step is where the period begins
+    if (!g.steps.counts(op)) continue;
     const Ns ns = edges.length[g.op_node(op)];
     if (t.ops.kind[op] == OpKind::kernel || t.ops.kind[op] == OpKind::graph)
       by_stream[t.ops.stream[op]] += ns;
@@ -40,12 +41,13 @@ Bounds bounds_of(const ReplayGraph& g, Edges edges) {
   }
   const auto devices = static_cast<Ns>(g.steps.device_steps.size());
   Ns steps = 0;
-  for (const auto& [first, count] : g.steps.device_steps) steps += static_cast<Ns>(count - 1);
+  for (std::size_t d = 0; d < g.steps.device_steps.size(); ++d) steps += g.steps.periods(d);
 
+  const auto a_step = [&](Ns ns) { return scaled(ns / steps, g.steps.scale); };
   Bounds b;
-  b.products_ns = products / steps;
-  b.compute_ns = largest(by_stream) * devices / steps;
-  b.link_ns = largest(by_direction) / steps;
+  b.products_ns = a_step(products);
+  b.compute_ns = a_step(largest(by_stream) * devices);
+  b.link_ns = a_step(largest(by_direction));
   std::fill(edges.length.begin(), edges.length.end(), 0);
   b.host_ns = g.step_ns(g.times(edges));
   return b;
