@@ -5,11 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "whatif/graph_capture.hpp"
+
 namespace gh {
 namespace {
-
-// What the host needs to prepare a launch; a longer pause before it is something else.
-constexpr Ns host_work_ns = 200'000;
 
 double value_of(const Factor& f, Guess guess) {
   switch (guess) {
@@ -85,44 +84,12 @@ class Application {
       e_.length[node] = std::min(scaled(run.longest, by), run.sum);
   }
 
-  // A graph is launched by the thread that launched its first operation, after what it did before.
-  // It ends where that thread waits for the GPU or works on something else, since what comes then
-  // may hang on what was read back.
   void put_into_graph(const std::vector<Row>& rows, Ns gap_ns) {
-    enum : std::uint8_t { launches_nothing, captured, launches_others };
-    std::vector<std::uint8_t> what(g_.steps.calls.count, launches_nothing);
-    for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op)
-      if (const Row call = g_.launch_of(op); call != no_row)
-        what[call - g_.steps.calls.first] = launches_others;
-    for (const Row op : rows)
-      if (holds_op(op) && g_.launch_of(op) != no_row)
-        what[g_.launch_of(op) - g_.steps.calls.first] = captured;
-    std::vector<std::uint8_t> begins_graph(g_.steps.calls.count);
-    for (const auto& calls : g_.thread_calls) {
-      Row last = no_row;  // that the graph under way could hold
-      std::vector<Row> between;
-      for (const Row c : calls) {
-        const auto kind = what[c - g_.steps.calls.first];
-        if (host_work_before(g_.begin_node(c)) > host_work_ns) last = no_row;
-        if (kind == captured && last == no_row) {
-          begins_graph[c - g_.steps.calls.first] = 1;
-          between.clear();
-        } else if (kind == captured) {
-          for (const Row b : between) forget_call(b);
-          forget_call(c);
-          between.clear();
-        } else if (kind == launches_nothing && last != no_row) {
-          between.push_back(c);
-        }
-        if (kind == captured) last = c;
-        if (g_.recorded.has(g_.end_node(c), edge::wait)) last = no_row;
-      }
-    }
+    const GraphCapture capture(g_, rows);
+    for (const Row call : capture.needless_calls()) forget_call(call);
     for (const Row op : rows) {
-      if (!holds_op(op)) continue;
+      if (!holds_op(op) || capture.begins_graph(op)) continue;
       const Node n = g_.op_node(op);
-      const Row call = g_.launch_of(op);
-      if (call != no_row && begins_graph[call - g_.steps.calls.first]) continue;
       if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
       if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = gap_ns;
     }
@@ -195,13 +162,6 @@ class Application {
     const Span pause{start - g_.recorded.weight[b][place], start};
     const Ns cut = overlap(host.whole, pause) > 0 ? pause.length() : overlap(host.parts, pause);
     e_.weight[b][place] = std::max<Ns>(0, e_.weight[b][place] - scaled(cut, 1 - by));
-  }
-
-  // What a thread did since its last call, or since the thread that it waited for was done.
-  Ns host_work_before(Node begin) const {
-    const std::size_t place =
-        g_.recorded.has(begin, edge::handover) ? edge::handover : edge::previous;
-    return g_.recorded.from[begin][place] == origin ? 0 : g_.recorded.weight[begin][place];
   }
 
   bool holds_op(Row op) const { return g_.steps.ops.holds(op); }

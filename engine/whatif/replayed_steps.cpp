@@ -135,8 +135,8 @@ std::vector<double> work_by_part(const Trace& t, Span window, std::size_t parts)
   const double part_ns = static_cast<double>(window.length()) / static_cast<double>(parts);
   for (Row op = 0; op < t.ops.size(); ++op) {
     if (t.ops.start[op] < window.start || t.ops.start[op] >= window.end) continue;
-    const auto at = static_cast<std::size_t>(
-        static_cast<double>(t.ops.start[op] - window.start) / part_ns);
+    const auto at =
+        static_cast<std::size_t>(static_cast<double>(t.ops.start[op] - window.start) / part_ns);
     work[std::min(at, parts - 1)] += static_cast<double>(t.ops.end[op] - t.ops.start[op]);
   }
   return work;
@@ -154,9 +154,8 @@ void take_typical_part(const Trace& t, ReplayedSteps& out) {
   for (const double part : work) all += part;
   const double mean = all / static_cast<double>(parts);
   const auto off = [&](double part) { return std::abs(part - mean); };
-  const auto best = std::min_element(work.begin(), work.end(), [&](double x, double y) {
-    return off(x) < off(y);
-  });
+  const auto best = std::min_element(work.begin(), work.end(),
+                                     [&](double x, double y) { return off(x) < off(y); });
   const Ns part_ns = out.window.length() / static_cast<Ns>(parts);
   out.window.start += part_ns * (best - work.begin());
   out.window.end = out.window.start + part_ns;

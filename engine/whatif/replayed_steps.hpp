@@ -22,8 +22,8 @@ struct ReplayedSteps {
   std::string reason;  ///< why nothing can be replayed, and the rest is not filled in; "" otherwise
   /// No steps repeat: all of the window stands for one, from when the host began it.
   bool whole = false;
-  double scale = 1;  ///< whole: of the window, how many times the part that is replayed
-  Span window;         ///< of the steps, from when the host began the first
+  double scale = 1;       ///< whole: of the window, how many times the part that is replayed
+  Span window;            ///< of the steps, from when the host began the first
   RowBlock ops, calls;    ///< those that start within the window
   std::size_t count = 0;  ///< of steps, on the first device
   /// By analysed device: the number of its first replayed step, and how many those are.
