@@ -1,14 +1,19 @@
 #include "whatif/graph_capture.hpp"
 
+#include <utility>
+
 namespace gh {
 
 GraphCapture::GraphCapture(const ReplayGraph& graph, const std::vector<Row>& ops)
     : graph_(graph),
       launches_(graph.steps.calls.count, Launches::nothing),
+      step_(graph.steps.calls.count),
       begins_(graph.steps.calls.count) {
   const auto mark = [&](Row op, Launches what) {
-    if (const Row call = graph.launch_of(op); call != no_row)
-      launches_[call - graph.steps.calls.first] = what;
+    const Row call = graph.launch_of(op);
+    if (call == no_row) return;
+    launches_[call - graph.steps.calls.first] = what;
+    step_[call - graph.steps.calls.first] = graph.steps.step_of(op);
   };
   for (Row op = graph.steps.ops.first; op < graph.steps.ops.end(); ++op) mark(op, Launches::others);
   for (const Row op : ops)
@@ -24,11 +29,13 @@ bool GraphCapture::begins_graph(Row op) const {
 // Goes through the calls of one thread.
 void GraphCapture::capture(const std::vector<Row>& calls) {
   bool under_way = false;
+  std::int16_t step = -1;
   std::vector<Row> between;  // calls since the last launch that was captured
   for (const Row c : calls) {
     const std::size_t at = c - graph_.steps.calls.first;
     if (works_before(c)) under_way = false;
     if (launches_[at] == Launches::captured) {
+      if (std::exchange(step, step_[at]) != step_[at]) under_way = false;
       if (under_way) {
         needless_.insert(needless_.end(), between.begin(), between.end());
         needless_.push_back(c);

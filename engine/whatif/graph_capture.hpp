@@ -1,6 +1,7 @@
 // What of a recording a CUDA graph could hold. A graph is launched by the thread that launched its
-// first operation, after what that thread did before. It ends where the thread waits for the GPU or
-// works on something else than launching, since what comes then may hang on what was read back.
+// first operation, after what that thread did before. It ends with the step, and where the thread
+// waits for the GPU or works on something else than launching, since what comes then may hang on
+// what was read back.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,6 +32,7 @@ class GraphCapture {
 
   const ReplayGraph& graph_;
   std::vector<Launches> launches_;    // by call of the block
+  std::vector<std::int16_t> step_;    // likewise, of what was launched
   std::vector<std::uint8_t> begins_;  // likewise
   std::vector<Row> needless_;
 };
