@@ -129,6 +129,26 @@ std::vector<std::string> side_notes(const Analysis& a) {
   return notes;
 }
 
+std::string path_label(const PathItem& i) {
+  switch (i.kind) {
+    case PathItem::Kind::compute: return cause_label("compute." + i.name);
+    case PathItem::Kind::copy:
+      return i.name == "h2d"   ? "copies to the device"
+             : i.name == "d2h" ? "copies to the host"
+                               : "copies between devices";
+    case PathItem::Kind::communication: return "communication";
+    case PathItem::Kind::launch_latency: return "launches on their way to the GPU";
+    case PathItem::Kind::gap: return "between operations";
+    case PathItem::Kind::dependency:
+      return "waiting for other work, before " +
+             (i.name == "h2d" || i.name == "d2h" ? "copies" : cause_label(i.name));
+    case PathItem::Kind::call: return "host: in " + i.name;
+    case PathItem::Kind::host:
+      return i.name.empty() ? "host: between calls, in no range" : "host: " + i.name;
+    default: return "not recorded";
+  }
+}
+
 std::string busy_text(const Analysis& a) {
   Ns busy = 0;
   for (const DeviceAccount& d : a.account.devices) busy += d.busy_ns;

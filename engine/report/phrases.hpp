@@ -31,6 +31,9 @@ std::string op_label(const Analysis& analysis, Row op);
 /// base.
 std::vector<std::string> side_notes(const Analysis& analysis);
 
+/// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
+std::string path_label(const PathItem& item);
+
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
 std::string busy_text(const Analysis& analysis);
 

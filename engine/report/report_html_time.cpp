@@ -13,7 +13,7 @@ namespace {
 
 using Cell = HtmlTable::Cell;
 
-constexpr std::size_t most_strips = 16, most_device_columns = 8;
+constexpr std::size_t most_strips = 16, most_device_columns = 8, most_path_items = 100;
 
 CauseTimes times_of(const Analysis& a, const DeviceAccount& device) {
   CauseTimes causes;
@@ -110,6 +110,26 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   return table;
 }
 
+// What has to become shorter before the step does.
+std::string path_table(const ReportPage& page) {
+  if (!page.report.replay || page.report.replay->path().items.empty()) return "";
+  const Path& p = page.report.replay->path();
+  const double a_step = p.scale / static_cast<double>(p.periods);
+  const bool steps = page.analysis.has_steps();
+  HtmlTable table(
+      fmt::format("What {} waits for: every nanosecond on one thing, walked back from "
+                  "the end along what each point waited for last",
+                  steps ? "a step" : "the window"),
+      {{"Waits for"}, {steps ? "A step" : "Time", true}, {"Share", true}, {"Share, drawn"}});
+  for (std::size_t i = 0; i < p.items.size() && i < most_path_items; ++i) {
+    const double share = static_cast<double>(p.items[i].ns) / static_cast<double>(p.total_ns),
+                 ns = static_cast<double>(p.items[i].ns) * a_step;
+    table.row({page.cut(path_label(p.items[i])), Cell(duration(ns), ns), Cell::share(share),
+               Cell::raw(plain_bar(share, "worth"), share)});
+  }
+  return table.html();
+}
+
 // What every colour of the overview means.
 std::string legend_of_all() {
   std::vector<StackPart> all;
@@ -132,7 +152,7 @@ std::string account_section(const ReportPage& page) {
                                 duration(a.total_ns() / std::max<std::int64_t>(a.step_count(), 1)));
   if (several) out += device_bars(page);
   return out + legend(parts) + "<details><summary>As a table</summary>" +
-         account_table(page, causes).html() + "</details>\n";
+         account_table(page, causes).html() + "</details>\n" + path_table(page);
 }
 
 std::string overview_section(const ReportPage& page, TimelineData& timelines) {

@@ -83,6 +83,22 @@ Json device_json(const Analysis& a, std::size_t device) {
           {"account", account_json(a.account, {&a.account.devices[device]})}};
 }
 
+// What a step waited for, or the window; null where nothing was replayed.
+Json path_json(const Report& report) {
+  if (!report.replay || report.replay->path().items.empty()) return nullptr;
+  const Path& p = report.replay->path();
+  const double a_step = p.scale / static_cast<double>(p.periods);
+  Json items = Json::array();
+  for (const PathItem& i : p.items)
+    items.push_back({{"kind", name_of(i.kind)},
+                     {"name", or_null(i.name)},
+                     {"ns_per_step", static_cast<Ns>(static_cast<double>(i.ns) * a_step)},
+                     {"fraction", static_cast<double>(i.ns) / static_cast<double>(p.total_ns)},
+                     {"stretches", i.stretches},
+                     {"longest", {{"start_ns", i.longest.start}, {"end_ns", i.longest.end}}}});
+  return {{"step_ns", static_cast<Ns>(static_cast<double>(p.total_ns) * a_step)}, {"items", items}};
+}
+
 Json findings_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
   for (const Finding& f : findings) list.push_back(finding_json(f));
@@ -112,6 +128,7 @@ std::string render_json(const Analysis& a, const Report& report) {
                      {"window_ns", window},
                      {"steps", steps_json(a)},
                      {"account", account_json(a.account, accounts)},
+                     {"path", path_json(report)},
                      {"plan", plan_json(report)},
                      {"findings", findings_json(report.findings)},
                      {"clean", report.clean},

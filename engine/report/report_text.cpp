@@ -47,6 +47,34 @@ std::vector<AccountLine> account_lines(const Analysis& a) {
   return lines;
 }
 
+// What the step waited for, the thing that takes most first; those below 2 % are one line.
+std::vector<AccountLine> path_lines(const Path& p) {
+  std::vector<AccountLine> lines;
+  Ns small_ns = 0;
+  for (const PathItem& i : p.items) {
+    if (50 * i.ns >= p.total_ns)
+      lines.push_back({path_label(i), i.ns});
+    else
+      small_ns += i.ns;
+  }
+  if (small_ns > 0) lines.push_back({"the rest, below 2 % each", small_ns});
+  return lines;
+}
+
+std::string path_table(const Analysis& a, const Report& report, const TextStyle& style,
+                       const Paint& paint) {
+  if (!report.replay || report.replay->path().items.empty()) return "";
+  const Path& p = report.replay->path();
+  const double a_step = p.scale / static_cast<double>(p.periods);
+  std::string out =
+      paint.bold(a.has_steps() ? "What a step waits for" : "What the time waits for") + '\n';
+  for (const AccountLine& l : path_lines(p))
+    out += fmt::format("  {:>10} {:>6}  {}\n", duration(static_cast<double>(l.ns) * a_step),
+                       percent(static_cast<double>(l.ns) / static_cast<double>(p.total_ns)),
+                       shortened(l.label, std::max<std::size_t>(style.width, 40) - 22));
+  return out;
+}
+
 const char* account_title(const Analysis& a) {
   if (!a.has_steps()) return "Where the time goes";
   return a.devices.size() > 1 ? "Where a step goes (mean over devices)"
@@ -138,6 +166,8 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   std::string out = report_heading(a, style) + '\n';
   if (const std::string account = account_table(a, style, paint); !account.empty())
     out += account + '\n';
+  if (const std::string path = path_table(a, report, style, paint); !path.empty())
+    out += path + '\n';
   if (const std::string plan = plan_text(report, style, paint); !plan.empty()) out += plan + '\n';
 
   std::size_t number = 0;

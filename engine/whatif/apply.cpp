@@ -5,11 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "whatif/graph_capture.hpp"
+
 namespace gh {
 namespace {
-
-// What the host needs to prepare a launch; a longer pause before it is something else.
-constexpr Ns host_work_ns = 200'000;
 
 // No change makes anything longer than this, however many come together: all of a trace's lengths
 // can still be summed.
@@ -92,10 +91,12 @@ class Application {
   }
 
   void put_into_graph(const std::vector<Row>& rows, Ns gap_ns) {
+    const GraphCapture capture(g_, rows);
+    for (const Row call : capture.needless_calls()) forget_call(call);
     for (const Row op : rows) {
-      if (!holds_op(op)) continue;
-      forget_launch(op);
+      if (!holds_op(op) || capture.begins_graph(op)) continue;
       const Node n = g_.op_node(op);
+      if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
       if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = gap_ns;
     }
   }

@@ -1,8 +1,10 @@
 #include "whatif/floors.hpp"
 
 #include <algorithm>
-#include <map>
+#include <utility>
+#include <vector>
 
+#include "whatif/apply.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {
@@ -16,38 +18,68 @@ bool is_product(const std::string& kernel_class) {
   return kernel_class.starts_with("gemm_") || kernel_class == "attention_fused";
 }
 
-template <class Key>
-Ns largest(const std::map<Key, Ns>& sums) {
-  Ns most = 0;
-  for (const auto& [key, ns] : sums) most = std::max(most, ns);
-  return most;
+// What the operations that count take, all steps of all devices together.
+struct DeviceTimes {
+  std::vector<Ns> by_stream;     // kernels
+  std::array<Ns, 16> by_copy{};  // copies over a link, by direction
+  Ns products = 0;
+};
+
+DeviceTimes times_of(const ReplayGraph& g, const Edges& edges) {
+  const Trace& t = g.analysis.trace;
+  DeviceTimes times;
+  times.by_stream.resize(t.streams.size());
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
+    if (!g.steps.counts(op)) continue;
+    const Ns ns = edges.length[g.op_node(op)];
+    if (t.ops.kind[op] == OpKind::kernel || t.ops.kind[op] == OpKind::graph)
+      times.by_stream[t.ops.stream[op]] += ns;
+    if (crosses_link(t.ops.copy[op])) times.by_copy[static_cast<std::size_t>(t.ops.copy[op])] += ns;
+    if (is_product(g.analysis.kernel_class(op))) times.products += ns;
+  }
+  return times;
+}
+
+// Copies of one direction on several streams share the link, and each then takes longer: how much
+// of their summed time the link was busy, as recorded.
+double link_share(const ReplayGraph& g, CopyKind kind, Ns summed) {
+  if (summed <= 0) return 1;
+  const Trace& t = g.analysis.trace;
+  std::vector<Spans> busy(t.devices.size());
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
+    if (t.ops.copy[op] == kind && g.steps.counts(op))
+      busy[t.device_of(op)].push_back(t.span_of(op));
+  Ns all = 0;
+  for (Spans& spans : busy) all += total(united(std::move(spans)));
+  return std::min(1.0, static_cast<double>(all) / static_cast<double>(summed));
 }
 
 }  // namespace
 
-Bounds bounds_of(const ReplayGraph& g, Edges edges) {
-  const Trace& t = g.analysis.trace;
-  std::map<std::uint32_t, Ns> by_stream;
-  std::map<CopyKind, Ns> by_direction;
-  Ns products = 0;
-  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
-    if (g.steps.step_of(op) < 1) continue;  // the first step is where the period begins
-    const Ns ns = edges.length[g.op_node(op)];
-    if (t.ops.kind[op] == OpKind::kernel || t.ops.kind[op] == OpKind::graph)
-      by_stream[t.ops.stream[op]] += ns;
-    if (crosses_link(t.ops.copy[op])) by_direction[t.ops.copy[op]] += ns;
-    if (is_product(g.analysis.kernel_class(op))) products += ns;
-  }
-  const auto devices = static_cast<Ns>(g.steps.device_steps.size());
-  Ns steps = 0;
-  for (const auto& [first, count] : g.steps.device_steps) steps += static_cast<Ns>(count - 1);
+Floors::Floors(const ReplayGraph& graph) : graph_(graph) {
+  const DeviceTimes recorded = times_of(graph, graph.recorded);
+  for (std::size_t k = 0; k < link_share_.size(); ++k)
+    link_share_[k] = link_share(graph, static_cast<CopyKind>(k), recorded.by_copy[k]);
+  for (std::size_t d = 0; d < graph.steps.device_steps.size(); ++d)
+    periods_ += graph.steps.periods(d);
+}
 
+Bounds Floors::of_device(const Edges& edges) const {
+  const DeviceTimes times = times_of(graph_, edges);
+  const auto a_step = [&](Ns ns) { return scaled(ns / periods_, graph_.steps.scale); };
   Bounds b;
-  b.products_ns = products / steps;
-  b.compute_ns = largest(by_stream) * devices / steps;
-  b.link_ns = largest(by_direction) / steps;
+  b.products_ns = a_step(times.products);
+  const auto devices = static_cast<Ns>(graph_.steps.device_steps.size());
+  for (const Ns ns : times.by_stream) b.compute_ns = std::max(b.compute_ns, a_step(ns * devices));
+  for (std::size_t k = 0; k < times.by_copy.size(); ++k)
+    b.link_ns = std::max(b.link_ns, a_step(scaled(times.by_copy[k], link_share_[k])));
+  return b;
+}
+
+Bounds Floors::of(Edges edges) const {
+  Bounds b = of_device(edges);
   std::fill(edges.length.begin(), edges.length.end(), 0);
-  b.host_ns = g.step_ns(g.times(edges));
+  b.host_ns = graph_.step_ns(graph_.times(edges));
   return b;
 }
 

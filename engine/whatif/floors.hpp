@@ -1,5 +1,7 @@
 // What a step cannot fall below, whatever else is overlapped with what.
 #pragma once
+#include <array>
+
 #include "base/spans.hpp"
 
 namespace gh {
@@ -15,7 +17,18 @@ struct Bounds {
   Ns host_ns = 0;      ///< the host's own time, if the GPU took none
 };
 
-/// With what operations and host take in `edges`.
-Bounds bounds_of(const ReplayGraph& graph, Edges edges);
+/// Finds them, with what operations and the host take in some edges.
+class Floors {
+ public:
+  explicit Floors(const ReplayGraph& graph);
+  Bounds of(Edges edges) const;
+  /// The same without the host's, which takes another replay.
+  Bounds of_device(const Edges& edges) const;
+
+ private:
+  const ReplayGraph& graph_;
+  std::array<double, 16> link_share_{};  // by CopyKind
+  Ns periods_ = 0;                       // over all devices
+};
 
 }  // namespace gh

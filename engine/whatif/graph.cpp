@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "whatif/apply.hpp"
+
 namespace gh {
 
 ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
@@ -72,6 +74,12 @@ std::vector<Ns> ReplayGraph::times(const Edges& edges) const {
 }
 
 Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
+  if (steps.whole) {
+    Ns last = steps.window.start;
+    for (const std::vector<Row>& ops : steps.device_ops)
+      for (const Row op : ops) last = std::max(last, at[op_node(op)]);
+    return scaled(last - steps.window.start, steps.scale);
+  }
   Ns sum = 0;
   for (std::size_t d = 0; d < steps.device_steps.size(); ++d) {
     // Of the first replayed step only the end counts: what it began with is not known.
@@ -81,7 +89,7 @@ Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
       if (steps.step_of(op) == 0) first = std::max(first, end);
       last = std::max(last, end);
     }
-    sum += (last - first) / static_cast<Ns>(steps.device_steps[d].second - 1);
+    sum += (last - first) / steps.periods(d);
   }
   return sum / static_cast<Ns>(steps.device_steps.size());
 }

@@ -57,6 +57,7 @@ class ItemNames {
 Items items_in_step(const Analysis& a) {
   const Ranges& ranges = a.trace.ranges;
   const std::vector<Step>& steps = a.devices.front().steps;
+  if (steps.size() < 2) return {};
   ItemNames names(a.trace.names);
   std::map<std::string, double> sums;
   std::map<std::uint16_t, Ns> counted_until;  // by thread

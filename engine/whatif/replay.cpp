@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -34,9 +35,12 @@ Edges uniform(const ReplayGraph& g) {
   return edges;
 }
 
-Ns step_with(const ReplayGraph& g, Edges edges, const Changes& changes, Guess guess) {
+// No step is shorter than what the device or the link is busy for, whatever waits for what.
+Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
+             Guess guess) {
   for (const Change& c : changes) apply(g, c, guess, edges);
-  return g.step_ns(g.times(edges));
+  const Bounds b = floors.of_device(edges);
+  return std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
 }
 
 // Keeps of a change's rows those of the block, and gives back the memory of the rest.
@@ -61,16 +65,19 @@ struct Replay::State {
   const Analysis& analysis;
   const ReplayedSteps steps;
   std::optional<const ReplayGraph> graph;
+  std::optional<const Floors> floors;
   std::string reason;
   std::array<Edges, 3> unprofiled;  // by Guess
   std::array<Ns, 3> now{};          // likewise: the step with no change
   double uniform_error = 0;
+  Path path;
 
   explicit State(const Analysis& a) : analysis(a), steps(choose_steps(a)), reason(steps.reason) {
     if (!reason.empty()) return;
     graph.emplace(analysis, steps);
     reason = graph->reason;
     if (!reason.empty()) return;
+    floors.emplace(*graph);
     for (const Guess guess : {Guess::best, Guess::least, Guess::most}) {
       const auto i = static_cast<std::size_t>(guess);
       unprofiled[i] = without_overhead(*graph, guess);
@@ -79,6 +86,7 @@ struct Replay::State {
     const Ns same = graph->step_ns(graph->times(uniform(*graph)));
     uniform_error = std::abs(static_cast<double>(same - steps.recorded_ns)) /
                     static_cast<double>(steps.recorded_ns);
+    path = find_path(*graph);
   }
 };
 
@@ -95,6 +103,7 @@ const std::vector<std::pair<std::size_t, std::size_t>>& Replay::device_steps() c
 double Replay::unrepresentative() const { return state_->steps.unrepresentative; }
 double Replay::uniform_error() const { return state_->uniform_error; }
 double Replay::unresolved() const { return state_->graph ? state_->graph->unresolved : 0; }
+const Path& Replay::path() const { return state_->path; }
 bool Replay::collectives() const { return state_->steps.collectives; }
 
 bool Replay::trusted() const {
@@ -132,17 +141,17 @@ void Replay::trim(Changes& changes) const {
 Ns Replay::step_ns(const Changes& changes, Guess guess) const {
   const auto i = static_cast<std::size_t>(guess);
   if (changes.empty()) return state_->now[i];
-  return step_with(*state_->graph, state_->unprofiled[i], changes, guess);
+  return step_with(*state_->graph, *state_->floors, state_->unprofiled[i], changes, guess);
 }
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {
-  return step_with(*state_->graph, state_->graph->recorded, changes, Guess::best);
+  return step_with(*state_->graph, *state_->floors, state_->graph->recorded, changes, Guess::best);
 }
 
 Replay::Bounds Replay::bounds(const Changes& changes) const {
   Edges edges = state_->unprofiled[static_cast<std::size_t>(Guess::best)];
   for (const Change& c : changes) apply(*state_->graph, c, Guess::best, edges);
-  return bounds_of(*state_->graph, std::move(edges));
+  return state_->floors->of(std::move(edges));
 }
 
 }  // namespace gh

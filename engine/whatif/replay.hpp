@@ -12,6 +12,7 @@
 #include "analysis/analysis.hpp"
 #include "whatif/changes.hpp"
 #include "whatif/floors.hpp"
+#include "whatif/path.hpp"
 
 namespace gh {
 
@@ -49,6 +50,9 @@ class Replay {
   /// is a ceiling of what a fix is worth.
   bool trusted() const;
   std::string distrust() const;  ///< why not, in words
+
+  /// What the replayed time waited for as it was recorded; empty where nothing can be replayed.
+  const Path& path() const;
 
   /// Leaves out of the changes what lies outside of the replayed steps: a long report has millions
   /// of rows of the rest.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "whatif/apply.hpp"
 
 namespace gh {
 namespace {
@@ -15,15 +16,24 @@ constexpr std::size_t most_points = 150'000;  // as far as three steps allow
 // Of the mean step: with more, what is won in the replayed steps says nothing about the rest.
 constexpr double most_unrepresentative = 0.05;
 
+// Points of a window without steps: it is replayed once a change, not step by step.
+constexpr std::size_t most_window_points = 1'000'000;
+
 std::string why_not(const Analysis& a) {
   if (a.devices.empty()) return "no GPU work was recorded";
   for (const DeviceSteps& d : a.devices)
-    if (d.source != StepSource::ranges && d.source != StepSource::kernels)
-      return "no steps were found";
-  if (a.devices.front().steps.size() < 2) return "one step alone has no beginning that is known";
+    if (d.source == StepSource::selected_range && d.steps.size() > 1)
+      return "only stretches of the recording were selected";
   if (!a.trace.availability(Source::calls).known() || a.trace.calls.size() == 0)
     return "the host's CUDA calls were not recorded";
   return "";
+}
+
+bool steps_repeat(const Analysis& a) {
+  return std::all_of(a.devices.begin(), a.devices.end(), [](const DeviceSteps& d) {
+    return (d.source == StepSource::ranges || d.source == StepSource::kernels) &&
+           d.steps.size() >= 2;
+  });
 }
 
 // How many steps can be replayed again and again: begins and ends of calls and ends of operations
@@ -118,13 +128,53 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
   }
 }
 
-}  // namespace
+// Of the time in which operations run, added up over all of them, how much lies in each of `parts`
+// equal parts of the window.
+std::vector<double> work_by_part(const Trace& t, Span window, std::size_t parts) {
+  std::vector<double> work(parts);
+  const double part_ns = static_cast<double>(window.length()) / static_cast<double>(parts);
+  for (Row op = 0; op < t.ops.size(); ++op) {
+    if (t.ops.start[op] < window.start || t.ops.start[op] >= window.end) continue;
+    const auto at =
+        static_cast<std::size_t>(static_cast<double>(t.ops.start[op] - window.start) / part_ns);
+    work[std::min(at, parts - 1)] += static_cast<double>(t.ops.end[op] - t.ops.start[op]);
+  }
+  return work;
+}
 
-ReplayedSteps choose_steps(const Analysis& a) {
-  ReplayedSteps out;
-  out.reason = why_not(a);
-  if (!out.reason.empty()) return out;
+// A window too long to be replayed is cut into equal parts, of which the one that works most like
+// all of it stands for it.
+void take_typical_part(const Trace& t, ReplayedSteps& out) {
+  const RowBlock ops = rows_in(t.ops.start, out.window), calls = rows_in(t.calls.start, out.window);
+  const std::size_t points = 2 * std::size_t{calls.count} + ops.count;
+  if (points <= most_window_points) return;
+  const std::size_t parts = 2 * points / most_window_points + 1;
+  const std::vector<double> work = work_by_part(t, out.window, parts);
+  double all = 0;
+  for (const double part : work) all += part;
+  const double mean = all / static_cast<double>(parts);
+  const auto off = [&](double part) { return std::abs(part - mean); };
+  const auto best = std::min_element(work.begin(), work.end(),
+                                     [&](double x, double y) { return off(x) < off(y); });
+  const Ns part_ns = out.window.length() / static_cast<Ns>(parts);
+  out.window.start += part_ns * (best - work.begin());
+  out.window.end = out.window.start + part_ns;
+  out.scale = static_cast<double>(parts);
+  out.unrepresentative = mean > 0 ? off(*best) / mean : 0;
+}
 
+// All of the window, as if it were one step.
+void take_window(const Analysis& a, ReplayedSteps& out) {
+  out.whole = true;
+  out.count = 1;
+  out.window = a.analysed_window();
+  take_typical_part(a.trace, out);
+  out.recorded_ns = scaled(out.window.length(), out.scale);
+  out.device_steps.assign(a.devices.size(), {0, 1});
+}
+
+// A run of steps on every device.
+void take_steps(const Analysis& a, ReplayedSteps& out) {
   const std::vector<Step>& lead = a.devices.front().steps;
   out.count = steps_in_reach(a.trace, lead);
   const Run run = most_typical_run(lead, out.count);
@@ -132,11 +182,22 @@ ReplayedSteps choose_steps(const Analysis& a) {
   if (out.unrepresentative > most_unrepresentative) {
     out.reason = fmt::format("the steps that can be replayed differ from all by {}",
                              percent(out.unrepresentative));
-    return out;
+    return;
   }
   match_devices(a, lead[run.first], lead[run.first + out.count - 1], out);
-  if (!out.reason.empty()) return out;
+}
 
+}  // namespace
+
+ReplayedSteps choose_steps(const Analysis& a) {
+  ReplayedSteps out;
+  out.reason = why_not(a);
+  if (!out.reason.empty()) return out;
+  if (steps_repeat(a))
+    take_steps(a, out);
+  else
+    take_window(a, out);
+  if (!out.reason.empty()) return out;
   out.ops = rows_in(a.trace.ops.start, out.window);
   out.calls = rows_in(a.trace.calls.start, out.window);
   assign_ops(a, out);

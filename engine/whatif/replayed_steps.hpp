@@ -1,5 +1,5 @@
-// Which steps of a report are replayed: a run of them that stands for all, of a size that can be
-// replayed many times over.
+// What of a report is replayed: a run of steps that stands for all, of a size that can be replayed
+// many times over; where there are no steps, the whole window, or a part of it that is like it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,10 @@ struct RowBlock {
 
 struct ReplayedSteps {
   std::string reason;  ///< why nothing can be replayed, and the rest is not filled in; "" otherwise
-  Span window;         ///< of the steps, from when the host began the first
+  /// No steps repeat: all of the window stands for one, from when the host began it.
+  bool whole = false;
+  double scale = 1;       ///< whole: of the window, how many times the part that is replayed
+  Span window;            ///< of the steps, from when the host began the first
   RowBlock ops, calls;    ///< those that start within the window
   std::size_t count = 0;  ///< of steps, on the first device
   /// By analysed device: the number of its first replayed step, and how many those are.
@@ -33,10 +36,17 @@ struct ReplayedSteps {
   double unrepresentative = 0;  ///< by how much that differs from the mean of all, of the latter
 
   std::int16_t step_of(Row op) const { return step_of_op[op - ops.first]; }
+  /// Whether an operation's time is a part of what is measured: of the first step of a run only the
+  /// end counts, since what it began with is not known.
+  bool counts(Row op) const { return step_of(op) >= (whole ? 0 : 1); }
+  /// How many steps long the measured time is on a device.
+  Ns periods(std::size_t device) const {
+    return whole ? 1 : static_cast<Ns>(device_steps[device].second - 1);
+  }
 };
 
 /// A run of steps that begins and ends at the same places on every device, whose mean is as near as
-/// can be to that of all.
+/// can be to that of all; without steps the window.
 ReplayedSteps choose_steps(const Analysis& analysis);
 
 }  // namespace gh

@@ -147,7 +147,7 @@ void ReplayGraph::find_wait_edges() {
       if (op == no_row) {
         // Early waits may be for what was launched before the first replayed step.
         if (kind == CallClass::sync && took >= waited_ns &&
-            start > steps.window.start + steps.recorded_ns / 2)
+            (steps.whole || start > steps.window.start + steps.recorded_ns / 2))
           unresolved_ns += took;
         continue;
       }

@@ -155,7 +155,55 @@ TEST_CASE("replay: waits, pauses and launches of the host shorten the step by wh
   CHECK(works.us({pause}) == doctest::Approx(120));  // the whole pause of 880 us goes
   Change graph = works.change(Kind::graph, "*");
   graph.gap_ns = 1000;
-  CHECK(works.us({graph, pause}) == doctest::Approx(102).epsilon(0.05));
+  // The pause between the two kernels is no launching: graphs leave it, and each its first launch.
+  CHECK(works.us({graph}) == doctest::Approx(1000).epsilon(0.01));
+  CHECK(works.us({graph, pause}) == doctest::Approx(120).epsilon(0.05));
+}
+
+TEST_CASE("replay: a graph keeps its first launch, and ends where the host reads back") {
+  const auto steps = [](const std::string& calls) {
+    std::string ops;
+    for (int k = 0; k < 10; ++k)
+      ops += "{ " + std::to_string(95 + 90 * k) + ", " + std::to_string(97 + 90 * k) +
+             ", kernel = 'small', launched = { " + std::to_string(85 + 90 * k) + ", " +
+             std::to_string(92 + 90 * k) + " } }, ";
+    return "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, calls = "
+           "{ " +
+           calls + " }, ops = { " + ops + " } }";
+  };
+  const auto graphed = [](const Replayed& r) {
+    Change graph = r.change(Kind::graph, "*");
+    graph.gap_ns = 1000;
+    return r.us({graph});
+  };
+  // One graph: the host prepares one launch, which the ten kernels follow, and waits for them.
+  const Replayed one(steps("{ 915, 990, 'cudaStreamSynchronize' }"));
+  CHECK(graphed(one) < 230);
+  CHECK(graphed(one) > 120);
+  // Read back in the middle, they are two, each with its own first launch.
+  const Replayed two(
+      steps("{ 460, 530, 'cudaStreamSynchronize' }, { 915, 990, 'cudaStreamSynchronize' }"));
+  CHECK(graphed(two) > graphed(one) + 50);
+}
+
+TEST_CASE("replay: without steps the window is replayed as one") {
+  const Replayed r(std::string(
+      R"({ ranges = {}, calls = { { 30, 442, "cudaStreamSynchronize" } }, ops = { { 20, 420, kernel = "a", launched = { 10, 15 } }, { 520, 720, kernel = "b", launched = { 450, 460 } } } })"));
+  REQUIRE(r.replay.reason() == "");
+  CHECK(r.replay.recorded_ns() == 710'000);
+  CHECK(r.us({}) == 710);
+  CHECK(r.us({r.change(Kind::scale, "a", 0.5)}) == 510);
+  CHECK(r.us({r.change(Kind::scale, "b", 0.5)}) == 610);
+  // No fix makes the window shorter than what the device works.
+  CHECK(r.us({r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 600);
+}
+
+TEST_CASE("replay: no forecast lies below what the link needs") {
+  const Replayed r(std::string(
+      R"({ ranges = {}, calls = { { 16, 430, "cudaStreamSynchronize" } }, ops = { { 20, 420, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 450, 850, copy = "h2d", bytes = 1e7, stream = 9, launched = { 440, 445 } } } })"));
+  Change overlap = r.change(Kind::overlap, "*");
+  overlap.rows = {0, 1};
+  CHECK(r.us({overlap, r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 800);
 }
 
 TEST_CASE("replay: copies on a stream of their own run beside the kernels") {
@@ -172,8 +220,6 @@ TEST_CASE("replay: copies on a stream of their own run beside the kernels") {
 }
 
 TEST_CASE("replay: what cannot be replayed says why") {
-  CHECK(support::contains(Replayed("{ ops = { { 0, 10, kernel = 'a' } } }").replay.reason(),
-                          "no steps"));
   CHECK(support::contains(
       Replayed(std::string("{ repeats = { times = 3, every = 1000 }, ranges = { { 0, 999, 'step "
                            "{n}' } }, ops = { { 20, 900, kernel = 'a', launched = false } } }"))
