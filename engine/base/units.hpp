@@ -12,8 +12,7 @@ namespace gh {
 std::string duration(Ns ns);
 std::string duration(double ns);
 /// The nanoseconds of "16.5ms", "16.5 ms", "0.0165s", "16500us" or "16500000ns". Nothing where it
-/// is no number with one of these units behind it, is not positive, or is beyond
-/// `longest_duration_ns`.
+/// is no positive number with one of these units behind it, or beyond `longest_duration_ns`.
 std::optional<Ns> parsed_duration(std::string_view text);
 inline constexpr Ns longest_duration_ns = 2'000'000'000'000'000'000;  ///< 63 years
 /// "64 KiB", "1.3 GiB".

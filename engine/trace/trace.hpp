@@ -270,8 +270,7 @@ struct Diagnostic {
   std::string text;
 };
 
-/// How long a step takes when no profiler watches: said by the user, or by a file beside the
-/// report.
+/// How long a step takes when no profiler watches: said by the user, or by a file beside a report.
 struct MeasuredStep {
   Ns ns = 0;         ///< 0: nobody measured
   std::string from;  ///< for people: "--measured-step", "run.measured.json, 10 steps"
