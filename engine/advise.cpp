@@ -1,10 +1,46 @@
 #include "advise.hpp"
 
+#include <fmt/format.h>
+
 #include "base/profile.hpp"
+#include "base/text.hpp"
 #include "read/dcgm.hpp"
+#include "read/measured.hpp"
 #include "read/read.hpp"
 
 namespace gh {
+namespace {
+
+// What lies beside the files of a report: of several ranks, which wait for each other, the mean.
+MeasuredStep measured_beside_all(const Request& request) {
+  MeasuredStep step;
+  Ns sum = 0, files = 0;
+  for (const std::string& file : request.files) {
+    const auto measured = measured_beside(file);
+    if (!measured) continue;
+    const std::string name = printable(measured_path(file).filename().string());
+    // A part of a step, or another unit, is not what was measured.
+    if (measured->unit != "step" || !request.selection.range.empty()) {
+      if (request.notes)
+        request.notes(fmt::format("{} is not used: it is of a {}, which is not what is analysed",
+                                  name, measured->unit));
+      continue;
+    }
+    sum += measured->ns;
+    step.ns = sum / ++files;
+    step.from = name;
+    if (measured->samples > 0) step.from += fmt::format(", the mean of {}", measured->samples);
+  }
+  if (files > 1) step.from = fmt::format("the mean of {} files beside the reports", files);
+  return step;
+}
+
+MeasuredStep measured_step(const Request& request) {
+  if (request.measured_step_ns) return {*request.measured_step_ns, "--measured-step"};
+  return measured_beside_all(request);
+}
+
+}  // namespace
 
 Analysis analyse(const Request& request) {
   Classes classes;
@@ -21,6 +57,8 @@ Analysis analyse(const Request& request) {
   if (!request.dcgm.empty())
     for (const std::string& note : add_dcgm(trace, request.dcgm))
       if (request.notes) request.notes(note);
+
+  trace.measured_step = measured_step(request);
 
   // Classify the names, find the units, account for every nanosecond of them.
   return Analysis(std::move(trace), std::move(classes), request.selection);

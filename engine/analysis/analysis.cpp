@@ -60,6 +60,11 @@ std::vector<Ns> Analysis::step_lengths() const {
   return lengths;
 }
 
+Ns Analysis::recorded_step_ns() const {
+  const std::int64_t steps = step_count();
+  return steps > 0 ? total_ns() / steps : 0;
+}
+
 Span Analysis::analysed_window() const {
   std::optional<Span> all;
   for (const DeviceSteps& d : devices)

@@ -37,6 +37,13 @@ struct Analysis {
   std::int64_t step_count() const;                    ///< over all devices
   bool has_steps() const;                ///< false where a whole window stands in for them
   std::vector<Ns> step_lengths() const;  ///< of all devices
+  /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.
+  Ns recorded_step_ns() const;
+  /// The step as it was measured without a profiler; 0 where nobody did, or no steps were found
+  /// that it could be one of.
+  Ns measured_step_ns() const { return has_steps() ? trace.measured_step.ns : 0; }
+  /// How long a step takes: measured where it was, else as recorded.
+  Ns step_ns() const { return measured_step_ns() > 0 ? measured_step_ns() : recorded_step_ns(); }
   /// From the first device's first step to the last one's end; what the host did is looked at
   /// within.
   Span analysed_window() const;

@@ -136,6 +136,7 @@ int check(const Options& o) {
   Checked checked;
   checked.result.rules = rules;
   const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
+  const MeasuredSteps measured(o.report, o.reports);
   for (const Document& d : documents)
     if (jobs.size() > 1 && d.format->several == Several::refused)
       throw Error(
@@ -144,6 +145,7 @@ int check(const Options& o) {
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       request.files = jobs[i];
+      request.measured_step_ns = measured.of(jobs[i]);
       request.begins = [&](const char* phase) {
         progress.say(fmt::format("{} {}", phase, printable(jobs[i].front())), i);
       };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
@@ -113,12 +114,26 @@ std::string op_label(const Analysis& a, Row op) {
   return fmt::format("copy {}{}", name_of(ops.copy[op]), pageable ? ", pageable" : "");
 }
 
+std::string measured_text(const Analysis& a) {
+  const MeasuredStep& measured = a.trace.measured_step;
+  if (measured.ns == 0) return "";
+  if (a.measured_step_ns() == 0)
+    return fmt::format("The measured step of {} ({}) is not used: no steps were found",
+                       duration(measured.ns), measured.from);
+  const double more =
+      static_cast<double>(a.recorded_step_ns()) / static_cast<double>(measured.ns) - 1;
+  return fmt::format("Measured without the profiler: {} a step ({}); recorded, it takes {}, {} {}",
+                     duration(measured.ns), measured.from, duration(a.recorded_step_ns()),
+                     percent(std::abs(more)), more < 0 ? "less" : "more");
+}
+
 std::vector<std::string> side_notes(const Analysis& a) {
   std::vector<std::string> notes;
   for (const DeviceSteps& d : a.unused_devices)
     notes.push_back(fmt::format("device {}: left out, since it ran {} and no step",
                                 a.trace.devices[d.device].ordinal,
                                 plural(static_cast<std::int64_t>(d.ops.size()), "operation")));
+  if (const std::string measured = measured_text(a); !measured.empty()) notes.push_back(measured);
   if (!a.trace.monitor.time_base.empty())
     notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
   if (a.trace.environment_variables > 0)
@@ -159,9 +174,7 @@ std::string busy_text(const Analysis& a) {
 
 std::string worth_text(const Finding& f, const Analysis& a) {
   if (f.recoverable_ns <= 0) return "";
-  const Ns step = f.predicted          ? f.predicted->step_ns + f.recoverable_ns
-                  : a.step_count() > 0 ? a.total_ns() / a.step_count()
-                                       : 0;
+  const Ns step = f.predicted ? f.predicted->step_ns + f.recoverable_ns : a.step_ns();
   return fmt::format("{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
                      a.has_steps() ? "each " + duration(step) + " step" : duration(step),
                      percent(f.recoverable_fraction));
@@ -206,9 +219,10 @@ std::vector<std::string> plan_notes(const Report& report) {
     ends +=
         fmt::format(", measured, should lie between {} and {}; it",
                     duration(p.fixes.back().step.least_ns), duration(p.fixes.back().step.most_ns));
-  std::vector<std::string> notes{
-      fmt::format("Replayed without what the profiler adds (recorded: {}). {} is then bound by {}.",
-                  duration(p.recorded_ns), ends, bound_text(p.bounds))};
+  std::vector<std::string> notes{fmt::format(
+      "{} (recorded: {}). {} is then bound by {}.",
+      p.measured ? "The step now is the measured one" : "Replayed without what the profiler adds",
+      duration(p.recorded_ns), ends, bound_text(p.bounds))};
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }

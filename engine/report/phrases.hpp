@@ -27,8 +27,11 @@ std::string device_text(const Analysis& analysis, const DeviceSteps& device);
 /// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
 std::string op_label(const Analysis& analysis, Row op);
 
-/// What is said of the report as a whole beside its devices: those left unused, a monitor's time
-/// base.
+/// What a step takes without the profiler, and what recording added; "" where nobody measured.
+std::string measured_text(const Analysis& analysis);
+
+/// What is said of the report as a whole beside its devices: those left unused, the measured step,
+/// a monitor's time base.
 std::vector<std::string> side_notes(const Analysis& analysis);
 
 /// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"

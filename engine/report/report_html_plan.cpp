@@ -26,8 +26,9 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
                  "it is expected once measured"
                : "The step with these fixes made, one after the other: no less than this",
       {{"Fix"}, {"Step then", true}, {"Between", true}, {"Length of the step"}});
-  table.row({"as it is, without what the profiler adds", Cell(step_text(p, p.now), full), "",
-             Cell::raw(plain_bar(1, "worth"))});
+  table.row({p.measured ? "as it is, measured without the profiler"
+                        : "as it is, without what the profiler adds",
+             Cell(step_text(p, p.now), full), "", Cell::raw(plain_bar(1, "worth"))});
   for (std::size_t i = 0; i < p.fixes.size(); ++i) {
     const Prediction& s = p.fixes[i].step;
     const auto step_ns = static_cast<double>(s.step_ns), least_ns = static_cast<double>(s.least_ns),

@@ -146,10 +146,12 @@ std::string account_section(const ReportPage& page) {
   const bool several = a.devices.size() > 1;
   const CauseTimes causes = times_of(a);
   const std::vector<StackPart> parts = stack_of(causes);
-  const std::string what = a.has_steps() ? "the mean step" : "all of it";
-  std::string out = element("p", busy_text(a)) +
-                    stacked_bar(several ? what + " over devices" : what, parts,
-                                duration(a.total_ns() / std::max<std::int64_t>(a.step_count(), 1)));
+  const std::string what = !a.has_steps()             ? "all of it"
+                           : a.measured_step_ns() > 0 ? "the mean recorded step"
+                                                      : "the mean step";
+  std::string out =
+      element("p", busy_text(a)) +
+      stacked_bar(several ? what + " over devices" : what, parts, duration(a.recorded_step_ns()));
   if (several) out += device_bars(page);
   return out + legend(parts) + "<details><summary>As a table</summary>" +
          account_table(page, causes).html() + "</details>\n" + path_table(page);

@@ -60,6 +60,7 @@ Json steps_json(const DeviceSteps& d) {
 Json steps_json(const Analysis& a) {
   return {{"count", a.step_count()},
           {"median_ns", median(a.step_lengths())},
+          {"measured_ns", a.measured_step_ns() > 0 ? Json(a.measured_step_ns()) : Json(nullptr)},
           {"source", a.devices.empty() ? "none" : source_name(a.devices.front().source)},
           {"described", a.devices.empty() ? "no GPU work" : a.devices.front().described},
           {"found", a.has_steps()}};

@@ -75,10 +75,11 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
   return out;
 }
 
-const char* account_title(const Analysis& a) {
+// The account is the recording's, whatever a step takes without the profiler.
+std::string account_title(const Analysis& a) {
   if (!a.has_steps()) return "Where the time goes";
-  return a.devices.size() > 1 ? "Where a step goes (mean over devices)"
-                              : "Where a step goes (mean)";
+  return fmt::format("Where a {}step goes (mean{})", a.measured_step_ns() > 0 ? "recorded " : "",
+                     a.devices.size() > 1 ? " over devices" : "");
 }
 
 std::string account_table(const Analysis& a, const TextStyle& style, const Paint& paint) {

@@ -36,13 +36,16 @@ std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
 }
 
 // By the rule's own account. Rules sum over all steps on all devices; a report speaks of the step,
-// and no fix gives back more than there is.
+// and no fix gives back more than there is. Where a step is known without the profiler, the share
+// is of that one.
 void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
   const auto all = static_cast<double>(analysis.total_ns());
   const double recoverable = std::clamp(t.number("recoverable_ns").value_or(0), 0.0, all);
   if (all > 0) f.recoverable_fraction = recoverable / all;
-  if (const auto steps = analysis.step_count(); steps > 0)
-    f.recoverable_ns = static_cast<Ns>(std::llround(recoverable / static_cast<double>(steps)));
+  const auto steps = static_cast<double>(std::max<std::int64_t>(analysis.step_count(), 1));
+  const auto measured = static_cast<double>(analysis.measured_step_ns());
+  f.recoverable_ns = static_cast<Ns>(
+      std::llround(measured > 0 ? f.recoverable_fraction * measured : recoverable / steps));
 }
 
 Severity severity_of(double recoverable_fraction, const Rule& rule) {

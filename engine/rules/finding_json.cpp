@@ -69,6 +69,7 @@ Json plan_json(const Report& report) {
   return {{"recorded_step_ns", p.recorded_ns},
           {"step_ns", p.now.step_ns},
           {"step_range_ns", {p.now.least_ns, p.now.most_ns}},
+          {"step_is", p.measured ? "measured" : "replayed"},
           {"items", p.items > 0 ? Json{{"in_step", p.items}, {"what", p.item}} : Json(nullptr)},
           {"fixes", fixes},
           {"ceiling", or_null(p.ceiling)},
@@ -81,7 +82,8 @@ Json plan_json(const Report& report) {
            {{"steps", r.steps()},
             {"uniform_error", r.uniform_error()},
             {"unresolved", r.unresolved()},
-            {"unrepresentative", r.unrepresentative()}}}};
+            {"unrepresentative", r.unrepresentative()},
+            {"unexplained_ns", r.unexplained_ns()}}}};
 }
 
 }  // namespace gh

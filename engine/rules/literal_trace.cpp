@@ -65,7 +65,7 @@ class Builder {
     trace_.schema = "literal";
     trace_.processes.push_back({1, "python3"});
     table_.only({"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults",
-                 "memory_use", "samples", "diagnostics", "not_collected"});
+                 "memory_use", "samples", "diagnostics", "not_collected", "measured_step"});
     device();
     const Repeats repeats = read_repeats();
     for (round_ = 0; round_ < repeats.times; ++round_) {
@@ -73,6 +73,10 @@ class Builder {
       events();
     }
     sources();
+    trace_.measured_step = {
+        static_cast<Ns>(
+            std::clamp(table_.number("measured_step").value_or(0), 0.0, longest_period_us) * 1000),
+        "the trace"};
     trace_.seal();
     return std::move(trace_);
   }
@@ -332,6 +336,7 @@ std::string_view literal_trace_example() {
   ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
   gpu_faults = { { 5, 9, address = 0, count = 3 } }, memory_use = { { 0, bytes = 1e9 } },
   samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: a monitor's, an average over so long before
+  measured_step = 800,   -- how long a step takes without the profiler
   diagnostics = { "text" }, not_collected = { "gpu_faults" } }
 )";
 }

@@ -272,6 +272,12 @@ struct Diagnostic {
   std::string text;
 };
 
+/// How long a step takes when no profiler watches: said by the user, or by a file beside a report.
+struct MeasuredStep {
+  Ns ns = 0;         ///< 0: nobody measured
+  std::string from;  ///< for people: "--measured-step", "run.measured.json, 10 steps"
+};
+
 struct Trace {
   // Where it comes from.
   std::string path, format, producer, schema;
@@ -298,6 +304,7 @@ struct Trace {
   std::vector<Span> profiler_overhead;  ///< host time that the profiler says it took itself
   /// Host time, over all processes, that recording operators, memory and frames may have taken.
   Ns recording_ns = 0;
+  MeasuredStep measured_step;
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
   Ns epoch_ns = 0;             ///< what time 0 is since 1970, where the report says so; otherwise 0
   Ns origin_ns = 0;            ///< what time 0 is on the axis of the file itself

@@ -1,6 +1,7 @@
 // The vocabulary of what a fix does to a trace: a rule says it in these words, the replay makes it
 // so.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Factor {
 
 /// Which of its factors a change is replayed with.
 enum class Guess : std::uint8_t { best, least, most };
+inline constexpr std::size_t guesses = 3;
+constexpr std::size_t index_of(Guess guess) { return static_cast<std::size_t>(guess); }
 
 /// One thing that a fix changes about the trace.
 struct Change {

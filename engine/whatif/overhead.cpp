@@ -14,14 +14,25 @@ namespace {
 // shared); twice is the best guess.
 constexpr Ns gap_ns = 700, least_gap_ns = 300, longest_gap_ns = 20'000;
 constexpr double least_call_fraction = 0.2;
+constexpr double usual_worth = 2, most_worth = 6, least_worth = 0.5;
 
-// The most overhead leaves the least.
-double launches_worth(Guess guess) {
-  switch (guess) {
-    case Guess::least: return 6.0;
-    case Guess::most: return 0.5;
-    default: return 2.0;
+// The step of a recording whose launches were slowed by so much. The more, the shorter it is.
+Ns step_ns(const ReplayGraph& g, double worth) {
+  return g.step_ns(g.times(without_overhead(g, worth)));
+}
+
+// By how much launches were slowed if the step took `target` without; 0 or most_worth where it
+// cannot have.
+double worth_for(const ReplayGraph& g, Ns target) {
+  constexpr int halvings = 12;  // to a thousandth of a launch
+  double least = 0, most = most_worth;
+  if (step_ns(g, least) <= target) return least;
+  if (step_ns(g, most) >= target) return most;
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = (least + most) / 2;
+    (step_ns(g, middle) > target ? least : most) = middle;
   }
+  return (least + most) / 2;
 }
 
 Ns median_launch(const ReplayGraph& g) {
@@ -35,8 +46,32 @@ Ns median_launch(const ReplayGraph& g) {
 
 }  // namespace
 
-Edges without_overhead(const ReplayGraph& g, Guess guess) {
-  const Ns overhead = scaled(median_launch(g), launches_worth(guess));
+LaunchesWorth guessed_overhead() {
+  LaunchesWorth worth{};
+  worth[index_of(Guess::least)] = most_worth;
+  worth[index_of(Guess::best)] = usual_worth;
+  worth[index_of(Guess::most)] = least_worth;
+  return worth;
+}
+
+LaunchesWorth known_overhead(const ReplayGraph& g, Ns unprofiled_ns) {
+  const Ns noise = scaled(unprofiled_ns, measured_noise);
+  LaunchesWorth worth = guessed_overhead();
+  for (const Guess guess : {Guess::best, Guess::least, Guess::most}) {
+    const Ns step = step_ns(g, worth[index_of(guess)]);
+    if (std::abs(step - unprofiled_ns) <= noise) continue;
+    const Ns nearest = guess == Guess::best   ? unprofiled_ns
+                       : step > unprofiled_ns ? unprofiled_ns + noise
+                                              : unprofiled_ns - noise;
+    worth[index_of(guess)] = worth_for(g, nearest);
+  }
+  return worth;
+}
+
+Edges without_overhead(const ReplayGraph& g, double launches_worth) {
+  const Ns overhead = scaled(median_launch(g), launches_worth);
+  // Less than the least that was ever seen is less between kernels as well.
+  const Ns between = scaled(gap_ns, std::min(1.0, launches_worth / least_worth));
   Edges edges = g.recorded;
   for (const auto& calls : g.thread_calls) {
     Ns outside = 0;  // of the call before: what it cannot have cost within
@@ -54,7 +89,7 @@ Edges without_overhead(const ReplayGraph& g, Guess guess) {
   for (Node n = g.first_op_node(); n < edges.from.size(); ++n)
     if (Ns& gap = edges.weight[n][edge::stream];
         edges.from[n][edge::stream] != origin && gap < longest_gap_ns)
-      gap = std::max(std::min(least_gap_ns, gap), gap - gap_ns);
+      gap = std::max(std::min(least_gap_ns, gap), gap - between);
   return edges;
 }
 

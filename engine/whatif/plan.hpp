@@ -23,7 +23,8 @@ struct Plan {
   };
   std::vector<Fix> fixes;
   Ns recorded_ns = 0;     ///< the replayed steps' mean as recorded
-  Prediction now;         ///< the same without what the profiler added
+  Prediction now;         ///< the same without what the profiler added, or as it was measured
+  bool measured = false;  ///< the latter
   double items = 0;       ///< tokens or samples in a step, where ranges say so; otherwise 0
   std::string item;       ///< "tokens"
   Replay::Bounds bounds;  ///< with all of these fixes

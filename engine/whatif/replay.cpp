@@ -16,6 +16,13 @@ namespace gh {
 namespace {
 
 constexpr double trusted_error = 0.02;
+// A run may be slower than the recorded one by this much: steps of the same program differ so.
+constexpr double run_to_run = 0.06;
+// Of the measured step: what recording may have added beyond what launches explain, or a forecast
+// would be more guess than replay. Recordings of page faults show up to 0.3.
+constexpr double most_unexplained = 1.0 / 3;
+
+double ratio(Ns a, Ns b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 // Every operation and every wait with the usual weights.
 Edges uniform(const ReplayGraph& g) {
@@ -67,9 +74,12 @@ struct Replay::State {
   std::optional<const ReplayGraph> graph;
   std::optional<const Floors> floors;
   std::string reason;
-  std::array<Edges, 3> unprofiled;  // by Guess
-  std::array<Ns, 3> now{};          // likewise: the step with no change
+  std::array<Edges, guesses> unprofiled;  // by Guess
+  std::array<Ns, guesses> now{};          // likewise: the step with no change
   double uniform_error = 0;
+  Ns measured_ns = 0;     // the step without a profiler; 0 where nobody measured it
+  Ns target_ns = 0;       // the same of the replayed steps, if they are not quite like all
+  Ns unexplained_ns = 0;  // now[best] less that, beyond noise
   Path path;
 
   explicit State(const Analysis& a) : analysis(a), steps(choose_steps(a)), reason(steps.reason) {
@@ -78,15 +88,66 @@ struct Replay::State {
     reason = graph->reason;
     if (!reason.empty()) return;
     floors.emplace(*graph);
-    for (const Guess guess : {Guess::best, Guess::least, Guess::most}) {
-      const auto i = static_cast<std::size_t>(guess);
-      unprofiled[i] = without_overhead(*graph, guess);
+    measured_ns = analysis.measured_step_ns();
+    if (measured_ns > 0)
+      target_ns =
+          std::max<Ns>(1, scaled(measured_ns, ratio(steps.recorded_ns, a.recorded_step_ns())));
+    const LaunchesWorth worth =
+        measured_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
+    for (std::size_t i = 0; i < worth.size(); ++i) {
+      unprofiled[i] = without_overhead(*graph, worth[i]);
       now[i] = graph->step_ns(graph->times(unprofiled[i]));
     }
+    // A run that is a little slower than the recorded one is slower everywhere.
+    if (const Ns off = now[index_of(Guess::best)] - target_ns;
+        measured_ns > 0 &&
+        (off > scaled(target_ns, measured_noise) || off < -scaled(steps.recorded_ns, run_to_run)))
+      unexplained_ns = off;
     const Ns same = graph->step_ns(graph->times(uniform(*graph)));
     uniform_error = std::abs(static_cast<double>(same - steps.recorded_ns)) /
                     static_cast<double>(steps.recorded_ns);
     path = find_path(*graph);
+  }
+
+  // What a replayed step takes where today's is known: in proportion. Of time that nothing
+  // explains, all or none may lie in what the changes leave; but no profiler makes kernels or
+  // copies longer.
+  Ns as_measured(Ns replayed, const Changes& changes, Guess guess) const {
+    if (measured_ns == 0) return replayed;
+    const Ns even =
+        std::min(measured_ns, scaled(replayed, ratio(measured_ns, now[index_of(guess)])));
+    if (unexplained_ns == 0) return even;
+    const double to_all = ratio(measured_ns, target_ns);
+    const Ns with = scaled(replayed, to_all), without = scaled(replayed - unexplained_ns, to_all);
+    const Bounds device = floors->of_device(changed(changes));
+    const Ns floor = std::min({with, measured_ns, std::max(device.compute_ns, device.link_ns)});
+    switch (guess) {
+      case Guess::least: return std::max(std::min(with, without), floor);
+      case Guess::most: return std::min(std::max(with, without), measured_ns);
+      default: return std::max(even, floor);
+    }
+  }
+
+  // What each node waits for with these changes made.
+  Edges changed(const Changes& changes) const {
+    Edges edges = unprofiled[index_of(Guess::best)];
+    for (const Change& c : changes) apply(*graph, c, Guess::best, edges);
+    return edges;
+  }
+
+  // Why the measured step and the recorded ones cannot be of one program; "" where they can.
+  std::string distrust_of_measured() const {
+    if (measured_ns > scaled(analysis.recorded_step_ns(), 1 + run_to_run))
+      return fmt::format(
+          "the measured step, {}, is longer than the recorded one, {}, to which the profiler can "
+          "only have added",
+          duration(measured_ns), duration(analysis.recorded_step_ns()));
+    if (unexplained_ns > scaled(target_ns, most_unexplained))
+      return fmt::format(
+          "the measured step, {}, is shorter than the recorded one, {}, by more than a profiler is "
+          "known to add",
+          duration(measured_ns), duration(analysis.recorded_step_ns()));
+    return "";
   }
 };
 
@@ -105,10 +166,13 @@ double Replay::uniform_error() const { return state_->uniform_error; }
 double Replay::unresolved() const { return state_->graph ? state_->graph->unresolved : 0; }
 const Path& Replay::path() const { return state_->path; }
 bool Replay::collectives() const { return state_->steps.collectives; }
+Ns Replay::measured_ns() const { return state_->measured_ns; }
+Ns Replay::unexplained_ns() const { return state_->unexplained_ns; }
 
 bool Replay::trusted() const {
   return reason().empty() && !collectives() && uniform_error() <= trusted_error &&
-         unresolved() <= trusted_error && unrepresentative() <= trusted_error;
+         unresolved() <= trusted_error && unrepresentative() <= trusted_error &&
+         state_->distrust_of_measured().empty();
 }
 
 std::string Replay::distrust() const {
@@ -123,7 +187,7 @@ std::string Replay::distrust() const {
            "hold it";
   if (unrepresentative() > trusted_error)
     return fmt::format("the replayed steps differ from all by {}", percent(unrepresentative()));
-  return "";
+  return state_->distrust_of_measured();
 }
 
 void Replay::trim(Changes& changes) const {
@@ -139,9 +203,10 @@ void Replay::trim(Changes& changes) const {
 }
 
 Ns Replay::step_ns(const Changes& changes, Guess guess) const {
-  const auto i = static_cast<std::size_t>(guess);
-  if (changes.empty()) return state_->now[i];
-  return step_with(*state_->graph, *state_->floors, state_->unprofiled[i], changes, guess);
+  if (changes.empty()) return measured_ns() > 0 ? measured_ns() : state_->now[index_of(guess)];
+  return state_->as_measured(step_with(*state_->graph, *state_->floors,
+                                       state_->unprofiled[index_of(guess)], changes, guess),
+                             changes, guess);
 }
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {
@@ -149,9 +214,7 @@ Ns Replay::profiled_step_ns(const Changes& changes) const {
 }
 
 Replay::Bounds Replay::bounds(const Changes& changes) const {
-  Edges edges = state_->unprofiled[static_cast<std::size_t>(Guess::best)];
-  for (const Change& c : changes) apply(*state_->graph, c, Guess::best, edges);
-  return state_->floors->of(std::move(edges));
+  return state_->floors->of(state_->changed(changes));
 }
 
 }  // namespace gh

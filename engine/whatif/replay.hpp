@@ -46,8 +46,16 @@ class Replay {
   /// which a fix changes in ways that no replay of one recording tells, so that it bounds the step
   /// neither way.
   bool collectives() const;
-  /// Whether a replay may be called a forecast: the errors above are at most 2 % each. Otherwise it
-  /// is a ceiling of what a fix is worth.
+  /// The step as it was measured without a profiler, which step_ns({}) then is; 0 where nobody did,
+  /// and what the profiler added is a guess.
+  Ns measured_ns() const;
+  /// Time of the replayed step that is not in the measured one, and that no profiler is known to
+  /// add to launches; below 0 where the measured one is longer. 0 where they agree, or nobody
+  /// measured.
+  Ns unexplained_ns() const;
+  /// Whether a replay may be called a forecast: the errors above are at most 2 % each, and a
+  /// measured step can be one of the recorded program. Otherwise it is a ceiling of what a fix is
+  /// worth.
   bool trusted() const;
   std::string distrust() const;  ///< why not, in words
 

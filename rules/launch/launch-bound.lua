@@ -46,7 +46,10 @@ return {
     local operations = trace:ops { kind = { "kernel", "copy", "set", "graph" } }
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    local unprofiled = share - trace:calls():count() * options.overhead_ns / total - (trace:fact "capture.recording_fraction" or 0)
+    -- Of the recorded time, what recording added: known where a step was measured without the profiler.
+    local added = trace:fact "capture.overhead_fraction"
+    local unprofiled = share - (added and math.max(added, 0) / (1 + math.max(added, 0))
+      or trace:calls():count() * options.overhead_ns / total + (trace:fact "capture.recording_fraction" or 0))
     local little = unprofiled < options.share
     local advice = {}
     if mostly_graphs then
@@ -58,12 +61,12 @@ return {
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     advice[#advice + 1] = string.format("Or give each launch more to do: a micro-batch larger by a factor of %.0f keeps the GPU busy for as long as the host takes.%s", math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
       peak and memory and peak < 0.5 * memory and string.format(" Memory allows for it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
-    if little then advice[#advice + 1] = "First take the step's time without the profiler: if it is shorter by this much, there is nothing to fix. Recording less (no with_stack, profile_memory, record_shapes; no NVTX of every operator) tells as well." end
+    if little and not added then advice[#advice + 1] = "First take the step's time without the profiler: if it is shorter by this much, there is nothing to fix. Recording less (no with_stack, profile_memory, record_shapes; no NVTX of every operator) tells as well." end
     return { {
       subject = "launches",
       message = mostly_graphs and "graphs" or "eager",
       data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
-        caveat = little and " The profiler's own share of what it records may explain it." or "" },
+        caveat = little and (added and " What recording added to the step explains it." or " The profiler's own share of what it records may explain it.") or "" },
       about = true,
       -- In graphs short pauses between the kernels stay.
       recoverable_ns = math.max(0, little and unprofiled * total or mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns),
