@@ -114,6 +114,7 @@ class Appending {
     Ops& to = to_.ops;
     const Ops& from = from_.ops;
     append_if_any(to.occupancy, to.size(), from.occupancy, from.size(), no_occupancy);
+    add_groups();
     append_if_any(to.address, to.size(), from.address, from.size(), 0);
     add_spans(to, from);
     append(to.bytes, from.bytes);
@@ -128,6 +129,15 @@ class Appending {
     append(to.target, from.target);
     append(to.cause, from.cause);
     append(to.in_graph, from.in_graph);
+  }
+
+  void add_groups() {
+    const auto behind = static_cast<std::uint32_t>(to_.groups.size());
+    for (const Group& g : from_.groups) to_.groups.push_back({names_[g.name], g.ranks});
+    std::vector<std::uint32_t> theirs = from_.ops.group;
+    for (std::uint32_t& g : theirs)
+      if (g != no_group) g += behind;
+    append_if_any(to_.ops.group, to_.ops.size(), theirs, from_.ops.size(), no_group);
   }
 
   void add_host_events() {

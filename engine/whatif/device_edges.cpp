@@ -38,6 +38,29 @@ Row ended_just_before(const Trace& t, const Ends& ends, Row op) {
   return no_row;
 }
 
+// By operation of the block: of a collective, what its thread had launched last before it on
+// another stream of the device. That made its data: libraries let a collective wait for the stream
+// on which it was asked for. It may begin well after, since kernels that came meanwhile hold the
+// SMs.
+std::vector<Row> data_of_collectives(const ReplayGraph& g) {
+  const Trace& t = g.analysis.trace;
+  std::vector<Row> launched(g.steps.calls.count, no_row), data(g.steps.ops.count, no_row),
+      last(t.threads.size(), no_row);
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
+    if (const Row c = g.launch_of(op); c != no_row) launched[c - g.steps.calls.first] = op;
+  for (Row c = g.steps.calls.first; c < g.steps.calls.end(); ++c) {
+    const Row op = launched[c - g.steps.calls.first];
+    if (op == no_row) continue;
+    Row& before = last[t.calls.thread[c]];
+    if (g.analysis.kernel_class(op) != "collective")
+      before = op;
+    else if (before != no_row && t.device_of(before) == t.device_of(op) &&
+             t.ops.stream[before] != t.ops.stream[op] && t.ops.end[before] <= t.ops.start[op])
+      data[op - g.steps.ops.first] = before;
+  }
+  return data;
+}
+
 // Finds what comes before each operation on its stream, and what launch and stream usually take:
 // the lower quartile of starts on idle streams, since some of those waited for something else, and
 // the median pause of streams that were fed in time.
@@ -74,6 +97,7 @@ void ReplayGraph::find_device_edges() {
   measure_streams(*this);
   const Trace& t = analysis.trace;
   const std::vector<Ends> ends = ends_by_device(t, steps.ops);
+  const std::vector<Row> data = data_of_collectives(*this);
   for (Row op = steps.ops.first; op < steps.ops.end(); ++op) {
     const Node node = op_node(op);
     const Ns start = t.ops.start[op];
@@ -92,6 +116,10 @@ void ReplayGraph::find_device_edges() {
     Row other = no_row;
     if (call != no_row && before != no_row && late > unexplained_ns && idle > unexplained_ns)
       other = ended_just_before(t, ends[t.device_of(op)], op);
+    if (const Row made = data[op - steps.ops.first]; made != no_row && other == no_row &&
+                                                     before != no_row &&
+                                                     t.ops.end[made] > t.ops.end[before])
+      other = made;
     if (other != no_row)
       recorded.set(node, edge::other_stream, op_node(other), start - t.ops.end[other]);
     const bool by_launch = other == no_row && call != no_row && (before == no_row || late <= idle);

@@ -19,7 +19,8 @@ constexpr double trusted_error = 0.02;
 // Every operation and every wait with the usual weights.
 Edges uniform(const ReplayGraph& g) {
   Edges edges = g.recorded;
-  for (Node n = g.first_op_node(); n < edges.from.size(); ++n) {
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
+    const Node n = g.start_node(op);
     auto& weight = edges.weight[n];
     if (edges.from[n][edge::launch] != origin) weight[edge::launch] = g.launch_ns;
     if (edges.from[n][edge::stream] != origin) weight[edge::stream] = g.gap_ns;
@@ -95,7 +96,9 @@ const std::vector<std::pair<std::size_t, std::size_t>>& Replay::device_steps() c
 double Replay::unrepresentative() const { return state_->steps.unrepresentative; }
 double Replay::uniform_error() const { return state_->uniform_error; }
 double Replay::unresolved() const { return state_->graph ? state_->graph->unresolved : 0; }
-bool Replay::collectives() const { return state_->steps.collectives; }
+bool Replay::collectives() const {
+  return state_->steps.collectives && (!state_->graph || state_->graph->unmet > trusted_error);
+}
 
 bool Replay::trusted() const {
   return reason().empty() && !collectives() && uniform_error() <= trusted_error &&
@@ -110,8 +113,8 @@ std::string Replay::distrust() const {
     return fmt::format("{} of the time is spent in waits of which the trace does not tell what for",
                        percent(unresolved()));
   if (collectives())
-    return "how long collectives wait for other ranks changes with every fix, and their durations "
-           "hold it";
+    return "other ranks are not in the report: how long collectives wait for them is taken to stay "
+           "as it is";
   if (unrepresentative() > trusted_error)
     return fmt::format("the replayed steps differ from all by {}", percent(unrepresentative()));
   return "";

@@ -41,9 +41,9 @@ class Replay {
   /// Time of waiting calls for which no operation was found that they wait for, of the replayed
   /// time.
   double unresolved() const;
-  /// Whether collectives run in the replayed steps. Their durations hold the wait for other ranks,
-  /// which a fix changes in ways that no replay of one recording tells, so that it bounds the step
-  /// neither way.
+  /// Whether collectives run in the replayed steps of which the report does not hold all members.
+  /// Their durations hold the wait for other ranks, which are taken to win by a fix what this one
+  /// does.
   bool collectives() const;
   /// Whether a replay may be called a forecast: the errors above are at most 2 % each. Otherwise it
   /// is a ceiling of what a fix is worth.
