@@ -28,22 +28,25 @@ void append_if_any(std::vector<T>& to, std::size_t to_rows, const std::vector<T>
   to.resize(to_rows + from_rows, none);
 }
 
-// When the collectives of a trace ended, by name. Messages from one rank to another are no
-// collectives.
+// When the collectives of a trace ended, by name. Kernels that exchange messages are left out where
+// there are others: they may be from one rank to another, with none of the rest.
 CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
+  enum Kind : std::uint8_t { unknown, none, collective, message };
   const auto& known = classes.kernel_classes();
-  std::map<NameId, bool> is_collective;
-  CollectiveEnds ends;
+  std::vector<Kind> kinds(trace.names.size(), unknown);
+  CollectiveEnds collectives, messages;
   for (Row op = 0; op < trace.ops.size(); ++op) {
     if (trace.ops.kind[op] != OpKind::kernel) continue;
     const std::string& name = trace.names[trace.ops.name[op]];
-    const auto [it, added] = is_collective.try_emplace(trace.ops.name[op]);
-    if (added)
-      it->second = known[classes.kernel_class(name)] == "collective" &&
-                   name.find("SendRecv") == std::string::npos;
-    if (it->second) ends[name].push_back(trace.ops.end[op]);
+    Kind& kind = kinds[trace.ops.name[op]];
+    if (kind == unknown)
+      kind = known[classes.kernel_class(name)] != "collective" ? none
+             : name.find("SendRecv") == std::string::npos      ? collective
+                                                               : message;
+    if (kind != none)
+      (kind == collective ? collectives : messages)[name].push_back(trace.ops.end[op]);
   }
-  return ends;
+  return collectives.empty() ? messages : collectives;
 }
 
 // What is paired where the i-th of the first is the (i + n)-th of the other.

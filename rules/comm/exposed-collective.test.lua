@@ -23,7 +23,7 @@ return {
   { name = "fires on sharded weights", trace = reduced(6000, 7500, "ncclDevKernel_AllGather_RING_LL"), expect = { { severity = "warning", message = "*reduce-scatter and all-gather*", worth = { 0.14, 0.16 } } } },
   { name = "fires on a pipeline", trace = reduced(6000, 7500, "ncclDevKernel_SendRecv"), expect = { { severity = "warning", message = "*send and receive*" } } },
   { name = "tells all-to-all from messages by the operator that launched it", trace = reduced(6000, 7500, "ncclDevKernel_SendRecv", { ranges = { { 0, 9000, "step {n}" }, { 5980, 5998, "nccl:all_to_all" } } }),
-    expect = { { severity = "warning", message = "*is all-to-all.", advice = "Experts*" } } },
+    expect = { { severity = "warning", message = "*is all-to-all." } } },
   { name = "and by the messages of which it consists", trace = reduced(6000, 7500, "ncclDevKernel_SendRecv", { ranges = { { 0, 9000, "step {n}" }, { 5980, 5981, "ncclSend" }, { 5982, 5983, "ncclSend" }, { 5984, 5985, "ncclRecv" }, { 5986, 5987, "ncclRecv" } } }),
     expect = { { severity = "warning", message = "*is all-to-all." } } },
   { name = "fires on kernels of another kind", trace = reduced(6000, 7500, "nvshmem_barrier"), expect = { { severity = "warning", message = "*of another kind*" } } },

@@ -36,6 +36,9 @@ return {
     local host = math.min(starts:union_ns() * started, trace:idle { cause = "launch" }:union_ns())
     local host_share = host / total
     if math.max(share, host_share) < options.note_share then return {} end
+    -- The larger ones between them go with them.
+    local names = {}
+    for _, group in ipairs(small:group("name", 1000)) do names[#names + 1] = group.key end
     local per_step = math.floor(small:count() / steps + 0.5)
     local advice = {
       string.format("Send them together: in buckets of 25 MB or more (DistributedDataParallel does by itself: bucket_cap_mb) a gradient that now goes in %d messages goes in a few. In a loop of your own: one flat buffer, or torch.distributed._coalescing_manager.", per_step),
@@ -48,7 +51,7 @@ return {
       data = { host = host / steps, host_share = host_share, count = per_step, all = math.floor(comm:count() / steps + 0.5), median = small:median "duration_ns", exposed = exposed / steps, share = share },
       about = true,
       recoverable_ns = math.max(exposed, host),
-      change = { { fuse = small, by = 3, least = 1, most = 10 } },
+      change = { { fuse = comm:where { name = names }, by = 3, least = 1, most = 10 } },
       metrics = {
         { name = "small collectives " .. (trace:fact "steps.found" == 1 and "a step" or "in all"), value = per_step, unit = "count", threshold = options.per_step },
         { name = "their exposed time", value = share, unit = "fraction", threshold = options.note_share },

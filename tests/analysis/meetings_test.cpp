@@ -17,7 +17,9 @@ std::string op(int from, int to, int rank, const char* name = "ncclDevKernel_All
          "', stream = " + std::to_string(stream) + ", rank = " + std::to_string(rank) + " }, ";
 }
 
-Trace trace_of(const std::string& ops) { return trace_from_text("return { ops = { " + ops + " } }"); }
+Trace trace_of(const std::string& ops) {
+  return trace_from_text("return { ops = { " + ops + " } }");
+}
 
 // When the members of each meeting start, in microseconds: "100 140, 300 310".
 std::string met(Trace trace) {

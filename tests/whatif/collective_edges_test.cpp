@@ -62,7 +62,8 @@ TEST_CASE("collectives: with a rank that is not in the report their wait stays a
   CHECK(r.replay.profiled_step_ns({}) == 1'000'000);
 }
 
-TEST_CASE("collectives: recordings of two GPUs are replayed as they were, with one set of weights") {
+TEST_CASE(
+    "collectives: recordings of two GPUs are replayed as they were, with one set of weights") {
   for (const char* name : {"ddp", "ddp-small-collectives", "two-straggler", "two-reduce-at-end",
                            "two-fsdp-no-prefetch", "two-tensor-parallel", "two-pipeline-2"}) {
     CAPTURE(name);
