@@ -71,11 +71,11 @@ Family take_family(const Trace& t, std::vector<const Lane*>& lanes) {
   std::vector<const Lane*> rest;
   for (const Lane* lane : lanes) {
     if (lane == lanes.front()) continue;
-    const bool other_device =
-        std::none_of(family.lanes.begin(), family.lanes.end(),
-                     [&](const Lane* l) { return l->device == lane->device; });
-    const auto offset =
-        other_device ? offset_between(t, *family.lanes.front(), *lane) : std::nullopt;
+    const Group &group = family.lanes.front()->group, &theirs = lane->group;
+    const bool may_belong = (group == theirs || group.ranks == 0 || theirs.ranks == 0) &&
+                            std::none_of(family.lanes.begin(), family.lanes.end(),
+                                         [&](const Lane* l) { return l->device == lane->device; });
+    const auto offset = may_belong ? offset_between(t, *family.lanes.front(), *lane) : std::nullopt;
     if (offset) {
       family.lanes.push_back(lane);
       family.offsets.push_back(*offset);

@@ -10,15 +10,28 @@ using namespace gh;
 
 namespace {
 
-// Six steps of 1 ms on two GPUs: a product, of 300 us on the first and 800 on the other, an
-// all-reduce of 100 us that the first enters 500 us early, and an update after it.
-const std::string straggler = R"({ repeats = { times = 6, every = 1000 },
-  ranges = { { 0, 999, "step {n}" }, { 0, 999, "step {n}", rank = 1 } },
-  calls = { { 30, 990, "cudaStreamSynchronize" }, { 30, 990, "cudaStreamSynchronize", rank = 1 } },
-  ops = { { 20, 320, kernel = "product", launched = { 8, 12 } }, { 322, 922, kernel = "ncclDevKernel_AllReduce", stream = 8, launched = { 13, 17 } },
-          { 924, 984, kernel = "update", launched = { 18, 22 } },
-          { 20, 820, kernel = "late", launched = { 8, 12 }, rank = 1 }, { 822, 922, kernel = "ncclDevKernel_AllReduce", stream = 8, launched = { 13, 17 }, rank = 1 },
-          { 924, 984, kernel = "update", launched = { 18, 22 }, rank = 1 } } })";
+// Six steps of 1 ms on two GPUs: a few kernels of 20 us, a product, of 200 us on the first and 700
+// on the other, an all-reduce of 100 us that the first enters 500 us early, and an update after it.
+std::string rank(int n, const char* product, int product_us) {
+  const std::string of = ", rank = " + std::to_string(n) + " }, ";
+  std::string ops;
+  int at = 100;
+  const auto op = [&](const char* kernel, int from, int to, int launched, const char* stream) {
+    ops += "{ " + std::to_string(from) + ", " + std::to_string(to) + ", kernel = '" + kernel +
+           "', launched = { " + std::to_string(launched) + ", " + std::to_string(launched + 4) +
+           " }" + stream + of;
+  };
+  for (int i = 0; i < 5; ++i, at += 21) op("small", at, at + 20, 8 + 5 * i, "");
+  op(product, at, at + product_us, 33, "");
+  op("ncclDevKernel_AllReduce", at + product_us + 2, 1007, 38, ", stream = 8");
+  op("update", 1009, 1069, 43, "");
+  return ops;
+}
+const std::string straggler =
+    "{ repeats = { times = 6, every = 1100 }, ranges = { { 0, 1090, 'step {n}' }, "
+    "{ 0, 1090, 'step {n}', rank = 1 } }, calls = { { 50, 1075, 'cudaStreamSynchronize' }, "
+    "{ 50, 1075, 'cudaStreamSynchronize', rank = 1 } }, ops = { " +
+    rank(0, "product", 200) + rank(1, "late", 700) + "} }";
 
 struct Replayed {
   Analysis analysis;
@@ -41,25 +54,25 @@ TEST_CASE("collectives: a rank that comes sooner ends the others' wait") {
   const Replayed r(trace_from_text("return " + straggler));
   REQUIRE(r.replay.reason() == "");
   CHECK_FALSE(r.replay.collectives());
-  CHECK(r.replay.profiled_step_ns({}) == 1'000'000);
-  // 500 us less on the one for which the other waits; nothing for less on the one that waits.
-  CHECK(std::abs(r.us(Change::Kind::scale, "late", 0.375) - 500) < 20);
-  CHECK(r.us(Change::Kind::scale, "product", 0.1) > 990);
+  CHECK(r.replay.profiled_step_ns({}) == 1'100'000);
+  // 490 us less on the one for which the other waits; nothing for less on the one that waits.
+  CHECK(std::abs(r.us(Change::Kind::scale, "late", 0.3) - 610) < 20);
+  CHECK(r.us(Change::Kind::scale, "product", 0.1) > 1090);
   // The wait is no part of what a faster network saves: half of 100 us.
-  CHECK(std::abs(r.us(Change::Kind::scale, "ncclDevKernel_AllReduce", 0.5) - 950) < 10);
-  // Without the all-reduce the first has done 600 us sooner, the other 100: the mean of both.
-  CHECK(std::abs(r.us(Change::Kind::remove, "ncclDevKernel_AllReduce") - 650) < 30);
+  CHECK(std::abs(r.us(Change::Kind::scale, "ncclDevKernel_AllReduce", 0.5) - 1050) < 10);
+  // Without the all-reduce the first is done 600 us sooner, the other 100: the mean of both.
+  CHECK(std::abs(r.us(Change::Kind::remove, "ncclDevKernel_AllReduce") - 750) < 30);
 }
 
 TEST_CASE("collectives: with a rank that is not in the report their wait stays as it is") {
   Trace t = trace_from_text("return " + straggler);
   t.groups = {{0, 3}};
-  t.ops.group.assign(t.ops.size(), 0);
+  t.ops.group.assign(t.ops.size(), 0);  // three ranks, of which the report holds two
   const Replayed r(std::move(t));
   CHECK(r.replay.collectives());
   CHECK_FALSE(r.replay.trusted());
   CHECK(r.replay.distrust().starts_with("other ranks are not in the report"));
-  CHECK(r.replay.profiled_step_ns({}) == 1'000'000);
+  CHECK(r.replay.profiled_step_ns({}) == 1'100'000);
 }
 
 TEST_CASE(
