@@ -151,7 +151,9 @@ std::string path_label(const PathItem& i) {
       return i.name == "h2d"   ? "copies to the device"
              : i.name == "d2h" ? "copies to the host"
                                : "copies between devices";
-    case PathItem::Kind::communication: return "communication";
+    case PathItem::Kind::communication:
+      return i.name == "other_ranks" ? "communication, and waiting for ranks not in the report"
+                                     : "communication";
     case PathItem::Kind::launch_latency: return "launches on their way to the GPU";
     case PathItem::Kind::gap: return "between operations";
     case PathItem::Kind::dependency:
@@ -162,6 +164,14 @@ std::string path_label(const PathItem& i) {
       return i.name.empty() ? "host: between calls, in no range" : "host: " + i.name;
     default: return "not recorded";
   }
+}
+
+std::string path_device(const Analysis& a, const PathItem& i) {
+  if (a.devices.size() < 2 || i.by_device.empty()) return "";
+  const auto most = std::max_element(i.by_device.begin(), i.by_device.end());
+  const DeviceSteps& device = a.devices[static_cast<std::size_t>(most - i.by_device.begin())];
+  return fmt::format("device {}: {}", a.trace.devices[device.device].ordinal,
+                     percent(static_cast<double>(*most) / static_cast<double>(i.ns)));
 }
 
 std::string busy_text(const Analysis& a) {

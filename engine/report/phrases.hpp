@@ -37,6 +37,9 @@ std::vector<std::string> side_notes(const Analysis& analysis);
 /// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
 std::string path_label(const PathItem& item);
 
+/// Of several devices, the one on which most of it lies: "device 1: 92 %"; "" of one.
+std::string path_device(const Analysis& analysis, const PathItem& item);
+
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
 std::string busy_text(const Analysis& analysis);
 

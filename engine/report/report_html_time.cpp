@@ -124,7 +124,9 @@ std::string path_table(const ReportPage& page) {
   for (std::size_t i = 0; i < p.items.size() && i < most_path_items; ++i) {
     const double share = static_cast<double>(p.items[i].ns) / static_cast<double>(p.total_ns),
                  ns = static_cast<double>(p.items[i].ns) * a_step;
-    table.row({page.cut(path_label(p.items[i])), Cell(duration(ns), ns), Cell::share(share),
+    const std::string device = path_device(page.analysis, p.items[i]);
+    table.row({page.cut(path_label(p.items[i]) + (device.empty() ? "" : " (" + device + ")")),
+               Cell(duration(ns), ns), Cell::share(share),
                Cell::raw(plain_bar(share, "worth"), share)});
   }
   return table.html();

@@ -90,13 +90,18 @@ Json path_json(const Report& report) {
   const Path& p = report.replay->path();
   const double a_step = p.scale / static_cast<double>(p.periods);
   Json items = Json::array();
-  for (const PathItem& i : p.items)
+  for (const PathItem& i : p.items) {
+    Json by_device = Json::array();
+    for (const Ns ns : i.by_device)
+      by_device.push_back(static_cast<Ns>(static_cast<double>(ns) * a_step));
     items.push_back({{"kind", name_of(i.kind)},
                      {"name", or_null(i.name)},
                      {"ns_per_step", static_cast<Ns>(static_cast<double>(i.ns) * a_step)},
                      {"fraction", static_cast<double>(i.ns) / static_cast<double>(p.total_ns)},
+                     {"ns_by_device", by_device},
                      {"stretches", i.stretches},
                      {"longest", {{"start_ns", i.longest.start}, {"end_ns", i.longest.end}}}});
+  }
   return {{"step_ns", static_cast<Ns>(static_cast<double>(p.total_ns) * a_step)}, {"items", items}};
 }
 

@@ -48,14 +48,16 @@ std::vector<AccountLine> account_lines(const Analysis& a) {
 }
 
 // What the step waited for, the thing that takes most first; those below 2 % are one line.
-std::vector<AccountLine> path_lines(const Path& p) {
+std::vector<AccountLine> path_lines(const Analysis& a, const Path& p) {
   std::vector<AccountLine> lines;
   Ns small_ns = 0;
   for (const PathItem& i : p.items) {
-    if (50 * i.ns >= p.total_ns)
-      lines.push_back({path_label(i), i.ns});
-    else
+    if (50 * i.ns < p.total_ns) {
       small_ns += i.ns;
+      continue;
+    }
+    const std::string device = path_device(a, i);
+    lines.push_back({path_label(i) + (device.empty() ? "" : " (" + device + ")"), i.ns});
   }
   if (small_ns > 0) lines.push_back({"the rest, below 2 % each", small_ns});
   return lines;
@@ -68,7 +70,7 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
   const double a_step = p.scale / static_cast<double>(p.periods);
   std::string out =
       paint.bold(a.has_steps() ? "What a step waits for" : "What the time waits for") + '\n';
-  for (const AccountLine& l : path_lines(p))
+  for (const AccountLine& l : path_lines(a, p))
     out += fmt::format("  {:>10} {:>6}  {}\n", duration(static_cast<double>(l.ns) * a_step),
                        percent(static_cast<double>(l.ns) / static_cast<double>(p.total_ns)),
                        shortened(l.label, std::max<std::size_t>(style.width, 40) - 22));

@@ -7,7 +7,7 @@
 namespace gh {
 
 void predict(Finding& f, const Replay& replay, const std::string& uncertain) {
-  if (f.changes.empty() || !replay.reason().empty() || replay.collectives()) return;
+  if (f.changes.empty() || !replay.reason().empty()) return;
   replay.trim(f.changes);
   f.predicted = predicted(replay, f.changes, uncertain);
   const Ns now = replay.step_ns({});
@@ -28,8 +28,7 @@ void widen_by_roots(std::vector<Finding>& findings) {
 }
 
 std::optional<Plan> plan_of(const Report& report) {
-  if (!report.replay || !report.replay->reason().empty() || report.replay->collectives())
-    return std::nullopt;
+  if (!report.replay || !report.replay->reason().empty()) return std::nullopt;
   std::vector<Candidate> candidates;
   for (const Finding& f : report.findings)
     if (f.predicted) candidates.push_back({f.rule, f.fingerprint, &f.changes});

@@ -71,6 +71,14 @@ inline bool is_unified(CopyKind k) {
 }
 
 inline constexpr std::uint8_t no_occupancy = 255;
+inline constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
+
+/// Who takes part in a collective, as the program says.
+struct Group {
+  NameId name = 0;          ///< the process group's, with its ranks
+  std::uint32_t ranks = 0;  ///< how many take part: two of a message from one to one other
+  bool operator==(const Group&) const = default;
+};
 
 /// Work on a GPU: kernels, copies (those of unified memory too), memsets, and graphs traced as a
 /// whole.
@@ -94,6 +102,8 @@ struct Ops {
   /// Kernels: achieved occupancy as the profiler estimates it, in percent, or no_occupancy. Empty
   /// where it never does.
   std::vector<std::uint8_t> occupancy;
+  /// Collectives: index into Trace::groups, or no_group. Empty where the report tells of none.
+  std::vector<std::uint32_t> group;
 
   std::size_t size() const { return start.size(); }
   std::int64_t address_of(Row op) const { return address.empty() ? 0 : address[op]; }
@@ -288,6 +298,7 @@ struct Trace {
   std::vector<Process> processes;
   std::vector<Thread> threads;
   std::vector<Stream> streams;
+  std::vector<Group> groups;
 
   Ops ops;
   Calls calls;
@@ -332,6 +343,10 @@ struct Trace {
 
   std::uint16_t device_of(Row op) const { return streams[ops.stream[op]].device; }
   std::uint16_t process_of(Row op) const { return streams[ops.stream[op]].process; }
+  /// Who takes part in a collective, or null where the report does not tell.
+  const Group* group_of(Row op) const {
+    return ops.group.empty() || ops.group[op] == no_group ? nullptr : &groups[ops.group[op]];
+  }
   Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
   std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" of no_index
 

@@ -95,7 +95,7 @@ class Application {
     for (const Row call : capture.needless_calls()) forget_call(call);
     for (const Row op : rows) {
       if (!holds_op(op) || capture.begins_graph(op)) continue;
-      const Node n = g_.op_node(op);
+      const Node n = g_.start_node(op);
       if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
       if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = gap_ns;
     }
@@ -111,14 +111,14 @@ class Application {
         moved_before(t.streams.size(), origin);
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
       if (is_unified(t.ops.copy[op])) continue;
-      const Node n = g_.op_node(op);
-      Node& before = (moved[n] ? moved_before : stayed_before)[t.ops.stream[op]];
+      const Node n = g_.start_node(op), done = g_.op_node(op);
+      Node& before = (moved[done] ? moved_before : stayed_before)[t.ops.stream[op]];
       if (e_.from[n][edge::stream] != origin)
         e_.set(n, edge::stream, before,
                before == origin ? absent : std::min(e_.weight[n][edge::stream], g_.gap_ns));
-      if (e_.has(n, edge::other_stream) && (moved[n] || moved[e_.from[n][edge::other_stream]]))
+      if (e_.has(n, edge::other_stream) && (moved[done] || moved[e_.from[n][edge::other_stream]]))
         e_.weight[n][edge::other_stream] = absent;
-      before = n;
+      before = done;
     }
     for (const auto& calls : g_.thread_calls)
       for (const Row c : calls)
@@ -182,14 +182,15 @@ class Application {
       e_.weight[b][edge::previous] = 0;
   }
   void forget_launch(Row op) {
-    const Node n = g_.op_node(op);
+    const Node n = g_.start_node(op);
     if (const Row call = g_.launch_of(op); call != no_row) forget_call(call);
     if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
   }
   void forget_op(Row op) {
     forget_launch(op);
-    const Node n = g_.op_node(op);
-    e_.length[n] = 0;
+    g_.leave_meeting(op, e_);
+    const Node n = g_.start_node(op);
+    e_.length[g_.op_node(op)] = 0;
     e_.weight[n][edge::other_stream] = absent;
     if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = 0;
   }

@@ -38,24 +38,54 @@ Row ended_just_before(const Trace& t, const Ends& ends, Row op) {
   return no_row;
 }
 
+// By operation of the block: of what its thread had launched last on a few other streams of the
+// device, the one that was done last when the operation began, or no_row. Streams wait for the one
+// on which they were given work, as a rule; and what has waited may begin well after, since kernels
+// that came meanwhile hold the SMs.
+std::vector<Row> done_before(const ReplayGraph& g) {
+  constexpr std::size_t streams = 4;
+  const Trace& t = g.analysis.trace;
+  std::vector<Row> done(g.steps.ops.count, no_row);
+  std::vector<std::pair<Row, Row>> launched;  // call and operation, also of calls before the block
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
+    if (t.ops.call[op] != no_row) launched.emplace_back(t.ops.call[op], op);
+  std::sort(launched.begin(), launched.end());
+  // By thread, the last operation on each of its last streams, the latest first.
+  std::vector<std::vector<Row>> last(t.threads.size());
+  for (const auto& [c, op] : launched) {
+    std::vector<Row>& before = last[t.calls.thread[c]];
+    std::erase_if(before, [&](Row b) { return t.ops.stream[b] == t.ops.stream[op]; });
+    Row& found = done[op - g.steps.ops.first];
+    for (const Row b : before)
+      if (t.device_of(b) == t.device_of(op) && t.ops.end[b] <= t.ops.start[op] &&
+          (found == no_row || t.ops.end[b] > t.ops.end[found]))
+        found = b;
+    before.insert(before.begin(), op);
+    if (before.size() > streams) before.pop_back();
+  }
+  return done;
+}
+
 // Finds what comes before each operation on its stream, and what launch and stream usually take:
-// the lower quartile of starts on idle streams, since some of those waited for something else, and
+// the lower quartile of starts on idle GPUs, since some of those waited for something else, and
 // the median pause of streams that were fed in time.
 void measure_streams(ReplayGraph& g) {
   const Trace& t = g.analysis.trace;
   const RowBlock& ops = g.steps.ops;
   g.stream_before.assign(ops.count, no_row);
   std::vector<Row> last(t.streams.size(), no_row);
-  std::vector<Ns> from_idle, from_fed;
+  std::vector<Ns> from_idle, from_fed, busy_until(t.devices.size(), g.steps.window.start);
   for (Row op = ops.first; op < ops.end(); ++op) {
     // Migrations are the driver's own, while kernels wait in their midst.
     if (is_unified(t.ops.copy[op])) continue;
     const Row before = std::exchange(last[t.ops.stream[op]], op);
+    Ns& busy = busy_until[t.device_of(op)];
+    const Ns idle_since = std::exchange(busy, std::max(busy, t.ops.end[op]));
     g.stream_before[op - ops.first] = before;
     const Row call = g.launch_of(op);
     if (call == no_row || before == no_row) continue;
     const Ns launched = t.calls.start[call], idle_from = t.ops.end[before];
-    if (launched > idle_from)
+    if (launched > idle_since)
       from_idle.push_back(t.ops.start[op] - launched);
     else if (launched + launched_ahead_ns < idle_from)
       from_fed.push_back(t.ops.start[op] - idle_from);
@@ -74,6 +104,7 @@ void ReplayGraph::find_device_edges() {
   measure_streams(*this);
   const Trace& t = analysis.trace;
   const std::vector<Ends> ends = ends_by_device(t, steps.ops);
+  const std::vector<Row> done = done_before(*this);
   for (Row op = steps.ops.first; op < steps.ops.end(); ++op) {
     const Node node = op_node(op);
     const Ns start = t.ops.start[op];
@@ -90,8 +121,11 @@ void ReplayGraph::find_device_edges() {
     // may have held the operation up; otherwise it waited for the one that leaves less.
     const Ns late = latency - launch_ns, idle = gap - gap_ns;
     Row other = no_row;
-    if (call != no_row && before != no_row && late > unexplained_ns && idle > unexplained_ns)
+    if (before != no_row && (call == no_row || late > unexplained_ns) && idle > unexplained_ns) {
       other = ended_just_before(t, ends[t.device_of(op)], op);
+      const Row given = done[op - steps.ops.first];
+      if (other == no_row && given != no_row && t.ops.end[given] > t.ops.end[before]) other = given;
+    }
     if (other != no_row)
       recorded.set(node, edge::other_stream, op_node(other), start - t.ops.end[other]);
     const bool by_launch = other == no_row && call != no_row && (before == no_row || late <= idle);

@@ -8,10 +8,13 @@
 namespace gh {
 
 ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
-    : analysis(of), steps(replayed), recorded(nodes()) {
+    : analysis(of),
+      steps(replayed),
+      recorded(1 + 2 * static_cast<std::size_t>(replayed.calls.count) + replayed.ops.count) {
   find_host_edges();
   find_device_edges();
   find_wait_edges();
+  find_collective_edges();
   sort();
 }
 

@@ -86,10 +86,12 @@ Edges without_overhead(const ReplayGraph& g, double launches_worth) {
       took = left;
     }
   }
-  for (Node n = g.first_op_node(); n < edges.from.size(); ++n)
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
+    const Node n = g.start_node(op);
     if (Ns& gap = edges.weight[n][edge::stream];
         edges.from[n][edge::stream] != origin && gap < longest_gap_ns)
       gap = std::max(std::min(least_gap_ns, gap), gap - between);
+  }
   return edges;
 }
 

@@ -3,22 +3,24 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {
 namespace {
 
-// Of a range; a longer one is cut.
-constexpr std::size_t most_name_bytes = 120;
+// Of a range; a longer name is cut.
+constexpr std::size_t most_characters = 120;
 // Between two operations of a stream; an event of another stream takes as long.
 constexpr Ns usual_gap_ns = 5'000;
 
 // "blocks.3.attn" -> "blocks.#.attn": what counts is one thing.
 std::string without_numbers(const std::string& name) {
   std::string out;
-  for (const char c : name.substr(0, most_name_bytes)) {
+  for (const char c : shortened(name, most_characters)) {
     const bool digit = c >= '0' && c <= '9';
     if (!digit)
       out += c;
@@ -82,15 +84,25 @@ class InnermostRanges {
 class Walk {
  public:
   explicit Walk(const ReplayGraph& g)
-      : g_(g), t_(g.analysis.trace), ranges_(g), times_(g.times(g.recorded)) {}
+      : g_(g),
+        t_(g.analysis.trace),
+        ranges_(g),
+        times_(g.times(g.recorded)),
+        device_of_(t_.devices.size(), g.analysis.devices.size()),
+        arriving_(g.nodes() - first_meeting_node(), no_row) {
+    for (std::size_t d = 0; d < g.analysis.devices.size(); ++d)
+      device_of_[g.analysis.devices[d].device] = d;
+    for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
+      if (const Node arrived = g.start_node(op); arrived != g.op_node(op))
+        arriving_[arrived - first_meeting_node()] = op;
+  }
 
   Path back() {
     Path path;
     path.scale = g_.steps.scale;
     Node node = find_ends(path);
     const Ns end = at_;
-    while (node != origin && at_ > start_)
-      node = node >= g_.first_op_node() ? past_op(node) : past_call(node);
+    while (node != origin && at_ > start_) node = past(node);
     take(PathItem::Kind::unrecorded, "", start_);
     path.total_ns = end - start_;
     for (auto& [key, item] : items_) path.items.push_back(std::move(item));
@@ -131,10 +143,29 @@ class Walk {
     return best;
   }
 
-  // What an operation takes, and what it waited for before.
+  Node past(Node n) {
+    if (n >= first_meeting_node()) return past_meeting(n);
+    return n >= g_.first_op_node() ? past_op(n) : past_call(n);
+  }
+
+  // What an operation takes, and what it waited for before: others to arrive, or its own start.
   Node past_op(Node n) {
     const Row op = g_.steps.ops.first + (n - g_.first_op_node());
+    device_ = device_of_[t_.device_of(op)];
     take_op(op, times_[n] - g_.recorded.length[n]);
+    return g_.start_node(op) == n ? past_start(n, op) : g_.recorded.from[n][edge::met];
+  }
+
+  // A meeting came with the last of those that met, which may be of another device.
+  Node past_meeting(Node n) {
+    const Row op = arriving_[n - first_meeting_node()];
+    if (op == no_row) return g_.recorded.from[n][binding(n)];
+    device_ = device_of_[t_.device_of(op)];
+    return past_start(n, op);
+  }
+
+  // What an operation waited for before it started.
+  Node past_start(Node n, Row op) {
     const std::size_t place = binding(n);
     const Node before = g_.recorded.from[n][place];
     if (before == origin) return origin;
@@ -154,7 +185,8 @@ class Walk {
     const bool crosses_link = t_.ops.kind[op] == OpKind::copy && t_.ops.copy[op] != CopyKind::d2d;
     const std::string name = what(op);
     if (name == "collective")
-      take(PathItem::Kind::communication, "", from);
+      take(PathItem::Kind::communication, g_.start_node(op) == g_.op_node(op) ? "other_ranks" : "",
+           from);
     else
       take(crosses_link ? PathItem::Kind::copy : PathItem::Kind::compute, name, from);
   }
@@ -185,7 +217,9 @@ class Walk {
     from = std::max(from, start_);
     if (from >= at_) return;
     ranges_.split(thread, {from, at_}, [&](Span part, NameId name) {
-      take(PathItem::Kind::host, without_numbers(t_.names[name]), part.start);
+      const auto [label, is_new] = labels_.try_emplace(name);
+      if (is_new) label->second = without_numbers(t_.names[name]);
+      take(PathItem::Kind::host, label->second, part.start);
     });
   }
 
@@ -197,18 +231,25 @@ class Walk {
     item.kind = kind;
     item.name = name;
     item.ns += at_ - from;
+    item.by_device.resize(g_.analysis.devices.size());
+    if (device_ < item.by_device.size()) item.by_device[device_] += at_ - from;
     ++item.stretches;
     if (at_ - from > item.longest.length()) item.longest = {from, at_};
     at_ = from;
   }
 
   Row call_of(Node n) const { return g_.steps.calls.first + (n - 1) / 2; }
+  Node first_meeting_node() const { return g_.first_op_node() + g_.steps.ops.count; }
 
   const ReplayGraph& g_;
   const Trace& t_;
   const InnermostRanges ranges_;
   const std::vector<Ns> times_;
+  std::vector<std::size_t> device_of_;  // by device of the trace: among those analysed
+  std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
   Ns at_ = 0, start_ = 0;
+  std::size_t device_ = 0;  // whose work, or whose host's, the walk stands at
+  std::unordered_map<NameId, std::string> labels_;  // of ranges
   std::map<std::pair<PathItem::Kind, std::string>, PathItem> items_;
 };
 

@@ -1,6 +1,7 @@
 // What the replayed time waits for: walked back from its end along what each point waited for last,
 // so that every nanosecond lies on exactly one thing. The account tells what a device does; the
-// path tells what has to become shorter before the step does.
+// path tells what has to become shorter before the step does. It goes on at a rank for which the
+// others waited.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,7 +18,8 @@ struct PathItem {
   enum class Kind : std::uint8_t {
     compute,         ///< kernels of a class, graphs traced whole, copies and memsets on a device
     copy,            ///< copies over a link
-    communication,   ///< collectives
+    communication,   ///< collectives; `name`: "other_ranks" where the wait for ranks that the
+                     ///< report does not hold is a part
     launch_latency,  ///< from the end of a launch to the start of what it launched
     gap,             ///< the GPU's own pause between operations
     dependency,      ///< a longer one, of an operation that had been launched; `name`: its class
@@ -28,6 +30,7 @@ struct PathItem {
   Kind kind = Kind::unrecorded;
   std::string name;  ///< "gemm_half", "h2d", "cudaStreamSynchronize", "forward"; "" where none
   Ns ns = 0;         ///< of the whole path
+  std::vector<Ns> by_device;  ///< the same by analysed device: whose work, or whose host's, it is
   std::int64_t stretches = 0;
   Span longest;  ///< of the stretches
   friend bool operator==(const PathItem&, const PathItem&) = default;

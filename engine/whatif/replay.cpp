@@ -27,7 +27,8 @@ double ratio(Ns a, Ns b) { return static_cast<double>(a) / static_cast<double>(b
 // Every operation and every wait with the usual weights.
 Edges uniform(const ReplayGraph& g) {
   Edges edges = g.recorded;
-  for (Node n = g.first_op_node(); n < edges.from.size(); ++n) {
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
+    const Node n = g.start_node(op);
     auto& weight = edges.weight[n];
     if (edges.from[n][edge::launch] != origin) weight[edge::launch] = g.launch_ns;
     if (edges.from[n][edge::stream] != origin) weight[edge::stream] = g.gap_ns;
@@ -165,7 +166,9 @@ double Replay::unrepresentative() const { return state_->steps.unrepresentative;
 double Replay::uniform_error() const { return state_->uniform_error; }
 double Replay::unresolved() const { return state_->graph ? state_->graph->unresolved : 0; }
 const Path& Replay::path() const { return state_->path; }
-bool Replay::collectives() const { return state_->steps.collectives; }
+bool Replay::collectives() const {
+  return state_->steps.collectives && (!state_->graph || state_->graph->unmet > trusted_error);
+}
 Ns Replay::measured_ns() const { return state_->measured_ns; }
 Ns Replay::unexplained_ns() const { return state_->unexplained_ns; }
 
@@ -183,8 +186,8 @@ std::string Replay::distrust() const {
     return fmt::format("{} of the time is spent in waits of which the trace does not tell what for",
                        percent(unresolved()));
   if (collectives())
-    return "how long collectives wait for other ranks changes with every fix, and their durations "
-           "hold it";
+    return "other ranks are not in the report: how long collectives wait for them is taken to stay "
+           "as it is";
   if (unrepresentative() > trusted_error)
     return fmt::format("the replayed steps differ from all by {}", percent(unrepresentative()));
   return state_->distrust_of_measured();

@@ -42,9 +42,9 @@ class Replay {
   /// Time of waiting calls for which no operation was found that they wait for, of the replayed
   /// time.
   double unresolved() const;
-  /// Whether collectives run in the replayed steps. Their durations hold the wait for other ranks,
-  /// which a fix changes in ways that no replay of one recording tells, so that it bounds the step
-  /// neither way.
+  /// Whether collectives run in the replayed steps of which the report does not hold all members.
+  /// Their durations hold the wait for other ranks, which are taken to win by a fix what this one
+  /// does.
   bool collectives() const;
   /// The step as it was measured without a profiler, which step_ns({}) then is; 0 where nobody did,
   /// and what the profiler added is a guess.

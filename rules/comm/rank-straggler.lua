@@ -60,10 +60,13 @@ return {
 
     -- What the late one does more than the others usually do.
     local own, kernels = spent(trace, worst.device)
-    local others, other_kernels = {}, {}
+    local others, other_kernels, other_devices = {}, {}, {}
     for _, group in ipairs(comm:group("device", 1000)) do
       local device = tonumber(group.key)
-      if device ~= worst.device then others[#others + 1], other_kernels[#other_kernels + 1] = spent(trace, device) end
+      if device ~= worst.device then
+        others[#others + 1], other_kernels[#other_kernels + 1] = spent(trace, device)
+        other_devices[#other_devices + 1] = device
+      end
     end
     local what, excess = nil, 0
     for cause, ns in pairs(own) do
@@ -73,6 +76,18 @@ return {
       if more > excess or more == excess and what and cause < what then what, excess = cause, more end
     end
     if excess < wait / 4 then what = nil end
+
+    -- With equal shares all compute for the mean of what they do now; at best the late one for what the others do.
+    local change
+    if what == "computing" then
+      local mean = own.computing / devices
+      for _, o in ipairs(others) do mean = mean + o.computing / devices end
+      local function shared(device, now, least) return { scale = trace:ops { kind = { "kernel", "graph" }, device = device }:minus(comm), by = mean / math.max(now, 1), least = least } end
+      change = { shared(worst.device, own.computing, 1 - excess / own.computing) }
+      for i, o in ipairs(others) do change[#change + 1] = shared(other_devices[i], o.computing, 1) end
+    elseif what and what ~= "copying" and one then
+      change = { { pause = trace:idle { cause = what, device = worst.device }, by = 1 - excess / own[what], most = math.min(1, 1 - 0.7 * excess / own[what]) } }
+    end
 
     local a_step = trace:fact "steps.found" == 1 and "a step" or "in all"
     local advice = {}
@@ -99,6 +114,7 @@ return {
       data = { others = devices == 2 and "device waits" or string.format("%d devices wait", devices - 1), device = worst.device, count = math.floor(worst.count / steps + 0.5), wait = wait / steps, share = share,
         did = what and string.format(" It spends %.1f ms %s more than they do %s.", excess / steps / 1e6, a_step, words[what]) or "" },
       recoverable_ns = wait * devices,
+      change = change,
       -- A host that launches later does so under the profiler, which slows launching down and not always alike.
       at_most = (share < options.share or what == "launch") and "note" or nil,
       follows_from = what and roots[what] or nil,

@@ -632,3 +632,23 @@ TEST_CASE(
   }
   CHECK(support::torch_traces().size() >= 10);
 }
+
+TEST_CASE("kineto: collectives bear their process group, other operations none") {
+  const gh::Trace t =
+      gh::read_kineto(std::filesystem::path(GH_FIXTURES) / "ddp.rank0.pt.trace.json");
+  REQUIRE(t.groups.size() == 1);
+  CHECK(t.names[t.groups[0].name] == "0 [0, 1]");
+  CHECK(t.groups[0].ranks == 2);
+  std::size_t with = 0, collectives = 0;
+  for (gh::Row op = 0; op < t.ops.size(); ++op) {
+    const bool collective = t.names[t.ops.name[op]].starts_with("nccl");
+    collectives += collective;
+    with += t.group_of(op) != nullptr;
+    CHECK((collective || t.group_of(op) == nullptr));
+  }
+  CHECK(with > collectives / 2);
+  const gh::Trace plain =
+      gh::read_kineto(std::filesystem::path(GH_FIXTURES) / "good.pt.trace.json");
+  CHECK(plain.groups.empty());
+  CHECK(plain.ops.group.empty());
+}

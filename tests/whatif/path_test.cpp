@@ -2,8 +2,10 @@
 #include "whatif/path.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
+#include "base/text.hpp"
 #include "read/nsys.hpp"
 #include "rules/literal_trace.hpp"
 #include "support/support.hpp"
@@ -68,6 +70,47 @@ TEST_CASE("path: an operation that was launched long before waits for other work
   CHECK(w.us(Kind::launch_latency, "") == doctest::Approx(10));
 }
 
+TEST_CASE("path: where ranks wait for a late one, it goes on there") {
+  const auto rank = [](int n, int product_us) {
+    const std::string of = ", rank = " + std::to_string(n) + " }, ",
+                      done = std::to_string(100 + product_us);
+    return "{ 100, " + done + ", kernel = 'product', launched = { 10, 15 }" + of + "{ " +
+           std::to_string(102 + product_us) +
+           ", 900, kernel = 'ncclDevKernel_AllReduce', launched = { 16, 20 }" + of;
+  };
+  const std::string both =
+      "return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, "
+      "'step {n}' }, { 0, 990, 'step {n}', rank = 1 } }, ops = { " +
+      rank(0, 200) + rank(1, 700) + "} }";
+  const Walked w(trace_from_text(both));
+  CHECK(w.us(Kind::communication, "") == doctest::Approx(98));
+  CHECK(w.us(Kind::compute, "other") == doctest::Approx(700));
+  for (const PathItem& i : w.replay.path().items)
+    if (i.kind == Kind::compute) CHECK(i.by_device.at(1) == i.ns);
+
+  // With a rank that the report does not hold, the wait for it is a part of the communication.
+  Trace of_three = trace_from_text(both);
+  of_three.groups = {{0, 3}};
+  of_three.ops.group.assign(of_three.ops.size(), 0);
+  CHECK(Walked(std::move(of_three)).us(Kind::communication, "other_ranks") >= 98);
+}
+
+TEST_CASE("path: a long name is cut between characters") {
+  std::string name;
+  for (int i = 0; i < 200; ++i) name += "\u00e4";
+  const Walked w("{ ranges = { { 0, 900, '" + name +
+                 "' } }, ops = { { 20, 100, kernel = 'a', launched = { 5, 10 } }, { 620, 700, "
+                 "kernel = 'b', launched = { 605, 615 } } } }");
+  bool found = false;
+  for (const PathItem& i : w.replay.path().items)
+    if (i.kind == Kind::host && i.ns > 400'000) {
+      found = true;
+      CHECK(i.name == valid_utf8(i.name));
+      CHECK(display_width(i.name) == 120);
+    }
+  CHECK(found);
+}
+
 TEST_CASE("path: on every recording it adds up to the steps, to the nanosecond") {
   for (const auto& path : support::recordings()) {
     CAPTURE(path.filename().string());
@@ -78,6 +121,8 @@ TEST_CASE("path: on every recording it adds up to the steps, to the nanosecond")
       continue;
     }
     CHECK(sum(p) == p.total_ns);
+    for (const PathItem& i : p.items)
+      CHECK(std::accumulate(i.by_device.begin(), i.by_device.end(), Ns{0}) <= i.ns);
     // Devices may differ from their mean.
     CHECK(static_cast<double>(p.total_ns / p.periods) ==
           doctest::Approx(static_cast<double>(w.replay.recorded_ns())).epsilon(0.01));
