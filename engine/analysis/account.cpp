@@ -282,10 +282,10 @@ class ChunkSweep {
 class AccountBuilder {
  public:
   AccountBuilder(const Trace& trace, const Classes& classes, const NameClasses& names,
-                 const std::vector<DeviceSteps>& devices)
+                 const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed)
       : trace_(trace),
         causes_(trace, classes, names),
-        idle_causes_(trace, classes, names),
+        idle_causes_(trace, classes, names, failed),
         devices_(devices),
         offloaded_(devices.size()),
         with_upload_(devices.size()) {
@@ -312,6 +312,7 @@ class AccountBuilder {
       put(batch, first);
     }
     for (std::size_t d = 0, idle = 0; d < devices_.size(); ++d) {
+      charge_waits(account_.devices[d].idle);
       take_back_rare_uploads(d, idle);
       idle += account_.devices[d].idle.size();
     }
@@ -348,7 +349,6 @@ class AccountBuilder {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const std::size_t device = chunks_[first_chunk + i].device;
       add_sums(batch[i], device);
-      carry_drained_over(batch[i].idle, account_.devices[device].idle.empty());
       batch[i].idle_at = account_.devices[device].idle.grow(batch[i].idle.size());
       batch[i].causes_at = causes_at;
       causes_at += batch[i].idle.size();
@@ -373,16 +373,31 @@ class AccountBuilder {
     d.longest_idle_ns = std::max(d.longest_idle_ns, c.longest_idle_ns);
   }
 
-  // The thread may have let the GPU run dry in the chunk before.
-  void carry_drained_over(std::vector<Idle>& idle, bool first_of_device) {
-    if (first_of_device) last_idle_ = {};
-    for (Idle& piece : idle) {
-      if (!last_idle_.drained || piece.drained || piece.thread != last_idle_.thread ||
-          piece.cause == IdleCause::dependency)
-        break;
-      piece.drained = true;
+  // Without a wait its thread would have been ahead by the time that the wait took, and no more: so
+  // much of the idle time that follows is the wait's, until the thread is ahead again.
+  void charge_waits(IdleList& idle) const {
+    Row wait = no_row;
+    Ns left = 0;  // of its time, to be charged
+    for (std::size_t i = 0; i < idle.size(); ++i) {
+      Idle& piece = idle[i];
+      if (piece.cause == IdleCause::sync && piece.call != wait) {
+        wait = piece.call;
+        left = std::max<Ns>(0, left) + trace_.calls.end[wait] - trace_.calls.start[wait];
+      }
+      if (left <= 0) continue;
+      if (piece.cause == IdleCause::dependency || piece.thread != trace_.calls.thread[wait]) {
+        left = 0;  // ahead again
+        continue;
+      }
+      if (piece.cause != IdleCause::sync && piece.cause != IdleCause::launch &&
+          piece.cause != IdleCause::launch_latency && piece.cause != IdleCause::input)
+        continue;
+      if (piece.cause != IdleCause::sync && piece.span.length() <= left) {
+        piece.drained = true;
+        piece.call = wait;
+      }
+      left -= piece.span.length();
     }
-    if (!idle.empty()) last_idle_ = idle.back();
   }
 
   // An upload after a pause proves little where only a few steps have such a pause: the host did
@@ -413,7 +428,6 @@ class AccountBuilder {
   std::vector<Chunk> chunks_;                   // of one device after the other
   std::vector<OffloadedSizes> offloaded_;       // by device
   std::vector<std::vector<bool>> with_upload_;  // by device and step, as in ChunkAccount
-  Idle last_idle_;                              // of the chunk before
   Account account_;
 };
 
@@ -435,13 +449,16 @@ Ns Account::total_ns() const {
 }
 
 Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const std::vector<DeviceSteps>& devices, std::size_t chunk_size) {
-  return AccountBuilder(trace, classes, names, devices).build(chunk_size);
+                     const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed,
+                     std::size_t chunk_size) {
+  return AccountBuilder(trace, classes, names, devices, failed).build(chunk_size);
 }
 
 std::string cause_label(const std::string& cause) {
   static const std::map<std::string, std::string> special{
       {"um_stall", "unified-memory stall"},
+      {"idle.failed", "idle: failed calls"},
+      {"idle.loading", "idle: loading code"},
       {"communication_exposed", "exposed communication"},
       {"copy_exposed", "exposed copy"},
       {"compute.gemm_half", "compute: GEMM, half precision"},
