@@ -131,8 +131,9 @@ class HostPause {
     const bool usual = length < something_else * habits_.call_ns();
     switch (call_class(call)) {
       case CallClass::sync:
-        if (waits_for_nothing(call)) return usual ? IdleCause::launch : IdleCause::unknown;
-        return IdleCause::sync;
+        if (!waits_for_nothing(call)) return IdleCause::sync;
+        if (gives_back_memory()) return IdleCause::allocation;
+        return usual ? IdleCause::launch : IdleCause::unknown;
       case CallClass::copy_sync: return IdleCause::sync;
       case CallClass::allocation: return IdleCause::allocation;
       case CallClass::compilation: return IdleCause::compilation;
@@ -146,10 +147,15 @@ class HostPause {
   }
 
   // The only device had run dry before the call, and went on after it: what the call took is its
-  // own work, such as giving back the memory of a pool.
+  // own work.
   bool waits_for_nothing(Row call) const {
     return trace_.devices.size() == 1 && trace_.calls.start[call] >= pause_.span.start &&
            trace_.calls.end[call] <= pause_.span.end;
+  }
+
+  // What was freed in stream order goes from its pool to the system at the next synchronization.
+  bool gives_back_memory() const {
+    return call_ != thread_.calls.begin() && call_class(*std::prev(call_)) == CallClass::allocation;
   }
 
   // Other threads of the process may have launched meanwhile, as backward does: only time in which

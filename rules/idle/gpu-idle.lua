@@ -8,10 +8,11 @@ return {
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
+    named = { default = 0.25, unit = "fraction", doc = "The share of this time that one name has to have to be told." },
     share = { default = 0.10, unit = "fraction", doc = "Idle time that no other rule explains, of the step (or of the whole recording), from which it counts." },
   },
   messages = {
-    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, most of it in '{doing}'{within}.",
+    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.",
     host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.",
   },
   doc = {
@@ -32,9 +33,9 @@ return {
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
-    local doing, within
+    local doing, within, most = nil, nil, options.named * idle
     for _, group in ipairs(pauses:group("doing", 3)) do
-      if group.key ~= "" and 2 * group.sum_ns > idle then doing, within = group.key, group.rows:group("within", 1)[1].key end
+      if not doing and group.key ~= "" and group.sum_ns >= most then doing, within, most = group.key, group.rows:group("within", 1)[1].key, group.sum_ns end
     end
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
@@ -48,10 +49,11 @@ return {
     return { {
       subject = "host",
       message = doing and "named" or "host",
-      data = { idle = idle / steps, share = share, doing = doing and short(doing) or "", within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "" },
+      data = { idle = idle / steps, share = share, doing = doing and short(doing) or "", most = most / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "" },
       recoverable_ns = idle,
       change = { { pause = pauses } },
-      at_most = not found and pauses:quarters() < 4 and "note" or nil,
+      -- Without steps only pauses between pieces of work that go on all through the recording are a loop's.
+      at_most = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 4 and "note" or nil,
       confidence = doing and "high" or "medium",
       follows_from = 2 * turns > idle and "um-migration-storm" or nil,
       metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },

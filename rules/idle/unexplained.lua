@@ -79,7 +79,7 @@ return {
         local time = rows:union_ns()
         local waits = cause.cause == "dependency"
         local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '%s'" or ", most of it in '%s'", time)
-        local within = doing ~= "" and most_of(of, "within", " (within '%s')", time) or ""
+        local within = doing ~= "" and most_of(of, "within", " (within '%s')", of:union_ns()) or ""
         local before = waits and most_of(rows, "next", ", most of it before '%s'", time) or ""
         add(cause.cause, "idle", cause.what, before .. doing .. within, rows, time)
       end
