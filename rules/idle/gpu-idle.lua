@@ -26,7 +26,9 @@ return {
     local found = trace:fact "steps.found" == 1
     local pauses = trace:idle { cause = "unknown" }
     local offloaded, pairs_found = trace:round_trips()
-    if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
+    -- Without a model there is nothing to offload (offload-sync-gap says so as well).
+    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
+    if not model or pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
     if found then offloaded = offloaded:plus(trace:streamed_uploads()) end
     pauses = pauses:minus(pauses:where { after = offloaded }):minus(pauses:where { before = offloaded })
     local idle = pauses:exposed_ns(trace:ranges { phase = { "checkpoint", "evaluation", "garbage_collection" } })
@@ -53,7 +55,7 @@ return {
       recoverable_ns = idle,
       change = { { pause = pauses } },
       -- Without steps only pauses between pieces of work that go on all through the recording are a loop's.
-      at_most = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 4 and "note" or nil,
+      at_most = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 3 and "note" or not found and "warning" or nil,
       confidence = doing and "high" or "medium",
       follows_from = 2 * turns > idle and "um-migration-storm" or nil,
       metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },

@@ -43,7 +43,7 @@ return {
   },
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
-    local spoken = {}
+    local found, spoken = trace:fact "steps.found" == 1, {}
     for _, finding in ipairs(trace:found()) do spoken[finding.rule] = true end
     local function explained(rules)
       for _, rule in ipairs(rules) do
@@ -58,7 +58,7 @@ return {
         message = message,
         data = { time = time / steps, share = time / total, what = what, names = names },
         recoverable_ns = time,
-        at_most = trace:fact "steps.found" == 0 and rows:quarters() < 4 and "note" or nil,
+        at_most = not found and (rows:quarters() < 3 and "note" or "warning") or nil,
         confidence = "medium",
         metrics = { { name = subject, value = time / total, unit = "fraction", threshold = options.share } },
         evidence = rows:evidence { most = 5 },

@@ -40,7 +40,7 @@ return {
       if some <= 1 and waits:where { cause = "compilation" }:count() == 0 then return {} end  -- first-use has it
     else
       -- Without steps only what goes on all through the recording is no start.
-      some, most = waits:quarters(), 4
+      some, most = waits:quarters(), 3
       if some < most then return {} end
     end
     local call = waits:group("name")[1].key

@@ -26,7 +26,7 @@ return {
     -- Without steps allocations of the start are told from those of the loop: only these go on all through the recording, and a pool
     -- or a context that is set up takes far longer than what recurs.
     if not found then
-      if waits:quarters() < 4 then return {} end
+      if waits:quarters() < 3 then return {} end
       local half, usual = waits:sum "duration_ns" / 2, 0
       for _, row in ipairs(waits:top(1000)) do
         if half > 0 then half, usual = half - row.duration_ns, row.duration_ns end

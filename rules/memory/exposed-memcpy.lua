@@ -86,7 +86,7 @@ return {
     if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
     -- Without a model nothing is offloaded (offload-sync-gap says so as well): what comes and goes all through the run could stay.
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
-    local resident = (model or trips:quarters() < 4) and trips:minus(trips) or trips
+    local resident = (model or trips:quarters() < 3) and trips:minus(trips) or trips
     local others = trips:minus(resident):plus(trace:streamed_uploads()):plus(copies:where { memory = "pageable" }):plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
     copies = copies:minus(others):plus(resident)
     -- Short ones in a row with no kernel beside them are like a long one.

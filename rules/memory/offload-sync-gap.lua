@@ -38,7 +38,7 @@ return {
     local exposed_copies, shown = copies:exposed_ns(compute), copies:exposed(compute, 0.5)
     -- A pipeline has to be filled before the first kernel and emptied after the last: without steps only what shows all through the
     -- recording keeps the GPU waiting.
-    if trace:fact "steps.found" == 0 and shown:quarters() < 4 then return {} end
+    if trace:fact "steps.found" == 0 and shown:quarters() < 3 then return {} end
     local exposed = exposed_copies + gaps:union_ns()
     local share = exposed / total
     if share < options.share then return {} end

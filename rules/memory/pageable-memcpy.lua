@@ -74,7 +74,7 @@ return {
       about = true,
       uncertain = "what the host did to feed the copies goes too, as far as it shows",
       -- Without steps copies that do not go on all through the recording may be its start.
-      at_most = not found and copies:quarters() < 4 and "note" or not found and "warning" or nil,
+      at_most = not found and copies:quarters() < 3 and "note" or not found and "warning" or nil,
       confidence = link and not coherent and "high" or "medium",
       follows_from = follows and "offload-sync-gap" or nil,
       metrics = {

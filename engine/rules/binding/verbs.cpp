@@ -153,7 +153,7 @@ constexpr Verb verbs[] = {
     {"selection:quarters", "() -> number",
      "In how many quarters of the analysed time rows begin that take a tenth of what all take: "
      "what "
-     "goes on all through a recording without steps is in all four, a start in the first.",
+     "goes on all through a recording without steps is in three or four, its start in the first.",
      verb<quarters, Cost{.rows = 1}>},
     {"selection:plus", "(other) -> selection", "The rows of either.", verb<plus, Cost{.rows = 1}>},
     {"selection:minus", "(other) -> selection", "The rows that the other has not.",
