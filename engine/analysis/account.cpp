@@ -373,31 +373,33 @@ class AccountBuilder {
     d.longest_idle_ns = std::max(d.longest_idle_ns, c.longest_idle_ns);
   }
 
-  // Without a wait its thread would have been ahead by the time that the wait took, and no more: so
-  // much of the idle time that follows is the wait's, until the thread is ahead again.
+  // Without a wait the host would have been ahead by the time that the wait took, and no more: of
+  // the time for which it then keeps the GPU waiting so much is the wait's.
   void charge_waits(IdleList& idle) const {
     Row wait = no_row;
-    Ns left = 0;  // of its time, to be charged
+    Ns left = 0;  // of the waits, to be charged
     for (std::size_t i = 0; i < idle.size(); ++i) {
       Idle& piece = idle[i];
-      if (piece.cause == IdleCause::sync && piece.call != wait) {
+      if (piece.cause == IdleCause::sync) {
+        if (piece.call != wait) left += waited_ns(trace_, piece.call, piece.previous);
         wait = piece.call;
-        left = std::max<Ns>(0, left) + trace_.calls.end[wait] - trace_.calls.start[wait];
-      }
-      if (left <= 0) continue;
-      if (piece.cause == IdleCause::dependency || piece.thread != trace_.calls.thread[wait]) {
-        left = 0;  // ahead again
-        continue;
-      }
-      if (piece.cause != IdleCause::sync && piece.cause != IdleCause::launch &&
-          piece.cause != IdleCause::launch_latency && piece.cause != IdleCause::input)
-        continue;
-      if (piece.cause != IdleCause::sync && piece.span.length() <= left) {
+        left = std::max<Ns>(0, left - piece.span.length());
+      } else if (would_be_ahead(piece) && piece.span.length() <= left &&
+                 same_process(piece.thread, trace_.calls.thread[wait])) {
         piece.drained = true;
         piece.call = wait;
+        left -= piece.span.length();
       }
-      left -= piece.span.length();
     }
+  }
+
+  static bool would_be_ahead(const Idle& piece) {
+    return piece.cause == IdleCause::launch || piece.cause == IdleCause::launch_latency ||
+           piece.cause == IdleCause::input;
+  }
+
+  bool same_process(std::uint16_t a, std::uint16_t b) const {
+    return trace_.threads[a].process == trace_.threads[b].process;
   }
 
   // An upload after a pause proves little where only a few steps have such a pause: the host did

@@ -131,7 +131,7 @@ class HostPause {
     const bool usual = length < something_else * habits_.call_ns();
     switch (call_class(call)) {
       case CallClass::sync:
-        if (!waits_for_nothing(call)) return IdleCause::sync;
+        if (!waits_for_nothing(call_)) return IdleCause::sync;
         if (gives_back_memory()) return IdleCause::allocation;
         return usual ? IdleCause::launch : IdleCause::unknown;
       case CallClass::copy_sync: return IdleCause::sync;
@@ -147,10 +147,13 @@ class HostPause {
   }
 
   // The only device had run dry before the call, and went on after it: what the call took is its
-  // own work.
-  bool waits_for_nothing(Row call) const {
-    return trace_.devices.size() == 1 && trace_.calls.start[call] >= pause_.span.start &&
-           trace_.calls.end[call] <= pause_.span.end;
+  // own work, unless it was made for the operation right before, and only came late.
+  bool waits_for_nothing(std::span<const Row>::iterator call) const {
+    const bool for_last = pause_.previous != no_row && call != thread_.calls.begin() &&
+                          trace_.ops.call[pause_.previous] == *std::prev(call);
+    return !for_last && trace_.devices.size() == 1 &&
+           trace_.calls.start[*call] >= pause_.span.start &&
+           trace_.calls.end[*call] <= pause_.span.end;
   }
 
   // What was freed in stream order goes from its pool to the system at the next synchronization.
@@ -191,7 +194,7 @@ class HostPause {
   // cost, as far as it waited so long.
   Ns refilling(Ns at, Ns until) {
     if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
-    const Ns waited = trace_.calls.end[synced_] - trace_.calls.start[synced_];
+    const Ns waited = waited_ns(trace_, synced_, pause_.previous);
     const Ns refill = trace_.calls.end[synced_] + std::min(waited, habits_.pause_ns());
     return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
   }
@@ -227,7 +230,7 @@ class HostPause {
   Row first_sync() const {
     for (auto c = call_; c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end; ++c)
       if (const CallClass kind = call_class(*c);
-          kind == CallClass::copy_sync || (kind == CallClass::sync && !waits_for_nothing(*c)))
+          kind == CallClass::copy_sync || (kind == CallClass::sync && !waits_for_nothing(c)))
         return *c;
     return no_row;
   }
@@ -321,6 +324,16 @@ class HostPause {
 
 bool is_offload(const Trace& trace, Row op) {
   return trace.ops.copy[op] == CopyKind::d2h && trace.ops.bytes[op] >= offload_bytes;
+}
+
+Ns waited_ns(const Trace& trace, Row call, Row previous) {
+  const Calls& calls = trace.calls;
+  Ns from = calls.start[call];
+  if (previous != no_row && trace.ops.copy[previous] == CopyKind::d2h)
+    if (const Row copy = trace.ops.call[previous];
+        copy != no_row && calls.thread[copy] == calls.thread[call])
+      from = std::min(from, calls.start[copy]);
+  return calls.end[call] - from;
 }
 
 IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,

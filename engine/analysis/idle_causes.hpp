@@ -32,6 +32,11 @@ namespace gh {
 using OffloadedSizes = std::unordered_set<std::int64_t>;
 bool is_offload(const Trace& trace, Row op);
 
+/// How long a thread had waited for the GPU when a call ended. A copy to the host right before the
+/// pause may have waited in the call's stead, as those to pageable memory do. `previous`: the
+/// operation before the pause.
+Ns waited_ns(const Trace& trace, Row call, Row previous);
+
 class IdleCauses {
  public:
   /// `failed`: the calls that returned an error, in order.
