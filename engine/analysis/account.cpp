@@ -282,10 +282,10 @@ class ChunkSweep {
 class AccountBuilder {
  public:
   AccountBuilder(const Trace& trace, const Classes& classes, const NameClasses& names,
-                 const std::vector<DeviceSteps>& devices)
+                 const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed)
       : trace_(trace),
         causes_(trace, classes, names),
-        idle_causes_(trace, classes, names),
+        idle_causes_(trace, classes, names, failed),
         devices_(devices),
         offloaded_(devices.size()),
         with_upload_(devices.size()) {
@@ -312,6 +312,7 @@ class AccountBuilder {
       put(batch, first);
     }
     for (std::size_t d = 0, idle = 0; d < devices_.size(); ++d) {
+      charge_waits(account_.devices[d].idle);
       take_back_rare_uploads(d, idle);
       idle += account_.devices[d].idle.size();
     }
@@ -348,7 +349,6 @@ class AccountBuilder {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const std::size_t device = chunks_[first_chunk + i].device;
       add_sums(batch[i], device);
-      carry_drained_over(batch[i].idle, account_.devices[device].idle.empty());
       batch[i].idle_at = account_.devices[device].idle.grow(batch[i].idle.size());
       batch[i].causes_at = causes_at;
       causes_at += batch[i].idle.size();
@@ -373,16 +373,33 @@ class AccountBuilder {
     d.longest_idle_ns = std::max(d.longest_idle_ns, c.longest_idle_ns);
   }
 
-  // The thread may have let the GPU run dry in the chunk before.
-  void carry_drained_over(std::vector<Idle>& idle, bool first_of_device) {
-    if (first_of_device) last_idle_ = {};
-    for (Idle& piece : idle) {
-      if (!last_idle_.drained || piece.drained || piece.thread != last_idle_.thread ||
-          piece.cause == IdleCause::dependency)
-        break;
-      piece.drained = true;
+  // Without a wait the host would have been ahead by the time that the wait took, and no more: of
+  // the time for which it then keeps the GPU waiting so much is the wait's.
+  void charge_waits(IdleList& idle) const {
+    Row wait = no_row;
+    Ns left = 0;  // of the waits, to be charged
+    for (std::size_t i = 0; i < idle.size(); ++i) {
+      Idle& piece = idle[i];
+      if (piece.cause == IdleCause::sync) {
+        if (piece.call != wait) left += waited_ns(trace_, piece.call, piece.previous);
+        wait = piece.call;
+        left = std::max<Ns>(0, left - piece.span.length());
+      } else if (would_be_ahead(piece) && piece.span.length() <= left &&
+                 same_process(piece.thread, trace_.calls.thread[wait])) {
+        piece.drained = true;
+        piece.call = wait;
+        left -= piece.span.length();
+      }
     }
-    if (!idle.empty()) last_idle_ = idle.back();
+  }
+
+  static bool would_be_ahead(const Idle& piece) {
+    return piece.cause == IdleCause::launch || piece.cause == IdleCause::launch_latency ||
+           piece.cause == IdleCause::input;
+  }
+
+  bool same_process(std::uint16_t a, std::uint16_t b) const {
+    return trace_.threads[a].process == trace_.threads[b].process;
   }
 
   // An upload after a pause proves little where only a few steps have such a pause: the host did
@@ -413,7 +430,6 @@ class AccountBuilder {
   std::vector<Chunk> chunks_;                   // of one device after the other
   std::vector<OffloadedSizes> offloaded_;       // by device
   std::vector<std::vector<bool>> with_upload_;  // by device and step, as in ChunkAccount
-  Idle last_idle_;                              // of the chunk before
   Account account_;
 };
 
@@ -435,13 +451,16 @@ Ns Account::total_ns() const {
 }
 
 Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const std::vector<DeviceSteps>& devices, std::size_t chunk_size) {
-  return AccountBuilder(trace, classes, names, devices).build(chunk_size);
+                     const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed,
+                     std::size_t chunk_size) {
+  return AccountBuilder(trace, classes, names, devices, failed).build(chunk_size);
 }
 
 std::string cause_label(const std::string& cause) {
   static const std::map<std::string, std::string> special{
       {"um_stall", "unified-memory stall"},
+      {"idle.failed", "idle: failed calls"},
+      {"idle.loading", "idle: loading code"},
       {"communication_exposed", "exposed communication"},
       {"copy_exposed", "exposed copy"},
       {"compute.gemm_half", "compute: GEMM, half precision"},

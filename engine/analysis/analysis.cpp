@@ -39,7 +39,9 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
   names = timed("names", [&] { return NameClasses(trace, classes); });
   devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
   unused_devices = take_unused(trace, devices);
-  account = timed("account", [&] { return make_account(trace, classes, names, devices); });
+  failed_calls = gh::failed_calls(trace, classes);
+  account =
+      timed("account", [&] { return make_account(trace, classes, names, devices, failed_calls); });
 }
 
 std::int64_t Analysis::step_count() const {

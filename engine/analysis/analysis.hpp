@@ -6,6 +6,7 @@
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
 //                 steps_from_kernels.cpp
 //   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
+//   host_work.hpp what a host thread did in a stretch of time
 //   facts.hpp     all of that as named values; a new one is a row of facts/table.cpp
 //   flops.hpp     operations of matrix products, told by shapes in ranges
 //   metrics.hpp   sampled GPU metrics within the steps
@@ -23,6 +24,7 @@ struct Analysis {
   Trace trace;
   Classes classes;
   NameClasses names;
+  std::vector<Row> failed_calls;  ///< CUDA calls that returned an error, in order
   /// Those that did any work and were selected; none in a report without GPU work.
   std::vector<DeviceSteps> devices;
   /// Devices without steps that did next to nothing while others train: left out of all that

@@ -12,9 +12,8 @@ namespace {
 // on working.
 constexpr std::int64_t offload_bytes = 1 << 20;
 
-// Host time between two calls up to which the thread counts as launching back to back. An eager
-// framework takes 5 to 50 us from one launch to the next, seldom 300; a pause of a millisecond is
-// something else.
+// Host time between two calls above which the thread does not launch back to back, however slow it
+// usually is. An eager framework takes 5 to 50 us from one launch to the next, seldom 300.
 constexpr Ns back_to_back_ns = 1'000'000;
 
 // What is sent to the device after a pause of the host: nothing, data, or (of a size) what had come
@@ -78,6 +77,8 @@ class HostPause {
             const std::vector<Step>& steps, IdleCauses::Near& near, std::vector<Idle>& out)
       : trace_(causes.trace_),
         names_(causes.names_),
+        failed_(causes.failed_),
+        habits_(causes.habits_),
         trains_(causes.trains_),
         thread_(causes.threads_[pause.thread]),
         pause_(pause),
@@ -93,7 +94,6 @@ class HostPause {
             static_cast<std::ptrdiff_t>(partition_near(
                 thread_.calls, near.call, [&](Row c) { return trace_.calls.end[c] < start; }));
     synced_ = first_sync();
-    pause_.drained = pause.drained || synced_ != no_row;
   }
 
   void split() {
@@ -121,14 +121,44 @@ class HostPause {
   Ns in_loader_range(Ns at) { return add(at, std::min(range_->end, launched_), IdleCause::input); }
 
   Ns in_call(Ns at, Ns until) {
-    const Ns to = std::min(trace_.calls.end[*call_], until);
-    switch (call_class(*call_)) {
+    const IdleCause cause = cause_of(*call_);
+    return add(at, std::min(trace_.calls.end[*call_], until), cause, *call_);
+  }
+
+  IdleCause cause_of(Row call) const {
+    if (std::binary_search(failed_.begin(), failed_.end(), call)) return IdleCause::failed;
+    const Ns length = trace_.calls.end[call] - trace_.calls.start[call];
+    const bool usual = length < something_else * habits_.call_ns();
+    switch (call_class(call)) {
       case CallClass::sync:
-      case CallClass::copy_sync: return add(at, to, IdleCause::sync, *call_);
-      case CallClass::allocation: return add(at, to, IdleCause::allocation, *call_);
-      case CallClass::compilation: return add(at, to, IdleCause::compilation, *call_);
-      default: return add(at, to, IdleCause::launch);
+        if (!waits_for_nothing(call_)) return IdleCause::sync;
+        if (gives_back_memory()) return IdleCause::allocation;
+        return usual ? IdleCause::launch : IdleCause::unknown;
+      case CallClass::copy_sync: return IdleCause::sync;
+      case CallClass::allocation: return IdleCause::allocation;
+      case CallClass::compilation: return IdleCause::compilation;
+      case CallClass::loading: return IdleCause::loading;
+      case CallClass::function: return usual ? IdleCause::launch : IdleCause::loading;
+      case CallClass::launch:
+        return habits_.loads_code(call) ? IdleCause::loading : IdleCause::launch;
+      case CallClass::other: return usual ? IdleCause::launch : IdleCause::unknown;
+      default: return IdleCause::launch;
     }
+  }
+
+  // The only device had run dry before the call, and went on after it: what the call took is its
+  // own work, unless it was made for the operation right before, and only came late.
+  bool waits_for_nothing(std::span<const Row>::iterator call) const {
+    const bool for_last = pause_.previous != no_row && call != thread_.calls.begin() &&
+                          trace_.ops.call[pause_.previous] == *std::prev(call);
+    return !for_last && trace_.devices.size() == 1 &&
+           trace_.calls.start[*call] >= pause_.span.start &&
+           trace_.calls.end[*call] <= pause_.span.end;
+  }
+
+  // What was freed in stream order goes from its pool to the system at the next synchronization.
+  bool gives_back_memory() const {
+    return call_ != thread_.calls.begin() && call_class(*std::prev(call_)) == CallClass::allocation;
   }
 
   // Other threads of the process may have launched meanwhile, as backward does: only time in which
@@ -153,15 +183,27 @@ class HostPause {
   Ns without_calls(Ns at, Ns until) {
     if (until <= at) return at;
     at = refilling(at, until);
-    if (until - at <= back_to_back_ns) return add(at, until, IdleCause::launch);
+    if (until - at <= std::min(back_to_back_ns, something_else * habits_.pause_ns()))
+      return add(at, until, IdleCause::launch);
+    if (makes_code(until)) return add(at, until, IdleCause::compilation, *call_);
+    if (until - at <= back_to_back_ns) return add(at, until, IdleCause::unknown);
     return fetching_input(at, until);
   }
 
-  // A wait had let the GPU run dry: what the host needs to refill it is the wait's cost.
+  // A wait had let the GPU run dry: what the host needs to prepare the next launch is the wait's
+  // cost, as far as it waited so long.
   Ns refilling(Ns at, Ns until) {
     if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
-    const Ns to = std::min(until, std::max(at, trace_.calls.end[synced_] + back_to_back_ns));
-    return add(at, to, IdleCause::sync, synced_);
+    const Ns waited = waited_ns(trace_, synced_, pause_.previous);
+    const Ns refill = trace_.calls.end[synced_] + std::min(waited, habits_.pause_ns());
+    return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
+  }
+
+  // Whether the call that begins at `at` loads a module from memory or a file: what the host did
+  // before was to make it. Libraries that bring their code along load it by other calls.
+  bool makes_code(Ns at) const {
+    return call_ != thread_.calls.end() && trace_.calls.start[*call_] == at &&
+           trace_.names[trace_.calls.name[*call_]].starts_with("cuModuleLoad");
   }
 
   Ns fetching_input(Ns at, Ns until) {
@@ -173,7 +215,7 @@ class HostPause {
     return until;
   }
 
-  void on_its_way() { add(launched_, pause_.span.end, IdleCause::launch); }
+  void on_its_way() { add(launched_, pause_.span.end, IdleCause::launch_latency); }
 
   Ns add(Ns from, Ns to, IdleCause cause, Row call = no_row) {
     if (from >= to) return from;
@@ -188,7 +230,7 @@ class HostPause {
   Row first_sync() const {
     for (auto c = call_; c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end; ++c)
       if (const CallClass kind = call_class(*c);
-          kind == CallClass::sync || kind == CallClass::copy_sync)
+          kind == CallClass::copy_sync || (kind == CallClass::sync && !waits_for_nothing(c)))
         return *c;
     return no_row;
   }
@@ -266,6 +308,8 @@ class HostPause {
 
   const Trace& trace_;
   const NameClasses& names_;
+  const std::vector<Row>& failed_;
+  const LaunchHabits& habits_;
   const bool trains_;
   const HostThread& thread_;  // that launched what ended the pause
   Idle pause_;
@@ -282,8 +326,24 @@ bool is_offload(const Trace& trace, Row op) {
   return trace.ops.copy[op] == CopyKind::d2h && trace.ops.bytes[op] >= offload_bytes;
 }
 
-IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names)
-    : trace_(trace), names_(names), threads_(trace, names), trains_(trains(classes, names)) {}
+Ns waited_ns(const Trace& trace, Row call, Row previous) {
+  const Calls& calls = trace.calls;
+  Ns from = calls.start[call];
+  if (previous != no_row && trace.ops.copy[previous] == CopyKind::d2h)
+    if (const Row copy = trace.ops.call[previous];
+        copy != no_row && calls.thread[copy] == calls.thread[call])
+      from = std::min(from, calls.start[copy]);
+  return calls.end[call] - from;
+}
+
+IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,
+                       const std::vector<Row>& failed)
+    : trace_(trace),
+      names_(names),
+      failed_(failed),
+      threads_(trace, names),
+      habits_(trace, names, threads_),
+      trains_(trains(classes, names)) {}
 
 void IdleCauses::explain(Idle pause, const std::vector<Step>& steps,
                          const OffloadedSizes& offloaded, Places& places,
@@ -303,8 +363,6 @@ void IdleCauses::explain(Idle pause, const std::vector<Step>& steps,
     out.push_back(pause);
     return;
   }
-  // Until a launch comes well before its turn the GPU is fed from hand to mouth.
-  pause.drained = !out.empty() && out.back().drained && out.back().thread == pause.thread;
   HostPause(*this, pause, launch, sent_after(trace_, pause, offloaded), steps, places[pause.thread],
             out)
       .split();

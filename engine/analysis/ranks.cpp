@@ -144,6 +144,7 @@ class Appending {
   }
 
   void add_host_events() {
+    append_if_any(to_.calls.result, to_.calls.size(), from_.calls.result, from_.calls.size(), 0);
     add_thread_events(to_.calls, from_.calls);
     append(to_.calls.correlation, from_.calls.correlation);
     add_thread_events(to_.ranges, from_.ranges);

@@ -36,6 +36,9 @@ constexpr Field rule_fields[] = {
     {"warning_at",
      "The share of the step from which a finding is a warning; 0.05 where it is not given. From "
      "0.2 on it is an error."},
+    {"after_others",
+     "`true` where the rule is asked last and may call `trace:found`; it finds what no other rule "
+     "has."},
     {"evaluate",
      "`function(trace, options)`: returns a list of findings, `{}` where all is well, or `nil, "
      "reason, record_with` where it cannot tell."},

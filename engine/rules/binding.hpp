@@ -27,6 +27,8 @@ struct ApiHost {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
+  /// What other rules found, for one that comes after them; null for others.
+  const std::vector<Finding>* found = nullptr;
 };
 
 /// Pushes the object that rules call `trace`. For use inside of LuaSandbox::run.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
-#include <numeric>
 
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
@@ -30,7 +29,8 @@ struct Evaluated {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
-  const Replay* replay;  // null where nothing is to be replayed
+  const Replay* replay;                         // null where nothing is to be replayed
+  const std::vector<Finding>* found = nullptr;  // by the rules before
 };
 
 // Why a rule cannot look at this report.
@@ -108,7 +108,7 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
 // look, and what to record instead.
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
-  const ApiHost host{on.analysis, on.facts, on.in_steps};
+  const ApiHost host{on.analysis, on.facts, on.in_steps, rule.after_others ? on.found : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();
@@ -168,12 +168,13 @@ Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& se
 
 // A rule that asks much takes long, and begins first, so that none is left to one thread at the
 // end. How much it asks is told by its text: every verb has a ':'.
-std::vector<std::size_t> longest_first(const std::vector<Rule>& rules) {
+std::vector<std::size_t> longest_first(const std::vector<Rule>& rules, bool after_others) {
   const auto verbs = [&](std::size_t i) {
     return std::count(rules[i].source.begin(), rules[i].source.end(), ':');
   };
-  std::vector<std::size_t> order(rules.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].after_others == after_others) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return verbs(a) > verbs(b); });
   return order;
@@ -203,11 +204,20 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
   const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
   const Evaluated on{analysis, facts, in_steps, replay.get()};
   std::vector<Report> parts(rules.size());
-  timed("rules", [&] {
-    const std::vector<std::size_t> order = longest_first(rules);
-    in_parallel(rules.size(), [&](std::size_t i, std::size_t) {
-      parts[order[i]] = report_of(rules[order[i]], settings, on);
+  const auto ask = [&](bool after_others, const Evaluated& with) {
+    const std::vector<std::size_t> order = longest_first(rules, after_others);
+    in_parallel(order.size(), [&](std::size_t i, std::size_t) {
+      parts[order[i]] = report_of(rules[order[i]], settings, with);
     });
+  };
+  timed("rules", [&] {
+    ask(false, on);
+    std::vector<Finding> found;
+    for (const Report& part : parts)
+      found.insert(found.end(), part.findings.begin(), part.findings.end());
+    Evaluated after = on;
+    after.found = &found;
+    ask(true, after);
   });
   Report report = joined(parts);
   report.replay = std::move(replay);

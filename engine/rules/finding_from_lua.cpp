@@ -53,11 +53,20 @@ Severity severity_of(double recoverable_fraction, const Rule& rule) {
   return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
 }
 
+// A recording without steps that is shorter is the start of a program: shares of it say nothing of
+// what the program takes when it runs for long.
+constexpr Ns least_window_ns = 1'000'000;
+
+bool is_too_little(const Analysis& analysis) {
+  return !analysis.has_steps() && analysis.total_ns() < least_window_ns;
+}
+
 // From what is recoverable, unless the rule says otherwise, or the configuration, which has the
 // last word.
 Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
-                       const RuleSettings& settings) {
-  Severity severity = severity_of(f.recoverable_fraction, rule);
+                       const RuleSettings& settings, const Analysis& analysis) {
+  Severity severity =
+      is_too_little(analysis) ? Severity::note : severity_of(f.recoverable_fraction, rule);
   if (const std::string s = t.text("severity", false); !s.empty())
     severity = parse_severity(s, "a finding");
   if (const std::string s = t.text("at_most", false); !s.empty())
@@ -113,7 +122,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   const std::string uncertain = t.text("uncertain", false);
   if (replay) predict(f, *replay, uncertain);
 
-  f.severity = read_severity(t, f, rule, settings);
+  f.severity = read_severity(t, f, rule, settings, analysis);
   f.confidence = read_confidence(t, f.confidence);
   f.advice = t.texts("advice");
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });

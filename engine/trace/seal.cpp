@@ -117,7 +117,7 @@ void sort(Calls& c, const Places& place) {
   sort_columns(
       c.size(),
       earlier(c, Placed{c.thread, place.thread}, Plain{c.correlation}, Placed{c.name, place.name}),
-      c.start, c.end, c.name, c.correlation, c.thread);
+      c.start, c.end, c.name, c.correlation, c.thread, c.result);
 }
 
 void sort(Ranges& r, const Places& place) {

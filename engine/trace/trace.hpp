@@ -115,7 +115,11 @@ struct Calls {
   std::vector<NameId> name;  ///< without version suffixes: cudaLaunchKernel
   std::vector<std::uint32_t> correlation;
   std::vector<std::uint16_t> thread;  ///< index into Trace::threads
+  /// What it returned; 0 is success. Empty where no call returned anything else, or where the
+  /// profiler does not tell: ask `result_of`.
+  std::vector<std::uint16_t> result;
   std::size_t size() const { return start.size(); }
+  std::uint16_t result_of(Row call) const { return result.empty() ? 0 : result[call]; }
 };
 
 /// NVTX push/pop and start/end ranges, or a profiler's annotations and operators. One that was

@@ -49,7 +49,7 @@ return {
     end
     if trace:fact "device.count" == 0 then
       local _, reason = trace:available "kernels"
-      say("GPU work", "nothing", { reason = reason }, "Record the training process itself, after it has begun to use the GPU: " .. how .. ".", "error")
+      say("GPU work", "nothing", { reason = reason }, trace:failed_calls()[1] and "Mend the calls that fail first (failed-calls), then record again." or "Record the process itself, after it has begun to use the GPU: " .. how .. ".", "error")
       return findings
     end
     for _, glob in ipairs { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" } do

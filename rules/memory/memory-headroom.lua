@@ -26,7 +26,7 @@ return {
     if not peak or peak == 0 then return nil, "no allocation of device memory was recorded", "--cuda-memory-usage=true" end
     local share = peak / capacity
     local idle = 0
-    for _, cause in ipairs { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } do idle = idle + trace:fact("account.idle." .. cause .. "_fraction") end
+    for _, cause in ipairs { "sync", "launch", "allocation", "compilation", "loading", "launch_latency", "dependency", "unknown" } do idle = idle + trace:fact("account.idle." .. cause .. "_fraction") end
     local finding = {
       subject = "device memory",
       data = { peak = peak, capacity = capacity, share = share, idle = idle },

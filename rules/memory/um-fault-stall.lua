@@ -42,7 +42,7 @@ return {
     local kernels = trace:ops { kind = { "kernel", "set" } }
     local change = { { shorten = kernels, stalls = faults } }
     if not storm then
-      change = { { shorten = kernels, stalls = { faults, moves } }, { pause = turns }, { pause = trace:idle { cause = { "launch", "unknown" } }, by = 1, least = 0.7 } }
+      change = { { shorten = kernels, stalls = { faults, moves } }, { pause = turns }, { pause = trace:idle { cause = { "launch*", "unknown" } }, by = 1, least = 0.7 } }
       if churn > 0 then change[4] = { drop = trace:calls { class = "allocation" } } end
     end
 

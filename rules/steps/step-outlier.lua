@@ -1,13 +1,14 @@
-local causes = { "input", "sync", "launch", "allocation", "compilation", "dependency", "unknown" }
-local words = { input = "waiting for the data loader", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "loading or compiling code",
+local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "failed", "launch_latency", "dependency", "unknown" }
+local words = { input = "waiting for the data loader", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", failed = "in calls that failed", launch_latency = "between launches and kernels",
   dependency = "waiting between kernels", unknown = "idle time that the trace does not explain", compute = "computing", communication = "collectives", copies = "copies" }
-local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
+local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
 local fixes = {
   input = "The loader is late now and then: raise prefetch_factor and num_workers, so that a slow batch is bridged; persistent_workers=True, so that workers do not start anew with each epoch.",
   sync = "Something waits for the GPU in these steps only (logging, metrics, gradient norms): log from tensors kept on the device, and read them a step later.",
   launch = "The host was slow to launch: look for what else ran on its core (bind the process, fewer loader workers than cores), or capture the step in CUDA graphs.",
   allocation = "Memory was allocated or freed: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache() in the loop, and the longest sequence first, so that the cache has its final size.",
-  compilation = "Code was loaded or compiled: pad to few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each shape before training; TORCH_LOGS=recompiles tells which.",
+  loading = "Code was loaded: warm up each shape before training, or load early (CUDA_MODULE_LOADING=EAGER).",
+  compilation = "Code was compiled: pad to few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each shape before training; TORCH_LOGS=recompiles tells which.",
   communication = "Communication took longer: compare the ranks' timelines in these steps, a late one makes all others wait.",
   copies = "More is copied than usual: see which tensors, and copy them from or to pinned memory beside the kernels.",
   compute = "These steps have more work (a larger batch, an optimizer step after several micro-batches, an evaluation): intended, or bucket sequences by length.",

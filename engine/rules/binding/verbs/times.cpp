@@ -1,5 +1,6 @@
 // How long, and beside what: the time that selections cover.
 #include <algorithm>
+#include <array>
 
 #include "rules/binding/time_sets.hpp"
 #include "rules/binding/verbs.hpp"
@@ -46,6 +47,23 @@ int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& oth
            least_fraction * static_cast<double>(span.length());
   };
   push_rows(lua, {asked.kind, asked.rows.where(exposed_enough), asked.chains});
+  return 1;
+}
+
+int quarters(lua_State* lua, const Context& c, const Rows& asked) {
+  constexpr double least = 0.1;  // of all that they take; what is less is beside the point
+  std::array<Ns, 4> ns{};
+  const Ns length = std::max<Ns>(1, c.window.length());
+  asked.rows.each([&](Row r) {
+    const Span span = span_of(c, asked, r);
+    const Ns at = std::clamp<Ns>(span.start - c.window.start, 0, length - 1);
+    ns[static_cast<std::size_t>(4.0 * static_cast<double>(at) / static_cast<double>(length))] +=
+        span.length();
+  });
+  const auto all = static_cast<double>(ns[0] + ns[1] + ns[2] + ns[3]);
+  lua_pushinteger(lua, std::count_if(ns.begin(), ns.end(), [&](Ns quarter) {
+                    return quarter > 0 && static_cast<double>(quarter) >= least * all;
+                  }));
   return 1;
 }
 

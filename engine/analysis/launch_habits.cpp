@@ -1,0 +1,76 @@
+#include "analysis/launch_habits.hpp"
+
+#include <algorithm>
+
+namespace gh {
+namespace {
+
+// Where too little was launched to tell: what a launch, and the time to the next, take in eager
+// frameworks.
+constexpr Ns common_ns = 10'000;
+
+// Longer pauses between calls are none of launching, wherever they come from.
+constexpr Ns longest_pause_ns = 1'000'000;
+
+// Medians are taken over at most so many calls, spread evenly.
+constexpr std::size_t most_sampled = 4096;
+
+std::size_t stride_over(std::size_t n) { return std::max<std::size_t>(1, n / most_sampled); }
+
+Ns median_or_common(std::vector<Ns>& values) {
+  if (values.empty()) return common_ns;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return std::max<Ns>(1, *middle);
+}
+
+}  // namespace
+
+LaunchHabits::LaunchHabits(const Trace& trace, const NameClasses& names, const HostThreads& threads)
+    : trace_(trace), names_(names) {
+  find_first_uses();
+  find_usual(threads);
+}
+
+void LaunchHabits::find_first_uses() {
+  const Ops& ops = trace_.ops;
+  std::vector<std::vector<bool>> used(trace_.processes.size());  // by process and name
+  for (Row op = 0; op < ops.size(); ++op) {
+    if (ops.kind[op] != OpKind::kernel || ops.call[op] == no_row) continue;
+    std::vector<bool>& names = used[trace_.process_of(op)];
+    if (names.empty()) names.resize(trace_.names.size());
+    if (names[ops.name[op]]) continue;
+    names[ops.name[op]] = true;
+    first_uses_.push_back(ops.call[op]);
+  }
+  std::sort(first_uses_.begin(), first_uses_.end());
+}
+
+void LaunchHabits::find_usual(const HostThreads& threads) {
+  const Calls& calls = trace_.calls;
+  std::vector<Ns> lengths, pauses;
+  const std::size_t stride = stride_over(calls.size());
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    const auto own = threads[static_cast<std::uint16_t>(t)].calls;
+    for (std::size_t i = 1; i < own.size(); i += stride) {
+      const Row call = own[i];
+      if (names_.call[calls.name[call]] != CallClass::launch) continue;
+      if (!std::binary_search(first_uses_.begin(), first_uses_.end(), call))
+        lengths.push_back(calls.end[call] - calls.start[call]);
+      std::size_t before =
+          i - 1;  // the launch before; what is asked of CUDA in between is part of it
+      while (before > 0 && !launches(names_.call[calls.name[own[before]]])) --before;
+      const Ns pause = calls.start[call] - calls.end[own[before]];
+      if (pause >= 0 && pause <= longest_pause_ns) pauses.push_back(pause);
+    }
+  }
+  call_ns_ = median_or_common(lengths);
+  pause_ns_ = median_or_common(pauses);
+}
+
+bool LaunchHabits::loads_code(Row launch) const {
+  return trace_.calls.end[launch] - trace_.calls.start[launch] >= something_else * call_ns_ &&
+         std::binary_search(first_uses_.begin(), first_uses_.end(), launch);
+}
+
+}  // namespace gh
