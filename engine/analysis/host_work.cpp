@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace gh {
 namespace {
@@ -10,59 +12,53 @@ namespace {
 // Of a step; a range that lasts longer holds all that is done in it.
 constexpr double whole_share = 0.9;
 
-// How many rows a search back in time looks at: what lies further back hardly ever still lasts.
-constexpr std::size_t most_looked_at = 100'000;
-
-// The name of the events of a thread that together cover at least half of a stretch; 0 of none. Of
-// one thread only the last to begin before the stretch can last into it.
+// The name of the events of a thread that together cover at least half of a stretch; 0 of none.
+// `rows`: those of the thread, in order of start, of which only the last to begin before the
+// stretch can last into it.
 template <class Events>
-NameId covering(const Events& events, std::uint16_t thread, Span stretch) {
+NameId covering(const Events& events, std::span<const Row> rows, Span stretch) {
   std::map<NameId, Ns> by_name;
-  const auto take = [&](Row r) {
+  auto row = std::partition_point(rows.begin(), rows.end(),
+                                  [&](Row r) { return events.start[r] < stretch.start; });
+  if (row != rows.begin()) --row;
+  Row last = no_row;  // a call stands for those that are nested in it as well
+  for (; row != rows.end() && events.start[*row] < stretch.end; ++row) {
+    if (std::exchange(last, *row) == *row) continue;
     const Ns shared =
-        std::min(events.end[r], stretch.end) - std::max(events.start[r], stretch.start);
-    if (shared > 0) by_name[events.name[r]] += shared;
-  };
-  const auto first =
-      static_cast<Row>(std::lower_bound(events.start.begin(), events.start.end(), stretch.start) -
-                       events.start.begin());
-  for (Row r = first; r < events.size() && events.start[r] < stretch.end; ++r)
-    if (events.thread[r] == thread) take(r);
-  std::size_t looked = 0;
-  for (Row r = first; r-- > 0 && looked < most_looked_at; ++looked)
-    if (events.thread[r] == thread) {
-      take(r);
-      break;
-    }
+        std::min(events.end[*row], stretch.end) - std::max(events.start[*row], stretch.start);
+    if (shared > 0) by_name[events.name[*row]] += shared;
+  }
   for (const auto& [name, ns] : by_name)
     if (2 * ns >= stretch.length()) return name;
   return 0;
 }
 
-// Whether the thread gave the GPU work in a range.
-bool launches_in(const Trace& trace, const NameClasses& names, Row range) {
+// By thread: when it gave the GPU work.
+std::vector<std::vector<Ns>> launches_of_threads(const Trace& trace, const NameClasses& names) {
   const Calls& calls = trace.calls;
-  const auto first =
-      std::lower_bound(calls.start.begin(), calls.start.end(), trace.ranges.start[range]) -
-      calls.start.begin();
-  for (auto c = static_cast<Row>(first);
-       c < calls.size() && calls.start[c] < trace.ranges.end[range]; ++c)
-    if (calls.thread[c] == trace.ranges.thread[range] && launches(names.call[calls.name[c]]))
-      return true;
-  return false;
+  std::vector<std::vector<Ns>> launched(trace.threads.size());
+  for (Row c = 0; c < calls.size(); ++c)
+    if (launches(names.call[calls.name[c]])) launched[calls.thread[c]].push_back(calls.start[c]);
+  return launched;
+}
+
+bool any_within(const std::vector<Ns>& times, Span span) {
+  const auto first = std::lower_bound(times.begin(), times.end(), span.start);
+  return first != times.end() && *first < span.end;
 }
 
 }  // namespace
 
 HostWork::HostWork(const Trace& trace, const NameClasses& names, Ns step_ns)
-    : trace_(trace), ranges_(trace.threads.size()) {
+    : trace_(trace), threads_(trace, names), ranges_(trace.threads.size()) {
   const Ranges& ranges = trace.ranges;
+  const std::vector<std::vector<Ns>> launched = launches_of_threads(trace, names);
   std::vector<std::vector<std::uint32_t>> open(ranges_.size());  // places, the innermost last
   for (Row r = 0; r < ranges.size(); ++r) {
-    const auto length = static_cast<double>(ranges.end[r] - ranges.start[r]);
-    if (ranges.nest[r] == 0 ||
-        (length >= whole_share * static_cast<double>(step_ns) && launches_in(trace, names, r)))
-      continue;
+    const Span span{ranges.start[r], ranges.end[r]};
+    const bool whole =
+        static_cast<double>(span.length()) >= whole_share * static_cast<double>(step_ns);
+    if (ranges.nest[r] == 0 || (whole && any_within(launched[ranges.thread[r]], span))) continue;
     RangesOfThread& own = ranges_[ranges.thread[r]];
     std::vector<std::uint32_t>& around = open[ranges.thread[r]];
     while (!around.empty() && ranges.end[own.rows[around.back()]] <= ranges.start[r])
@@ -92,8 +88,8 @@ HostWork::Doing HostWork::of_thread(std::uint16_t thread, Span stretch) const {
   std::sort(ranges.begin(), ranges.end(), [](const Share& a, const Share& b) {
     return std::tuple(a.ns, -a.begun, a.name) < std::tuple(b.ns, -b.begun, b.name);
   });
-  Doing doing{covering(trace_.calls, thread, stretch), 0};
-  if (doing.name == 0) doing.name = covering(trace_.os_calls, thread, stretch);
+  Doing doing{covering(trace_.calls, threads_[thread].calls, stretch), 0};
+  if (doing.name == 0) doing.name = covering(trace_.os_calls, threads_[thread].os_calls, stretch);
   if (doing.name == 0 && !ranges.empty()) {
     doing.name = ranges.front().name;
     if (!is_operator(doing.name)) return doing;

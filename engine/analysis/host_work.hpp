@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/classes.hpp"
+#include "analysis/host_threads.hpp"
 #include "trace/trace.hpp"
 
 namespace gh {
@@ -36,6 +37,7 @@ class HostWork {
   bool is_operator(NameId name) const;
 
   const Trace& trace_;
+  const HostThreads threads_;
   std::vector<RangesOfThread> ranges_;  // by thread
 };
 
