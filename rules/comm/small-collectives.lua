@@ -33,7 +33,7 @@ return {
     -- A host that launches in time starts them for nothing.
     local starts = trace:ranges { name = { "c10d::*", "nccl:*", "nccl*" } }
     local started = small:where { launched_in = starts }:count() / small:count()
-    local host = math.min(starts:union_ns() * started, trace:idle { cause = "launch" }:union_ns())
+    local host = math.min(starts:union_ns() * started, trace:idle { cause = "launch*" }:union_ns())
     local host_share = host / total
     if math.max(share, host_share) < options.note_share then return {} end
     -- The larger ones between them go with them.

@@ -26,7 +26,7 @@ return {
   { name = "names the loader in it", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 0, 29900, "dataloader" } } }), expect = { { message = "*waiting for the data loader (29.9 ms more)*in range 'dataloader'." } } },
   { name = "names a range of the program's own", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "log histograms" } } }), expect = { { message = "*in range 'log histograms'." } } },
   { name = "names garbage collection", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "gc.collect" } } }), expect = { { message = "*in range 'gc.collect'." } } },
-  { name = "names a call that it waits in", trace = steps(12, { 7 }, 40000, 30000, { calls = { { 100, 29900, "cuModuleLoadData" } } }), expect = { { message = "*loading or compiling code (29.8 ms more)*" } } },
+  { name = "names a call that it waits in", trace = steps(12, { 7 }, 40000, 30000, { calls = { { 100, 29900, "cuModuleLoadData" } } }), expect = { { message = "*loading code (29.8 ms more)*" } } },
   { name = "does not count work that only some steps have", trace = steps(12, { 7 }, 40000, 20), expect = { { severity = "note", message = "*computing (30.0 ms more).", worth = { 0, 0.01 } } } },
   { name = "is a note where more than a quarter of the steps are long", trace = steps(12, { 4, 7, 10 }, 40000, 30000), expect = { { severity = "note", message = "3 of 11 steps*" } } },
 

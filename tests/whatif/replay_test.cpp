@@ -195,6 +195,23 @@ TEST_CASE("replay: without steps the window is replayed as one") {
   CHECK(r.us({r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 600);
 }
 
+TEST_CASE("replay: one late operation does not tell what pause is usual") {
+  std::string calls, ops;
+  for (int at = 0; at < 20'000; at += 100) {
+    const auto us = [&](int after) { return std::to_string(at + after); };
+    calls += "{ " + us(16) + ", " + us(95) + ", 'cudaDeviceSynchronize' }, ";
+    ops += "{ " + us(20) + ", " + us(90) + ", kernel = 'a', launched = { " + us(10) + ", " +
+           us(15) + " } }, ";
+  }
+  // Queued long before its turn, and late all the same.
+  ops +=
+      "{ 20010, 20200, kernel = 'b', launched = { 20000, 20005 } }, "
+      "{ 20400, 20500, kernel = 'c', launched = { 20020, 20025 } }";
+  const Replayed r("{ ranges = {}, calls = { " + calls + " }, ops = { " + ops + " } }");
+  REQUIRE(r.replay.reason() == "");
+  CHECK(r.replay.uniform_error() <= 0.02);
+}
+
 TEST_CASE("replay: no forecast lies below what the link needs") {
   const Replayed r(std::string(
       R"({ ranges = {}, calls = { { 16, 430, "cudaStreamSynchronize" } }, ops = { { 20, 420, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 450, 850, copy = "h2d", bytes = 1e7, stream = 9, launched = { 440, 445 } } } })"));
