@@ -69,12 +69,12 @@ HostWork::HostWork(const Trace& trace, const NameClasses& names, Ns step_ns)
   }
 }
 
-HostWork::Doing HostWork::during(std::uint16_t thread, Span stretch) const {
-  if (thread == no_index || stretch.length() <= 0) return {};
-  if (const Doing own = of_thread(thread, stretch); own.name != 0) return own;
+HostWork::Doing HostWork::during(std::uint16_t thread, std::uint16_t process, Span stretch) const {
+  if (stretch.length() <= 0) return {};
+  if (thread != no_index)
+    if (const Doing own = of_thread(thread, stretch); own.name != 0) return own;
   for (std::uint16_t other = 0; other < ranges_.size(); ++other) {
-    if (other == thread || ranges_[other].rows.empty() ||
-        trace_.threads[other].process != trace_.threads[thread].process)
+    if (other == thread || ranges_[other].rows.empty() || trace_.threads[other].process != process)
       continue;
     if (const Doing beside = of_thread(other, stretch); beside.name != 0) return beside;
   }

@@ -20,7 +20,8 @@ class HostWork {
     NameId within = 0;  ///< the range around it, where it is no range of the program's own
   };
   /// What took at least half of a stretch: of a thread's time, else of another's in its process.
-  Doing during(std::uint16_t thread, Span stretch) const;
+  /// `thread`: no_index where nobody knows which gave the GPU work next.
+  Doing during(std::uint16_t thread, std::uint16_t process, Span stretch) const;
 
  private:
   struct RangesOfThread {

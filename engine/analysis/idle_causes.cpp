@@ -68,6 +68,17 @@ Uploads sent_after(const Trace& trace, const Idle& pause, const OffloadedSizes& 
   return upload ? Uploads::data : Uploads::nothing;
 }
 
+// By process: whether all of its streams are on one device.
+std::vector<bool> processes_with_one_device(const Trace& trace) {
+  std::vector<bool> one(trace.processes.size(), true);
+  std::vector<std::uint16_t> device(trace.processes.size(), no_index);
+  for (const Stream& s : trace.streams) {
+    if (device[s.process] != no_index && device[s.process] != s.device) one[s.process] = false;
+    device[s.process] = s.device;
+  }
+  return one;
+}
+
 }  // namespace
 
 // A pause of the GPU that the host is the cause of, gone through in order of time.
@@ -79,7 +90,9 @@ class HostPause {
         names_(causes.names_),
         failed_(causes.failed_),
         habits_(causes.habits_),
+        one_device_(causes.one_device_),
         trains_(causes.trains_),
+        process_(causes.trace_.threads[pause.thread].process),
         thread_(causes.threads_[pause.thread]),
         pause_(pause),
         launched_(std::clamp(trace_.calls.end[launch], pause.span.start, pause.span.end)),
@@ -128,7 +141,7 @@ class HostPause {
   IdleCause cause_of(Row call) const {
     if (std::binary_search(failed_.begin(), failed_.end(), call)) return IdleCause::failed;
     const Ns length = trace_.calls.end[call] - trace_.calls.start[call];
-    const bool usual = length < something_else * habits_.call_ns();
+    const bool usual = length < something_else * habits_.call_ns(process_);
     switch (call_class(call)) {
       case CallClass::sync:
         if (!waits_for_nothing(call_)) return IdleCause::sync;
@@ -146,13 +159,12 @@ class HostPause {
     }
   }
 
-  // The only device had run dry before the call, and went on after it: what the call took is its
-  // own work, unless it was made for the operation right before, and only came late.
+  // The process's only device had run dry before the call, and went on after it: what the call took
+  // is its own work, unless it was made for the operation right before, and only came late.
   bool waits_for_nothing(std::span<const Row>::iterator call) const {
     const bool for_last = pause_.previous != no_row && call != thread_.calls.begin() &&
                           trace_.ops.call[pause_.previous] == *std::prev(call);
-    return !for_last && trace_.devices.size() == 1 &&
-           trace_.calls.start[*call] >= pause_.span.start &&
+    return !for_last && one_device_[process_] && trace_.calls.start[*call] >= pause_.span.start &&
            trace_.calls.end[*call] <= pause_.span.end;
   }
 
@@ -166,12 +178,11 @@ class HostPause {
   Ns between_calls(Ns at, Ns until) {
     if (until - at > back_to_back_ns) {
       const auto& calls = trace_.calls;
-      const std::uint16_t process = trace_.threads[pause_.thread].process;
       for (auto i = static_cast<Row>(std::lower_bound(calls.start.begin(), calls.start.end(), at) -
                                      calls.start.begin());
            i < calls.size() && calls.start[i] < until; ++i) {
         if (calls.thread[i] == pause_.thread ||
-            trace_.threads[calls.thread[i]].process != process || !launches(call_class(i)))
+            trace_.threads[calls.thread[i]].process != process_ || !launches(call_class(i)))
           continue;
         at = without_calls(at, calls.start[i]);
         at = add(at, std::min(calls.end[i], until), IdleCause::launch);
@@ -183,7 +194,7 @@ class HostPause {
   Ns without_calls(Ns at, Ns until) {
     if (until <= at) return at;
     at = refilling(at, until);
-    if (until - at <= std::min(back_to_back_ns, something_else * habits_.pause_ns()))
+    if (until - at <= std::min(back_to_back_ns, something_else * habits_.pause_ns(process_)))
       return add(at, until, IdleCause::launch);
     if (makes_code(until)) return add(at, until, IdleCause::compilation, *call_);
     if (until - at <= back_to_back_ns) return add(at, until, IdleCause::unknown);
@@ -195,7 +206,7 @@ class HostPause {
   Ns refilling(Ns at, Ns until) {
     if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
     const Ns waited = waited_ns(trace_, synced_, pause_.previous);
-    const Ns refill = trace_.calls.end[synced_] + std::min(waited, habits_.pause_ns());
+    const Ns refill = trace_.calls.end[synced_] + std::min(waited, habits_.pause_ns(process_));
     return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
   }
 
@@ -310,7 +321,9 @@ class HostPause {
   const NameClasses& names_;
   const std::vector<Row>& failed_;
   const LaunchHabits& habits_;
+  const std::vector<bool>& one_device_;
   const bool trains_;
+  const std::uint16_t process_;
   const HostThread& thread_;  // that launched what ended the pause
   Idle pause_;
   const Ns launched_;   // when the call that launched it ended, if that was within the pause
@@ -343,6 +356,7 @@ IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameCla
       failed_(failed),
       threads_(trace, names),
       habits_(trace, names, threads_),
+      one_device_(processes_with_one_device(trace)),
       trains_(trains(classes, names)) {}
 
 void IdleCauses::explain(Idle pause, const std::vector<Step>& steps,

@@ -62,6 +62,7 @@ class IdleCauses {
   const std::vector<Row>& failed_;
   HostThreads threads_;
   LaunchHabits habits_;
+  std::vector<bool> one_device_;  // by process
   bool trains_;
 };
 

@@ -1,6 +1,7 @@
 #include "analysis/launch_habits.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace gh {
 namespace {
@@ -12,13 +13,13 @@ constexpr Ns common_ns = 10'000;
 // Longer pauses between calls are none of launching, wherever they come from.
 constexpr Ns longest_pause_ns = 1'000'000;
 
-// Medians are taken over at most so many calls, spread evenly.
-constexpr std::size_t most_sampled = 4096;
+// Medians are taken over at most so many calls of a thread, spread evenly; a few tell nothing.
+constexpr std::size_t most_sampled = 4096, least_sampled = 16;
 
 std::size_t stride_over(std::size_t n) { return std::max<std::size_t>(1, n / most_sampled); }
 
 Ns median_or_common(std::vector<Ns>& values) {
-  if (values.empty()) return common_ns;
+  if (values.size() < least_sampled) return common_ns;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return std::max<Ns>(1, *middle);
@@ -48,28 +49,31 @@ void LaunchHabits::find_first_uses() {
 
 void LaunchHabits::find_usual(const HostThreads& threads) {
   const Calls& calls = trace_.calls;
-  std::vector<Ns> lengths, pauses;
-  const std::size_t stride = stride_over(calls.size());
-  for (std::size_t t = 0; t < threads.size(); ++t) {
-    const auto own = threads[static_cast<std::uint16_t>(t)].calls;
+  std::vector<std::vector<Ns>> lengths(trace_.processes.size()), pauses(trace_.processes.size());
+  for (std::uint16_t t = 0; t < trace_.threads.size(); ++t) {
+    const std::span<const Row> own = threads[t].calls;
+    const std::uint16_t process = trace_.threads[t].process;
+    const std::size_t stride = stride_over(own.size());
     for (std::size_t i = 1; i < own.size(); i += stride) {
       const Row call = own[i];
       if (names_.call[calls.name[call]] != CallClass::launch) continue;
       if (!std::binary_search(first_uses_.begin(), first_uses_.end(), call))
-        lengths.push_back(calls.end[call] - calls.start[call]);
-      std::size_t before =
-          i - 1;  // the launch before; what is asked of CUDA in between is part of it
+        lengths[process].push_back(calls.end[call] - calls.start[call]);
+      // From the launch before; what is asked of CUDA in between is part of it.
+      std::size_t before = i - 1;
       while (before > 0 && !launches(names_.call[calls.name[own[before]]])) --before;
       const Ns pause = calls.start[call] - calls.end[own[before]];
-      if (pause >= 0 && pause <= longest_pause_ns) pauses.push_back(pause);
+      if (pause >= 0 && pause <= longest_pause_ns) pauses[process].push_back(pause);
     }
   }
-  call_ns_ = median_or_common(lengths);
-  pause_ns_ = median_or_common(pauses);
+  for (std::size_t p = 0; p < trace_.processes.size(); ++p)
+    usual_.push_back({median_or_common(lengths[p]), median_or_common(pauses[p])});
 }
 
 bool LaunchHabits::loads_code(Row launch) const {
-  return trace_.calls.end[launch] - trace_.calls.start[launch] >= something_else * call_ns_ &&
+  const std::uint16_t process = trace_.threads[trace_.calls.thread[launch]].process;
+  return trace_.calls.end[launch] - trace_.calls.start[launch] >=
+             something_else * call_ns(process) &&
          std::binary_search(first_uses_.begin(), first_uses_.end(), launch);
 }
 

@@ -1,6 +1,7 @@
 // What launching usually takes the host in a recording, and which launches took far longer because
 // they loaded code.
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "analysis/classes.hpp"
@@ -18,21 +19,24 @@ class LaunchHabits {
  public:
   LaunchHabits(const Trace& trace, const NameClasses& names, const HostThreads& threads);
 
-  /// The median launch of a kernel that was launched before.
-  Ns call_ns() const { return call_ns_; }
+  /// Of a process, the median launch of a kernel that was launched before.
+  Ns call_ns(std::uint16_t process) const { return usual_[process].call_ns; }
   /// The median time from the end of a launch to the next of the thread.
-  Ns pause_ns() const { return pause_ns_; }
+  Ns pause_ns(std::uint16_t process) const { return usual_[process].pause_ns; }
   /// Whether a launch was the first of its kernel in the process, and took far longer than usual.
   bool loads_code(Row launch) const;
 
  private:
+  struct Usual {
+    Ns call_ns, pause_ns;
+  };
   void find_first_uses();
   void find_usual(const HostThreads& threads);
 
   const Trace& trace_;
   const NameClasses& names_;
-  Ns call_ns_, pause_ns_;
-  std::vector<Row> first_uses_;  ///< calls, ascending
+  std::vector<Usual> usual_;     // by process
+  std::vector<Row> first_uses_;  // calls, ascending
 };
 
 }  // namespace gh

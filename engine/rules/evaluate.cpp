@@ -29,8 +29,8 @@ struct Evaluated {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
-  const Replay* replay;                         // null where nothing is to be replayed
-  const std::vector<Finding>* found = nullptr;  // by the rules before
+  const Replay* replay;                // null where nothing is to be replayed
+  const OtherRules* others = nullptr;  // where they have been asked
 };
 
 // Why a rule cannot look at this report.
@@ -108,7 +108,7 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
 // look, and what to record instead.
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
-  const ApiHost host{on.analysis, on.facts, on.in_steps, rule.after_others ? on.found : nullptr};
+  const ApiHost host{on.analysis, on.facts, on.in_steps, rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();
@@ -130,11 +130,12 @@ void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Re
 }
 
 // A report that contradicts itself shows nothing for certain, and nothing in it is clean: a rule
-// looks at more than it needs, and steps and idle time are made of nearly all there is. What judges
-// the recording itself says what is wrong.
+// looks at more than it needs, and steps and idle time are made of nearly all there is. What a rule
+// of the recording itself finds is there all the same.
 void allow_for_doubts(const Rule& rule, const Trace& trace, Report& report) {
-  if (trace.doubts.empty() || rule.category == "capture") return;
-  for (Finding& f : report.findings) f.confidence = "low";
+  if (trace.doubts.empty()) return;
+  if (rule.category != "capture")
+    for (Finding& f : report.findings) f.confidence = "low";
   if (report.clean.empty()) return;
   report.clean.clear();
   report.not_checked.push_back(
@@ -212,11 +213,12 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
   };
   timed("rules", [&] {
     ask(false, on);
-    std::vector<Finding> found;
+    OtherRules others;
+    for (const Rule& rule : rules) others.asked.insert(rule.id);
     for (const Report& part : parts)
-      found.insert(found.end(), part.findings.begin(), part.findings.end());
+      others.found.insert(others.found.end(), part.findings.begin(), part.findings.end());
     Evaluated after = on;
-    after.found = &found;
+    after.others = &others;
     ask(true, after);
   });
   Report report = joined(parts);

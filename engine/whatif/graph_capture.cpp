@@ -43,7 +43,9 @@ void GraphCapture::capture(const std::vector<Row>& calls) {
       begins_[at] = !under_way;
       under_way = true;
       between.clear();
-    } else if (launches_[at] == Launches::nothing) {
+    } else if (launches_[at] == Launches::others) {
+      under_way = false;  // it keeps its place between what comes before and after
+    } else {
       between.push_back(c);
     }
     if (graph_.recorded.has(graph_.end_node(c), edge::wait)) under_way = false;

@@ -1,7 +1,7 @@
 // What of a recording a CUDA graph could hold. A graph is launched by the thread that launched its
-// first operation, after what that thread did before. It ends with the step, and where the thread
-// waits for the GPU or works on something else than launching, since what comes then may hang on
-// what was read back.
+// first operation, after what that thread did before. It ends with the step, where the thread
+// launches what is in no graph, and where it waits for the GPU or works on something else than
+// launching, since what comes then may hang on what was read back.
 #pragma once
 #include <cstdint>
 #include <vector>

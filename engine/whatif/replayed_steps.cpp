@@ -22,7 +22,7 @@ constexpr std::size_t most_window_points = 1'000'000;
 std::string why_not(const Analysis& a) {
   if (a.devices.empty()) return "no GPU work was recorded";
   for (const DeviceSteps& d : a.devices)
-    if (d.source == StepSource::selected_range && d.steps.size() > 1)
+    if (d.source == StepSource::selected_range)
       return "only stretches of the recording were selected";
   if (!a.trace.availability(Source::calls).known() || a.trace.calls.size() == 0)
     return "the host's CUDA calls were not recorded";
@@ -195,6 +195,8 @@ ReplayedSteps choose_steps(const Analysis& a) {
   if (!out.reason.empty()) return out;
   if (steps_repeat(a))
     take_steps(a, out);
+  else if (a.has_steps())  // the GPU may still work on the one before when the host begins it
+    out.reason = "one step alone has no beginning that is known";
   else
     take_window(a, out);
   if (!out.reason.empty()) return out;

@@ -53,6 +53,7 @@ return {
       }
       if #findings == 20 then break end  -- more of them say no more
     end
+    if not worked and #findings == 0 then return nil, "no GPU work was recorded, and no call failed" end
     return findings
   end,
 }

@@ -51,7 +51,8 @@ return {
       data = { host = host / steps, host_share = host_share, count = per_step, all = math.floor(comm:count() / steps + 0.5), median = small:median "duration_ns", exposed = exposed / steps, share = share },
       about = true,
       recoverable_ns = math.max(exposed, host),
-      change = { { fuse = comm:where { name = names }, by = 3, least = 1, most = 10 } },
+      -- To start a few costs the host next to nothing; to put them together it launches copies.
+      change = { { fuse = comm:where { name = names }, by = 3, least = 1, most = 10 }, { pause = starts, by = 0, most = 0.3 } },
       metrics = {
         { name = "small collectives " .. (trace:fact "steps.found" == 1 and "a step" or "in all"), value = per_step, unit = "count", threshold = options.per_step },
         { name = "their exposed time", value = share, unit = "fraction", threshold = options.note_share },

@@ -45,9 +45,10 @@ return {
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local found, spoken = trace:fact "steps.found" == 1, {}
     for _, finding in ipairs(trace:found()) do spoken[finding.rule] = true end
+    -- A team that leaves a rule out does not want to hear of its subject.
     local function explained(rules)
       for _, rule in ipairs(rules) do
-        if spoken[rule] then return true end
+        if spoken[rule] or not trace:asked(rule) then return true end
       end
       return false
     end

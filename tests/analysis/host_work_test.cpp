@@ -18,7 +18,10 @@ std::string doing(const std::string& trace, Ns from, Ns to, Ns step = 1'000'000)
                       " }"),
       Classes(), {});
   const HostWork work(a.trace, a.names, step);
-  const HostWork::Doing found = work.during(a.trace.calls.thread[0], {1000 * from, 1000 * to});
+  const Span stretch{1000 * from, 1000 * to};
+  const HostWork::Doing found = work.during(a.trace.calls.thread[0], 0, stretch);
+  // The same where nobody knows which thread gave the GPU work next.
+  CHECK(work.during(no_index, 0, stretch).name == found.name);
   const auto& names = a.trace.names;
   return std::string(names[found.name]) +
          (found.within == 0 ? "" : " within " + std::string(names[found.within]));

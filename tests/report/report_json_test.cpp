@@ -91,6 +91,14 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
   CHECK(idle["account"].empty());
   CHECK(idle["clean"].empty());  // nothing was looked at
   add("without GPU work", idle);
+  std::filesystem::copy_file(GH_FIXTURES "/starved.sqlite", dir / "start.sqlite");
+  run_sql(dir / "start.sqlite",
+          "DELETE FROM NVTX_EVENTS; DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start > (SELECT "
+          "MIN(start) + 60000000 FROM CUPTI_ACTIVITY_KIND_KERNEL)");
+  const Json start = json_of(advise("start.sqlite --format json", {"", dir / ""}));
+  CHECK(start["steps"]["found"] == false);
+  CHECK(start["plan"]["replay"]["steps"] == 1);
+  add("without steps", start);
   add("some steps", json_of(advise("starved.sqlite --format json --steps 3:4")));
   add("a range", json_of(advise("starved.sqlite --format json --range backward")));
   const TeamRules rules;

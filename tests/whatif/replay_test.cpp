@@ -158,18 +158,18 @@ TEST_CASE("replay: waits, pauses and launches of the host shorten the step by wh
 }
 
 TEST_CASE("replay: a graph keeps its first launch, and ends where the host reads back") {
-  const auto steps = [](const std::string& calls) {
+  const auto steps = [](const std::string& calls, const std::string& fifth = "small") {
     std::string ops;
     for (int k = 0; k < 10; ++k)
       ops += "{ " + std::to_string(95 + 90 * k) + ", " + std::to_string(97 + 90 * k) +
-             ", kernel = 'small', launched = { " + std::to_string(85 + 90 * k) + ", " +
-             std::to_string(92 + 90 * k) + " } }, ";
+             ", kernel = '" + (k == 5 ? fifth : "small") + "', launched = { " +
+             std::to_string(85 + 90 * k) + ", " + std::to_string(92 + 90 * k) + " } }, ";
     return "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, calls = "
            "{ " +
            calls + " }, ops = { " + ops + " } }";
   };
   const auto graphed = [](const Replayed& r) {
-    Change graph = r.change(Kind::graph, "*");
+    Change graph = r.change(Kind::graph, "small");
     graph.gap_ns = 1000;
     return r.us({graph});
   };
@@ -181,6 +181,9 @@ TEST_CASE("replay: a graph keeps its first launch, and ends where the host reads
   const Replayed two(
       steps("{ 460, 530, 'cudaStreamSynchronize' }, { 915, 990, 'cudaStreamSynchronize' }"));
   CHECK(graphed(two) > graphed(one) + 50);
+  // So they are where the thread launches something else in between, which keeps its place.
+  const Replayed around(steps("{ 915, 990, 'cudaStreamSynchronize' }", "other"));
+  CHECK(graphed(around) > graphed(one) + 150);
 }
 
 TEST_CASE("replay: without steps the window is replayed as one") {
@@ -234,6 +237,11 @@ TEST_CASE("replay: copies on a stream of their own run beside the kernels") {
 }
 
 TEST_CASE("replay: what cannot be replayed says why") {
+  CHECK(support::contains(
+      Replayed(std::string("{ ranges = { { 0, 999, 'step 1' } }, ops = { { 20, 900, kernel = 'a', "
+                           "launched = { 5, 10 } } } }"))
+          .replay.reason(),
+      "one step alone"));
   CHECK(support::contains(
       Replayed(std::string("{ repeats = { times = 3, every = 1000 }, ranges = { { 0, 999, 'step "
                            "{n}' } }, ops = { { 20, 900, kernel = 'a', launched = false } } }"))

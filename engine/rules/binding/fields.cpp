@@ -73,7 +73,8 @@ HostWork::Doing doing_in(const Context& c, const Rows& s, Row r) {
   const Idle& idle = c.idle_of(r);
   // A wait after which the host is not ahead yet is not what it does now.
   if (idle.call != no_row && !idle.drained) return {c.trace().calls.name[idle.call], 0};
-  return c.in_steps.host_work().during(idle.thread, idle.span);
+  const std::uint16_t process = c.analysis.devices[slot_of(c, s, r)].process;
+  return c.in_steps.host_work().during(idle.thread, process, idle.span);
 }
 
 TextKey doing_key(const Context& c, const Rows& s, Row r) {

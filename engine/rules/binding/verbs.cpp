@@ -75,6 +75,10 @@ constexpr Verb verbs[] = {
     {"trace:found", "() -> list of { rule, subject, severity, share }",
      "What other rules have found, for rules that come `after_others`; an error in others.",
      verb<found>},
+    {"trace:asked", "(rule) -> boolean",
+     "Whether that rule is asked on this report as well, or this one is asked alone, as in its "
+     "test. For rules that come `after_others`.",
+     verb<asked>},
     {"trace:problems", "() -> list of texts", "What had to be left out on reading the report.",
      verb<problems>},
     {"trace:round_trips", "({ min_bytes = 1 MiB }?) -> selection, pairs",

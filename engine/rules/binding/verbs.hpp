@@ -13,6 +13,7 @@ int diagnostics(lua_State* lua, const Context& c);
 int problems(lua_State* lua, const Context& c);
 int failed_calls(lua_State* lua, const Context& c);
 int found(lua_State* lua, const Context& c);
+int asked(lua_State* lua, const Context& c);
 
 // select.cpp: selections of the trace, and of selections
 int ops(lua_State* lua, const Context& c);

@@ -110,10 +110,10 @@ int failed_calls(lua_State* lua, const Context& c) {
 }
 
 int found(lua_State* lua, const Context& c) {
-  if (!c.found) throw Error("trace:found is for rules that come after_others");
-  charge(lua, c.found->size());
+  if (!c.others) throw Error("trace:found is for rules that come after_others");
+  charge(lua, c.others->found.size());
   NewList list(lua);
-  for (const Finding& f : *c.found) {
+  for (const Finding& f : c.others->found) {
     lua_newtable(lua);
     set_text(lua, "rule", f.rule);
     set_text(lua, "subject", f.subject);
@@ -121,6 +121,13 @@ int found(lua_State* lua, const Context& c) {
     set_number(lua, "share", f.recoverable_fraction);
     list.append();
   }
+  return 1;
+}
+
+int asked(lua_State* lua, const Context& c) {
+  if (!c.others) throw Error("trace:asked is for rules that come after_others");
+  const bool alone = c.others->asked.size() == 1;
+  lua_pushboolean(lua, alone || c.others->asked.contains(checked_text(lua, 2)));
   return 1;
 }
 
