@@ -11,7 +11,7 @@ local known = {
   { cause = "compilation", what = "while the host compiles", rules = { "jit-in-loop" } },
   { cause = "loading", what = "while the host loads code", rules = { "first-use", "jit-in-loop" } },
   { cause = "failed", what = "in calls that fail", rules = { "failed-calls" } },
-  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", rules = { "pipeline-bubble", "rank-straggler" } },
+  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", rules = { "rank-straggler" } },
   { cause = "unknown", what = "while the host does something else", rules = { "gpu-idle", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
 }
 local exposed = {
