@@ -3,6 +3,22 @@
 #include <utility>
 
 namespace gh {
+namespace {
+
+// Memory cannot be taken or returned, nor code be made or loaded, while a graph is captured, and
+// nothing be waited for.
+bool can_be_captured(CallClass call) {
+  switch (call) {
+    case CallClass::sync:
+    case CallClass::copy_sync:
+    case CallClass::allocation:
+    case CallClass::compilation:
+    case CallClass::loading: return false;
+    default: return true;
+  }
+}
+
+}  // namespace
 
 GraphCapture::GraphCapture(const ReplayGraph& graph, const std::vector<Row>& ops)
     : graph_(graph),
@@ -43,7 +59,7 @@ void GraphCapture::capture(const std::vector<Row>& calls) {
       begins_[at] = !under_way;
       under_way = true;
       between.clear();
-    } else if (launches_[at] == Launches::others) {
+    } else if (launches_[at] == Launches::others || !can_be_captured(graph_.call_class(c))) {
       under_way = false;  // it keeps its place between what comes before and after
     } else {
       between.push_back(c);

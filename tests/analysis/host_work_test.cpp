@@ -12,16 +12,15 @@ using namespace gh;
 namespace {
 
 // Of the main thread, in microseconds: "read within 'load the table'", "" where nothing tells.
-std::string doing(const std::string& trace, Ns from, Ns to, Ns step = 1'000'000) {
+std::string doing(const std::string& trace, Ns from, Ns to, Ns step = 1'000'000,
+                  bool thread_known = true) {
   const Analysis a(
       trace_from_text("return { ops = { { 0, 1, kernel = 'a', launched = { -5, -2 } } }, " + trace +
                       " }"),
       Classes(), {});
   const HostWork work(a.trace, a.names, step);
-  const Span stretch{1000 * from, 1000 * to};
-  const HostWork::Doing found = work.during(a.trace.calls.thread[0], 0, stretch);
-  // The same where nobody knows which thread gave the GPU work next.
-  CHECK(work.during(no_index, 0, stretch).name == found.name);
+  const HostWork::Doing found =
+      work.during(thread_known ? a.trace.calls.thread[0] : no_index, 0, {1000 * from, 1000 * to});
   const auto& names = a.trace.names;
   return std::string(names[found.name]) +
          (found.within == 0 ? "" : " within " + std::string(names[found.within]));
@@ -67,4 +66,9 @@ TEST_CASE("host work: where its thread did nothing that has a name, another's te
   CHECK(doing("ranges = { { 50, 500, 'backward', thread = 'autograd' } }", 100, 400) == "backward");
   CHECK(doing("ranges = { { 50, 500, 'backward', thread = 'autograd', rank = 1 } }", 100, 400) ==
         "");
+}
+
+TEST_CASE("host work: where nobody knows which thread launches next, any of the process tells") {
+  const std::string ranges = "ranges = { { 0, 900, 'epoch' }, { 100, 500, 'metrics' } }";
+  CHECK(doing(ranges, 100, 400, 1'000'000, false) == "metrics");
 }

@@ -181,7 +181,9 @@ TEST_CASE("replay: a graph keeps its first launch, and ends where the host reads
   const Replayed two(
       steps("{ 460, 530, 'cudaStreamSynchronize' }, { 915, 990, 'cudaStreamSynchronize' }"));
   CHECK(graphed(two) > graphed(one) + 50);
-  // So they are where the thread launches something else in between, which keeps its place.
+  // So they are where the thread takes memory, and where it launches something else in between.
+  const Replayed taken(steps("{ 465, 470, 'cudaMalloc' }, { 915, 990, 'cudaStreamSynchronize' }"));
+  CHECK(graphed(taken) > graphed(one) + 50);
   const Replayed around(steps("{ 915, 990, 'cudaStreamSynchronize' }", "other"));
   CHECK(graphed(around) > graphed(one) + 150);
 }
