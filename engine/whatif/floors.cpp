@@ -1,6 +1,7 @@
 #include "whatif/floors.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -69,8 +70,12 @@ Bounds Floors::of_device(const Edges& edges) const {
   const auto a_step = [&](Ns ns) { return scaled(ns / periods_, graph_.steps.scale); };
   Bounds b;
   b.products_ns = a_step(times.products);
-  const auto devices = static_cast<Ns>(graph_.steps.device_steps.size());
-  for (const Ns ns : times.by_stream) b.compute_ns = std::max(b.compute_ns, a_step(ns * devices));
+  // Of each device the busiest stream; a step is the mean over devices.
+  const Trace& t = graph_.analysis.trace;
+  std::vector<Ns> busiest(t.devices.size());
+  for (std::size_t s = 0; s < times.by_stream.size(); ++s)
+    busiest[t.streams[s].device] = std::max(busiest[t.streams[s].device], times.by_stream[s]);
+  b.compute_ns = a_step(std::accumulate(busiest.begin(), busiest.end(), Ns{0}));
   for (std::size_t k = 0; k < times.by_copy.size(); ++k)
     b.link_ns = std::max(b.link_ns, a_step(scaled(times.by_copy[k], link_share_[k])));
   return b;

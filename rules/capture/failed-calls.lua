@@ -32,7 +32,7 @@ return {
     fix = "Mend the first failure: those after it often follow from it. Look at the result of every call, and at cudaGetLastError() after each launch.",
     wrong = "Libraries try what a device may not support, and go on another way; a caching allocator that finds no memory gives back what it keeps and tries again.",
   },
-  evaluate = function(trace, options)
+  evaluate = function(trace)
     if trace:fact "report.producer":starts_with "PyTorch" then
       return nil, "the PyTorch profiler does not record what calls return", "nsys profile --trace=cuda"
     end

@@ -15,9 +15,9 @@ return {
   { name = "does not name a range that holds the whole loop", trace = steps(4000, { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" }, { 0, 9999, "train" } } }), expect = { { message = "*that no range names." } } },
   { name = "names an operator, and the range around it", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 1000, 6500, "make data" }, { 2000, 5900, "aten::randn" } } }), expect = { { message = "*in 'aten::randn' (within 'make data')." } } },
   { name = "names many short ones by what they have in common", trace = steps(4000, { ranges = (function()
-      local ranges = { { 0, 9900, "step {n}" }, { 1000, 6500, "make data" } }
-      for i = 0, 39 do ranges[#ranges + 1] = { 2000 + i * 100, 2080 + i * 100, "aten::randn" } end
-      return ranges
+      local short = { { 0, 9900, "step {n}" }, { 1000, 6500, "make data" } }
+      for i = 0, 39 do short[#short + 1] = { 2000 + i * 100, 2080 + i * 100, "aten::randn" } end
+      return short
     end)() }), expect = { { message = "*in 'aten::randn' (within 'make data')." } } },
   { name = "names what another thread of the process does where its own tells nothing", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 1000, 6500, "collate", thread = "worker" } } }), expect = { { message = "*in 'collate'." } } },
   { name = "shortens a range's name", trace = steps(4000, { ranges = ranges(("x"):rep(100)) }), expect = { { message = "*xxx...'." } } },

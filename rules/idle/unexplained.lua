@@ -5,8 +5,8 @@ local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or nam
 local known = {
   { cause = "input", what = "while the host fetches its next batch", rules = { "data-loader-starvation" } },
   { cause = "sync", what = "while the host waits for the GPU, or has just waited", rules = { "host-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap" } },
-  { cause = "launch", what = "while the host launches", rules = { "launch-bound", "host-sync", "sync-memcpy", "pageable-memcpy" } },
-  { cause = "launch_latency", what = "between a launch and the start of what it launched", rules = { "launch-bound", "host-sync" } },
+  { cause = "launch", what = "while the host launches", rules = { "launch-bound", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
+  { cause = "launch_latency", what = "between a launch and the start of what it launched", rules = { "launch-bound", "host-sync", "alloc-churn" } },
   { cause = "allocation", what = "while the host allocates or frees memory", rules = { "alloc-churn" } },
   { cause = "compilation", what = "while the host compiles", rules = { "jit-in-loop" } },
   { cause = "loading", what = "while the host loads code", rules = { "first-use", "jit-in-loop" } },

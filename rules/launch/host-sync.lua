@@ -31,7 +31,8 @@ return {
     local offloaded, pairs_found = trace:round_trips()
     if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
     offloaded = offloaded:plus(trace:streamed_uploads())
-    local function own(idle) return idle:minus(idle:where { after = offloaded }):minus(idle:where { before = offloaded }) end
+    local saving = trace:ranges { phase = "checkpoint" }  -- checkpoint-stall has them
+    local function own(idle) return idle:minus(idle:where { after = offloaded }):minus(idle:where { before = offloaded }):minus(idle:where { inside = saving }) end
 
     local dry = own(trace:idle { cause = "sync", name = names })
     if dry:count() == 0 then return {} end

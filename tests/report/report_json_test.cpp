@@ -99,6 +99,8 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
   CHECK(start["steps"]["found"] == false);
   CHECK(start["plan"]["replay"]["steps"] == 1);
   add("without steps", start);
+  add("one step", json_of(advise("starved.sqlite --format json --steps 3")));
+  CHECK(all.back()["plan"].is_null());  // it has no beginning that is known
   add("some steps", json_of(advise("starved.sqlite --format json --steps 3:4")));
   add("a range", json_of(advise("starved.sqlite --format json --range backward")));
   const TeamRules rules;

@@ -80,7 +80,8 @@ TEST_CASE("path: where ranks wait for a late one, it goes on there") {
   };
   const std::string both =
       "return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, "
-      "'step {n}' }, { 0, 990, 'step {n}', rank = 1 } }, ops = { " +
+      "'step {n}' }, { 0, 990, 'step {n}', rank = 1 } }, calls = { { 30, 905, "
+      "'cudaStreamSynchronize' }, { 30, 905, 'cudaStreamSynchronize', rank = 1 } }, ops = { " +
       rank(0, 200) + rank(1, 700) + "} }";
   const Walked w(trace_from_text(both));
   CHECK(w.us(Kind::communication, "") == doctest::Approx(98));
