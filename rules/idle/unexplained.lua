@@ -30,6 +30,7 @@ return {
   after_others = true,
   options = {
     share = { default = 0.10, unit = "fraction", doc = "The share of the step (or of the whole recording) that the account gives to one cause, from which it counts." },
+    pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before what had been launched is the GPU's own, between one operation and the next, and no wait for anything else." },
   },
   messages = {
     idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
@@ -79,10 +80,14 @@ return {
         local rows = trace:idle { cause = cause.cause }
         local time = rows:union_ns()
         local waits = cause.cause == "dependency"
+        if waits then
+          rows = rows:where { min_ns = options.pause_ns }
+          time = rows:union_ns()
+        end
         local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '%s'" or ", most of it in '%s'", time)
         local within = doing ~= "" and most_of(of, "within", " (within '%s')", of:union_ns()) or ""
         local before = waits and most_of(rows, "next", ", most of it before '%s'", time) or ""
-        add(cause.cause, "idle", cause.what, before .. doing .. within, rows, time)
+        if time / total >= options.share then add(cause.cause, "idle", cause.what, before .. doing .. within, rows, time) end
       end
     end
     local kernels = trace:ops { kind = { "kernel", "graph" } }

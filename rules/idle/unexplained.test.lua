@@ -15,6 +15,11 @@ return {
   { name = "names copies that no rule speaks of", trace = steps(0, early, { ops = { { 20, 4000, copy = "h2d", bytes = 1e8, from = "pageable", launched = { 5, 10 } }, { 4000, 9990, kernel = "second", launched = early } } }), expect = { { severity = "error", subject = "copies", message = "For 3.98 ms of each 10.0 ms step (40 %) copies run with no kernel beside them, most of them h2d." } } },
   { name = "is a note where it may be the start", trace = { ops = { { 0, 1000, kernel = "a" }, { 5000, 9000, kernel = "b", launched = { 10, 15 } }, { 9000, 20000, kernel = "a" } } }, expect = { { severity = "note", subject = "dependency" } } },
 
+  { name = "is silent about the GPU's own pauses", trace = steps(0, early, { ops = (function()
+      local ops = { { 20, 23, kernel = "first", launched = { 5, 10 } } }
+      for i = 1, 1990 do ops[#ops + 1] = { 20 + i * 5, 23 + i * 5, kernel = "second", launched = { 10, 12 } } end
+      return ops
+    end)() }), expect = "clean" },
   { name = "is silent below a tenth", trace = steps(900, early), expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(4000, early), options = { share = 0.5 }, expect = "clean" },
   { name = "is silent about a GPU that works", trace = steps(0, early), expect = "clean" },
