@@ -38,6 +38,12 @@ void Checks::add(std::int64_t count, std::size_t of, Limit limit, std::string wh
                    std::move(what), std::move(unknown)});
 }
 
+void Checks::add_time(double ns, double of_ns, Limit limit, const std::string& what) {
+  constexpr double us = 1e3, most = 1e18;  // of what is damaged, sums overflow
+  add(static_cast<std::int64_t>(std::min(ns / us, most)),
+      static_cast<std::size_t>(std::min(of_ns / us, most)), limit, "microseconds " + what);
+}
+
 std::vector<Source> Checks::sources(std::vector<Source> of_operations, Unknown unknown) {
   if (unknown == Unknown::nothing) return {};
   if (unknown == Unknown::calls_too) of_operations.push_back(Source::calls);

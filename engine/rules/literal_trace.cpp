@@ -236,6 +236,7 @@ class Builder {
     trace_.memory_use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
     trace_.memory_use.device.push_back(0);
     trace_.memory_use.kind.push_back(MemoryKind::device);
+    trace_.memory_use.correlation.push_back(0);
   }
 
   Span span(const LiteralRow& r) const {

@@ -45,6 +45,8 @@ class Checks {
 
   void add(std::int64_t count, std::size_t of, Limit limit, std::string what,
            std::vector<Source> unknown = {});
+  /// The same of nanoseconds, which it tells in microseconds.
+  void add_time(double ns, double of_ns, Limit limit, const std::string& what);
 
   /// What is not known where operations are wrong: none of it, they themselves, or the calls that
   /// launched them as well, since either may be wrong.

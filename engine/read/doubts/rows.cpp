@@ -10,13 +10,33 @@ namespace {
 // NCCL's count among the calls.
 constexpr Limit most_nameless{0.01}, most_calls_not_of_cuda{0.01, 0.15};
 // The profiler's clock is finer than anything that runs. In microseconds what is short takes none.
+// The shortest of 300,000 kernels took 576 ns, the shortest copy 320, the shortest call 45.
+constexpr Ns least_work_ns = 100, least_call_ns = 10;
 constexpr Limit most_timeless_work{0.02, 0.5}, most_timeless_calls{0.02, 0.95},
-    most_timeless_os_calls{0.05}, most_timeless_ranges{0.1, 0.5};
+    most_timeless_os_calls{0.05}, most_timeless_ranges{0.1, 0.5}, most_too_short{0.02};
 // A program may leave a range without a text, but hardly most of them.
 constexpr Limit most_nameless_ranges{0.5}, most_undirected{0.2};
 constexpr Limit most_empty_copies{0.05}, most_twice{0.02}, most_placeless{0.02};
+// A link that hardly moves anything all the time is none.
+constexpr Limit most_crawling_time{0.5};
+// A program may make a stream for each of its tasks, which is hardly ever one operation.
+constexpr Limit most_alone{0.5};
+constexpr std::int64_t least_alone = 1000;
 // A program may mark what it does before and after it uses CUDA, but hardly that alone.
 constexpr Limit most_beside{0.9}, most_unended{0.5}, most_ended_before{0.05};
+
+bool is_of_host(MemoryKind m) { return m == MemoryKind::pageable || m == MemoryKind::pinned; }
+bool is_of_gpu(MemoryKind m) { return m == MemoryKind::device || m == MemoryKind::array; }
+
+// Whether a copy's kind and its memories exclude each other. Managed memory may be anywhere.
+bool contradicts(const Trace& t, Row op) {
+  const CopyKind kind = t.ops.copy[op];
+  const bool from_host = kind == CopyKind::h2d || kind == CopyKind::h2h,
+             to_host = kind == CopyKind::d2h || kind == CopyKind::h2h;
+  if (kind == CopyKind::none || kind == CopyKind::other) return false;
+  return (from_host ? is_of_gpu(t.ops.source[op]) : is_of_host(t.ops.source[op])) ||
+         (to_host ? is_of_gpu(t.ops.target[op]) : is_of_host(t.ops.target[op]));
+}
 
 void check_names(Checks& checks) {
   const Trace& t = checks.trace;
@@ -34,6 +54,9 @@ void check_names(Checks& checks) {
                                  (o.copy[op] == CopyKind::none || o.copy[op] == CopyKind::other);
                         }),
              checks.copies, most_undirected, "copies do not say from where to where");
+  checks.add(count_rows(o.size(), [&](Row op) { return checks.is_copy(op) && contradicts(t, op); }),
+             checks.copies, most_undirected,
+             "copies say that they go from or to another memory than they do");
   checks.add(count_rows(t.ranges.size(), [&](Row r) { return t.ranges.name[r] == 0; }),
              t.ranges.size(), most_nameless_ranges, "ranges have no name");
   const std::vector<std::uint8_t> is_cuda = begins_with(t, {"cu"});
@@ -47,6 +70,8 @@ std::int64_t count_timeless(const Stretches& s) {
   return count_rows(s.size(), [&](Row row) { return s.start[row] == s.end[row]; });
 }
 
+bool is_too_short(Ns ns, Ns least_ns) { return ns > 0 && ns < least_ns; }
+
 void check_lengths(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
@@ -54,14 +79,52 @@ void check_lengths(Checks& checks) {
   checks.add_by_kind(most_timeless_work, "take no time", Checks::Unknown::operations, [&](Row op) {
     return o.start[op] == o.end[op] && !(checks.by_torch && checks.is_set(op));
   });
-  checks.add(count_timeless(t.calls), t.calls.size(), most_timeless_calls,
-             "CUDA calls take no time", {Source::calls});
+  checks.add_by_kind(most_too_short, "take less time than any can", Checks::Unknown::operations,
+                     [&](Row op) { return is_too_short(o.end[op] - o.start[op], least_work_ns); });
+  const Calls& c = t.calls;
+  checks.add(count_timeless(c), c.size(), most_timeless_calls, "CUDA calls take no time",
+             {Source::calls});
+  checks.add(count_rows(c.size(),
+                        [&](Row call) {
+                          return is_too_short(c.end[call] - c.start[call], least_call_ns);
+                        }),
+             c.size(), most_too_short, "CUDA calls take less time than any can", {Source::calls});
   checks.add(count_timeless(t.os_calls), t.os_calls.size(), most_timeless_os_calls,
              "calls of the operating system take no time", {Source::os_calls});
   checks.add(count_timeless(t.ranges), t.ranges.size(), most_timeless_ranges, "ranges take no time",
              {Source::ranges});
+}
+
+// The slowest link moves a hundred times as much as 10 MB/s; starting a copy takes microseconds.
+bool crawls(Ns ns, std::int64_t bytes) {
+  constexpr double bytes_per_ns = 0.01;
+  constexpr Ns start_ns = 100'000;
+  return ns > start_ns && static_cast<double>(bytes) < bytes_per_ns * static_cast<double>(ns);
+}
+
+void check_bytes(Checks& checks) {
+  const Ops& o = checks.trace.ops;
   checks.add(count_rows(o.size(), [&](Row op) { return checks.is_copy(op) && o.bytes[op] == 0; }),
              checks.copies, most_empty_copies, "copies move no bytes");
+  double all_ns = 0, crawling_ns = 0;
+  for (Row op = 0; op < o.size(); ++op) {
+    if (!checks.is_copy(op)) continue;
+    const Ns ns = o.end[op] - o.start[op];
+    all_ns += static_cast<double>(ns);
+    if (crawls(ns, o.bytes[op])) crawling_ns += static_cast<double>(ns);
+  }
+  checks.add_time(crawling_ns, all_ns, most_crawling_time,
+                  "of copies move less than any link does");
+}
+
+// Each operation on a stream of its own is what a column of other numbers looks like.
+void check_alone(Checks& checks) {
+  const Trace& t = checks.trace;
+  std::vector<std::uint32_t> of_stream(t.streams.size());
+  for (Row op = 0; op < t.ops.size(); ++op) of_stream[t.ops.stream[op]] += checks.is_ordered(op);
+  const std::ptrdiff_t alone = std::count(of_stream.begin(), of_stream.end(), 1U);
+  if (alone < least_alone) return;
+  checks.add(alone, t.ops.size(), most_alone, "operations are alone on their streams");
 }
 
 bool same_number(const Calls& c, Row a, Row b) { return c.correlation[a] == c.correlation[b]; }
@@ -130,6 +193,8 @@ void check_times_of_ranges(Checks& checks) {
 void check_rows(Checks& checks) {
   check_names(checks);
   check_lengths(checks);
+  check_bytes(checks);
+  check_alone(checks);
   check_twice(checks);
   check_places(checks);
   check_times_of_ranges(checks);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace gh::nsys {
@@ -10,6 +11,9 @@ namespace {
 
 // Of 97 recordings none lacks a row or has one that makes no sense.
 constexpr double most_gone = 0.02, most_malformed = 0.02;
+// In 85 recordings kernels of one name had the same registers, but for a few that Triton compiled;
+// two libraries may hold the same template.
+constexpr double most_others = 0.2;
 // One empty table among so many with rows was emptied.
 constexpr std::ptrdiff_t least_filled = 4;
 // Whoever cuts a report to a part of its time cuts nearly every table. One in so many was not cut.
@@ -104,10 +108,21 @@ void add_gone(const std::deque<Table>& tables, const Database& db, std::vector<D
   }
 }
 
-// A kernel's whole name holds its short one, of which long ones keep only the beginning. Some of
-// the rows, evenly spread, tell as much as all.
+// Some rows of a table, by their numbers, as much alike as all. Not every n-th: what repeats itself
+// would hide.
+std::vector<std::int64_t> some_rows(std::int64_t last) {
+  constexpr std::int64_t most = 400;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < std::min(last, most); ++i) {
+    rows.push_back(
+        1 + static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
+                                      static_cast<std::uint64_t>(last)));
+  }
+  return rows;
+}
+
+// A kernel's whole name holds its short one, of which long ones keep only the beginning.
 void add_names_that_differ(const Table& kernels, const Database& db, std::vector<Doubt>& doubts) {
-  constexpr std::int64_t most_looked_at = 400;
   const std::vector<std::string> names = columns_of(kernels, "name", db);
   const std::optional<RowIds> ids = row_ids(db, kernels.name);
   if (names.size() < 2 || !ids || ids->last < 1 || !db.has_table("StringIds")) return;
@@ -118,18 +133,44 @@ void add_names_that_differ(const Table& kernels, const Database& db, std::vector
                       "WHERE kernel.rowid = ?1",
                       quoted_name(kernels.name), quoted_name(names[0]), quoted_name(names[1])));
   std::int64_t looked_at = 0, differ = 0;
-  for (std::int64_t i = 0; i < std::min(ids->last, most_looked_at); ++i) {
+  for (const std::int64_t row : some_rows(ids->last)) {
     differs.reset();
-    // Not every n-th: what repeats itself would hide.
-    differs.bind(1, 1 + static_cast<std::int64_t>(
-                            (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
-                            static_cast<std::uint64_t>(ids->last)));
+    differs.bind(1, row);
     if (!differs.step()) continue;
     ++looked_at;
     differ += differs.integer(0) != 0;
   }
   doubts.push_back({differ, looked_at, most_malformed,
                     "kernels that were looked at have a short name that their whole one lacks"});
+}
+
+// A compiler gives a kernel its registers, and C++ writes all that it was compiled for into its
+// name. Names of other languages do not tell.
+void add_names_of_many(const Table& kernels, const Database& db, std::vector<Doubt>& doubts) {
+  const std::vector<std::string> names = columns_of(kernels, "name", db),
+                                 registers = columns_of(kernels, "registers", db);
+  const std::optional<RowIds> ids = row_ids(db, kernels.name);
+  if (names.empty() || registers.empty() || !ids || ids->last < 1 || !db.has_table("StringIds")) {
+    return;
+  }
+  Query kernel(
+      db, fmt::format("SELECT kernel.{1}, kernel.{2} FROM {0} AS kernel JOIN StringIds AS "
+                      "name ON name.id = kernel.{1} WHERE kernel.rowid = ?1 AND "
+                      "instr(name.value, '(') > 0",
+                      quoted_name(kernels.name), quoted_name(names[0]), quoted_name(registers[0])));
+  enum { name, register_count };
+  std::map<std::int64_t, std::int64_t> registers_of;
+  std::int64_t looked_at = 0, others = 0;
+  for (const std::int64_t row : some_rows(ids->last)) {
+    kernel.reset();
+    kernel.bind(1, row);
+    if (!kernel.step()) continue;
+    ++looked_at;
+    const std::int64_t count = kernel.integer(register_count);
+    others += registers_of.emplace(kernel.integer(name), count).first->second != count;
+  }
+  doubts.push_back({others, looked_at, most_others,
+                    "kernels that were looked at have the name of one with other registers"});
 }
 
 }  // namespace
@@ -140,7 +181,9 @@ std::vector<Doubt> doubts_of_tables(const std::deque<Table>& tables, const Datab
     const RowCount count = rows_of(table);
     doubts.push_back({count.malformed, count.rows, most_malformed,
                       fmt::format("rows of table {} make no sense", table.name)});
-    if (std::string_view(table.kind->name) == "kernel") add_names_that_differ(table, db, doubts);
+    if (std::string_view(table.kind->name) != "kernel") continue;
+    add_names_that_differ(table, db, doubts);
+    add_names_of_many(table, db, doubts);
   }
   add_gone(tables, db, doubts);
   return doubts;
