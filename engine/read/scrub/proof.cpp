@@ -144,13 +144,12 @@ const Sought* Proof::in_meanings(std::string text, Judge counts, int encodings) 
 
 const Sought* Proof::in_encodings(const std::string& text, int encodings) const {
   if (encodings == 0 || least_secret_ > text.size()) return nullptr;
-  // What was decoded is mostly noise.
-  if (encodings < most_encodings_read && !has_digits_of_base64(text, least_secret_)) return nullptr;
   const Judge in_joined = [](const Needle& needle, std::string_view there, std::size_t at) {
     return counts_in_encodings(needle, there, at) && stands_by_itself(needle, there, at);
   };
   for (const std::string& joined : {joined_lines(text), unwrapped_lines(text)}) {
     if (const Sought* left = find(folded(joined), in_joined)) return left;
+    if (!has_digits_of_base64(joined, least_secret_)) continue;
     for (const auto read : {read_base64, read_base32}) {
       if (const Sought* left = in_decoded(read(joined, least_secret_), encodings)) return left;
     }
