@@ -1,6 +1,8 @@
 // Values and names that were found where they are known to stand, or tell by themselves what they
 // are: what has to be removed wherever it stands.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
+
 #include <map>
 #include <set>
 #include <string>
@@ -47,7 +49,10 @@ class Secrets {
   void add_name(PrivateKind kind, std::string_view value);
   void add_word_of_command(std::string_view word);
   void add_secret(std::string_view value);
+  void add_decoded(std::string_view secret);
   void add_elements(std::string_view value);
+  void add_members_in(std::string_view value);
+  void add_member(const std::string& key, const nlohmann::json& value);
   void add_value(std::string_view value);
   void add_parts(std::string_view value);
   void put(Origins& to, std::string value);

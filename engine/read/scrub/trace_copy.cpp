@@ -25,13 +25,15 @@ std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// An event with what use(number) puts in the place of numbers that are the program's own.
+// An event with what use(number) puts in the place of numbers that are the program's own, and then
+// of lists of them as a whole: each of their numbers may be a byte.
 template <class Use>
 std::string with_own_numbers(const std::string& event, Use use) {
   std::string out, arguments, numbers;
   const auto own = [&](std::string_view key, std::string_view value) -> std::string_view {
     if (!any_matches(schema().numbers, key)) return value;
     numbers = with_numbers(value, use);
+    if (value.starts_with('[')) numbers = use(numbers).value_or(numbers);
     return numbers == value ? value : std::string_view(numbers);
   };
   const auto in_event = [&](std::string_view key, std::string_view value) {
