@@ -30,7 +30,9 @@ Checks::Checks(const Trace& checked, Recorder recorder)
       copies(static_cast<std::size_t>(
           count_rows(trace.ops.size(), [&](Row op) { return is_copy(op); }))),
       sets(static_cast<std::size_t>(
-          count_rows(trace.ops.size(), [&](Row op) { return is_set(op); }))) {}
+          count_rows(trace.ops.size(), [&](Row op) { return is_set(op); }))),
+      migrations(static_cast<std::size_t>(
+          count_rows(trace.ops.size(), [&](Row op) { return is_migration(op); }))) {}
 
 void Checks::add(std::int64_t count, std::size_t of, Limit limit, std::string what,
                  std::vector<Source> unknown) {
@@ -59,6 +61,7 @@ std::vector<Doubt> doubts_of(const Trace& trace, Recorder recorder) {
   doubts::check_launches(checks);
   doubts::check_threads(checks);
   doubts::check_streams(checks);
+  doubts::check_devices(checks);
   return std::move(checks.found);
 }
 

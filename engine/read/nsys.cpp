@@ -70,7 +70,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   nsys::Translator translator(db, trace);
   const std::vector<Doubt> doubts_of_names = nsys::merge(tables, translator, trace);
   evidence.damaged_kinds = damaged_kinds(tables);
-  evidence.emptied_kinds = nsys::emptied_kinds(tables, trace);
+  evidence.emptied_kinds = nsys::emptied_kinds(tables, db, trace);
   const std::vector<Doubt> doubts_of_tables = nsys::doubts_of_tables(tables, db);
   tables.clear();
 

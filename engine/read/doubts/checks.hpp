@@ -51,7 +51,7 @@ class Checks {
   /// What is not known where operations are wrong: none of it, they themselves, or the calls that
   /// launched them as well, since either may be wrong.
   enum class Unknown : std::uint8_t { nothing, operations, calls_too };
-  /// The same of kernels, copies and memsets, which stand in tables of their own.
+  /// The same of kernels, copies, memsets and migrations, each by itself.
   template <class IsWrong>
   void add_by_kind(Limit limit, const char* what, Unknown unknown, IsWrong is_wrong) {
     const auto count = [&](auto is_one) {
@@ -63,6 +63,9 @@ class Checks {
         sources({Source::copies}, unknown));
     add(count([&](Row op) { return is_set(op); }), sets, limit, std::string("memsets ") + what,
         sources({Source::copies}, unknown));
+    add(count([&](Row op) { return is_migration(op); }), migrations, limit,
+        std::string("migrations of unified memory ") + what,
+        sources({Source::unified_copies}, unknown));
   }
 
   bool is_kernel(Row op) const {
@@ -70,15 +73,16 @@ class Checks {
   }
   bool is_copy(Row op) const { return trace.ops.kind[op] == OpKind::copy && is_ordered(op); }
   bool is_set(Row op) const { return trace.ops.kind[op] == OpKind::set; }
+  bool is_migration(Row op) const { return is_unified(trace.ops.copy[op]); }
   /// Migrations of unified memory belong to no call and no stream.
-  bool is_ordered(Row op) const { return !is_unified(trace.ops.copy[op]); }
+  bool is_ordered(Row op) const { return !is_migration(op); }
   std::uint16_t process_of_call(Row call) const {
     return trace.threads[trace.calls.thread[call]].process;
   }
 
   const Trace& trace;
   const bool by_torch;
-  const std::size_t kernels, copies, sets;  ///< how many there are
+  const std::size_t kernels, copies, sets, migrations;  ///< how many there are
   std::vector<Doubt> found;
 
  private:
@@ -89,5 +93,6 @@ void check_rows(Checks& checks);      ///< names, lengths, rows that come twice
 void check_launches(Checks& checks);  ///< calls and what they launched
 void check_threads(Checks& checks);   ///< what one thread does, it does one after the other
 void check_streams(Checks& checks);   ///< and so does a stream
+void check_devices(Checks& checks);   ///< what belongs to a GPU, but to no call
 
 }  // namespace gh::doubts

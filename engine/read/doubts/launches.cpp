@@ -209,8 +209,20 @@ void check_allocations(Checks& checks) {
   const Calls& c = checks.trace.calls;
   const MemoryUse& m = checks.trace.memory_use;
   if (c.size() == 0 || m.size() == 0) return;
+  // A process' own memory may be told after the first call of another.
+  constexpr Ns never = std::numeric_limits<Ns>::max();
+  std::vector<Ns> first_call(checks.trace.processes.size(), never);
+  for (Row call = 0; call < c.size(); ++call) {
+    Ns& first = first_call[checks.process_of_call(call)];
+    first = std::min(first, c.start[call]);
+  }
+  Ns all_called = c.start.front();
+  for (const Ns first : first_call) {
+    if (first != never) all_called = std::max(all_called, first);
+  }
   const auto is_recorded = [&](Row use) {
-    return m.correlation[use] != 0 && m.start[use] > c.start.front() &&
+    // What was there before is told at 0, also where other times were shifted.
+    return m.correlation[use] != 0 && m.start[use] != 0 && m.start[use] > all_called &&
            m.start[use] < c.start.back();
   };
   std::unordered_set<std::uint32_t> wanted;
