@@ -580,29 +580,30 @@ TEST_CASE("scrub: of a key that comes twice, the value that readers do not take 
     write_file(dir / "trace.json",
                "{" + head + events +
                    R"({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "name": "a )" +
-                   "kq7Zz81hunter2 of 10.7.8.9 b\"" + event + "}]}");
+                   "kq7Zz81hunter2 of kqnode77 b\"" + event + "}]}");
     const Ran ran = advise("scrub trace.json -o shared.json", {"", dir / ""});
     REQUIRE_MESSAGE(ran.status == 0, ran.err);
     return read_file(dir / "shared.json");
   };
-  CHECK(contains(shared("", ""), "a kq7Zz81hunter2 of 10.7.8.9 b"));
+  CHECK(contains(shared("", ""), "a kq7Zz81hunter2 of kqnode77 b"));
   const std::string secret = R"("DB_PASSWORD": "kq7Zz81hunter2")", empty = R"("DB_PASSWORD": "")";
   for (const std::string& twice :
        {"{" + secret + R"(}, "env": {})", "{" + secret + ", " + empty + "}",
         "{" + empty + ", " + secret + "}", R"({"a": {)" + secret + R"(}, "a": 1})"}) {
     CAPTURE(twice);
-    CHECK(contains(shared(R"("env": )" + twice + ", ", ""), "a [removed] of 10.7.8.9 b"));
-    CHECK(contains(shared("", R"(, "env": )" + twice), "a [removed] of 10.7.8.9 b"));
-    CHECK(contains(shared("", R"(, "args": {"env": )" + twice + "}"), "a [removed] of 10"));
+    CHECK(contains(shared(R"("env": )" + twice + ", ", ""), "a [removed] of kqnode77 b"));
+    CHECK(contains(shared("", R"(, "env": )" + twice), "a [removed] of kqnode77 b"));
+    CHECK(contains(shared("", R"(, "args": {"env": )" + twice + "}"), "a [removed] of kqnode77"));
   }
-  // In JSON that is itself a value, and of processes and GPUs.
+  // In JSON that is itself a value, and of hosts and GPUs.
   const std::string value =
-      nlohmann::json(R"({"tokens": [{"a": "kq7Zz81hunter2", "a": ""}]})").dump();
-  CHECK(contains(shared(R"("env": {"SETTINGS": )" + value + "}, ", ""), "a [removed] of 10"));
-  CHECK(contains(shared(R"("distributedInfo": {"a": "10.7.8.9", "a": ""}, )", ""),
+      nlohmann::json(R"({"tokens": [{"password": "kq7Zz81hunter2", "password": ""}]})").dump();
+  CHECK(contains(shared(R"("env": {"SETTINGS": )" + value + "}, ", ""), "a [removed] of kqnode77"));
+  CHECK(contains(shared(R"("distributedInfo": {"a": "tcp://kqnode77:29500", "a": ""}, )", ""),
                  "kq7Zz81hunter2 of [removed] b"));
-  CHECK(contains(shared(R"("distributedInfo": {"a": "10.7.8.9"}, "distributedInfo": {}, )", ""),
-                 "kq7Zz81hunter2 of [removed] b"));
+  CHECK(contains(
+      shared(R"("distributedInfo": {"a": "tcp://kqnode77:29500"}, "distributedInfo": {}, )", ""),
+      "kq7Zz81hunter2 of [removed] b"));
   const std::string gpus = R"("deviceProperties": [{"id": 0, "owner": "undeclared", "id": 0}], )";
   const std::string known = shared(gpus + gpus, "");
   CHECK(!contains(known, "undeclared"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/text.hpp"
 #include "read/event_stream.hpp"
@@ -106,9 +107,10 @@ class TraceCopy {
     }
     events_.learn_value("", head);
     events_.learn_signs(text_of(head));
+    std::set<std::string> unknown;
     for (const auto& [key, value] : head.items()) {
       if (!any_matches(schema().keep, key)) {
-        left_out_.push_back(key);
+        if (unknown.insert(key).second) left_out_.push_back(key);
       } else if (key == "deviceProperties") {
         if (value.is_array()) head_.emplace(key, known_of_gpus(value));
       } else if (key != "traceEvents") {
