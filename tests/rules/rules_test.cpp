@@ -125,6 +125,21 @@ TEST_CASE("rules: a rule's test fails where anything differs from what it expect
                   Error);
 }
 
+TEST_CASE("rules: the cases of a test file share its processor time") {
+  const TempDir dir;
+  write_file(dir / "a-rule.lua", rule_source("return {}"));
+  write_file(dir / "a-rule.test.lua",
+             "local c = { name = 'x', trace = { ops = { { 0, 9, kernel = 'a' } } }, expect = "
+             "'clean' }\nreturn { c, c, c, c }");
+  RuleTestOptions options{.fixtures = GH_FIXTURES};
+  CHECK(run_rule_tests(dir / "", options).passed == 4);
+  options.cpu_ns = 0;
+  const RuleTestResult late = run_rule_tests(dir / "", options);
+  CHECK(late.passed == 1);
+  CHECK(late.failed == 1);
+  CHECK_MESSAGE(contains(late.output, "not run, nor is any case behind it"), late.output);
+}
+
 TEST_CASE("rules: a rule that breaks the contract is refused, with its file and what was meant") {
   const auto error = [](const std::string& source) {
     return error_of([&] { load_rule(source, "team/x.lua"); });

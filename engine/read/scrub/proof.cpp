@@ -22,7 +22,7 @@ constexpr std::size_t beginning = 3;
 constexpr std::uint32_t most_keys = 1 << 24;
 // Shorter ones, and shorter lines, stand by chance in what digits may mean.
 constexpr std::size_t least_encoded = 6, least_line = 8;
-constexpr int most_escapings_read = 6, most_encodings_read = 2;
+constexpr int most_escapings_read = 6, most_encodings_read = 3;
 
 // The key of three bytes of what is folded.
 std::uint32_t key_at(std::string_view text, std::size_t at) {
@@ -154,6 +154,8 @@ const Sought* Proof::in_encodings(const std::string& text, int encodings) const 
       if (const Sought* left = in_decoded(read(joined, least_secret_), encodings)) return left;
     }
   }
+  const std::string grouped = read_base64(joined_groups(text), least_secret_);
+  if (const Sought* left = in_decoded(grouped, encodings)) return left;
   for (const auto read : {read_hexadecimal, read_decimal, read_octal}) {
     if (const Sought* left = in_decoded(read(text, least_secret_), encodings)) return left;
   }

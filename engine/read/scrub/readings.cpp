@@ -338,6 +338,19 @@ std::string unwrapped_lines(Text text) {
   return any ? out.append(text, from) : "";
 }
 
+std::string joined_groups(Text text) {
+  constexpr Text spaces = " \t\r\n";
+  std::string out;
+  std::size_t digits = 0;
+  for (const char c : text) {
+    const bool is_digit = of_base64.values[byte(c)] != none;
+    const bool ends_group = digits > 0 && digits % of_base64.places == 0;
+    digits = is_digit ? digits + 1 : 0;
+    if (!ends_group || spaces.find(c) == spaces.npos) out += c;
+  }
+  return out.size() < text.size() ? out : "";
+}
+
 std::string read_base64(Text text, std::size_t least_bytes) {
   return read_runs(text, of_base64, least_bytes);
 }

@@ -23,6 +23,9 @@ std::string joined_lines(std::string_view text);
 /// Nor what programs put around those: indents, quotation marks, backslashes, commas. "" where that
 /// is nothing else.
 std::string unwrapped_lines(std::string_view text);
+/// Without the spaces behind groups of four digits of base64, or of eight and so on; "" without
+/// any.
+std::string joined_groups(std::string_view text);
 
 /// What runs of digits may mean that are long enough for so many bytes, from each digit on that
 /// may be the first of a byte: one behind the other, with NUL between them.

@@ -1,6 +1,5 @@
 #include "read/scrub/secrets.hpp"
 
-#include <nlohmann/json.hpp>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -17,8 +16,6 @@
 
 namespace gh::scrubbing {
 namespace {
-
-using nlohmann::json;
 
 // Shorter ones stand in other words by chance.
 constexpr std::size_t least_name_bytes = 3, least_secret_bytes = 4, least_value_bytes = 4,
@@ -213,12 +210,12 @@ void Secrets::add_members_in(std::string_view value) {
       const std::string_view all(rest.data(), rest.size());
       const std::string_view held = all.substr(0, end_of_value(all, 0));
       rest.remove_prefix(held.size());
-      if (depth_of(held) <= most_json_depth) add_member(name, json::parse(held, nullptr, false));
+      if (depth_of(held) <= most_json_depth) add_member(name, Json::parse(held, nullptr, false));
     }
   }
 }
 
-void Secrets::add_member(const std::string& key, const json& value) {
+void Secrets::add_member(const std::string& key, const Json& value) {
   if (value.is_structured()) {
     for (const auto& [name, element] : value.items()) {
       add_member(value.is_object() ? name : key, element);

@@ -1,8 +1,6 @@
 // Values and names that were found where they are known to stand, or tell by themselves what they
 // are: what has to be removed wherever it stands.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
-
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "base/deadline.hpp"
 #include "read/private_data.hpp"
+#include "read/scrub/json_tree.hpp"
 #include "read/scrub/sought.hpp"
 #include "read/scrub/vocabulary.hpp"
 
@@ -52,7 +51,7 @@ class Secrets {
   void add_decoded(std::string_view secret);
   void add_elements(std::string_view value);
   void add_members_in(std::string_view value);
-  void add_member(const std::string& key, const nlohmann::json& value);
+  void add_member(const std::string& key, const Json& value);
   void add_value(std::string_view value);
   void add_parts(std::string_view value);
   void put(Origins& to, std::string value);

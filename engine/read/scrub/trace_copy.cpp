@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/text.hpp"
 #include "read/event_stream.hpp"
@@ -106,34 +107,31 @@ class TraceCopy {
     }
     events_.learn_value("", head);
     events_.learn_signs(text_of(head));
+    std::set<std::string> unknown;
     for (const auto& [key, value] : head.items()) {
       if (!any_matches(schema().keep, key)) {
-        left_out_.push_back(key);
+        if (unknown.insert(key).second) left_out_.push_back(key);
+      } else if (key == "deviceProperties") {
+        if (value.is_array()) head_.emplace(key, known_of_gpus(value));
       } else if (key != "traceEvents") {
-        head_[key] = value;
+        head_.emplace(key, value);
+        if (key == "distributedInfo") add_addresses(value);
       }
-    }
-    keep_known_of_gpus();
-    if (const auto group = head_.find("distributedInfo"); group != head_.end()) {
-      add_addresses(*group);
     }
   }
 
-  void keep_known_of_gpus() {
-    const auto gpus = head_.find("deviceProperties");
-    if (gpus == head_.end()) return;
-    if (!gpus->is_array()) {
-      head_.erase(gpus);
-      return;
-    }
-    for (Json& gpu : *gpus) {
+  Json known_of_gpus(const Json& gpus) {
+    Json all = Json::array();
+    for (const Json& gpu : gpus) {
       Json known = Json::object();
       for (const auto& [key, value] : gpu.items()) {
-        if (gpu.is_object() && any_matches(schema().gpu, key)) known[key] = value;
+        if (!gpu.is_object() || !any_matches(schema().gpu, key)) continue;
+        if (key == "name") work_.vocabulary.add(text_of(value));
+        known.emplace(key, value);
       }
-      if (known.contains("name")) work_.vocabulary.add(text_of(known["name"]));
-      gpu = std::move(known);
+      all.push_back(std::move(known));
     }
+    return all;
   }
 
   // Of processes.
