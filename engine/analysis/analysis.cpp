@@ -1,8 +1,11 @@
 #include "analysis/analysis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/profile.hpp"
@@ -32,6 +35,24 @@ std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps
   return unused;
 }
 
+std::size_t processes_on_a_device(const Analysis& a) {
+  const Trace& trace = a.trace;
+  std::size_t most = 1;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    const auto foreign = [&](const Stream& s) {
+      return s.device == a.devices[d].device && s.process != a.devices[d].process;
+    };
+    if (std::none_of(trace.streams.begin(), trace.streams.end(), foreign)) continue;
+    std::set<std::uint16_t> processes;
+    a.each_op_in_steps(d, [&](Row op) {
+      // The driver migrates for whoever touches the memory.
+      if (!is_unified(trace.ops.copy[op])) processes.insert(trace.process_of(op));
+    });
+    most = std::max(most, processes.size());
+  }
+  return most;
+}
+
 }  // namespace
 
 Analysis::Analysis(Trace read, Classes known, const Selection& selection)
@@ -40,6 +61,14 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
   devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
   unused_devices = take_unused(trace, devices);
   account = timed("account", [&] { return make_account(trace, classes, names, devices); });
+  processes_on_a_device = gh::processes_on_a_device(*this);
+}
+
+std::string Analysis::why_shared() const {
+  if (processes_on_a_device < 2) return "";
+  return fmt::format(
+      "{} processes launch work on one GPU, and where one keeps it waiting the others may fill it",
+      processes_on_a_device);
 }
 
 std::int64_t Analysis::step_count() const {

@@ -23,7 +23,9 @@ std::string why_not(const Analysis& a) {
   if (a.devices.front().steps.size() < 2) return "one step alone has no beginning that is known";
   if (!a.trace.availability(Source::calls).known() || a.trace.calls.size() == 0)
     return "the host's CUDA calls were not recorded";
-  return "";
+  // A fix is made to the process that its evidence names; the replay would leave the others, which
+  // hold the step where it is, as they were.
+  return a.why_shared();
 }
 
 // How many steps can be replayed again and again: begins and ends of calls and ends of operations
