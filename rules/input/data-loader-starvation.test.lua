@@ -13,8 +13,10 @@ local upload = { { 6010, 6050, copy = "h2d", bytes = 65536, launched = { 6000, 6
 -- The same with no range at all, and the steps as long as `every` says.
 local function unmarked(every, more)
   local function at(us, op) op[1], op[2], op.launched = every - 4000 + us, every - 4000 + us + op[1], { every - 4010 + us, every - 4005 + us } return op end
-  local trace = { repeats = { times = 8, every = every }, ops = { at(0, { 40, copy = "h2d", bytes = 65536 }), at(50, { 20, kernel = "embedding_kernel" }), at(80, { 3000, kernel = "nvjet_tst_gemm" }),
-    at(3100, { 20, kernel = "layer_norm_kernel" }), at(3150, { 20, kernel = "nll_loss_forward" }), at(3200, { 200, kernel = "multi_tensor_apply_kernel<FusedAdam>" }) } }
+  local trace = { repeats = { times = 8, every = every }, ops = { at(0, { 40, copy = "h2d", bytes = 65536 }), at(3200, { 200, kernel = "multi_tensor_apply_kernel<FusedAdam>" }) } }
+  for n, name in ipairs { "embedding_kernel", "layer_norm_kernel", "nvjet_tst_gemm", "gelu_kernel", "softmax_warp_forward", "nll_loss_forward", "fill_kernel", "sum_kernel" } do
+    trace.ops[#trace.ops + 1] = at(50 + 300 * n, { 250, kernel = name })
+  end
   for key, value in pairs(more or {}) do trace[key] = value end
   return trace
 end

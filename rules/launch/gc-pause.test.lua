@@ -17,11 +17,12 @@ local function steps(pause, more)
 end
 local function range(name, thread) return { ranges = { { 400100, 699000, name, thread = thread } } } end
 
--- Before an upload of what trains: such a pause is taken for loading.
+-- Six steps that pause before they upload, and train: such a pause is taken for loading.
 local function uploads(pause, more)
-  local trace = steps(pause, more)
-  for _, op in ipairs { { 400000 + pause - 100, 400000 + pause - 50, copy = "h2d", bytes = 65536, launched = { 400000 + pause - 110, 400000 + pause - 105 } },
-    { 400000 + pause - 40, 400000 + pause - 20, kernel = "multi_tensor_apply_kernel<FusedAdam>" } } do trace.ops[#trace.ops + 1] = op end
+  local trace = { repeats = { times = 6, every = pause + 10000 }, ranges = { { 0, pause + 9000, "step {n}" } }, ops = {
+    { pause + 10, pause + 50, copy = "h2d", bytes = 65536, launched = { pause, pause + 5 } }, { pause + 50, pause + 9900, kernel = gemm, launched = { pause + 10, pause + 15 } },
+    { pause + 9950, pause + 9990, kernel = "multi_tensor_apply_kernel<FusedAdam>", launched = { pause + 20, pause + 25 } } } }
+  for key, value in pairs(more or {}) do trace[key] = value end
   return trace
 end
 
@@ -45,9 +46,9 @@ return {
 
   { name = "cannot tell a silent pause from loading where it was taken for that", trace = uploads(300000), expect = "not checked" },
   { name = "nor without OS calls", trace = uploads(300000, { not_collected = { "os_calls" } }), expect = "not checked" },
-  { name = "but where the thread waits for workers", trace = uploads(300000, { os_calls = { { 401000, 690000, "poll" } } }), expect = "clean" },
+  { name = "but where the thread waits for workers", trace = uploads(300000, { os_calls = { { 1000, 290000, "poll" } } }), expect = "clean" },
   { name = "and where the pause is short", trace = uploads(150000), expect = "clean" },
-  { name = "and where a range tells", trace = uploads(300000, range "gc.collect"), expect = { { severity = "error" } } },
+  { name = "and where a range tells", trace = uploads(300000, { ranges = { { 0, 309000, "step {n}" }, { 100, 299000, "gc.collect" } } }), expect = { { severity = "error" } } },
   { name = "needs OS calls to call a pause silent", trace = steps(300000, { not_collected = { "os_calls" } }), expect = "not checked" },
   { name = "needs steps to call a pause rare", trace = { ops = { { 0, 99000, kernel = gemm }, { 400010, 499000, kernel = gemm, launched = { 400000, 400005 } } } }, expect = "not checked" },
   { name = "needs kernels", trace = steps(300000, { not_collected = { "kernels" } }), expect = "not checked" },
