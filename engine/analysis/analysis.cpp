@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/profile.hpp"
@@ -35,7 +35,9 @@ std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps
   return unused;
 }
 
+// A process that does next to nothing on a GPU shares it with nobody: many touch the first once.
 std::size_t processes_on_a_device(const Analysis& a) {
+  constexpr double least_share = 0.01;  // of what ran on the device, by time
   const Trace& trace = a.trace;
   std::size_t most = 1;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
@@ -43,12 +45,19 @@ std::size_t processes_on_a_device(const Analysis& a) {
       return s.device == a.devices[d].device && s.process != a.devices[d].process;
     };
     if (std::none_of(trace.streams.begin(), trace.streams.end(), foreign)) continue;
-    std::set<std::uint16_t> processes;
+    std::map<std::uint16_t, double> ran_ns;
+    double all_ns = 0;
     a.each_op_in_steps(d, [&](Row op) {
       // The driver migrates for whoever touches the memory.
-      if (!is_unified(trace.ops.copy[op])) processes.insert(trace.process_of(op));
+      if (is_unified(trace.ops.copy[op])) return;
+      const auto ns = static_cast<double>(trace.ops.end[op] - trace.ops.start[op]);
+      ran_ns[trace.process_of(op)] += ns;
+      all_ns += ns;
     });
-    most = std::max(most, processes.size());
+    const auto sharing = std::count_if(ran_ns.begin(), ran_ns.end(), [&](const auto& process) {
+      return process.second >= least_share * all_ns;
+    });
+    most = std::max(most, static_cast<std::size_t>(sharing));
   }
   return most;
 }

@@ -31,8 +31,8 @@ struct Analysis {
   /// follows.
   std::vector<DeviceSteps> unused_devices;
   Account account;  ///< account.devices is parallel to `devices`
-  /// The most that launched work on one device within its steps. With more than one, idle time is
-  /// told of one of them only, and hides behind the others' work.
+  /// The most that launched work on one device within its steps, those that hardly did aside. With
+  /// more than one, idle time is told of one of them only, and hides behind the others' work.
   std::size_t processes_on_a_device = 1;
 
   /// Classifies the names, finds the steps, accounts for their time.

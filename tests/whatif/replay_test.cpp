@@ -183,18 +183,25 @@ TEST_CASE("replay: what cannot be replayed says why") {
 }
 
 TEST_CASE("replay: processes that share a GPU are not replayed; those with a GPU each are") {
-  const std::string two =
-      "return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' }, { 0, "
-      "999, "
-      "'step {n}', rank = 1 } }, ops = { { 20, 500, kernel = 'a' }, { 520, 900, kernel = 'a', rank "
-      "= 1 } } }";
-  Trace trace = trace_from_text(two);
-  CHECK(Replayed(trace_from_text(two)).replay.reason() == "");
-  for (Stream& s : trace.streams) s.device = 0;
-  const Replayed shared(std::move(trace));
+  // The second rank's kernel ends at `end`; both ranks on one GPU, or on one each.
+  const auto replayed = [](const char* end, bool on_one) {
+    Trace trace = trace_from_text(
+        std::string("return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step "
+                    "{n}' }, { 0, 999, 'step {n}', rank = 1 } }, ops = { { 20, 500, kernel = 'a' "
+                    "}, { 520, ") +
+        end + ", kernel = 'a', rank = 1 } } }");
+    if (on_one) {
+      for (Stream& s : trace.streams) s.device = 0;
+    }
+    return Replayed(std::move(trace));
+  };
+  CHECK(replayed("900", false).replay.reason() == "");
+  const Replayed shared = replayed("900", true);
   CHECK(support::contains(shared.replay.reason(), "2 processes launch work on one GPU"));
   CHECK_FALSE(shared.replay.trusted());
   CHECK(shared.replay.distrust() == shared.replay.reason());
+  // Who touches it for a moment shares it with nobody.
+  CHECK(replayed("522", true).replay.reason() == "");
 }
 
 TEST_CASE("replay: a rule's change is replayed, and one that nobody can read fails the rule") {
