@@ -465,6 +465,41 @@ TEST_CASE("scrub: values behind a space, in headers, and in lists of any languag
   CHECK(contains(shared, "train --token --lr 3"));
 }
 
+TEST_CASE(
+    "scrub: tokens and keys of URLs, of services and of .netrc go by what stands before them") {
+  const TempDir dir;
+  const std::string key = "Zk9xQ2wLp7Vt3RbN8sYd5HfJ";
+  nlohmann::json trace{{"env", nlohmann::json::object()}};
+  const auto put = [&](const std::string& name) {
+    trace["traceEvents"].push_back(
+        {{"ph", "X"}, {"pid", 1}, {"tid", 1}, {"ts", 1}, {"dur", 5}, {"name", name}});
+  };
+  const std::vector<std::string> before{"GET https://x.example/y?token=",
+                                        "GET https://x.example/y?id=4&key=",
+                                        "refresh_token: ",
+                                        "{\"token\": \"",
+                                        "login(token='",
+                                        "GET https://b.example/s?X-Amz-Security-Token=",
+                                        "GET https://b.example/s?X-Goog-Signature=",
+                                        "GET https://d.example/s?Signature=",
+                                        "use nvapi-",
+                                        "use gsk_",
+                                        "machine api.example login user password "};
+  for (std::size_t i = 0; i < before.size(); ++i) put(before[i] + key + std::to_string(i));
+  const std::vector<std::string> kept{"next_token: <|im_end|> of 128000", "num_tokens=128",
+                                      "key=value token=word", "max_token: 1234567890123456"};
+  for (const std::string& name : kept) put(name);
+  write_file(dir / "trace.json", trace.dump());
+  const Ran ran = advise("scrub trace.json -o shared.json", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const auto shared = nlohmann::json::parse(read_file(dir / "shared.json"))["traceEvents"];
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    CAPTURE(before[i]);
+    CHECK(!contains(shared[i]["name"].get<std::string>(), key));
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) CHECK(shared[before.size() + i]["name"] == kept[i]);
+}
+
 TEST_CASE("scrub: a secret that is a word of kernels stays, and is named; settings are none") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
