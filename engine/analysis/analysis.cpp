@@ -35,9 +35,10 @@ std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps
   return unused;
 }
 
-// A process that does next to nothing on a GPU shares it with nobody: many touch the first once.
+// A process that does next to nothing on a GPU, and ends next to none of its pauses, shares it with
+// nobody: many touch the first once.
 std::size_t processes_on_a_device(const Analysis& a) {
-  constexpr double least_share = 0.01;  // of what ran on the device, by time
+  constexpr double least_share = 0.01;  // of the steps' time
   const Trace& trace = a.trace;
   std::size_t most = 1;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
@@ -45,17 +46,19 @@ std::size_t processes_on_a_device(const Analysis& a) {
       return s.device == a.devices[d].device && s.process != a.devices[d].process;
     };
     if (std::none_of(trace.streams.begin(), trace.streams.end(), foreign)) continue;
-    std::map<std::uint16_t, double> ran_ns;
-    double all_ns = 0;
-    a.each_op_in_steps(d, [&](Row op) {
+    std::map<std::uint16_t, double> took_ns;
+    const auto add = [&](Row op, Ns ns) {
       // The driver migrates for whoever touches the memory.
-      if (is_unified(trace.ops.copy[op])) return;
-      const auto ns = static_cast<double>(trace.ops.end[op] - trace.ops.start[op]);
-      ran_ns[trace.process_of(op)] += ns;
-      all_ns += ns;
-    });
-    const auto sharing = std::count_if(ran_ns.begin(), ran_ns.end(), [&](const auto& process) {
-      return process.second >= least_share * all_ns;
+      if (!is_unified(trace.ops.copy[op])) took_ns[trace.process_of(op)] += static_cast<double>(ns);
+    };
+    a.each_op_in_steps(d, [&](Row op) { add(op, trace.ops.end[op] - trace.ops.start[op]); });
+    double steps_ns = 0;
+    for (const Step& step : a.devices[d].steps) steps_ns += static_cast<double>(step.span.length());
+    const IdleList& idle = a.account.devices[d].idle;
+    for (std::size_t i = 0; i < idle.size(); ++i)
+      if (idle[i].next != no_row) add(idle[i].next, idle[i].span.length());
+    const auto sharing = std::count_if(took_ns.begin(), took_ns.end(), [&](const auto& process) {
+      return process.second >= least_share * steps_ns;
     });
     most = std::max(most, static_cast<std::size_t>(sharing));
   }

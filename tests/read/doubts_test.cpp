@@ -385,6 +385,19 @@ TEST_CASE("doubts: what is found beside rows that lack stays, and nothing is cle
   }
 }
 
+TEST_CASE("doubts: what clocks may be apart hides nothing") {
+  const TempDir dir;
+  std::string later;
+  for (const std::string table : {"KERNEL", "MEMCPY", "MEMSET"}) {
+    later += "UPDATE CUPTI_ACTIVITY_KIND_" + table + " SET start = start + 8000, end = end + 8000;";
+  }
+  const Report r = judged(changed(dir, "syncs-pageable", later));
+  const auto sync = std::find_if(r.findings.begin(), r.findings.end(),
+                                 [](const Finding& f) { return f.rule == "host-sync"; });
+  REQUIRE(sync != r.findings.end());
+  CHECK(sync->severity == Severity::warning);
+}
+
 TEST_CASE("doubts: of PyTorch's traces likewise") {
   const TempDir dir;
   const auto is = [](const nlohmann::json& event, const char* category) {
@@ -416,10 +429,19 @@ TEST_CASE("doubts: of PyTorch's traces likewise") {
         if (is(e, "kernel") && e["args"]["correlation"].get<int>() % 2 == 0) e = nullptr;
       },
   };
-  for (std::size_t i = 0; i < std::size(changes); ++i) {
-    CAPTURE(i);
-    const fs::path report = changed_trace(dir, "launchbound.pt.trace.json", changes[i]);
+  const auto check = [&](const char* name, const std::function<void(nlohmann::json&)>& change) {
+    const fs::path report = changed_trace(dir, name, change);
     CHECK(!read_report(report).problems.empty());
     CHECK(judged(report).clean.empty());
+  };
+  for (std::size_t i = 0; i < std::size(changes); ++i) {
+    CAPTURE(i);
+    check("launchbound.pt.trace.json", changes[i]);
   }
+  // What is fetched is there when the wait for it is over.
+  check("syncs-pageable.pt.trace.json", [&](nlohmann::json& e) {
+    if (is(e, "kernel") || is(e, "gpu_memcpy") || is(e, "gpu_memset")) {
+      e["ts"] = e["ts"].get<double>() + 50;
+    }
+  });
 }
