@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "trace/clocks.hpp"
+
 namespace gh {
 namespace {
 
@@ -70,9 +72,6 @@ Uploads sent_after(const Trace& trace, const Idle& pause, const OffloadedSizes& 
 }
 
 }  // namespace
-
-// What the clocks of the GPU and the host may be apart.
-constexpr Ns clocks_apart_ns = 20'000;
 
 // A pause of the GPU that the host is the cause of, gone through in order of time.
 class HostPause {

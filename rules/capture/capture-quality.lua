@@ -17,7 +17,7 @@ return {
     unlaunched = "{share:fraction} of the GPU operations have no CUDA call that launched them, so why the GPU was idle is only partly known.",
     no_steps = "No training steps were found, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
     few_steps = "Only {count} steps were recorded: what is usual and what is not cannot be told apart.",
-    shared = "{count} processes launch work on one GPU: where one keeps it waiting the others may fill it. What fixes are worth is the most that they can give back, and is not replayed; idle time that did not show is no proof that there is none.",
+    shared = "{count} processes launch work on one GPU, and where one keeps it waiting another may fill it. What a fix is worth is therefore an upper limit, and a rule that found no idle time does not show that there is none.",
     overhead = "The profiler itself took {share:fraction} of the steps; times of short calls and gaps are too long by that.",
   },
   doc = {

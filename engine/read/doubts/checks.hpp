@@ -9,12 +9,10 @@
 
 #include "base/parallel.hpp"
 #include "read/doubts.hpp"
+#include "trace/clocks.hpp"
 #include "trace/sort_rows.hpp"
 
 namespace gh::doubts {
-
-/// What the clocks of the GPU and the host, which the profiler brings together, may be apart.
-constexpr Ns clocks_apart_ns = 20'000;
 
 /// The share of rows above which a report is in doubt. PyTorch's older traces count in
 /// microseconds, and some of its rows are no calls at all.
@@ -54,16 +52,17 @@ class Checks {
   /// The same of kernels, copies, memsets and migrations, each by itself.
   template <class IsWrong>
   void add_by_kind(Limit limit, const char* what, Unknown unknown, IsWrong is_wrong) {
-    const auto count = [&](auto is_one) {
-      return count_rows(trace.ops.size(), [&](Row op) { return is_one(op) && is_wrong(op); });
+    const auto count = [&](std::size_t of, auto is_one) {
+      return count_rows(of == 0 ? 0 : trace.ops.size(),
+                        [&](Row op) { return is_one(op) && is_wrong(op); });
     };
-    add(count([&](Row op) { return is_kernel(op); }), kernels, limit,
+    add(count(kernels, [&](Row op) { return is_kernel(op); }), kernels, limit,
         std::string("kernels ") + what, sources({Source::kernels, Source::graph_nodes}, unknown));
-    add(count([&](Row op) { return is_copy(op); }), copies, limit, std::string("copies ") + what,
-        sources({Source::copies}, unknown));
-    add(count([&](Row op) { return is_set(op); }), sets, limit, std::string("memsets ") + what,
-        sources({Source::copies}, unknown));
-    add(count([&](Row op) { return is_migration(op); }), migrations, limit,
+    add(count(copies, [&](Row op) { return is_copy(op); }), copies, limit,
+        std::string("copies ") + what, sources({Source::copies}, unknown));
+    add(count(sets, [&](Row op) { return is_set(op); }), sets, limit,
+        std::string("memsets ") + what, sources({Source::copies}, unknown));
+    add(count(migrations, [&](Row op) { return is_migration(op); }), migrations, limit,
         std::string("migrations of unified memory ") + what,
         sources({Source::unified_copies}, unknown));
   }

@@ -97,8 +97,9 @@ void check_samples(Checks& checks, const Window& window) {
 void check_devices(Checks& checks) {
   const Trace& t = checks.trace;
   if (t.calls.size() + t.ops.size() == 0) return;
-  const Window window = used(checks);
   check_faults(checks);
+  if (checks.migrations + t.samples.size() == 0) return;
+  const Window window = used(checks);
   check_migrations(checks, window);
   check_samples(checks, window);
 }

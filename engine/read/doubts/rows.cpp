@@ -116,7 +116,7 @@ void check_bytes(Checks& checks) {
   const Ops& o = checks.trace.ops;
   const auto add = [&](auto is_one, std::size_t of, const std::string& what) {
     const auto count = [&](auto is_wrong) {
-      return count_rows(o.size(), [&](Row op) {
+      return count_rows(of == 0 ? 0 : o.size(), [&](Row op) {
         return is_one(op) && is_wrong(o.end[op] - o.start[op], o.bytes[op], o.copy[op]);
       });
     };

@@ -91,7 +91,8 @@ Waits waits_for_devices(const Checks& checks) {
   return waits;
 }
 
-// PyTorch's traces do not say what a call waited for. Who copies to the host and waits for a stream
+// Where synchronizations were not recorded (PyTorch's traces), nothing says what a call waited for.
+// Who copies to the host and waits for a stream
 // with the next call (.item(), .cpu()) waits for that copy.
 void check_fetches(Checks& checks) {
   const Trace& t = checks.trace;

@@ -226,7 +226,7 @@ std::set<std::string> emptied_kinds(const std::deque<Table>& tables, const Datab
   const auto is_empty = [](const Table& table) { return rows_of(table).rows == 0; };
   const std::ptrdiff_t empty = std::count_if(tables.begin(), tables.end(), is_empty),
                        filled = static_cast<std::ptrdiff_t>(tables.size()) - empty;
-  if (empty * least_filled > filled) return {};
+  if (empty == 0 || empty * least_filled > filled) return {};
   // A cut empties what stood in the other part alone. What memory was allocated before the
   // recording stands at its beginning.
   const bool cut = is_cut(lacking_tables(tables, db).size(), tables);
