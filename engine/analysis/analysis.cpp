@@ -1,7 +1,10 @@
 #include "analysis/analysis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -32,6 +35,36 @@ std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps
   return unused;
 }
 
+// A process that does next to nothing on a GPU, and ends next to none of its pauses, shares it with
+// nobody: many touch the first once.
+std::size_t processes_on_a_device(const Analysis& a) {
+  constexpr double least_share = 0.01;  // of the steps' time
+  const Trace& trace = a.trace;
+  std::size_t most = 1;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    const auto foreign = [&](const Stream& s) {
+      return s.device == a.devices[d].device && s.process != a.devices[d].process;
+    };
+    if (std::none_of(trace.streams.begin(), trace.streams.end(), foreign)) continue;
+    std::map<std::uint16_t, double> took_ns;
+    const auto add = [&](Row op, Ns ns) {
+      // The driver migrates for whoever touches the memory.
+      if (!is_unified(trace.ops.copy[op])) took_ns[trace.process_of(op)] += static_cast<double>(ns);
+    };
+    a.each_op_in_steps(d, [&](Row op) { add(op, trace.ops.end[op] - trace.ops.start[op]); });
+    double steps_ns = 0;
+    for (const Step& step : a.devices[d].steps) steps_ns += static_cast<double>(step.span.length());
+    const IdleList& idle = a.account.devices[d].idle;
+    for (std::size_t i = 0; i < idle.size(); ++i)
+      if (idle[i].next != no_row) add(idle[i].next, idle[i].span.length());
+    const auto sharing = std::count_if(took_ns.begin(), took_ns.end(), [&](const auto& process) {
+      return process.second >= least_share * steps_ns;
+    });
+    most = std::max(most, static_cast<std::size_t>(sharing));
+  }
+  return most;
+}
+
 }  // namespace
 
 Analysis::Analysis(Trace read, Classes known, const Selection& selection)
@@ -42,6 +75,14 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
   failed_calls = gh::failed_calls(trace, classes);
   account =
       timed("account", [&] { return make_account(trace, classes, names, devices, failed_calls); });
+  processes_on_a_device = gh::processes_on_a_device(*this);
+}
+
+std::string Analysis::why_shared() const {
+  if (processes_on_a_device < 2) return "";
+  return fmt::format(
+      "{} processes launch work on one GPU, and where one keeps it waiting the others may fill it",
+      processes_on_a_device);
 }
 
 std::int64_t Analysis::step_count() const {

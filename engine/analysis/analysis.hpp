@@ -11,6 +11,8 @@
 //   flops.hpp     operations of matrix products, told by shapes in ranges
 //   metrics.hpp   sampled GPU metrics within the steps
 #pragma once
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "analysis/account.hpp"
@@ -31,12 +33,18 @@ struct Analysis {
   /// follows.
   std::vector<DeviceSteps> unused_devices;
   Account account;  ///< account.devices is parallel to `devices`
+  /// The most that launched work on one device within its steps, those that hardly did aside. With
+  /// more than one, idle time is told of one of them only, and hides behind the others' work.
+  std::size_t processes_on_a_device = 1;
 
   /// Classifies the names, finds the steps, accounts for their time.
   Analysis(Trace read, Classes known, const Selection& selection);
 
   Ns total_ns() const { return account.total_ns(); }  ///< of all steps on all devices
   std::int64_t step_count() const;                    ///< over all devices
+  /// Why idle time, and what a fix gives back of it, is not fully known where processes share a
+  /// GPU, in words; "" where none do.
+  std::string why_shared() const;
   bool has_steps() const;                ///< false where a whole window stands in for them
   std::vector<Ns> step_lengths() const;  ///< of all devices
   /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "trace/clocks.hpp"
+
 namespace gh {
 namespace {
 
@@ -237,13 +239,23 @@ class HostPause {
     return to;
   }
 
-  // The thread's first wait for the GPU that ended inside the pause.
+  // The thread's first wait for the GPU that ended inside the pause, or as long before it as the
+  // clocks of the GPU and the host may be apart.
   Row first_sync() const {
+    if (call_ != thread_.calls.begin() && pause_.previous != no_row) {
+      const Row before = *std::prev(call_);
+      if (is_wait(before) && trace_.calls.end[before] >= pause_.span.start - clocks_apart_ns &&
+          trace_.calls.start[before] < trace_.ops.end[pause_.previous])
+        return before;
+    }
     for (auto c = call_; c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end; ++c)
-      if (const CallClass kind = call_class(*c);
-          kind == CallClass::copy_sync || (kind == CallClass::sync && !waits_for_nothing(c)))
-        return *c;
+      if (is_wait(*c) && !(call_class(*c) == CallClass::sync && waits_for_nothing(c))) return *c;
     return no_row;
+  }
+
+  bool is_wait(Row call) const {
+    const CallClass kind = call_class(call);
+    return kind == CallClass::sync || kind == CallClass::copy_sync;
   }
 
   // Without loader ranges: a long pause between the last launch of a step and the first of the

@@ -173,6 +173,7 @@ class Appending {
     append(to_.memory_use.bytes, from_.memory_use.bytes);
     add_numbers(to_.memory_use.device, from_.memory_use.device, devices_);
     append(to_.memory_use.kind, from_.memory_use.kind);
+    append(to_.memory_use.correlation, from_.memory_use.correlation);
     add_times(to_.samples.start, from_.samples.start);
     append(to_.samples.period, from_.samples.period);
     add_names(to_.samples.metric, from_.samples.metric);

@@ -156,6 +156,52 @@ class StepTest {
   LaunchTimes launches_;
 };
 
+// Whether a process left anything behind that began at `t` or later, or was still running then.
+// Ranges and OS calls tell by their begin only: of what was cut off they keep their whole length.
+bool recorded_from(const Trace& t, std::uint16_t process, Ns from) {
+  const auto begins = [&](const auto& table) {
+    for (Row r = table.size(); r-- > 0 && table.start[r] >= from;)
+      if (t.threads[table.thread[r]].process == process) return true;
+    return false;
+  };
+  if (begins(t.ranges) || begins(t.os_calls)) return true;
+  for (Row op = t.ops.size(); op-- > 0;)
+    if (t.ops.end[op] >= from && t.process_of(op) == process) return true;
+  for (Row c = t.calls.size(); c-- > 0;)
+    if (t.calls.end[c] >= from && t.threads[t.calls.thread[c]].process == process) return true;
+  return false;
+}
+
+// Likewise whether anything was recorded of a process until `to`.
+bool recorded_until(const Trace& t, std::uint16_t process, Ns to) {
+  const auto begins = [&](const auto& table) {
+    for (Row r = 0; r < table.size() && table.start[r] <= to; ++r)
+      if (t.threads[table.thread[r]].process == process) return true;
+    return false;
+  };
+  if (begins(t.calls) || begins(t.os_calls)) return true;
+  for (Row op = 0; op < t.ops.size() && t.ops.start[op] <= to; ++op)
+    if (t.process_of(op) == process) return true;
+  for (Row r = 0; r < t.ranges.size() && t.ranges.start[r] <= to; ++r)
+    if (t.ranges.end[r] <= to && t.threads[t.ranges.thread[r]].process == process) return true;
+  return false;
+}
+
+// A recording, or a part of one, may end within a step, whose range goes on, or begin within one: a
+// step of which nothing was recorded for more than half at an end is none.
+void leave_out_cut_off(const Trace& trace, std::uint16_t process, HostSteps& steps) {
+  if (const Ns begin = steps.begins.back().at;
+      !recorded_from(trace, process, begin + (steps.end - begin) / 2)) {
+    steps.end = begin;
+    steps.begins.pop_back();
+  }
+  if (steps.begins.empty()) return;
+  const Ns begin = steps.begins.front().at,
+           end = steps.begins.size() > 1 ? steps.begins[1].at : steps.end;
+  if (!recorded_until(trace, process, begin + (end - begin) / 2))
+    steps.begins.erase(steps.begins.begin());
+}
+
 HostSteps steps_of(const Trace& trace, const Classes& classes, const RangeGroup& group) {
   HostSteps steps{.source = StepSource::ranges,
                   .described = fmt::format("{} '{}'", trace.ranges_are, group.pattern),
@@ -194,7 +240,10 @@ std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& cl
   for (const RangeGroup& group : groups)
     if (test.are_steps(group) && (!best || better(group, *best))) best = &group;
   if (!best) return std::nullopt;
-  return steps_of(trace, classes, *best);
+  HostSteps steps = steps_of(trace, classes, *best);
+  leave_out_cut_off(trace, process, steps);
+  if (steps.begins.empty()) return std::nullopt;
+  return steps;
 }
 
 }  // namespace gh

@@ -16,12 +16,6 @@ constexpr double seconds_a_gib = 300;
 
 std::int64_t timeout_seconds = 0;  // of --timeout
 
-std::int64_t processor_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 std::int64_t seconds_for(const std::filesystem::path& file) {
   if (timeout_seconds > 0) return timeout_seconds;
   std::error_code ec;
@@ -31,6 +25,12 @@ std::int64_t seconds_for(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+std::int64_t processor_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 void use_timeout(std::int64_t seconds) { timeout_seconds = seconds; }
 

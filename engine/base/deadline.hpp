@@ -11,6 +11,9 @@ namespace gh {
 /// Call it before anything is read.
 void use_timeout(std::int64_t seconds);
 
+/// Processor time that this program has spent, of all threads together.
+std::int64_t processor_ns();
+
 /// Processor time, of all threads together, that this program may spend on a file. A slow disk or a
 /// busy machine costs none of it.
 class Deadline {

@@ -30,12 +30,20 @@ Checks::Checks(const Trace& checked, Recorder recorder)
       copies(static_cast<std::size_t>(
           count_rows(trace.ops.size(), [&](Row op) { return is_copy(op); }))),
       sets(static_cast<std::size_t>(
-          count_rows(trace.ops.size(), [&](Row op) { return is_set(op); }))) {}
+          count_rows(trace.ops.size(), [&](Row op) { return is_set(op); }))),
+      migrations(static_cast<std::size_t>(
+          count_rows(trace.ops.size(), [&](Row op) { return is_migration(op); }))) {}
 
 void Checks::add(std::int64_t count, std::size_t of, Limit limit, std::string what,
                  std::vector<Source> unknown) {
   found.push_back({count, static_cast<std::int64_t>(of), by_torch ? limit.torch : limit.nsys,
                    std::move(what), std::move(unknown)});
+}
+
+void Checks::add_time(double ns, double of_ns, Limit limit, const std::string& what) {
+  constexpr double us = 1e3, most = 1e18;  // of what is damaged, sums overflow
+  add(static_cast<std::int64_t>(std::min(ns / us, most)),
+      static_cast<std::size_t>(std::min(of_ns / us, most)), limit, "microseconds " + what);
 }
 
 std::vector<Source> Checks::sources(std::vector<Source> of_operations, Unknown unknown) {
@@ -53,6 +61,7 @@ std::vector<Doubt> doubts_of(const Trace& trace, Recorder recorder) {
   doubts::check_launches(checks);
   doubts::check_threads(checks);
   doubts::check_streams(checks);
+  doubts::check_devices(checks);
   return std::move(checks.found);
 }
 

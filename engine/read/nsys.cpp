@@ -70,7 +70,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   nsys::Translator translator(db, trace);
   const std::vector<Doubt> doubts_of_names = nsys::merge(tables, translator, trace);
   evidence.damaged_kinds = damaged_kinds(tables);
-  evidence.emptied_kinds = nsys::emptied_kinds(tables, trace);
+  evidence.emptied_kinds = nsys::emptied_kinds(tables, db, trace);
   const std::vector<Doubt> doubts_of_tables = nsys::doubts_of_tables(tables, db);
   tables.clear();
 
@@ -84,16 +84,16 @@ Trace read_nsys(const std::filesystem::path& path) {
   nsys::settle_availability(db, evidence, trace);
   trace.environment_variables = environment_variables(db);
   trace.seal();
-  settle(doubts_of_names, trace);
-  settle(doubts_of_tables, trace);
-  settle(doubts_of(trace, Recorder::nsys), trace);
-
   if (trace.capture_end - trace.capture_start > longest_capture_ns) {
     throw Error(
         fmt::format("{}: its first and last event lie more than a year apart, so its times are "
                     "damaged; export or record it again",
                     trace.path));
   }
+  settle(doubts_of_names, trace);
+  settle(doubts_of_tables, trace);
+  settle(doubts_of(trace, Recorder::nsys), trace);
+
   return trace;
 }
 

@@ -114,7 +114,7 @@ std::string writing_rules_page() {
        "a factor may turn out to be, and so the range of the prediction.\n\n" +
        table("verb", change_verbs()) +
        "## A test case\n\nTests stand beside the rule, in ID.test.lua: a list of cases. `gh-advise "
-       "test DIR` runs them.\n\n" +
+       "test DIR` runs them. The cases of one file share 100 s of processor time.\n\n" +
        table("field", case_fields);
   s += "A literal trace, times in microseconds:\n\n```lua\n";
   // The engine's own description of it.

@@ -129,17 +129,25 @@ void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Re
   });
 }
 
+// Why a rule that found nothing does not show that there is nothing; "" where it does.
+std::string why_not_clean(const Rule& rule, const Analysis& analysis) {
+  if (!analysis.trace.doubts.empty())
+    return "the report is in doubt: " + analysis.trace.doubts.front();
+  // Whoever launched them: kernels show what they compute, the recording what went wrong with it.
+  const bool shows = rule.category == "compute" || rule.category == "capture";
+  return shows ? "" : analysis.why_shared();
+}
+
 // A report that contradicts itself shows nothing for certain, and nothing in it is clean: a rule
 // looks at more than it needs, and steps and idle time are made of nearly all there is. What a rule
 // of the recording itself finds is there all the same.
-void allow_for_doubts(const Rule& rule, const Trace& trace, Report& report) {
-  if (trace.doubts.empty()) return;
-  if (rule.category != "capture")
+void allow_for_doubts(const Rule& rule, const Analysis& analysis, Report& report) {
+  if (!analysis.trace.doubts.empty() && rule.category != "capture")
     for (Finding& f : report.findings) f.confidence = "low";
-  if (report.clean.empty()) return;
+  const std::string why = report.clean.empty() ? "" : why_not_clean(rule, analysis);
+  if (why.empty()) return;
   report.clean.clear();
-  report.not_checked.push_back(
-      {rule.id, "found nothing, but the report is in doubt: " + trace.doubts.front(), ""});
+  report.not_checked.push_back({rule.id, "found nothing, but " + why, ""});
 }
 
 Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& settings,
@@ -154,7 +162,7 @@ Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& se
   const Timed timed("rules/" + rule.id);
   try {
     run(rule, set == settings.end() ? unchanged : set->second, on, report);
-    allow_for_doubts(rule, on.analysis.trace, report);
+    allow_for_doubts(rule, on.analysis, report);
   } catch (const std::bad_alloc&) {
     report = {};
     report.failed.push_back({rule.id, rule.path + ": not enough memory for this rule"});

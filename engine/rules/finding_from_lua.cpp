@@ -114,7 +114,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   f.message = read_message(lua, t, rule, analysis);
   f.subject = t.text("subject");
   f.voids = t.truth("voids");
-  f.about = t.truth("about");
+  f.about = t.truth("about") && analysis.processes_on_a_device == 1;
   f.follows_from = t.text("follows_from", false);
 
   read_recoverable(t, analysis, f);

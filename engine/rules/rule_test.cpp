@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "base/files.hpp"
 #include "read/nsys.hpp"
 #include "rules/literal_trace.hpp"
@@ -303,11 +304,15 @@ class RuleTest {
     const fs::path rule_path = beside(".lua"), snapshot_path = beside(".snapshot");
     const Rule rule = load_rule(read_text(rule_path), printable(rule_path.string()));
     Snapshots snapshots = read_snapshots(snapshot_path);
+    const std::int64_t most_ns = processor_ns() + options_.cpu_ns;
     Cases cases(source_, shown_path_);
+    bool any = false;
     for (std::size_t i = 0; i < cases.names().size(); ++i) {
       const std::string& name = cases.names()[i];
-      if (glob_match(options_.filter, name) || glob_match(options_.filter, rule.id))
-        run_case(cases, i, rule, snapshots);
+      if (!glob_match(options_.filter, name) && !glob_match(options_.filter, rule.id)) continue;
+      if (any && processor_ns() > most_ns) return fail_late(name);
+      run_case(cases, i, rule, snapshots);
+      any = true;
     }
     if (options_.update && !snapshots.empty()) write_snapshots(snapshot_path, snapshots);
   }
@@ -326,6 +331,13 @@ class RuleTest {
       fail(c.name, fmt::format("    expected  {}\n    actual    {}\n", wrong, described(report)));
   } catch (const std::exception& e) {
     fail(cases.names()[position], fmt::format("    {}\n", e.what()));
+  }
+
+  // Each case is bounded, but a short file can hold thousands.
+  void fail_late(const std::string& name) {
+    fail(name, fmt::format("    not run, nor is any case behind it: those before it took more than "
+                           "{} s of processor time; make them smaller, or split the file\n",
+                           options_.cpu_ns / 1'000'000'000));
   }
 
   void fail(const std::string& name, const std::string& what) {

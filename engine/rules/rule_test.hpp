@@ -1,5 +1,6 @@
 // Tests of rules: cases in ID.test.lua beside ID.lua.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct RuleTestOptions {
   std::filesystem::path fixtures;
   std::string filter = "*";  ///< a glob: only cases whose name, or rule's id, it matches
   bool update = false;       ///< write snapshots anew instead of comparing with them
+  /// Processor time for the cases of one file together, of which the first runs in any event: ten
+  /// times what a single rule may take. Those of a rule take some ten milliseconds.
+  std::int64_t cpu_ns = 100'000'000'000;
 };
 
 /// Runs every *.test.lua below a directory. A test file returns a list of cases:

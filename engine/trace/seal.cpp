@@ -161,7 +161,7 @@ void sort(CpuFaults& f, const Places& place) {
 void sort(MemoryUse& m, const Places& place) {
   sort_columns(m.size(),
                earlier_point(m, Placed{m.device, place.device}, Plain{m.kind}, Plain{m.bytes}),
-               m.start, m.bytes, m.device, m.kind);
+               m.start, m.bytes, m.device, m.kind, m.correlation);
 }
 
 void sort(Samples& s, const Places& place) {

@@ -196,6 +196,7 @@ struct MemoryUse {
   std::vector<std::int64_t> bytes;  ///< negative when freed
   std::vector<std::uint16_t> device;
   std::vector<MemoryKind> kind;
+  std::vector<std::uint32_t> correlation;  ///< of the call, often before the recording; or 0
   std::size_t size() const { return start.size(); }
 };
 

@@ -26,7 +26,9 @@ std::string why_not(const Analysis& a) {
       return "only stretches of the recording were selected";
   if (!a.trace.availability(Source::calls).known() || a.trace.calls.size() == 0)
     return "the host's CUDA calls were not recorded";
-  return "";
+  // A fix is made to the process that its evidence names; the replay would leave the others, which
+  // hold the step where it is, as they were.
+  return a.why_shared();
 }
 
 bool steps_repeat(const Analysis& a) {

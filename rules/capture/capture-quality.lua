@@ -19,6 +19,7 @@ return {
     unlaunched = "{share:fraction} of the GPU operations have no CUDA call that launched them, so why the GPU was idle is only partly known.",
     no_steps = "No training steps were found, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
     few_steps = "Only {count} steps were recorded: what is usual and what is not cannot be told apart.",
+    shared = "{count} processes launch work on one GPU, and where one keeps it waiting another may fill it. What a fix is worth is therefore an upper limit, and a rule that found no idle time does not show that there is none.",
     overhead = "The profiler itself took {share:fraction} of the steps; times of short calls and gaps are too long by that.",
     added = "Recording made the step {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. Worth and plan are of the former; the account and shares of idle time are of the latter.",
     longer = "The measured step of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two are not of the same work: no forecast is made from them.",
@@ -70,6 +71,10 @@ return {
           or "Put an NVTX range around each step (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.")
     elseif steps < options.least_steps then
       say("steps", "few_steps", { count = math.floor(steps) }, "Record five to ten steps after warm-up.", nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
+    end
+    local processes = trace:fact "device.processes"
+    if processes > 1 then
+      say("shared GPU", "shared", { count = processes }, "Record one of the processes while the others rest, or each on a GPU of its own, to tell what its fixes are worth.")
     end
     local overhead = trace:fact "capture.profiler_overhead_fraction"
     if overhead and overhead >= options.overhead_share then

@@ -1,6 +1,10 @@
 -- OS calls in which a thread waits for another thread or process.
 local waiting = { "poll", "ppoll", "select", "epoll_wait*", "sem_wait", "sem_timedwait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_timedwait",
   "pthread_cond_clockwait", "futex*", "recv*", "pthread_join" }
+-- In which it reads files.
+local reading = { "read*", "pread*", "open*", "fread*", "*file access*" }
+-- From here on a pause in which the thread is silent may be a garbage collection as well (gc-pause).
+local collection_ns = 200000000
 
 return {
   id = "data-loader-starvation",
@@ -17,12 +21,13 @@ return {
     workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread waits for its loader workers.",
     fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the training thread fetches its next batch.",
     pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.",
+    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA before it uploads data. It may load the next batch, or collect garbage; no range tells.",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader, or, where no range names the loader, pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",
     why = "The GPU can only compute on a batch that is there. Time lost here is lost whatever the kernels do, and is usually won back by a setting. Loading that happens while the GPU is busy costs nothing and is not counted.",
     fix = "In PyTorch give the DataLoader enough workers: num_workers at least the time that one batch takes to load divided by the step without the wait, with persistent_workers=True, prefetch_factor=4 and pin_memory=True. Tokenize or decode ahead of training if that is still not enough. In NeMo set model.data.num_workers, in Megatron --num-workers, in Lightning num_workers of the DataModule's loaders, in the Hugging Face Trainer dataloader_num_workers.",
-    wrong = "Without ranges the pause between two steps may be something else that the training thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. Record with NVTX ranges (torch.autograd.profiler.emit_nvtx, or a range named 'dataloader') to be sure.",
+    wrong = "Without ranges the pause between two steps may be something else that the training thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. A pause of 200 ms and more in which the thread neither reads nor waits, in a report without any range, may be a garbage collection as well: a warning at most, with low confidence. Record with NVTX ranges (torch.autograd.profiler.emit_nvtx, or a range named 'dataloader') to be sure.",
   },
   evaluate = function(trace, options)
     if trace:fact "steps.found" == 0 and not trace:fact "loader.range_ns_per_step" then
@@ -50,7 +55,11 @@ return {
     if trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() == 0 then
       return nil, "no matrix multiplication ran, so there is no model that input could be loaded for", ""
     end
-    local inferred = waits:where { inferred = true }:union_ns() > idle / 2
+    local guessed = waits:where { inferred = true }
+    local inferred = guessed:union_ns() > idle / 2
+    -- Without ranges, and where the thread neither reads nor waits, only the upload after the pause speaks for a batch.
+    local unsure = inferred and trace:ranges():count() == 0 and 2 * guessed:where { min_ns = collection_ns }:union_ns() > idle
+      and waited <= idle / 2 and trace:os_calls { thread = threads[1].key, name = reading }:overlap_ns(waits) == 0
 
     local advice = {}
     if share < options.share then
@@ -70,14 +79,15 @@ return {
       advice[2] = "NeMo: model.data.num_workers. Megatron: --num-workers. Hugging Face Trainer: dataloader_num_workers. Lightning: num_workers of the DataModule's loaders."
       advice[3] = "Tokenize or decode before training, so that a batch is only read."
     end
+    if unsure then table.insert(advice, 1, "Make sure first: garbage collection looks the same. Put a range around the loader (\"dataloader\") and one around collections (gc.callbacks), or sample the process with py-spy.") end
     return { {
       subject = "data loader",
-      message = inferred and "pause" or share < options.share and "fetch" or workers and "workers" or "main",
+      message = unsure and "unsure" or inferred and "pause" or share < options.share and "fetch" or workers and "workers" or "main",
       data = { idle = idle_a_step, step = step, share = share },
       recoverable_ns = idle,
       change = { { pause = waits }, { pause = trace:ranges { phase = "loader" } } },
-      at_most = share < options.share and "note" or nil,
-      confidence = inferred and "medium" or "high",
+      at_most = share < options.share and "note" or unsure and "warning" or nil,
+      confidence = unsure and "low" or inferred and "medium" or "high",
       metrics = { { name = "idle while loading", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },
       advice = advice,

@@ -10,6 +10,16 @@ local function steps(more)
 end
 local loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 local upload = { { 6010, 6050, copy = "h2d", bytes = 65536, launched = { 6000, 6005 } }, { 6050, 9900, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } }
+-- The same with no range at all, and the steps as long as `every` says.
+local function unmarked(every, more)
+  local function at(us, op) op[1], op[2], op.launched = every - 4000 + us, every - 4000 + us + op[1], { every - 4010 + us, every - 4005 + us } return op end
+  local trace = { repeats = { times = 8, every = every }, ops = { at(0, { 40, copy = "h2d", bytes = 65536 }), at(3200, { 200, kernel = "multi_tensor_apply_kernel<FusedAdam>" }) } }
+  for n, name in ipairs { "embedding_kernel", "layer_norm_kernel", "nvjet_tst_gemm", "gelu_kernel", "softmax_warp_forward", "nll_loss_forward", "fill_kernel", "sum_kernel" } do
+    trace.ops[#trace.ops + 1] = at(50 + 300 * n, { 250, kernel = name })
+  end
+  for key, value in pairs(more or {}) do trace[key] = value end
+  return trace
+end
 local main = "*because the training thread itself loads*"
 
 return {
@@ -42,6 +52,10 @@ return {
   { name = "infers it from waiting for another thread", trace = steps { os_calls = { { 500, 5800, "pthread_cond_timedwait" } } }, expect = { { severity = "error", confidence = "medium" } } },
   { name = "infers it where the host had run ahead of the GPU", trace = steps { ranges = { { 0, 7500, "step {n}" } }, ops = upload },
     expect = { { severity = "error", confidence = "medium" } } },
+
+  { name = "infers it without any range", trace = unmarked(20000), expect = { { severity = "error", confidence = "medium", message = "*most likely loading*" } } },
+  { name = "does not where the pause may be a garbage collection", trace = unmarked(400000), expect = { { severity = "warning", confidence = "low", message = "*or collect garbage*" } } },
+  { name = "but does where the thread reads meanwhile", trace = unmarked(400000, { os_calls = { { 1000, 1100, "read" } } }), expect = { { severity = "error", confidence = "medium", message = "*most likely loading*" } } },
 
   -- A note.
   { name = "notes 3 %", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 150, 450, loader } }, ops = { { 510, 9900, kernel = "nvjet_tst_gemm", launched = { 500, 505 } } } },

@@ -45,16 +45,28 @@ return {
     end
 
     -- No range tells. What another phase, or a call to the operating system, fills is something else; so is what every step has.
+    local function silent_of(pauses)
+      local silent = pauses:minus(pauses)
+      for _, group in ipairs(pauses:group("thread", 1000)) do silent = silent:plus(group.rows:exposed(trace:os_calls { thread = group.key }, 0.95)) end
+      return silent
+    end
     local pauses = trace:idle { cause = "unknown", min_ns = options.pause_ns }
     pauses = pauses:exposed(trace:ranges { phase = { "loader", "checkpoint", "evaluation" } }, 0.5)
-    if pauses:count() == 0 then return {} end
+    if pauses:count() == 0 then
+      -- Nor does any tell whether a silent pause before an upload was loading, for which it was taken, or a collection.
+      local taken = silent_of(trace:idle { cause = "input", inferred = true, min_ns = options.pause_ns })
+      if taken:count() > 0 and taken:union_ns() >= options.note_share * total then
+        return nil, "the launching thread pauses for long before it uploads data, and no range tells whether it loads that or collects garbage",
+          "--trace=cuda,nvtx,osrt, with an NVTX range around garbage collection (gc.callbacks) and one around the loader (\"dataloader\")"
+      end
+      return {}
+    end
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so a pause cannot be told from the program's own start-up", "--trace=cuda,nvtx,osrt, with an NVTX range around each step, and one around garbage collection (gc.callbacks)"
     end
     local known, reason, record_with = trace:available "os_calls"
     if not known then return nil, "the launching thread pauses for long; whether it was in a call to the operating system does not show: " .. reason, record_with end
-    local silent = pauses:minus(pauses)
-    for _, group in ipairs(pauses:group("thread", 1000)) do silent = silent:plus(group.rows:exposed(trace:os_calls { thread = group.key }, 0.95)) end
+    local silent = silent_of(pauses)
     if silent:count() == 0 or silent:count() > steps / 2 then return {} end
     local idle = silent:union_ns()
     if idle / total < options.note_share then return {} end

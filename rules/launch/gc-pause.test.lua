@@ -17,6 +17,15 @@ local function steps(pause, more)
 end
 local function range(name, thread) return { ranges = { { 400100, 699000, name, thread = thread } } } end
 
+-- Six steps that pause before they upload, and train: such a pause is taken for loading.
+local function uploads(pause, more)
+  local trace = { repeats = { times = 6, every = pause + 10000 }, ranges = { { 0, pause + 9000, "step {n}" } }, ops = {
+    { pause + 10, pause + 50, copy = "h2d", bytes = 65536, launched = { pause, pause + 5 } }, { pause + 50, pause + 9900, kernel = gemm, launched = { pause + 10, pause + 15 } },
+    { pause + 9950, pause + 9990, kernel = "multi_tensor_apply_kernel<FusedAdam>", launched = { pause + 20, pause + 25 } } } }
+  for key, value in pairs(more or {}) do trace[key] = value end
+  return trace
+end
+
 return {
   { name = "fires when a range tells", trace = steps(300000, range "gc.collect"),
     expect = { { severity = "error", subject = "garbage collection", confidence = "high", message = "Python collects garbage 1 times, and the GPU is idle for 29.9 ms*, 298.9 ms the longest.", worth = { 0.22, 0.24 } } } },
@@ -35,6 +44,11 @@ return {
   { name = "is silent about what every step has", trace = { repeats = { times = 6, every = 400000 }, ranges = { { 0, 399000, "step {n}" } }, ops = { { 300010, 399900, kernel = gemm, launched = { 300000, 300005 } } } }, expect = "clean" },
   { name = "is silent about nothing, whatever the options say", trace = steps(20), options = { share = 0, note_share = 0, pause_ns = 0 }, expect = "clean" },
 
+  { name = "cannot tell a silent pause from loading where it was taken for that", trace = uploads(300000), expect = "not checked" },
+  { name = "nor without OS calls", trace = uploads(300000, { not_collected = { "os_calls" } }), expect = "not checked" },
+  { name = "but where the thread waits for workers", trace = uploads(300000, { os_calls = { { 1000, 290000, "poll" } } }), expect = "clean" },
+  { name = "and where the pause is short", trace = uploads(150000), expect = "clean" },
+  { name = "and where a range tells", trace = uploads(300000, { ranges = { { 0, 309000, "step {n}" }, { 100, 299000, "gc.collect" } } }), expect = { { severity = "error" } } },
   { name = "needs OS calls to call a pause silent", trace = steps(300000, { not_collected = { "os_calls" } }), expect = "not checked" },
   { name = "needs steps to call a pause rare", trace = { ops = { { 0, 99000, kernel = gemm }, { 400010, 499000, kernel = gemm, launched = { 400000, 400005 } } } }, expect = "not checked" },
   { name = "needs kernels", trace = steps(300000, { not_collected = { "kernels" } }), expect = "not checked" },

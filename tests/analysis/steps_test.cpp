@@ -301,6 +301,47 @@ TEST_CASE("steps: of few steps only one far out of line is taken for start-up") 
   CHECK(steps("20000").steps.size() == 3);
 }
 
+TEST_CASE("steps: one that the recording leaves off within, or begins within, is none") {
+  const auto last = [](const std::string& range_end, const std::string& more = "") {
+    return numbers(only(
+        "return { ranges = { { 0, 900, 'step 1' }, { 1000, 1900, 'step 2' }, { 2000, " + range_end +
+        ", 'step 3' } }, ops = { { 100, 800, kernel = 'a' }, { 1100, 1800, kernel "
+        "= 'a' }, { 2100, 2300, kernel = 'a' } }" +
+        more + " }"));
+  };
+  const std::vector<std::int64_t> with{2, 3}, without{2};
+  CHECK(last("2600") == with);
+  CHECK(last("9000") == without);
+  // What begins later shows that the recording went on, what only ends later does not.
+  CHECK(last("9000", ", os_calls = { { 8000, 8500, 'read' } }") == with);
+  CHECK(last("9000", ", os_calls = { { 2200, 8500, 'read' } }") == without);
+  CHECK(last("9000", ", calls = { { 2310, 8500, 'cudaDeviceSynchronize' } }") == with);
+  // Not that of another process.
+  CHECK(numbers(steps_of("return { ranges = { { 0, 900, 'step 1' }, { 1000, 1900, 'step 2' }, { "
+                         "2000, 9000, 'step 3' } }, ops = { { 100, 800, kernel = 'a' }, { 1100, "
+                         "1800, kernel = 'a' }, { 2100, 2300, kernel = 'a' }, { 8500, 8900, kernel "
+                         "= 'a', rank = 1 } } }")
+                    .front()) == without);
+  // Marks at the start of a step begin it.
+  const auto first = [](const std::string& begin) {
+    return only("return { ranges = { { " + begin +
+                ", 950, 'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__' }, { 2000, "
+                "2100, 'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__' }, { 4000, "
+                "4100, 'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__' } }, ops = { "
+                "{ 1000, 1100, kernel = 'a' }, { 1200, 1900, kernel = 'a' }, { 2200, 3900, kernel "
+                "= 'a' }, { 4200, 5000, kernel = 'a' } } }")
+        .steps.size();
+  };
+  CHECK(first("0") == 2);
+  CHECK(first("-9000") == 1);
+}
+
+TEST_CASE("steps: a recording that leaves off within its only step has none") {
+  CHECK(only("return { ranges = { { 0, 900, 'step 1' }, { 1000, 9000, 'step 2' } }, ops = { { 100, "
+             "800, kernel = 'a' }, { 1100, 1300, kernel = 'a' } } }")
+            .source == StepSource::none);
+}
+
 TEST_CASE("steps: --device and --rank select devices") {
   const Trace trace = recorded("ddp");
   const auto both = steps_of(trace);

@@ -11,3 +11,4 @@ target_compile_definitions(checked_lua PRIVATE LUAI_ASSERT LUA_USE_APICHECK LUA_
 # Imported, as the one that it stands in for: nothing has to export it.
 add_library(PkgConfig::LUA INTERFACE IMPORTED)
 target_link_libraries(PkgConfig::LUA INTERFACE checked_lua)
+target_compile_definitions(PkgConfig::LUA INTERFACE GH_CHECKED_LUA)

@@ -19,12 +19,15 @@ stop() {
 }
 trap stop EXIT
 trap 'exit 130' INT TERM
+trap 'echo "slurm.sh: line $LINENO: status $?: $BASH_COMMAND" >&2' ERR
 
 fail() { echo "slurm.sh: line ${BASH_LINENO[0]}: $*" >&2; exit 1; }
 expect() { grep -qF -- "$2" <<<"$1" || fail "there is no '$2' in: $1"; }
 start_node() { slurmd -D -f "$SLURM_CONF" -N "$1" >/dev/null 2>&1 & daemon[$1]=$!; }
-# Tries a command for a while.
-until_true() { local i; for i in $(seq 300); do "$@" >/dev/null 2>&1 && return; sleep 0.2; done; fail "in vain: $*"; }
+# Tries a command for five minutes: what was lost with a node waits for two before it is run again.
+until_true() { local i; for i in $(seq 1500); do "$@" >/dev/null 2>&1 && return; sleep 0.2; done; fail "in vain: $*"; }
+# A question that the controller is too busy to answer is asked again.
+queue_is_empty() { local jobs; jobs=$(squeue --noheader) && [ -z "$jobs" ]; }
 nodes_up() { [ "$(sinfo --noheader --states=idle,mixed,allocated --format=%D | paste -sd+ | bc)" = "$1" ]; }
 
 # ---- a cluster of three nodes
@@ -82,7 +85,7 @@ for i in 3 4 5; do cp "$fixtures/ddp-straggler.sqlite" "$job/run$i.sqlite"; done
 echo damaged > "$job/run6.sqlite"
 
 echo "a dry run writes nothing"
-out=$(advise "$job" --dry-run --partition main --sbatch=--comment=x)
+out=$(advise "$job" --dry-run --partition main --sbatch=--comment=x) || fail "$out"
 expect "$out" "7 reports in"
 expect "$out" "--array=0-2 --comment=x"   # MaxArraySize is 3: three tasks of three
 expect "$out" "--dependency=afterany:ARRAY1"
@@ -103,7 +106,7 @@ expect "$(cat "$job"/gh-advise/logs/fleet-*.log)" "failed: run6.sqlite"
 echo "what failed is done again alone, and progress shows on a terminal"
 find "$job/gh-advise/digests" -name '*.digest' -printf '%p %T@\n' | sort -z > "$state/before"
 cp "$fixtures/ddp-straggler.sqlite" "$job/run6.sqlite"
-out=$(script -qec "'$program' slurm \"$job\" --wait" /dev/null)
+out=$(script -qec "'$program' slurm \"$job\" --wait" /dev/null) || fail "$out"
 expect "$out" "digests 1 report, 6 are done already"
 expect "$out" "6 of 7 reports digested, 1 "
 expect "$out" "7 of 7 reports digested"
@@ -111,12 +114,12 @@ find "$job/gh-advise/digests" -name '*.digest' ! -name 'run6*' -printf '%p %T@\n
 expect "$(cat "$job/gh-advise/fleet.json")" '"world_size": 14'
 
 echo "nothing is done twice"
-out=$(advise "$job" --wait)
+out=$(advise "$job" --wait) || fail "$out"
 expect "$out" "all 7 reports are digested already"
 
 echo "more tasks than an array may have make several arrays"
 rm -r "$job/gh-advise"
-out=$(advise "$job" --ntasks 7 --wait)
+out=$(advise "$job" --ntasks 7 --wait) || fail "$out"
 expect "$out" "7 of 7 reports digested"
 [ "$(grep -c '"id"' "$job/gh-advise/jobs.json")" = 3 ] || fail "$(cat "$job/gh-advise/jobs.json")"
 
@@ -130,21 +133,22 @@ expect "$out" "Invalid partition"
 cat > "$state/hang" <<'HANG'
 #!/bin/bash
 if [ "$1" = digest ] && [[ $2 == *run4* ]] && mkdir "$GH_TEST_STATE/hung" 2>/dev/null; then
-  echo "$SLURMD_NODENAME $$ $PPID $(ps -o ppid= -p $PPID)" > "$GH_TEST_STATE/where.part" && mv "$GH_TEST_STATE/where.part" "$GH_TEST_STATE/where"
+  echo "$SLURMD_NODENAME $(ps -o ppid= -p $PPID) $PPID $$" > "$GH_TEST_STATE/where.part" && mv "$GH_TEST_STATE/where.part" "$GH_TEST_STATE/where"
   sleep 600
 fi
 exec "$GH_TEST_PROGRAM" "$@"
 HANG
 chmod +x "$state/hang"
 export GH_TEST_PROGRAM=$program
-# Ends a node with all that runs on it, as a power failure would: the task, its shell, the step's daemon, the node's daemon.
+# Ends a node with all that runs on it, as a power failure would: from the top, the node's daemon, the step's daemon, its shell, the task, so that none
+# lives to report that what is below it failed.
 lose_the_node() {
   local node pids
   until_true test -e "$state/where"
   read -r node pids < "$state/where"
   kill -9 "${daemon[$node]}" && wait "${daemon[$node]}" 2>/dev/null || true
   # shellcheck disable=SC2086
-  kill -9 $pids $(pgrep -P "${pids%% *}") 2>/dev/null || true
+  kill -9 $pids $(pgrep -P "${pids##* }") 2>/dev/null || true
   daemon[$node]= lost=$node
 }
 bring_it_back() { start_node "$lost"; until_true nodes_up 3; rm -rf "$state/hung" "$state/where"; }
@@ -157,8 +161,8 @@ status=0; out=$(advise "$job" 2>&1) || status=$?
 [ $status -eq 2 ] || fail "status $status"
 expect "$out" "is still at work"
 until_true nodes_up 2
-while [ "$(squeue --noheader | wc -l)" -gt 0 ]; do sleep 1; done
-out=$(advise "$job" --status)
+until_true queue_is_empty
+out=$(advise "$job" --status) || fail "$out"
 expect "$out" "7 of 7 reports digested"
 expect "$out" "fleet.txt"
 bring_it_back
@@ -168,13 +172,13 @@ rm -r "$job/gh-advise"
 advise "$job" --ntasks 3 --program "$state/hang" --sbatch=--no-requeue >/dev/null
 lose_the_node
 until_true nodes_up 2
-while [ "$(squeue --noheader | wc -l)" -gt 0 ]; do sleep 1; done
+until_true queue_is_empty
 status=0; out=$(advise "$job" --status) || status=$?
 [ $status -eq 2 ] || fail "status $status: $out"
 expect "$out" "failed: run4.sqlite: its task ended with NODE_FAIL, on $lost"
 [ -s "$job/gh-advise/fleet.txt" ] || fail "what is there was not brought together"
 bring_it_back
-out=$(advise "$job" --wait)
+out=$(advise "$job" --wait) || fail "$out"
 expect "$out" "7 of 7 reports digested"
 
 echo "out of a container"
@@ -185,7 +189,7 @@ printf '%s\n' "$*" >> "$GH_TEST_STATE/apptainer"
 [ "$1 $2 $4 $6" = "exec --bind --bind $GH_TEST_STATE/an image.sif" ] && [ "$7" = gh-advise ] && exec "$GH_TEST_PROGRAM" "${@:8}"
 FAKE
 chmod +x "$state/bin/apptainer"
-out=$(PATH="$state/bin:$PATH" advise "$job" --work "$state/elsewhere" --container "$state/an image.sif" --wait)
+out=$(PATH="$state/bin:$PATH" advise "$job" --work "$state/elsewhere" --container "$state/an image.sif" --wait) || fail "$out"
 expect "$out" "7 of 7 reports digested"
 [ "$(grep -c 'gh-advise digest' "$state/apptainer")" = 7 ] || fail "$(cat "$state/apptainer")"
 echo "passed"

@@ -63,13 +63,14 @@ TEST_CASE("doubts: honest reports give rise to none") {
   std::string trimmed =
       "CREATE TEMP TABLE cut AS SELECT (min(start) + max(start)) / 2 AS time FROM "
       "CUPTI_ACTIVITY_KIND_KERNEL;";
-  std::string trimmed_anew = trimmed;
+  std::string trimmed_anew = trimmed, shifted;
   for (const std::string table :
        {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
         "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS",
         "OSRT_API"}) {
     trimmed += "DELETE FROM " + table + " WHERE start < (SELECT time FROM cut);";
     trimmed_anew += without(table, "start < (SELECT time FROM cut)");
+    shifted += "UPDATE " + table + " SET start = start - 150000000000, end = end - 150000000000;";
   }
   const Case cases[] = {
       // Kernels of a stream, each launched so that it may begin before the one before has ended.
@@ -108,6 +109,16 @@ TEST_CASE("doubts: honest reports give rise to none") {
       {"the second half of a recording", "syncs-pageable", trimmed.c_str()},
       {"the same, numbered anew", "syncs-pageable", trimmed_anew.c_str()},
       {"the second half, of threads in a row", "starved", trimmed.c_str()},
+      {"a part after all memory was allocated", "good",
+       "DELETE FROM CUDA_GPU_MEMORY_USAGE_EVENTS WHERE start < 1000000"},
+      {"another GPU, for which kernels were compiled again", "starved",
+       "INSERT INTO TARGET_INFO_GPU SELECT * FROM TARGET_INFO_GPU; UPDATE TARGET_INFO_GPU SET id = "
+       "1 "
+       "WHERE rowid = (SELECT max(rowid) FROM TARGET_INFO_GPU); UPDATE CUPTI_ACTIVITY_KIND_KERNEL "
+       "SET deviceId = 1, contextId = 2, streamId = 1007, registersPerThread = registersPerThread "
+       "+ "
+       "8 WHERE rowid % 2 = 0"},
+      {"times that were shifted below 0", "syncs-pageable", shifted.c_str()},
   };
   const TempDir dir;
   for (const Case& c : cases) {
@@ -231,6 +242,10 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
   struct Case {
     const char *name, *sql;
   };
+  const std::string unallocated =
+      without("CUPTI_ACTIVITY_KIND_RUNTIME",
+              "nameId IN (SELECT id FROM StringIds WHERE value LIKE 'cudaMalloc%' OR value LIKE "
+              "'cudaFree%')");
   const Case cases[] = {
       {"launchbound", "DELETE FROM StringIds"},
       {"syncs-pageable", "DELETE FROM StringIds"},
@@ -291,10 +306,42 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
       {"syncs-pageable", "UPDATE NVTX_EVENTS SET end = NULL"},
       {"syncs-pageable", "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE end - start > 1000000"},
       {"gc-pause", "UPDATE NVTX_EVENTS SET globalTid = globalTid + 1"},
+      // One value for all rows, or another for each.
+      {"launchbound", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET streamId = rowid"},
+      {"offload", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 8"},
+      {"offload", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 1"},
+      {"launchbound", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start + 1"},
+      {"good",
+       "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET (demangledName, shortName) = (SELECT demangledName, "
+       "shortName FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName WHERE value "
+       "LIKE 'void %(%' LIMIT 1)"},
+      {"alloc-churn", unallocated.c_str()},
+      {"offload",
+       "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET end = start + max(101, (end - start) / 100)"},
+      {"lora", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = shortName"},
+      // What belongs to a GPU, but to no call.
+      {"um", "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET end = start"},
+      {"um", "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET start = start / 1000, end = end / 1000"},
+      {"um",
+       "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET start = start + 10000000000, end = end + "
+       "10000000000"},
+      {"um", "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET start = 0, end = 100"},
+      {"um", "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET end = start + (end - start) / 100"},
+      {"um", "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET deviceId = 7"},
+      {"um-umtouch-full", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET end = start WHERE copyKind > 10"},
+      {"um-umtouch-full",
+       "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET start = start + 10000000000, end = end + 10000000000 "
+       "WHERE copyKind > 10"},
+      {"um-umtouch-full", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 0 WHERE copyKind > 10"},
+      {"um-umtouch-full", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET deviceId = 5 WHERE copyKind > 10"},
+      {"gpumetrics", "UPDATE GPU_METRICS SET value = value * 1000"},
+      {"gpumetrics", "UPDATE GPU_METRICS SET value = -value"},
+      {"gpumetrics", "UPDATE GPU_METRICS SET timestamp = timestamp + 100000000000"},
   };
   const TempDir dir;
   for (const Case& c : cases) {
-    INFO(c.name, ": ", c.sql);
+    const std::string sql = c.sql;
+    CAPTURE(sql);
     const fs::path report = changed(dir, c.name, c.sql);
     CHECK(!read_report(report).problems.empty());
     CHECK(judged(report).clean.empty());
@@ -338,6 +385,19 @@ TEST_CASE("doubts: what is found beside rows that lack stays, and nothing is cle
   }
 }
 
+TEST_CASE("doubts: what clocks may be apart hides nothing") {
+  const TempDir dir;
+  std::string later;
+  for (const std::string table : {"KERNEL", "MEMCPY", "MEMSET"}) {
+    later += "UPDATE CUPTI_ACTIVITY_KIND_" + table + " SET start = start + 8000, end = end + 8000;";
+  }
+  const Report r = judged(changed(dir, "syncs-pageable", later));
+  const auto sync = std::find_if(r.findings.begin(), r.findings.end(),
+                                 [](const Finding& f) { return f.rule == "host-sync"; });
+  REQUIRE(sync != r.findings.end());
+  CHECK(sync->severity == Severity::warning);
+}
+
 TEST_CASE("doubts: of PyTorch's traces likewise") {
   const TempDir dir;
   const auto is = [](const nlohmann::json& event, const char* category) {
@@ -349,6 +409,12 @@ TEST_CASE("doubts: of PyTorch's traces likewise") {
       },
       [&](nlohmann::json& e) {
         if (is(e, "kernel")) e["dur"] = 0;
+      },
+      [&](nlohmann::json& e) {
+        if (is(e, "kernel")) e["dur"] = e["dur"].get<double>() / 1000;
+      },
+      [&](nlohmann::json& e) {
+        if (is(e, "cuda_runtime")) e["dur"] = 0.001;
       },
       [&](nlohmann::json& e) {
         if (is(e, "kernel")) e["ts"] = e["ts"].get<double>() - 1e6;
@@ -363,10 +429,19 @@ TEST_CASE("doubts: of PyTorch's traces likewise") {
         if (is(e, "kernel") && e["args"]["correlation"].get<int>() % 2 == 0) e = nullptr;
       },
   };
-  for (std::size_t i = 0; i < std::size(changes); ++i) {
-    CAPTURE(i);
-    const fs::path report = changed_trace(dir, "launchbound.pt.trace.json", changes[i]);
+  const auto check = [&](const char* name, const std::function<void(nlohmann::json&)>& change) {
+    const fs::path report = changed_trace(dir, name, change);
     CHECK(!read_report(report).problems.empty());
     CHECK(judged(report).clean.empty());
+  };
+  for (std::size_t i = 0; i < std::size(changes); ++i) {
+    CAPTURE(i);
+    check("launchbound.pt.trace.json", changes[i]);
   }
+  // What is fetched is there when the wait for it is over.
+  check("syncs-pageable.pt.trace.json", [&](nlohmann::json& e) {
+    if (is(e, "kernel") || is(e, "gpu_memcpy") || is(e, "gpu_memset")) {
+      e["ts"] = e["ts"].get<double>() + 50;
+    }
+  });
 }

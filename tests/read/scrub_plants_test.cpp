@@ -1,5 +1,5 @@
-// Four hundred secrets, written in forty ways into reports of both kinds: none stays. What is
-// searched for, and how, is the test's own.
+// Secrets by the hundred, written in all kinds of ways into reports of both kinds: none stays. What
+// is searched for, and how, is the test's own.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -61,7 +61,7 @@ struct Plant {
 constexpr std::array variables{"db_password", "DB_PWD",    "AWS_CRED",   "svc_Token",
                                "MY_API_KEY",  "HTTP_AUTH", "PASSPHRASE", "my_secret",
                                "CREDENTIALS", "privateKey"};
-constexpr std::size_t ways = 40, per_way = 10;
+constexpr std::size_t ways = 60, per_way = 10;
 
 std::string base32(const std::string& bytes) {
   std::string out;
@@ -143,8 +143,83 @@ Plant unlisted_plant(std::size_t way, std::size_t n) {
   }
 }
 
+// In lines of 16 digits, with what programs put between them.
+std::string in_lines(const std::string& digits, const std::string& between) {
+  std::string out = digits.substr(0, 16);
+  for (std::size_t at = 16; at < digits.size(); at += 16) out += between + digits.substr(at, 16);
+  return out;
+}
+
+// Escaped in base64, base64 in lines, and lists of numbers.
+Plant wrapped_plant(std::size_t way, std::size_t n) {
+  const std::string s = secret(way, n), name = std::string(variables[n]) + std::to_string(way);
+  const auto encoded = [&](const std::string& value, const std::string& escaped) {
+    const std::string all = base64(R"({"password":")" + escaped + "\"}");
+    return Plant{name, value, all, {all.substr(24, 8)}};
+  };
+  const auto lines = [&](const char* between) {
+    const std::string all = base64("k" + s + s + s);
+    return Plant{name, s + s + s, in_lines(all, between), {all.substr(16, 16), all.substr(32, 8)}};
+  };
+  const auto digits = [&](std::string all) {
+    return Plant{name, s, "x " + all + " y", {all.substr(2, all.size() - 6)}};
+  };
+  const std::string half = s.substr(0, 5), rest = s.substr(5);
+  switch (way) {
+    case 40: return encoded(half + "ä" + rest + "ö", half + R"(\u00e4)" + rest + R"(\u00f6)");
+    case 41: return encoded(half + "\"" + rest + "\\x", half + R"(\")" + rest + R"(\\x)");
+    case 42: return encoded(s, with_each(s, "%", "0123456789ABCDEF"));
+    case 43: return lines("\n    ");
+    case 44: return lines("\"\n  \"");
+    case 45: return lines("\\\n");
+    case 46: return lines("',\n\t'");
+    case 47: return digits("['" + listed(s, "{:#04x}', '") + "']");
+    case 48: return digits(listed(s, "0X{:02X} "));
+    case 49: return digits(listed(s, "{:02x}h, "));
+    case 50: return digits(listed(s, "{:02x}."));
+    case 51: return digits(listed(s, "{:02x}_"));
+    case 52: {
+      const std::array formats{"{}\t", "{}/", "{}|", "{}\n", "['{}'] "};
+      return digits(listed(s, formats[n % formats.size()]));
+    }
+    default: {
+      const std::array formats{"\\x{{{:x}}}", "%u{:04x}", "&#{}", "U+{:04x} ", "{:04o}, "};
+      return digits(listed(s, formats[n % formats.size()]));
+    }
+  }
+}
+
+// In JSON that is the value of a variable whose name tells nothing.
+Plant member_plant(std::size_t way, std::size_t n) {
+  const std::string s = secret(way, n), name = "settings" + std::to_string(way * 10 + n);
+  const std::string key = lower(variables[n]);
+  const auto with = [&](const std::string& value) { return Plant{name, value, "x" + s, {s}}; };
+  switch (way) {
+    case 54: return with(R"({"auths":{"a.example":{"auth":")" + base64("app:" + s) + "\"}}}");
+    case 55: return with("{\"a\": 1, \"" + key + "\": [\"zz-other\", \"" + s + "\"]}");
+    case 56: return with(R"({\"a\": \"{\\\")" + key + R"(\\\": \\\")" + s + R"(\\\"}\"})");
+    default: return with("python x.py --settings={'" + key + "': [{'" + key + "': '" + s + "'}]}");
+  }
+}
+
+// In groups of four digits, and in base64 that is in base64 itself.
+Plant nested_plant(std::size_t way, std::size_t n) {
+  const std::string s = secret(way, n), name = std::string(variables[n]) + std::to_string(way);
+  if (way == 59) {
+    const std::string all = base64(base64(base64("k=" + s)));
+    return {name, s, "x " + all + " y", {all.substr(6, all.size() - 12)}};
+  }
+  std::string groups;
+  const std::string all = base64("k" + s + "k");
+  for (std::size_t at = 0; at < all.size(); at += 4) groups += all.substr(at, 4) + " ";
+  return {name, s, "x " + groups + "y", {groups.substr(5, 9)}};
+}
+
 // The ways that are of text alone.
 Plant plant(std::size_t way, std::size_t n) {
+  if (way >= 58) return nested_plant(way, n);
+  if (way >= 54) return member_plant(way, n);
+  if (way >= 40) return wrapped_plant(way, n);
   if (way >= 20) return unlisted_plant(way, n);
   const std::string s = secret(way, n), hard = s + "/\"&ä=";
   const std::string name = std::string(variables[n]) + std::to_string(way);
@@ -252,7 +327,7 @@ std::string advice(const fs::path& report) {
 
 }  // namespace
 
-TEST_CASE("scrub: of 400 secrets, written in 40 ways into an export, none stays") {
+TEST_CASE("scrub: of 600 secrets, written in 60 ways into an export, none stays") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
   const std::vector<Plant> planted = plants();
@@ -281,7 +356,7 @@ TEST_CASE("scrub: of 400 secrets, written in 40 ways into an export, none stays"
   CHECK(advice(dir / "shared.sqlite") == advice(GH_FIXTURES "/starved.sqlite"));
 }
 
-TEST_CASE("scrub: of 400 secrets, written in 40 ways into a trace, none stays, plain and packed") {
+TEST_CASE("scrub: of 600 secrets, written in 60 ways into a trace, none stays, plain and packed") {
   const TempDir dir;
   std::string trace = read_file(GH_FIXTURES "/graphs.pt.trace.json");
   const std::string events = "\"traceEvents\": [";
@@ -390,6 +465,41 @@ TEST_CASE("scrub: values behind a space, in headers, and in lists of any languag
   CHECK(contains(shared, "train --token --lr 3"));
 }
 
+TEST_CASE(
+    "scrub: tokens and keys of URLs, of services and of .netrc go by what stands before them") {
+  const TempDir dir;
+  const std::string key = "Zk9xQ2wLp7Vt3RbN8sYd5HfJ";
+  nlohmann::json trace{{"env", nlohmann::json::object()}};
+  const auto put = [&](const std::string& name) {
+    trace["traceEvents"].push_back(
+        {{"ph", "X"}, {"pid", 1}, {"tid", 1}, {"ts", 1}, {"dur", 5}, {"name", name}});
+  };
+  const std::vector<std::string> before{"GET https://x.example/y?token=",
+                                        "GET https://x.example/y?id=4&key=",
+                                        "refresh_token: ",
+                                        "{\"token\": \"",
+                                        "login(token='",
+                                        "GET https://b.example/s?X-Amz-Security-Token=",
+                                        "GET https://b.example/s?X-Goog-Signature=",
+                                        "GET https://d.example/s?Signature=",
+                                        "use nvapi-",
+                                        "use gsk_",
+                                        "machine api.example login user password "};
+  for (std::size_t i = 0; i < before.size(); ++i) put(before[i] + key + std::to_string(i));
+  const std::vector<std::string> kept{"next_token: <|im_end|> of 128000", "num_tokens=128",
+                                      "key=value token=word", "max_token: 1234567890123456"};
+  for (const std::string& name : kept) put(name);
+  write_file(dir / "trace.json", trace.dump());
+  const Ran ran = advise("scrub trace.json -o shared.json", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const auto shared = nlohmann::json::parse(read_file(dir / "shared.json"))["traceEvents"];
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    CAPTURE(before[i]);
+    CHECK(!contains(shared[i]["name"].get<std::string>(), key));
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) CHECK(shared[before.size() + i]["name"] == kept[i]);
+}
+
 TEST_CASE("scrub: a secret that is a word of kernels stays, and is named; settings are none") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
@@ -445,6 +555,31 @@ TEST_CASE("scrub: numbers that are a secret go where the program chose them; ids
   CHECK(shared[1]["name"] == "[removed]");
 }
 
+TEST_CASE("scrub: bytes of a secret as numbers in an operator's inputs go; other lists stay") {
+  const TempDir dir;
+  const std::string secret = "kq7Zz81hunter2";
+  nlohmann::json bytes = nlohmann::json::array(), texts = bytes;
+  for (const char c : secret) {
+    bytes.push_back(static_cast<int>(c));
+    texts.push_back(std::to_string(static_cast<int>(c)));
+  }
+  nlohmann::json trace{{"env", {{"DB_PASSWORD", secret}}}};
+  for (const auto& inputs : {bytes, nlohmann::json{1, bytes}, texts, nlohmann::json{107, 113, "a"}})
+    trace["traceEvents"].push_back({{"ph", "X"},
+                                    {"pid", 1},
+                                    {"tid", 1},
+                                    {"ts", 1},
+                                    {"dur", 5},
+                                    {"name", "aten::x"},
+                                    {"args", {{"Concrete Inputs", inputs}}}});
+  write_file(dir / "trace.json", trace.dump());
+  const Ran ran = advise("scrub trace.json -o shared.json", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const auto shared = nlohmann::json::parse(read_file(dir / "shared.json"))["traceEvents"];
+  for (std::size_t i = 0; i < 3; ++i) CHECK(shared[i]["args"]["Concrete Inputs"] == "[removed]");
+  CHECK(shared[3]["args"]["Concrete Inputs"].dump() == R"([107,113,"a"])");
+}
+
 TEST_CASE("scrub: what is near to a secret or looks encoded stays: names, hashes, ids") {
   const TempDir dir;
   const std::vector<std::string> kept{
@@ -471,4 +606,41 @@ TEST_CASE("scrub: what is near to a secret or looks encoded stays: names, hashes
   const auto shared = nlohmann::json::parse(read_file(dir / "shared.json"))["traceEvents"];
   for (std::size_t i = 0; i < kept.size(); ++i) CHECK(shared[i]["name"] == kept[i]);
   CHECK(shared[kept.size()]["name"] == "left [removed] right");
+}
+
+TEST_CASE("scrub: of a key that comes twice, the value that readers do not take goes as well") {
+  const TempDir dir;
+  const std::string events = R"("traceEvents": [)";
+  const auto shared = [&](const std::string& head, const std::string& event) {
+    write_file(dir / "trace.json",
+               "{" + head + events +
+                   R"({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "name": "a )" +
+                   "kq7Zz81hunter2 of kqnode77 b\"" + event + "}]}");
+    const Ran ran = advise("scrub trace.json -o shared.json", {"", dir / ""});
+    REQUIRE_MESSAGE(ran.status == 0, ran.err);
+    return read_file(dir / "shared.json");
+  };
+  CHECK(contains(shared("", ""), "a kq7Zz81hunter2 of kqnode77 b"));
+  const std::string secret = R"("DB_PASSWORD": "kq7Zz81hunter2")", empty = R"("DB_PASSWORD": "")";
+  for (const std::string& twice :
+       {"{" + secret + R"(}, "env": {})", "{" + secret + ", " + empty + "}",
+        "{" + empty + ", " + secret + "}", R"({"a": {)" + secret + R"(}, "a": 1})"}) {
+    CAPTURE(twice);
+    CHECK(contains(shared(R"("env": )" + twice + ", ", ""), "a [removed] of kqnode77 b"));
+    CHECK(contains(shared("", R"(, "env": )" + twice), "a [removed] of kqnode77 b"));
+    CHECK(contains(shared("", R"(, "args": {"env": )" + twice + "}"), "a [removed] of kqnode77"));
+  }
+  // In JSON that is itself a value, and of hosts and GPUs.
+  const std::string value =
+      nlohmann::json(R"({"tokens": [{"password": "kq7Zz81hunter2", "password": ""}]})").dump();
+  CHECK(contains(shared(R"("env": {"SETTINGS": )" + value + "}, ", ""), "a [removed] of kqnode77"));
+  CHECK(contains(shared(R"("distributedInfo": {"a": "tcp://kqnode77:29500", "a": ""}, )", ""),
+                 "kq7Zz81hunter2 of [removed] b"));
+  CHECK(contains(
+      shared(R"("distributedInfo": {"a": "tcp://kqnode77:29500"}, "distributedInfo": {}, )", ""),
+      "kq7Zz81hunter2 of [removed] b"));
+  const std::string gpus = R"("deviceProperties": [{"id": 0, "owner": "undeclared", "id": 0}], )";
+  const std::string known = shared(gpus + gpus, "");
+  CHECK(!contains(known, "undeclared"));
+  CHECK(nlohmann::json::parse(known)["deviceProperties"][0]["id"] == 0);
 }

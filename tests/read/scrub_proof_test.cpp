@@ -83,12 +83,15 @@ TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has li
           "SAB1AG4AdABlAHIAIAAyAC8AxABiAGMAZABlAGYARwBoAA=="s,
           "U0hWdWRHVnlJREl2dzRSaVkyUmxaa2Rv"s,  // twice
           "eDQyNDI0MjQyNDJ4"s,                  // x4242424242x
+          "MHg0OCwgMHg3NSwgMHg2ZSwgMHg3NCwgMHg2NSwgMHg3MiwgMHgyMCwgMHgzMiwgMHgyZiwgMHhjMywgMHg4NCwgMHg2MiwgMHg2MywgMHg2NCwgMHg2NSwgMHg2NiwgMHg0NywgMHg2OA=="s,  // a list
+          "eyJrIjoiSHVu\n  dGVyIDJcL1x1\n  MDBjNGJjZGVm\n  R2gifQ=="s,  // JSON, in indented lines
           R"(\/DATA\/team\u002dx\/run)"s,
       })
     CHECK_MESSAGE(proof.in_text(text) != nullptr, text);
   for (const std::string& text :
        {"Hunter 2"s, "14242424242"s, "line on\ne of"s, "L2RhdGEvdGVhbS14"s /* no secret */,
-        "100% of \\ and & in ampere_sgemm_128x64_tn"s, "\\u12"s, "%4"s, "&#;"s, "\\"s})
+        "100% of \\ and & in ampere_sgemm_128x64_tn"s, "\\u12"s, "%4"s,
+        "72, 117, 110, 116, 101, 114"s, "SHVudGVy\n  x IDIvw4RiY2RlZkdo"s, "&#;"s, "\\"s})
     CHECK_MESSAGE(proof.in_text(text) == nullptr, text);
 }
 

@@ -125,6 +125,21 @@ TEST_CASE("rules: a rule's test fails where anything differs from what it expect
                   Error);
 }
 
+TEST_CASE("rules: the cases of a test file share its processor time") {
+  const TempDir dir;
+  write_file(dir / "a-rule.lua", rule_source("return {}"));
+  write_file(dir / "a-rule.test.lua",
+             "local c = { name = 'x', trace = { ops = { { 0, 9, kernel = 'a' } } }, expect = "
+             "'clean' }\nreturn { c, c, c, c }");
+  RuleTestOptions options{.fixtures = GH_FIXTURES};
+  CHECK(run_rule_tests(dir / "", options).passed == 4);
+  options.cpu_ns = 0;
+  const RuleTestResult late = run_rule_tests(dir / "", options);
+  CHECK(late.passed == 1);
+  CHECK(late.failed == 1);
+  CHECK_MESSAGE(contains(late.output, "not run, nor is any case behind it"), late.output);
+}
+
 TEST_CASE("rules: a rule that breaks the contract is refused, with its file and what was meant") {
   const auto error = [](const std::string& source) {
     return error_of([&] { load_rule(source, "team/x.lua"); });
@@ -516,6 +531,46 @@ TEST_CASE("rules: what was not recorded is not checked, never clean") {
   REQUIRE(declines.not_checked.size() == 1);
   CHECK(declines.not_checked[0].reason == "because");
   CHECK(declines.not_checked[0].record_with == "--trace=cuda");
+}
+
+TEST_CASE(
+    "rules: where processes share a GPU, findings stand by their own account, and no idle time is "
+    "clean") {
+  // Six steps of 10 ms: each of two processes loads for 6, and the second begins 0.3 ms later.
+  const auto trace = [](bool shared) {
+    Trace t = trace_from_text(R"(return { repeats = { times = 6, every = 10000 },
+      ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "dataloader" }, { 300, 9300, "step {n}", rank = 1 }, { 400, 6300, "dataloader", rank = 1 } },
+      ops = { { 6010, 9900, kernel = "nvjet_tst_gemm", launched = { 6000, 6005 } }, { 6310, 9950, kernel = "nvjet_tst_gemm", launched = { 6300, 6305 }, rank = 1 } } })");
+    if (shared)
+      for (Stream& s : t.streams) s.device = 0;
+    return t;
+  };
+  const std::vector<Rule> rules = own_rules();
+  const auto found = [](const Report& r, const std::string& rule) {
+    for (const Finding& f : r.findings)
+      if (f.rule == rule) return &f;
+    throw Error("not found: " + rule);
+  };
+
+  const Report apart = evaluated(rules, trace(false));
+  CHECK(found(apart, "data-loader-starvation")->predicted);
+  CHECK(apart.plan);
+  CHECK(holds(apart.clean, "host-sync"));
+
+  const Report shared = evaluated(rules, trace(true));
+  const Finding& starved = *found(shared, "data-loader-starvation");
+  CHECK(starved.severity == Severity::error);
+  CHECK(starved.recoverable_fraction > 0.55);
+  CHECK_FALSE(starved.about);
+  CHECK_FALSE(starved.predicted);
+  CHECK_FALSE(shared.plan);
+  CHECK(contains(found(shared, "capture-quality")->message, "2 processes launch work on one GPU"));
+  CHECK_FALSE(holds(shared.clean, "host-sync"));
+  CHECK(holds(shared.clean, "unfused-norm"));
+  const auto sync = std::find_if(shared.not_checked.begin(), shared.not_checked.end(),
+                                 [](const NotChecked& n) { return n.rule == "host-sync"; });
+  REQUIRE(sync != shared.not_checked.end());
+  CHECK(contains(sync->reason, "found nothing, but 2 processes launch work on one GPU"));
 }
 
 TEST_CASE("rules: every rule runs on every recording") {

@@ -247,6 +247,29 @@ TEST_CASE("replay: what cannot be replayed says why") {
   CHECK(Replayed("{}").replay.reason() != "");
 }
 
+TEST_CASE("replay: processes that share a GPU are not replayed; those with a GPU each are") {
+  // The second rank's kernel, from 520 to `end`; both ranks on one GPU, or on one each.
+  const auto replayed = [](const char* end, bool on_one, int start = 520) {
+    Trace trace = trace_from_text(
+        std::string("return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step "
+                    "{n}' }, { 0, 999, 'step {n}', rank = 1 } }, ops = { { 20, 500, kernel = 'a' "
+                    "}, { ") +
+        std::to_string(start) + ", " + end + ", kernel = 'a', rank = 1 } } }");
+    if (on_one) {
+      for (Stream& s : trace.streams) s.device = 0;
+    }
+    return Replayed(std::move(trace));
+  };
+  CHECK(replayed("900", false).replay.reason() == "");
+  const Replayed shared = replayed("900", true);
+  CHECK(support::contains(shared.replay.reason(), "2 processes launch work on one GPU"));
+  CHECK_FALSE(shared.replay.trusted());
+  CHECK(shared.replay.distrust() == shared.replay.reason());
+  // Who ends a pause shares the GPU, however little runs, and who touches it for a moment does not.
+  CHECK(support::contains(replayed("522", true).replay.reason(), "2 processes"));
+  CHECK(replayed("506", true, 503).replay.reason() == "");
+}
+
 TEST_CASE("replay: a rule's change is replayed, and one that nobody can read fails the rule") {
   const auto report = [](const std::string& change, bool replayed = true) {
     const Rule rule = load_rule(

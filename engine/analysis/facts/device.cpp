@@ -12,6 +12,10 @@ FactValue known(double v, const char* why_not) {
 
 FactValue device_count(const Analysis& a) { return static_cast<double>(a.devices.size()); }
 
+FactValue device_processes(const Analysis& a) {
+  return static_cast<double>(a.processes_on_a_device);
+}
+
 FactValue device_name(const Analysis&, const Device& d) {
   if (d.name.empty()) return Unknown{"the report does not name its GPU"};
   return d.name;

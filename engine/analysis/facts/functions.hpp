@@ -18,6 +18,7 @@ FactValue problems(const Analysis&);
 
 // device.cpp: the GPU, by its data sheet
 FactValue device_count(const Analysis&);
+FactValue device_processes(const Analysis&);
 FactValue device_name(const Analysis&, const Device&);
 FactValue compute_capability(const Analysis&, const Device&);
 FactValue sm_count(const Analysis&, const Device&);

@@ -34,6 +34,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
       {"capture.problems", Unit::count,
        "Tables and kinds of rows that had to be left out on reading.", problems},
       {"device.count", Unit::count, "GPUs that did any work (and were selected).", device_count},
+      {"device.processes", Unit::count,
+       "Processes that launched work on one GPU within its steps, on the GPU with the most; those "
+       "that took less than 1 % of its time aside.",
+       device_processes},
       {"device.name", Unit::text, "The first GPU's name.", first_device<device_name>},
       {"device.compute_capability", Unit::count, "Its compute capability, as major + minor / 10.",
        first_device<compute_capability>},

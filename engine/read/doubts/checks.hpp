@@ -9,12 +9,10 @@
 
 #include "base/parallel.hpp"
 #include "read/doubts.hpp"
+#include "trace/clocks.hpp"
 #include "trace/sort_rows.hpp"
 
 namespace gh::doubts {
-
-/// What the clocks of the GPU and the host, which the profiler brings together, may be apart.
-constexpr Ns clocks_apart_ns = 20'000;
 
 /// The share of rows above which a report is in doubt. PyTorch's older traces count in
 /// microseconds, and some of its rows are no calls at all.
@@ -45,22 +43,28 @@ class Checks {
 
   void add(std::int64_t count, std::size_t of, Limit limit, std::string what,
            std::vector<Source> unknown = {});
+  /// The same of nanoseconds, which it tells in microseconds.
+  void add_time(double ns, double of_ns, Limit limit, const std::string& what);
 
   /// What is not known where operations are wrong: none of it, they themselves, or the calls that
   /// launched them as well, since either may be wrong.
   enum class Unknown : std::uint8_t { nothing, operations, calls_too };
-  /// The same of kernels, copies and memsets, which stand in tables of their own.
+  /// The same of kernels, copies, memsets and migrations, each by itself.
   template <class IsWrong>
   void add_by_kind(Limit limit, const char* what, Unknown unknown, IsWrong is_wrong) {
-    const auto count = [&](auto is_one) {
-      return count_rows(trace.ops.size(), [&](Row op) { return is_one(op) && is_wrong(op); });
+    const auto count = [&](std::size_t of, auto is_one) {
+      return count_rows(of == 0 ? 0 : trace.ops.size(),
+                        [&](Row op) { return is_one(op) && is_wrong(op); });
     };
-    add(count([&](Row op) { return is_kernel(op); }), kernels, limit,
+    add(count(kernels, [&](Row op) { return is_kernel(op); }), kernels, limit,
         std::string("kernels ") + what, sources({Source::kernels, Source::graph_nodes}, unknown));
-    add(count([&](Row op) { return is_copy(op); }), copies, limit, std::string("copies ") + what,
-        sources({Source::copies}, unknown));
-    add(count([&](Row op) { return is_set(op); }), sets, limit, std::string("memsets ") + what,
-        sources({Source::copies}, unknown));
+    add(count(copies, [&](Row op) { return is_copy(op); }), copies, limit,
+        std::string("copies ") + what, sources({Source::copies}, unknown));
+    add(count(sets, [&](Row op) { return is_set(op); }), sets, limit,
+        std::string("memsets ") + what, sources({Source::copies}, unknown));
+    add(count(migrations, [&](Row op) { return is_migration(op); }), migrations, limit,
+        std::string("migrations of unified memory ") + what,
+        sources({Source::unified_copies}, unknown));
   }
 
   bool is_kernel(Row op) const {
@@ -68,15 +72,16 @@ class Checks {
   }
   bool is_copy(Row op) const { return trace.ops.kind[op] == OpKind::copy && is_ordered(op); }
   bool is_set(Row op) const { return trace.ops.kind[op] == OpKind::set; }
+  bool is_migration(Row op) const { return is_unified(trace.ops.copy[op]); }
   /// Migrations of unified memory belong to no call and no stream.
-  bool is_ordered(Row op) const { return !is_unified(trace.ops.copy[op]); }
+  bool is_ordered(Row op) const { return !is_migration(op); }
   std::uint16_t process_of_call(Row call) const {
     return trace.threads[trace.calls.thread[call]].process;
   }
 
   const Trace& trace;
   const bool by_torch;
-  const std::size_t kernels, copies, sets;  ///< how many there are
+  const std::size_t kernels, copies, sets, migrations;  ///< how many there are
   std::vector<Doubt> found;
 
  private:
@@ -87,5 +92,6 @@ void check_rows(Checks& checks);      ///< names, lengths, rows that come twice
 void check_launches(Checks& checks);  ///< calls and what they launched
 void check_threads(Checks& checks);   ///< what one thread does, it does one after the other
 void check_streams(Checks& checks);   ///< and so does a stream
+void check_devices(Checks& checks);   ///< what belongs to a GPU, but to no call
 
 }  // namespace gh::doubts

@@ -1,6 +1,7 @@
 // Calls and what they launched: neither is there without the other, and the call comes first.
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "read/doubts/checks.hpp"
@@ -18,6 +19,8 @@ constexpr Limit most_ill_called{0.05, 0.2};
 constexpr Limit most_unawaited{0.05, 0.5}, most_unawaited_time{0.5};
 // A launch fails, or its kernel is lost where buffers overflow.
 constexpr Limit most_workless{0.01, 0.05};
+// Where processes are recorded at different times, one may allocate before it is.
+constexpr Limit most_unallocated{0.5};
 // Work that was launched before the recording may run before the first call in it.
 constexpr Ns most_head_start_ns = 50'000'000;
 
@@ -190,14 +193,46 @@ void check_awaited(Checks& checks) {
   checks.add(count_rows(s.size(), is_unawaited), s.size(), most_unawaited,
              "synchronizations have no call that waited");
   // A few may hold nearly all of the time.
-  Ns all_ns = 0, unawaited_ns = 0;
+  double all_ns = 0, unawaited_ns = 0;
   for (Row sync = 0; sync < s.size(); ++sync) {
-    const Ns ns = s.end[sync] - s.start[sync];
+    const auto ns = static_cast<double>(s.end[sync] - s.start[sync]);
     all_ns += ns;
     if (is_unawaited(sync)) unawaited_ns += ns;
   }
-  checks.add(unawaited_ns, static_cast<std::size_t>(all_ns), most_unawaited_time,
-             "nanoseconds of synchronization have no call that waited");
+  checks.add_time(unawaited_ns, all_ns, most_unawaited_time,
+                  "of synchronization have no call that waited");
+}
+
+// Memory is allocated and freed by calls; the profiler writes both down, the memory from before the
+// recording too.
+void check_allocations(Checks& checks) {
+  const Calls& c = checks.trace.calls;
+  const MemoryUse& m = checks.trace.memory_use;
+  if (c.size() == 0 || m.size() == 0) return;
+  // A process' own memory may be told after the first call of another.
+  constexpr Ns never = std::numeric_limits<Ns>::max();
+  std::vector<Ns> first_call(checks.trace.processes.size(), never);
+  for (Row call = 0; call < c.size(); ++call) {
+    Ns& first = first_call[checks.process_of_call(call)];
+    first = std::min(first, c.start[call]);
+  }
+  Ns all_called = c.start.front();
+  for (const Ns first : first_call) {
+    if (first != never) all_called = std::max(all_called, first);
+  }
+  const auto is_recorded = [&](Row use) {
+    // What was there before is told at 0, also where other times were shifted.
+    return m.correlation[use] != 0 && m.start[use] != 0 && m.start[use] > all_called &&
+           m.start[use] < c.start.back();
+  };
+  std::unordered_set<std::uint32_t> wanted;
+  for (Row use = 0; use < m.size(); ++use) {
+    if (is_recorded(use)) wanted.insert(m.correlation[use]);
+  }
+  const std::size_t all = wanted.size();
+  for (const std::uint32_t number : c.correlation) wanted.erase(number);
+  checks.add(static_cast<std::int64_t>(wanted.size()), all, most_unallocated,
+             "allocations have no call that made them");
 }
 
 }  // namespace
@@ -215,6 +250,7 @@ void check_launches(Checks& checks) {
                      Checks::Unknown::nothing, Uncalled(checks));
   check_callers(checks);
   check_awaited(checks);
+  check_allocations(checks);
   Launches launches(checks);
   launches.add_workless(
       Source::kernels,

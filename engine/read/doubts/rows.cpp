@@ -10,13 +10,35 @@ namespace {
 // NCCL's count among the calls.
 constexpr Limit most_nameless{0.01}, most_calls_not_of_cuda{0.01, 0.15};
 // The profiler's clock is finer than anything that runs. In microseconds what is short takes none.
+// The shortest of 300,000 kernels took 576 ns, the shortest copy 320, the shortest call 45.
+constexpr Ns least_work_ns = 100, least_call_ns = 10;
 constexpr Limit most_timeless_work{0.02, 0.5}, most_timeless_calls{0.02, 0.95},
-    most_timeless_os_calls{0.05}, most_timeless_ranges{0.1, 0.5};
+    most_timeless_os_calls{0.05}, most_timeless_ranges{0.1, 0.5}, most_too_short{0.02};
 // A program may leave a range without a text, but hardly most of them.
 constexpr Limit most_nameless_ranges{0.5}, most_undirected{0.2};
 constexpr Limit most_empty_copies{0.05}, most_twice{0.02}, most_placeless{0.02};
+// Where programs take turns on a GPU, a few copies of some bytes wait for milliseconds.
+constexpr Limit most_crawling{0.3}, most_flying{0.02};
+// A program may make a stream for each of its tasks, which is hardly ever one operation.
+constexpr Limit most_alone{0.5};
+constexpr std::int64_t least_alone = 1000;
 // A program may mark what it does before and after it uses CUDA, but hardly that alone.
-constexpr Limit most_beside{0.9}, most_unended{0.5}, most_ended_before{0.05};
+constexpr Limit most_beside{0.98}, most_unended{0.5}, most_ended_before{0.05};
+// So many ranges of a thread may go on when the recording ends: of the program, of its epochs...
+constexpr std::uint32_t most_open = 8;
+
+bool is_of_host(MemoryKind m) { return m == MemoryKind::pageable || m == MemoryKind::pinned; }
+bool is_of_gpu(MemoryKind m) { return m == MemoryKind::device || m == MemoryKind::array; }
+
+// Whether a copy's kind and its memories exclude each other. Managed memory may be anywhere.
+bool contradicts(const Trace& t, Row op) {
+  const CopyKind kind = t.ops.copy[op];
+  const bool from_host = kind == CopyKind::h2d || kind == CopyKind::h2h,
+             to_host = kind == CopyKind::d2h || kind == CopyKind::h2h;
+  if (kind == CopyKind::none || kind == CopyKind::other) return false;
+  return (from_host ? is_of_gpu(t.ops.source[op]) : is_of_host(t.ops.source[op])) ||
+         (to_host ? is_of_gpu(t.ops.target[op]) : is_of_host(t.ops.target[op]));
+}
 
 void check_names(Checks& checks) {
   const Trace& t = checks.trace;
@@ -34,6 +56,9 @@ void check_names(Checks& checks) {
                                  (o.copy[op] == CopyKind::none || o.copy[op] == CopyKind::other);
                         }),
              checks.copies, most_undirected, "copies do not say from where to where");
+  checks.add(count_rows(o.size(), [&](Row op) { return checks.is_copy(op) && contradicts(t, op); }),
+             checks.copies, most_undirected,
+             "copies say that they go from or to another memory than they do");
   checks.add(count_rows(t.ranges.size(), [&](Row r) { return t.ranges.name[r] == 0; }),
              t.ranges.size(), most_nameless_ranges, "ranges have no name");
   const std::vector<std::uint8_t> is_cuda = begins_with(t, {"cu"});
@@ -47,6 +72,8 @@ std::int64_t count_timeless(const Stretches& s) {
   return count_rows(s.size(), [&](Row row) { return s.start[row] == s.end[row]; });
 }
 
+bool is_too_short(Ns ns, Ns least_ns) { return ns > 0 && ns < least_ns; }
+
 void check_lengths(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
@@ -54,14 +81,64 @@ void check_lengths(Checks& checks) {
   checks.add_by_kind(most_timeless_work, "take no time", Checks::Unknown::operations, [&](Row op) {
     return o.start[op] == o.end[op] && !(checks.by_torch && checks.is_set(op));
   });
-  checks.add(count_timeless(t.calls), t.calls.size(), most_timeless_calls,
-             "CUDA calls take no time", {Source::calls});
+  checks.add_by_kind(most_too_short, "take less time than any can", Checks::Unknown::operations,
+                     [&](Row op) { return is_too_short(o.end[op] - o.start[op], least_work_ns); });
+  const Calls& c = t.calls;
+  checks.add(count_timeless(c), c.size(), most_timeless_calls, "CUDA calls take no time",
+             {Source::calls});
+  checks.add(count_rows(c.size(),
+                        [&](Row call) {
+                          return is_too_short(c.end[call] - c.start[call], least_call_ns);
+                        }),
+             c.size(), most_too_short, "CUDA calls take less time than any can", {Source::calls});
   checks.add(count_timeless(t.os_calls), t.os_calls.size(), most_timeless_os_calls,
              "calls of the operating system take no time", {Source::os_calls});
   checks.add(count_timeless(t.ranges), t.ranges.size(), most_timeless_ranges, "ranges take no time",
              {Source::ranges});
-  checks.add(count_rows(o.size(), [&](Row op) { return checks.is_copy(op) && o.bytes[op] == 0; }),
-             checks.copies, most_empty_copies, "copies move no bytes");
+}
+
+// Between what any link moves: the slowest a hundred times as much as 10 MB/s, the fastest to a
+// host half of 1 TB/s, and a GPU's own memory less than 20.
+bool crawls(Ns ns, std::int64_t bytes) {
+  constexpr double bytes_per_ns = 0.01;
+  constexpr Ns start_ns = 100'000;  // starting a copy takes microseconds
+  return ns > start_ns && static_cast<double>(bytes) < bytes_per_ns * static_cast<double>(ns);
+}
+
+bool flies(Ns ns, std::int64_t bytes, CopyKind kind) {
+  const bool within_gpus =
+      kind == CopyKind::d2d || kind == CopyKind::p2p || kind == CopyKind::um_d2d;
+  const double bytes_per_ns = within_gpus ? 20'000 : 1'000;
+  return ns > 0 && static_cast<double>(bytes) > bytes_per_ns * static_cast<double>(ns);
+}
+
+void check_bytes(Checks& checks) {
+  const Ops& o = checks.trace.ops;
+  const auto add = [&](auto is_one, std::size_t of, const std::string& what) {
+    const auto count = [&](auto is_wrong) {
+      return count_rows(of == 0 ? 0 : o.size(), [&](Row op) {
+        return is_one(op) && is_wrong(o.end[op] - o.start[op], o.bytes[op], o.copy[op]);
+      });
+    };
+    checks.add(count([](Ns, std::int64_t bytes, CopyKind) { return bytes == 0; }), of,
+               most_empty_copies, what + " move no bytes");
+    checks.add(count([](Ns ns, std::int64_t bytes, CopyKind) { return crawls(ns, bytes); }), of,
+               most_crawling, what + " move less than any link does");
+    checks.add(count(flies), of, most_flying, what + " move more than any link can");
+  };
+  add([&](Row op) { return checks.is_copy(op); }, checks.copies, "copies");
+  add([&](Row op) { return checks.is_migration(op); }, checks.migrations,
+      "migrations of unified memory");
+}
+
+// Each operation on a stream of its own is what a column of other numbers looks like.
+void check_alone(Checks& checks) {
+  const Trace& t = checks.trace;
+  std::vector<std::uint32_t> of_stream(t.streams.size());
+  for (Row op = 0; op < t.ops.size(); ++op) of_stream[t.ops.stream[op]] += checks.is_ordered(op);
+  const std::ptrdiff_t alone = std::count(of_stream.begin(), of_stream.end(), 1U);
+  if (alone < least_alone) return;
+  checks.add(alone, t.ops.size(), most_alone, "operations are alone on their streams");
 }
 
 bool same_number(const Calls& c, Row a, Row b) { return c.correlation[a] == c.correlation[b]; }
@@ -106,22 +183,36 @@ void check_places(Checks& checks) {
                      [&](Row op) { return is_unknown(t.devices[t.device_of(op)]); });
 }
 
+// How many ranges go on when the recording ends, beyond those that each thread may have.
+std::int64_t count_unended(const Trace& t) {
+  std::vector<std::uint32_t> open(t.threads.size());
+  std::int64_t unended = 0;
+  for (Row row = 0; row < t.ranges.size(); ++row) {
+    unended += t.ranges.end[row] >= t.capture_end && ++open[t.ranges.thread[row]] > most_open;
+  }
+  return unended;
+}
+
 // Ranges are put around what is recorded.
 void check_times_of_ranges(Checks& checks) {
   const Trace& t = checks.trace;
   if (t.calls.size() == 0) return;
-  Ns last = t.calls.end.back();
+  Ns first = t.calls.start.front(), last = t.calls.end.back();
+  if (t.os_calls.size() > 0) first = std::min(first, t.os_calls.start.front());
+  if (t.ops.size() > 0) first = std::min(first, t.ops.start.front());
   for (const Ns end : t.ops.end) last = std::max(last, end);
-  const Ns first = t.calls.start.front();
+  for (const Ns end : t.os_calls.end) last = std::max(last, end);
   const Ranges& r = t.ranges;
   checks.add(
       count_rows(r.size(), [&](Row row) { return r.end[row] < first || r.start[row] > last; }),
       r.size(), most_beside, "ranges lie before or after all that was recorded within them",
       {Source::ranges});
-  checks.add(count_rows(r.size(), [&](Row row) { return r.end[row] >= t.capture_end; }), r.size(),
-             most_unended, "ranges had not ended when the recording did", {});
-  // Time 0 is when the recording began: what had ended by then is in none.
-  checks.add(count_rows(r.size(), [&](Row row) { return r.end[row] < 0; }), r.size(),
+  checks.add(count_unended(t), r.size(), most_unended,
+             "ranges had not ended when the recording did");
+  // Time 0 is when the recording began, where its times were not shifted when it was exported: what
+  // had ended by then is in none.
+  const Ns begin = std::min<Ns>(0, first);
+  checks.add(count_rows(r.size(), [&](Row row) { return r.end[row] < begin; }), r.size(),
              most_ended_before, "ranges ended before the recording began", {Source::ranges});
 }
 
@@ -130,6 +221,8 @@ void check_times_of_ranges(Checks& checks) {
 void check_rows(Checks& checks) {
   check_names(checks);
   check_lengths(checks);
+  check_bytes(checks);
+  check_alone(checks);
   check_twice(checks);
   check_places(checks);
   check_times_of_ranges(checks);

@@ -11,6 +11,8 @@ namespace gh::doubts {
 namespace {
 
 constexpr Limit most_beside{0.02}, most_overtaken{0.02}, most_late{0.05};
+// A wait may be for another stream.
+constexpr Limit most_late_fetches{0.5};
 
 // A launch that says so (programmatic dependent launch) begins before the kernel before it has
 // ended. Two at a time are therefore none too many, and such launches may be more: they are made by
@@ -89,6 +91,34 @@ Waits waits_for_devices(const Checks& checks) {
   return waits;
 }
 
+// Where synchronizations were not recorded (PyTorch's traces), nothing says what a call waited for.
+// Who copies to the host and waits for a stream
+// with the next call (.item(), .cpu()) waits for that copy.
+void check_fetches(Checks& checks) {
+  const Trace& t = checks.trace;
+  const Ops& o = t.ops;
+  const Calls& c = t.calls;
+  const std::vector<std::uint8_t> waits = begins_with(t, {"cudaStreamSynchronize"});
+  std::vector<Row> last(t.threads.size(), no_row);
+  std::vector<Row> wait_behind(c.size(), no_row);
+  for (Row call = 0; call < c.size(); ++call) {
+    Row& before = last[c.thread[call]];
+    if (before != no_row && waits[c.name[call]]) wait_behind[before] = call;
+    before = call;
+  }
+  std::int64_t fetches = 0, late = 0;
+  for (Row op = 0; op < o.size(); ++op) {
+    if (o.copy[op] != CopyKind::d2h || o.call[op] == no_row) continue;
+    const Row wait = wait_behind[o.call[op]];
+    if (wait == no_row) continue;
+    ++fetches;
+    late += o.end[op] > c.end[wait] + clocks_apart_ns;
+  }
+  checks.add(late, static_cast<std::size_t>(fetches), most_late_fetches,
+             "copies to the host end after the call behind them that waited",
+             {Source::copies, Source::kernels, Source::calls});
+}
+
 // Who waited for a stream, or for the only GPU of a process, saw the end of all that was launched
 // before.
 void check_waits(Checks& checks) {
@@ -116,6 +146,7 @@ void check_streams(Checks& checks) {
   check_overlap(checks);
   check_order(checks);
   check_waits(checks);
+  if (checks.trace.syncs.size() == 0) check_fetches(checks);
 }
 
 }  // namespace gh::doubts

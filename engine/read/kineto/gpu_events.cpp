@@ -151,6 +151,7 @@ void Importer::add_memory_use() {
     m.bytes.push_back(change);
     m.device.push_back(device(r.device));
     m.kind.push_back(MemoryKind::device);
+    m.correlation.push_back(0);
   }
 }
 

@@ -79,8 +79,12 @@ Availability without_rows(Source source, const Database& db, const Evidence& evi
         Collected::unknown,
         "the export was limited to other tables; export the report again without --tables");
   }
+  // Migrations stand among the copies: where these were lost, they were.
+  const bool lost_with_copies =
+      source == Source::unified_copies && trace.rows_of(Source::copies) == 0;
+  const auto& lost_if = lost_with_copies ? source_schema(Source::copies).lost_if : schema.lost_if;
   const auto lost = std::find_if(called.begin(), called.end(), [&](NameId name) {
-    return any_matches(schema.lost_if, trace.names[name]);
+    return any_matches(lost_if, trace.names[name]);
   });
   if (lost != called.end()) {
     return settled(Collected::not_collected,

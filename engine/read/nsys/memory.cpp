@@ -47,8 +47,9 @@ void read_cpu_faults(const TablePart& from, Part& part) {
 
 void read_memory_use(const TablePart& from, Part& part) {
   constexpr std::int64_t freed = 1;  // memoryOperationType
-  enum { start, device, process, bytes, kind, operation };
-  TableReader rows(from, {"start", "device", "process", "bytes", "kind", "operation"},
+  enum { start, device, process, bytes, kind, operation, correlation };
+  TableReader rows(from,
+                   {"start", "device", "process", "bytes", "kind", "operation", "correlation"},
                    part.problems, &part.count);
   MemoryUse& use = part.memory_use;
   while (rows.next()) {
@@ -56,10 +57,12 @@ void read_memory_use(const TablePart& from, Part& part) {
     const std::int64_t owner = rows.integer(process), gpu = rows.integer(device);
     const std::int64_t size = sane_bytes(rows.integer(bytes));
     const std::int64_t done = rows.integer(operation), memory = rows.integer(kind);
+    const std::uint32_t call = small(rows.integer(correlation));
     if (!rows.sound(at, at)) continue;
     use.start.push_back(at);
     use.bytes.push_back(done == freed ? -size : size);
     use.kind.push_back(memory_kind(memory));
+    use.correlation.push_back(call);
     use.device.push_back(device_number(part, owner, gpu));
   }
 }

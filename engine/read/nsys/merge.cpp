@@ -224,7 +224,7 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
   columns.numbered(trace.cpu_faults, &Part::cpu_faults, &CpuFaults::function, &Meaning::names);
 
   columns.plain(trace.memory_use, &Part::memory_use, &MemoryUse::start, &MemoryUse::bytes,
-                &MemoryUse::kind);
+                &MemoryUse::kind, &MemoryUse::correlation);
   columns.numbered(trace.memory_use, &Part::memory_use, &MemoryUse::device, &Meaning::devices);
 
   columns.whole(trace.profiler_overhead, &Part::overhead);

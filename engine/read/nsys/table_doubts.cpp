@@ -1,8 +1,11 @@
 #include "read/nsys/table_doubts.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <optional>
 
 namespace gh::nsys {
@@ -10,6 +13,9 @@ namespace {
 
 // Of 97 recordings none lacks a row or has one that makes no sense.
 constexpr double most_gone = 0.02, most_malformed = 0.02;
+// In 85 recordings kernels of one name had the same registers, but for a few that Triton compiled;
+// two libraries may hold the same template.
+constexpr double most_others = 0.2;
 // One empty table among so many with rows was emptied.
 constexpr std::ptrdiff_t least_filled = 4;
 // Whoever cuts a report to a part of its time cuts nearly every table. One in so many was not cut.
@@ -89,14 +95,23 @@ std::int64_t gone_from_between(const Table& table, const Database& db) {
   return gone;
 }
 
-void add_gone(const std::deque<Table>& tables, const Database& db, std::vector<Doubt>& doubts) {
-  std::size_t filled = 0;
+std::vector<const Table*> lacking_tables(const std::deque<Table>& tables, const Database& db) {
   std::vector<const Table*> lacking;
   for (const Table& table : tables) {
-    filled += rows_of(table).rows > 0;
     if (lacks_rows(table, db)) lacking.push_back(&table);
   }
-  if (lacking.size() > std::max<std::size_t>(1, filled / least_whole)) return;
+  return lacking;
+}
+
+bool is_cut(std::size_t lacking, const std::deque<Table>& tables) {
+  const auto filled = static_cast<std::size_t>(std::count_if(
+      tables.begin(), tables.end(), [](const Table& table) { return rows_of(table).rows > 0; }));
+  return lacking > std::max<std::size_t>(1, filled / least_whole);
+}
+
+void add_gone(const std::deque<Table>& tables, const Database& db, std::vector<Doubt>& doubts) {
+  const std::vector<const Table*> lacking = lacking_tables(tables, db);
+  if (is_cut(lacking.size(), tables)) return;
   for (const Table* table : lacking) {
     const std::int64_t gone = gone_from_between(*table, db);
     doubts.push_back({gone, rows_of(*table).rows + gone, most_gone,
@@ -104,32 +119,91 @@ void add_gone(const std::deque<Table>& tables, const Database& db, std::vector<D
   }
 }
 
-// A kernel's whole name holds its short one, of which long ones keep only the beginning. Some of
-// the rows, evenly spread, tell as much as all.
-void add_names_that_differ(const Table& kernels, const Database& db, std::vector<Doubt>& doubts) {
-  constexpr std::int64_t most_looked_at = 400;
-  const std::vector<std::string> names = columns_of(kernels, "name", db);
-  const std::optional<RowIds> ids = row_ids(db, kernels.name);
-  if (names.size() < 2 || !ids || ids->last < 1 || !db.has_table("StringIds")) return;
-  Query differs(
-      db, fmt::format("SELECT instr(whole.value, substr(short.value, 1, 16)) = 0 FROM "
-                      "{0} AS kernel JOIN StringIds AS whole ON whole.id = kernel.{1} "
-                      "JOIN StringIds AS short ON short.id = kernel.{2} "
-                      "WHERE kernel.rowid = ?1",
-                      quoted_name(kernels.name), quoted_name(names[0]), quoted_name(names[1])));
-  std::int64_t looked_at = 0, differ = 0;
-  for (std::int64_t i = 0; i < std::min(ids->last, most_looked_at); ++i) {
-    differs.reset();
-    // Not every n-th: what repeats itself would hide.
-    differs.bind(1, 1 + static_cast<std::int64_t>(
-                            (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
-                            static_cast<std::uint64_t>(ids->last)));
-    if (!differs.step()) continue;
-    ++looked_at;
-    differ += differs.integer(0) != 0;
+// Kernels, of which some tell as much as all.
+class KernelsLookedAt {
+ public:
+  KernelsLookedAt(const Table& kernels, const Database& db)
+      : table_(kernels), db_(db), ids_(row_ids(db, kernels.name)) {}
+
+  // "kernel.<column>" of each that we call so, the preferred one; nothing where any is missing.
+  std::vector<std::string> columns(const std::vector<const char*>& ours) const {
+    std::vector<std::string> list;
+    for (const char* column : ours) {
+      const std::vector<std::string> theirs = columns_of(table_, column, db_);
+      if (!theirs.empty()) list.push_back("kernel." + quoted_name(theirs.front()));
+    }
+    return list.size() == ours.size() ? list : std::vector<std::string>();
   }
-  doubts.push_back({differ, looked_at, most_malformed,
-                    "kernels that were looked at have a short name that their whole one lacks"});
+
+  // How many there are, and how many are wrong, of those that `selected` has: what stands between
+  // SELECT and WHERE, and a condition.
+  template <class IsWrong>
+  Doubt doubt(const std::string& selected, const std::string& condition, double most,
+              const char* what, IsWrong is_wrong) const {
+    Doubt d{0, 0, most, fmt::format("kernels that were looked at {}", what)};
+    if (!ids_ || ids_->last < 1 || !db_.has_table("StringIds")) return d;
+    Query kernel(db_, fmt::format("SELECT {} WHERE kernel.rowid = ?1 AND {}", selected, condition));
+    constexpr std::int64_t most_looked_at = 400;
+    for (std::int64_t i = 0; i < std::min(ids_->last, most_looked_at); ++i) {
+      kernel.reset();
+      // Not every n-th: what repeats itself would hide.
+      kernel.bind(1, 1 + static_cast<std::int64_t>(
+                             (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
+                             static_cast<std::uint64_t>(ids_->last)));
+      if (!kernel.step()) continue;
+      ++d.of;
+      d.count += is_wrong(kernel);
+    }
+    return d;
+  }
+
+  // FROM and JOIN: of texts, by what each is called and the column that holds its number.
+  std::string with_texts(const std::vector<std::pair<const char*, std::string>>& texts) const {
+    std::string from = fmt::format("FROM {} AS kernel", quoted_name(table_.name));
+    for (const auto& [name, column] : texts) {
+      from += fmt::format(" JOIN StringIds AS {0} ON {0}.id = {1}", name, column);
+    }
+    return from;
+  }
+
+ private:
+  const Table& table_;
+  const Database& db_;
+  const std::optional<RowIds> ids_;
+};
+
+void add_kernels_looked_at(const Table& table, const Database& db, std::vector<Doubt>& doubts) {
+  const KernelsLookedAt kernels(table, db);
+  const auto is_so = [](const Query& kernel) { return kernel.integer(0) != 0; };
+  // A kernel's whole name holds its short one, of which long ones keep only the beginning.
+  if (const auto c = kernels.columns({"name", "short_name"}); !c.empty()) {
+    doubts.push_back(kernels.doubt("instr(whole.value, substr(short.value, 1, 16)) = 0 " +
+                                       kernels.with_texts({{"whole", c[0]}, {"short", c[1]}}),
+                                   "1", most_malformed,
+                                   "have a short name that their whole one lacks", is_so));
+  }
+  // C++ mangles a function's types into its name: unmangled, it has them too.
+  if (const auto c = kernels.columns({"name", "mangled_name", "short_name"});
+      !c.empty() && c[0] != c[2]) {
+    doubts.push_back(kernels.doubt(
+        "instr(whole.value, '(') = 0 " + kernels.with_texts({{"whole", c[0]}, {"mangled", c[1]}}),
+        "substr(mangled.value, 1, 2) = '_Z' AND substr(whole.value, 1, 2) <> '_Z'", most_malformed,
+        "have a mangled name with types that their whole one lacks", is_so));
+  }
+  // A compiler gives a kernel its registers, and C++ writes all that it was compiled for into its
+  // name. Names of other languages do not tell. Another GPU, or another process with libraries of
+  // its own, has other code.
+  if (const auto c = kernels.columns({"name", "device", "process", "registers"}); !c.empty()) {
+    std::map<std::array<std::int64_t, 3>, std::int64_t> registers_of;
+    doubts.push_back(kernels.doubt(
+        fmt::format("{} {}", fmt::join(c, ", "), kernels.with_texts({{"whole", c[0]}})),
+        "instr(whole.value, '(') > 0", most_others, "have the name of one with other registers",
+        [&](const Query& kernel) {
+          const std::array code{kernel.integer(0), kernel.integer(1), kernel.integer(2)};
+          const std::int64_t count = kernel.integer(3);
+          return registers_of.emplace(code, count).first->second != count;
+        }));
+  }
 }
 
 }  // namespace
@@ -140,21 +214,27 @@ std::vector<Doubt> doubts_of_tables(const std::deque<Table>& tables, const Datab
     const RowCount count = rows_of(table);
     doubts.push_back({count.malformed, count.rows, most_malformed,
                       fmt::format("rows of table {} make no sense", table.name)});
-    if (std::string_view(table.kind->name) == "kernel") add_names_that_differ(table, db, doubts);
+    if (std::string_view(table.kind->name) != "kernel") continue;
+    add_kernels_looked_at(table, db, doubts);
   }
   add_gone(tables, db, doubts);
   return doubts;
 }
 
-std::set<std::string> emptied_kinds(const std::deque<Table>& tables, Trace& trace) {
+std::set<std::string> emptied_kinds(const std::deque<Table>& tables, const Database& db,
+                                    Trace& trace) {
   const auto is_empty = [](const Table& table) { return rows_of(table).rows == 0; };
   const std::ptrdiff_t empty = std::count_if(tables.begin(), tables.end(), is_empty),
                        filled = static_cast<std::ptrdiff_t>(tables.size()) - empty;
-  if (empty * least_filled > filled) return {};
+  if (empty == 0 || empty * least_filled > filled) return {};
+  // A cut empties what stood in the other part alone. What memory was allocated before the
+  // recording stands at its beginning.
+  const bool cut = is_cut(lacking_tables(tables, db).size(), tables);
   std::set<std::string> kinds;
   for (const Table& table : tables) {
     if (!is_empty(table) || !is_of_a_source(table)) continue;
     kinds.insert(table.kind->name);
+    if (cut || std::string_view(table.kind->name) == "memory_use") continue;
     trace.doubt(
         fmt::format("table {} is empty, and `nsys export` writes no such tables", table.name));
   }

@@ -15,8 +15,9 @@ namespace gh::nsys {
 /// differ.
 std::vector<Doubt> doubts_of_tables(const std::deque<Table>& tables, const Database& db);
 
-/// Kinds of tables that somebody has emptied, and a doubt for each. `nsys export` writes no empty
-/// ones, or (--lazy=false) a great many.
-std::set<std::string> emptied_kinds(const std::deque<Table>& tables, Trace& trace);
+/// Kinds of tables that somebody has emptied, and a doubt for each where the report was not cut to
+/// a part of its time. `nsys export` writes no empty ones, or (--lazy=false) a great many.
+std::set<std::string> emptied_kinds(const std::deque<Table>& tables, const Database& db,
+                                    Trace& trace);
 
 }  // namespace gh::nsys

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/text.hpp"
 #include "read/private_data.hpp"
@@ -21,7 +22,7 @@ constexpr std::size_t beginning = 3;
 constexpr std::uint32_t most_keys = 1 << 24;
 // Shorter ones, and shorter lines, stand by chance in what digits may mean.
 constexpr std::size_t least_encoded = 6, least_line = 8;
-constexpr int most_escapings_read = 6;
+constexpr int most_escapings_read = 6, most_encodings_read = 3;
 
 // The key of three bytes of what is folded.
 std::uint32_t key_at(std::string_view text, std::size_t at) {
@@ -122,45 +123,48 @@ const Sought* Proof::find(const std::string& text, Counts counts) const {
 }
 
 const Sought* Proof::in_text(std::string_view text) const {
-  std::string reading(text);
+  return in_meanings(std::string(text), stands_by_itself, most_encodings_read);
+}
+
+// `encodings`: as often it may be encoded, beside its escapes.
+const Sought* Proof::in_meanings(std::string text, Judge counts, int encodings) const {
   for (int i = 0; i <= most_escapings_read; ++i) {
-    if (const Sought* left = find(folded(reading), stands_by_itself)) return left;
-    if (has_spaces_ && reading.find('+') != reading.npos) {
-      std::string spaced = folded(reading);
+    if (const Sought* left = find(folded(text), counts)) return left;
+    if (has_spaces_ && text.find('+') != text.npos) {
+      std::string spaced = folded(text);
       std::replace(spaced.begin(), spaced.end(), '+', ' ');
-      if (const Sought* left = find(spaced, stands_by_itself)) return left;
+      if (const Sought* left = find(spaced, counts)) return left;
     }
-    if (const Sought* left = find(folded(read_quoted_printable(reading)), stands_by_itself)) {
-      return left;
-    }
-    if (const Sought* left = in_encodings(reading)) return left;
-    if (!read_escapes(reading)) break;
+    if (const Sought* left = find(folded(read_quoted_printable(text)), counts)) return left;
+    if (const Sought* left = in_encodings(text, encodings)) return left;
+    if (!read_escapes(text)) break;
   }
   return nullptr;
 }
 
-const Sought* Proof::in_encodings(const std::string& text) const {
-  if (least_secret_ > text.size()) return nullptr;
-  const std::string joined = joined_lines(text);
-  const auto in_joined = [&](const Needle& needle, std::string_view there, std::size_t at) {
+const Sought* Proof::in_encodings(const std::string& text, int encodings) const {
+  if (encodings == 0 || least_secret_ > text.size()) return nullptr;
+  const Judge in_joined = [](const Needle& needle, std::string_view there, std::size_t at) {
     return counts_in_encodings(needle, there, at) && stands_by_itself(needle, there, at);
   };
-  if (const Sought* left = find(folded(joined), in_joined)) return left;
-  if (const Sought* left = find(folded(read_utf16(text)), counts_in_encodings)) return left;
-  return in_decoded(joined, true);
+  for (const std::string& joined : {joined_lines(text), unwrapped_lines(text)}) {
+    if (const Sought* left = find(folded(joined), in_joined)) return left;
+    if (!has_digits_of_base64(joined, least_secret_)) continue;
+    for (const auto read : {read_base64, read_base32}) {
+      if (const Sought* left = in_decoded(read(joined, least_secret_), encodings)) return left;
+    }
+  }
+  const std::string grouped = read_base64(joined_groups(text), least_secret_);
+  if (const Sought* left = in_decoded(grouped, encodings)) return left;
+  for (const auto read : {read_hexadecimal, read_decimal, read_octal}) {
+    if (const Sought* left = in_decoded(read(text, least_secret_), encodings)) return left;
+  }
+  return find(folded(read_utf16(text)), counts_in_encodings);
 }
 
-const Sought* Proof::in_decoded(std::string_view joined, bool may_be_encoded_again) const {
-  for (const auto read : {read_base64, read_base32, read_hexadecimal, read_decimal}) {
-    const std::string bytes = read(joined, least_secret_);
-    if (const Sought* left = find(folded(bytes), counts_in_encodings)) return left;
-    if (is_utf16(bytes)) {
-      if (const Sought* left = find(folded(read_utf16(bytes)), counts_in_encodings)) return left;
-    }
-    if (!may_be_encoded_again || !has_digits_of_base64(bytes, least_secret_)) continue;
-    if (const Sought* left = in_decoded(joined_lines(bytes), false)) return left;
-  }
-  return nullptr;
+const Sought* Proof::in_decoded(std::string bytes, int encodings) const {
+  if (is_utf16(bytes)) bytes += read_utf16(bytes);
+  return in_meanings(std::move(bytes), counts_in_encodings, encodings - 1);
 }
 
 void Proof::check_text(std::string_view text, const std::string& where,

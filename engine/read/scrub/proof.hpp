@@ -51,13 +51,16 @@ class Proof {
   };
   void add(const Sought& sought, const std::string& text);
   void add_lines(const Sought& sought);
+  // Whether a needle that stands in a folded text is one there.
+  using Judge = bool (*)(const Needle& needle, std::string_view text, std::size_t at);
   // A needle in a folded text for which counts(needle, the text, where it stands) there.
   template <class Counts>
   const Sought* find(const std::string& text, Counts counts) const;
   static bool counts_in_encodings(const Needle& needle, std::string_view text, std::size_t at);
   static bool stands_by_itself(const Needle& needle, std::string_view text, std::size_t at);
-  const Sought* in_encodings(const std::string& text) const;
-  const Sought* in_decoded(std::string_view joined, bool may_be_encoded_again) const;
+  const Sought* in_meanings(std::string text, Judge counts, int encodings) const;
+  const Sought* in_encodings(const std::string& text, int encodings) const;
+  const Sought* in_decoded(std::string bytes, int encodings) const;
 
   const SoughtList& sought_;
   Deadline deadline_;

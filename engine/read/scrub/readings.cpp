@@ -218,6 +218,34 @@ std::string read_runs(Text text, const Alphabet& alphabet, std::size_t least_byt
   return out;
 }
 
+bool is_sign(char c) {
+  const char lower = static_cast<char>(c | 32);
+  return !(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9');
+}
+
+std::string read_numbers(Text text, std::uint32_t base, std::size_t least_bytes) {
+  std::string out, bytes;
+  const auto end_list = [&] {
+    if (bytes.size() >= least_bytes) out += bytes + '\0';
+    bytes.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    std::uint32_t value = 0;
+    std::size_t end = at;
+    for (; end < text.size() && end < at + 4; ++end) {
+      const std::uint32_t digit = byte(text[end]) - '0';  // of others, a large one
+      if (digit >= base) break;
+      value = value * base + digit;
+    }
+    const bool is_byte = end > at && value < 256;
+    if (is_byte) bytes += static_cast<char>(value);
+    if (!is_byte && !is_sign(text[at])) end_list();
+    at = std::max(end, at + 1);
+  }
+  end_list();
+  return out;
+}
+
 }  // namespace
 
 std::string folded(Text text) {
@@ -294,6 +322,35 @@ std::string joined_lines(Text text) {
   return out;
 }
 
+std::string unwrapped_lines(Text text) {
+  constexpr Text around = " \t\r\n\"'\\,";
+  std::string out;
+  bool any = false;
+  std::size_t from = 0;
+  for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; from = at) {
+    std::size_t end = at;
+    while (end > from && around.find(text[end - 1]) != around.npos) --end;
+    const std::size_t next = std::min(text.find_first_not_of(around, at), text.size());
+    any = any || text.find_first_not_of("\r\n", end) < next;
+    out.append(text, from, end - from);
+    at = next;
+  }
+  return any ? out.append(text, from) : "";
+}
+
+std::string joined_groups(Text text) {
+  constexpr Text spaces = " \t\r\n";
+  std::string out;
+  std::size_t digits = 0;
+  for (const char c : text) {
+    const bool is_digit = of_base64.values[byte(c)] != none;
+    const bool ends_group = digits > 0 && digits % of_base64.places == 0;
+    digits = is_digit ? digits + 1 : 0;
+    if (!ends_group || spaces.find(c) == spaces.npos) out += c;
+  }
+  return out.size() < text.size() ? out : "";
+}
+
 std::string read_base64(Text text, std::size_t least_bytes) {
   return read_runs(text, of_base64, least_bytes);
 }
@@ -315,36 +372,23 @@ std::string read_base32(Text text, std::size_t least_bytes) {
 std::string read_hexadecimal(Text text, std::size_t least_bytes) {
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == ' ' || c == ':' || c == '-' || c == ',') continue;
-    if (c == '0' && i + 1 < text.size() && text[i + 1] == 'x') {
+    const char c = text[i], lower = static_cast<char>(c | 32);
+    if (is_sign(c) || lower == 'h' || lower == 'u') continue;  // 63h, U+0063, %u0063
+    if (c == '0' && i + 1 < text.size() && (text[i + 1] | 32) == 'x') {
       ++i;
-      continue;
+    } else if (lower != 'x') {  // \x{63}
+      digits += c;
     }
-    digits += c;
   }
   return read_runs(digits, of_hexadecimal, least_bytes);
 }
 
 std::string read_decimal(Text text, std::size_t least_bytes) {
-  std::string out, bytes;
-  const auto end_list = [&] {
-    if (bytes.size() >= least_bytes) out += bytes + '\0';
-    bytes.clear();
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    std::uint32_t value = 0;
-    std::size_t end = at;
-    for (; end < text.size() && end < at + 4 && text[end] >= '0' && text[end] <= '9'; ++end) {
-      value = value * 10 + byte(text[end]) - '0';
-    }
-    const bool is_byte = end > at && value < 256;
-    if (is_byte) bytes += static_cast<char>(value);
-    if (!is_byte && text[at] != ' ' && text[at] != ',' && text[at] != ';') end_list();
-    at = std::max(end, at + 1);
-  }
-  end_list();
-  return out;
+  return read_numbers(text, 10, least_bytes);
+}
+
+std::string read_octal(Text text, std::size_t least_bytes) {
+  return read_numbers(text, 8, least_bytes);
 }
 
 bool is_utf16(Text text) {

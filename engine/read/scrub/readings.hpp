@@ -20,15 +20,22 @@ std::string read_quoted_printable(std::string_view text);
 
 /// Without the ends of its lines.
 std::string joined_lines(std::string_view text);
+/// Nor what programs put around those: indents, quotation marks, backslashes, commas. "" where that
+/// is nothing else.
+std::string unwrapped_lines(std::string_view text);
+/// Without the spaces behind groups of four digits of base64, or of eight and so on; "" without
+/// any.
+std::string joined_groups(std::string_view text);
 
 /// What runs of digits may mean that are long enough for so many bytes, from each digit on that
 /// may be the first of a byte: one behind the other, with NUL between them.
 std::string read_base64(std::string_view text, std::size_t least_bytes);
 std::string read_base32(std::string_view text, std::size_t least_bytes);
-/// Spaces, colons, hyphens, commas and "0x" may stand between the digits.
+/// Signs of any kind may stand between the digits, and what marks them as hexadecimal: 0x, h.
 std::string read_hexadecimal(std::string_view text, std::size_t least_bytes);
-/// Of bytes that are listed as decimal numbers: "72, 117, 110".
+/// Of bytes that are listed as numbers, with signs of any kind between them: "72, 117, 110".
 std::string read_decimal(std::string_view text, std::size_t least_bytes);
+std::string read_octal(std::string_view text, std::size_t least_bytes);
 /// Whether read_base64 may read anything.
 bool has_digits_of_base64(std::string_view text, std::size_t least_bytes);
 

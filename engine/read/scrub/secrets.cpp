@@ -1,10 +1,15 @@
 #include "read/scrub/secrets.hpp"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "read/scrub/characters.hpp"
+#include "read/scrub/json_text.hpp"
 #include "read/scrub/node_list.hpp"
+#include "read/scrub/readings.hpp"
 #include "read/scrub/signs.hpp"
 #include "read/scrub/unescape.hpp"
 #include "read/scrub/values.hpp"
@@ -29,6 +34,10 @@ const Globs common_names{"root",    "user",   "users",  "home",   "nobody", "loc
 // Values of settings, which are no one's secrets.
 const Globs settings{"true",     "false", "none", "null", "auto",    "default", "enabled",
                      "disabled", "yes",   "info", "warn", "warning", "debug"};
+
+bool is_of_text(char c) {
+  return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 // As a shell reads words: what is quoted, or behind a backslash, ends none.
 std::size_t end_of_word(std::string_view text) {
@@ -71,6 +80,7 @@ void Secrets::add(PrivateKind kind, std::string_view value) {
       break;
     default: add_value(value);
   }
+  add_members_in(value);
   add_signs_in(value);
 }
 
@@ -154,6 +164,21 @@ void Secrets::add_secret(std::string_view value) {
       not_sought_.secrets.insert(origin_);
     }
   }
+  add_decoded(meant);
+}
+
+// What base64 means is a secret too: registries keep "name:password" so.
+void Secrets::add_decoded(std::string_view secret) {
+  const std::size_t digits = secret.find_last_not_of('=') + 1;
+  std::string meant = read_base64(secret.substr(0, digits), least_value_bytes);
+  meant.resize(std::min(meant.find('\0'), meant.size()));
+  const bool is_text = meant.size() == digits * 6 / 8 && valid_utf8(meant) == meant &&
+                       std::all_of(meant.begin(), meant.end(), is_of_text);
+  if (meant.size() < least_value_bytes || !is_text) return;
+  add_secret(meant);
+  if (const std::size_t colon = meant.find(':'); colon != meant.npos) {
+    add_secret(std::string_view(meant).substr(colon + 1));
+  }
 }
 
 // Lists in any language are made of words between marks: ["k1", "k2"], (k1 k2), k1|k2.
@@ -166,6 +191,39 @@ void Secrets::add_elements(std::string_view value) {
         std::any_of(word.begin(), word.end(), is_digit)) {
       add_secret(word);
     }
+  }
+}
+
+// What JSON that is itself a value, escaped or not, or written by Python, has under keys that name
+// a secret: {"tokens": ["k1", "k2"]}.
+void Secrets::add_members_in(std::string_view value) {
+  static const re2::RE2 key(R"re("([^"\\]+)"\s*:\s*)re", re2::RE2::Latin1);
+  std::string meant(value);
+  if (value.find('"') == value.npos) std::replace(meant.begin(), meant.end(), '\'', '"');
+  bool more = true;
+  for (int i = 0; more && i <= most_escapings; ++i, more = unescape(meant)) {
+    pace_.went(meant.size());
+    re2::StringPiece rest(meant);
+    for (std::string name; re2::RE2::FindAndConsume(&rest, key, &name);) {
+      // The keys in an object name what each is.
+      if (rest.starts_with("{") || !names_a_secret(name)) continue;
+      const std::string_view all(rest.data(), rest.size());
+      const std::string_view held = all.substr(0, end_of_value(all, 0));
+      rest.remove_prefix(held.size());
+      if (depth_of(held) <= most_json_depth) add_member(name, Json::parse(held, nullptr, false));
+    }
+  }
+}
+
+void Secrets::add_member(const std::string& key, const Json& value) {
+  if (value.is_structured()) {
+    for (const auto& [name, element] : value.items()) {
+      add_member(value.is_object() ? name : key, element);
+    }
+  } else if (names_a_secret(key) && (value.is_string() || value.is_number())) {
+    const std::string outer = std::exchange(origin_, key);
+    add_secret(value.is_string() ? value.get<std::string>() : value.dump());
+    origin_ = outer;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/deadline.hpp"
 #include "read/private_data.hpp"
+#include "read/scrub/json_tree.hpp"
 #include "read/scrub/sought.hpp"
 #include "read/scrub/vocabulary.hpp"
 
@@ -47,7 +48,10 @@ class Secrets {
   void add_name(PrivateKind kind, std::string_view value);
   void add_word_of_command(std::string_view word);
   void add_secret(std::string_view value);
+  void add_decoded(std::string_view secret);
   void add_elements(std::string_view value);
+  void add_members_in(std::string_view value);
+  void add_member(const std::string& key, const Json& value);
   void add_value(std::string_view value);
   void add_parts(std::string_view value);
   void put(Origins& to, std::string value);

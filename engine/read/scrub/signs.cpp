@@ -68,6 +68,12 @@ bool is_password(Text text) {
          !std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == '_'; });
 }
 
+// Behind "token=", which models have too: neither a word nor a number, nor <|im_end|>.
+bool is_token(Text text) {
+  constexpr std::size_t least_bytes = 16;
+  return text.size() >= least_bytes && has_digit(text) && is_password(text);
+}
+
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
       {Sign::secret, "a key of AWS", R"(\b((?:AKIA|ASIA)[0-9A-Z]{16})\b)"},
@@ -85,8 +91,14 @@ const std::vector<Kind>& kinds() {
       {Sign::secret, "a name and password of HTTP",
        R"((?i)\bauthorization["'\\]*\s*[:=]\s*["'\\]*(?:basic|token|apikey)\s+([\w+/.-]{6,}=*))"},
       {Sign::secret, "a key of Azure", R"((?i)\b(?:Account|SharedAccess)Key=([\w+/-]{16,}=*))"},
+      {Sign::secret, "a key of a service",
+       R"(\b((?:nvapi-|gsk_|xai-|r8_|whsec_|dop_v1_|lsv2_[a-z]{2}_|ATATT3x|dapi[0-9a-f])[\w-]{20,}))",
+       has_digit},
       {Sign::secret, "a signature of a URL",
-       R"((?i)(?:^|[?&;])(?:sig|x-amz-signature)=([\w%+/-]{20,}=*))"},
+       R"((?i)(?:^|[?&;])(?:(?:x-amz-|x-goog-)?signature|sig)=([\w%+/~-]{20,}=*))"},
+      {Sign::secret, "a key of a URL", R"((?i)[?&]key=([\w%+/~-]{16,}=*))", has_digit},
+      {Sign::secret, "a token", R"((?i)token["'\\]*\s*[=:]\s*)" + word_of_shell, is_token},
+      {Sign::secret, "a password of .netrc", R"(\blogin\s+\S+\s+password\s+(\S{6,}))"},
       {Sign::secret, "a webhook",
        R"((?i)\b(?:hooks\.slack(?:-gov)?\.com|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/([\w/@-]{10,}))"},
       {Sign::secret, "a key of SendGrid", R"(\b(SG\.[\w-]{10,}\.[\w-]{10,}))"},
@@ -123,7 +135,7 @@ const std::vector<std::unique_ptr<re2::RE2>>& compiled_kinds() {
 // Whether any of these may be there, in one pass.
 bool may_hold_any(re2::StringPiece text) {
   static const re2::RE2 any(
-      R"((?i)@|pass|pwd|secret|api[-_]?key|access[-_]?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|\bSG\.|dckr_|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
+      R"((?i)@|pass|pwd|secret|api[-_]?key|access[-_]?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|key=|nvapi-|gsk_|xai-|r8_|whsec_|dop_v1_|lsv2_|ATATT|dapi[0-9a-f]|\bSG\.|dckr_|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
       re2::RE2::Latin1);
   return re2::RE2::PartialMatch(text, any);
 }

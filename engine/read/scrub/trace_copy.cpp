@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/text.hpp"
 #include "read/event_stream.hpp"
@@ -25,13 +26,15 @@ std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// An event with what use(number) puts in the place of numbers that are the program's own.
+// An event with what use(number) puts in the place of numbers that are the program's own, and then
+// of lists of them as a whole: each of their numbers may be a byte.
 template <class Use>
 std::string with_own_numbers(const std::string& event, Use use) {
   std::string out, arguments, numbers;
   const auto own = [&](std::string_view key, std::string_view value) -> std::string_view {
     if (!any_matches(schema().numbers, key)) return value;
     numbers = with_numbers(value, use);
+    if (value.starts_with('[')) numbers = use(numbers).value_or(numbers);
     return numbers == value ? value : std::string_view(numbers);
   };
   const auto in_event = [&](std::string_view key, std::string_view value) {
@@ -104,34 +107,31 @@ class TraceCopy {
     }
     events_.learn_value("", head);
     events_.learn_signs(text_of(head));
+    std::set<std::string> unknown;
     for (const auto& [key, value] : head.items()) {
       if (!any_matches(schema().keep, key)) {
-        left_out_.push_back(key);
+        if (unknown.insert(key).second) left_out_.push_back(key);
+      } else if (key == "deviceProperties") {
+        if (value.is_array()) head_.emplace(key, known_of_gpus(value));
       } else if (key != "traceEvents") {
-        head_[key] = value;
+        head_.emplace(key, value);
+        if (key == "distributedInfo") add_addresses(value);
       }
-    }
-    keep_known_of_gpus();
-    if (const auto group = head_.find("distributedInfo"); group != head_.end()) {
-      add_addresses(*group);
     }
   }
 
-  void keep_known_of_gpus() {
-    const auto gpus = head_.find("deviceProperties");
-    if (gpus == head_.end()) return;
-    if (!gpus->is_array()) {
-      head_.erase(gpus);
-      return;
-    }
-    for (Json& gpu : *gpus) {
+  Json known_of_gpus(const Json& gpus) {
+    Json all = Json::array();
+    for (const Json& gpu : gpus) {
       Json known = Json::object();
       for (const auto& [key, value] : gpu.items()) {
-        if (gpu.is_object() && any_matches(schema().gpu, key)) known[key] = value;
+        if (!gpu.is_object() || !any_matches(schema().gpu, key)) continue;
+        if (key == "name") work_.vocabulary.add(text_of(value));
+        known.emplace(key, value);
       }
-      if (known.contains("name")) work_.vocabulary.add(text_of(known["name"]));
-      gpu = std::move(known);
+      all.push_back(std::move(known));
     }
+    return all;
   }
 
   // Of processes.

@@ -1,17 +1,14 @@
 // The events of a PyTorch trace, without what is not known of them.
 #pragma once
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "read/scrub/json_tree.hpp"
 #include "read/scrub/work.hpp"
 
 namespace gh::scrubbing {
-
-using Json = nlohmann::ordered_json;
 
 class TraceEvents {
  public:

@@ -101,6 +101,8 @@ void Meter::throw_if_stopped() const {
 void Meter::raise() {
   // From now on each instruction ends here, whatever __close or comparison runs on the way out.
   arm(1);
+  // Where a function has returned as much as the stack holds, in place of its last value.
+  if (lua_checkstack(lua, 1) == 0) lua_pop(lua, 1);
   lua_pushlightuserdata(lua, this);
   lua_error(lua);
   std::abort();  // lua_error does not return
