@@ -149,12 +149,23 @@ class Application {
       host.add(any);
       host.unite();
     }
-    for (std::uint16_t thread = 0; thread < g_.thread_calls.size(); ++thread) {
+    const auto of = [&](std::uint16_t thread) -> const HostTime& {
       const auto own = by_thread.find(thread);
-      const HostTime& host = own == by_thread.end() ? any : own->second;
+      return own == by_thread.end() ? any : own->second;
+    };
+    for (std::uint16_t thread = 0; thread < g_.thread_calls.size(); ++thread) {
+      const HostTime& host = of(thread);
       if (host.parts.empty() && host.whole.empty()) continue;
-      for (const Row c : g_.thread_calls[thread]) shorten_pause_before(c, host, by);
+      for (const Row c : g_.thread_calls[thread]) {
+        shorten_pause_before(c, host, by);
+        cut(g_.end_node(c), edge::begin, time_in(c, host.whole), by);
+      }
     }
+    // A call that returns sooner has begun what it launches sooner.
+    for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op)
+      if (const Row c = g_.launch_of(op); c != no_row)
+        cut(g_.start_node(op), edge::launch, time_in(c, of(g_.analysis.trace.calls.thread[c]).whole),
+            by);
   }
 
  private:
@@ -166,9 +177,20 @@ class Application {
     if (e_.from[b][place] == origin || e_.weight[b][place] <= 0) return;
     const Ns start = g_.analysis.trace.calls.start[call];
     const Span pause{start - g_.recorded.weight[b][place], start};
-    const Ns cut = overlap(host.whole, pause) > 0 ? pause.length() : overlap(host.parts, pause);
-    Ns& weight = e_.weight[b][place];
-    weight = changed(weight, weight - scaled(cut, 1 - by));
+    cut(b, place, overlap(host.whole, pause) > 0 ? pause.length() : overlap(host.parts, pause), by);
+  }
+
+  // Of a call, the time in which a GPU idles: it is the call's own.
+  Ns time_in(Row call, const Spans& idle) const {
+    const Calls& calls = g_.analysis.trace.calls;
+    return idle.empty() ? 0 : overlap(idle, Span{calls.start[call], calls.end[call]});
+  }
+
+  // Of what an edge weighs, `ns` take only `by` of their time.
+  void cut(Node n, std::size_t place, Ns ns, double by) {
+    if (ns == 0 || e_.from[n][place] == origin) return;
+    Ns& weight = e_.weight[n][place];
+    weight = changed(weight, weight - scaled(ns, 1 - by));
   }
 
   bool holds_op(Row op) const { return g_.steps.ops.holds(op); }

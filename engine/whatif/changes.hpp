@@ -10,7 +10,7 @@
 namespace gh {
 
 /// A stretch of time of a host thread, or of any that launches (no_index). `whole`: it stands for
-/// the pause between two calls in which it lies.
+/// the pause between two calls in which it lies, and where it lies in a call, that is shorter by it.
 struct HostSpan {
   std::uint16_t thread = 0;
   Span span;

@@ -14,6 +14,12 @@ local fixes = {
   compute = "These steps have more work (a larger batch, an optimizer step after several micro-batches, an evaluation): intended, or bucket sequences by length.",
 }
 
+local function bytes_in(copies, steps)
+  local bytes = 0
+  for _, of in ipairs(steps:group "device") do bytes = bytes + copies:where { device = tonumber(of.key), inside = of.rows }:sum "bytes" end
+  return bytes
+end
+
 local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
 
 return {
@@ -34,7 +40,7 @@ return {
     what = "Compares steps that take more than a multiple of the median with the others, by what the GPU did in them and why it was idle, and by ranges. Start-up steps are left out already.",
     why = "Pauses that come seldom (a checkpoint, garbage collection, a new shape that is compiled, a slow file) hide in averages, and with many ranks each rank's pause stops all.",
     fix = "What the long steps hold says it: see the rule about that cause, which the finding names.",
-    wrong = "Steps with more work on purpose (an optimizer step after several micro-batches, an evaluation) are long as well; their extra compute is not counted as recoverable.",
+    wrong = "Steps with more work on purpose (an optimizer step after several micro-batches, an evaluation) are long as well; what they compute and copy more is not counted as recoverable.",
   },
   evaluate = function(trace, options)
     local steps = trace:steps()
@@ -62,10 +68,13 @@ return {
     for _, cause in ipairs(causes) do kinds[#kinds + 1], extra[cause] = cause, more(trace:idle { cause = cause }) end
 
     local excess = long:sum "duration_ns" - times * rest:sum "duration_ns"
+    -- Bytes that the others do not copy are more work, as more computing is, and take what bytes take in the others.
+    local rate = copies:overlap_ns(rest) / math.max(1, bytes_in(copies, rest))
+    local more_work = { compute = math.huge, copies = rate * math.max(0, bytes_in(copies, long) - times * bytes_in(copies, rest)) }
     local order, lost = {}, 0
     for _, what in ipairs(kinds) do
       if extra[what] >= excess / 10 then order[#order + 1] = what end
-      if what ~= "compute" then lost = lost + math.max(0, extra[what]) end
+      lost = lost + math.max(0, extra[what] - (more_work[what] or 0))
     end
     table.sort(order, function(a, b) return extra[a] > extra[b] or extra[a] == extra[b] and a < b end)
     local held = {}

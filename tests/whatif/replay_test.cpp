@@ -104,6 +104,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("replay: a call in which the GPU idles is shorter by that, and begins its work sooner") {
+  const Replayed r(R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
+    ops = { { 20, 120, kernel = "a", launched = { 10, 15 } }, { 620, 720, kernel = "b", launched = { 20, 622 } } } })");
+  Change change = r.calls(Kind::pause, "cudaLaunchKernel");
+  change.rows.clear();
+  for (const Idle& idle : r.analysis.account.idle)
+    if (idle.cause == IdleCause::loading || idle.span.length() == 500'000)
+      change.host.push_back({idle.thread, idle.span, true});
+  REQUIRE(change.host.size() >= 5);
+  change.factor = {0, 0, 0};
+  CHECK(r.us({change}) == 500);
+  change.factor = {0.5, 0.5, 0.5};
+  CHECK(r.us({change}) == 750);
+}
+
 TEST_CASE("replay: operations that go, scale, shrink or fuse shorten the step by what they cost") {
   const Replayed r(gpu_bound);
   CHECK(r.us({}) == 1000);
