@@ -208,7 +208,8 @@ class HostPause {
   Ns refilling(Ns at, Ns until) {
     if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
     const Ns waited = waited_ns(trace_, synced_, pause_.previous);
-    const Ns refill = trace_.calls.end[synced_] + std::min(waited, habits_.pause_ns(process_));
+    const Ns over = std::max(trace_.calls.end[synced_], pause_.span.start);
+    const Ns refill = over + std::min(waited, habits_.pause_ns(process_));
     return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
   }
 

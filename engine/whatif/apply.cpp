@@ -162,10 +162,12 @@ class Application {
       }
     }
     // A call that returns sooner has begun what it launches sooner.
-    for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op)
-      if (const Row c = g_.launch_of(op); c != no_row)
-        cut(g_.start_node(op), edge::launch, time_in(c, of(g_.analysis.trace.calls.thread[c]).whole),
-            by);
+    for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
+      const Row c = g_.launch_of(op);
+      if (c == no_row || e_.from[g_.start_node(op)][edge::launch] != g_.begin_node(c)) continue;
+      const Spans& idle = of(g_.analysis.trace.calls.thread[c]).whole;
+      cut(g_.start_node(op), edge::launch, time_in(c, idle), by);
+    }
   }
 
  private:

@@ -18,6 +18,9 @@ constexpr Ns unexplained_ns = 5'000;
 // Recordings on an H200 show 1.0 to 1.5 us.
 constexpr Ns common_gap_ns = 1'500;
 constexpr std::size_t least_fed = 32;
+// A launch that takes so many times as long as operations usually start after theirs does something
+// else first.
+constexpr Ns slow_launch = 4;
 
 // Operations of each device by when they ended.
 using Ends = std::vector<std::pair<Ns, Row>>;
@@ -103,6 +106,25 @@ void measure_streams(ReplayGraph& g) {
       from_fed.size() < least_fed ? common_gap_ns : std::max<Ns>(median(std::move(from_fed)), 0);
 }
 
+// When a launch gives its operation to the GPU, and when the operation then usually starts. A call
+// that takes long, since it first loads the kernel's code, does it last.
+struct Submission {
+  Node node = origin;
+  Ns at = 0, usual_ns = 0;
+};
+
+Submission submission(const ReplayGraph& g, Row call, Row op) {
+  const Calls& calls = g.analysis.trace.calls;
+  const Ns start = calls.start[call], end = calls.end[call];
+  const CallClass kind = g.call_class(call);
+  const bool last = (kind == CallClass::launch || kind == CallClass::graph_launch) &&
+                    end - start > slow_launch * g.launch_ns &&
+                    g.analysis.trace.ops.start[op] >= end - g.launch_ns &&
+                    g.recorded.has(g.end_node(call), edge::begin);
+  return last ? Submission{g.end_node(call), end, 0}
+              : Submission{g.begin_node(call), start, g.launch_ns};
+}
+
 }  // namespace
 
 void ReplayGraph::find_device_edges() {
@@ -122,11 +144,12 @@ void ReplayGraph::find_device_edges() {
       continue;
     }
 
-    const Ns latency = call == no_row ? absent : start - t.calls.start[call],
+    const Submission launch = call == no_row ? Submission{} : submission(*this, call, op);
+    const Ns latency = call == no_row ? absent : start - launch.at,
              gap = before == no_row ? absent : start - t.ops.end[before];
     // What launch and stream leave unexplained. Where both leave much, an event of another stream
     // may have held the operation up; otherwise it waited for the one that leaves less.
-    const Ns late = latency - launch_ns, idle = gap - gap_ns;
+    const Ns late = latency - launch.usual_ns, idle = gap - gap_ns;
     Row other = no_row;
     if (before != no_row && (call == no_row || late > unexplained_ns) && idle > unexplained_ns) {
       other = ended_just_before(t, ends[t.device_of(op)], op);
@@ -139,8 +162,8 @@ void ReplayGraph::find_device_edges() {
     const bool by_stream = other == no_row && !by_launch;
 
     if (call != no_row)
-      recorded.set(node, edge::launch, begin_node(call),
-                   by_launch ? latency : std::min(launch_ns, latency));
+      recorded.set(node, edge::launch, launch.node,
+                   by_launch ? latency : std::min(launch.usual_ns, latency));
     if (before != no_row)
       recorded.set(node, edge::stream, op_node(before), by_stream ? gap : std::min(gap_ns, gap));
     else if (used_before[t.ops.stream[op]])

@@ -30,7 +30,8 @@ Edges uniform(const ReplayGraph& g) {
   for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
     const Node n = g.start_node(op);
     auto& weight = edges.weight[n];
-    if (edges.from[n][edge::launch] != origin) weight[edge::launch] = g.launch_ns;
+    if (const Node launch = edges.from[n][edge::launch]; launch != origin)
+      weight[edge::launch] = launch == g.begin_node(g.launch_of(op)) ? g.launch_ns : 0;
     if (edges.from[n][edge::stream] != origin) weight[edge::stream] = g.gap_ns;
     if (edges.has(n, edge::other_stream))
       weight[edge::other_stream] = std::min(weight[edge::other_stream], g.launch_ns);

@@ -109,7 +109,7 @@ TEST_CASE("replay: a call in which the GPU idles is shorter by that, and begins 
     ops = { { 20, 120, kernel = "a", launched = { 10, 15 } }, { 620, 720, kernel = "b", launched = { 20, 622 } } } })");
   Change change = r.calls(Kind::pause, "cudaLaunchKernel");
   change.rows.clear();
-  for (const Idle& idle : r.analysis.account.idle)
+  for (const Idle& idle : r.analysis.account.devices[0].idle)
     if (idle.cause == IdleCause::loading || idle.span.length() == 500'000)
       change.host.push_back({idle.thread, idle.span, true});
   REQUIRE(change.host.size() >= 5);
