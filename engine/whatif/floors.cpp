@@ -19,9 +19,16 @@ bool is_product(const std::string& kernel_class) {
   return kernel_class.starts_with("gemm_") || kernel_class == "attention_fused";
 }
 
+bool computes(const ReplayGraph& g, Row op) {
+  const OpKind kind = g.analysis.trace.ops.kind[op];
+  return (kind == OpKind::kernel || kind == OpKind::graph) &&
+         g.analysis.kernel_class(op) != "collective";
+}
+
 // What the operations that count take, all steps of all devices together.
 struct DeviceTimes {
-  std::vector<Ns> by_stream;     // kernels
+  std::vector<Ns> by_stream;     // kernels and collectives
+  std::vector<Ns> by_device;     // kernels
   std::array<Ns, 16> by_copy{};  // copies over a link, by direction
   Ns products = 0;
 };
@@ -30,59 +37,77 @@ DeviceTimes times_of(const ReplayGraph& g, const Edges& edges) {
   const Trace& t = g.analysis.trace;
   DeviceTimes times;
   times.by_stream.resize(t.streams.size());
+  times.by_device.resize(t.devices.size());
   for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
     if (!g.steps.counts(op)) continue;
     const Ns ns = edges.length[g.op_node(op)];
     if (t.ops.kind[op] == OpKind::kernel || t.ops.kind[op] == OpKind::graph)
       times.by_stream[t.ops.stream[op]] += ns;
+    if (computes(g, op)) times.by_device[t.device_of(op)] += ns;
     if (crosses_link(t.ops.copy[op])) times.by_copy[static_cast<std::size_t>(t.ops.copy[op])] += ns;
     if (is_product(g.analysis.kernel_class(op))) times.products += ns;
   }
   return times;
 }
 
-// Copies of one direction on several streams share the link, and each then takes longer: how much
-// of their summed time the link was busy, as recorded.
-double link_share(const ReplayGraph& g, CopyKind kind, Ns summed) {
-  if (summed <= 0) return 1;
+double share_of(Ns part, Ns all) {
+  return all > 0 ? std::min(1.0, static_cast<double>(part) / static_cast<double>(all)) : 1;
+}
+
+// Operations of several streams share what they run on, and each then takes longer: by device, how
+// long any of those that `which` chooses ran, as recorded.
+template <class Which>
+std::vector<Ns> busy_by_device(const ReplayGraph& g, Which which) {
   const Trace& t = g.analysis.trace;
-  std::vector<Spans> busy(t.devices.size());
+  std::vector<Spans> spans(t.devices.size());
   for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
-    if (t.ops.copy[op] == kind && g.steps.counts(op))
-      busy[t.device_of(op)].push_back(t.span_of(op));
-  Ns all = 0;
-  for (Spans& spans : busy) all += total(united(std::move(spans)));
-  return std::min(1.0, static_cast<double>(all) / static_cast<double>(summed));
+    if (g.steps.counts(op) && which(op)) spans[t.device_of(op)].push_back(t.span_of(op));
+  std::vector<Ns> busy;
+  for (Spans& of_device : spans) busy.push_back(total(united(std::move(of_device))));
+  return busy;
 }
 
 }  // namespace
 
 Floors::Floors(const ReplayGraph& graph) : graph_(graph) {
   const DeviceTimes recorded = times_of(graph, graph.recorded);
-  for (std::size_t k = 0; k < link_share_.size(); ++k)
-    link_share_[k] = link_share(graph, static_cast<CopyKind>(k), recorded.by_copy[k]);
+  for (std::size_t k = 0; k < link_share_.size(); ++k) {
+    if (recorded.by_copy[k] == 0) continue;
+    const std::vector<Ns> busy = busy_by_device(graph, [&](Row op) {
+      return graph.analysis.trace.ops.copy[op] == static_cast<CopyKind>(k);
+    });
+    link_share_[k] =
+        share_of(std::accumulate(busy.begin(), busy.end(), Ns{0}), recorded.by_copy[k]);
+  }
+  const std::vector<Ns> busy = busy_by_device(graph, [&](Row op) { return computes(graph, op); });
+  for (std::size_t d = 0; d < busy.size(); ++d)
+    compute_share_.push_back(share_of(busy[d], recorded.by_device[d]));
   for (std::size_t d = 0; d < graph.steps.device_steps.size(); ++d)
     periods_ += graph.steps.periods(d);
 }
 
-Bounds Floors::of_device(const Edges& edges) const {
+Bounds Floors::of_device(const Edges& edges, Guess guess) const {
   const DeviceTimes times = times_of(graph_, edges);
   const auto a_step = [&](Ns ns) { return scaled(ns / periods_, graph_.steps.scale); };
   Bounds b;
   b.products_ns = a_step(times.products);
   // Of each device the busiest stream; a step is the mean over devices.
   const Trace& t = graph_.analysis.trace;
-  std::vector<Ns> busiest(t.devices.size());
+  std::vector<Ns> least(t.devices.size());
   for (std::size_t s = 0; s < times.by_stream.size(); ++s)
-    busiest[t.streams[s].device] = std::max(busiest[t.streams[s].device], times.by_stream[s]);
-  b.compute_ns = a_step(std::accumulate(busiest.begin(), busiest.end(), Ns{0}));
+    least[t.streams[s].device] = std::max(least[t.streams[s].device], times.by_stream[s]);
+  // At best streams could hide behind the busiest, if they leave each other room.
+  for (std::size_t d = 0; d < least.size() && guess != Guess::least; ++d)
+    least[d] = std::max(least[d], scaled(times.by_device[d], compute_share_[d]));
+  b.compute_ns = a_step(std::accumulate(least.begin(), least.end(), Ns{0}));
   for (std::size_t k = 0; k < times.by_copy.size(); ++k)
-    b.link_ns = std::max(b.link_ns, a_step(scaled(times.by_copy[k], link_share_[k])));
+    if (times.by_copy[k] > 0)
+      b.link_ns = std::max(b.link_ns, a_step(scaled(times.by_copy[k], link_share_[k])));
   return b;
 }
 
 Bounds Floors::of(Edges edges) const {
-  Bounds b = of_device(edges);
+  Bounds b = of_device(edges, Guess::best);
   std::fill(edges.length.begin(), edges.length.end(), 0);
   b.host_ns = graph_.step_ns(graph_.times(edges));
   return b;

@@ -48,7 +48,7 @@ Edges uniform(const ReplayGraph& g) {
 Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
              Guess guess) {
   for (const Change& c : changes) apply(g, c, guess, edges);
-  const Bounds b = floors.of_device(edges);
+  const Bounds b = floors.of_device(edges, guess);
   return std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
 }
 
@@ -121,7 +121,7 @@ struct Replay::State {
     if (unexplained_ns == 0) return even;
     const double to_all = ratio(measured_ns, target_ns);
     const Ns with = scaled(replayed, to_all), without = scaled(replayed - unexplained_ns, to_all);
-    const Bounds device = floors->of_device(changed(changes));
+    const Bounds device = floors->of_device(changed(changes), guess);
     const Ns floor = std::min({with, measured_ns, std::max(device.compute_ns, device.link_ns)});
     switch (guess) {
       case Guess::least: return std::max(std::min(with, without), floor);
