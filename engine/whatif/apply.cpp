@@ -157,7 +157,7 @@ class Application {
       const HostTime& host = of(thread);
       if (host.parts.empty() && host.whole.empty()) continue;
       for (const Row c : g_.thread_calls[thread]) {
-        shorten_pause_before(c, host, by);
+        shorten_pause_before(c, thread, host, by);
         cut(g_.end_node(c), edge::begin, time_in(c, host.whole), by);
       }
     }
@@ -173,13 +173,17 @@ class Application {
  private:
   // The pause is the host's work since its last call, or since the thread that it waited for was
   // done.
-  void shorten_pause_before(Row call, const HostTime& host, double by) {
+  void shorten_pause_before(Row call, std::uint16_t thread, const HostTime& host, double by) {
     const Node b = g_.begin_node(call);
     const std::size_t place = e_.has(b, edge::handover) ? edge::handover : edge::previous;
     if (e_.from[b][place] == origin || e_.weight[b][place] <= 0) return;
     const Ns start = g_.analysis.trace.calls.start[call];
     const Span pause{start - g_.recorded.weight[b][place], start};
-    cut(b, place, overlap(host.whole, pause) > 0 ? pause.length() : overlap(host.parts, pause), by);
+    // What is most of the idle time in a pause is what the pause is for; the rest is no more than
+    // the time that it idles.
+    const Ns idle = overlap(host.whole, pause);
+    const bool whole = idle > 0 && 2 * idle >= overlap(g_.thread_idle[thread], pause);
+    cut(b, place, whole ? pause.length() : idle + overlap(host.parts, pause), by);
   }
 
   // Of a call, the time in which a GPU idles: it is the call's own.

@@ -9,8 +9,9 @@
 
 namespace gh {
 
-/// A stretch of time of a host thread, or of any that launches (no_index). `whole`: it stands for
-/// the pause between two calls in which it lies, and where it lies in a call, that is shorter by it.
+/// A stretch of time of a host thread, or of any that launches (no_index). `whole`: a device idles
+/// meanwhile. It stands for the pause between two calls if it is most of the idle time in that; of
+/// other pauses, and of a call in which it lies, for no more than itself.
 struct HostSpan {
   std::uint16_t thread = 0;
   Span span;

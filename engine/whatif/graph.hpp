@@ -70,6 +70,8 @@ struct ReplayGraph {
   std::vector<Node> arrival;
   /// By thread: calls of the block that are not nested in another.
   std::vector<std::vector<Row>> thread_calls;
+  /// By thread: when a device idled, and then went on with what the thread launched.
+  std::vector<Spans> thread_idle;
   std::vector<Node> order;  ///< each node after what it waits for
   std::string reason;       ///< why there is no such order; "" where there is
   Ns launch_ns = 0;         ///< the usual weights: from launch to start where the stream is idle,

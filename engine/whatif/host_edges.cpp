@@ -70,11 +70,22 @@ std::vector<std::vector<Row>> outermost_calls(const Trace& t, const ReplayedStep
   return of_thread;
 }
 
+std::vector<Spans> idle_by_thread(const Analysis& a, Span window) {
+  std::vector<Spans> of_thread(a.trace.threads.size());
+  for (const DeviceAccount& device : a.account.devices)
+    for (const Idle& idle : device.idle)
+      if (idle.thread != no_index && idle.span.end > window.start && idle.span.start < window.end)
+        of_thread[idle.thread].push_back(idle.span);
+  for (Spans& spans : of_thread) spans = united(std::move(spans));
+  return of_thread;
+}
+
 }  // namespace
 
 void ReplayGraph::find_host_edges() {
   const Trace& t = analysis.trace;
   thread_calls = outermost_calls(t, steps);
+  thread_idle = idle_by_thread(analysis, steps.window);
   const Handovers handovers(*this);
   for (std::uint16_t thread = 0; thread < thread_calls.size(); ++thread) {
     Row before = no_row;

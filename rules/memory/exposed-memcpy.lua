@@ -35,7 +35,8 @@ local function finding(trace, options, copies, prefetched, resident)
   if exposed == 0 or share < options.share then return nil end
   local rate = copies:sum "bytes" / (copies:sum "duration_ns" / 1e9)
   -- Beside kernels there is room for as long as they run alone; data that stays does not travel at all.
-  local stays = resident:minus(resident:minus(copies)):exposed_ns(kernels)
+  resident = resident:minus(resident:minus(copies))
+  local stays = resident:exposed_ns(kernels)
   local room = kernels:exposed_ns(trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } })
   local recoverable = math.min(exposed, stays + room)
   local groups = copies:group "direction"
@@ -86,7 +87,9 @@ return {
     if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
     -- Without a model nothing is offloaded (offload-sync-gap says so as well): what comes and goes all through the run could stay.
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
-    local resident = (model or trips:quarters() < 3) and trips:minus(trips) or trips
+    -- Bytes of one size that go over several streams are pieces of more than the device keeps, or one piece after another.
+    local piecewise = #trips:group "stream" > trace:fact "device.count"
+    local resident = (model or piecewise or trips:quarters() < 3) and trips:minus(trips) or trips
     local others = trips:minus(resident):plus(trace:streamed_uploads()):plus(copies:where { memory = "pageable" }):plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
     copies = copies:minus(others):plus(resident)
     -- Short ones in a row with no kernel beside them are like a long one.

@@ -155,10 +155,10 @@ constexpr Verb verbs[] = {
      "device.",
      verb<exposed, Cost{.rows = 1}>},
     {"selection:quarters", "() -> number",
-     "In how many quarters of the analysed time rows begin that take a tenth of what all take: "
-     "what "
-     "goes on all through a recording without steps is in three or four, its start in the first.",
-     verb<quarters, Cost{.rows = 1}>},
+     "In how many quarters of the analysed work, counted in kernels, rows begin that take a tenth "
+     "of what all take: what goes on all through a recording without steps is in three or four, "
+     "its start, however long, in the first.",
+     verb<quarters, Cost{.rows = 1, .ops = 1}>},
     {"selection:plus", "(other) -> selection", "The rows of either.", verb<plus, Cost{.rows = 1}>},
     {"selection:minus", "(other) -> selection", "The rows that the other has not.",
      verb<minus, Cost{.rows = 1}>},

@@ -7,6 +7,24 @@
 
 namespace gh::binding {
 
+namespace {
+
+// When kernels and whole graphs start, or, where none run, whatever else does.
+std::vector<Ns> starts_of_work(const Context& c) {
+  const Ops& ops = c.trace().ops;
+  std::vector<Ns> starts;
+  for (const bool kernels : {true, false}) {
+    c.in_steps.ops.each([&](Row op) {
+      const bool is_kernel = ops.kind[op] == OpKind::kernel || ops.kind[op] == OpKind::graph;
+      if (is_kernel == kernels) starts.push_back(ops.start[op]);
+    });
+    if (!starts.empty()) break;
+  }
+  return starts;
+}
+
+}  // namespace
+
 int union_ns(lua_State* lua, const Context& c, const Rows& asked) {
   push_number(lua, static_cast<double>(total_time(c, asked)));
   return 1;
@@ -52,13 +70,13 @@ int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& oth
 
 int quarters(lua_State* lua, const Context& c, const Rows& asked) {
   constexpr double least = 0.1;  // of all that they take; what is less is beside the point
+  const std::vector<Ns> work = starts_of_work(c);
   std::array<Ns, 4> ns{};
-  const Ns length = std::max<Ns>(1, c.window.length());
   asked.rows.each([&](Row r) {
     const Span span = span_of(c, asked, r);
-    const Ns at = std::clamp<Ns>(span.start - c.window.start, 0, length - 1);
-    ns[static_cast<std::size_t>(4.0 * static_cast<double>(at) / static_cast<double>(length))] +=
-        span.length();
+    const auto done = static_cast<std::size_t>(
+        std::lower_bound(work.begin(), work.end(), span.start) - work.begin());
+    ns[std::min<std::size_t>(3, 4 * done / std::max<std::size_t>(1, work.size()))] += span.length();
   });
   const auto all = static_cast<double>(ns[0] + ns[1] + ns[2] + ns[3]);
   lua_pushinteger(lua, std::count_if(ns.begin(), ns.end(), [&](Ns quarter) {
