@@ -1,7 +1,8 @@
 // Gives idle time its causes.
 //
 // A pause of the GPU ends with an operation, and what the thread that launched it did meanwhile is
-// the cause. A nanosecond goes to the first that claims it:
+// the cause. The account passes over operations that threads beside the main ones launched, where
+// the GPU goes on lacking work after them. A nanosecond goes to the first that claims it:
 //   dependency       launched before the pause began, or a node of a graph under way
 //   input            within a range of the data loader
 //   failed           within a CUDA call that returned an error
@@ -18,9 +19,11 @@
 //   launch_latency   launched, and on its way to the GPU
 #pragma once
 #include <cstdint>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/crews.hpp"
 #include "analysis/host_threads.hpp"
 #include "analysis/idle.hpp"
 #include "analysis/launch_habits.hpp"
@@ -41,7 +44,7 @@ class IdleCauses {
  public:
   /// `failed`: the calls that returned an error, in order.
   IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,
-             const std::vector<Row>& failed);
+             const Crews& crews, const std::vector<Row>& failed);
 
   /// Where each thread's last pause was: the next is not far. Every worker has its own.
   struct Near {
@@ -51,14 +54,16 @@ class IdleCauses {
   Places places() const { return Places(threads_.size()); }
 
   /// Splits a pause, of which span, `previous` and `next` are known, by its causes and appends the
-  /// pieces to `out`. Pauses of a device come in order. `steps` and `offloaded` are the device's.
-  void explain(Idle pause, const std::vector<Step>& steps, const OffloadedSizes& offloaded,
-               Places& places, std::vector<Idle>& out) const;
+  /// pieces to `out`. Pauses of a device come in order. `idle`: the parts of it, in order, in which
+  /// the device did nothing. `steps` and `offloaded` are the device's.
+  void explain(Idle pause, std::span<const Span> idle, const std::vector<Step>& steps,
+               const OffloadedSizes& offloaded, Places& places, std::vector<Idle>& out) const;
 
  private:
   friend class HostPause;
   const Trace& trace_;
   const NameClasses& names_;
+  const Crews& crews_;
   const std::vector<Row>& failed_;
   HostThreads threads_;
   LaunchHabits habits_;
