@@ -524,6 +524,7 @@ std::string cause_label(const std::string& cause) {
   static const std::map<std::string, std::string> special{
       {"um_stall", "unified-memory stall"},
       {"idle.failed", "idle: failed calls"},
+      {"idle.faults", "idle: page faults of the host"},
       {"idle.loading", "idle: loading code"},
       {"communication_exposed", "exposed communication"},
       {"copy_exposed", "exposed copy"},

@@ -409,14 +409,34 @@ IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameCla
       one_device_(processes_with_one_device(trace)),
       trains_(trains(classes, names)) {}
 
+// Of a pause that ends with pages going to the host, when this began to touch them; otherwise the
+// pause's end. A fault itself has no length in reports.
+Ns IdleCauses::touches_pages_from(const Idle& pause) const {
+  const auto brings_pages = [&](Row op) {
+    return op != no_row && trace_.ops.copy[op] == CopyKind::um_d2h;
+  };
+  const std::vector<Ns>& faults = trace_.cpu_faults.start;
+  Ns from = pause.span.end;
+  if (!brings_pages(pause.next)) return from;
+  auto fault = std::lower_bound(faults.begin(), faults.end(), pause.span.end);
+  while (fault != faults.begin() && *std::prev(fault) >= pause.span.start &&
+         (from == pause.span.end || from - *std::prev(fault) <= back_to_back_ns))
+    from = *--fault;
+  const bool goes_on = from < pause.span.end && brings_pages(pause.previous) &&
+                       from - pause.span.start <= back_to_back_ns;
+  return goes_on ? pause.span.start : from;
+}
+
 void IdleCauses::explain(Idle pause, std::span<const Span> idle, const std::vector<Step>& steps,
                          const OffloadedSizes& offloaded, Places& places,
                          std::vector<Idle>& out) const {
   const Row launch = pause.next == no_row ? no_row : trace_.ops.call[pause.next];
-  const auto whole = [&] {
+  const Span all = pause.span;
+  // What of the pause lies within a span, with the cause that was set.
+  const auto within = [&](Span span) {
     for (const Span& part : idle) {
-      pause.span = part;
-      out.push_back(pause);
+      pause.span = {std::max(part.start, span.start), std::min(part.end, span.end)};
+      if (pause.span.length() > 0) out.push_back(pause);
     }
   };
   if (launch == no_row) {
@@ -424,12 +444,15 @@ void IdleCauses::explain(Idle pause, std::span<const Span> idle, const std::vect
     // other.
     if (pause.next != no_row && trace_.ops.in_graph[pause.next])
       pause.cause = IdleCause::dependency;
-    return whole();
+    const Ns touched = touches_pages_from(pause);
+    within({all.start, touched});
+    pause.cause = IdleCause::faults;
+    return within({touched, all.end});
   }
   pause.thread = trace_.calls.thread[launch];
   if (trace_.calls.end[launch] <= pause.span.start) {
     pause.cause = IdleCause::dependency;
-    return whole();
+    return within(all);
   }
   HostPause(*this, pause, idle, launch, sent_after(trace_, pause, offloaded), steps,
             places[pause.thread], out)

@@ -4,6 +4,9 @@
 // the cause. The account passes over operations that threads beside the main ones launched, where
 // the GPU goes on lacking work after them. A nanosecond goes to the first that claims it:
 //   dependency       launched before the pause began, or a node of a graph under way
+//   faults           before pages of unified memory go to the host: from its first page fault on,
+//   and
+//                    from the pages before on where it goes on to the next
 //   input            within a range of the data loader
 //   failed           within a CUDA call that returned an error
 //   sync             within one that waits for the GPU
@@ -61,6 +64,8 @@ class IdleCauses {
 
  private:
   friend class HostPause;
+  Ns touches_pages_from(const Idle& pause) const;
+
   const Trace& trace_;
   const NameClasses& names_;
   const Crews& crews_;

@@ -627,6 +627,21 @@ TEST_CASE("account: another thread's work that fills the pauses is no passer-by"
   CHECK(second + 1 >= all);
 }
 
+TEST_CASE("account: the GPU waits while the host touches pages that are on it") {
+  const std::string trace =
+      "return { ops = { { 0, 1000, kernel = 'gemm', launched = { -20, -15 } }, { 4040, 4050, copy "
+      "= "
+      "'um_d2h', bytes = 65536 }, { 4140, 4150, copy = 'um_d2h', bytes = 65536 }, { 5000, 6000, "
+      "kernel = 'gemm', launched = { 4980, 4990 } } }";
+  // From the first fault on, and from page to page; what the host does before and after is its own.
+  const Analysis a = analysed(trace + ", cpu_faults = { { 4010 }, { 4110 } } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.faults") == doctest::Approx(30 + 90));
+  CHECK(of(a, "um_stall") == doctest::Approx(20));
+  // Pages also go for other reasons.
+  CHECK(of(analysed(trace + " }"), "idle.faults") == 0);
+}
+
 TEST_CASE("account: an idle stretch names the operations around it and the thread") {
   const Analysis a = pause("calls = {}");
   for (const Idle& i : a.account.devices[0].idle) {
