@@ -20,6 +20,7 @@ enum class IdleCause : std::uint8_t {
   allocation,      ///< it was in a call that allocates or frees memory
   compilation,     ///< it compiled code, or instantiated a graph
   loading,         ///< it loaded code: a module, or a kernel at its first launch
+  faults,          ///< it touched pages of unified memory that were on the GPU
   failed,          ///< it was in a call that failed
   launch_latency,  ///< it had launched, and the operation was on its way to the GPU
   dependency,      ///< it had launched in time: another stream or device kept the operation waiting

@@ -86,10 +86,12 @@ std::vector<bool> processes_with_one_device(const Trace& trace) {
 // A pause of the GPU that the host is the cause of, gone through in order of time.
 class HostPause {
  public:
-  HostPause(const IdleCauses& causes, const Idle& pause, Row launch, Uploads next,
-            const std::vector<Step>& steps, IdleCauses::Near& near, std::vector<Idle>& out)
+  HostPause(const IdleCauses& causes, const Idle& pause, std::span<const Span> idle, Row launch,
+            Uploads next, const std::vector<Step>& steps, IdleCauses::Near& near,
+            std::vector<Idle>& out)
       : trace_(causes.trace_),
         names_(causes.names_),
+        crews_(causes.crews_),
         failed_(causes.failed_),
         habits_(causes.habits_),
         one_device_(causes.one_device_),
@@ -97,6 +99,7 @@ class HostPause {
         process_(causes.trace_.threads[pause.thread].process),
         thread_(causes.threads_[pause.thread]),
         pause_(pause),
+        idle_(idle),
         launched_(std::clamp(trace_.calls.end[launch], pause.span.start, pause.span.end)),
         next_(next),
         steps_(steps),
@@ -143,7 +146,7 @@ class HostPause {
   IdleCause cause_of(Row call) const {
     if (std::binary_search(failed_.begin(), failed_.end(), call)) return IdleCause::failed;
     const Ns length = trace_.calls.end[call] - trace_.calls.start[call];
-    const bool usual = length < something_else * habits_.call_ns(process_);
+    const bool usual = length < something_else * habits_.call_ns(pause_.thread);
     switch (call_class(call)) {
       case CallClass::sync:
         if (!waits_for_nothing(call_)) return IdleCause::sync;
@@ -176,31 +179,54 @@ class HostPause {
   }
 
   // Other threads of the process may have launched meanwhile, as backward does: only time in which
-  // none did is a pause of the host.
+  // none did is a pause of the host. What another crew launches now and then is no going on.
   Ns between_calls(Ns at, Ns until) {
+    const Ns own_ns = usual_pause_ns(pause_.thread);
+    Ns usual_ns = own_ns;  // of the slower one, where one thread hands over to another
     if (until - at > back_to_back_ns) {
       const auto& calls = trace_.calls;
+      Ns beside_until = at - own_ns - 1;
       for (auto i = static_cast<Row>(std::lower_bound(calls.start.begin(), calls.start.end(), at) -
                                      calls.start.begin());
            i < calls.size() && calls.start[i] < until; ++i) {
         if (calls.thread[i] == pause_.thread ||
             trace_.threads[calls.thread[i]].process != process_ || !launches(call_class(i)))
           continue;
-        at = without_calls(at, calls.start[i]);
+        if (!is_beside(i)) {
+          usual_ns = std::max(own_ns, usual_pause_ns(calls.thread[i]));
+        } else {
+          const bool goes_on = calls.start[i] - beside_until <= own_ns;
+          beside_until = std::max(beside_until, calls.end[i]);
+          if (!goes_on) continue;
+        }
+        at = without_calls(at, calls.start[i], usual_ns);
         at = add(at, std::min(calls.end[i], until), IdleCause::launch);
       }
     }
-    return without_calls(at, until);
+    return without_calls(at, until, usual_ns);
   }
 
-  Ns without_calls(Ns at, Ns until) {
+  // Whether another crew launches, or a thread that is in none and only copies.
+  bool is_beside(Row call) const {
+    const std::uint16_t crew = crews_.of(trace_.calls.thread[call]);
+    if (crew != no_index) return crew != crews_.of(pause_.thread);
+    const CallClass kind = call_class(call);
+    return kind == CallClass::copy || kind == CallClass::copy_sync;
+  }
+
+  // `usual_ns`: what the thread that goes on usually takes from one launch to the next.
+  Ns without_calls(Ns at, Ns until, Ns usual_ns) {
     if (until <= at) return at;
     at = refilling(at, until);
-    if (until - at <= std::min(back_to_back_ns, something_else * habits_.pause_ns(process_)))
-      return add(at, until, IdleCause::launch);
+    if (until - at <= usual_ns) return add(at, until, IdleCause::launch);
     if (makes_code(until)) return add(at, until, IdleCause::compilation, *call_);
     if (until - at <= back_to_back_ns) return add(at, until, IdleCause::unknown);
     return fetching_input(at, until);
+  }
+
+  // Between two launches of a thread, at most.
+  Ns usual_pause_ns(std::uint16_t thread) const {
+    return std::min(back_to_back_ns, something_else * habits_.pause_ns(thread));
   }
 
   // A wait had let the GPU run dry: what the host needs to prepare the next launch is the wait's
@@ -208,8 +234,9 @@ class HostPause {
   Ns refilling(Ns at, Ns until) {
     if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
     const Ns waited = waited_ns(trace_, synced_, pause_.previous);
-    const Ns over = std::max(trace_.calls.end[synced_], pause_.span.start);
-    const Ns refill = over + std::min(waited, habits_.pause_ns(process_));
+    // By clocks that are apart it may seem to have ended before the GPU had run dry.
+    const Ns ended = std::max(trace_.calls.end[synced_], pause_.span.start);
+    const Ns refill = ended + std::min(waited, habits_.pause_ns(pause_.thread));
     return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
   }
 
@@ -223,9 +250,12 @@ class HostPause {
   Ns fetching_input(Ns at, Ns until) {
     const Evidence evidence = input_evidence({at, until});
     if (evidence == Evidence::none) return add(at, until, IdleCause::unknown);
+    std::size_t piece = out_.size();
     add(at, until, IdleCause::input);
-    out_.back().inferred = true;
-    out_.back().by_upload = evidence == Evidence::upload;
+    for (; piece < out_.size(); ++piece) {
+      out_[piece].inferred = true;
+      out_[piece].by_upload = evidence == Evidence::upload;
+    }
     return until;
   }
 
@@ -233,10 +263,14 @@ class HostPause {
 
   Ns add(Ns from, Ns to, IdleCause cause, Row call = no_row) {
     if (from >= to) return from;
-    Idle& piece = out_.emplace_back(pause_);
-    piece.span = {from, to};
-    piece.cause = cause;
-    piece.call = call;
+    while (!idle_.empty() && idle_.front().end <= from) idle_ = idle_.subspan(1);
+    for (const Span& idle : idle_) {
+      if (idle.start >= to) break;
+      Idle& piece = out_.emplace_back(pause_);
+      piece.span = {std::max(from, idle.start), std::min(to, idle.end)};
+      piece.cause = cause;
+      piece.call = call;
+    }
     return to;
   }
 
@@ -332,6 +366,7 @@ class HostPause {
 
   const Trace& trace_;
   const NameClasses& names_;
+  const Crews& crews_;
   const std::vector<Row>& failed_;
   const LaunchHabits& habits_;
   const std::vector<bool>& one_device_;
@@ -339,6 +374,7 @@ class HostPause {
   const std::uint16_t process_;
   const HostThread& thread_;  // that launched what ended the pause
   Idle pause_;
+  std::span<const Span> idle_;  // what is left of the pause's parts in which the GPU did nothing
   const Ns launched_;   // when the call that launched it ended, if that was within the pause
   const Uploads next_;  // what it sends to the device
   const std::vector<Step>& steps_;
@@ -363,35 +399,63 @@ Ns waited_ns(const Trace& trace, Row call, Row previous) {
 }
 
 IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,
-                       const std::vector<Row>& failed)
+                       const Crews& crews, const std::vector<Row>& failed)
     : trace_(trace),
       names_(names),
+      crews_(crews),
       failed_(failed),
       threads_(trace, names),
-      habits_(trace, names, threads_),
+      habits_(trace, names, crews, threads_),
       one_device_(processes_with_one_device(trace)),
       trains_(trains(classes, names)) {}
 
-void IdleCauses::explain(Idle pause, const std::vector<Step>& steps,
+// Of a pause that ends with pages going to the host, when this began to touch them; otherwise the
+// pause's end. A fault itself has no length in reports.
+Ns IdleCauses::touches_pages_from(const Idle& pause) const {
+  const auto brings_pages = [&](Row op) {
+    return op != no_row && trace_.ops.copy[op] == CopyKind::um_d2h;
+  };
+  const std::vector<Ns>& faults = trace_.cpu_faults.start;
+  Ns from = pause.span.end;
+  if (!brings_pages(pause.next)) return from;
+  auto fault = std::lower_bound(faults.begin(), faults.end(), pause.span.end);
+  while (fault != faults.begin() && *std::prev(fault) >= pause.span.start &&
+         (from == pause.span.end || from - *std::prev(fault) <= back_to_back_ns))
+    from = *--fault;
+  const bool goes_on = from < pause.span.end && brings_pages(pause.previous) &&
+                       from - pause.span.start <= back_to_back_ns;
+  return goes_on ? pause.span.start : from;
+}
+
+void IdleCauses::explain(Idle pause, std::span<const Span> idle, const std::vector<Step>& steps,
                          const OffloadedSizes& offloaded, Places& places,
                          std::vector<Idle>& out) const {
   const Row launch = pause.next == no_row ? no_row : trace_.ops.call[pause.next];
+  const Span all = pause.span;
+  // What of the pause lies within a span, with the cause that was set.
+  const auto within = [&](Span span) {
+    for (const Span& part : idle) {
+      pause.span = {std::max(part.start, span.start), std::min(part.end, span.end)};
+      if (pause.span.length() > 0) out.push_back(pause);
+    }
+  };
   if (launch == no_row) {
     // Nodes of a graph have no launch of their own once the graph is under way: one waits for the
     // other.
     if (pause.next != no_row && trace_.ops.in_graph[pause.next])
       pause.cause = IdleCause::dependency;
-    out.push_back(pause);
-    return;
+    const Ns touched = touches_pages_from(pause);
+    within({all.start, touched});
+    pause.cause = IdleCause::faults;
+    return within({touched, all.end});
   }
   pause.thread = trace_.calls.thread[launch];
   if (trace_.calls.end[launch] <= pause.span.start) {
     pause.cause = IdleCause::dependency;
-    out.push_back(pause);
-    return;
+    return within(all);
   }
-  HostPause(*this, pause, launch, sent_after(trace_, pause, offloaded), steps, places[pause.thread],
-            out)
+  HostPause(*this, pause, idle, launch, sent_after(trace_, pause, offloaded), steps,
+            places[pause.thread], out)
       .split();
 }
 

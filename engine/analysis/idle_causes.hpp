@@ -1,8 +1,12 @@
 // Gives idle time its causes.
 //
 // A pause of the GPU ends with an operation, and what the thread that launched it did meanwhile is
-// the cause. A nanosecond goes to the first that claims it:
+// the cause. The account passes over operations that threads beside the main ones launched, where
+// the GPU goes on lacking work after them. A nanosecond goes to the first that claims it:
 //   dependency       launched before the pause began, or a node of a graph under way
+//   faults           before pages of unified memory go to the host: from its first page fault on,
+//   and
+//                    from the pages before on where it goes on to the next
 //   input            within a range of the data loader
 //   failed           within a CUDA call that returned an error
 //   sync             within one that waits for the GPU
@@ -18,9 +22,11 @@
 //   launch_latency   launched, and on its way to the GPU
 #pragma once
 #include <cstdint>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/crews.hpp"
 #include "analysis/host_threads.hpp"
 #include "analysis/idle.hpp"
 #include "analysis/launch_habits.hpp"
@@ -41,7 +47,7 @@ class IdleCauses {
  public:
   /// `failed`: the calls that returned an error, in order.
   IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,
-             const std::vector<Row>& failed);
+             const Crews& crews, const std::vector<Row>& failed);
 
   /// Where each thread's last pause was: the next is not far. Every worker has its own.
   struct Near {
@@ -51,14 +57,18 @@ class IdleCauses {
   Places places() const { return Places(threads_.size()); }
 
   /// Splits a pause, of which span, `previous` and `next` are known, by its causes and appends the
-  /// pieces to `out`. Pauses of a device come in order. `steps` and `offloaded` are the device's.
-  void explain(Idle pause, const std::vector<Step>& steps, const OffloadedSizes& offloaded,
-               Places& places, std::vector<Idle>& out) const;
+  /// pieces to `out`. Pauses of a device come in order. `idle`: the parts of it, in order, in which
+  /// the device did nothing. `steps` and `offloaded` are the device's.
+  void explain(Idle pause, std::span<const Span> idle, const std::vector<Step>& steps,
+               const OffloadedSizes& offloaded, Places& places, std::vector<Idle>& out) const;
 
  private:
   friend class HostPause;
+  Ns touches_pages_from(const Idle& pause) const;
+
   const Trace& trace_;
   const NameClasses& names_;
+  const Crews& crews_;
   const std::vector<Row>& failed_;
   HostThreads threads_;
   LaunchHabits habits_;

@@ -27,8 +27,11 @@ Ns median_or_common(std::vector<Ns>& values) {
 
 }  // namespace
 
-LaunchHabits::LaunchHabits(const Trace& trace, const NameClasses& names, const HostThreads& threads)
-    : trace_(trace), names_(names) {
+LaunchHabits::LaunchHabits(const Trace& trace, const NameClasses& names, const Crews& crews,
+                           const HostThreads& threads)
+    : trace_(trace), names_(names), group_(trace.threads.size()) {
+  for (std::uint16_t t = 0; t < group_.size(); ++t)
+    group_[t] = crews.of(t) != no_index ? crews.of(t) : group_.size() + trace.threads[t].process;
   find_first_uses();
   find_usual(threads);
 }
@@ -49,31 +52,30 @@ void LaunchHabits::find_first_uses() {
 
 void LaunchHabits::find_usual(const HostThreads& threads) {
   const Calls& calls = trace_.calls;
-  std::vector<std::vector<Ns>> lengths(trace_.processes.size()), pauses(trace_.processes.size());
+  const std::size_t groups = group_.size() + trace_.processes.size();
+  std::vector<std::vector<Ns>> lengths(groups), pauses(groups);
   for (std::uint16_t t = 0; t < trace_.threads.size(); ++t) {
     const std::span<const Row> own = threads[t].calls;
-    const std::uint16_t process = trace_.threads[t].process;
     const std::size_t stride = stride_over(own.size());
     for (std::size_t i = 1; i < own.size(); i += stride) {
       const Row call = own[i];
       if (names_.call[calls.name[call]] != CallClass::launch) continue;
       if (!std::binary_search(first_uses_.begin(), first_uses_.end(), call))
-        lengths[process].push_back(calls.end[call] - calls.start[call]);
+        lengths[group_[t]].push_back(calls.end[call] - calls.start[call]);
       // From the launch before; what is asked of CUDA in between is part of it.
       std::size_t before = i - 1;
       while (before > 0 && !launches(names_.call[calls.name[own[before]]])) --before;
       const Ns pause = calls.start[call] - calls.end[own[before]];
-      if (pause >= 0 && pause <= longest_pause_ns) pauses[process].push_back(pause);
+      if (pause >= 0 && pause <= longest_pause_ns) pauses[group_[t]].push_back(pause);
     }
   }
-  for (std::size_t p = 0; p < trace_.processes.size(); ++p)
-    usual_.push_back({median_or_common(lengths[p]), median_or_common(pauses[p])});
+  for (std::size_t g = 0; g < groups; ++g)
+    usual_.push_back({median_or_common(lengths[g]), median_or_common(pauses[g])});
 }
 
 bool LaunchHabits::loads_code(Row launch) const {
-  const std::uint16_t process = trace_.threads[trace_.calls.thread[launch]].process;
   return trace_.calls.end[launch] - trace_.calls.start[launch] >=
-             something_else * call_ns(process) &&
+             something_else * call_ns(trace_.calls.thread[launch]) &&
          std::binary_search(first_uses_.begin(), first_uses_.end(), launch);
 }
 

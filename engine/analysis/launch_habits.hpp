@@ -1,10 +1,12 @@
 // What launching usually takes the host in a recording, and which launches took far longer because
 // they loaded code.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "analysis/classes.hpp"
+#include "analysis/crews.hpp"
 #include "analysis/host_threads.hpp"
 #include "trace/trace.hpp"
 
@@ -17,12 +19,13 @@ inline constexpr Ns something_else = 10;
 
 class LaunchHabits {
  public:
-  LaunchHabits(const Trace& trace, const NameClasses& names, const HostThreads& threads);
+  LaunchHabits(const Trace& trace, const NameClasses& names, const Crews& crews,
+               const HostThreads& threads);
 
-  /// Of a process, the median launch of a kernel that was launched before.
-  Ns call_ns(std::uint16_t process) const { return usual_[process].call_ns; }
-  /// The median time from the end of a launch to the next of the thread.
-  Ns pause_ns(std::uint16_t process) const { return usual_[process].pause_ns; }
+  /// Of a thread's crew, the median launch of a kernel that was launched before.
+  Ns call_ns(std::uint16_t thread) const { return usual_[group_[thread]].call_ns; }
+  /// The median time from the end of a launch to the next of the same thread.
+  Ns pause_ns(std::uint16_t thread) const { return usual_[group_[thread]].pause_ns; }
   /// Whether a launch was the first of its kernel in the process, and took far longer than usual.
   bool loads_code(Row launch) const;
 
@@ -35,8 +38,9 @@ class LaunchHabits {
 
   const Trace& trace_;
   const NameClasses& names_;
-  std::vector<Usual> usual_;     // by process
-  std::vector<Row> first_uses_;  // calls, ascending
+  std::vector<std::size_t> group_;  // by thread: its crew, or what is in none of its process
+  std::vector<Usual> usual_;        // by group
+  std::vector<Row> first_uses_;     // calls, ascending
 };
 
 }  // namespace gh

@@ -65,7 +65,8 @@ class Builder {
     trace_.schema = "literal";
     trace_.processes.push_back({1, "python3"});
     table_.only({"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults",
-                 "memory_use", "samples", "diagnostics", "not_collected", "measured_step"});
+                 "cpu_faults", "memory_use", "samples", "diagnostics", "not_collected",
+                 "measured_step"});
     device();
     const Repeats repeats = read_repeats();
     for (round_ = 0; round_ < repeats.times; ++round_) {
@@ -127,6 +128,7 @@ class Builder {
     each("ranges", {"thread", "rank", "bytes"}, &Builder::range);
     each("os_calls", {"thread", "rank"}, &Builder::os_call);
     each("gpu_faults", {"address", "count"}, &Builder::gpu_fault);
+    each("cpu_faults", {"address"}, &Builder::cpu_fault);
     each("samples", {"period"}, &Builder::sample);
     each("memory_use", {"bytes"}, &Builder::memory_use);
   }
@@ -227,6 +229,12 @@ class Builder {
     trace_.gpu_faults.device.push_back(0);
     trace_.gpu_faults.address.push_back(r.count("address", 0, most_bytes));
     trace_.gpu_faults.count.push_back(r.count("count", 1, most_bytes));
+  }
+
+  void cpu_fault(const LiteralRow& r) {
+    trace_.cpu_faults.start.push_back(r.time(1) + shift_);
+    trace_.cpu_faults.address.push_back(r.count("address", 0, most_bytes));
+    trace_.cpu_faults.function.push_back(0);
   }
 
   void sample(const LiteralRow& r) {
@@ -339,7 +347,7 @@ std::string_view literal_trace_example() {
           { 210, 215, set = true }, { 220, 230, graph = true } },
   calls = { { 20, 25, "cudaStreamSynchronize", thread = "main", result = 0 } },
   ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
-  gpu_faults = { { 5, 9, address = 0, count = 3 } }, memory_use = { { 0, bytes = 1e9 } },
+  gpu_faults = { { 5, 9, address = 0, count = 3 } }, cpu_faults = { { 5, address = 0 } }, memory_use = { { 0, bytes = 1e9 } },
   samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: a monitor's, an average over so long before
   measured_step = 800,   -- how long a step takes without the profiler
   diagnostics = { "text" }, not_collected = { "gpu_faults" } }

@@ -33,14 +33,17 @@ std::vector<Ends> ends_by_device(const Trace& t, const RowBlock& ops) {
 }
 
 // The operation of another stream that ended last before `op` started, and not long before, or
-// no_row.
-Row ended_just_before(const Trace& t, const Ends& ends, Row op) {
+// no_row. What another crew launched only came by.
+Row ended_just_before(const ReplayGraph& g, const Ends& ends, Row op) {
+  const Trace& t = g.analysis.trace;
   const Ns start = t.ops.start[op];
   for (auto it = std::lower_bound(ends.begin(), ends.end(), std::pair(start, no_row));
        it != ends.begin();) {
     --it;
     if (start - it->first > event_wait_ns) break;
-    if (t.ops.stream[it->second] != t.ops.stream[op] && it->second < op) return it->second;
+    if (t.ops.stream[it->second] != t.ops.stream[op] && it->second < op &&
+        !g.crews.are_apart(it->second, op))
+      return it->second;
   }
   return no_row;
 }
@@ -152,7 +155,7 @@ void ReplayGraph::find_device_edges() {
     const Ns late = latency - launch.usual_ns, idle = gap - gap_ns;
     Row other = no_row;
     if (before != no_row && (call == no_row || late > unexplained_ns) && idle > unexplained_ns) {
-      other = ended_just_before(t, ends[t.device_of(op)], op);
+      other = ended_just_before(*this, ends[t.device_of(op)], op);
       const Row given = done[op - steps.ops.first];
       if (other == no_row && given != no_row && t.ops.end[given] > t.ops.end[before]) other = given;
     }

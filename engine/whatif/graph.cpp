@@ -10,6 +10,7 @@ namespace gh {
 ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
     : analysis(of),
       steps(replayed),
+      crews(of.trace),
       recorded(1 + 2 * static_cast<std::size_t>(replayed.calls.count) + replayed.ops.count) {
   find_host_edges();
   find_device_edges();

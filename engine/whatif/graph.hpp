@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/analysis.hpp"
+#include "analysis/crews.hpp"
 #include "whatif/replayed_steps.hpp"
 
 namespace gh {
@@ -62,6 +63,7 @@ struct Edges {
 struct ReplayGraph {
   const Analysis& analysis;
   const ReplayedSteps& steps;
+  const Crews crews;
   Edges recorded;
   /// By operation of the block: the one before it on its stream, or no_row.
   std::vector<Row> stream_before;

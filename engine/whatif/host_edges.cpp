@@ -13,7 +13,8 @@ constexpr Ns handover_gap_ns = 60'000;
 constexpr Ns handover_late_ns = 2'000'000;
 constexpr std::ptrdiff_t handover_launches = 3;
 
-// Between which threads one may have handed over to another.
+// Between which threads one may have handed over to another: those of a crew, whose work comes one
+// after the other.
 class Handovers {
  public:
   explicit Handovers(const ReplayGraph& g) : g_(g), launches_(g.thread_calls.size()) {
@@ -34,7 +35,7 @@ class Handovers {
     const Trace& t = g_.analysis.trace;
     Row latest = no_row;
     for (const std::uint16_t by : launchers_) {
-      if (by == thread || t.threads[by].process != t.threads[thread].process) continue;
+      if (by == thread || g_.crews.of(by) != g_.crews.of(thread)) continue;
       const std::vector<Ns>& launched = launches_[by];
       const auto from = std::lower_bound(launched.begin(), launched.end(), silent.start),
                  to = std::lower_bound(from, launched.end(), silent.end);

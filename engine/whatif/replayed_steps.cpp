@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/crews.hpp"
 #include "base/text.hpp"
 #include "whatif/apply.hpp"
 
@@ -105,16 +106,22 @@ RowBlock rows_in(const std::vector<Ns>& start, Span window) {
   return {static_cast<Row>(first - start.begin()), static_cast<Row>(last - first)};
 }
 
-// Which replayed step each operation belongs to. Migrations of unified memory are the driver's own.
+// Which replayed step each operation belongs to. Migrations of unified memory are the driver's own,
+// and what other crews launch ends no step; nor does an upload by a thread that launches no kernel.
 void assign_ops(const Analysis& a, ReplayedSteps& out) {
   const Trace& t = a.trace;
   out.step_of_op.assign(out.ops.count, -1);
   out.device_ops.resize(a.devices.size());
   std::vector<std::size_t> slot(t.devices.size(), a.devices.size());
   for (std::size_t d = 0; d < a.devices.size(); ++d) slot[a.devices[d].device] = d;
+  const Crews crews(t);
+  const auto ends_no_step = [&](Row op) {
+    return crews.is_beside(op) &&
+           (!out.whole || crews.of(t.calls.thread[t.ops.call[op]]) == no_index);
+  };
   for (Row op = out.ops.first; op < out.ops.end(); ++op) {
     const std::size_t d = slot[t.device_of(op)];
-    if (d == a.devices.size() || is_unified(t.ops.copy[op])) continue;
+    if (d == a.devices.size() || is_unified(t.ops.copy[op]) || ends_no_step(op)) continue;
     const auto& steps = a.devices[d].steps;
     const auto [first, count] = out.device_steps[d];
     const auto in =

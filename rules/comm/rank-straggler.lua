@@ -1,8 +1,8 @@
 -- What a device spends its steps on, by what may keep it from coming in time.
-local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "failed", "launch_latency", "dependency", "unknown" }
-local words = { input = "waiting for its data loader", sync = "waiting for its own synchronization", launch = "waiting for its launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", failed = "in calls that failed", launch_latency = "between launches and kernels",
+local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
+local words = { input = "waiting for its data loader", sync = "waiting for its own synchronization", launch = "waiting for its launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
   dependency = "between kernels", unknown = "doing nothing that the trace explains", computing = "computing", copying = "copying" }
-local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle" }
+local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle" }
 
 local function spent(trace, device)
   local compute = trace:ops { kind = { "kernel", "graph", "set" }, device = device }

@@ -10,6 +10,7 @@ local known = {
   { cause = "allocation", what = "while the host allocates or frees memory", rules = { "alloc-churn" } },
   { cause = "compilation", what = "while the host compiles", rules = { "jit-in-loop" } },
   { cause = "loading", what = "while the host loads code", rules = { "first-use", "jit-in-loop" } },
+  { cause = "faults", what = "while the host touches pages of unified memory that are on the GPU", rules = { "um-migration-storm", "um-fault-stall" } },
   { cause = "failed", what = "in calls that fail", rules = { "failed-calls" } },
   { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", rules = { "rank-straggler" } },
   { cause = "unknown", what = "while the host does something else", rules = { "gpu-idle", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
@@ -34,10 +35,11 @@ return {
   },
   messages = {
     idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
+    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, none of which takes a tenth: {names}.",
     exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
   },
   doc = {
-    what = "Goes through what the account gives idle time and exposed copies and collectives to. What takes a tenth or more, and of which no other rule has found anything, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches. Where no steps were found and it does not go on all through the recording it may be the program's start: then it is a note.",
+    what = "Goes through what the account gives idle time and exposed copies and collectives to. What takes a tenth or more, and of which no other rule has found anything, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; what several smaller causes take together is a note. Where no steps were found and it does not go on all through the recording it may be the program's start: then it is a note.",
     why = "A report that is idle for half of its time and clean all the same misleads. Where no rule knows a remedy, the place to look at is still known.",
     fix = "Look at the stretches in the timeline. Idle although launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other waits for.",
     wrong = "A program that hands work from one GPU to the next lets each wait by design.",
@@ -75,8 +77,13 @@ return {
       return "", rows
     end
 
+    local small, parts = {}, {}
     for _, cause in ipairs(known) do
-      if (trace:fact("account.idle." .. cause.cause .. "_fraction") or 0) >= options.share and not explained(cause.rules) then
+      local share = trace:fact("account.idle." .. cause.cause .. "_fraction") or 0
+      if share > 0 and share < options.share and not explained(cause.rules) then
+        small[#small + 1] = cause.cause
+        parts[#parts + 1] = { share = share, text = string.format("%.1f %% %s", 100 * share, cause.what) }
+      elseif share >= options.share and not explained(cause.rules) then
         local rows = trace:idle { cause = cause.cause }
         local time = rows:union_ns()
         local waits = cause.cause == "dependency"
@@ -89,6 +96,15 @@ return {
         local before = waits and most_of(rows, "next", ", most of it before '%s'", time) or ""
         if time / total >= options.share then add(cause.cause, "idle", cause.what, before .. doing .. within, rows, time) end
       end
+    end
+    -- The GPU's own pauses are no idle time that anybody could win back.
+    local rest = trace:idle { cause = small, min_ns = options.pause_ns }
+    if #small > 1 and rest:union_ns() >= options.share * total then
+      table.sort(parts, function(a, b) return a.share > b.share end)
+      local names = {}
+      for i = 1, math.min(3, #parts) do names[i] = parts[i].text end
+      add("several causes", "several", "", table.concat(names, "; "), rest, rest:union_ns())
+      findings[#findings].at_most = "note"
     end
     local kernels = trace:ops { kind = { "kernel", "graph" } }
     for _, part in ipairs(exposed) do

@@ -15,7 +15,7 @@ return {
     plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.",
   },
   doc = {
-    what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall.",
+    what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall. Where the GPU waits longer for the host to make what is copied than for the copies, it is a note that follows from gpu-idle: made on the GPU, nothing would be copied.",
     why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: two to fifteen GB/s where the link carries 25 to 55, the host is kept busy with it, and cudaMemcpyAsync is not asynchronous.",
     fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for buffers that are used again; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
     wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where no steps were found and the copies do not go on all through the recording they may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
@@ -49,6 +49,8 @@ return {
     -- Without a model there is nothing to offload (offload-sync-gap says so as well).
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
     local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
+    -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is not copied at all.
+    local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
     local up = copies:where { direction = "h2d" }:sum "bytes"
     local advice = {}
     if follows then
@@ -74,9 +76,9 @@ return {
       about = true,
       uncertain = "what the host did to feed the copies goes too, as far as it shows",
       -- Without steps copies that do not go on all through the recording may be its start.
-      at_most = not found and copies:quarters() < 3 and "note" or not found and "warning" or nil,
+      at_most = (made or not found and copies:quarters() < 3) and "note" or not found and "warning" or nil,
       confidence = link and not coherent and "high" or "medium",
-      follows_from = follows and "offload-sync-gap" or nil,
+      follows_from = follows and "offload-sync-gap" or made and "gpu-idle" or nil,
       metrics = {
         { name = "pageable copies alone and waits for them", value = share, unit = "fraction", threshold = options.share },
         { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },

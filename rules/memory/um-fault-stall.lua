@@ -35,7 +35,7 @@ return {
     local managed = allocations:where { name = "*Managed*" }:count()
     local churn = trace:idle { cause = "allocation" }
     churn = 2 * managed > allocations:count() and churn:union_ns() or 0
-    local turns = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = "unknown" }
+    local turns = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = { "unknown", "faults" } }
     local recoverable = stall
     if not storm then recoverable = stall + moves:exposed_ns(faults) + turns:union_ns() + churn end
 

@@ -1,7 +1,7 @@
-local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "failed", "launch_latency", "dependency", "unknown" }
-local words = { input = "waiting for the data loader", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", failed = "in calls that failed", launch_latency = "between launches and kernels",
+local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
+local words = { input = "waiting for the data loader", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
   dependency = "waiting between kernels", unknown = "idle time that the trace does not explain", compute = "computing", communication = "collectives", copies = "copies" }
-local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
+local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
 local fixes = {
   input = "The loader is late now and then: raise prefetch_factor and num_workers, so that a slow batch is bridged; persistent_workers=True, so that workers do not start anew with each epoch.",
   sync = "Something waits for the GPU in these steps only (logging, metrics, gradient norms): log from tensors kept on the device, and read them a step later.",

@@ -565,6 +565,83 @@ TEST_CASE("account: a thread that hands over to another was not paused meanwhile
   CHECK(of(other, "idle.launch") + of(other, "idle.launch_latency") == doctest::Approx(9900));
 }
 
+// Six steps in which the main thread loads for 8 ms and then computes for 1.9, beside `more`
+// operations by other threads.
+Analysis loading_beside(const std::string& more) {
+  return analysed(
+      "return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, 'step {n}' },"
+      " { 10, 8000, 'dataloader' } }, ops = { { 8100, 9950, kernel = 'gemm', launched = { 8010, "
+      "8020 } }," +
+      more + " } }");
+}
+
+TEST_CASE("account: idle time is that of the thread whose work the GPU lacks") {
+  const double alone = of(loading_beside(""), "idle.input");
+  CHECK(alone > 6 * 7900 * 0.8);
+  // What another thread does now and then on a stream of its own ends no pause.
+  std::string beats;
+  for (int t = 500; t < 8000; t += 1000)
+    beats += "{ " + std::to_string(t) + ", " + std::to_string(t + 1) +
+             ", kernel = 'beat', stream = 9, thread = 'monitor' },";
+  const Analysis monitored = loading_beside(beats);
+  check_adds_up(monitored);
+  CHECK(of(monitored, "idle.input") == doctest::Approx(alone).epsilon(0.01));
+  for (const Idle& i : monitored.account.devices[0].idle)
+    if (i.cause == IdleCause::input) CHECK(monitored.trace.threads[i.thread].name == "main");
+  // Nor does a batch that a thread uploads ahead, on whatever stream.
+  for (const char* stream : {"7", "9"}) {
+    CAPTURE(stream);
+    const Analysis fetched = loading_beside(
+        std::string("{ 3000, 3100, copy = 'h2d', bytes = 1e6, thread = 'fetcher', stream = ") +
+        stream + " }");
+    check_adds_up(fetched);
+    CHECK(of(fetched, "idle.input") == doctest::Approx(alone - 500).epsilon(0.02));
+  }
+}
+
+TEST_CASE("account: idle time before what the main thread's work waits for is its launcher's") {
+  // The kernel had been launched before the batch came that it waits for.
+  const Analysis a = analysed(
+      "return { ops = { { 0, 100, kernel = 'gemm', launched = { -20, -15 } }, { 5000, 6000, copy = "
+      "'h2d', bytes = 1e6, stream = 9, thread = 'fetcher', launched = { 4980, 4990 } }, { 6010, "
+      "7000, kernel = 'gemm', launched = { 110, 120 } } } }");
+  for (const Idle& i : a.account.devices[0].idle)
+    if (i.span.length() > us(1000)) CHECK(a.trace.threads[i.thread].name == "fetcher");
+}
+
+TEST_CASE("account: another thread's work that fills the pauses is no passer-by") {
+  // The main thread launches nothing for 9.9 ms; the other has the GPU at work for most of it.
+  std::string ops = "{ 0, 5000, kernel = 'gemm', launched = { -20, -15 } },";
+  for (int t = 5300; t < 14900; t += 500)
+    ops += "{ " + std::to_string(t) + ", " + std::to_string(t + 300) +
+           ", kernel = 'other', stream = 9, thread = 'second' },";
+  const Analysis a =
+      analysed("return { ops = { " + ops +
+               " { 15000, 20000, kernel = 'gemm', launched = { 14980, 14985 } } } }");
+  check_adds_up(a);
+  std::size_t second = 0, all = 0;
+  for (const Idle& i : a.account.devices[0].idle) {
+    ++all;
+    second += a.trace.threads[i.thread].name == "second";
+  }
+  CHECK(second + 1 >= all);
+}
+
+TEST_CASE("account: the GPU waits while the host touches pages that are on it") {
+  const std::string trace =
+      "return { ops = { { 0, 1000, kernel = 'gemm', launched = { -20, -15 } }, { 4040, 4050, copy "
+      "= "
+      "'um_d2h', bytes = 65536 }, { 4140, 4150, copy = 'um_d2h', bytes = 65536 }, { 5000, 6000, "
+      "kernel = 'gemm', launched = { 4980, 4990 } } }";
+  // From the first fault on, and from page to page; what the host does before and after is its own.
+  const Analysis a = analysed(trace + ", cpu_faults = { { 4010 }, { 4110 } } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.faults") == doctest::Approx(30 + 90));
+  CHECK(of(a, "um_stall") == doctest::Approx(20));
+  // Pages also go for other reasons.
+  CHECK(of(analysed(trace + " }"), "idle.faults") == 0);
+}
+
 TEST_CASE("account: an idle stretch names the operations around it and the thread") {
   const Analysis a = pause("calls = {}");
   for (const Idle& i : a.account.devices[0].idle) {

@@ -51,7 +51,8 @@ constexpr Verb verbs[] = {
      verb<gpu_faults>},
     {"trace:idle", "(filter?) -> selection",
      "Time in which a device did nothing, in pieces of one cause each (input, sync, launch, "
-     "allocation, compilation, loading, failed, launch_latency, dependency, unknown). `name` is "
+     "allocation, compilation, loading, faults, failed, launch_latency, dependency, unknown). "
+     "`name` is "
      "the call that the host was in, or had waited in where `drained`: what came after a wait, of "
      "no more than it took, until the host got ahead again. `doing` is what the host did for most "
      "of it, by its innermost name (a call, an operator, a range), `within` the program's own "
