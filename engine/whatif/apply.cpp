@@ -140,10 +140,13 @@ class Application {
   void shorten_pauses(const std::vector<HostSpan>& spans, double by) {
     HostTime any;  // of whichever thread
     std::map<std::uint16_t, HostTime> by_thread;
+    std::map<std::uint16_t, Spans> idle;  // by process
     for (const HostSpan& h : spans) {
       HostTime& host = h.thread == no_index ? any : by_thread[h.thread];
       (h.whole ? host.whole : host.parts).push_back(h.span);
+      if (h.whole && h.thread != no_index) idle[process_of(h.thread)].push_back(h.span);
     }
+    for (auto& [process, idle_spans] : idle) idle_spans = united(std::move(idle_spans));
     any.unite();
     for (auto& [thread, host] : by_thread) {
       host.add(any);
@@ -155,9 +158,10 @@ class Application {
     };
     for (std::uint16_t thread = 0; thread < g_.thread_calls.size(); ++thread) {
       const HostTime& host = of(thread);
-      if (host.parts.empty() && host.whole.empty()) continue;
+      const Spans& beside = idle[process_of(thread)];
+      if (host.parts.empty() && host.whole.empty() && beside.empty()) continue;
       for (const Row c : g_.thread_calls[thread]) {
-        shorten_pause_before(c, thread, host, by);
+        shorten_pause_before(c, thread, host, beside, by);
         cut(g_.end_node(c), edge::begin, time_in(c, host.whole), by);
       }
     }
@@ -171,19 +175,25 @@ class Application {
   }
 
  private:
+  std::uint16_t process_of(std::uint16_t thread) const {
+    return g_.analysis.trace.threads[thread].process;
+  }
+
   // The pause is the host's work since its last call, or since the thread that it waited for was
-  // done.
-  void shorten_pause_before(Row call, std::uint16_t thread, const HostTime& host, double by) {
+  // done. `beside`: idle time of whichever thread of the process.
+  void shorten_pause_before(Row call, std::uint16_t thread, const HostTime& host,
+                            const Spans& beside, double by) {
     const Node b = g_.begin_node(call);
     const std::size_t place = e_.has(b, edge::handover) ? edge::handover : edge::previous;
     if (e_.from[b][place] == origin || e_.weight[b][place] <= 0) return;
     const Ns start = g_.analysis.trace.calls.start[call];
     const Span pause{start - g_.recorded.weight[b][place], start};
-    // What is most of the idle time in a pause is what the pause is for; the rest is no more than
-    // the time that it idles.
+    // What is most of the idle time in a pause is what the pause is for. Of others, and of those in
+    // which the thread was silent while another was the one to go on, it is the time that idles.
     const Ns idle = overlap(host.whole, pause);
     const bool whole = idle > 0 && 2 * idle >= overlap(g_.thread_idle[thread], pause);
-    cut(b, place, whole ? pause.length() : idle + overlap(host.parts, pause), by);
+    const Ns part = std::max(idle, overlap(beside, pause)) + overlap(host.parts, pause);
+    cut(b, place, whole ? pause.length() : part, by);
   }
 
   // Of a call, the time in which a GPU idles: it is the call's own.
