@@ -100,6 +100,8 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   return text;
 }
 
+const char* unit_of(const Analysis& a) { return a.has_steps() ? "step" : "window"; }
+
 std::string op_label(const Analysis& a, Row op) {
   const Ops& ops = a.trace.ops;
   switch (ops.kind[op]) {
@@ -185,9 +187,10 @@ std::string busy_text(const Analysis& a) {
 std::string worth_text(const Finding& f, const Analysis& a) {
   if (f.recoverable_ns <= 0) return "";
   const Ns step = f.predicted ? f.predicted->step_ns + f.recoverable_ns : a.step_ns();
-  return fmt::format("{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
-                     a.has_steps() ? "each " + duration(step) + " step" : duration(step),
-                     percent(f.recoverable_fraction));
+  return fmt::format(
+      "{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
+      a.has_steps() ? "each " + duration(step) + " step" : "the " + duration(step) + " window",
+      percent(f.recoverable_fraction));
 }
 
 std::string prediction_text(const Finding& f) {
@@ -247,8 +250,8 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
                 ? "Nothing was found by the rules that could look."
                 : "Nothing above a note was found by the rules that could look.",
             true};
-  return {fmt::format("No rule explains the largest loss: {}, {} of {}.", cause_label(cause),
-                      percent(share), a.has_steps() ? "the step" : "the time"),
+  return {fmt::format("No rule explains the largest loss: {}, {} of the {}.", cause_label(cause),
+                      percent(share), unit_of(a)),
           false};
 }
 

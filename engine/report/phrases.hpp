@@ -24,6 +24,9 @@ std::string device_label(const Trace& trace, std::uint16_t device);
 /// "device 0: NVIDIA H200, 11 steps of 164.8 ms (median), from NVTX ranges 'step #'".
 std::string device_text(const Analysis& analysis, const DeviceSteps& device);
 
+/// What is told of: "step", or "window" where no steps were found and the window stands for one.
+const char* unit_of(const Analysis& analysis);
+
 /// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
 std::string op_label(const Analysis& analysis, Row op);
 

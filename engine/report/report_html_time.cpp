@@ -91,7 +91,9 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   }
   columns.push_back({"Share, drawn"});
 
-  HtmlTable table("Every nanosecond of every step in exactly one cause", columns);
+  HtmlTable table(fmt::format("Every nanosecond of {} in exactly one cause",
+                              a.has_steps() ? "every step" : "the window"),
+                  columns);
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& x, const auto& y) { return x.second > y.second; });
   const auto all_ns = static_cast<double>(a.total_ns());

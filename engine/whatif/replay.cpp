@@ -158,6 +158,7 @@ Replay::~Replay() = default;
 const std::string& Replay::reason() const { return state_->reason; }
 const Analysis& Replay::analysis() const { return state_->analysis; }
 Ns Replay::recorded_ns() const { return state_->steps.recorded_ns; }
+bool Replay::whole_window() const { return state_->steps.whole; }
 std::size_t Replay::steps() const { return state_->steps.count; }
 const std::vector<std::pair<std::size_t, std::size_t>>& Replay::device_steps() const {
   return state_->steps.device_steps;
@@ -181,7 +182,9 @@ bool Replay::trusted() const {
 std::string Replay::distrust() const {
   if (!reason().empty()) return reason();
   if (uniform_error() > trusted_error)
-    return fmt::format("the replay of the steps as they are is {} off", percent(uniform_error()));
+    return fmt::format("the replay of the {} is {} off",
+                       whole_window() ? "window as it is" : "steps as they are",
+                       percent(uniform_error()));
   if (unresolved() > trusted_error)
     return fmt::format("{} of the time is spent in waits of which the trace does not tell what for",
                        percent(unresolved()));
@@ -189,7 +192,10 @@ std::string Replay::distrust() const {
     return "other ranks are not in the report: how long collectives wait for them is taken to stay "
            "as it is";
   if (unrepresentative() > trusted_error)
-    return fmt::format("the replayed steps differ from all by {}", percent(unrepresentative()));
+    return fmt::format(
+        "the replayed {} by {}",
+        whole_window() ? "part of the window differs from all of it" : "steps differ from all",
+        percent(unrepresentative()));
   return state_->distrust_of_measured();
 }
 

@@ -29,6 +29,8 @@ class Replay {
   const Analysis& analysis() const;
   /// The mean of the steps that are replayed, as recorded.
   Ns recorded_ns() const;
+  /// Whether no steps were found, and what is called a step here is the whole window.
+  bool whole_window() const;
   /// How many those are, on each device.
   std::size_t steps() const;
   /// By analysed device: the number of its first replayed step, and how many those are.
