@@ -146,24 +146,25 @@ std::vector<std::string> side_notes(const Analysis& a) {
   return notes;
 }
 
-std::string path_label(const PathItem& i) {
-  switch (i.kind) {
-    case PathItem::Kind::compute: return cause_label("compute." + i.name);
+std::string path_label(PathItem::Kind kind, const std::string& name) {
+  switch (kind) {
+    case PathItem::Kind::compute: return cause_label("compute." + name);
     case PathItem::Kind::copy:
-      return i.name == "h2d"   ? "copies to the device"
-             : i.name == "d2h" ? "copies to the host"
-                               : "copies between devices";
+      return name == "h2d"   ? "copies to the device"
+             : name == "d2h" ? "copies to the host"
+                             : "copies between devices";
     case PathItem::Kind::communication:
-      return i.name == "other_ranks" ? "communication, and waiting for ranks not in the report"
-                                     : "communication";
+      return name == "other_ranks" ? "communication, and waiting for ranks not in the report"
+                                   : "communication";
     case PathItem::Kind::launch_latency: return "launches on their way to the GPU";
     case PathItem::Kind::gap: return "between operations";
     case PathItem::Kind::dependency:
       return "waiting for other work, before " +
-             (i.name == "h2d" || i.name == "d2h" ? "copies" : cause_label(i.name));
-    case PathItem::Kind::call: return "host: in " + i.name;
+             (name == "h2d" || name == "d2h" ? "copies" : cause_label(name));
+    case PathItem::Kind::call: return "host: in " + name;
     case PathItem::Kind::host:
-      return i.name.empty() ? "host: between calls, in no range" : "host: " + i.name;
+      return name.empty() ? "host: between calls, in no range" : "host: " + name;
+    case PathItem::Kind::rest: return "all else";
     default: return "not recorded";
   }
 }

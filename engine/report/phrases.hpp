@@ -38,7 +38,7 @@ std::string measured_text(const Analysis& analysis);
 std::vector<std::string> side_notes(const Analysis& analysis);
 
 /// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
-std::string path_label(const PathItem& item);
+std::string path_label(PathItem::Kind kind, const std::string& name);
 
 /// Of several devices, the one on which most of it lies: "device 1: 92 %"; "" of one.
 std::string path_device(const Analysis& analysis, const PathItem& item);

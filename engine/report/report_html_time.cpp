@@ -127,7 +127,8 @@ std::string path_table(const ReportPage& page) {
     const double share = static_cast<double>(p.items[i].ns) / static_cast<double>(p.total_ns),
                  ns = static_cast<double>(p.items[i].ns) * a_step;
     const std::string device = path_device(page.analysis, p.items[i]);
-    table.row({page.cut(path_label(p.items[i]) + (device.empty() ? "" : " (" + device + ")")),
+    table.row({page.cut(path_label(p.items[i].kind, p.items[i].name) +
+                        (device.empty() ? "" : " (" + device + ")")),
                Cell(duration(ns), ns), Cell::share(share),
                Cell::raw(plain_bar(share, "worth"), share)});
   }

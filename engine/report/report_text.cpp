@@ -57,7 +57,8 @@ std::vector<AccountLine> path_lines(const Analysis& a, const Path& p) {
       continue;
     }
     const std::string device = path_device(a, i);
-    lines.push_back({path_label(i) + (device.empty() ? "" : " (" + device + ")"), i.ns});
+    lines.push_back(
+        {path_label(i.kind, i.name) + (device.empty() ? "" : " (" + device + ")"), i.ns});
   }
   if (small_ns > 0) lines.push_back({"the rest, below 2 % each", small_ns});
   return lines;
