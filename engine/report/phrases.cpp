@@ -54,6 +54,19 @@ std::pair<std::string, double> largest_loss(const Analysis& a) {
   return largest;
 }
 
+// Of how much the replay is, where it is not of all.
+std::string sample_text(const Replay& r) {
+  if (r.of_window() > 1)
+    return fmt::format(
+        "Replayed is one of {:.0f} equal parts of the window, the one that works most like all.",
+        r.of_window());
+  if (r.whole_window() || r.steps() == r.of_steps()) return "";
+  return fmt::format("Replayed are {} of {} steps, {}.", r.steps(), r.of_steps(),
+                     r.runs().size() == 1 ? "a run of them that is like all"
+                                          : "a faster run and a slower one, weighed so that "
+                                            "together they are like all");
+}
+
 // What bounds the step: the GPU, the link to the host, or the host itself.
 std::string bound_text(const Replay::Bounds& b) {
   const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
@@ -237,6 +250,8 @@ std::vector<std::string> plan_notes(const Report& report) {
       "{} (recorded: {}). {} is then bound by {}.",
       p.measured ? "The step now is the measured one" : "Replayed without what the profiler adds",
       duration(p.recorded_ns), ends, bound_text(p.bounds))};
+  if (const std::string sample = sample_text(*report.replay); !sample.empty())
+    notes.push_back(sample);
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }

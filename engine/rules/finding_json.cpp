@@ -90,6 +90,8 @@ Json plan_json(const Report& report) {
             {"host_ns", p.bounds.host_ns}}},
           {"replay",
            {{"steps", r.steps()},
+            {"of_steps", r.of_steps()},
+            {"of_window", r.of_window()},
             {"uniform_error", r.uniform_error()},
             {"unresolved", r.unresolved()},
             {"unrepresentative", r.unrepresentative()},
