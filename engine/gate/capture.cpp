@@ -163,6 +163,26 @@ void add_steps(const Analysis& a, Capture& c) {
   }
 }
 
+// ---- what steps wait for
+
+void add_to(std::vector<Ns>& sums, const std::vector<Ns>& more) {
+  sums.resize(std::max(sums.size(), more.size()));
+  for (std::size_t i = 0; i < more.size(); ++i) sums[i] += more[i];
+}
+
+std::vector<PathUse> waits_of(const Report& report) {
+  std::vector<PathUse> waits;
+  if (!report.replay || report.replay->whole_window()) return waits;
+  PathUse rest;
+  for (const PathItem& i : report.replay->path().items)
+    if (waits.size() < most_path_items)
+      waits.push_back({i.kind, i.name, i.by_step});
+    else
+      add_to(rest.step_ns, i.by_step);
+  if (!rest.step_ns.empty()) waits.push_back(std::move(rest));
+  return waits;
+}
+
 // ---- facts and rules
 
 std::map<std::string, FactNumber> numbers_of(const Facts& facts) {
@@ -246,6 +266,7 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   c.problems = a.trace.problems;
   c.program = program_of(a);
   add_steps(a, c);
+  c.waits = waits_of(report);
   c.facts = numbers_of(facts);
   c.kernels = kernels_of(a);
   c.findings = report.findings;

@@ -54,6 +54,19 @@ std::pair<std::string, double> largest_loss(const Analysis& a) {
   return largest;
 }
 
+// Of how much the replay is, where it is not of all.
+std::string sample_text(const Replay& r) {
+  if (r.of_window() > 1)
+    return fmt::format(
+        "Replayed is one of {:.0f} equal parts of the window, the one that works most like all.",
+        r.of_window());
+  if (r.whole_window() || r.steps() == r.of_steps()) return "";
+  return fmt::format("Replayed are {} of {} steps, {}.", r.steps(), r.of_steps(),
+                     r.runs().size() == 1 ? "a run of them that is like all"
+                                          : "a faster run and a slower one, weighed so that "
+                                            "together they are like all");
+}
+
 // What bounds the step: the GPU, the link to the host, or the host itself.
 std::string bound_text(const Replay::Bounds& b) {
   const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
@@ -100,6 +113,8 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   return text;
 }
 
+const char* unit_of(const Analysis& a) { return a.has_steps() ? "step" : "window"; }
+
 std::string op_label(const Analysis& a, Row op) {
   const Ops& ops = a.trace.ops;
   switch (ops.kind[op]) {
@@ -144,24 +159,25 @@ std::vector<std::string> side_notes(const Analysis& a) {
   return notes;
 }
 
-std::string path_label(const PathItem& i) {
-  switch (i.kind) {
-    case PathItem::Kind::compute: return cause_label("compute." + i.name);
+std::string path_label(PathItem::Kind kind, const std::string& name) {
+  switch (kind) {
+    case PathItem::Kind::compute: return cause_label("compute." + name);
     case PathItem::Kind::copy:
-      return i.name == "h2d"   ? "copies to the device"
-             : i.name == "d2h" ? "copies to the host"
-                               : "copies between devices";
+      return name == "h2d"   ? "copies to the device"
+             : name == "d2h" ? "copies to the host"
+                             : "copies between devices";
     case PathItem::Kind::communication:
-      return i.name == "other_ranks" ? "communication, and waiting for ranks not in the report"
-                                     : "communication";
+      return name == "other_ranks" ? "communication, and waiting for ranks not in the report"
+                                   : "communication";
     case PathItem::Kind::launch_latency: return "launches on their way to the GPU";
     case PathItem::Kind::gap: return "between operations";
     case PathItem::Kind::dependency:
       return "waiting for other work, before " +
-             (i.name == "h2d" || i.name == "d2h" ? "copies" : cause_label(i.name));
-    case PathItem::Kind::call: return "host: in " + i.name;
+             (name == "h2d" || name == "d2h" ? "copies" : cause_label(name));
+    case PathItem::Kind::call: return "host: in " + name;
     case PathItem::Kind::host:
-      return i.name.empty() ? "host: between calls, in no range" : "host: " + i.name;
+      return name.empty() ? "host: between calls, in no range" : "host: " + name;
+    case PathItem::Kind::rest: return "all else";
     default: return "not recorded";
   }
 }
@@ -185,9 +201,10 @@ std::string busy_text(const Analysis& a) {
 std::string worth_text(const Finding& f, const Analysis& a) {
   if (f.recoverable_ns <= 0) return "";
   const Ns step = f.predicted ? f.predicted->step_ns + f.recoverable_ns : a.step_ns();
-  return fmt::format("{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
-                     a.has_steps() ? "each " + duration(step) + " step" : duration(step),
-                     percent(f.recoverable_fraction));
+  return fmt::format(
+      "{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
+      a.has_steps() ? "each " + duration(step) + " step" : "the " + duration(step) + " window",
+      percent(f.recoverable_fraction));
 }
 
 std::string prediction_text(const Finding& f) {
@@ -233,6 +250,8 @@ std::vector<std::string> plan_notes(const Report& report) {
       "{} (recorded: {}). {} is then bound by {}.",
       p.measured ? "The step now is the measured one" : "Replayed without what the profiler adds",
       duration(p.recorded_ns), ends, bound_text(p.bounds))};
+  if (const std::string sample = sample_text(*report.replay); !sample.empty())
+    notes.push_back(sample);
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }
@@ -247,8 +266,8 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
                 ? "Nothing was found by the rules that could look."
                 : "Nothing above a note was found by the rules that could look.",
             true};
-  return {fmt::format("No rule explains the largest loss: {}, {} of {}.", cause_label(cause),
-                      percent(share), a.has_steps() ? "the step" : "the time"),
+  return {fmt::format("No rule explains the largest loss: {}, {} of the {}.", cause_label(cause),
+                      percent(share), unit_of(a)),
           false};
 }
 

@@ -24,6 +24,9 @@ std::string device_label(const Trace& trace, std::uint16_t device);
 /// "device 0: NVIDIA H200, 11 steps of 164.8 ms (median), from NVTX ranges 'step #'".
 std::string device_text(const Analysis& analysis, const DeviceSteps& device);
 
+/// What is told of: "step", or "window" where no steps were found and the window stands for one.
+const char* unit_of(const Analysis& analysis);
+
 /// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
 std::string op_label(const Analysis& analysis, Row op);
 
@@ -35,7 +38,7 @@ std::string measured_text(const Analysis& analysis);
 std::vector<std::string> side_notes(const Analysis& analysis);
 
 /// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
-std::string path_label(const PathItem& item);
+std::string path_label(PathItem::Kind kind, const std::string& name);
 
 /// Of several devices, the one on which most of it lies: "device 1: 92 %"; "" of one.
 std::string path_device(const Analysis& analysis, const PathItem& item);

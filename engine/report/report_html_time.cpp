@@ -91,7 +91,9 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   }
   columns.push_back({"Share, drawn"});
 
-  HtmlTable table("Every nanosecond of every step in exactly one cause", columns);
+  HtmlTable table(fmt::format("Every nanosecond of {} in exactly one cause",
+                              a.has_steps() ? "every step" : "the window"),
+                  columns);
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& x, const auto& y) { return x.second > y.second; });
   const auto all_ns = static_cast<double>(a.total_ns());
@@ -125,7 +127,8 @@ std::string path_table(const ReportPage& page) {
     const double share = static_cast<double>(p.items[i].ns) / static_cast<double>(p.total_ns),
                  ns = static_cast<double>(p.items[i].ns) * a_step;
     const std::string device = path_device(page.analysis, p.items[i]);
-    table.row({page.cut(path_label(p.items[i]) + (device.empty() ? "" : " (" + device + ")")),
+    table.row({page.cut(path_label(p.items[i].kind, p.items[i].name) +
+                        (device.empty() ? "" : " (" + device + ")")),
                Cell(duration(ns), ns), Cell::share(share),
                Cell::raw(plain_bar(share, "worth"), share)});
   }

@@ -85,7 +85,7 @@ Json device_json(const Analysis& a, std::size_t device) {
 }
 
 // What a step waited for, or the window; null where nothing was replayed.
-Json path_json(const Report& report) {
+Json path_json(const Analysis& a, const Report& report) {
   if (!report.replay || report.replay->path().items.empty()) return nullptr;
   const Path& p = report.replay->path();
   const double a_step = p.scale / static_cast<double>(p.periods);
@@ -102,7 +102,9 @@ Json path_json(const Report& report) {
                      {"stretches", i.stretches},
                      {"longest", {{"start_ns", i.longest.start}, {"end_ns", i.longest.end}}}});
   }
-  return {{"step_ns", static_cast<Ns>(static_cast<double>(p.total_ns) * a_step)}, {"items", items}};
+  return {{"of", a.has_steps() ? "step" : "window"},
+          {"step_ns", static_cast<Ns>(static_cast<double>(p.total_ns) * a_step)},
+          {"items", items}};
 }
 
 Json findings_json(const std::vector<Finding>& findings) {
@@ -134,7 +136,7 @@ std::string render_json(const Analysis& a, const Report& report) {
                      {"window_ns", window},
                      {"steps", steps_json(a)},
                      {"account", account_json(a.account, accounts)},
-                     {"path", path_json(report)},
+                     {"path", path_json(a, report)},
                      {"plan", plan_json(report)},
                      {"findings", findings_json(report.findings)},
                      {"clean", report.clean},

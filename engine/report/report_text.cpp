@@ -57,7 +57,8 @@ std::vector<AccountLine> path_lines(const Analysis& a, const Path& p) {
       continue;
     }
     const std::string device = path_device(a, i);
-    lines.push_back({path_label(i) + (device.empty() ? "" : " (" + device + ")"), i.ns});
+    lines.push_back(
+        {path_label(i.kind, i.name) + (device.empty() ? "" : " (" + device + ")"), i.ns});
   }
   if (small_ns > 0) lines.push_back({"the rest, below 2 % each", small_ns});
   return lines;
@@ -69,7 +70,7 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
   const Path& p = report.replay->path();
   const double a_step = p.scale / static_cast<double>(p.periods);
   std::string out =
-      paint.bold(a.has_steps() ? "What a step waits for" : "What the time waits for") + '\n';
+      paint.bold(a.has_steps() ? "What a step waits for" : "What the window waits for") + '\n';
   for (const AccountLine& l : path_lines(a, p))
     out += fmt::format("  {:>10} {:>6}  {}\n", duration(static_cast<double>(l.ns) * a_step),
                        percent(static_cast<double>(l.ns) / static_cast<double>(p.total_ns)),
@@ -152,7 +153,7 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
   const std::string worth = worth_text(f, a);
   out.title(number, f.severity, f.title + (worth.empty() ? "" : ", worth " + worth));
   out.why(f);
-  if (const std::string text = prediction_text(f); !text.empty()) out.field("step", text);
+  if (const std::string text = prediction_text(f); !text.empty()) out.field(unit_of(a), text);
   out.follows_from(f);
   for (std::size_t i = 0; i < f.evidence.size(); ++i)
     out.field(i == 0 ? "evidence" : "",

@@ -51,6 +51,7 @@ struct Finding {
   // What it is worth. Where it is predicted, what is recoverable is told from that.
   Ns recoverable_ns = 0;            ///< of the mean step: at most this, or about this
   double recoverable_fraction = 0;  ///< of the step, 0 to 1
+  bool of_window = false;  ///< no steps were found: all of this is of the whole window instead
   bool about = false;  ///< recoverable is an estimate, which the truth may exceed; else a ceiling
   Changes changes;     ///< what the fix changes about the trace; none where that cannot be replayed
   std::optional<Prediction> predicted;  ///< the step after this fix alone

@@ -116,6 +116,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   f.voids = t.truth("voids");
   f.about = t.truth("about") && analysis.processes_on_a_device == 1;
   f.follows_from = t.text("follows_from", false);
+  f.of_window = !analysis.has_steps();
 
   read_recoverable(t, analysis, f);
   f.changes = to_changes(t);

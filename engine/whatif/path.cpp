@@ -17,6 +17,10 @@ constexpr std::size_t most_characters = 120;
 // Between two operations of a stream; an event of another stream takes as long.
 constexpr Ns usual_gap_ns = 5'000;
 
+// By PathItem::Kind.
+constexpr std::array kind_names{"compute",    "copy", "communication", "launch_latency", "gap",
+                                "dependency", "call", "host",          "unrecorded",     "rest"};
+
 // "blocks.3.attn" -> "blocks.#.attn": what counts is one thing.
 std::string without_numbers(const std::string& name) {
   std::string out;
@@ -126,9 +130,14 @@ class Walk {
     at_ = times_[last];
     start_ = g_.steps.window.start;
     path.periods = g_.steps.periods(device);
+    begins_.assign(static_cast<std::size_t>(path.periods), start_);
     if (g_.steps.whole) return last;
+    // A step begins where the one before has ended.
     for (const Row op : g_.steps.device_ops[device])
-      if (!g_.steps.counts(op)) start_ = std::max(start_, times_[g_.op_node(op)]);
+      for (auto step = static_cast<std::size_t>(g_.steps.step_of(op)); step < begins_.size();
+           ++step)
+        begins_[step] = std::max(begins_[step], times_[g_.op_node(op)]);
+    start_ = begins_.front();
     return last;
   }
 
@@ -231,6 +240,14 @@ class Walk {
     item.kind = kind;
     item.name = name;
     item.ns += at_ - from;
+    item.by_step.resize(begins_.size());
+    for (Ns end = at_; end > from;) {
+      std::size_t step = begins_.size() - 1;
+      while (step > 0 && begins_[step] >= end) --step;
+      const Ns begin = std::max(from, begins_[step]);
+      item.by_step[step] += end - begin;
+      end = begin;
+    }
     item.by_device.resize(g_.analysis.devices.size());
     if (device_ < item.by_device.size()) item.by_device[device_] += at_ - from;
     ++item.stretches;
@@ -248,6 +265,7 @@ class Walk {
   std::vector<std::size_t> device_of_;  // by device of the trace: among those analysed
   std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
   Ns at_ = 0, start_ = 0;
+  std::vector<Ns> begins_;  // of the path's steps
   std::size_t device_ = 0;  // whose work, or whose host's, the walk stands at
   std::unordered_map<NameId, std::string> labels_;  // of ranges
   std::map<std::pair<PathItem::Kind, std::string>, PathItem> items_;
@@ -255,10 +273,12 @@ class Walk {
 
 }  // namespace
 
-const char* name_of(PathItem::Kind k) {
-  static constexpr std::array names{"compute",    "copy", "communication", "launch_latency", "gap",
-                                    "dependency", "call", "host",          "unrecorded"};
-  return names[static_cast<std::size_t>(k)];
+const char* name_of(PathItem::Kind k) { return kind_names[static_cast<std::size_t>(k)]; }
+
+std::optional<PathItem::Kind> path_kind_named(std::string_view name) {
+  const auto it = std::find(kind_names.begin(), kind_names.end(), name);
+  if (it == kind_names.end()) return std::nullopt;
+  return static_cast<PathItem::Kind>(it - kind_names.begin());
 }
 
 Path find_path(const ReplayGraph& graph) { return Walk(graph).back(); }

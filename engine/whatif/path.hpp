@@ -4,7 +4,9 @@
 // others waited.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/spans.hpp"
@@ -25,17 +27,21 @@ struct PathItem {
     dependency,      ///< a longer one, of an operation that had been launched; `name`: its class
     call,            ///< CUDA calls of a name
     host,            ///< what a thread did between two calls, by its innermost range
-    unrecorded       ///< what nothing in the recording tells
+    unrecorded,      ///< what nothing in the recording tells
+    rest             ///< of a list that is cut: all that is not in it
   };
   Kind kind = Kind::unrecorded;
   std::string name;  ///< "gemm_half", "h2d", "cudaStreamSynchronize", "forward"; "" where none
   Ns ns = 0;         ///< of the whole path
   std::vector<Ns> by_device;  ///< the same by analysed device: whose work, or whose host's, it is
+  std::vector<Ns> by_step;    ///< the same by step of the path
   std::int64_t stretches = 0;
   Span longest;  ///< of the stretches
   friend bool operator==(const PathItem&, const PathItem&) = default;
 };
 const char* name_of(PathItem::Kind);
+/// Nothing where there is no kind of that name.
+std::optional<PathItem::Kind> path_kind_named(std::string_view name);
 
 struct Path {
   Ns total_ns = 0;              ///< what the items add up to

@@ -8,7 +8,8 @@
 
 namespace gh {
 
-/// What a step takes once something has been changed, without what the profiler added.
+/// What a step takes once something has been changed, without what the profiler added. Where no
+/// steps were found (Replay::whole_window), the window stands for one, here and in the plan.
 struct Prediction {
   Ns step_ns = 0;
   Ns least_ns = 0, most_ns = 0;  ///< the measured step is expected between these

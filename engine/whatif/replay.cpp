@@ -52,11 +52,116 @@ Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Chan
   return std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
 }
 
-// Keeps of a change's rows those of the block, and gives back the memory of the rest.
-void keep_rows(Change& c, const RowBlock& block) {
+// One run of steps, ready to be replayed.
+struct ReplayedRun {
+  const ReplayedSteps steps;
+  std::optional<const ReplayGraph> graph;
+  std::optional<const Floors> floors;
+  std::string reason;
+  std::array<Edges, guesses> unprofiled;  // by Guess
+  std::array<Ns, guesses> now{};          // likewise: the step with no change
+  Ns uniform_error_ns = 0;
+  Ns target_ns = 0;       // the step without a profiler, of this run; 0 where nobody measured it
+  Ns unexplained_ns = 0;  // now[best] less that, beyond noise
+  Path path;
+
+  ReplayedRun(const Analysis& analysis, ReplayedSteps chosen)
+      : steps(std::move(chosen)), reason(steps.reason) {
+    if (!reason.empty()) return;
+    graph.emplace(analysis, steps);
+    reason = graph->reason;
+    if (!reason.empty()) return;
+    floors.emplace(*graph);
+    if (const Ns measured = analysis.measured_step_ns(); measured > 0)
+      target_ns =
+          std::max<Ns>(1, scaled(measured, ratio(steps.recorded_ns, analysis.recorded_step_ns())));
+    const LaunchesWorth worth =
+        target_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
+    for (std::size_t i = 0; i < worth.size(); ++i) {
+      unprofiled[i] = without_overhead(*graph, worth[i]);
+      now[i] = graph->step_ns(graph->times(unprofiled[i]));
+    }
+    // A run that is a little slower than the recorded one is slower everywhere.
+    if (const Ns off = now[index_of(Guess::best)] - target_ns;
+        target_ns > 0 &&
+        (off > scaled(target_ns, measured_noise) || off < -scaled(steps.recorded_ns, run_to_run)))
+      unexplained_ns = off;
+    uniform_error_ns = std::abs(graph->step_ns(graph->times(uniform(*graph))) - steps.recorded_ns);
+    path = find_path(*graph);
+  }
+
+  Ns step_ns(const Changes& changes, Guess guess) const {
+    if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
+    return as_measured(step_with(*graph, *floors, unprofiled[index_of(guess)], changes, guess),
+                       changes, guess);
+  }
+
+  // What each node waits for with these changes made.
+  Edges changed(const Changes& changes) const {
+    Edges edges = unprofiled[index_of(Guess::best)];
+    for (const Change& c : changes) apply(*graph, c, Guess::best, edges);
+    return edges;
+  }
+
+ private:
+  // What a replayed step takes where today's is known: in proportion. Of time that nothing
+  // explains, all or none may lie in what the changes leave; but no profiler makes kernels or
+  // copies longer.
+  Ns as_measured(Ns replayed, const Changes& changes, Guess guess) const {
+    if (target_ns == 0) return replayed;
+    const Ns even = std::min(target_ns, scaled(replayed, ratio(target_ns, now[index_of(guess)])));
+    if (unexplained_ns == 0) return even;
+    const Ns with = replayed, without = replayed - unexplained_ns;
+    const Bounds device = floors->of_device(changed(changes), guess);
+    const Ns floor = std::min({with, target_ns, std::max(device.compute_ns, device.link_ns)});
+    switch (guess) {
+      case Guess::least: return std::max(std::min(with, without), floor);
+      case Guess::most: return std::min(std::max(with, without), target_ns);
+      default: return std::max(even, floor);
+    }
+  }
+};
+
+// Adds a run's path to one of a step of all: each nanosecond counts by the run's weight.
+void add_to(Path& all, const Path& of_run, double weight) {
+  const double a_step = weight * of_run.scale / static_cast<double>(of_run.periods);
+  const auto steps = static_cast<std::size_t>(of_run.periods),
+             before = all.items.empty() ? 0 : all.items.front().by_step.size();
+  for (PathItem& item : all.items) item.by_step.resize(before + steps);
+  for (const PathItem& of : of_run.items) {
+    auto item = std::find_if(all.items.begin(), all.items.end(), [&](const PathItem& i) {
+      return i.kind == of.kind && i.name == of.name;
+    });
+    if (item == all.items.end()) {
+      item = all.items.emplace(all.items.end());
+      item->kind = of.kind;
+      item->name = of.name;
+      item->by_step.resize(before + steps);
+      item->by_device.resize(of.by_device.size());
+    }
+    item->ns += scaled(of.ns, a_step);
+    all.total_ns += scaled(of.ns, a_step);
+    for (std::size_t d = 0; d < of.by_device.size(); ++d)
+      item->by_device[d] += scaled(of.by_device[d], a_step);
+    std::copy(of.by_step.begin(), of.by_step.end(),
+              item->by_step.begin() + static_cast<std::ptrdiff_t>(before));
+    item->stretches += of.stretches;
+    if (of.longest.length() > item->longest.length()) item->longest = of.longest;
+  }
+}
+
+using Runs = std::vector<std::unique_ptr<const ReplayedRun>>;
+
+// Keeps of a change's rows those that are replayed, and gives back the memory of the rest.
+void keep_rows(Change& c, const Runs& runs, bool of_calls) {
+  const auto replayed = [&](Row row) {
+    return std::any_of(runs.begin(), runs.end(), [&](const auto& run) {
+      return (of_calls ? run->steps.calls : run->steps.ops).holds(row);
+    });
+  };
   std::size_t kept = 0;
   for (std::size_t i = 0; i < c.rows.size(); ++i) {
-    if (!block.holds(c.rows[i])) continue;
+    if (!replayed(c.rows[i])) continue;
     if (!c.cut_ns.empty()) c.cut_ns[kept] = c.cut_ns[i];
     c.rows[kept++] = c.rows[i];
   }
@@ -72,79 +177,52 @@ void keep_rows(Change& c, const RowBlock& block) {
 
 struct Replay::State {
   const Analysis& analysis;
-  const ReplayedSteps steps;
-  std::optional<const ReplayGraph> graph;
-  std::optional<const Floors> floors;
+  Runs runs;
   std::string reason;
-  std::array<Edges, guesses> unprofiled;  // by Guess
-  std::array<Ns, guesses> now{};          // likewise: the step with no change
-  double uniform_error = 0;
-  Ns measured_ns = 0;     // the step without a profiler; 0 where nobody measured it
-  Ns target_ns = 0;       // the same of the replayed steps, if they are not quite like all
-  Ns unexplained_ns = 0;  // now[best] less that, beyond noise
   Path path;
 
-  explicit State(const Analysis& a) : analysis(a), steps(choose_steps(a)), reason(steps.reason) {
-    if (!reason.empty()) return;
-    graph.emplace(analysis, steps);
-    reason = graph->reason;
-    if (!reason.empty()) return;
-    floors.emplace(*graph);
-    measured_ns = analysis.measured_step_ns();
-    if (measured_ns > 0)
-      target_ns =
-          std::max<Ns>(1, scaled(measured_ns, ratio(steps.recorded_ns, a.recorded_step_ns())));
-    const LaunchesWorth worth =
-        measured_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
-    for (std::size_t i = 0; i < worth.size(); ++i) {
-      unprofiled[i] = without_overhead(*graph, worth[i]);
-      now[i] = graph->step_ns(graph->times(unprofiled[i]));
+  explicit State(const Analysis& a) : analysis(a) {
+    for (ReplayedSteps& steps : choose_runs(a)) {
+      runs.push_back(std::make_unique<const ReplayedRun>(a, std::move(steps)));
+      reason = runs.back()->reason;
+      if (!reason.empty()) return;
     }
-    // A run that is a little slower than the recorded one is slower everywhere.
-    if (const Ns off = now[index_of(Guess::best)] - target_ns;
-        measured_ns > 0 &&
-        (off > scaled(target_ns, measured_noise) || off < -scaled(steps.recorded_ns, run_to_run)))
-      unexplained_ns = off;
-    const Ns same = graph->step_ns(graph->times(uniform(*graph)));
-    uniform_error = std::abs(static_cast<double>(same - steps.recorded_ns)) /
-                    static_cast<double>(steps.recorded_ns);
-    path = find_path(*graph);
+    if (runs.size() == 1) {
+      path = runs.front()->path;
+      return;
+    }
+    for (const auto& run : runs) add_to(path, run->path, run->steps.weight);
+    std::stable_sort(path.items.begin(), path.items.end(),
+                     [](const PathItem& x, const PathItem& y) { return x.ns > y.ns; });
   }
 
-  // What a replayed step takes where today's is known: in proportion. Of time that nothing
-  // explains, all or none may lie in what the changes leave; but no profiler makes kernels or
-  // copies longer.
-  Ns as_measured(Ns replayed, const Changes& changes, Guess guess) const {
-    if (measured_ns == 0) return replayed;
-    const Ns even =
-        std::min(measured_ns, scaled(replayed, ratio(measured_ns, now[index_of(guess)])));
-    if (unexplained_ns == 0) return even;
-    const double to_all = ratio(measured_ns, target_ns);
-    const Ns with = scaled(replayed, to_all), without = scaled(replayed - unexplained_ns, to_all);
-    const Bounds device = floors->of_device(changed(changes), guess);
-    const Ns floor = std::min({with, measured_ns, std::max(device.compute_ns, device.link_ns)});
-    switch (guess) {
-      case Guess::least: return std::max(std::min(with, without), floor);
-      case Guess::most: return std::min(std::max(with, without), measured_ns);
-      default: return std::max(even, floor);
-    }
+  // The mean over all runs, each by its weight, of what `ns_of` tells of a run.
+  template <class NsOf>
+  Ns mean_ns(NsOf ns_of) const {
+    if (runs.size() == 1) return ns_of(*runs.front());
+    double sum = 0;
+    for (const auto& run : runs) sum += run->steps.weight * static_cast<double>(ns_of(*run));
+    return static_cast<Ns>(std::llround(sum));
   }
-
-  // What each node waits for with these changes made.
-  Edges changed(const Changes& changes) const {
-    Edges edges = unprofiled[index_of(Guess::best)];
-    for (const Change& c : changes) apply(*graph, c, Guess::best, edges);
-    return edges;
+  Ns recorded_ns() const {
+    return mean_ns([](const ReplayedRun& r) { return r.steps.recorded_ns; });
+  }
+  Ns target_ns() const {
+    return mean_ns([](const ReplayedRun& r) { return r.target_ns; });
+  }
+  Ns unexplained_ns() const {
+    return mean_ns([](const ReplayedRun& r) { return r.unexplained_ns; });
   }
 
   // Why the measured step and the recorded ones cannot be of one program; "" where they can.
   std::string distrust_of_measured() const {
+    const Ns measured_ns = analysis.measured_step_ns();
     if (measured_ns > scaled(analysis.recorded_step_ns(), 1 + run_to_run))
       return fmt::format(
           "the measured step, {}, is longer than the recorded one, {}, to which the profiler can "
           "only have added",
           duration(measured_ns), duration(analysis.recorded_step_ns()));
-    if (unexplained_ns > scaled(target_ns, most_unexplained))
+    if (unexplained_ns() > scaled(target_ns(), most_unexplained))
       return fmt::format(
           "the measured step, {}, is shorter than the recorded one, {}, by more than a profiler is "
           "known to add",
@@ -158,20 +236,44 @@ Replay::~Replay() = default;
 
 const std::string& Replay::reason() const { return state_->reason; }
 const Analysis& Replay::analysis() const { return state_->analysis; }
-Ns Replay::recorded_ns() const { return state_->steps.recorded_ns; }
-std::size_t Replay::steps() const { return state_->steps.count; }
-const std::vector<std::pair<std::size_t, std::size_t>>& Replay::device_steps() const {
-  return state_->steps.device_steps;
+Ns Replay::recorded_ns() const { return state_->recorded_ns(); }
+bool Replay::whole_window() const { return state_->runs.front()->steps.whole; }
+std::vector<const ReplayedSteps*> Replay::runs() const {
+  std::vector<const ReplayedSteps*> all;
+  for (const auto& run : state_->runs) all.push_back(&run->steps);
+  return all;
 }
-double Replay::unrepresentative() const { return state_->steps.unrepresentative; }
-double Replay::uniform_error() const { return state_->uniform_error; }
-double Replay::unresolved() const { return state_->graph ? state_->graph->unresolved : 0; }
+std::size_t Replay::steps() const {
+  std::size_t count = 0;
+  for (const auto& run : state_->runs) count += run->steps.count;
+  return count;
+}
+std::size_t Replay::of_steps() const {
+  return whole_window() ? 1 : state_->analysis.devices.front().steps.size();
+}
+double Replay::of_window() const { return state_->runs.front()->steps.scale; }
+double Replay::unrepresentative() const { return state_->runs.front()->steps.unrepresentative; }
+double Replay::uniform_error() const {
+  if (!reason().empty()) return 0;
+  return ratio(state_->mean_ns([](const ReplayedRun& r) { return r.uniform_error_ns; }),
+               recorded_ns());
+}
+double Replay::unresolved() const {
+  double sum = 0;
+  for (const auto& run : state_->runs)
+    if (run->graph) sum += run->steps.weight * run->graph->unresolved;
+  return sum;
+}
 const Path& Replay::path() const { return state_->path; }
 bool Replay::collectives() const {
-  return state_->steps.collectives && (!state_->graph || state_->graph->unmet > trusted_error);
+  return std::any_of(state_->runs.begin(), state_->runs.end(), [](const auto& run) {
+    return run->steps.collectives && (!run->graph || run->graph->unmet > trusted_error);
+  });
 }
-Ns Replay::measured_ns() const { return state_->measured_ns; }
-Ns Replay::unexplained_ns() const { return state_->unexplained_ns; }
+Ns Replay::measured_ns() const {
+  return reason().empty() ? state_->analysis.measured_step_ns() : 0;
+}
+Ns Replay::unexplained_ns() const { return state_->unexplained_ns(); }
 
 bool Replay::trusted() const {
   return reason().empty() && !collectives() && uniform_error() <= trusted_error &&
@@ -182,7 +284,9 @@ bool Replay::trusted() const {
 std::string Replay::distrust() const {
   if (!reason().empty()) return reason();
   if (uniform_error() > trusted_error)
-    return fmt::format("the replay of the steps as they are is {} off", percent(uniform_error()));
+    return fmt::format("the replay of the {} is {} off",
+                       whole_window() ? "window as it is" : "steps as they are",
+                       percent(uniform_error()));
   if (unresolved() > trusted_error)
     return fmt::format("{} of the time is spent in waits of which the trace does not tell what for",
                        percent(unresolved()));
@@ -190,35 +294,48 @@ std::string Replay::distrust() const {
     return "other ranks are not in the report: how long collectives wait for them is taken to stay "
            "as it is";
   if (unrepresentative() > trusted_error)
-    return fmt::format("the replayed steps differ from all by {}", percent(unrepresentative()));
+    return fmt::format(
+        "the replayed {} by {}",
+        whole_window() ? "part of the window differs from all of it" : "steps differ from all",
+        percent(unrepresentative()));
   return state_->distrust_of_measured();
 }
 
 void Replay::trim(Changes& changes) const {
-  const ReplayedSteps& steps = state_->steps;
   for (Change& c : changes) {
     const bool of_calls = c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop;
-    keep_rows(c, of_calls ? steps.calls : steps.ops);
+    keep_rows(c, state_->runs, of_calls);
     std::erase_if(c.host, [&](const HostSpan& h) {
-      return h.span.end <= steps.window.start || h.span.start >= steps.window.end;
+      return std::all_of(state_->runs.begin(), state_->runs.end(), [&](const auto& run) {
+        const Span& window = run->steps.window;
+        return h.span.end <= window.start || h.span.start >= window.end;
+      });
     });
     c.host.shrink_to_fit();
   }
 }
 
 Ns Replay::step_ns(const Changes& changes, Guess guess) const {
-  if (changes.empty()) return measured_ns() > 0 ? measured_ns() : state_->now[index_of(guess)];
-  return state_->as_measured(step_with(*state_->graph, *state_->floors,
-                                       state_->unprofiled[index_of(guess)], changes, guess),
-                             changes, guess);
+  const Ns ns = state_->mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess); });
+  // The replayed steps may not be quite like all.
+  return measured_ns() > 0 ? scaled(ns, ratio(measured_ns(), state_->target_ns())) : ns;
 }
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {
-  return step_with(*state_->graph, *state_->floors, state_->graph->recorded, changes, Guess::best);
+  return state_->mean_ns([&](const ReplayedRun& r) {
+    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best);
+  });
 }
 
 Replay::Bounds Replay::bounds(const Changes& changes) const {
-  return state_->floors->of(state_->changed(changes));
+  Bounds all;
+  for (const auto& run : state_->runs) {
+    const Bounds b = run->floors->of(run->changed(changes));
+    for (const auto part :
+         {&Bounds::products_ns, &Bounds::compute_ns, &Bounds::link_ns, &Bounds::host_ns})
+      all.*part += scaled(b.*part, run->steps.weight);
+  }
+  return all;
 }
 
 }  // namespace gh

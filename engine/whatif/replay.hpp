@@ -1,18 +1,19 @@
 // Replays steps of a trace with something changed, and tells how long a step then takes.
 //
-// The steps are chosen (replayed_steps.hpp), read as a graph of what waits for what (graph.hpp),
-// and a change takes edges out of it or makes them weigh less (apply.hpp).
+// The steps are chosen, in one run or two (replayed_steps.hpp), each run read as a graph of what
+// waits for what (graph.hpp), and a change takes edges out of it or makes them weigh less
+// (apply.hpp).
 #pragma once
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/analysis.hpp"
 #include "whatif/changes.hpp"
 #include "whatif/floors.hpp"
 #include "whatif/path.hpp"
+#include "whatif/replayed_steps.hpp"
 
 namespace gh {
 
@@ -29,10 +30,15 @@ class Replay {
   const Analysis& analysis() const;
   /// The mean of the steps that are replayed, as recorded.
   Ns recorded_ns() const;
-  /// How many those are, on each device.
+  /// Whether no steps were found, and what is called a step here is the whole window.
+  bool whole_window() const;
+  /// How many steps are replayed on each device, of how many there are; 1 of 1 of a window.
   std::size_t steps() const;
-  /// By analysed device: the number of its first replayed step, and how many those are.
-  const std::vector<std::pair<std::size_t, std::size_t>>& device_steps() const;
+  std::size_t of_steps() const;
+  /// How many times the replayed part the window is.
+  double of_window() const;
+  /// The runs of steps that are replayed; the window is one.
+  std::vector<const ReplayedSteps*> runs() const;
   /// By how much the replayed steps' mean differs from that of all, of the latter.
   double unrepresentative() const;
   /// By how much the replay with the same weights for all operations and waits differs from the

@@ -101,7 +101,7 @@ return {
     elseif what == "input" then
       advice[1] = string.format("Device %d waits for its data: give all ranks as many loader workers and cores (num_workers, OMP_NUM_THREADS, numactl --cpunodebind), and shards of the same size.", worst.device)
     elseif what == "launch" then
-      advice[1] = string.format("The host of device %d is slower at launching, %.1f ms a step. The profiler slows launching as well: time the step without it first. If it stays, give every rank as many cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).", worst.device, excess / steps / 1e6)
+      advice[1] = string.format("The host of device %d is slower at launching, %.1f ms %s. The profiler slows launching as well: time the step without it first. If it stays, give every rank as many cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).", worst.device, excess / steps / 1e6, a_step)
     elseif what then
       advice[1] = string.format("Device %d spends %.1f ms %s more than the others %s: keep what only this rank does (logging, validation, saving, .item()) out of the step or do it on all in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).", worst.device, excess / steps / 1e6, a_step, words[what])
     else

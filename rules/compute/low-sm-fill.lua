@@ -65,7 +65,7 @@ return {
       subject = "small grids",
       message = "empty",
       data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns",
-        sampled = active and string.format(" Sampled, SMs are active %.0f %% of the step.", 100 * active) or "" },
+        sampled = active and string.format(" Sampled, SMs are active %.0f %% of the time.", 100 * active) or "" },
       recoverable_ns = lost,
       -- Without steps there is no telling a loop from a start or a generation, unless one kernel is most of all there is.
       at_most = trace:fact "steps.found" == 0 and 2 * names[1].rows:union_ns() < trace:fact "steps.total_ns" and "note" or nil,

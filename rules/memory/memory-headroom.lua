@@ -12,7 +12,7 @@ return {
   },
   messages = {
     full = "{peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}): a longer sequence, or fragmentation, ends in an out-of-memory error.",
-    empty = "Only {peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}) while the GPU is idle for {idle:fraction} of the step: a larger batch gives it more to do for each launch.",
+    empty = "Only {peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}) while the GPU is idle for {idle:fraction} of the time: a larger batch gives it more to do for each launch.",
   },
   doc = {
     what = "Compares the most device memory that was in use at once with what the device has.",

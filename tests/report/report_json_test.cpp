@@ -98,6 +98,15 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
   const Json start = json_of(advise("start.sqlite --format json", {"", dir / ""}));
   CHECK(start["steps"]["found"] == false);
   CHECK(start["plan"]["replay"]["steps"] == 1);
+  CHECK(start["plan"]["of"] == "window");
+  CHECK(start["path"]["of"] == "window");
+  for (const Json& f : start["findings"]) {  // a window is never taken for a step
+    CHECK(f["recoverable_of"] == "window");
+    CHECK(f["predicted_step_ns"].is_null());
+    CHECK(f["predicted_step_range_ns"].is_null());
+  }
+  CHECK(std::any_of(start["findings"].begin(), start["findings"].end(),
+                    [](const Json& f) { return !f["predicted_window_ns"].is_null(); }));
   add("without steps", start);
   add("one step", json_of(advise("starved.sqlite --format json --steps 3")));
   CHECK(all.back()["plan"].is_null());  // it has no beginning that is known

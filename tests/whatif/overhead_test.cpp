@@ -60,7 +60,7 @@ TEST_CASE("overhead: the more the profiler is taken to have added, the shorter i
   for (const char* name : {"launchbound", "good", "starved", "syncs-pageable", "um"}) {
     CAPTURE(name);
     const Analysis analysis(recorded(name, 0), Classes(), {});
-    const ReplayedSteps steps = choose_steps(analysis);
+    const ReplayedSteps steps = choose_runs(analysis).front();
     const ReplayGraph graph(analysis, steps);
     const auto step = [&](double worth) {
       return graph.step_ns(graph.times(without_overhead(graph, worth)));

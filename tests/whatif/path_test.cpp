@@ -122,8 +122,11 @@ TEST_CASE("path: on every recording it adds up to the steps, to the nanosecond")
       continue;
     }
     CHECK(sum(p) == p.total_ns);
-    for (const PathItem& i : p.items)
+    for (const PathItem& i : p.items) {
       CHECK(std::accumulate(i.by_device.begin(), i.by_device.end(), Ns{0}) <= i.ns);
+      CHECK(std::accumulate(i.by_step.begin(), i.by_step.end(), Ns{0}) == i.ns);
+      CHECK(static_cast<Ns>(i.by_step.size()) == p.periods);
+    }
     // Devices may differ from their mean.
     CHECK(static_cast<double>(p.total_ns / p.periods) ==
           doctest::Approx(static_cast<double>(w.replay.recorded_ns())).epsilon(0.01));
