@@ -48,7 +48,7 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
 }
 
 std::string findings_table(const ReportPage& page) {
-  HtmlTable table("Every finding, the best fix first, and what it is worth alone",
+  HtmlTable table("Every finding, the best fix first, and what it is worth",
                   {{"Finding"}, {"Severity"}, {"Worth"}, {"Of the step"}});
   for (std::size_t i = 0; i < page.report.findings.size() && i < most_findings_listed; ++i) {
     const Finding& f = page.report.findings[i];

@@ -44,6 +44,8 @@ Json finding_json(const Finding& f) {
           {"recoverable_ns", f.recoverable_ns},
           {"recoverable_fraction", f.recoverable_fraction},
           {"recoverable_is", f.about ? "about" : "at_most"},
+          {"alone_ns", f.alone_ns},
+          {"after", f.after},
           {"predicted_step_ns", f.predicted ? Json(f.predicted->step_ns) : Json(nullptr)},
           {"predicted_step_range_ns",
            f.predicted ? Json{f.predicted->least_ns, f.predicted->most_ns} : Json(nullptr)},
