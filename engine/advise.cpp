@@ -74,25 +74,12 @@ Advice advise(const Request& request) {
   const Analysis& analysis = *advice.analysis;
   begin("checking");
 
-  // The graph: what a step takes once something in it has been changed.
-  auto replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
-
   // Facts, each computed when it is first asked for.
   advice.facts = std::make_unique<Facts>(analysis);
 
-  // Rules: what each finds, and what its fix is worth by the graph.
-  Report& report = advice.report;
-  report = ask_rules(request.rules, analysis, *advice.facts, request.settings, std::move(replay));
-
-  // Rank: the best fix first, and what follows from it behind it.
-  rank(report.findings);
-  widen_by_roots(report.findings);
-
-  // Plan: the fixes one after the other, until none is worth much.
-  report.plan = timed("plan", [&] { return plan_of(report); });
-
-  // What the team has decided to live with goes. Formats render the rest: report/formats.hpp.
-  suppress(report, request.suppressions, request.today);
+  // Replay, rules, rank, plan (rules/evaluate.cpp). Formats render the rest: report/formats.hpp.
+  advice.report = evaluate(request.rules, analysis, *advice.facts, request.settings, true,
+                           {request.suppressions, request.today});
   return advice;
 }
 

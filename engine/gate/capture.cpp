@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analysis/flops.hpp"
+#include "rules/worth.hpp"
 
 namespace gh {
 namespace {
@@ -271,6 +272,8 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   c.kernels = kernels_of(a);
   c.findings = report.findings;
   c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());
+  // Which of two findings has what they share may change from run to run.
+  for (Finding& f : c.findings) take_alone(f);
   c.rules = outcomes_of(report, rules, settings);
   return c;
 }

@@ -229,6 +229,8 @@ Finding finding_from(Element j) {
   f.recoverable_ns = ns_of(at(j, "recoverable_ns"));
   f.recoverable_fraction = within(at(j, "recoverable_fraction"), 0, 1);
   f.about = text_of(at(j, "recoverable_is")) == "about";
+  f.alone_ns = ns_of(at(j, "alone_ns"));
+  f.after = texts_of(at(j, "after"));
   f.voids = truth_of(at(j, "voids"));
   f.confidence = text_of(at(j, "confidence"));
   f.advice = texts_of(at(j, "advice"));

@@ -64,6 +64,10 @@ constexpr Field finding_fields[] = {
     {"change",
      "What the fix changes about the trace, see below. The trace is then replayed, and what comes "
      "out takes the place of recoverable_ns."},
+    {"cited_ns",
+     "What of the steps the finding cites, over all of them: a replay that is no forecast claims "
+     "no "
+     "more."},
     {"uncertain",
      "Why the factors of a change have a range, in words: \"how much of the model is bound by "
      "memory\"."},

@@ -200,23 +200,34 @@ std::string busy_text(const Analysis& a) {
 
 std::string worth_text(const Finding& f, const Analysis& a) {
   if (f.recoverable_ns <= 0) return "";
-  const Ns step = f.predicted ? f.predicted->step_ns + f.recoverable_ns : a.step_ns();
-  return fmt::format(
-      "{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
-      a.has_steps() ? "each " + duration(step) + " step" : "the " + duration(step) + " window",
-      percent(f.recoverable_fraction));
+  return fmt::format("{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
+                     a.has_steps() ? "each " + duration(f.step_ns) + " step"
+                                   : "the " + duration(f.step_ns) + " window",
+                     percent(f.recoverable_fraction));
 }
 
 std::string prediction_text(const Finding& f) {
   if (!f.predicted) return "";
   const Prediction& p = *f.predicted;
-  if (f.recoverable_ns == 0)
+  if (f.alone_ns == 0)
     return fmt::format("still {} with this fix alone: it is hidden behind other work",
                        duration(p.step_ns));
   if (f.about)
     return fmt::format("{} with this fix alone, between {} and {} once measured ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
   return fmt::format("no less than {} with this fix alone ({})", duration(p.least_ns), p.why);
+}
+
+std::string sharing_text(const Finding& f, const Report& report) {
+  if (f.after.empty()) return "";
+  std::vector<std::string> rules;  // of the fixes before it
+  for (const Finding& before : report.findings)
+    if (std::find(f.after.begin(), f.after.end(), before.fingerprint) != f.after.end())
+      rules.push_back(before.rule);
+  rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
+  return fmt::format("alone {}; {} once {} {} fixed", duration(f.alone_ns),
+                     f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
+                     rules.size() == 1 ? "is" : "are");
 }
 
 std::vector<std::vector<std::string>> fix_numbers(const Report& report) {

@@ -52,7 +52,7 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
 }
 
 std::string findings_table(const ReportPage& page) {
-  HtmlTable table("Every finding, the best fix first, and what it is worth alone",
+  HtmlTable table("Every finding, the best fix first, and what it is worth",
                   {{"Finding"},
                    {"Severity"},
                    {"Worth"},

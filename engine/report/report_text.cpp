@@ -148,12 +148,13 @@ std::string evidence_line(const Evidence& e, const Evidence* above, const TextSt
 }
 
 std::string finding_text(std::size_t number, const Finding& f, const Analysis& a,
-                         const TextStyle& style) {
+                         const Report& report, const TextStyle& style) {
   FindingText out(style);
   const std::string worth = worth_text(f, a);
   out.title(number, f.severity, f.title + (worth.empty() ? "" : ", worth " + worth));
   out.why(f);
   if (const std::string text = prediction_text(f); !text.empty()) out.field(unit_of(a), text);
+  if (const std::string text = sharing_text(f, report); !text.empty()) out.field("shared", text);
   out.follows_from(f);
   for (std::size_t i = 0; i < f.evidence.size(); ++i)
     out.field(i == 0 ? "evidence" : "",
@@ -175,7 +176,8 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   if (const std::string plan = plan_text(report, style, paint); !plan.empty()) out += plan + '\n';
 
   std::size_t number = 0;
-  for (const Finding& f : report.findings) out += finding_text(++number, f, a, style) + '\n';
+  for (const Finding& f : report.findings)
+    out += finding_text(++number, f, a, report, style) + '\n';
 
   const auto line = [&](const std::string& text) { out += wrapped(text, style.width, 2) + '\n'; };
   if (const Quiet quiet = quiet_text(a, report); !quiet.text.empty())

@@ -205,6 +205,16 @@ Report joined(std::vector<Report>& parts) {
   return report;
 }
 
+// The order of findings, and what each is worth in it.
+void settle(Report& report) {
+  for (Finding& f : report.findings) take_alone(f);
+  rank(report.findings);
+  if (!report.replay || !report.replay->reason().empty()) return;
+  share_worth(report.findings, *report.replay);
+  rank(report.findings);
+  widen_by_roots(report.findings);
+}
+
 }  // namespace
 
 Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
@@ -235,12 +245,21 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
 }
 
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
-                const std::map<std::string, RuleSettings>& settings, bool replayed) {
+                const std::map<std::string, RuleSettings>& settings, bool replayed,
+                const Accepted& accepted) {
+  // The graph: what a step takes once something in it has been changed.
   std::shared_ptr<const Replay> replay;
   if (replayed) replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
+
+  // Rules: what each finds, and what its fix is worth by the graph.
   Report report = ask_rules(rules, analysis, facts, settings, std::move(replay));
-  rank(report.findings);
-  widen_by_roots(report.findings);
+
+  // Rank: the best fix first, what follows from it behind it, and the same time had once. Without
+  // what the team has decided to live with, others may come first.
+  timed("rank", [&] { settle(report); });
+  if (suppress(report, accepted)) settle(report);
+
+  // Plan: the fixes one after the other, until none is worth much.
   report.plan = timed("plan", [&] { return plan_of(report); });
   return report;
 }

@@ -16,9 +16,11 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
                  const std::map<std::string, RuleSettings>& settings,
                  std::shared_ptr<const Replay> replay);
 
-/// The whole report: builds the replay where it is `replayed`, asks the rules, ranks what they
-/// found, and plans the fixes.
+/// The whole report, in the order in which it comes about: builds the replay where it is
+/// `replayed`, asks the rules, ranks what they found and shares what it is worth, takes out what
+/// the team lives with, and plans the fixes.
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
-                const std::map<std::string, RuleSettings>& settings, bool replayed = true);
+                const std::map<std::string, RuleSettings>& settings, bool replayed = true,
+                const Accepted& accepted = {});
 
 }  // namespace gh

@@ -15,10 +15,6 @@
 namespace gh {
 namespace {
 
-// From this share of the step on a finding is an error. From where on it is a warning a rule says
-// itself (one-line remedies: 3 %).
-constexpr double error_at = 0.20;
-
 std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
                          const Analysis& analysis) {
   const std::string name = t.text("message");
@@ -44,13 +40,9 @@ void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
   if (all > 0) f.recoverable_fraction = recoverable / all;
   const auto steps = static_cast<double>(std::max<std::int64_t>(analysis.step_count(), 1));
   const auto measured = static_cast<double>(analysis.measured_step_ns());
+  f.step_ns = analysis.step_ns();
   f.recoverable_ns = static_cast<Ns>(
       std::llround(measured > 0 ? f.recoverable_fraction * measured : recoverable / steps));
-}
-
-Severity severity_of(double recoverable_fraction, const Rule& rule) {
-  if (recoverable_fraction >= error_at) return Severity::error;
-  return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
 }
 
 // A recording without steps that is shorter is the start of a program: shares of it say nothing of
@@ -59,6 +51,19 @@ constexpr Ns least_window_ns = 1'000'000;
 
 bool is_too_little(const Analysis& analysis) {
   return !analysis.has_steps() && analysis.total_ns() < least_window_ns;
+}
+
+// Of all steps on all devices, as rules sum.
+double cited_share(const LuaTable& t, const Analysis& analysis) {
+  const auto all = static_cast<double>(analysis.total_ns());
+  const auto cited = t.number("cited_ns");
+  return cited && all > 0 ? std::clamp(*cited / all, 0.0, 1.0) : 1;
+}
+
+// From where on a finding is a warning a rule says itself (one-line remedies: 3 %).
+Severity severity_of(double recoverable_fraction, const Rule& rule) {
+  if (recoverable_fraction >= error_at) return Severity::error;
+  return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
 }
 
 // From what is recoverable, unless the rule says otherwise, or the configuration, which has the
@@ -106,7 +111,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   const LuaTable t(lua, index, "a finding");
   t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
           "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
-          "uncertain"});
+          "uncertain", "cited_ns"});
   Finding f;
   f.rule = rule.id;
   f.category = rule.category;
@@ -121,9 +126,11 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   read_recoverable(t, analysis, f);
   f.changes = to_changes(t);
   const std::string uncertain = t.text("uncertain", false);
-  if (replay) predict(f, *replay, uncertain);
+  if (replay) predict(f, *replay, uncertain, cited_share(t, analysis));
 
-  f.severity = read_severity(t, f, rule, settings, analysis);
+  f.alone_ns = f.recoverable_ns;
+  f.severity = f.severity_alone = read_severity(t, f, rule, settings, analysis);
+  f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
   f.confidence = read_confidence(t, f.confidence);
   f.advice = t.texts("advice");
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });

@@ -53,7 +53,9 @@ Json finding_json(const Finding& f) {
             {"recoverable_ns", f.recoverable_ns},
             {"recoverable_fraction", f.recoverable_fraction},
             {"recoverable_is", f.about ? "about" : "at_most"},
-            {"recoverable_of", f.of_window ? "window" : "step"}};
+            {"recoverable_of", f.of_window ? "window" : "step"},
+            {"alone_ns", f.alone_ns},
+            {"after", f.after}};
   json.update(prediction_json(f.of_window ? none : f.predicted, "step"));
   json.update(prediction_json(f.of_window ? f.predicted : none, "window"));
   json.update(Json{{"confidence", f.confidence},

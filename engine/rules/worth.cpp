@@ -3,17 +3,86 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "whatif/touched.hpp"
 
 namespace gh {
+namespace {
 
-void predict(Finding& f, const Replay& replay, const std::string& uncertain) {
+// Worth as much beside better fixes as alone, but for what rounds.
+constexpr double all_of_it = 0.99;
+
+void set_recoverable(Finding& f, Ns ns) {
+  f.recoverable_ns = std::clamp<Ns>(ns, 0, f.step_ns);
+  f.recoverable_fraction =
+      f.step_ns > 0 ? static_cast<double>(f.recoverable_ns) / static_cast<double>(f.step_ns) : 0;
+}
+
+void append(Changes& to, const Changes& changes) {
+  to.insert(to.end(), changes.begin(), changes.end());
+}
+
+// What a finding is worth beside better ones that touch the same: what it adds to their fixes. What
+// it touches alone is worth what it always is, though it may hide behind theirs.
+Ns worth_beside(const Finding& f, const Changes& better, const Replay& replay) {
+  Touched touched(replay.analysis().trace);
+  touched.add(better);
+  Changes both = better;
+  append(both, f.changes);
+  const Ns adds = replay.step_ns(better) - replay.step_ns(both);
+  const Changes rest = touched.rest_of(f.changes);
+  const Ns own = rest.empty() ? 0 : replay.step_ns({}) - replay.step_ns(rest);
+  return std::min(f.alone_ns, std::max(adds, own));
+}
+
+// `better`: the findings above it.
+void share_with(Finding& f, std::span<const Finding> better, const Replay& replay) {
+  if (!f.predicted || f.alone_ns == 0) return;
+  Touched by_this(replay.analysis().trace);
+  by_this.add(f.changes);
+  Changes made;
+  std::vector<std::string> after;
+  for (const Finding& b : better) {
+    if (!b.predicted || b.alone_ns == 0 || !by_this.any_of(b.changes)) continue;
+    append(made, b.changes);
+    after.push_back(b.fingerprint);
+  }
+  if (after.empty()) return;
+  const Ns worth = worth_beside(f, made, replay);
+  if (static_cast<double>(worth) > all_of_it * static_cast<double>(f.alone_ns)) return;
+  set_recoverable(f, worth);
+  f.after = std::move(after);
+  // It is no error any more, but a warning still: its fix may be the one that can be made.
+  if (f.severity_by_worth && f.recoverable_fraction < error_at)
+    f.severity = std::min(f.severity_alone, Severity::warning);
+}
+
+}  // namespace
+
+void predict(Finding& f, const Replay& replay, const std::string& uncertain, double cited) {
   if (f.changes.empty() || !replay.reason().empty()) return;
   replay.trim(f.changes);
   f.predicted = predicted(replay, f.changes, uncertain);
-  const Ns now = replay.step_ns({});
-  f.recoverable_ns = std::clamp<Ns>(now - f.predicted->step_ns, 0, now);
-  f.recoverable_fraction = static_cast<double>(f.recoverable_ns) / static_cast<double>(now);
+  f.step_ns = replay.step_ns({});
+  set_recoverable(f, f.step_ns - f.predicted->step_ns);
+  // A ceiling is no reason to claim more time than the finding cites.
+  if (!replay.trusted() && cited < f.recoverable_fraction)
+    set_recoverable(f, std::llround(cited * static_cast<double>(f.step_ns)));
   f.about = replay.trusted();
+}
+
+void take_alone(Finding& f) {
+  f.after.clear();
+  if (f.predicted) set_recoverable(f, f.alone_ns);
+  f.severity = f.severity_alone;
+}
+
+void share_worth(std::vector<Finding>& findings, const Replay& replay) {
+  for (std::size_t i = 1; i < findings.size(); ++i)
+    share_with(findings[i], std::span(findings).first(i), replay);
 }
 
 void widen_by_roots(std::vector<Finding>& findings) {

@@ -9,6 +9,7 @@
 //   apply.hpp           a change made in the graph; graph_capture.hpp: what CUDA graphs could hold
 //   floors.hpp          what a step cannot fall below
 //   replay.hpp          all of that behind one class: changes in, the step's length out
+//   touched.hpp         what changes touch, so that two fixes do not both win it
 //   plan.hpp            which fixes to make, in which order, and what the step then takes
 //
 // The headers included here are the ones for others; the rest is the folder's own affair.
@@ -18,3 +19,4 @@
 #include "whatif/path.hpp"
 #include "whatif/plan.hpp"
 #include "whatif/replay.hpp"
+#include "whatif/touched.hpp"

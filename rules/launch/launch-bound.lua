@@ -73,6 +73,7 @@ return {
       data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
         caveat = little and (added and " What recording added to the step explains it." or " The profiler's own share of what it records may explain it.") or "" },
       about = true,
+      cited_ns = idle,
       -- In graphs short pauses between the kernels stay.
       recoverable_ns = math.max(0, math.min((little or heavy) and unprofiled * total or idle, mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns)),
       change = { { graph = operations:minus(nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, by = 1, least = 0.5 } },
