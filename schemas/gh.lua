@@ -49,7 +49,7 @@ function trace:os_calls(filter) end
 ---@return gh.Selection
 function trace:gpu_faults(filter) end
 
---- Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, loading, failed, launch_latency, dependency, unknown). `name` is the call that the host was in, or had waited in where `drained`: what came after a wait, of no more than it took, until the host got ahead again. `doing` is what the host did for most of it, by its innermost name (a call, an operator, a range), `within` the program's own range around that, `next` the kernel that ended it. `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names.
+--- Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, loading, faults, failed, launch_latency, dependency, unknown). `name` is the call that the host was in, or had waited in where `drained`: what came after a wait, of no more than it took, until the host got ahead again. `doing` is what the host did for most of it, by its innermost name (a call, an operator, a range), `within` the program's own range around that, `next` the kernel that ended it. `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection

@@ -7,9 +7,6 @@
 namespace gh {
 namespace {
 
-// Of a recording: a process that uses GPUs for less shares none (as processes_on_a_device has it).
-constexpr double hardly_used = 0.01;
-
 // Sets of threads: each thread leads to another of its set, and one of them to itself.
 class Sets {
  public:
@@ -54,21 +51,16 @@ std::vector<Work> work_of_streams(const Trace& trace, Sets& threads) {
 }  // namespace
 
 Crews::Crews(const Trace& trace)
-    : trace_(trace),
-      crew_(trace.threads.size(), no_index),
-      main_(trace.devices.size(), no_index),
-      process_ns_(trace.processes.size()) {
+    : trace_(trace), crew_(trace.threads.size(), no_index), main_(trace.devices.size(), no_index) {
   Sets threads(trace.threads.size());
   const std::vector<Work> streams = work_of_streams(trace, threads);
   for (std::uint16_t t = 0; t < crew_.size(); ++t)
     if (threads.holds(t)) crew_[t] = threads.find(t);
 
   std::map<std::pair<std::uint16_t, std::uint16_t>, Ns> took;  // by device and crew
-  for (std::size_t s = 0; s < streams.size(); ++s) {
-    if (streams[s].thread == no_index) continue;
-    took[{trace.streams[s].device, crew_[streams[s].thread]}] += streams[s].ns;
-    process_ns_[trace.streams[s].process] += streams[s].ns;
-  }
+  for (std::size_t s = 0; s < streams.size(); ++s)
+    if (streams[s].thread != no_index)
+      took[{trace.streams[s].device, crew_[streams[s].thread]}] += streams[s].ns;
   std::vector<Ns> most(main_.size(), -1);
   for (const auto& [key, ns] : took)
     if (const auto [device, crew] = key; ns > most[device]) {
@@ -92,11 +84,7 @@ bool Crews::is_beside(Row op) const {
   const std::uint16_t main = main_[trace_.device_of(op)];
   if (call == no_row || main == no_index) return false;
   const std::uint16_t thread = trace_.calls.thread[call];
-  if (crew_[thread] == main) return false;
-  const std::uint16_t process = trace_.threads[thread].process;
-  const auto window_ns = static_cast<double>(trace_.capture_end - trace_.capture_start);
-  return process == trace_.threads[main].process ||
-         static_cast<double>(process_ns_[process]) < hardly_used * window_ns;
+  return crew_[thread] != main && trace_.threads[thread].process == trace_.threads[main].process;
 }
 
 }  // namespace gh

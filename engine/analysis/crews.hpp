@@ -18,8 +18,8 @@ class Crews {
   std::uint16_t of_op(Row op) const;  ///< of the thread that launched it
   /// Of a device: the crew whose kernels had it at work for longest, or no_index.
   std::uint16_t main_crew(std::uint16_t device) const { return main_[device]; }
-  /// Whether a thread that is not of the device's main crew launched an operation: of the same
-  /// process, or of one that uses GPUs for a moment only. Others share the device.
+  /// Whether a thread of the same process, but not of the device's main crew, launched an
+  /// operation.
   bool is_beside(Row op) const;
   /// Whether two operations are known to be of two crews: neither then waits for the other unless
   /// something says so.
@@ -29,7 +29,6 @@ class Crews {
   const Trace& trace_;
   std::vector<std::uint16_t> crew_;  // by thread
   std::vector<std::uint16_t> main_;  // by device
-  std::vector<Ns> process_ns_;       // by process: of its kernels
 };
 
 }  // namespace gh
