@@ -58,8 +58,10 @@ struct ReplayedRun {
   std::optional<const ReplayGraph> graph;
   std::optional<const Floors> floors;
   std::string reason;
-  std::array<Edges, guesses> unprofiled;  // by Guess
-  std::array<Ns, guesses> now{};          // likewise: the step with no change
+  // By Guess and node: what the edge weighs to which a profiler adds (slowed_edge). Edges as a
+  // whole would take five times the memory.
+  std::array<std::vector<Ns>, guesses> unprofiled;
+  std::array<Ns, guesses> now{};  // by Guess: the step with no change
   Ns uniform_error_ns = 0;
   Ns target_ns = 0;       // the step without a profiler, of this run; 0 where nobody measured it
   Ns unexplained_ns = 0;  // now[best] less that, beyond noise
@@ -78,8 +80,11 @@ struct ReplayedRun {
     const LaunchesWorth worth =
         target_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
     for (std::size_t i = 0; i < worth.size(); ++i) {
-      unprofiled[i] = without_overhead(*graph, worth[i]);
-      now[i] = graph->step_ns(graph->times(unprofiled[i]));
+      const Edges edges = without_overhead(*graph, worth[i]);
+      now[i] = graph->step_ns(graph->times(edges));
+      unprofiled[i].resize(edges.weight.size());
+      for (Node n = 0; n < edges.weight.size(); ++n)
+        unprofiled[i][n] = edges.weight[n][slowed_edge(n)];
     }
     // A run that is a little slower than the recorded one is slower everywhere.
     if (const Ns off = now[index_of(Guess::best)] - target_ns;
@@ -92,18 +97,30 @@ struct ReplayedRun {
 
   Ns step_ns(const Changes& changes, Guess guess) const {
     if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
-    return as_measured(step_with(*graph, *floors, unprofiled[index_of(guess)], changes, guess),
-                       changes, guess);
+    return as_measured(step_with(*graph, *floors, without_profiler(guess), changes, guess), changes,
+                       guess);
   }
 
   // What each node waits for with these changes made.
   Edges changed(const Changes& changes) const {
-    Edges edges = unprofiled[index_of(Guess::best)];
+    Edges edges = without_profiler(Guess::best);
     for (const Change& c : changes) apply(*graph, c, Guess::best, edges);
     return edges;
   }
 
  private:
+  // Of a call the host's time before or in it, of an operation the pause on its stream.
+  std::size_t slowed_edge(Node n) const {
+    static_assert(edge::previous == 0 && edge::begin == 0);
+    return n < graph->first_op_node() ? std::size_t{edge::previous} : edge::stream;
+  }
+  Edges without_profiler(Guess guess) const {
+    Edges edges = graph->recorded;
+    const std::vector<Ns>& weights = unprofiled[index_of(guess)];
+    for (Node n = 0; n < weights.size(); ++n) edges.weight[n][slowed_edge(n)] = weights[n];
+    return edges;
+  }
+
   // What a replayed step takes where today's is known: in proportion. Of time that nothing
   // explains, all or none may lie in what the changes leave; but no profiler makes kernels or
   // copies longer.

@@ -12,8 +12,8 @@ end
 local function sampled(percent) return { { 500, "SMs Active [Throughput %]", percent }, { 5500, "SMs Active [Throughput %]", percent } } end
 
 return {
-  { name = "says what was sampled", trace = steps(5000, 1, { samples = sampled(40) }), expect = { { severity = "error", message = "*in which kernels run. Sampled, SMs are active 40 % of the step.", worth = { 0.49, 0.5 } } } },
-  { name = "is worth no more than sampling leaves", trace = steps(5000, 1, { samples = sampled(80) }), expect = { { severity = "warning", message = "*active 80 % of the step.", worth = { 0.19, 0.2 } } } },
+  { name = "says what was sampled", trace = steps(5000, 1, { samples = sampled(40) }), expect = { { severity = "error", message = "*in which kernels run. Sampled, SMs are active 40 % of the time.", worth = { 0.49, 0.5 } } } },
+  { name = "is worth no more than sampling leaves", trace = steps(5000, 1, { samples = sampled(80) }), expect = { { severity = "warning", message = "*active 80 % of the time.", worth = { 0.19, 0.2 } } } },
   { name = "is silent where sampling finds the SMs at work", trace = steps(5000, 1, { samples = sampled(97) }), expect = "clean" },
   { name = "fires on one block", trace = steps(5000, 1),
     expect = { { severity = "error", subject = "small grids", confidence = "medium", message = "1 kernels a step have fewer blocks than this GPU has SMs (132)*5.00 ms of each 10.0 ms step and leave 99 % of the SMs empty*", worth = { 0.49, 0.5 } } } },
