@@ -46,6 +46,7 @@ Json finding_json(const Finding& f) {
           {"recoverable_is", f.about ? "about" : "at_most"},
           {"alone_ns", f.alone_ns},
           {"after", f.after},
+          {"masked", f.masked},
           {"predicted_step_ns", f.predicted ? Json(f.predicted->step_ns) : Json(nullptr)},
           {"predicted_step_range_ns",
            f.predicted ? Json{f.predicted->least_ns, f.predicted->most_ns} : Json(nullptr)},
@@ -66,6 +67,7 @@ Json plan_json(const Report& report) {
   for (const Plan::Fix& f : p.fixes)
     fixes.push_back({{"rule", f.rule},
                      {"fingerprint", f.fingerprint},
+                     {"masked", f.masked},
                      {"step_ns", f.step.step_ns},
                      {"step_range_ns", {f.step.least_ns, f.step.most_ns}}});
   return {{"recorded_step_ns", p.recorded_ns},
