@@ -72,6 +72,16 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
   names = timed("names", [&] { return NameClasses(trace, classes); });
   devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
   unused_devices = take_unused(trace, devices);
+  account_for_time();
+}
+
+Analysis::Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known)
+    : trace(std::move(read)), classes(std::move(known)), devices(std::move(with_steps)) {
+  names = NameClasses(trace, classes);
+  account_for_time();
+}
+
+void Analysis::account_for_time() {
   failed_calls = gh::failed_calls(trace, classes);
   account =
       timed("account", [&] { return make_account(trace, classes, names, devices, failed_calls); });

@@ -40,6 +40,8 @@ struct Analysis {
 
   /// Classifies the names, finds the steps, accounts for their time.
   Analysis(Trace read, Classes known, const Selection& selection);
+  /// The same of a trace whose steps are known.
+  Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known);
 
   Ns total_ns() const { return account.total_ns(); }  ///< of all steps on all devices
   std::int64_t step_count() const;                    ///< over all devices
@@ -73,6 +75,9 @@ struct Analysis {
   }
   /// The kernel class of an operation, or "" of copies, memsets and graphs.
   const std::string& kernel_class(Row op) const;
+
+ private:
+  void account_for_time();
 };
 
 }  // namespace gh

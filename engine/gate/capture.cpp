@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -270,7 +271,9 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   c.waits = waits_of(report);
   c.facts = numbers_of(facts);
   c.kernels = kernels_of(a);
-  c.findings = report.findings;
+  // What is told of a step that nobody has recorded is no matter of a gate.
+  std::copy_if(report.findings.begin(), report.findings.end(), std::back_inserter(c.findings),
+               [](const Finding& f) { return !f.masked; });
   c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());
   // Which of two findings has what they share may change from run to run.
   for (Finding& f : c.findings) take_alone(f);

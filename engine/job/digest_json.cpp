@@ -231,6 +231,7 @@ Finding finding_from(Element j) {
   f.about = text_of(at(j, "recoverable_is")) == "about";
   f.alone_ns = ns_of(at(j, "alone_ns"));
   f.after = texts_of(at(j, "after"));
+  f.masked = truth_of(at(j, "masked"));
   f.voids = truth_of(at(j, "voids"));
   f.confidence = text_of(at(j, "confidence"));
   f.advice = texts_of(at(j, "advice"));

@@ -209,6 +209,9 @@ std::string worth_text(const Finding& f, const Analysis& a) {
 std::string prediction_text(const Finding& f) {
   if (!f.predicted) return "";
   const Prediction& p = *f.predicted;
+  if (f.masked)
+    return fmt::format("{} with this fix and those before it, between {} and {} once measured ({})",
+                       duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
   if (f.alone_ns == 0)
     return fmt::format("still {} with this fix alone: it is hidden behind other work",
                        duration(p.step_ns));
@@ -225,6 +228,9 @@ std::string sharing_text(const Finding& f, const Report& report) {
     if (std::find(f.after.begin(), f.after.end(), before.fingerprint) != f.after.end())
       rules.push_back(before.rule);
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
+  if (f.masked)
+    return fmt::format("by {}: found on the step that {} leaves", listed(rules),
+                       rules.size() == 1 ? "its fix" : "their fixes");
   return fmt::format("alone {}; {} once {} {} fixed", duration(f.alone_ns),
                      f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
                      rules.size() == 1 ? "is" : "are");
@@ -263,6 +269,9 @@ std::vector<std::string> plan_notes(const Report& report) {
       duration(p.recorded_ns), ends, bound_text(p.bounds))};
   if (const std::string sample = sample_text(*report.replay); !sample.empty())
     notes.push_back(sample);
+  if (std::any_of(p.fixes.begin(), p.fixes.end(), [](const auto& f) { return f.masked; }))
+    notes.push_back(
+        "Fixes of masked findings were found on the step that those before them leave.");
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }

@@ -10,6 +10,7 @@
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
+#include "rules/again.hpp"
 #include "rules/binding.hpp"
 #include "rules/finding_from_lua.hpp"
 #include "rules/lua_table.hpp"
@@ -205,7 +206,8 @@ Report joined(std::vector<Report>& parts) {
   return report;
 }
 
-// The order of findings, and what each is worth in it.
+}  // namespace
+
 void settle(Report& report) {
   for (Finding& f : report.findings) take_alone(f);
   rank(report.findings);
@@ -214,8 +216,6 @@ void settle(Report& report) {
   rank(report.findings);
   widen_by_roots(report.findings);
 }
-
-}  // namespace
 
 Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                  const std::map<std::string, RuleSettings>& settings,
@@ -261,6 +261,9 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
 
   // Plan: the fixes one after the other, until none is worth much.
   report.plan = timed("plan", [&] { return plan_of(report); });
+
+  // Again: what the fixes leave may be bound by something that is masked today.
+  timed("again", [&] { ask_again(report, rules, settings, accepted); });
   return report;
 }
 

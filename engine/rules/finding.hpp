@@ -62,6 +62,8 @@ struct Finding {
   /// Fingerprints of the fixes after which the recoverable is told, since they win back a part of
   /// `alone_ns` themselves; none where that is all of it.
   std::vector<std::string> after;
+  /// Found only once the fixes `after` were made: all of it is told of the step that they leave.
+  bool masked = false;
   Changes changes;  ///< what the fix changes about the trace; none where that cannot be replayed
   std::optional<Prediction> predicted;  ///< the step after this fix alone
 

@@ -55,7 +55,8 @@ Json finding_json(const Finding& f) {
             {"recoverable_is", f.about ? "about" : "at_most"},
             {"recoverable_of", f.of_window ? "window" : "step"},
             {"alone_ns", f.alone_ns},
-            {"after", f.after}};
+            {"after", f.after},
+            {"masked", f.masked}};
   json.update(prediction_json(f.of_window ? none : f.predicted, "step"));
   json.update(prediction_json(f.of_window ? f.predicted : none, "window"));
   json.update(Json{{"confidence", f.confidence},
@@ -75,6 +76,7 @@ Json plan_json(const Report& report) {
   for (const Plan::Fix& f : p.fixes)
     fixes.push_back({{"rule", f.rule},
                      {"fingerprint", f.fingerprint},
+                     {"masked", f.masked},
                      {"step_ns", f.step.step_ns},
                      {"step_range_ns", {f.step.least_ns, f.step.most_ns}}});
   return {{"of", r.whole_window() ? "window" : "step"},

@@ -21,6 +21,7 @@ struct Plan {
   struct Fix {
     std::string rule, fingerprint;  ///< of the finding
     Prediction step;                ///< with this fix and those before it
+    bool masked = false;            ///< found only on the step that those before it leave
   };
   std::vector<Fix> fixes;
   Ns recorded_ns = 0;     ///< the replayed steps' mean as recorded

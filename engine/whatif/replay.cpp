@@ -344,6 +344,17 @@ Ns Replay::profiled_step_ns(const Changes& changes) const {
   });
 }
 
+std::size_t Replay::points() const { return state_->graph ? state_->graph->nodes() : 0; }
+
+Remade Replay::remade(const Changes& changes) const {
+  Edges edges = state_->graph->recorded;
+  for (const Change& c : changes) apply(*state_->graph, c, Guess::best, edges);
+  Remade made = remake(*state_->graph, edges, changes);
+  if (measured_ns() > 0)
+    made.trace.measured_step = {step_ns(changes), state_->analysis.trace.measured_step.from};
+  return made;
+}
+
 Replay::Bounds Replay::bounds(const Changes& changes) const {
   Bounds all;
   for (const auto& run : state_->runs) {

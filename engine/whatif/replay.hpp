@@ -13,6 +13,7 @@
 #include "whatif/changes.hpp"
 #include "whatif/floors.hpp"
 #include "whatif/path.hpp"
+#include "whatif/remade.hpp"
 #include "whatif/replayed_steps.hpp"
 
 namespace gh {
@@ -76,6 +77,12 @@ class Replay {
   Ns step_ns(const Changes& changes, Guess guess = Guess::best) const;
   /// The same with what the profiler added: with no change this is recorded_ns.
   Ns profiled_step_ns(const Changes& changes) const;
+
+  /// How many points in time a replay computes.
+  std::size_t points() const;
+  /// The replayed steps as they would be recorded with these changes made, the profiler's overhead
+  /// included. Only where they can be replayed.
+  Remade remade(const Changes& changes) const;
 
   /// What a step cannot fall below with these changes made.
   using Bounds = gh::Bounds;

@@ -10,6 +10,7 @@
 //   floors.hpp          what a step cannot fall below
 //   replay.hpp          all of that behind one class: changes in, the step's length out
 //   touched.hpp         what changes touch, so that two fixes do not both win it
+//   remade.hpp          the replayed steps with changes made, as a trace of its own
 //   plan.hpp            which fixes to make, in which order, and what the step then takes
 //
 // The headers included here are the ones for others; the rest is the folder's own affair.

@@ -52,6 +52,8 @@ Json one_of_each() {
   all["problems"] = {"some rows"};
   all["findings"] =
       Json::array({all["findings"][1]});  // data-loader-starvation; the team's rule comes first
+  all["findings"][0]["after"] = {"0123456789abcdef"};
+  for (Json& suppressed : all["suppressed"]) suppressed["after"] = {"0123456789abcdef"};
   const std::function<void(Json&)> cut = [&](Json& value) {
     if (value.is_array() && value.size() > 1 && !value[0].is_number())
       value.erase(value.begin() + 1, value.end());

@@ -20,11 +20,14 @@ const std::string gpu_bound =
   ops = { { 20, 520, kernel = "product", launched = { 10, 15 } }, { 521, 921, kernel = "small", launched = { 16, 21 } } } })";
 
 // A rule that finds one thing, with what its fix changes of `products` and `small` kernels.
-Rule rule_with(const std::string& id, const std::string& change, const std::string& more = "") {
+Rule rule_with(const std::string& id, const std::string& change, const std::string& more = "",
+               const std::string& quiet = "false") {
   return load_rule("return { id = '" + id +
                        "', category = 'tests', title = 'A rule', since = '0.1', messages = { m = "
                        "'m' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
-                       "evaluate = function(trace) local products, small = trace:ops { name = "
+                       "evaluate = function(trace) if " +
+                       quiet +
+                       " then return {} end local products, small = trace:ops { name = "
                        "'product' }, trace:ops { name = 'small' } return { { subject = 's', "
                        "message = 'm', recoverable_ns = 0, change = { " +
                        change + " } " + more + " } } end }",
@@ -35,7 +38,7 @@ struct Evaluated {
   Analysis analysis{trace_from_text(gpu_bound), Classes(), {}};
   Facts facts{analysis};
   Report report;
-  Evaluated(const std::vector<Rule>& rules, const Accepted& accepted = {})
+  explicit Evaluated(const std::vector<Rule>& rules, const Accepted& accepted = {})
       : report(evaluate(rules, analysis, facts, {}, true, accepted)) {}
 
   const Finding& operator[](const std::string& rule) const {
@@ -48,6 +51,11 @@ const Rule gone = rule_with("gone", "{ remove = products }"),
            halved = rule_with("halved", "{ scale = products, by = 0.5 }"),
            other = rule_with("other", "{ scale = small, by = 0.5 }"),
            mixed = rule_with("mixed", "{ scale = products:plus(small), by = 0.75 }");
+
+// Finds something only in steps that are shorter than the recorded ones.
+const Rule in_short_steps =
+    rule_with("in-short-steps", "{ scale = small, by = 0.5 }",
+              ", evidence = small:evidence { most = 1 }", "trace:fact 'step.mean_ns' > 600000");
 
 }  // namespace
 
@@ -124,4 +132,33 @@ TEST_CASE("worth: two fixes touch the same by operation, by call and by the host
   REQUIRE(touched.rest_of({paused}).size() == 1);
   REQUIRE(touched.rest_of({paused})[0].host.size() == 1);
   CHECK(touched.rest_of({paused})[0].host[0].span == Span{10, 20});
+}
+
+TEST_CASE("again: what a fix leaves is asked about, and told of the recording") {
+  const Evaluated e({in_short_steps, gone});
+  CHECK(Evaluated({in_short_steps}).report.findings.empty());
+  REQUIRE(e.report.plan->fixes.size() == 2);
+  CHECK_FALSE(e.report.plan->fixes[0].masked);
+  CHECK(e.report.plan->fixes[1].masked);
+  const Finding& f = e.report.findings.back();
+  REQUIRE(f.rule == "in-short-steps");
+  CHECK(f.masked);
+  CHECK(f.after == std::vector<std::string>{e["gone"].fingerprint});
+  CHECK(f.confidence == "medium");
+  // Half of 400 us of today's step of about 1 ms.
+  CHECK(f.recoverable_ns == doctest::Approx(200e3).epsilon(0.05));
+  CHECK(f.severity <= e["gone"].severity);
+  CHECK(f.predicted->step_ns == e.report.plan->fixes[1].step.step_ns);
+  // The evidence is where the recording has it.
+  const Ops& ops = e.analysis.trace.ops;
+  REQUIRE(f.evidence.size() == 1);
+  const auto op = std::find(ops.start.begin(), ops.start.end(), f.evidence[0].span.start);
+  REQUIRE(op != ops.start.end());
+  CHECK(ops.end[static_cast<std::size_t>(op - ops.start.begin())] == f.evidence[0].span.end);
+  // It is not called clean, and what a team lives with is not told of the step to come either.
+  CHECK(std::count(e.report.clean.begin(), e.report.clean.end(), "in-short-steps") == 0);
+  Suppression s;
+  s.rule = "in-short-steps";
+  s.subject = "*";
+  CHECK(Evaluated({in_short_steps, gone}, {{s}, "2026-01-01"}).report.findings.size() == 1);
 }
