@@ -1,5 +1,8 @@
 #include "rules/again.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -153,6 +156,7 @@ class AskingAgain {
 
   void make_masked(Finding& f, const Prediction& step, Ns won, const Round& round) const {
     f.masked = true;
+    f.message = fmt::format("With {} fixed: {}", fmt::join(rules_fixed(), ", "), f.message);
     f.after.clear();
     for (const Plan::Fix& fix : report_.plan->fixes) f.after.push_back(fix.fingerprint);
     f.predicted = step;
@@ -171,6 +175,12 @@ class AskingAgain {
       for (auto before = rounds_.rbegin(); before != rounds_.rend(); ++before)
         e.span = (*before)->remade.recorded(e.span, static_cast<int>(e.device), e.thread);
     }
+  }
+
+  std::vector<std::string> rules_fixed() const {
+    std::vector<std::string> rules;
+    for (const Plan::Fix& fix : report_.plan->fixes) rules.push_back(fix.rule);
+    return rules;
   }
 
   Severity severity_of(const Finding& f) const {
