@@ -222,15 +222,12 @@ std::string prediction_text(const Finding& f) {
 }
 
 std::string sharing_text(const Finding& f, const Report& report) {
-  if (f.after.empty()) return "";
+  if (f.after.empty() || f.masked) return "";
   std::vector<std::string> rules;  // of the fixes before it
   for (const Finding& before : report.findings)
     if (std::find(f.after.begin(), f.after.end(), before.fingerprint) != f.after.end())
       rules.push_back(before.rule);
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
-  if (f.masked)
-    return fmt::format("by {}: found on the step that {} leaves", listed(rules),
-                       rules.size() == 1 ? "its fix" : "their fixes");
   return fmt::format("alone {}; {} once {} {} fixed", duration(f.alone_ns),
                      f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
                      rules.size() == 1 ? "is" : "are");
@@ -269,9 +266,13 @@ std::vector<std::string> plan_notes(const Report& report) {
       duration(p.recorded_ns), ends, bound_text(p.bounds))};
   if (const std::string sample = sample_text(*report.replay); !sample.empty())
     notes.push_back(sample);
-  if (std::any_of(p.fixes.begin(), p.fixes.end(), [](const auto& f) { return f.masked; }))
-    notes.push_back(
-        "Fixes of masked findings were found on the step that those before them leave.");
+  std::vector<std::string> masked;
+  const auto numbers = fix_numbers(report);
+  for (std::size_t i = 0; i < p.fixes.size(); ++i)
+    if (p.fixes[i].masked) masked.push_back(numbers[i].back());
+  if (!masked.empty())
+    notes.push_back(fmt::format("{} {} found on the step that the fixes before leave.",
+                                listed(masked), masked.size() == 1 ? "was" : "were"));
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }

@@ -52,8 +52,7 @@ std::string worth_text(const Finding& finding, const Analysis& analysis);
 /// "46.8 ms with this fix alone, between ..."; "" where nothing is predicted.
 std::string prediction_text(const Finding& finding);
 
-/// "alone 98.1 ms; 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave it all. Of a
-/// masked finding: "by host-sync: found on the step that its fix leaves".
+/// "alone 98.1 ms; 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave it all.
 std::string sharing_text(const Finding& finding, const Report& report);
 
 /// The numbers, as findings are counted from 1, of the fixes of a plan up to each of them: {"1"},

@@ -154,7 +154,7 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
   if (const std::string text = prediction_text(f); !text.empty())
     out += element("p", fmt::format("The {}: {}", unit_of(page.analysis), page.cut(text)));
   if (const std::string text = sharing_text(f, page.report); !text.empty())
-    out += element("p", (f.masked ? "Masked " : "Shared with other findings: ") + page.cut(text));
+    out += element("p", "Shared with other findings: " + page.cut(text));
   if (!f.follows_from.empty())
     out += element(
         "p", fmt::format("Follows from {}: that fix probably cures this as well.", f.follows_from));

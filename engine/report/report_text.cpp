@@ -154,8 +154,7 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
   out.title(number, f.severity, f.title + (worth.empty() ? "" : ", worth " + worth));
   out.why(f);
   if (const std::string text = prediction_text(f); !text.empty()) out.field(unit_of(a), text);
-  if (const std::string text = sharing_text(f, report); !text.empty())
-    out.field(f.masked ? "masked" : "shared", text);
+  if (const std::string text = sharing_text(f, report); !text.empty()) out.field("shared", text);
   out.follows_from(f);
   for (std::size_t i = 0; i < f.evidence.size(); ++i)
     out.field(i == 0 ? "evidence" : "",

@@ -1,5 +1,8 @@
 #include "rules/again.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -31,7 +34,8 @@ bool can_be_remade(const Replay& replay) {
   const Trace& t = replay.analysis().trace;
   // Pages of unified memory move when somebody touches them: the replay does not know when.
   const bool migrates = std::any_of(t.ops.copy.begin(), t.ops.copy.end(), is_unified);
-  return replay.points() <= most_points && !migrates && t.gpu_faults.size() == 0;
+  return replay.can_be_remade() && replay.points() <= most_points && !migrates &&
+         t.gpu_faults.size() == 0;
 }
 
 // Whether a replay of the step that fixes leave is a forecast: its errors are of that step, and
@@ -62,7 +66,6 @@ class AskingAgain {
     for (const auto* list : {&report.findings, &report.suppressed})
       for (const Finding& f : *list)
         if (f.severity_alone != Severity::note) spoken_.insert(f.fingerprint);
-    for (const Finding& f : report.findings) worst_ = std::max(worst_, f.severity);
   }
 
   void ask() {
@@ -153,6 +156,7 @@ class AskingAgain {
 
   void make_masked(Finding& f, const Prediction& step, Ns won, const Round& round) const {
     f.masked = true;
+    f.message = fmt::format("With {} fixed: {}", fmt::join(rules_fixed(), ", "), f.message);
     f.after.clear();
     for (const Plan::Fix& fix : report_.plan->fixes) f.after.push_back(fix.fingerprint);
     f.predicted = step;
@@ -161,8 +165,7 @@ class AskingAgain {
     f.recoverable_ns = std::min(won, f.step_ns);
     f.recoverable_fraction =
         static_cast<double>(f.recoverable_ns) / static_cast<double>(std::max<Ns>(f.step_ns, 1));
-    f.severity = std::min({severity_of(f), f.severity, worst_});
-    f.severity_alone = f.severity;
+    f.severity = f.severity_alone = Severity::note;  // nobody has seen it yet
     if (f.confidence == "high") f.confidence = "medium";
     f.follows_from.clear();
     f.changes.clear();  // they name rows of the step that was made
@@ -173,12 +176,10 @@ class AskingAgain {
     }
   }
 
-  Severity severity_of(const Finding& f) const {
-    const auto rule =
-        std::find_if(rules_.begin(), rules_.end(), [&](const Rule& r) { return r.id == f.rule; });
-    if (f.recoverable_fraction >= error_at) return Severity::error;
-    return rule != rules_.end() && f.recoverable_fraction >= rule->warning_at ? Severity::warning
-                                                                              : Severity::note;
+  std::vector<std::string> rules_fixed() const {
+    std::vector<std::string> rules;
+    for (const Plan::Fix& fix : report_.plan->fixes) rules.push_back(fix.rule);
+    return rules;
   }
 
   Report& report_;
@@ -186,7 +187,6 @@ class AskingAgain {
   const std::map<std::string, RuleSettings>& settings_;
   const Accepted& accepted_;
   std::set<std::string> spoken_;     // fingerprints of what needs no second word
-  Severity worst_ = Severity::note;  // of today's findings
   std::vector<std::unique_ptr<Round>> rounds_;
 };
 

@@ -56,7 +56,7 @@ struct Finding {
   Ns recoverable_ns = 0;            ///< of the mean step: at most this, or about this
   double recoverable_fraction = 0;  ///< of the step, 0 to 1
   bool of_window = false;  ///< no steps were found: all of this is of the whole window instead
-  Ns step_ns = 0;                   ///< that step
+  Ns step_ns = 0;          ///< that step
   bool about = false;  ///< recoverable is an estimate, which the truth may exceed; else a ceiling
   Ns alone_ns = 0;     ///< what this fix alone wins back
   /// Fingerprints of the fixes after which the recoverable is told, since they win back a part of

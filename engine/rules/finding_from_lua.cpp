@@ -95,6 +95,16 @@ Metric read_metric(lua_State* lua, int index) {
   return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
 }
 
+// What recording added may explain: a note, unless the replay shows that it does not.
+void read_doubt(const LuaTable& t, Finding& f, const Rule& rule, const RuleSettings& settings,
+                const Replay* replay) {
+  const std::string doubt = t.text("doubt", false);
+  if (doubt.empty() || (replay && worth_if_overhead_is_most(f, *replay) >= rule.warning_at)) return;
+  f.message += " " + doubt;
+  f.confidence = "medium";
+  if (!settings.severity) f.severity = f.severity_alone = Severity::note;
+}
+
 std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
   std::vector<Evidence> evidence = to_evidence(t);
   for (const Evidence& e : evidence)
@@ -111,7 +121,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   const LuaTable t(lua, index, "a finding");
   t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
           "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
-          "uncertain", "cited_ns"});
+          "uncertain", "cited_ns", "doubt"});
   Finding f;
   f.rule = rule.id;
   f.category = rule.category;
@@ -132,6 +142,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   f.severity = f.severity_alone = read_severity(t, f, rule, settings, analysis);
   f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
   f.confidence = read_confidence(t, f.confidence);
+  read_doubt(t, f, rule, settings, replay);
   f.advice = t.texts("advice");
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);

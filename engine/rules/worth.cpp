@@ -74,6 +74,17 @@ void predict(Finding& f, const Replay& replay, const std::string& uncertain, dou
   f.about = replay.trusted();
 }
 
+double worth_if_overhead_is_most(const Finding& f, const Replay& replay) {
+  if (!f.predicted || !replay.trusted()) return 0;
+  // PyTorch's profiler records operators as well, and how much that adds was never bounded.
+  if (replay.analysis().trace.recording_ns > 0 && replay.measured_ns() == 0) return 0;
+  // The guess at the overhead alone: what the fix does is taken as it most likely is.
+  Changes changes = f.changes;
+  for (Change& c : changes) c.factor.least = c.factor.by;
+  const Ns now = replay.step_ns({}, Guess::least), then = replay.step_ns(changes, Guess::least);
+  return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
+}
+
 void take_alone(Finding& f) {
   f.after.clear();
   if (f.predicted) set_recoverable(f, f.alone_ns);

@@ -15,6 +15,10 @@ namespace gh {
 /// cites.
 void predict(Finding& finding, const Replay& replay, const std::string& uncertain, double cited);
 
+/// What a predicted fix wins back at least, as a share of the step, if recording has added the most
+/// that it was ever seen to add. 0 where that is not known, and where the replay is no forecast.
+double worth_if_overhead_is_most(const Finding& finding, const Replay& replay);
+
 /// Findings in the order of their rank that touch the same operations, calls or time of the host do
 /// not both have it: the first keeps what it is worth alone, each further one what it adds. A root
 /// stands before what follows from it, and so keeps its own.

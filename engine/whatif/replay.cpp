@@ -344,12 +344,21 @@ Ns Replay::profiled_step_ns(const Changes& changes) const {
   });
 }
 
-std::size_t Replay::points() const { return state_->graph ? state_->graph->nodes() : 0; }
+std::size_t Replay::points() const {
+  std::size_t points = 0;
+  for (const auto& run : state_->runs) points += run->graph ? run->graph->nodes() : 0;
+  return points;
+}
+
+bool Replay::can_be_remade() const {
+  return reason().empty() && state_->runs.size() == 1 && !state_->runs.front()->steps.led;
+}
 
 Remade Replay::remade(const Changes& changes) const {
-  Edges edges = state_->graph->recorded;
-  for (const Change& c : changes) apply(*state_->graph, c, Guess::best, edges);
-  Remade made = remake(*state_->graph, edges, changes);
+  const ReplayedRun& run = *state_->runs.front();
+  Edges edges = run.graph->recorded;
+  for (const Change& c : changes) apply(*run.graph, c, Guess::best, edges);
+  Remade made = remake(*run.graph, edges, changes);
   if (measured_ns() > 0)
     made.trace.measured_step = {step_ns(changes), state_->analysis.trace.measured_step.from};
   return made;

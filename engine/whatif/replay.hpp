@@ -80,8 +80,9 @@ class Replay {
 
   /// How many points in time a replay computes.
   std::size_t points() const;
-  /// The replayed steps as they would be recorded with these changes made, the profiler's overhead
-  /// included. Only where they can be replayed.
+  /// Whether one run of whole steps is replayed, which can be made a trace.
+  bool can_be_remade() const;
+  /// These as they would be recorded with these changes made, the profiler's overhead included.
   Remade remade(const Changes& changes) const;
 
   /// What a step cannot fall below with these changes made.

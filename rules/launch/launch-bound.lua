@@ -13,8 +13,8 @@ return {
     graph_gap_ns = { default = 700, unit = "ns", doc = "The pause that stays between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
   },
   messages = {
-    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches} launches {a_step}, one each {pace:ns}, of operations that take {kernel:ns} on average.{caveat}",
-    graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: what the host does between the graphs takes longer than they do.{caveat}",
+    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches} launches {a_step}, one each {pace:ns}, of operations that take {kernel:ns} on average.",
+    graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: what the host does between the graphs takes longer than they do.",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the one before had ended. Pauses of more than a millisecond are left out, as are first launches that load code (first-use), and as much as the host lost by waiting or allocating before.",
@@ -66,20 +66,17 @@ return {
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     advice[#advice + 1] = string.format("Or give each launch more to do: a micro-batch larger by a factor of %.0f keeps the GPU busy for as long as the host takes.%s", math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
       peak and memory and peak < 0.5 * memory and string.format(" Memory allows for it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
-    if little and not added then advice[#advice + 1] = "First take the step's time without the profiler: if it is shorter by this much, there is nothing to fix. Recording less (no with_stack, profile_memory, record_shapes; no NVTX of every operator) tells as well." end
     return { {
       subject = "launches",
       message = mostly_graphs and "graphs" or "eager",
-      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
-        caveat = little and (added and " What recording added to the step explains it." or " The profiler's own share of what it records may explain it.") or "" },
+      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1) },
+      doubt = little and (added and "What recording added to the step explains it." or "The profiler's own share of what it records may explain it: take the step's time without the profiler first (--measured-step).") or nil,
       about = true,
       cited_ns = idle,
       -- In graphs short pauses between the kernels stay.
       recoverable_ns = math.max(0, math.min((little or heavy) and unprofiled * total or idle, mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns)),
       change = { { graph = operations:minus(nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, by = 1, least = 0.5 } },
       uncertain = "torch.compile fuses elementwise kernels as well, of which nobody knows how many",
-      at_most = little and "note" or nil,
-      confidence = little and "medium" or "high",
       metrics = { { name = "idle while launching", value = share, unit = "fraction", threshold = options.share } },
       evidence = launching:evidence { most = 5 },
       advice = advice,

@@ -46,7 +46,7 @@ return {
       return ops
     end)() }),
     expect = { { severity = "error", message = "*although most of its work is in CUDA graphs*" } } },
-  { name = "is a note where the profiler's own share explains it", trace = steps(85), options = { overhead_ns = 30000 }, expect = { { severity = "note", confidence = "medium", message = "*The profiler's own share of what it records may explain it.", worth = { 0, 0.001 } } } },
+  { name = "is a note where the profiler's own share explains it", trace = steps(85), options = { overhead_ns = 30000 }, expect = { { severity = "note", confidence = "medium", message = "*The profiler's own share of what it records may explain it*", worth = { 0, 0.001 } } } },
 
   { name = "is silent below the threshold", trace = steps(92), expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(80), options = { share = 0.3 }, expect = "clean" },
