@@ -95,14 +95,12 @@ Metric read_metric(lua_State* lua, int index) {
   return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
 }
 
-// What recording added may explain: a note, unless the replay shows that it does not.
-void read_doubt(const LuaTable& t, Finding& f, const Rule& rule, const RuleSettings& settings,
-                const Replay* replay) {
-  const std::string doubt = t.text("doubt", false);
-  if (doubt.empty() || (replay && worth_if_overhead_is_most(f, *replay) >= rule.warning_at)) return;
-  f.message += " " + doubt;
-  f.confidence = "medium";
-  if (!settings.severity) f.severity = f.severity_alone = Severity::note;
+// Why what recording added may explain a finding, as its rule says; "" where the replay shows that
+// it does not.
+std::string read_doubt(const LuaTable& t, const Finding& f, const Rule& rule,
+                       const Replay* replay) {
+  const bool settled = replay && worth_if_overhead_is_most(f, *replay) >= rule.warning_at;
+  return settled ? "" : t.text("doubt", false);
 }
 
 std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
@@ -136,13 +134,21 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   read_recoverable(t, analysis, f);
   f.changes = to_changes(t);
   const std::string uncertain = t.text("uncertain", false);
+  const double by_account = f.recoverable_fraction;
   if (replay) predict(f, *replay, uncertain, cited_share(t, analysis));
+  const std::string doubt = read_doubt(t, f, rule, replay);
+  if (!doubt.empty()) claim_at_most(f, by_account);
 
   f.alone_ns = f.recoverable_ns;
-  f.severity = f.severity_alone = read_severity(t, f, rule, settings, analysis);
+  f.severity = read_severity(t, f, rule, settings, analysis);
   f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
   f.confidence = read_confidence(t, f.confidence);
-  read_doubt(t, f, rule, settings, replay);
+  if (!doubt.empty()) {
+    f.message += " " + doubt;
+    f.confidence = "medium";
+    if (!settings.severity) f.severity = Severity::note;
+  }
+  f.severity_alone = f.severity;
   f.advice = t.texts("advice");
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);

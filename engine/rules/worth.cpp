@@ -69,9 +69,13 @@ void predict(Finding& f, const Replay& replay, const std::string& uncertain, dou
   f.step_ns = replay.step_ns({});
   set_recoverable(f, f.step_ns - f.predicted->step_ns);
   // A ceiling is no reason to claim more time than the finding cites.
-  if (!replay.trusted() && cited < f.recoverable_fraction)
-    set_recoverable(f, std::llround(cited * static_cast<double>(f.step_ns)));
+  if (!replay.trusted()) claim_at_most(f, cited);
   f.about = replay.trusted();
+}
+
+void claim_at_most(Finding& f, double share) {
+  if (share < f.recoverable_fraction)
+    set_recoverable(f, std::llround(share * static_cast<double>(f.step_ns)));
 }
 
 double worth_if_overhead_is_most(const Finding& f, const Replay& replay) {

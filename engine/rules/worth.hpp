@@ -15,6 +15,9 @@ namespace gh {
 /// cites.
 void predict(Finding& finding, const Replay& replay, const std::string& uncertain, double cited);
 
+/// What is recoverable is no more than this share of the step.
+void claim_at_most(Finding& finding, double share);
+
 /// What a predicted fix wins back at least, as a share of the step, if recording has added the most
 /// that it was ever seen to add. 0 where that is not known, and where the replay is no forecast.
 double worth_if_overhead_is_most(const Finding& finding, const Replay& replay);

@@ -72,6 +72,9 @@ struct ReplayGraph {
   std::vector<Node> arrival;
   /// By thread: calls of the block that are not nested in another.
   std::vector<std::vector<Row>> thread_calls;
+  /// By call of the block: how many ranges its thread began since its call before. Empty where
+  /// ranges cost nothing to speak of (Trace::recording_ns).
+  std::vector<std::uint32_t> ranges_before;
   /// By thread: when a device idled, and then went on with what the thread launched.
   std::vector<Spans> thread_idle;
   std::vector<Node> order;  ///< each node after what it waits for
