@@ -199,7 +199,7 @@ function selection:own_ns() end
 ---@return gh.Selection
 function selection:exposed(other, fraction) end
 
---- In how many quarters of the analysed time rows begin that take a tenth of what all take: what goes on all through a recording without steps is in three or four, its start in the first.
+--- In how many quarters of the analysed work, counted in kernels, rows begin that take a tenth of what all take: what goes on all through a recording without steps is in three or four, its start, however long, in the first.
 --- () -> number
 ---@return any
 function selection:quarters() end

@@ -1,6 +1,9 @@
 -- A name for a message: profilers put whole call stacks into some.
 local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
 
+-- Calls of the operating system in which a thread does nothing.
+local waiting = { "poll", "ppoll", "select", "epoll_wait*", "sem_*wait", "pthread_cond_*wait", "futex*", "pthread_join", "*nanosleep", "usleep", "sleep", "recv*", "wait4", "waitpid" }
+
 return {
   id = "gpu-idle",
   category = "idle",
@@ -12,6 +15,7 @@ return {
     share = { default = 0.10, unit = "fraction", doc = "Idle time that no other rule explains, of the step (or of the whole recording), from which it counts." },
   },
   messages = {
+    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something that is no GPU, {most:ns} of it in '{doing}'{within}.",
     named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.",
     host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.",
   },
@@ -39,10 +43,14 @@ return {
     for _, group in ipairs(pauses:group("doing", 3)) do
       if not doing and group.key ~= "" and group.sum_ns >= most then doing, within, most = group.key, group.rows:group("within", 1)[1].key, group.sum_ns end
     end
+    local waits = false
+    for _, call in ipairs(waiting) do waits = waits or doing ~= nil and doing:glob(call) end
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     local advice = {}
-    if doing then
+    if waits then
+      advice[1] = string.format("The thread stands still in '%s'%s until another thread, process or device is done, or a time is over: see in the timeline what ends it, and shorten that, or do not wait for it.", short(doing), within ~= "" and " (within '" .. short(within) .. "')" or "")
+    elseif doing then
       advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, every so many steps, or on the GPU.", short(within ~= "" and within or doing))
     else
       advice[1] = "Name the parts of the loop with NVTX ranges and record again; --python-sampling=true records what Python did."
@@ -50,7 +58,7 @@ return {
     if not trace:available "os_calls" then advice[#advice + 1] = "Calls of the operating system were not recorded; --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." end
     return { {
       subject = "host",
-      message = doing and "named" or "host",
+      message = waits and "waits" or doing and "named" or "host",
       data = { idle = idle / steps, share = share, doing = doing and short(doing) or "", most = most / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "" },
       recoverable_ns = idle,
       change = { { pause = pauses } },

@@ -23,6 +23,7 @@ return {
   { name = "shortens a range's name", trace = steps(4000, { ranges = ranges(("x"):rep(100)) }), expect = { { message = "*xxx...'." } } },
   { name = "fires on a sixth", trace = steps(1700), expect = { { severity = "warning" } } },
   { name = "names system calls that are waited for", trace = steps(4000, { os_calls = { { 2100, 5900, "connect" } } }), expect = { { severity = "error", message = "*in 'connect'." } } },
+  { name = "tells waiting from working", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = { { severity = "error", message = "*while the host waits for something that is no GPU*in 'pthread_cond_wait'." } } },
   { name = "fires beside unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),
     expect = { { severity = "error" } } },
 
