@@ -59,7 +59,8 @@ constexpr Field finding_fields[] = {
     {"at_most", "The highest severity that it may have."},
     {"doubt",
      "A sentence where what the profiler adds may explain it: the finding ends with it, is a "
-     "note and claims no more than recoverable_ns, unless its change, replayed, is worth a warning even if recording added the most that "
+     "note and claims no more than recoverable_ns, unless its change, replayed, is worth a warning "
+     "even if recording added the most that "
      "it was ever seen to add."},
     {"confidence", "high, medium or low: whether the trace shows it or it is inferred."},
     {"advice", "A list of texts; the first is what to do first."},

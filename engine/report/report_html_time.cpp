@@ -13,7 +13,9 @@ namespace {
 
 using Cell = HtmlTable::Cell;
 
-constexpr std::size_t most_strips = 16, most_device_columns = 8, most_path_items = 100;
+constexpr std::size_t most_strips = 16, most_device_columns = 8;
+// Of the path, for a line of its own.
+constexpr double least_path_share = 0.005;
 
 CauseTimes times_of(const Analysis& a, const DeviceAccount& device) {
   CauseTimes causes;
@@ -123,15 +125,26 @@ std::string path_table(const ReportPage& page) {
                   "the end along what each point waited for last",
                   steps ? "a step" : "the window"),
       {{"Waits for"}, {steps ? "A step" : "Time", true}, {"Share", true}, {"Share, drawn"}});
-  for (std::size_t i = 0; i < p.items.size() && i < most_path_items; ++i) {
-    const double share = static_cast<double>(p.items[i].ns) / static_cast<double>(p.total_ns),
-                 ns = static_cast<double>(p.items[i].ns) * a_step;
-    const std::string device = path_device(page.analysis, p.items[i]);
-    table.row({page.cut(path_label(p.items[i].kind, p.items[i].name) +
-                        (device.empty() ? "" : " (" + device + ")")),
-               Cell(duration(ns), ns), Cell::share(share),
+  Ns small_ns = 0;
+  std::size_t small_count = 0;
+  const auto add = [&](const std::string& name, Ns of_all) {
+    const double share = static_cast<double>(of_all) / static_cast<double>(p.total_ns),
+                 ns = static_cast<double>(of_all) * a_step;
+    table.row({name, Cell(duration(ns), ns), Cell::share(share),
                Cell::raw(plain_bar(share, "worth"), share)});
+  };
+  for (const PathItem& item : p.items) {
+    if (static_cast<double>(item.ns) < least_path_share * static_cast<double>(p.total_ns)) {
+      small_ns += item.ns;
+      ++small_count;
+      continue;
+    }
+    const std::string device = path_device(page.analysis, item);
+    add(page.cut(path_label(item.kind, item.name) + (device.empty() ? "" : " (" + device + ")")),
+        item.ns);
   }
+  if (small_count > 0)
+    add(fmt::format("{} more, below {} each", small_count, percent(least_path_share)), small_ns);
   return table.html();
 }
 

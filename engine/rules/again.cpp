@@ -186,7 +186,7 @@ class AskingAgain {
   const std::vector<Rule>& rules_;
   const std::map<std::string, RuleSettings>& settings_;
   const Accepted& accepted_;
-  std::set<std::string> spoken_;     // fingerprints of what needs no second word
+  std::set<std::string> spoken_;  // fingerprints of what needs no second word
   std::vector<std::unique_ptr<Round>> rounds_;
 };
 

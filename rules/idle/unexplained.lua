@@ -111,7 +111,10 @@ return {
       if (trace:fact(part.fact) or 0) >= options.share and not explained(part.rules) then
         local rows = part.rows(trace)
         local shown = rows:exposed(kernels:minus(rows), 0.5)
-        add(part.subject, "exposed", part.what, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, rows:exposed_ns(kernels:minus(rows)))
+        local time = rows:exposed_ns(kernels:minus(rows))
+        add(part.subject, "exposed", part.what, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, time)
+        -- Of what hides for the most part, the ends show.
+        if 2 * time < rows:union_ns() then findings[#findings].at_most = "note" end
       end
     end
     return findings

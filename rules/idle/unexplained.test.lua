@@ -27,4 +27,5 @@ return {
   { name = "is silent below the team's own threshold", trace = steps(4000, early), options = { share = 0.5 }, expect = "clean" },
   { name = "is silent about a GPU that works", trace = steps(0, early), expect = "clean" },
   { name = "good", fixture = "good", expect = "clean" },
+  { name = "tiles: copies that hide but for their ends", fixture = "tiles", expect = { { severity = "note", subject = "copies" } } },
 }

@@ -52,4 +52,5 @@ return {
   { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
   { name = "compile-graphsnode", fixture = "compile-graphsnode", expect = "clean" },
   { name = "launchbound", fixture = "launchbound", expect = "clean" },
+  { name = "products: loads what it needs before it begins", fixture = "products", expect = "clean" },
 }

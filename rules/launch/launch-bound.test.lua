@@ -80,4 +80,5 @@ return {
   { name = "syncs-pageable: waits are to blame", fixture = "syncs-pageable", expect = "clean" },
   { name = "um: stalls are to blame", fixture = "um", expect = "clean" },
   { name = "starved: the loader is to blame", fixture = "starved", expect = "clean" },
+  { name = "beat: the GPU waits for batches", fixture = "beat", expect = "clean" },
 }
