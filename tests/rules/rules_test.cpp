@@ -631,9 +631,10 @@ TEST_CASE("rules: every rule runs on every recording") {
        {{"non-tensor-core-gemm", "low-sm-fill"},
         {}}},  // a tiny model in FP32, as PyTorch's profiler saw it
   };
-  CHECK(support::recordings().size() + 1 == truth.size());
+  CHECK(support::recordings().size() + support::unmarked_recordings().size() + 1 == truth.size());
   const std::vector<Rule> rules = own_rules();
   std::vector<std::filesystem::path> all = support::recordings();
+  for (const auto& path : support::unmarked_recordings()) all.push_back(path);
   for (const auto& path : support::torch_traces()) all.push_back(path);
   for (const auto& path : all) {
     CAPTURE(path.filename());

@@ -94,6 +94,12 @@ TEST_CASE(
     CHECK(r.replay.trusted() == !unlike);
     CHECK(r.replay.step_ns({}) <= r.replay.recorded_ns());
   }
+  for (const auto& path : support::unmarked_recordings()) {
+    CAPTURE(path.filename().string());
+    const Replayed r(read_nsys(path));
+    CHECK(r.replay.profiled_step_ns({}) == doctest::Approx(r.replay.recorded_ns()).epsilon(0.001));
+    CHECK(r.replay.trusted());
+  }
 }
 
 TEST_CASE(
