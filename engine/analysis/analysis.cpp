@@ -76,7 +76,10 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
 }
 
 Analysis::Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known)
-    : trace(std::move(read)), classes(std::move(known)), devices(std::move(with_steps)) {
+    : trace(std::move(read)),
+      classes(std::move(known)),
+      devices(std::move(with_steps)),
+      remade(true) {
   names = NameClasses(trace, classes);
   account_for_time();
 }

@@ -37,6 +37,7 @@ struct Analysis {
   /// The most that launched work on one device within its steps, those that hardly did aside. With
   /// more than one, idle time is told of one of them only, and hides behind the others' work.
   std::size_t processes_on_a_device = 1;
+  bool remade = false;  ///< of steps that a replay has made: nobody has recorded them
 
   /// Classifies the names, finds the steps, accounts for their time.
   Analysis(Trace read, Classes known, const Selection& selection);

@@ -16,8 +16,6 @@ class Crews {
   /// The crew of a thread, named by one of its threads; no_index of one that launches no kernels.
   std::uint16_t of(std::uint16_t thread) const { return crew_[thread]; }
   std::uint16_t of_op(Row op) const;  ///< of the thread that launched it
-  /// Of a device: the crew whose kernels had it at work for longest, or no_index.
-  std::uint16_t main_crew(std::uint16_t device) const { return main_[device]; }
   /// Whether a thread of the same process, but not of the device's main crew, launched an
   /// operation.
   bool is_beside(Row op) const;

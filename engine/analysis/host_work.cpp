@@ -9,6 +9,10 @@
 namespace gh {
 namespace {
 
+// Threads of a process that are asked beside the one that gave the GPU work, and ranges around one
+// that are looked at: no program needs as many, and a damaged report may have millions.
+constexpr std::size_t most_narrators = 16, most_around = 64;
+
 // Of a step; a range that lasts longer holds all that is done in it.
 constexpr double whole_share = 0.9;
 
@@ -67,17 +71,29 @@ HostWork::HostWork(const Trace& trace, const NameClasses& names, Ns step_ns)
     around.push_back(static_cast<std::uint32_t>(own.rows.size()));
     own.rows.push_back(r);
   }
+  find_narrators();
+}
+
+void HostWork::find_narrators() {
+  narrators_.resize(trace_.processes.size());
+  for (std::uint16_t t = 0; t < ranges_.size(); ++t)
+    if (!ranges_[t].rows.empty()) narrators_[trace_.threads[t].process].push_back(t);
+  for (std::vector<std::uint16_t>& threads : narrators_) {
+    if (threads.size() <= most_narrators) continue;
+    std::stable_sort(threads.begin(), threads.end(), [&](std::uint16_t a, std::uint16_t b) {
+      return ranges_[a].rows.size() > ranges_[b].rows.size();
+    });
+    threads.resize(most_narrators);
+  }
 }
 
 HostWork::Doing HostWork::during(std::uint16_t thread, std::uint16_t process, Span stretch) const {
   if (stretch.length() <= 0) return {};
   if (thread != no_index)
     if (const Doing own = of_thread(thread, stretch); own.name != 0) return own;
-  for (std::uint16_t other = 0; other < ranges_.size(); ++other) {
-    if (other == thread || ranges_[other].rows.empty() || trace_.threads[other].process != process)
-      continue;
-    if (const Doing beside = of_thread(other, stretch); beside.name != 0) return beside;
-  }
+  for (const std::uint16_t other : narrators_[process])
+    if (other != thread)
+      if (const Doing beside = of_thread(other, stretch); beside.name != 0) return beside;
   return {};
 }
 
@@ -119,8 +135,8 @@ std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stre
                                           [&](Row r) { return ranges.start[r] < stretch.start; }) -
                      own.rows.begin();
   std::vector<Row> around;
-  for (std::uint32_t at = first > 0 ? static_cast<std::uint32_t>(first - 1) : no_row; at != no_row;
-       at = own.around[at])
+  for (std::uint32_t at = first > 0 ? static_cast<std::uint32_t>(first - 1) : no_row;
+       at != no_row && around.size() < most_around; at = own.around[at])
     around.push_back(own.rows[at]);
   std::for_each(around.rbegin(), around.rend(), take);
   for (auto at = static_cast<std::size_t>(first);

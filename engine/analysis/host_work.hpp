@@ -19,7 +19,8 @@ class HostWork {
     NameId name = 0;    ///< 0 where nothing tells
     NameId within = 0;  ///< the range around it, where it is no range of the program's own
   };
-  /// What took at least half of a stretch: of a thread's time, else of another's in its process.
+  /// What took at least half of a stretch: of a thread's time, else of another's in its process
+  /// that tells much.
   /// `thread`: no_index where nobody knows which gave the GPU work next.
   Doing during(std::uint16_t thread, std::uint16_t process, Span stretch) const;
 
@@ -33,13 +34,15 @@ class HostWork {
     Ns ns = 0;
     Ns begun = 0;
   };
+  void find_narrators();
   Doing of_thread(std::uint16_t thread, Span stretch) const;
   std::vector<Share> ranges_in(std::uint16_t thread, Span stretch) const;
   bool is_operator(NameId name) const;
 
   const Trace& trace_;
   const HostThreads threads_;
-  std::vector<RangesOfThread> ranges_;  // by thread
+  std::vector<RangesOfThread> ranges_;                 // by thread
+  std::vector<std::vector<std::uint16_t>> narrators_;  // by process: threads with most ranges
 };
 
 }  // namespace gh

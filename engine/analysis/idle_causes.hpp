@@ -5,8 +5,7 @@
 // the GPU goes on lacking work after them. A nanosecond goes to the first that claims it:
 //   dependency       launched before the pause began, or a node of a graph under way
 //   faults           before pages of unified memory go to the host: from its first page fault on,
-//   and
-//                    from the pages before on where it goes on to the next
+//                    and from the pages before on where it goes on to the next
 //   input            within a range of the data loader
 //   failed           within a CUDA call that returned an error
 //   sync             within one that waits for the GPU

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_set>
 
 namespace gh {
 namespace {
@@ -38,14 +39,11 @@ LaunchHabits::LaunchHabits(const Trace& trace, const NameClasses& names, const C
 
 void LaunchHabits::find_first_uses() {
   const Ops& ops = trace_.ops;
-  std::vector<std::vector<bool>> used(trace_.processes.size());  // by process and name
+  std::unordered_set<std::uint64_t> used;  // process and name
   for (Row op = 0; op < ops.size(); ++op) {
     if (ops.kind[op] != OpKind::kernel || ops.call[op] == no_row) continue;
-    std::vector<bool>& names = used[trace_.process_of(op)];
-    if (names.empty()) names.resize(trace_.names.size());
-    if (names[ops.name[op]]) continue;
-    names[ops.name[op]] = true;
-    first_uses_.push_back(ops.call[op]);
+    const std::uint64_t key = std::uint64_t{trace_.process_of(op)} << 32 | ops.name[op];
+    if (used.insert(key).second) first_uses_.push_back(ops.call[op]);
   }
   std::sort(first_uses_.begin(), first_uses_.end());
 }

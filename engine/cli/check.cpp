@@ -110,7 +110,7 @@ void judge(const Advice& advice, std::optional<Severity> fail_on, Checked& check
         fmt::format("{}: holds no GPU work, so --fail-on cannot judge it; record it again",
                     advice.analysis->trace.path));
   for (const Finding& f : advice.report.findings)
-    if (fail_on && f.severity >= *fail_on) checked.threshold_met = true;
+    if (fail_on && f.severity >= *fail_on && !f.masked) checked.threshold_met = true;
   for (const Failed& f : advice.report.failed)
     checked.failed.push_back(fmt::format("rule {} failed: {}", f.rule, f.error));
 }

@@ -165,7 +165,8 @@ std::string path_label(PathItem::Kind kind, const std::string& name) {
     case PathItem::Kind::copy:
       return name == "h2d"   ? "copies to the device"
              : name == "d2h" ? "copies to the host"
-                             : "copies between devices";
+             : name == "p2p" ? "copies between devices"
+                             : "copies (" + name + ")";
     case PathItem::Kind::communication:
       return name == "other_ranks" ? "communication, and waiting for ranks not in the report"
                                    : "communication";
@@ -227,6 +228,7 @@ std::string sharing_text(const Finding& f, const Report& report) {
   for (const Finding& before : report.findings)
     if (std::find(f.after.begin(), f.after.end(), before.fingerprint) != f.after.end())
       rules.push_back(before.rule);
+  std::sort(rules.begin(), rules.end());
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
   return fmt::format("alone {}; {} once {} {} fixed", duration(f.alone_ns),
                      f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
@@ -271,8 +273,9 @@ std::vector<std::string> plan_notes(const Report& report) {
   for (std::size_t i = 0; i < p.fixes.size(); ++i)
     if (p.fixes[i].masked) masked.push_back(numbers[i].back());
   if (!masked.empty())
-    notes.push_back(fmt::format("{} {} found on the step that the fixes before leave.",
-                                listed(masked), masked.size() == 1 ? "was" : "were"));
+    notes.push_back(fmt::format("{} {} found on the {} that the fixes before leave.",
+                                listed(masked), masked.size() == 1 ? "was" : "were",
+                                unit_of(report.replay->analysis())));
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }

@@ -95,7 +95,7 @@ class AskingAgain {
   }
 
   // Nothing where the fixes leave nothing else to fix.
-  std::unique_ptr<Round> ask_after(const Replay& replay, const Changes& made) const {
+  std::unique_ptr<Round> ask_after(const Replay& replay, const Changes& made) {
     auto round = std::make_unique<Round>();
     round->remade = replay.remade(made);
     if (round->remade.devices.size() != replay.analysis().devices.size()) return nullptr;
@@ -108,6 +108,9 @@ class AskingAgain {
     round->report = ask_rules(rules_to_ask(), *round->analysis, facts, settings_, round->replay);
     Report& found = round->report;
     suppress(found, accepted_);
+    for (std::size_t i = 0; i < report_.suppressions.size(); ++i)
+      if (found.suppressions[i].second == SuppressionState::used)
+        report_.suppressions[i].second = SuppressionState::used;
     std::erase_if(found.findings, [&](const Finding& f) {
       return f.severity == Severity::note || !f.predicted || spoken_.contains(f.fingerprint);
     });
@@ -126,7 +129,8 @@ class AskingAgain {
       Finding f =
           *std::find_if(round.report.findings.begin(), round.report.findings.end(),
                         [&](const Finding& found) { return found.fingerprint == fix.fingerprint; });
-      const Prediction step = after(base, fix.step, more.now.step_ns);
+      const Ns floor_ns = std::max(more.bounds.compute_ns, more.bounds.link_ns);
+      const Prediction step = after(base, fix.step, more.now.step_ns, floor_ns);
       const Ns won = std::max<Ns>(0, plan.fixes.back().step.step_ns - step.step_ns);
       make_masked(f, step, won, round);
       plan.fixes.push_back({fix.rule, fix.fingerprint, step, true});
@@ -141,14 +145,16 @@ class AskingAgain {
   }
 
   // The step that a fix leaves of what the fixes before have left, by the share that it leaves.
-  static Prediction after(const Prediction& base, const Prediction& fix, Ns before_ns) {
+  static Prediction after(const Prediction& base, const Prediction& fix, Ns before_ns,
+                          Ns floor_ns) {
     const auto of = [&](Ns of_base, Ns left) {
       return static_cast<Ns>(static_cast<double>(of_base) * static_cast<double>(left) /
                              static_cast<double>(std::max<Ns>(before_ns, 1)));
     };
     Prediction p{of(base.step_ns, fix.step_ns), of(base.least_ns, fix.least_ns),
-                 of(base.most_ns, fix.most_ns), "it was found on a step that nobody has recorded"};
-    p.step_ns = std::min(p.step_ns, base.step_ns);
+                 of(base.most_ns, fix.most_ns),
+                 "found on what those leave, which nobody has recorded"};
+    p.step_ns = std::min(std::max(p.step_ns, floor_ns), base.step_ns);
     p.least_ns = std::min(p.least_ns, p.step_ns);
     p.most_ns = std::max(p.most_ns, p.step_ns);
     return p;
@@ -169,11 +175,21 @@ class AskingAgain {
     if (f.confidence == "high") f.confidence = "medium";
     f.follows_from.clear();
     f.changes.clear();  // they name rows of the step that was made
-    for (Evidence& e : f.evidence) {
-      e.span = round.remade.recorded(e.span, static_cast<int>(e.device), e.thread);
-      for (auto before = rounds_.rbegin(); before != rounds_.rend(); ++before)
-        e.span = (*before)->remade.recorded(e.span, static_cast<int>(e.device), e.thread);
-    }
+    std::erase_if(f.evidence, [&](Evidence& e) { return !brought_back(e, round); });
+  }
+
+  // Puts evidence where the recording has it. A stretch across what the fixes cut out is none: it
+  // would show that.
+  bool brought_back(Evidence& e, const Round& round) const {
+    // Operations may have been longer before a fix, by as much as fixes are known to shorten them.
+    const double much_longer = e.thread.empty() ? 8 : 1.5;
+    constexpr Ns short_ns = 1'000;
+    const Ns was = e.span.length();
+    e.span = round.remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+    for (auto before = rounds_.rbegin(); before != rounds_.rend(); ++before)
+      e.span = (*before)->remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+    return static_cast<double>(e.span.length() - short_ns) <=
+           much_longer * static_cast<double>(was);
   }
 
   std::vector<std::string> rules_fixed() const {
@@ -195,6 +211,7 @@ class AskingAgain {
 void ask_again(Report& report, const std::vector<Rule>& rules,
                const std::map<std::string, RuleSettings>& settings, const Accepted& accepted) {
   if (!report.plan || report.plan->fixes.empty() || !report.replay->trusted()) return;
+  if (!report.replay->analysis().trace.doubts.empty()) return;
   AskingAgain(report, rules, settings, accepted).ask();
 }
 

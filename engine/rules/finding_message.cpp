@@ -15,7 +15,7 @@ bool are_stretches(const Analysis& a) {
 
 std::string each_step(const Analysis& a) {
   const std::string length = duration(a.recorded_step_ns());
-  if (!a.has_steps()) return "the recorded " + length;
+  if (!a.has_steps()) return (a.remade ? "the remaining " : "the recorded ") + length;
   // What a rule counts, it counts in the recording.
   const char* recorded = a.measured_step_ns() > 0 ? "recorded " : "";
   return fmt::format("each {}{} {}", recorded, length, are_stretches(a) ? "stretch" : "step");

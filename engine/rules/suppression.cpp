@@ -13,7 +13,7 @@ namespace {
 
 bool matches(const Suppression& s, const Finding& f) {
   return f.rule == s.rule && glob_match(s.subject, f.subject) &&
-         (!s.up_to || static_cast<double>(f.recoverable_ns) <= *s.up_to);
+         (!s.up_to || static_cast<double>(std::max(f.recoverable_ns, f.alone_ns)) <= *s.up_to);
 }
 
 bool looked(const Report& report, const std::string& rule) {

@@ -204,7 +204,7 @@ class Application {
 
   // Of what an edge weighs, `ns` take only `by` of their time.
   void cut(Node n, std::size_t place, Ns ns, double by) {
-    if (ns == 0 || e_.from[n][place] == origin) return;
+    if (ns == 0 || e_.from[n][place] == origin || !e_.has(n, place)) return;
     Ns& weight = e_.weight[n][place];
     weight = changed(weight, weight - scaled(ns, 1 - by));
   }

@@ -17,6 +17,9 @@ ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
   find_wait_edges();
   find_collective_edges();
   sort();
+  for (const std::vector<Row>& ops : steps.device_ops)
+    for (const Row op : ops) tail_ns = std::max(tail_ns, analysis.trace.ops.end[op]);
+  tail_ns = steps.whole && tail_ns > 0 ? std::max<Ns>(0, steps.window.end - tail_ns) : 0;
 }
 
 // Puts every node after those that it waits for, depth first. Nodes come nearly in order of time,
@@ -82,7 +85,7 @@ Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
     Ns last = steps.window.start;
     for (const std::vector<Row>& ops : steps.device_ops)
       for (const Row op : ops) last = std::max(last, at[op_node(op)]);
-    return scaled(last - steps.window.start, steps.scale);
+    return scaled(last + tail_ns - steps.window.start, steps.scale);
   }
   Ns sum = 0;
   for (std::size_t d = 0; d < steps.device_steps.size(); ++d) {

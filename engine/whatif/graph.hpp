@@ -82,6 +82,7 @@ struct ReplayGraph {
   Ns launch_ns = 0;         ///< the usual weights: from launch to start where the stream is idle,
   Ns gap_ns = 0;            ///< between operations of a stream that was fed in time,
   Ns wake_ns = 0;           ///< from the end of what a call waits for to the call's
+  Ns tail_ns = 0;           ///< of a whole window: what comes after its last operation
   double unresolved = 0;    ///< time of waiting calls of which nobody knows what for, of the window
   double unmet = 0;         ///< time of collectives whose other members are not known, of the steps
 

@@ -105,7 +105,7 @@ class Walk {
     Path path;
     path.scale = g_.steps.scale;
     Node node = find_ends(path);
-    const Ns end = at_;
+    const Ns end = at_ + g_.tail_ns;
     while (node != origin && at_ > start_) node = past(node);
     take(PathItem::Kind::unrecorded, "", start_);
     path.total_ns = end - start_;
@@ -127,11 +127,15 @@ class Walk {
           device = d;
         }
     if (last == origin) return origin;
-    at_ = times_[last];
+    at_ = times_[last] + g_.tail_ns;
+    device_ = device;
     start_ = g_.steps.window.start;
     path.periods = g_.steps.periods(device);
     begins_.assign(static_cast<std::size_t>(path.periods), start_);
-    if (g_.steps.whole) return last;
+    if (g_.steps.whole) {
+      take(PathItem::Kind::host, "", times_[last]);  // what comes after it
+      return last;
+    }
     // A step begins where the one before has ended.
     for (const Row op : g_.steps.device_ops[device])
       for (auto step = static_cast<std::size_t>(g_.steps.step_of(op)); step < begins_.size();

@@ -72,18 +72,16 @@ class Remaking {
     calls_gone_.assign(g_.steps.calls.count, false);
     graph_of_.assign(g_.steps.calls.count, no_row);
     std::vector<bool> outermost(g_.steps.calls.count, false);
-    std::vector<std::pair<Ns, bool>> last(t_.threads.size(), {g_.steps.window.start, false});
+    std::vector<bool> gone(t_.threads.size(), false);  // the thread's last outermost call
     for (const auto& calls : g_.thread_calls)
       for (const Row c : calls) outermost[c - g_.steps.calls.first] = true;
     for (Row c = g_.steps.calls.first; c < g_.steps.calls.end(); ++c) {
       const Node end = g_.end_node(c);
-      auto& [until, gone] = last[t_.calls.thread[c]];
-      if (outermost[c - g_.steps.calls.first]) {
-        gone = !e_.has(end, edge::wait) && e_.weight[end][edge::begin] == 0 &&
-               t_.calls.end[c] > t_.calls.start[c];
-        until = t_.calls.end[c];
-      }
-      calls_gone_[c - g_.steps.calls.first] = gone;
+      const std::uint16_t thread = t_.calls.thread[c];
+      if (outermost[c - g_.steps.calls.first])
+        gone[thread] = !e_.has(end, edge::wait) && e_.weight[end][edge::begin] == 0 &&
+                       t_.calls.end[c] > t_.calls.start[c];
+      calls_gone_[c - g_.steps.calls.first] = gone[thread];
     }
     find_graphs();
   }
@@ -388,8 +386,9 @@ Span Moments::at(Span from) const {
 Span Remade::recorded(Span span, int device, const std::string& thread) const {
   const auto of_thread = thread_moments.find(thread);
   const auto of_device = device_moments.find(device);
-  const Moments& moments = of_device != device_moments.end()   ? of_device->second
-                           : of_thread != thread_moments.end() ? of_thread->second
+  // What the host did meanwhile is why a device idles.
+  const Moments& moments = !thread.empty() && of_thread != thread_moments.end() ? of_thread->second
+                           : of_device != device_moments.end()                  ? of_device->second
                                                                : thread_moments.at("");
   const Span back = moments.at(span);
   const Ns start = std::clamp(back.start, window.start, window.end);

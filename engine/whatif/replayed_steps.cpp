@@ -128,7 +128,8 @@ void match_devices(const Analysis& a, const Run& run, ReplayedSteps& out) {
       out.window.end = std::max(out.window.end, step.span.end);
       out.window.start = std::min(out.window.start, begin_of(step));
     }
-    if (count < 2) {
+    // One more or less at either end is of the same steps; a program with far more has others.
+    if (count < 2 || count > run.count + 2) {
       out.reason = "the devices' steps do not match";
       return;
     }

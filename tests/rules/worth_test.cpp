@@ -160,5 +160,8 @@ TEST_CASE("again: what a fix leaves is asked about, and told of the recording") 
   Suppression s;
   s.rule = "in-short-steps";
   s.subject = "*";
-  CHECK(Evaluated({in_short_steps, gone}, {{s}, "2026-01-01"}).report.findings.size() == 1);
+  const Evaluated lived_with({in_short_steps, gone}, {{s}, "2026-01-01"});
+  CHECK(lived_with.report.findings.size() == 1);
+  REQUIRE(lived_with.report.suppressions.size() == 1);
+  CHECK(lived_with.report.suppressions[0].second == SuppressionState::used);
 }

@@ -164,6 +164,28 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("replay: what is gone stays gone, whatever else is changed") {
+  const Replayed r(host_bound);
+  const Change gone = r.change(Kind::remove, "b");
+  Change pause = r.calls(Kind::pause, "cudaLaunchKernel");
+  pause.rows.clear();
+  for (const Idle& idle : r.analysis.account.devices[0].idle)
+    pause.host.push_back({idle.thread, idle.span, true});
+  pause.factor = {0.999, 0.999, 0.999};
+  CHECK(r.us({gone, pause}) <= r.us({gone}));
+}
+
+TEST_CASE("replay: a window lasts until its end, also where pages move last") {
+  const Replayed r(
+      "{ ops = { { 20, 520, kernel = 'a', launched = { 10, 15 } }, { 600, 900, kernel = 'b', "
+      "launched = { 530, 535 } }, { 1000, 4000, copy = 'um_d2h', bytes = 65536, address = 0, cause "
+      "= 'fault' } } }");
+  REQUIRE(r.replay.reason() == "");
+  CHECK(r.us({}) == doctest::Approx(4000).epsilon(0.01));
+  CHECK(r.us({r.change(Kind::scale, "b", 0)}) == doctest::Approx(3700).epsilon(0.01));
+  CHECK(r.replay.path().total_ns == doctest::Approx(r.replay.recorded_ns()).epsilon(0.001));
+}
+
 TEST_CASE("replay: a call in which the GPU idles is shorter by that, and begins its work sooner") {
   const Replayed r(R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
     ops = { { 20, 120, kernel = "a", launched = { 10, 15 } }, { 620, 720, kernel = "b", launched = { 20, 622 } } } })");
