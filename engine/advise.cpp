@@ -1,10 +1,46 @@
 #include "advise.hpp"
 
+#include <fmt/format.h>
+
 #include "base/profile.hpp"
+#include "base/text.hpp"
 #include "read/dcgm.hpp"
+#include "read/measured.hpp"
 #include "read/read.hpp"
 
 namespace gh {
+namespace {
+
+// What lies beside the files of a report: of several ranks, which wait for each other, the mean.
+MeasuredStep measured_beside_all(const Request& request) {
+  MeasuredStep step;
+  Ns sum = 0, files = 0;
+  for (const std::string& file : request.files) {
+    const auto measured = measured_beside(file);
+    if (!measured) continue;
+    const std::string name = printable(measured_path(file).filename().string());
+    // A part of a step, or another unit, is not what was measured.
+    if (measured->unit != "step" || !request.selection.range.empty()) {
+      if (request.notes)
+        request.notes(fmt::format("{} is not used: it is of a {}, which is not what is analysed",
+                                  name, measured->unit));
+      continue;
+    }
+    sum += measured->ns;
+    step.ns = sum / ++files;
+    step.from = name;
+    if (measured->samples > 0) step.from += fmt::format(", the mean of {}", measured->samples);
+  }
+  if (files > 1) step.from = fmt::format("the mean of {} files beside the reports", files);
+  return step;
+}
+
+MeasuredStep measured_step(const Request& request) {
+  if (request.measured_step_ns) return {*request.measured_step_ns, "--measured-step"};
+  return measured_beside_all(request);
+}
+
+}  // namespace
 
 Analysis analyse(const Request& request) {
   Classes classes;
@@ -22,6 +58,8 @@ Analysis analyse(const Request& request) {
     for (const std::string& note : add_dcgm(trace, request.dcgm))
       if (request.notes) request.notes(note);
 
+  trace.measured_step = measured_step(request);
+
   // Classify the names, find the units, account for every nanosecond of them.
   return Analysis(std::move(trace), std::move(classes), request.selection);
 }
@@ -36,25 +74,12 @@ Advice advise(const Request& request) {
   const Analysis& analysis = *advice.analysis;
   begin("checking");
 
-  // The graph: what a step takes once something in it has been changed.
-  auto replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
-
   // Facts, each computed when it is first asked for.
   advice.facts = std::make_unique<Facts>(analysis);
 
-  // Rules: what each finds, and what its fix is worth by the graph.
-  Report& report = advice.report;
-  report = ask_rules(request.rules, analysis, *advice.facts, request.settings, std::move(replay));
-
-  // Rank: the best fix first, and what follows from it behind it.
-  rank(report.findings);
-  widen_by_roots(report.findings);
-
-  // Plan: the fixes one after the other, until none is worth much.
-  report.plan = timed("plan", [&] { return plan_of(report); });
-
-  // What the team has decided to live with goes. Formats render the rest: report/formats.hpp.
-  suppress(report, request.suppressions, request.today);
+  // Replay, rules, rank, plan (rules/evaluate.cpp). Formats render the rest: report/formats.hpp.
+  advice.report = evaluate(request.rules, analysis, *advice.facts, request.settings, true,
+                           {request.suppressions, request.today});
   return advice;
 }
 

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "analysis/ranks.hpp"
 #include "gate/gate.hpp"
 #include "read/dcgm.hpp"
+#include "read/measured.hpp"
 #include "read/read.hpp"
 #include "report/report.hpp"
 #include "rules/config.hpp"
@@ -38,6 +40,9 @@ struct Request {
   std::string nsys = "nsys";       ///< exports .nsys-rep: a path, or a name on the PATH
   std::string dcgm;                ///< what DCGM sampled meanwhile: a path, or "" without
   Selection selection;             ///< what of the report is analysed
+  /// How long a step takes without the profiler, as the user says; otherwise what lies beside the
+  /// files (read/measured.hpp) tells, where anything does.
+  std::optional<Ns> measured_step_ns;
   /// The team's kernel classes, GPUs and ranges; has to outlive the request.
   const Config* config = nullptr;
 

@@ -25,7 +25,7 @@ function trace:available(source) end
 ---@return gh.Selection
 function trace:ops(filter) end
 
---- CUDA calls of the host during the steps, of the processes that launched them. Fields: name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, event, other), thread.
+--- CUDA calls of the host during the steps, of the processes that launched them. Fields: name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, loading, function, event, other), thread.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
@@ -49,7 +49,7 @@ function trace:os_calls(filter) end
 ---@return gh.Selection
 function trace:gpu_faults(filter) end
 
---- Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, dependency, unknown). `name` is the call that the host was in. `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names; `drained` tells what came after the host had let the GPU run dry by waiting for it, until it got ahead again.
+--- Time in which a device did nothing, in pieces of one cause each (input, sync, launch, allocation, compilation, loading, faults, failed, launch_latency, dependency, unknown). `name` is the call that the host was in, or had waited in where `drained`: what came after a wait, of no more than it took, until the host got ahead again. `doing` is what the host did for most of it, by its innermost name (a call, an operator, a range), `within` the program's own range around that, `next` the kernel that ended it. `after` and `before` keep those next to operations of a selection; `inferred` tells input that no range names.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
@@ -73,6 +73,22 @@ function trace:threads(glob) end
 ---@param least_severity? any
 ---@return table
 function trace:diagnostics(glob, least_severity) end
+
+--- CUDA calls that returned an error, by name and result, in the order in which they first occur; of the whole recording. Results that are answers (not ready) are none (schemas/calls.toml). After a fatal one all later calls of the process fail.
+--- () -> list of { call, class, result, means, fatal, count, rows }
+---@return table
+function trace:failed_calls() end
+
+--- What other rules have found, for rules that come `after_others`; an error in others.
+--- () -> list of { rule, subject, severity, share }
+---@return table
+function trace:found() end
+
+--- Whether that rule is asked on this report as well, or this one is asked alone, as in its test. For rules that come `after_others`.
+--- (rule) -> boolean
+---@param rule any
+---@return any
+function trace:asked(rule) end
 
 --- What had to be left out on reading the report.
 --- () -> list of texts
@@ -182,6 +198,11 @@ function selection:own_ns() end
 ---@param fraction any
 ---@return gh.Selection
 function selection:exposed(other, fraction) end
+
+--- In how many quarters of the analysed work, counted in kernels, rows begin that take a tenth of what all take: what goes on all through a recording without steps is in three or four, its start, however long, in the first.
+--- () -> number
+---@return any
+function selection:quarters() end
 
 --- The rows of either.
 --- (other) -> selection

@@ -155,11 +155,13 @@ struct ChunkAccount {
 // Goes through a chunk of a device's time.
 class ChunkSweep {
  public:
-  ChunkSweep(const Trace& trace, const Causes& causes, const IdleCauses& idle_causes,
-             const DeviceSteps& device, const Spans& window, const OffloadedSizes& offloaded,
-             const Chunk& chunk, IdleCauses::Places& places, ChunkAccount& out)
+  ChunkSweep(const Trace& trace, const Causes& causes, const Crews& crews,
+             const IdleCauses& idle_causes, const DeviceSteps& device, const Spans& window,
+             const OffloadedSizes& offloaded, const Chunk& chunk, IdleCauses::Places& places,
+             ChunkAccount& out)
       : trace_(trace),
         causes_(causes),
+        crews_(crews),
         idle_causes_(idle_causes),
         device_(device),
         window_(window),
@@ -191,9 +193,17 @@ class ChunkSweep {
     begin_faults(chunk_.span.end - 1);
     sweep_.advance(chunk_.span.end, claim);
     end_pause();
+    while (!lacking_.empty() && next_op_ < device_.ops.size()) pass(device_.ops[next_op_]);
+    explain_lacking(no_row);
   }
 
  private:
+  // A pause that an operation ended after which the device may lack work as before.
+  struct Lack {
+    Span pause;
+    Row previous = no_row, next = no_row;
+  };
+
   // The step that a moment lies in, or the next.
   std::size_t step_at(Ns time) const {
     return static_cast<std::size_t>(
@@ -240,25 +250,75 @@ class ChunkSweep {
   void explain(Span pause) {
     out_.idle_ns += pause.length();
     out_.longest_idle_ns = std::max(out_.longest_idle_ns, pause.length());
-    for (; next_op_ < device_.ops.size() && trace_.ops.start[device_.ops[next_op_]] < pause.end;
-         ++next_op_) {
-      const Row op = device_.ops[next_op_];
-      if (previous_ == no_row || trace_.ops.end[op] >= trace_.ops.end[previous_]) previous_ = op;
+    while (next_op_ < device_.ops.size() && trace_.ops.start[device_.ops[next_op_]] < pause.end)
+      pass(device_.ops[next_op_]);
+    const Row next = next_op_ < device_.ops.size() ? device_.ops[next_op_] : no_row;
+    const bool beside = next != no_row && crews_.is_beside(next);
+    if (!beside && lacking_.empty())
+      return give_causes({.span = pause, .previous = previous_, .next = next}, {&pause, 1});
+    if (lacking_.empty()) before_lack_ = main_before(next_op_);
+    lacking_.push_back({pause, previous_, next});
+    if (!beside) explain_lacking(next);
+  }
+
+  void pass(Row op) {
+    if (previous_ == no_row || trace_.ops.end[op] >= trace_.ops.end[previous_]) previous_ = op;
+    if (!lacking_.empty() && !crews_.is_beside(op)) explain_lacking(op);
+    ++next_op_;
+  }
+
+  // The last operation before a place that is the main crew's, or no_row.
+  Row main_before(std::size_t place) const {
+    while (place > 0 && crews_.is_beside(device_.ops[place - 1])) --place;
+    return place > 0 ? device_.ops[place - 1] : no_row;
+  }
+
+  // The main crew goes on with `next`. What was not launched before the device had run dry again
+  // did not wait for what others launched: the device lacked it all the while, as long as the
+  // others did not have it at work for most of the time.
+  void explain_lacking(Row next) {
+    const Row launch = next == no_row ? no_row : trace_.ops.call[next];
+    std::vector<Span> idle;
+    Ns idle_ns = 0;
+    for (std::size_t i = 0; launch != no_row && i < lacking_.size(); ++i) {
+      const bool last = i + 1 == lacking_.size();
+      if (lacking_[i].next != next &&
+          (last || trace_.calls.end[launch] <= lacking_[i + 1].pause.start))
+        break;
+      idle.push_back(lacking_[i].pause);
+      idle_ns += idle.back().length();
     }
+    std::size_t joined = idle.size();
+    if (joined > 0) {
+      const Ns start = before_lack_ == no_row
+                           ? idle.front().start
+                           : std::min(idle.front().start, trace_.ops.end[before_lack_]);
+      const Span lack{start, idle.back().end};
+      if (2 * idle_ns < lack.length())
+        joined = 0;
+      else
+        give_causes({.span = lack, .previous = before_lack_, .next = next}, idle);
+    }
+    for (; joined < lacking_.size(); ++joined) {
+      const Lack& l = lacking_[joined];
+      give_causes({.span = l.pause, .previous = l.previous, .next = l.next}, {&l.pause, 1});
+    }
+    lacking_.clear();
+  }
+
+  void give_causes(const Idle& pause, std::span<const Span> idle) {
     const std::size_t first = out_.idle.size();
-    idle_causes_.explain({.span = pause,
-                          .previous = previous_,
-                          .next = next_op_ < device_.ops.size() ? device_.ops[next_op_] : no_row},
-                         device_.steps, offloaded_, places_, out_.idle);
+    idle_causes_.explain(pause, idle, device_.steps, offloaded_, places_, out_.idle);
     for (std::size_t i = first; i < out_.idle.size(); ++i) {
-      const Idle& idle = out_.idle[i];
-      add(idle_in_, idle.span, causes_.of(idle.cause));
-      if (idle.by_upload) out_.with_upload.push_back(step_at(idle.span.start));
+      const Idle& piece = out_.idle[i];
+      add(idle_in_, piece.span, causes_.of(piece.cause));
+      if (piece.by_upload) out_.with_upload.push_back(step_at(piece.span.start));
     }
   }
 
   const Trace& trace_;
   const Causes& causes_;
+  const Crews& crews_;
   const IdleCauses& idle_causes_;
   const DeviceSteps& device_;
   const Spans& window_;
@@ -274,6 +334,8 @@ class ChunkSweep {
   Span pause_;                       // that is under way, or the last
   std::size_t next_op_;              // the first operation after the last explained pause
   Row previous_;                     // of those before, the one that ended last
+  std::vector<Lack> lacking_;        // pauses since an operation of the main crew
+  Row before_lack_ = no_row;         // that operation
   Spans::const_iterator in_window_;  // the first span that the next pause may lie in
 };
 
@@ -282,10 +344,11 @@ class ChunkSweep {
 class AccountBuilder {
  public:
   AccountBuilder(const Trace& trace, const Classes& classes, const NameClasses& names,
-                 const std::vector<DeviceSteps>& devices)
+                 const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed)
       : trace_(trace),
         causes_(trace, classes, names),
-        idle_causes_(trace, classes, names),
+        crews_(trace),
+        idle_causes_(trace, classes, names, crews_, failed),
         devices_(devices),
         offloaded_(devices.size()),
         with_upload_(devices.size()) {
@@ -312,6 +375,7 @@ class AccountBuilder {
       put(batch, first);
     }
     for (std::size_t d = 0, idle = 0; d < devices_.size(); ++d) {
+      charge_waits(account_.devices[d].idle);
       take_back_rare_uploads(d, idle);
       idle += account_.devices[d].idle.size();
     }
@@ -329,14 +393,14 @@ class AccountBuilder {
     d.step_ns.assign(steps.size(), std::vector<Ns>(causes_.count()));
     with_upload_[device].resize(steps.size());
     if (d.window.empty()) return;
-    ChunkedDevice chunked = cut_into_chunks(chunk_size, trace_, devices_, device,
+    ChunkedDevice chunked = cut_into_chunks(chunk_size, trace_, crews_, devices_, device,
                                             {d.window.front().start, d.window.back().end});
     chunks_.insert(chunks_.end(), chunked.chunks.begin(), chunked.chunks.end());
     offloaded_[device] = std::move(chunked.offloaded);
   }
 
   void go_through(const Chunk& chunk, IdleCauses::Places& places, ChunkAccount& out) const {
-    ChunkSweep(trace_, causes_, idle_causes_, devices_[chunk.device],
+    ChunkSweep(trace_, causes_, crews_, idle_causes_, devices_[chunk.device],
                account_.devices[chunk.device].window, offloaded_[chunk.device], chunk, places, out)
         .run();
   }
@@ -348,7 +412,6 @@ class AccountBuilder {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const std::size_t device = chunks_[first_chunk + i].device;
       add_sums(batch[i], device);
-      carry_drained_over(batch[i].idle, account_.devices[device].idle.empty());
       batch[i].idle_at = account_.devices[device].idle.grow(batch[i].idle.size());
       batch[i].causes_at = causes_at;
       causes_at += batch[i].idle.size();
@@ -373,16 +436,33 @@ class AccountBuilder {
     d.longest_idle_ns = std::max(d.longest_idle_ns, c.longest_idle_ns);
   }
 
-  // The thread may have let the GPU run dry in the chunk before.
-  void carry_drained_over(std::vector<Idle>& idle, bool first_of_device) {
-    if (first_of_device) last_idle_ = {};
-    for (Idle& piece : idle) {
-      if (!last_idle_.drained || piece.drained || piece.thread != last_idle_.thread ||
-          piece.cause == IdleCause::dependency)
-        break;
-      piece.drained = true;
+  // Without a wait the host would have been ahead by the time that the wait took, and no more: of
+  // the time for which it then keeps the GPU waiting so much is the wait's.
+  void charge_waits(IdleList& idle) const {
+    Row wait = no_row;
+    Ns left = 0;  // of the waits, to be charged
+    for (std::size_t i = 0; i < idle.size(); ++i) {
+      Idle& piece = idle[i];
+      if (piece.cause == IdleCause::sync) {
+        if (piece.call != wait) left += waited_ns(trace_, piece.call, piece.previous);
+        wait = piece.call;
+        left = std::max<Ns>(0, left - piece.span.length());
+      } else if (would_be_ahead(piece) && piece.span.length() <= left &&
+                 same_process(piece.thread, trace_.calls.thread[wait])) {
+        piece.drained = true;
+        piece.call = wait;
+        left -= piece.span.length();
+      }
     }
-    if (!idle.empty()) last_idle_ = idle.back();
+  }
+
+  static bool would_be_ahead(const Idle& piece) {
+    return piece.cause == IdleCause::launch || piece.cause == IdleCause::launch_latency ||
+           piece.cause == IdleCause::input;
+  }
+
+  bool same_process(std::uint16_t a, std::uint16_t b) const {
+    return trace_.threads[a].process == trace_.threads[b].process;
   }
 
   // An upload after a pause proves little where only a few steps have such a pause: the host did
@@ -408,12 +488,12 @@ class AccountBuilder {
 
   const Trace& trace_;
   const Causes causes_;
+  const Crews crews_;
   const IdleCauses idle_causes_;
   const std::vector<DeviceSteps>& devices_;
   std::vector<Chunk> chunks_;                   // of one device after the other
   std::vector<OffloadedSizes> offloaded_;       // by device
   std::vector<std::vector<bool>> with_upload_;  // by device and step, as in ChunkAccount
-  Idle last_idle_;                              // of the chunk before
   Account account_;
 };
 
@@ -435,13 +515,17 @@ Ns Account::total_ns() const {
 }
 
 Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const std::vector<DeviceSteps>& devices, std::size_t chunk_size) {
-  return AccountBuilder(trace, classes, names, devices).build(chunk_size);
+                     const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed,
+                     std::size_t chunk_size) {
+  return AccountBuilder(trace, classes, names, devices, failed).build(chunk_size);
 }
 
 std::string cause_label(const std::string& cause) {
   static const std::map<std::string, std::string> special{
       {"um_stall", "unified-memory stall"},
+      {"idle.failed", "idle: failed calls"},
+      {"idle.faults", "idle: page faults of the host"},
+      {"idle.loading", "idle: loading code"},
       {"communication_exposed", "exposed communication"},
       {"copy_exposed", "exposed copy"},
       {"compute.gemm_half", "compute: GEMM, half precision"},

@@ -41,10 +41,12 @@ struct Account {
   Ns total_ns() const;  ///< over all causes: the sum of all steps on all devices
 };
 
-/// `chunk_size`: after about how many operations a device's time is cut, so that several threads
-/// can work on it. The account does not depend on it.
+/// `failed`: the calls that returned an error, in order. `chunk_size`: after about how many
+/// operations a device's time is cut, so that several threads can work on it. The account does not
+/// depend on it.
 Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const std::vector<DeviceSteps>& devices, std::size_t chunk_size = 1 << 15);
+                     const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed = {},
+                     std::size_t chunk_size = 1 << 15);
 
 /// "compute.gemm_half" -> "compute: GEMM, half precision"
 std::string cause_label(const std::string& cause);

@@ -72,7 +72,22 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
   names = timed("names", [&] { return NameClasses(trace, classes); });
   devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
   unused_devices = take_unused(trace, devices);
-  account = timed("account", [&] { return make_account(trace, classes, names, devices); });
+  account_for_time();
+}
+
+Analysis::Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known)
+    : trace(std::move(read)),
+      classes(std::move(known)),
+      devices(std::move(with_steps)),
+      remade(true) {
+  names = NameClasses(trace, classes);
+  account_for_time();
+}
+
+void Analysis::account_for_time() {
+  failed_calls = gh::failed_calls(trace, classes);
+  account =
+      timed("account", [&] { return make_account(trace, classes, names, devices, failed_calls); });
   processes_on_a_device = gh::processes_on_a_device(*this);
 }
 
@@ -99,6 +114,11 @@ std::vector<Ns> Analysis::step_lengths() const {
   for (const DeviceSteps& d : devices)
     for (const Step& s : d.steps) lengths.push_back(s.span.length());
   return lengths;
+}
+
+Ns Analysis::recorded_step_ns() const {
+  const std::int64_t steps = step_count();
+  return steps > 0 ? total_ns() / steps : 0;
 }
 
 Span Analysis::analysed_window() const {

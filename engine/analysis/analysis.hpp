@@ -5,7 +5,9 @@
 //   ranks.hpp     the ranks of one job joined to one trace, on one clock
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
 //                 steps_from_kernels.cpp
+//   crews.hpp     which host threads launch one work together
 //   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
+//   host_work.hpp what a host thread did in a stretch of time
 //   facts.hpp     all of that as named values; a new one is a row of facts/table.cpp
 //   flops.hpp     operations of matrix products, told by shapes in ranges
 //   metrics.hpp   sampled GPU metrics within the steps
@@ -25,6 +27,7 @@ struct Analysis {
   Trace trace;
   Classes classes;
   NameClasses names;
+  std::vector<Row> failed_calls;  ///< CUDA calls that returned an error, in order
   /// Those that did any work and were selected; none in a report without GPU work.
   std::vector<DeviceSteps> devices;
   /// Devices without steps that did next to nothing while others train: left out of all that
@@ -34,9 +37,12 @@ struct Analysis {
   /// The most that launched work on one device within its steps, those that hardly did aside. With
   /// more than one, idle time is told of one of them only, and hides behind the others' work.
   std::size_t processes_on_a_device = 1;
+  bool remade = false;  ///< of steps that a replay has made: nobody has recorded them
 
   /// Classifies the names, finds the steps, accounts for their time.
   Analysis(Trace read, Classes known, const Selection& selection);
+  /// The same of a trace whose steps are known.
+  Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known);
 
   Ns total_ns() const { return account.total_ns(); }  ///< of all steps on all devices
   std::int64_t step_count() const;                    ///< over all devices
@@ -45,6 +51,13 @@ struct Analysis {
   std::string why_shared() const;
   bool has_steps() const;                ///< false where a whole window stands in for them
   std::vector<Ns> step_lengths() const;  ///< of all devices
+  /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.
+  Ns recorded_step_ns() const;
+  /// The step as it was measured without a profiler; 0 where nobody did, or no steps were found
+  /// that it could be one of.
+  Ns measured_step_ns() const { return has_steps() ? trace.measured_step.ns : 0; }
+  /// How long a step takes: measured where it was, else as recorded.
+  Ns step_ns() const { return measured_step_ns() > 0 ? measured_step_ns() : recorded_step_ns(); }
   /// From the first device's first step to the last one's end; what the host did is looked at
   /// within.
   Span analysed_window() const;
@@ -63,6 +76,9 @@ struct Analysis {
   }
   /// The kernel class of an operation, or "" of copies, memsets and graphs.
   const std::string& kernel_class(Row op) const;
+
+ private:
+  void account_for_time();
 };
 
 }  // namespace gh

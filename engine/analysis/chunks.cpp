@@ -30,7 +30,7 @@ std::vector<Part> summed_up(const Trace& trace, const std::vector<Row>& ops, std
 
 }  // namespace
 
-ChunkedDevice cut_into_chunks(std::size_t size, const Trace& trace,
+ChunkedDevice cut_into_chunks(std::size_t size, const Trace& trace, const Crews& crews,
                               const std::vector<DeviceSteps>& devices, std::size_t d, Span window) {
   const std::vector<Row>& ops = devices[d].ops;
   ChunkedDevice out{.chunks = {{.device = d, .span = window}}, .offloaded = {}};
@@ -57,7 +57,7 @@ ChunkedDevice cut_into_chunks(std::size_t size, const Trace& trace,
     const std::size_t beyond = next.first_op + size;
     const bool near = beyond >= ops.size() || trace.ops.start[ops[beyond]] >= last.end;
     if (last.end > before.span.start && last.end < window.end && last.length() > 0 &&
-        faults_end <= last.end && near) {
+        faults_end <= last.end && near && !crews.is_beside(next.previous)) {
       before.span.end = next.span.start = last.end;
       out.chunks.push_back(next);
     }

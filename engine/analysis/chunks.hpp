@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "analysis/crews.hpp"
 #include "analysis/idle_causes.hpp"
 #include "analysis/steps.hpp"
 #include "trace/trace.hpp"
@@ -10,7 +11,7 @@
 namespace gh {
 
 /// A part of a device's time. What began before it had ended by its start, until which the device
-/// was at work: no pause reaches across.
+/// was at work, at last on what its main crew launched: no pause reaches across.
 struct Chunk {
   std::size_t device = 0;  ///< index into the devices
   Span span;
@@ -28,7 +29,7 @@ struct ChunkedDevice {
 
 /// Cuts the time of device `d` within `window` after about every `size` operations, where it can be
 /// cut.
-ChunkedDevice cut_into_chunks(std::size_t size, const Trace& trace,
+ChunkedDevice cut_into_chunks(std::size_t size, const Trace& trace, const Crews& crews,
                               const std::vector<DeviceSteps>& devices, std::size_t d, Span window);
 
 }  // namespace gh

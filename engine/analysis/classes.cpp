@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/parallel.hpp"
 #include "base/schema_table.hpp"
@@ -12,8 +14,9 @@
 namespace gh {
 namespace {
 
-constexpr std::array call_class_names{"other",        "sync",   "allocation",  "copy_sync", "copy",
-                                      "graph_launch", "launch", "compilation", "event"};
+constexpr std::array call_class_names{"other",   "sync",         "allocation", "copy_sync",
+                                      "copy",    "graph_launch", "launch",     "compilation",
+                                      "loading", "function",     "event"};
 
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
                                  "garbage_collection"};
@@ -55,6 +58,7 @@ Classes::Classes() {
                       Patterns(strings(entry, "match"), "schemas/calls.toml"),
                       Patterns(strings(entry, "except"), "schemas/calls.toml")});
   });
+  add_call_results(calls);
 
   const toml::table ranges = schema_table("schemas/ranges.toml");
   for_tables(ranges, "step", [&](const toml::table& entry) {
@@ -88,6 +92,48 @@ void Classes::extend(const toml::table& config, std::string_view where) {
     phases_[i].expressions.insert(phases_[i].expressions.end(), more.begin(), more.end());
     phases_[i].match = Patterns(phases_[i].expressions, where);
   }
+}
+
+void Classes::add_call_results(const toml::table& table) {
+  for_tables(table, "result", [&](const toml::table& entry) {
+    const CallResult result{entry["name"].value_or(std::string()),
+                            entry["means"].value_or(std::string()), entry["fatal"].value_or(false)};
+    results_[static_cast<std::uint16_t>(entry["code"].value_or(0))] = result;
+  });
+  for_tables(table, "expected_result", [&](const toml::table& entry) {
+    ExpectedResult& expected =
+        expected_.emplace_back(Patterns(strings(entry, "match"), "schemas/calls.toml"));
+    if (const toml::array* codes = entry["results"].as_array())
+      for (const toml::node& code : *codes)
+        expected.results.push_back(static_cast<std::uint16_t>(code.value_or(0)));
+  });
+}
+
+Classes::CallResult Classes::call_result(std::uint16_t result) const {
+  const auto known = results_.find(result);
+  return known == results_.end() ? CallResult{fmt::format("error {}", result), "", false}
+                                 : known->second;
+}
+
+bool Classes::is_expected(std::string_view call, std::uint16_t result) const {
+  return std::any_of(expected_.begin(), expected_.end(), [&](const ExpectedResult& e) {
+    return (e.results.empty() ||
+            std::find(e.results.begin(), e.results.end(), result) != e.results.end()) &&
+           e.match.match(call);
+  });
+}
+
+std::vector<Row> failed_calls(const Trace& trace, const Classes& classes) {
+  const Calls& calls = trace.calls;
+  std::vector<Row> failed;
+  std::map<std::pair<NameId, std::uint16_t>, bool> known;  // whether it is expected
+  for (Row c = 0; c < calls.result.size(); ++c) {
+    if (calls.result[c] == 0) continue;
+    const auto [it, is_new] = known.try_emplace({calls.name[c], calls.result[c]});
+    if (is_new) it->second = classes.is_expected(trace.names[calls.name[c]], calls.result[c]);
+    if (!it->second) failed.push_back(c);
+  }
+  return failed;
 }
 
 std::uint8_t Classes::class_index(const std::string& name) {

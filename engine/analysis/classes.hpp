@@ -30,6 +30,8 @@ enum class CallClass : std::uint8_t {
   graph_launch,
   launch,
   compilation,
+  loading,
+  function,
   event
 };
 const char* name_of(CallClass);
@@ -79,6 +81,16 @@ class Classes {
   std::uint8_t kernel_class(std::string_view demangled_name) const;
   CallClass call_class(std::string_view name) const;
 
+  /// What a CUDA call may return that is not success, and says of its result.
+  struct CallResult {
+    std::string name;    ///< "cudaErrorMemoryAllocation"; the number of one that nobody knows
+    std::string means;   ///< "out of memory"
+    bool fatal = false;  ///< no later call of the process succeeds
+  };
+  CallResult call_result(std::uint16_t result) const;
+  /// Whether it is an answer, such as "not ready", and no failure.
+  bool is_expected(std::string_view call, std::uint16_t result) const;
+
   struct StepPattern {
     Patterns match;
     enum class At { whole, start, end } at;
@@ -100,6 +112,7 @@ class Classes {
     GpuPeaks peaks;
     int sm_count;
   };
+  void add_call_results(const toml::table& table);
   void add_kernel_classes(const toml::table& table, std::string_view where, bool first);
   void add_gpus(const toml::table& table, std::string_view where, bool first);
   std::uint8_t class_index(const std::string& name);
@@ -115,6 +128,12 @@ class Classes {
     Patterns match, except;
   };
   std::vector<CallPattern> calls_;
+  std::unordered_map<std::uint16_t, CallResult> results_;
+  struct ExpectedResult {
+    Patterns match;
+    std::vector<std::uint16_t> results;  // empty: any
+  };
+  std::vector<ExpectedResult> expected_;
   std::vector<StepPattern> steps_;
   Patterns no_steps_;
   struct PhasePatterns {
@@ -125,6 +144,9 @@ class Classes {
   std::vector<Gpu> gpus_;
   Attainable attainable_;
 };
+
+/// The calls that failed, in order.
+std::vector<Row> failed_calls(const Trace& trace, const Classes& classes);
 
 /// What is asked of names again and again, looked up once for each distinct name of a trace.
 struct NameClasses {

@@ -7,8 +7,9 @@
 namespace gh {
 
 const char* name_of(IdleCause c) {
-  static constexpr std::array names{"input",       "sync",       "launch", "allocation",
-                                    "compilation", "dependency", "unknown"};
+  static constexpr std::array names{"input",          "sync",       "launch", "allocation",
+                                    "compilation",    "loading",    "faults", "failed",
+                                    "launch_latency", "dependency", "unknown"};
   return names[static_cast<std::size_t>(c)];
 }
 

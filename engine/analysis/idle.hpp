@@ -14,13 +14,17 @@ namespace gh {
 
 /// Why a GPU did nothing.
 enum class IdleCause : std::uint8_t {
-  input,        ///< the thread that launches fetched its next batch
-  sync,         ///< it waited for the GPU, or refilled it after such a wait
-  launch,       ///< it launched as fast as it could
-  allocation,   ///< it was in a call that allocates or frees memory
-  compilation,  ///< it was in a call that compiles or loads a module
-  dependency,   ///< it had launched in time: the GPU, or another stream, kept the operation waiting
-  unknown       ///< it did something else
+  input,           ///< the thread that launches fetched its next batch
+  sync,            ///< it waited for the GPU, or refilled it after such a wait
+  launch,          ///< it launched as fast as it could
+  allocation,      ///< it was in a call that allocates or frees memory
+  compilation,     ///< it compiled code, or instantiated a graph
+  loading,         ///< it loaded code: a module, or a kernel at its first launch
+  faults,          ///< it touched pages of unified memory that were on the GPU
+  failed,          ///< it was in a call that failed
+  launch_latency,  ///< it had launched, and the operation was on its way to the GPU
+  dependency,      ///< it had launched in time: another stream or device kept the operation waiting
+  unknown          ///< it did something else
 };
 const char* name_of(IdleCause);
 
@@ -29,14 +33,15 @@ const char* name_of(IdleCause);
 struct Idle {
   Span span;
   Row previous = no_row, next = no_row;  ///< the operations around the pause
-  Row call = no_row;  ///< sync, allocation, compilation: the call in which the thread was
+  /// The call in which the thread was, of causes that are calls; where `drained`, the wait.
+  Row call = no_row;
   std::uint16_t thread = no_index;  ///< that launched `next`
   IdleCause cause = IdleCause::unknown;
   /// input: no range says so, the way the host spent the time does.
   bool inferred : 1 = false;
   /// input: only that data went up after the pause speaks for it.
   bool by_upload : 1 = false;
-  /// The thread had let the GPU run dry by waiting for it, and has not got ahead of it again since.
+  /// No wait, but the time that one took: without it the thread would have been ahead by so much.
   bool drained : 1 = false;
   friend bool operator==(const Idle&, const Idle&) = default;
 };

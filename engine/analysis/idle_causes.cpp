@@ -14,9 +14,8 @@ namespace {
 // on working.
 constexpr std::int64_t offload_bytes = 1 << 20;
 
-// Host time between two calls up to which the thread counts as launching back to back. An eager
-// framework takes 5 to 50 us from one launch to the next, seldom 300; a pause of a millisecond is
-// something else.
+// Host time between two calls above which the thread does not launch back to back, however slow it
+// usually is. An eager framework takes 5 to 50 us from one launch to the next, seldom 300.
 constexpr Ns back_to_back_ns = 1'000'000;
 
 // What is sent to the device after a pause of the host: nothing, data, or (of a size) what had come
@@ -71,18 +70,36 @@ Uploads sent_after(const Trace& trace, const Idle& pause, const OffloadedSizes& 
   return upload ? Uploads::data : Uploads::nothing;
 }
 
+// By process: whether all of its streams are on one device.
+std::vector<bool> processes_with_one_device(const Trace& trace) {
+  std::vector<bool> one(trace.processes.size(), true);
+  std::vector<std::uint16_t> device(trace.processes.size(), no_index);
+  for (const Stream& s : trace.streams) {
+    if (device[s.process] != no_index && device[s.process] != s.device) one[s.process] = false;
+    device[s.process] = s.device;
+  }
+  return one;
+}
+
 }  // namespace
 
 // A pause of the GPU that the host is the cause of, gone through in order of time.
 class HostPause {
  public:
-  HostPause(const IdleCauses& causes, const Idle& pause, Row launch, Uploads next,
-            const std::vector<Step>& steps, IdleCauses::Near& near, std::vector<Idle>& out)
+  HostPause(const IdleCauses& causes, const Idle& pause, std::span<const Span> idle, Row launch,
+            Uploads next, const std::vector<Step>& steps, IdleCauses::Near& near,
+            std::vector<Idle>& out)
       : trace_(causes.trace_),
         names_(causes.names_),
+        crews_(causes.crews_),
+        failed_(causes.failed_),
+        habits_(causes.habits_),
+        one_device_(causes.one_device_),
         trains_(causes.trains_),
+        process_(causes.trace_.threads[pause.thread].process),
         thread_(causes.threads_[pause.thread]),
         pause_(pause),
+        idle_(idle),
         launched_(std::clamp(trace_.calls.end[launch], pause.span.start, pause.span.end)),
         next_(next),
         steps_(steps),
@@ -95,7 +112,6 @@ class HostPause {
             static_cast<std::ptrdiff_t>(partition_near(
                 thread_.calls, near.call, [&](Row c) { return trace_.calls.end[c] < start; }));
     synced_ = first_sync();
-    pause_.drained = pause.drained || synced_ != no_row;
   }
 
   void split() {
@@ -123,66 +139,138 @@ class HostPause {
   Ns in_loader_range(Ns at) { return add(at, std::min(range_->end, launched_), IdleCause::input); }
 
   Ns in_call(Ns at, Ns until) {
-    const Ns to = std::min(trace_.calls.end[*call_], until);
-    switch (call_class(*call_)) {
+    const IdleCause cause = cause_of(*call_);
+    return add(at, std::min(trace_.calls.end[*call_], until), cause, *call_);
+  }
+
+  IdleCause cause_of(Row call) const {
+    if (std::binary_search(failed_.begin(), failed_.end(), call)) return IdleCause::failed;
+    const Ns length = trace_.calls.end[call] - trace_.calls.start[call];
+    const bool usual = length < something_else * habits_.call_ns(pause_.thread);
+    switch (call_class(call)) {
       case CallClass::sync:
-      case CallClass::copy_sync: return add(at, to, IdleCause::sync, *call_);
-      case CallClass::allocation: return add(at, to, IdleCause::allocation, *call_);
-      case CallClass::compilation: return add(at, to, IdleCause::compilation, *call_);
-      default: return add(at, to, IdleCause::launch);
+        if (!waits_for_nothing(call_)) return IdleCause::sync;
+        if (gives_back_memory()) return IdleCause::allocation;
+        return usual ? IdleCause::launch : IdleCause::unknown;
+      case CallClass::copy_sync: return IdleCause::sync;
+      case CallClass::allocation: return IdleCause::allocation;
+      case CallClass::compilation: return IdleCause::compilation;
+      case CallClass::loading: return IdleCause::loading;
+      case CallClass::function: return usual ? IdleCause::launch : IdleCause::loading;
+      case CallClass::launch:
+        return habits_.loads_code(call) ? IdleCause::loading : IdleCause::launch;
+      case CallClass::other: return usual ? IdleCause::launch : IdleCause::unknown;
+      default: return IdleCause::launch;
     }
   }
 
+  // The process's only device had run dry before the call, and went on after it: what the call took
+  // is its own work, unless it was made for the operation right before, and only came late.
+  bool waits_for_nothing(std::span<const Row>::iterator call) const {
+    const bool for_last = pause_.previous != no_row && call != thread_.calls.begin() &&
+                          trace_.ops.call[pause_.previous] == *std::prev(call);
+    return !for_last && one_device_[process_] && trace_.calls.start[*call] >= pause_.span.start &&
+           trace_.calls.end[*call] <= pause_.span.end;
+  }
+
+  // What was freed in stream order goes from its pool to the system at the next synchronization.
+  bool gives_back_memory() const {
+    return call_ != thread_.calls.begin() && call_class(*std::prev(call_)) == CallClass::allocation;
+  }
+
   // Other threads of the process may have launched meanwhile, as backward does: only time in which
-  // none did is a pause of the host.
+  // none did is a pause of the host. What another crew launches now and then is no going on.
   Ns between_calls(Ns at, Ns until) {
+    const Ns own_ns = usual_pause_ns(pause_.thread);
+    Ns usual_ns = own_ns;  // of the slower one, where one thread hands over to another
     if (until - at > back_to_back_ns) {
       const auto& calls = trace_.calls;
-      const std::uint16_t process = trace_.threads[pause_.thread].process;
+      Ns beside_until = at - own_ns - 1;
       for (auto i = static_cast<Row>(std::lower_bound(calls.start.begin(), calls.start.end(), at) -
                                      calls.start.begin());
            i < calls.size() && calls.start[i] < until; ++i) {
         if (calls.thread[i] == pause_.thread ||
-            trace_.threads[calls.thread[i]].process != process || !launches(call_class(i)))
+            trace_.threads[calls.thread[i]].process != process_ || !launches(call_class(i)))
           continue;
-        at = without_calls(at, calls.start[i]);
+        if (!is_beside(i)) {
+          usual_ns = std::max(own_ns, usual_pause_ns(calls.thread[i]));
+        } else {
+          const bool goes_on = calls.start[i] - beside_until <= own_ns;
+          beside_until = std::max(beside_until, calls.end[i]);
+          if (!goes_on) continue;
+        }
+        at = without_calls(at, calls.start[i], usual_ns);
         at = add(at, std::min(calls.end[i], until), IdleCause::launch);
       }
     }
-    return without_calls(at, until);
+    return without_calls(at, until, usual_ns);
   }
 
-  Ns without_calls(Ns at, Ns until) {
+  // Whether another crew launches, or a thread that is in none and only copies.
+  bool is_beside(Row call) const {
+    const std::uint16_t crew = crews_.of(trace_.calls.thread[call]);
+    if (crew != no_index) return crew != crews_.of(pause_.thread);
+    const CallClass kind = call_class(call);
+    return kind == CallClass::copy || kind == CallClass::copy_sync;
+  }
+
+  // `usual_ns`: what the thread that goes on usually takes from one launch to the next.
+  Ns without_calls(Ns at, Ns until, Ns usual_ns) {
     if (until <= at) return at;
     at = refilling(at, until);
-    if (until - at <= back_to_back_ns) return add(at, until, IdleCause::launch);
+    if (until - at <= usual_ns) return add(at, until, IdleCause::launch);
+    if (makes_code(until)) return add(at, until, IdleCause::compilation, *call_);
+    if (until - at <= back_to_back_ns) return add(at, until, IdleCause::unknown);
     return fetching_input(at, until);
   }
 
-  // A wait had let the GPU run dry: what the host needs to refill it is the wait's cost.
+  // Between two launches of a thread, at most.
+  Ns usual_pause_ns(std::uint16_t thread) const {
+    return std::min(back_to_back_ns, something_else * habits_.pause_ns(thread));
+  }
+
+  // A wait had let the GPU run dry: what the host needs to prepare the next launch is the wait's
+  // cost, as far as it waited so long.
   Ns refilling(Ns at, Ns until) {
     if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
-    const Ns to = std::min(until, std::max(at, trace_.calls.end[synced_] + back_to_back_ns));
-    return add(at, to, IdleCause::sync, synced_);
+    const Ns waited = waited_ns(trace_, synced_, pause_.previous);
+    // By clocks that are apart it may seem to have ended before the GPU had run dry.
+    const Ns ended = std::max(trace_.calls.end[synced_], pause_.span.start);
+    const Ns refill = ended + std::min(waited, habits_.pause_ns(pause_.thread));
+    return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
+  }
+
+  // Whether the call that begins at `at` loads a module from memory or a file: what the host did
+  // before was to make it. Libraries that bring their code along load it by other calls.
+  bool makes_code(Ns at) const {
+    return call_ != thread_.calls.end() && trace_.calls.start[*call_] == at &&
+           trace_.names[trace_.calls.name[*call_]].starts_with("cuModuleLoad");
   }
 
   Ns fetching_input(Ns at, Ns until) {
     const Evidence evidence = input_evidence({at, until});
     if (evidence == Evidence::none) return add(at, until, IdleCause::unknown);
+    std::size_t piece = out_.size();
     add(at, until, IdleCause::input);
-    out_.back().inferred = true;
-    out_.back().by_upload = evidence == Evidence::upload;
+    for (; piece < out_.size(); ++piece) {
+      out_[piece].inferred = true;
+      out_[piece].by_upload = evidence == Evidence::upload;
+    }
     return until;
   }
 
-  void on_its_way() { add(launched_, pause_.span.end, IdleCause::launch); }
+  void on_its_way() { add(launched_, pause_.span.end, IdleCause::launch_latency); }
 
   Ns add(Ns from, Ns to, IdleCause cause, Row call = no_row) {
     if (from >= to) return from;
-    Idle& piece = out_.emplace_back(pause_);
-    piece.span = {from, to};
-    piece.cause = cause;
-    piece.call = call;
+    while (!idle_.empty() && idle_.front().end <= from) idle_ = idle_.subspan(1);
+    for (const Span& idle : idle_) {
+      if (idle.start >= to) break;
+      Idle& piece = out_.emplace_back(pause_);
+      piece.span = {std::max(from, idle.start), std::min(to, idle.end)};
+      piece.cause = cause;
+      piece.call = call;
+    }
     return to;
   }
 
@@ -196,7 +284,7 @@ class HostPause {
         return before;
     }
     for (auto c = call_; c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end; ++c)
-      if (is_wait(*c)) return *c;
+      if (is_wait(*c) && !(call_class(*c) == CallClass::sync && waits_for_nothing(c))) return *c;
     return no_row;
   }
 
@@ -278,9 +366,15 @@ class HostPause {
 
   const Trace& trace_;
   const NameClasses& names_;
+  const Crews& crews_;
+  const std::vector<Row>& failed_;
+  const LaunchHabits& habits_;
+  const std::vector<bool>& one_device_;
   const bool trains_;
+  const std::uint16_t process_;
   const HostThread& thread_;  // that launched what ended the pause
   Idle pause_;
+  std::span<const Span> idle_;  // what is left of the pause's parts in which the GPU did nothing
   const Ns launched_;   // when the call that launched it ended, if that was within the pause
   const Uploads next_;  // what it sends to the device
   const std::vector<Step>& steps_;
@@ -294,31 +388,74 @@ bool is_offload(const Trace& trace, Row op) {
   return trace.ops.copy[op] == CopyKind::d2h && trace.ops.bytes[op] >= offload_bytes;
 }
 
-IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names)
-    : trace_(trace), names_(names), threads_(trace, names), trains_(trains(classes, names)) {}
+Ns waited_ns(const Trace& trace, Row call, Row previous) {
+  const Calls& calls = trace.calls;
+  Ns from = calls.start[call];
+  if (previous != no_row && trace.ops.copy[previous] == CopyKind::d2h)
+    if (const Row copy = trace.ops.call[previous];
+        copy != no_row && calls.thread[copy] == calls.thread[call])
+      from = std::min(from, calls.start[copy]);
+  return calls.end[call] - from;
+}
 
-void IdleCauses::explain(Idle pause, const std::vector<Step>& steps,
+IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,
+                       const Crews& crews, const std::vector<Row>& failed)
+    : trace_(trace),
+      names_(names),
+      crews_(crews),
+      failed_(failed),
+      threads_(trace, names),
+      habits_(trace, names, crews, threads_),
+      one_device_(processes_with_one_device(trace)),
+      trains_(trains(classes, names)) {}
+
+// Of a pause that ends with pages going to the host, when this began to touch them; otherwise the
+// pause's end. A fault itself has no length in reports.
+Ns IdleCauses::touches_pages_from(const Idle& pause) const {
+  const auto brings_pages = [&](Row op) {
+    return op != no_row && trace_.ops.copy[op] == CopyKind::um_d2h;
+  };
+  const std::vector<Ns>& faults = trace_.cpu_faults.start;
+  Ns from = pause.span.end;
+  if (!brings_pages(pause.next)) return from;
+  auto fault = std::lower_bound(faults.begin(), faults.end(), pause.span.end);
+  while (fault != faults.begin() && *std::prev(fault) >= pause.span.start &&
+         (from == pause.span.end || from - *std::prev(fault) <= back_to_back_ns))
+    from = *--fault;
+  const bool goes_on = from < pause.span.end && brings_pages(pause.previous) &&
+                       from - pause.span.start <= back_to_back_ns;
+  return goes_on ? pause.span.start : from;
+}
+
+void IdleCauses::explain(Idle pause, std::span<const Span> idle, const std::vector<Step>& steps,
                          const OffloadedSizes& offloaded, Places& places,
                          std::vector<Idle>& out) const {
   const Row launch = pause.next == no_row ? no_row : trace_.ops.call[pause.next];
+  const Span all = pause.span;
+  // What of the pause lies within a span, with the cause that was set.
+  const auto within = [&](Span span) {
+    for (const Span& part : idle) {
+      pause.span = {std::max(part.start, span.start), std::min(part.end, span.end)};
+      if (pause.span.length() > 0) out.push_back(pause);
+    }
+  };
   if (launch == no_row) {
     // Nodes of a graph have no launch of their own once the graph is under way: one waits for the
     // other.
     if (pause.next != no_row && trace_.ops.in_graph[pause.next])
       pause.cause = IdleCause::dependency;
-    out.push_back(pause);
-    return;
+    const Ns touched = touches_pages_from(pause);
+    within({all.start, touched});
+    pause.cause = IdleCause::faults;
+    return within({touched, all.end});
   }
   pause.thread = trace_.calls.thread[launch];
   if (trace_.calls.end[launch] <= pause.span.start) {
     pause.cause = IdleCause::dependency;
-    out.push_back(pause);
-    return;
+    return within(all);
   }
-  // Until a launch comes well before its turn the GPU is fed from hand to mouth.
-  pause.drained = !out.empty() && out.back().drained && out.back().thread == pause.thread;
-  HostPause(*this, pause, launch, sent_after(trace_, pause, offloaded), steps, places[pause.thread],
-            out)
+  HostPause(*this, pause, idle, launch, sent_after(trace_, pause, offloaded), steps,
+            places[pause.thread], out)
       .split();
 }
 

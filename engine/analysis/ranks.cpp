@@ -28,22 +28,25 @@ void append_if_any(std::vector<T>& to, std::size_t to_rows, const std::vector<T>
   to.resize(to_rows + from_rows, none);
 }
 
-// When the collectives of a trace ended, by name. Messages from one rank to another are no
-// collectives.
+// When the collectives of a trace ended, by name. Kernels that exchange messages are left out where
+// there are others: they may be from one rank to another, with none of the rest.
 CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
+  enum Kind : std::uint8_t { unknown, none, collective, message };
   const auto& known = classes.kernel_classes();
-  std::map<NameId, bool> is_collective;
-  CollectiveEnds ends;
+  std::vector<Kind> kinds(trace.names.size(), unknown);
+  CollectiveEnds collectives, messages;
   for (Row op = 0; op < trace.ops.size(); ++op) {
     if (trace.ops.kind[op] != OpKind::kernel) continue;
     const std::string& name = trace.names[trace.ops.name[op]];
-    const auto [it, added] = is_collective.try_emplace(trace.ops.name[op]);
-    if (added)
-      it->second = known[classes.kernel_class(name)] == "collective" &&
-                   name.find("SendRecv") == std::string::npos;
-    if (it->second) ends[name].push_back(trace.ops.end[op]);
+    Kind& kind = kinds[trace.ops.name[op]];
+    if (kind == unknown)
+      kind = known[classes.kernel_class(name)] != "collective" ? none
+             : name.find("SendRecv") == std::string::npos      ? collective
+                                                               : message;
+    if (kind != none)
+      (kind == collective ? collectives : messages)[name].push_back(trace.ops.end[op]);
   }
-  return ends;
+  return collectives.empty() ? messages : collectives;
 }
 
 // What is paired where the i-th of the first is the (i + n)-th of the other.
@@ -114,6 +117,7 @@ class Appending {
     Ops& to = to_.ops;
     const Ops& from = from_.ops;
     append_if_any(to.occupancy, to.size(), from.occupancy, from.size(), no_occupancy);
+    add_groups();
     append_if_any(to.address, to.size(), from.address, from.size(), 0);
     add_spans(to, from);
     append(to.bytes, from.bytes);
@@ -130,7 +134,17 @@ class Appending {
     append(to.in_graph, from.in_graph);
   }
 
+  void add_groups() {
+    const auto behind = static_cast<std::uint32_t>(to_.groups.size());
+    for (const Group& g : from_.groups) to_.groups.push_back({names_[g.name], g.ranks});
+    std::vector<std::uint32_t> theirs = from_.ops.group;
+    for (std::uint32_t& g : theirs)
+      if (g != no_group) g += behind;
+    append_if_any(to_.ops.group, to_.ops.size(), theirs, from_.ops.size(), no_group);
+  }
+
   void add_host_events() {
+    append_if_any(to_.calls.result, to_.calls.size(), from_.calls.result, from_.calls.size(), 0);
     add_thread_events(to_.calls, from_.calls);
     append(to_.calls.correlation, from_.calls.correlation);
     add_thread_events(to_.ranges, from_.ranges);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace gh {
@@ -30,6 +32,27 @@ std::string duration(Ns ns) {
 }
 
 std::string duration(double ns) { return duration(static_cast<Ns>(std::llround(ns))); }
+
+std::optional<Ns> parsed_duration(std::string_view text) {
+  struct Of {
+    std::string_view name;
+    double ns;
+  };
+  static constexpr Of units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ')));
+  for (const Of& unit : units) {
+    if (text != unit.name) continue;
+    const double ns = std::round(value * unit.ns);
+    // Written so that what is no number fails as well.
+    if (!(ns >= 1 && ns <= static_cast<double>(longest_duration_ns))) return std::nullopt;
+    return static_cast<Ns>(ns);
+  }
+  return std::nullopt;
+}
 
 std::string bytes_text(double bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -1,6 +1,8 @@
 // Quantities as people read them.
 #pragma once
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/spans.hpp"
 
@@ -9,6 +11,10 @@ namespace gh {
 /// "160.3 ms", "12.4 us", "1.92 s": three significant digits or four, in the unit that suits.
 std::string duration(Ns ns);
 std::string duration(double ns);
+/// The nanoseconds of "16.5ms", "16.5 ms", "0.0165s", "16500us" or "16500000ns". Nothing where it
+/// is no positive number with one of these units behind it, or beyond `longest_duration_ns`.
+std::optional<Ns> parsed_duration(std::string_view text);
+inline constexpr Ns longest_duration_ns = 2'000'000'000'000'000'000;  ///< 63 years
 /// "64 KiB", "1.3 GiB".
 std::string bytes_text(double bytes);
 /// "71 %", "4.2 %", "0.3 %".

@@ -37,7 +37,7 @@ int baseline(const Options& o) {
   if (o.output.outputs.size() != 1) throw Error("baseline writes one file: --output baseline.json");
   const Output output = o.output.parsed({"json"}, o.report.inputs(o.reports)).front();
   const std::vector<Capture> captures =
-      CaptureReader(settings, settings.rules(o.rule), o.report, o.reports.size())
+      CaptureReader(settings, settings.rules(o.rule), o.report, o.reports)
           .read(o.reports, CaptureReader::Wanted::reports);
   // What nothing can be compared with must not become what everything is compared with.
   if (const auto reasons = incomparable(captures, captures); !reasons.empty())

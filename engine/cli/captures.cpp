@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "cli/output.hpp"
@@ -34,6 +35,13 @@ void refuse_repeated(const std::vector<std::string>& paths) {
       throw Error(fmt::format("{}: is named twice; a capture counts once", printable(*path)));
 }
 
+std::vector<std::string> reports_among(const std::vector<std::string>& paths) {
+  std::vector<std::string> reports;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(reports),
+               [](const std::string& path) { return !path.empty() && !is_baseline(path); });
+  return reports;
+}
+
 // A copy would make a side look more certain than it is.
 void refuse_copies(const std::vector<Capture>& captures) {
   for (auto c = captures.begin(); c != captures.end(); ++c)
@@ -46,11 +54,12 @@ void refuse_copies(const std::vector<Capture>& captures) {
 }  // namespace
 
 CaptureReader::CaptureReader(const Settings& settings, const std::vector<Rule>& rules,
-                             const ReportOptions& options, std::size_t reports)
+                             const ReportOptions& options, const std::vector<std::string>& paths)
     : request_(settings.request(rules, options)),
       settings_(settings_in_effect(settings.config, settings.all_rules)),
       selected_(selection_text(options)),
-      progress_(reports) {}
+      measured_(options, reports_among(paths)),
+      progress_(paths.size()) {}
 
 std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, Wanted wanted) {
   if (std::find(paths.begin(), paths.end(), "") != paths.end())
@@ -71,6 +80,7 @@ std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, 
     progress_.say("reading " + printable(job.front()), done_);
     done_ += job.size();
     request_.files = job;
+    request_.measured_step_ns = measured_.of(job);
     const Advice advice = advise(request_);
     captures.push_back(capture_of(*advice.analysis, *advice.facts, advice.report, request_.rules,
                                   request_.settings));

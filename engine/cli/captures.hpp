@@ -13,9 +13,9 @@ namespace gh {
 /// made of.
 class CaptureReader {
  public:
-  /// `reports`: how many there will be, for the line that tells how far it is.
+  /// `paths`: all that will be read.
   CaptureReader(const Settings& settings, const std::vector<Rule>& rules,
-                const ReportOptions& options, std::size_t reports);
+                const ReportOptions& options, const std::vector<std::string>& paths);
 
   enum class Wanted { reports, baselines_too };
   /// In the order given, baselines first. Throws Error where a path or a recording is there twice,
@@ -26,6 +26,7 @@ class CaptureReader {
   Request request_;
   SettingsInEffect settings_;
   std::string selected_;  // what of each report, as options
+  MeasuredSteps measured_;
   Progress progress_;
   std::size_t done_ = 0;  // reports
 };

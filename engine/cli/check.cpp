@@ -110,7 +110,7 @@ void judge(const Advice& advice, std::optional<Severity> fail_on, Checked& check
         fmt::format("{}: holds no GPU work, so --fail-on cannot judge it; record it again",
                     advice.analysis->trace.path));
   for (const Finding& f : advice.report.findings)
-    if (fail_on && f.severity >= *fail_on) checked.threshold_met = true;
+    if (fail_on && f.severity >= *fail_on && !f.masked) checked.threshold_met = true;
   for (const Failed& f : advice.report.failed)
     checked.failed.push_back(fmt::format("rule {} failed: {}", f.rule, f.error));
 }
@@ -136,6 +136,7 @@ int check(const Options& o) {
   Checked checked;
   checked.result.rules = rules;
   const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
+  const MeasuredSteps measured(o.report, o.reports);
   for (const Document& d : documents)
     if (jobs.size() > 1 && d.format->several == Several::refused)
       throw Error(
@@ -144,6 +145,7 @@ int check(const Options& o) {
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       request.files = jobs[i];
+      request.measured_step_ns = measured.of(jobs[i]);
       request.begins = [&](const char* phase) {
         progress.say(fmt::format("{} {}", phase, printable(jobs[i].front())), i);
       };

@@ -21,7 +21,7 @@ int diff(const Options& o) {
       o.output.parsed(format_names(diff_formats), o.report.inputs(o.reports));
   std::vector<Capture> before, after;
   {
-    CaptureReader reader(settings, settings.rules(o.rule), o.report, 2);
+    CaptureReader reader(settings, settings.rules(o.rule), o.report, o.reports);
     before = reader.read({o.reports.front()}, CaptureReader::Wanted::baselines_too);
     after = reader.read({o.reports.back()}, CaptureReader::Wanted::baselines_too);
   }

@@ -36,6 +36,7 @@ int digest(const Options& o) {
   progress.say("digesting " + printable(report), 0);
   Request request = settings.request(settings.rules(o.rule), o.report);
   request.files = o.reports;
+  request.measured_step_ns = MeasuredSteps(o.report, o.reports).of(o.reports);
   const auto analyse_rank = [&](std::optional<int> rank) {
     Request of_rank = request;
     if (rank) of_rank.selection.rank = rank;

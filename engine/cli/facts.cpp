@@ -21,6 +21,7 @@ Analysis analyse_report(const Options& o) {
   const Settings settings(o.rule);
   Request request = settings.request(o.report);
   request.files = o.reports;
+  request.measured_step_ns = MeasuredSteps(o.report, o.reports).of(o.reports);
   Progress progress(1);
   progress.say("reading " + printable(o.reports.front()), 0);
   return analyse(request);

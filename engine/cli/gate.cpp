@@ -24,6 +24,11 @@ struct Options {
   ReportOptions report;
   bool accept_settings = false;
 
+  std::vector<std::string> inputs() const {
+    std::vector<std::string> all = reports;
+    all.insert(all.end(), baselines.begin(), baselines.end());
+    return all;
+  }
   // By hand, a report may be held against itself. Another name for it is another matter.
   Meant meant() const {
     return {.other_settings = accept_settings,
@@ -151,8 +156,7 @@ Judged judge(const Options& o, const Settings& settings, const GateSettings& lim
   Judged judged;
   Comparison& c = judged.comparison;
   try {
-    CaptureReader reader(settings, settings.rules(o.rule), o.report,
-                         o.reports.size() + o.baselines.size());
+    CaptureReader reader(settings, settings.rules(o.rule), o.report, o.inputs());
     judged.before = reader.read(o.baselines, CaptureReader::Wanted::baselines_too);
     judged.after = reader.read(o.reports, CaptureReader::Wanted::reports);
     c = compare(judged.before, judged.after, limits, settings.config.suppressions, today(),
@@ -178,10 +182,8 @@ int gate(const Options& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   check_accept_options(o);
-  std::vector<std::string> inputs = o.reports;
-  inputs.insert(inputs.end(), o.baselines.begin(), o.baselines.end());
   const std::vector<Output> outputs =
-      o.output.parsed(format_names(gate_formats), o.report.inputs(inputs));
+      o.output.parsed(format_names(gate_formats), o.report.inputs(o.inputs()));
   GateSettings limits = settings.config.gate;
   if (!o.fail_on.empty()) limits.fail_on = parse_severity(o.fail_on, "--fail-on");
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/deadline.hpp"
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
 #include "base/streams.hpp"
 #include "base/text.hpp"
+#include "read/job_files.hpp"
 
 namespace gh {
 namespace {
@@ -17,6 +20,15 @@ std::int64_t step_number(const std::string& text, const std::string& steps) {
     throw Error(fmt::format("--steps {}: give the first and the last step, as in --steps 10:20",
                             printable(steps)));
   return std::stoll(text);
+}
+
+Ns measured_duration(const std::string& value) {
+  const auto ns = parsed_duration(value);
+  if (!ns)
+    throw Error(fmt::format(
+        "--measured-step {}: give a time above 0 with its unit, as in 16.5ms (ns, us, ms, s)",
+        printable(value)));
+  return *ns;
 }
 
 }  // namespace
@@ -55,6 +67,12 @@ void ReportOptions::add(Parser& command) {
       .option("--range", range,
               "Only what was launched inside NVTX ranges of this name (* and ? allowed)")
       .type("NAME");
+  command
+      .option("--measured-step", measured_step,
+              "How long a step takes without the profiler, timed by you: 16.5ms. What recording "
+              "adds is then known. Of several reports: REPORT=16.5ms, for each")
+      .type("TIME")
+      .repeatable();
   command.option("--device", device, "Only this GPU");
   command.option("--rank", rank, "Only this process, counted from 0 in order of GPUs");
   command
@@ -97,6 +115,40 @@ Selection ReportOptions::selection() const {
     throw Error(fmt::format("--steps {}: the last step comes before the first", printable(steps)));
   selection.steps = {first, last};
   return selection;
+}
+
+MeasuredSteps::MeasuredSteps(const ReportOptions& options,
+                             const std::vector<std::string>& reports) {
+  for (const std::string& given : options.measured_step) {
+    const std::size_t sign = given.rfind('=');
+    const std::string report = given.substr(0, sign == std::string::npos ? 0 : sign);
+    const Ns ns = measured_duration(sign == std::string::npos ? given : given.substr(sign + 1));
+    if (sign == std::string::npos) {
+      if (const auto jobs = find_jobs(reports).size(); jobs != 1)
+        throw Error(
+            fmt::format("--measured-step {}: of which of the {} reports? Say --measured-step {}={}",
+                        printable(given), jobs,
+                        reports.empty() ? "REPORT" : printable(reports.front()), printable(given)));
+      if (any_ || !named_.empty()) throw Error("--measured-step: is given twice for one report");
+      any_ = ns;
+      continue;
+    }
+    if (std::find(reports.begin(), reports.end(), report) == reports.end())
+      throw Error(fmt::format("--measured-step {}: '{}' is none of the reports{}", printable(given),
+                              printable(report), did_you_mean(report, reports)));
+    if (any_ || !named_.emplace(report, ns).second)
+      throw Error("--measured-step: is given twice for one report");
+  }
+}
+
+std::optional<Ns> MeasuredSteps::of(const std::vector<std::string>& job) const {
+  Ns sum = 0, count = 0;  // of ranks, which wait for each other, the mean
+  for (const std::string& file : job)
+    if (const auto named = named_.find(file); named != named_.end()) {
+      sum += named->second;
+      ++count;
+    }
+  return count > 0 ? std::optional(sum / count) : any_;
 }
 
 Working::Working(const ReportOptions& options) : profile_(options.profile) {

@@ -1,5 +1,6 @@
 // Options that several commands take.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ void add_timeout(Parser& command, std::int64_t& seconds);
 /// What of a report is analysed, with what beside it, and how.
 struct ReportOptions {
   std::string steps, nsys = "nsys", dcgm;
+  std::vector<std::string> measured_step;  ///< "16.5ms", or "run.sqlite=16.5ms"
   std::optional<std::string> range;
   std::optional<int> device, rank;
   unsigned threads = 0;
@@ -35,6 +37,20 @@ struct ReportOptions {
   std::vector<std::string> inputs(std::vector<std::string> reports) const;
   /// Throws Error where --steps or --range make no sense.
   Selection selection() const;
+};
+
+/// What --measured-step says of each report.
+class MeasuredSteps {
+ public:
+  /// Throws Error where a value is no duration, belongs to none of `reports`, or may belong to
+  /// several jobs of them. Baselines are left out of `reports`.
+  MeasuredSteps(const ReportOptions& options, const std::vector<std::string>& reports);
+  /// Of the report that these files make; nothing where nothing was said.
+  std::optional<Ns> of(const std::vector<std::string>& job) const;
+
+ private:
+  std::optional<Ns> any_;            // of the only report
+  std::map<std::string, Ns> named_;  // by path
 };
 
 /// Applies --threads and --timeout, and prints --profile's table when the command is done.

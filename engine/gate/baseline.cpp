@@ -160,6 +160,17 @@ KernelUse kernel_from(const Json& j) {
           within(j.at("ns_per_step"), 0, most_recorded_ns)};
 }
 
+Json to_json(const PathUse& p) {
+  return {{"kind", name_of(p.kind)}, {"name", p.name}, {"step_ns", p.step_ns}};
+}
+
+PathUse path_use_from(const Json& j) {
+  const std::string kind = j.at("kind").get<std::string>();
+  const auto known = path_kind_named(kind);
+  if (!known) throw unknown_name(kind);
+  return {*known, text_of(j.at("name")), times_of(j.at("step_ns"), 0)};
+}
+
 Json to_json(const Finding& f) {
   return {{"rule", f.rule},
           {"category", f.category},
@@ -208,17 +219,18 @@ RuleOutcome outcome_from(const Json& j) {
 
 Json to_json(const Capture& c) {
   Json sources = Json::object(), kernels = Json::array(), findings = Json::array(),
-       rules = Json::object();
+       rules = Json::object(), waits = Json::array();
+  for (const PathUse& p : c.waits) waits.push_back(to_json(p));
   for (const auto& [name, state] : c.sources) sources[name] = collected_json(state);
   for (const KernelUse& k : c.kernels) kernels.push_back(to_json(k));
   for (const Finding& f : c.findings) findings.push_back(to_json(f));
   for (const auto& [id, outcome] : c.rules) rules[id] = to_json(outcome);
-  return {{"path", c.path},        {"format", c.format},       {"producer", c.producer},
-          {"devices", c.devices},  {"selection", c.selection}, {"has_steps", c.has_steps},
-          {"sources", sources},    {"problems", c.problems},   {"program", to_json(c.program)},
-          {"step_ns", c.step_ns},  {"cause_ns", c.cause_ns},   {"facts", facts_json(c.facts)},
-          {"kernels", kernels},    {"findings", findings},     {"rules", rules},
-          {"settings", c.settings}};
+  return {{"path", c.path},       {"format", c.format},       {"producer", c.producer},
+          {"devices", c.devices}, {"selection", c.selection}, {"has_steps", c.has_steps},
+          {"sources", sources},   {"problems", c.problems},   {"program", to_json(c.program)},
+          {"step_ns", c.step_ns}, {"cause_ns", c.cause_ns},   {"facts", facts_json(c.facts)},
+          {"waits", waits},       {"kernels", kernels},       {"findings", findings},
+          {"rules", rules},       {"settings", c.settings}};
 }
 
 Capture capture_from(const Json& j) {
@@ -243,6 +255,8 @@ Capture capture_from(const Json& j) {
   }
   for (const auto& [name, f] : table_in(j.at("facts")).items())
     c.facts[printable(name)] = fact_from(f);
+  if (const auto waits = j.find("waits"); waits != j.end())  // older baselines have none
+    for (const Json& p : list_in(*waits, most_path_items + 1)) c.waits.push_back(path_use_from(p));
   for (const Json& k : list_in(j.at("kernels"), most_kernels)) c.kernels.push_back(kernel_from(k));
   for (const Json& f : list_in(j.at("findings"))) c.findings.push_back(finding_from(f));
   for (const auto& [id, r] : table_in(j.at("rules")).items()) {

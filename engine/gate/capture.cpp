@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "analysis/flops.hpp"
+#include "rules/worth.hpp"
 
 namespace gh {
 namespace {
@@ -163,6 +165,26 @@ void add_steps(const Analysis& a, Capture& c) {
   }
 }
 
+// ---- what steps wait for
+
+void add_to(std::vector<Ns>& sums, const std::vector<Ns>& more) {
+  sums.resize(std::max(sums.size(), more.size()));
+  for (std::size_t i = 0; i < more.size(); ++i) sums[i] += more[i];
+}
+
+std::vector<PathUse> waits_of(const Report& report) {
+  std::vector<PathUse> waits;
+  if (!report.replay || report.replay->whole_window()) return waits;
+  PathUse rest;
+  for (const PathItem& i : report.replay->path().items)
+    if (waits.size() < most_path_items)
+      waits.push_back({i.kind, i.name, i.by_step});
+    else
+      add_to(rest.step_ns, i.by_step);
+  if (!rest.step_ns.empty()) waits.push_back(std::move(rest));
+  return waits;
+}
+
 // ---- facts and rules
 
 std::map<std::string, FactNumber> numbers_of(const Facts& facts) {
@@ -246,10 +268,15 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   c.problems = a.trace.problems;
   c.program = program_of(a);
   add_steps(a, c);
+  c.waits = waits_of(report);
   c.facts = numbers_of(facts);
   c.kernels = kernels_of(a);
-  c.findings = report.findings;
+  // What is told of a step that nobody has recorded is no matter of a gate.
+  std::copy_if(report.findings.begin(), report.findings.end(), std::back_inserter(c.findings),
+               [](const Finding& f) { return !f.masked; });
   c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());
+  // Which of two findings has what they share may change from run to run.
+  for (Finding& f : c.findings) take_alone(f);
   c.rules = outcomes_of(report, rules, settings);
   return c;
 }

@@ -18,6 +18,13 @@ struct KernelUse {
   double count_per_step = 0, ns_per_step = 0;
 };
 
+/// A thing that steps wait for, as in Path.
+struct PathUse {
+  PathItem::Kind kind = PathItem::Kind::rest;
+  std::string name;
+  std::vector<Ns> step_ns;  ///< of the replayed steps
+};
+
 /// A kernel of GEMMs, attention or the loss, and the number of thread blocks that it was launched
 /// with: the same as long as shapes are.
 struct Grid {
@@ -73,6 +80,9 @@ struct Capture {
   std::vector<Ns> step_ns;
   /// By cause of the account, parallel to step_ns; causes that took nothing are left out.
   std::map<std::string, std::vector<Ns>> cause_ns;
+  /// What takes most first, at most `most_path_items`, and the rest. Empty where nothing was
+  /// replayed, without steps, and in baselines that were taken before it was kept.
+  std::vector<PathUse> waits;
   std::map<std::string, FactNumber> facts;  ///< the numeric ones
   std::vector<KernelUse> kernels;           ///< the costliest first, at most `most_kernels`
   /// Before any exception; without evidence when read from a baseline.
@@ -82,7 +92,7 @@ struct Capture {
   SettingsInEffect settings;
 };
 
-inline constexpr std::size_t most_steps = 1000, most_kernels = 300;
+inline constexpr std::size_t most_steps = 1000, most_kernels = 300, most_path_items = 30;
 
 /// The analysis's own version: what is measured before any rule. Figures of another cannot be
 /// compared. Raise it when steps, account or facts change.

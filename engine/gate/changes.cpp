@@ -44,6 +44,21 @@ Measurements measured_cause(const std::vector<Capture>& captures, const std::str
       captures, [&](const Capture& c) { return mean_of(steps(c)); }, steps);
 }
 
+using PathKey = std::pair<PathItem::Kind, std::string>;
+
+// What a capture does not name took nothing in its steps.
+std::vector<double> wait_steps(const Capture& c, const PathKey& key) {
+  for (const PathUse& use : c.waits)
+    if (PathKey(use.kind, use.name) == key) return doubles(use.step_ns);
+  return std::vector<double>(c.waits.front().step_ns.size(), 0.0);
+}
+
+Measurements measured_wait(const std::vector<Capture>& captures, const PathKey& key) {
+  const auto steps = [&](const Capture& c) { return wait_steps(c, key); };
+  return measured(
+      captures, [&](const Capture& c) { return mean_of(steps(c)); }, steps);
+}
+
 std::vector<double> shares_of_steps(const Capture& c, const std::vector<double>& ns) {
   std::vector<double> shares;
   for (std::size_t i = 0; i < ns.size(); ++i) {
@@ -82,6 +97,14 @@ Measurements measured_fact(const std::vector<Capture>& captures, const std::stri
   return measured(
       captures, [&](const Capture& c) { return *c.facts.at(fact).value; },
       [&](const Capture& c) { return fact_steps(c, fact); });
+}
+
+// What grew or fell by most first.
+template <class Change>
+void sort_by_change(std::vector<Change>& changes) {
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& x, const Change& y) {
+    return std::abs(x.ns.after - x.ns.before) > std::abs(y.ns.after - y.ns.before);
+  });
 }
 
 // ---- facts
@@ -153,9 +176,27 @@ std::vector<CauseChange> account_changes(const Sides& sides, const Difference& s
         {cause, difference_of(measured_cause(sides.before, cause),
                               measured_cause(sides.after, cause), yardstick, sides.settings)});
   }
-  std::stable_sort(changes.begin(), changes.end(), [](const CauseChange& x, const CauseChange& y) {
-    return std::abs(x.ns.after - x.ns.before) > std::abs(y.ns.after - y.ns.before);
-  });
+  sort_by_change(changes);
+  return changes;
+}
+
+std::vector<WaitChange> wait_changes(const Sides& sides, const Difference& step) {
+  std::set<PathKey> keys;
+  for (const auto* side : {&sides.before, &sides.after}) {
+    for (const Capture& c : *side) {
+      if (c.waits.empty()) return {};
+      for (const PathUse& use : c.waits) keys.insert({use.kind, use.name});
+    }
+  }
+  const Yardstick yardstick{
+      .least_effect = sides.settings.min_effect, .reference = step.before, .means = true};
+  std::vector<WaitChange> changes;
+  for (const PathKey& key : keys) {
+    changes.push_back({key.first, key.second,
+                       difference_of(measured_wait(sides.before, key),
+                                     measured_wait(sides.after, key), yardstick, sides.settings)});
+  }
+  sort_by_change(changes);
   return changes;
 }
 

@@ -28,6 +28,7 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   // What changed. Sides that cannot be compared are shown beside each other all the same.
   c.step = step_difference(sides);
   c.account = account_changes(sides, c.step);
+  c.waits = wait_changes(sides, c.step);
   c.kernels = kernel_changes(sides);
   c.findings = matched_findings(sides, c.step);
   c.facts = fact_changes(sides, c.step);

@@ -36,6 +36,13 @@ struct CauseChange {
   Difference ns;
 };
 
+/// A thing that the step waits for.
+struct WaitChange {
+  PathItem::Kind kind = PathItem::Kind::rest;
+  std::string name;
+  Difference ns;
+};
+
 struct KernelChange {
   std::string name, kernel_class;
   double count_before = 0, count_after = 0;  ///< a step
@@ -69,7 +76,9 @@ struct Comparison {
   std::vector<std::string> notes;    ///< what a reader has to know beside
   std::string before, after;         ///< what the sides are: "good.sqlite", "3 captures"
   Difference step;
-  std::vector<CauseChange> account;     ///< by what the change costs or wins
+  std::vector<CauseChange> account;  ///< by what the change costs or wins
+  /// Likewise; empty where a side does not tell. It explains a longer step, and fails nothing.
+  std::vector<WaitChange> waits;
   std::vector<FindingChange> findings;  ///< what fails first
   std::vector<KernelChange> kernels;    ///< by what the change costs or wins
   std::vector<FactChange> facts;        ///< whose change is real, account and steps aside

@@ -34,6 +34,8 @@ Difference step_difference(const Sides& sides);
 /// The same of the mean step, which a few slow ones move and the median does not show.
 Difference mean_step_difference(const Sides& sides);
 std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step);
+/// None where a capture does not tell what its steps wait for.
+std::vector<WaitChange> wait_changes(const Sides& sides, const Difference& step);
 std::vector<KernelChange> kernel_changes(const Sides& sides);
 std::vector<FactChange> fact_changes(const Sides& sides, const Difference& step);
 

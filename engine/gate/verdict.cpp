@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "gate/comparison_passes.hpp"
@@ -109,6 +110,25 @@ std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& s
 
 // ---- what a reader has to know beside
 
+std::optional<double> measured_ns(const Capture& c) {
+  const auto fact = c.facts.find("step.measured_ns");
+  return fact == c.facts.end() ? std::nullopt : fact->second.value;
+}
+
+// What findings are worth is of the measured step where there is one; steps are compared as they
+// were recorded, since of those there are many.
+std::string measured_note(const Capture& then, const Capture& now) {
+  const auto before = measured_ns(then), after = measured_ns(now);
+  if (!before && !after) return "";
+  if (!before || !after)
+    return "the step was measured without the profiler on one side only: what findings are worth "
+           "there is of a shorter step";
+  return fmt::format(
+      "measured without the profiler, the step takes {}, before {} ({:+.1f} %); compared are the "
+      "recorded ones",
+      duration(*after), duration(*before), 100 * (*after / *before - 1));
+}
+
 std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
   std::set<std::string> problems;
   for (const auto* side : {&sides.before, &sides.after}) {
@@ -123,6 +143,7 @@ std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
   if (std::string note = weak_match_note(then.program, now.program); !note.empty()) {
     notes.push_back(std::move(note));
   }
+  if (std::string note = measured_note(then, now); !note.empty()) notes.push_back(std::move(note));
   if (then.producer != now.producer) {
     notes.push_back(
         fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost",

@@ -114,6 +114,7 @@ RankDigest rank_of(const Analysis& a, const std::vector<Rule>& rules,
   std::erase_if(r.facts, [](const auto& fact) { return fact.first.starts_with("account."); });
   r.rules = std::move(c.rules);
   r.findings = report.findings;
+  std::erase_if(r.findings, [](const Finding& f) { return f.masked; });
   for (Finding& f : r.findings) {
     if (f.evidence.size() > most_evidence) f.evidence.resize(most_evidence);
   }

@@ -12,7 +12,7 @@ namespace gh {
 namespace {
 
 constexpr const char* kind = "gh-advise digest";
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;
 
 // ---- checked values. There may be thousands of digests: simdjson reads them.
 
@@ -208,6 +208,15 @@ Metric metric_from(Element j) {
   return m;
 }
 
+// `of` is "step", or "window" of a report without steps.
+std::optional<Prediction> prediction_from(Element finding, const std::string& of) {
+  const std::string name = "predicted_" + of;
+  if (at(finding, name + "_ns").is_null()) return std::nullopt;
+  const Span range = span_from(at(finding, name + "_range_ns"));
+  return Prediction{ns_of(at(finding, name + "_ns")), range.start, range.end,
+                    text_or_none(at(finding, name + "_why"))};
+}
+
 Finding finding_from(Element j) {
   Finding f;
   f.rule = id_of(at(j, "rule"));
@@ -220,17 +229,20 @@ Finding finding_from(Element j) {
   f.recoverable_ns = ns_of(at(j, "recoverable_ns"));
   f.recoverable_fraction = within(at(j, "recoverable_fraction"), 0, 1);
   f.about = text_of(at(j, "recoverable_is")) == "about";
+  f.alone_ns = ns_of(at(j, "alone_ns"));
+  f.after = texts_of(at(j, "after"));
+  f.masked = truth_of(at(j, "masked"));
   f.voids = truth_of(at(j, "voids"));
   f.confidence = text_of(at(j, "confidence"));
   f.advice = texts_of(at(j, "advice"));
   f.follows_from = text_or_none(at(j, "follows_from"));
   f.evidence = all_of(at(j, "evidence"), evidence_from);
   f.metrics = all_of(at(j, "metrics"), metric_from);
-  if (!at(j, "predicted_step_ns").is_null()) {
-    const Span range = span_from(at(j, "predicted_step_range_ns"));
-    f.predicted = Prediction{ns_of(at(j, "predicted_step_ns")), range.start, range.end,
-                             text_or_none(at(j, "predicted_step_why"))};
-  }
+  const std::string of = text_of(at(j, "recoverable_of"));
+  if (of != "step" && of != "window")
+    throw Error("what is recoverable is of neither step nor window");
+  f.of_window = of == "window";
+  f.predicted = prediction_from(j, of);
   return f;
 }
 

@@ -82,7 +82,11 @@ std::string excess_text(const std::string& cause) {
       {"idle.sync", "waiting for its own synchronization"},
       {"idle.launch", "waiting for its launches"},
       {"idle.allocation", "allocating memory"},
-      {"idle.compilation", "loading or compiling code"},
+      {"idle.compilation", "compiling code"},
+      {"idle.loading", "loading code"},
+      {"idle.faults", "handling page faults of the host"},
+      {"idle.failed", "in calls that failed"},
+      {"idle.launch_latency", "between launches and kernels"},
       {"idle.dependency", "between kernels"},
       {"idle.unknown", "doing nothing that the trace explains"}};
   const auto it = words.find(cause);
@@ -114,10 +118,17 @@ std::string excess_advice(const std::string& cause) {
 
 // The rule that finds what a late rank does on that rank itself.
 std::string root_of(const std::string& cause) {
-  static const std::map<std::string, const char*> rules{
-      {"idle.input", "data-loader-starvation"}, {"idle.sync", "host-sync"},
-      {"idle.launch", "launch-bound"},          {"idle.allocation", "alloc-churn"},
-      {"idle.compilation", "jit-in-loop"},      {"idle.unknown", "gpu-idle"}};
+  static const std::map<std::string, const char*> rules{{"idle.input", "data-loader-starvation"},
+                                                        {"idle.sync", "host-sync"},
+                                                        {"idle.launch", "launch-bound"},
+                                                        {"idle.allocation", "alloc-churn"},
+                                                        {"idle.compilation", "jit-in-loop"},
+                                                        {"idle.loading", "first-use"},
+                                                        {"idle.faults", "um-migration-storm"},
+                                                        {"idle.failed", "failed-calls"},
+                                                        {"idle.launch_latency", "launch-bound"},
+                                                        {"idle.dependency", "unexplained"},
+                                                        {"idle.unknown", "gpu-idle"}};
   const auto it = rules.find(cause);
   return it == rules.end() ? "" : it->second;
 }

@@ -1,8 +1,12 @@
 #include "read/read.hpp"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
+#include "base/text.hpp"
 #include "read/kineto.hpp"
+#include "read/measured.hpp"
 #include "read/nsys.hpp"
 #include "read/nsys_rep.hpp"
 #include "read/recognise.hpp"
@@ -33,6 +37,10 @@ constexpr InputFormat formats[] = {
 }  // namespace
 
 Trace read_report(const fs::path& path, const std::string& nsys) {
+  if (is_measured_path(path))
+    throw Error(fmt::format(
+        "{}: is the step that was measured beside a report; name the report, and it is read too",
+        printable(path.string())));
   const std::string first_bytes = first_bytes_of(path);
   const InputFormat* format = formats;
   while (!format->recognises(first_bytes, path)) ++format;

@@ -46,7 +46,7 @@ Activity activity_of(const std::string& cause) {
   if (cause == "um_stall") return Activity::stall;
   if (cause == "idle.input") return Activity::idle_input;
   if (cause == "idle.sync") return Activity::idle_sync;
-  if (cause == "idle.launch") return Activity::idle_launch;
+  if (cause == "idle.launch" || cause == "idle.launch_latency") return Activity::idle_launch;
   return Activity::idle_other;
 }
 

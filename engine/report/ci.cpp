@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/fleet_phrases.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace gh {
@@ -20,6 +21,8 @@ CiReport summary_of(const Analysis& analysis) {
                       ? fmt::format("{} steps of {} (median)", analysis.step_count(),
                                     duration(median(analysis.step_lengths())))
                       : "no training steps were found";
+  if (const std::string measured = measured_text(analysis); !measured.empty())
+    summary.steps += "; " + measured;
   if (analysis.total_ns() > 0)
     for (const std::string& cause : analysis.account.causes) {
       const double share = static_cast<double>(analysis.account.total_ns(cause)) /

@@ -38,8 +38,9 @@ bool is_present(const CiFinding& f) { return !f.change || *f.change != FindingSt
 
 std::string ci_worth_text(const Finding& f) {
   if (f.recoverable_ns <= 0) return "";
-  return fmt::format("worth {} {} a step ({})", f.about ? "about" : "at most",
-                     duration(f.recoverable_ns), percent(f.recoverable_fraction));
+  return fmt::format("worth {} {} {} ({})", f.about ? "about" : "at most",
+                     duration(f.recoverable_ns), f.of_window ? "of the window" : "a step",
+                     percent(f.recoverable_fraction));
 }
 
 std::string full_text(const CiFinding& f) {

@@ -7,6 +7,7 @@
 #include "report/comparison_phrases.hpp"
 #include "report/html_figures.hpp"
 #include "report/html_parts.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "report/timeline_json.hpp"
 
@@ -81,17 +82,29 @@ std::vector<Cell> change_cells(double before, double after, Text text) {
 
 std::string ns_text(double ns) { return duration(ns); }
 
+HtmlTable parts_table(const char* title, const char* part) {
+  return {title, {{part}, {"Before", true}, {"Now", true}, {"Change", true}, {"More than noise"}}};
+}
+
+void add_part(HtmlTable& table, const std::string& label, const Difference& ns) {
+  if (ns.before <= 0 && ns.after <= 0) return;
+  std::vector<Cell> cells = change_cells(ns.before, ns.after, ns_text);
+  cells.insert(cells.begin(), label);
+  cells.push_back(ns.real ? "yes" : "no");
+  table.row(cells);
+}
+
 std::string causes_table(const Comparison& c) {
-  HtmlTable table(
-      "Where the step's time changed",
-      {{"Cause"}, {"Before", true}, {"Now", true}, {"Change", true}, {"More than noise"}});
-  for (const CauseChange& x : c.account) {
-    if (x.ns.before <= 0 && x.ns.after <= 0) continue;
-    std::vector<Cell> cells = change_cells(x.ns.before, x.ns.after, ns_text);
-    cells.insert(cells.begin(), cause_label(x.cause));
-    cells.push_back(x.ns.real ? "yes" : "no");
-    table.row(cells);
-  }
+  HtmlTable table = parts_table("Where the step's time changed", "Cause");
+  for (const CauseChange& x : c.account) add_part(table, cause_label(x.cause), x.ns);
+  return table.html();
+}
+
+std::string waits_table(const Comparison& c) {
+  if (c.waits.empty()) return "";
+  HtmlTable table = parts_table("What the step waits for, where that changed", "Waits for");
+  for (const WaitChange& x : c.waits)
+    add_part(table, shortened(path_label(x.kind, x.name), 200), x.ns);
   return table.html();
 }
 
@@ -100,7 +113,7 @@ std::string step_section(const Comparison& c, const std::vector<Capture>& before
   return element("p", fmt::format("{} before, {} now: {}{} ({})", duration(c.step.before),
                                   duration(c.step.after), change_text(c.step.effect),
                                   step_noise_text(c), basis_text(c.step))) +
-         sides_html(c, before, after) + causes_table(c);
+         sides_html(c, before, after) + causes_table(c) + waits_table(c);
 }
 
 // Why it is taken for this; of what did not stay the same also the message and what to do.

@@ -60,9 +60,11 @@ Json budget_json(const BudgetResult& b) {
 
 std::string render_comparison_json(const Comparison& c) {
   Json account = Json::array(), findings = Json::array(), kernels = Json::array(),
-       facts = Json::array(), budgets = Json::array();
+       facts = Json::array(), budgets = Json::array(), waits = Json::array();
   for (const CauseChange& x : c.account)
     account.push_back(with_difference({{"cause", x.cause}}, x.ns));
+  for (const WaitChange& x : c.waits)
+    waits.push_back(with_difference({{"kind", name_of(x.kind)}, {"name", or_null(x.name)}}, x.ns));
   for (const FindingChange& x : c.findings) findings.push_back(finding_change_json(x));
   for (const KernelChange& x : c.kernels) kernels.push_back(kernel_json(x));
   for (const FactChange& x : c.facts)
@@ -79,6 +81,7 @@ std::string render_comparison_json(const Comparison& c) {
               {"notes", c.notes},
               {"step", difference_json(c.step)},
               {"account", account},
+              {"waits", waits},
               {"findings", findings},
               {"budgets", budgets},
               {"kernels", kernels},

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/comparison_phrases.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace gh {
@@ -67,20 +68,37 @@ std::string account_row(const std::string& label, const Difference& d) {
                      signed_ns(d.after - d.before), d.real ? "" : " (noise)");
 }
 
-// In order of what a cause takes on the side where it takes more, so that the table reads as an
-// account.
-std::string account(const Comparison& c) {
-  std::vector<const CauseChange*> causes;
-  for (const CauseChange& x : c.account)
-    if (matters(x.ns.before, c) || matters(x.ns.after, c)) causes.push_back(&x);
-  std::stable_sort(causes.begin(), causes.end(), [](const CauseChange* x, const CauseChange* y) {
+// The parts that matter, in order of what each takes on the side where it takes more, so that the
+// table reads as an account.
+template <class Part, class Label>
+std::string part_rows(const Comparison& c, const std::vector<Part>& parts, Label label) {
+  std::vector<const Part*> shown;
+  for (const Part& x : parts)
+    if (matters(x.ns.before, c) || matters(x.ns.after, c)) shown.push_back(&x);
+  std::stable_sort(shown.begin(), shown.end(), [](const Part* x, const Part* y) {
     return std::max(x->ns.before, x->ns.after) > std::max(y->ns.before, y->ns.after);
   });
-  std::string rows = account_row("**the step** (median)", c.step);
-  for (const CauseChange* x : causes)
-    rows += account_row(markdown_text(cause_label(x->cause)), x->ns);
-  return fmt::format("### Where a step goes\n\n| | before | now | |\n|---|---:|---:|---:|\n{}\n",
-                     rows);
+  std::string rows;
+  for (const Part* x : shown) rows += account_row(markdown_text(label(*x)), x->ns);
+  return rows;
+}
+
+std::string table(const char* title, const std::string& rows) {
+  return fmt::format("### {}\n\n| | before | now | |\n|---|---:|---:|---:|\n{}\n", title, rows);
+}
+
+std::string account(const Comparison& c) {
+  return table("Where a step goes", account_row("**the step** (median)", c.step) +
+                                        part_rows(c, c.account, [](const CauseChange& x) {
+                                          return cause_label(x.cause);
+                                        }));
+}
+
+std::string waits(const Comparison& c) {
+  if (c.waits.empty()) return "";
+  return table("What a step waits for", part_rows(c, c.waits, [](const WaitChange& x) {
+                 return shortened(path_label(x.kind, x.name), 100);
+               }));
 }
 
 }  // namespace
@@ -95,6 +113,7 @@ std::string render_comparison_markdown(const Comparison& c) {
   out += budgets(c);
   if (c.step.basis.empty()) return out;  // nothing could be read
   out += account(c);
+  out += waits(c);
   out += list("Notes:", c.notes);
   out += list("Suppressed:", suppression_lines(c));
   out += fmt::format("<sub>before: {}; now: {}; {}; gh-advise {}</sub>\n", markdown_text(c.before),

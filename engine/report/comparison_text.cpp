@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/comparison_phrases.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace gh {
@@ -22,6 +23,7 @@ class ComparisonText {
     if (c_.step.basis.empty()) return out;  // nothing could be read
     out += step();
     out += titled("Where the step's time changed (mean)", account());
+    out += titled("What the step waits for, where that changed (mean)", waits());
     out += titled("Findings", findings());
     out += titled("Budgets", budgets());
     if (everything_) {
@@ -62,19 +64,40 @@ class ComparisonText {
     return titled("The step", "  " + wrapped(line, style_.width, 2) + '\n');
   }
 
+  // A part of the step, before and now.
+  struct Part {
+    std::string label;
+    const Difference* ns;
+  };
+
   std::string account() const {
+    std::vector<Part> parts;
+    for (const CauseChange& x : c_.account)
+      if (everything_ || x.ns.real) parts.push_back({cause_label(x.cause), &x.ns});
+    return changed(parts);
+  }
+
+  // Beside a verdict also what may explain it and is not proved: it fails nothing.
+  std::string waits() const {
+    std::vector<Part> parts;
+    for (const WaitChange& x : c_.waits)
+      if (everything_ || x.ns.real || x.ns.open)
+        parts.push_back({shortened(path_label(x.kind, x.name), 60), &x.ns});
+    return changed(parts);
+  }
+
+  std::string changed(const std::vector<Part>& parts) const {
     std::size_t label_width = 20;
-    for (const CauseChange& cause : c_.account)
-      if (matters(cause.ns.after - cause.ns.before, c_))
-        label_width = std::max(label_width, display_width(cause_label(cause.cause)));
+    for (const Part& p : parts)
+      if (matters(p.ns->after - p.ns->before, c_))
+        label_width = std::max(label_width, display_width(p.label));
     std::string lines;
-    for (const CauseChange& cause : c_.account) {
-      const double change = cause.ns.after - cause.ns.before;
-      if (!matters(change, c_) || (!everything_ && !cause.ns.real)) continue;
-      lines += fmt::format("  {} {:>10} -> {:>10} {:>12}{}\n",
-                           padded(cause_label(cause.cause), label_width), duration(cause.ns.before),
-                           duration(cause.ns.after), signed_ns(change),
-                           cause.ns.real ? "" : paint_.faint("  may be noise"));
+    for (const Part& p : parts) {
+      const double change = p.ns->after - p.ns->before;
+      if (!matters(change, c_)) continue;
+      lines += fmt::format("  {} {:>10} -> {:>10} {:>12}{}\n", padded(p.label, label_width),
+                           duration(p.ns->before), duration(p.ns->after), signed_ns(change),
+                           p.ns->real ? "" : paint_.faint("  may be noise"));
     }
     return lines;
   }

@@ -30,16 +30,15 @@ Rows changed_by(const Finding& f) {
   return rows;
 }
 
-// A change that was replayed names rows of the replayed steps alone, and of what lies at their
-// ends, which is left out here. Returns how many steps were replayed.
-double keep_replayed_steps(Rows& rows, const Analysis& a, const Replay& replay) {
+// Leaves out what lies at the ends of a run, beyond its steps: `inside` gathers the rows of its
+// steps. Returns how many steps those are, over devices.
+double gather_steps(const Rows& rows, const Analysis& a, const ReplayedSteps& run, Rows& inside) {
   const Trace& t = a.trace;
-  const auto& replayed = replay.device_steps();
   std::vector<Span> on_device(t.devices.size()), on_host(t.processes.size());
   double steps = 0;
-  for (std::size_t d = 0; d < replayed.size(); ++d) {
+  for (std::size_t d = 0; d < run.device_steps.size(); ++d) {
     const std::vector<Step>& all = a.devices[d].steps;
-    const auto [first, count] = replayed[d];
+    const auto [first, count] = run.device_steps[d];
     const std::size_t next = first + count;
     const Ns end = all[next - 1].span.end;
     on_device[a.devices[d].device] = {all[first].span.start, end};
@@ -48,12 +47,23 @@ double keep_replayed_steps(Rows& rows, const Analysis& a, const Replay& replay) 
                                        next < all.size() ? all[next].host_start : end};
     steps += static_cast<double>(count);
   }
-  const auto outside = [](Span s, Ns start) { return start < s.start || start >= s.end; };
-  std::erase_if(rows.ops,
-                [&](Row op) { return outside(on_device[t.device_of(op)], t.ops.start[op]); });
-  std::erase_if(rows.calls, [&](Row c) {
-    return outside(on_host[t.threads[t.calls.thread[c]].process], t.calls.start[c]);
-  });
+  const auto within = [](Span s, Ns start) { return start >= s.start && start < s.end; };
+  for (const Row op : rows.ops)
+    if (within(on_device[t.device_of(op)], t.ops.start[op])) inside.ops.push_back(op);
+  for (const Row c : rows.calls)
+    if (within(on_host[t.threads[t.calls.thread[c]].process], t.calls.start[c]))
+      inside.calls.push_back(c);
+  return steps;
+}
+
+// A change that was replayed names rows of the replayed runs alone. Returns how many steps were
+// replayed.
+double keep_replayed_steps(Rows& rows, const Analysis& a, const Replay& replay) {
+  Rows inside;
+  double steps = 0;
+  for (const ReplayedSteps* run : replay.runs()) steps += gather_steps(rows, a, *run, inside);
+  rows.ops = std::move(inside.ops);
+  rows.calls = std::move(inside.calls);
   return steps;
 }
 

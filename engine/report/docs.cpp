@@ -154,14 +154,16 @@ std::string json_schemas_page() {
   std::string s =
       "# JSON schemas\n\nWhat `--format json` writes. `schema_version` grows when a field is taken "
       "away or changes its meaning; a field may be added in any version.\n";
-  for (const auto& [of, schema] : {std::pair("`check --format json`: one object a report, a list "
-                                             "of them where several reports were named",
-                                             "report"),
-                                   {"`gate` and `diff --format json`", "comparison"},
-                                   {"what `baseline` writes", "baseline"},
-                                   {"what `digest` writes, unpacked", "digest"},
-                                   {"`fleet --format json`", "fleet"},
-                                   {"`facts --format json`", "facts"}})
+  for (const auto& [of, schema] :
+       {std::pair("`check --format json`: one object a report, a list "
+                  "of them where several reports were named",
+                  "report"),
+        {"`gate` and `diff --format json`", "comparison"},
+        {"what `baseline` writes", "baseline"},
+        {"what `digest` writes, unpacked", "digest"},
+        {"`fleet --format json`", "fleet"},
+        {"`facts --format json`", "facts"},
+        {"what is read beside a report, in `NAME.measured.json`", "measured"}})
     s += fmt::format("\n{}:\n\n```json\n{}```\n", of,
                      embedded_file(fmt::format("schemas/{}.schema.json", schema)));
   return s;

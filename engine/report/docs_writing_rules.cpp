@@ -36,6 +36,9 @@ constexpr Field rule_fields[] = {
     {"warning_at",
      "The share of the step from which a finding is a warning; 0.05 where it is not given. From "
      "0.2 on it is an error."},
+    {"after_others",
+     "`true` where the rule is asked last and may call `trace:found`; it finds what no other rule "
+     "has."},
     {"evaluate",
      "`function(trace, options)`: returns a list of findings, `{}` where all is well, or `nil, "
      "reason, record_with` where it cannot tell."},
@@ -54,6 +57,11 @@ constexpr Field finding_fields[] = {
      "most\"."},
     {"severity", "note, warning or error, instead of what the share says."},
     {"at_most", "The highest severity that it may have."},
+    {"doubt",
+     "A sentence where what the profiler adds may explain it: the finding ends with it, is a "
+     "note and claims no more than recoverable_ns, unless its change, replayed, is worth a warning "
+     "even if recording added the most that "
+     "it was ever seen to add."},
     {"confidence", "high, medium or low: whether the trace shows it or it is inferred."},
     {"advice", "A list of texts; the first is what to do first."},
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
@@ -61,6 +69,10 @@ constexpr Field finding_fields[] = {
     {"change",
      "What the fix changes about the trace, see below. The trace is then replayed, and what comes "
      "out takes the place of recoverable_ns."},
+    {"cited_ns",
+     "What of the steps the finding cites, over all of them: a replay that is no forecast claims "
+     "no "
+     "more."},
     {"uncertain",
      "Why the factors of a change have a range, in words: \"how much of the model is bound by "
      "memory\"."},

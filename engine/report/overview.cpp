@@ -45,7 +45,7 @@ Account account_of_parts(const Analysis& a, std::size_t devices, const Cuts& cut
     for (std::size_t i = 0; i < cuts.parts; ++i)
       d.steps.push_back({{cuts.at(i), cuts.at(i + 1)}, static_cast<std::int64_t>(i), cuts.at(i)});
   }
-  return make_account(a.trace, a.classes, a.names, even);
+  return make_account(a.trace, a.classes, a.names, even, a.failed_calls);
 }
 
 void add_work(std::vector<Part>& parts, const Account& account, std::size_t device,

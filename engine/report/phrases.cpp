@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
@@ -53,6 +54,19 @@ std::pair<std::string, double> largest_loss(const Analysis& a) {
   return largest;
 }
 
+// Of how much the replay is, where it is not of all.
+std::string sample_text(const Replay& r) {
+  if (r.of_window() > 1)
+    return fmt::format(
+        "Replayed is one of {:.0f} equal parts of the window, the one that works most like all.",
+        r.of_window());
+  if (r.whole_window() || r.steps() == r.of_steps()) return "";
+  return fmt::format("Replayed are {} of {} steps, {}.", r.steps(), r.of_steps(),
+                     r.runs().size() == 1 ? "a run of them that is like all"
+                                          : "a faster run and a slower one, weighed so that "
+                                            "together they are like all");
+}
+
 // What bounds the step: the GPU, the link to the host, or the host itself.
 std::string bound_text(const Replay::Bounds& b) {
   const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
@@ -99,6 +113,8 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   return text;
 }
 
+const char* unit_of(const Analysis& a) { return a.has_steps() ? "step" : "window"; }
+
 std::string op_label(const Analysis& a, Row op) {
   const Ops& ops = a.trace.ops;
   switch (ops.kind[op]) {
@@ -113,12 +129,26 @@ std::string op_label(const Analysis& a, Row op) {
   return fmt::format("copy {}{}", name_of(ops.copy[op]), pageable ? ", pageable" : "");
 }
 
+std::string measured_text(const Analysis& a) {
+  const MeasuredStep& measured = a.trace.measured_step;
+  if (measured.ns == 0) return "";
+  if (a.measured_step_ns() == 0)
+    return fmt::format("The measured step of {} ({}) is not used: no steps were found",
+                       duration(measured.ns), measured.from);
+  const double more =
+      static_cast<double>(a.recorded_step_ns()) / static_cast<double>(measured.ns) - 1;
+  return fmt::format("Measured without the profiler: {} a step ({}); recorded, it takes {}, {} {}",
+                     duration(measured.ns), measured.from, duration(a.recorded_step_ns()),
+                     percent(std::abs(more)), more < 0 ? "less" : "more");
+}
+
 std::vector<std::string> side_notes(const Analysis& a) {
   std::vector<std::string> notes;
   for (const DeviceSteps& d : a.unused_devices)
     notes.push_back(fmt::format("device {}: left out, since it ran {} and no step",
                                 a.trace.devices[d.device].ordinal,
                                 plural(static_cast<std::int64_t>(d.ops.size()), "operation")));
+  if (const std::string measured = measured_text(a); !measured.empty()) notes.push_back(measured);
   if (!a.trace.monitor.time_base.empty())
     notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
   if (a.trace.environment_variables > 0)
@@ -127,6 +157,38 @@ std::vector<std::string> side_notes(const Analysis& a) {
                     "scrub {} -o OUT",
                     plural(a.trace.environment_variables, "environment variable"), a.trace.path));
   return notes;
+}
+
+std::string path_label(PathItem::Kind kind, const std::string& name) {
+  switch (kind) {
+    case PathItem::Kind::compute: return cause_label("compute." + name);
+    case PathItem::Kind::copy:
+      return name == "h2d"   ? "copies to the device"
+             : name == "d2h" ? "copies to the host"
+             : name == "p2p" ? "copies between devices"
+                             : "copies (" + name + ")";
+    case PathItem::Kind::communication:
+      return name == "other_ranks" ? "communication, and waiting for ranks not in the report"
+                                   : "communication";
+    case PathItem::Kind::launch_latency: return "launches on their way to the GPU";
+    case PathItem::Kind::gap: return "between operations";
+    case PathItem::Kind::dependency:
+      return "waiting for other work, before " +
+             (name == "h2d" || name == "d2h" ? "copies" : cause_label(name));
+    case PathItem::Kind::call: return "host: in " + name;
+    case PathItem::Kind::host:
+      return name.empty() ? "host: between calls, in no range" : "host: " + name;
+    case PathItem::Kind::rest: return "all else";
+    default: return "not recorded";
+  }
+}
+
+std::string path_device(const Analysis& a, const PathItem& i) {
+  if (a.devices.size() < 2 || i.by_device.empty()) return "";
+  const auto most = std::max_element(i.by_device.begin(), i.by_device.end());
+  const DeviceSteps& device = a.devices[static_cast<std::size_t>(most - i.by_device.begin())];
+  return fmt::format("device {}: {}", a.trace.devices[device.device].ordinal,
+                     percent(static_cast<double>(*most) / static_cast<double>(i.ns)));
 }
 
 std::string busy_text(const Analysis& a) {
@@ -139,24 +201,38 @@ std::string busy_text(const Analysis& a) {
 
 std::string worth_text(const Finding& f, const Analysis& a) {
   if (f.recoverable_ns <= 0) return "";
-  const Ns step = f.predicted          ? f.predicted->step_ns + f.recoverable_ns
-                  : a.step_count() > 0 ? a.total_ns() / a.step_count()
-                                       : 0;
   return fmt::format("{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
-                     a.has_steps() ? "each " + duration(step) + " step" : duration(step),
+                     a.has_steps() ? "each " + duration(f.step_ns) + " step"
+                                   : "the " + duration(f.step_ns) + " window",
                      percent(f.recoverable_fraction));
 }
 
 std::string prediction_text(const Finding& f) {
   if (!f.predicted) return "";
   const Prediction& p = *f.predicted;
-  if (f.recoverable_ns == 0)
+  if (f.masked)
+    return fmt::format("{} with this fix and those before it, between {} and {} once measured ({})",
+                       duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
+  if (f.alone_ns == 0)
     return fmt::format("still {} with this fix alone: it is hidden behind other work",
                        duration(p.step_ns));
   if (f.about)
     return fmt::format("{} with this fix alone, between {} and {} once measured ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
   return fmt::format("no less than {} with this fix alone ({})", duration(p.least_ns), p.why);
+}
+
+std::string sharing_text(const Finding& f, const Report& report) {
+  if (f.after.empty() || f.masked) return "";
+  std::vector<std::string> rules;  // of the fixes before it
+  for (const Finding& before : report.findings)
+    if (std::find(f.after.begin(), f.after.end(), before.fingerprint) != f.after.end())
+      rules.push_back(before.rule);
+  std::sort(rules.begin(), rules.end());
+  rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
+  return fmt::format("alone {}; {} once {} {} fixed", duration(f.alone_ns),
+                     f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
+                     rules.size() == 1 ? "is" : "are");
 }
 
 std::vector<std::vector<std::string>> fix_numbers(const Report& report) {
@@ -186,9 +262,20 @@ std::vector<std::string> plan_notes(const Report& report) {
     ends +=
         fmt::format(", measured, should lie between {} and {}; it",
                     duration(p.fixes.back().step.least_ns), duration(p.fixes.back().step.most_ns));
-  std::vector<std::string> notes{
-      fmt::format("Replayed without what the profiler adds (recorded: {}). {} is then bound by {}.",
-                  duration(p.recorded_ns), ends, bound_text(p.bounds))};
+  std::vector<std::string> notes{fmt::format(
+      "{} (recorded: {}). {} is then bound by {}.",
+      p.measured ? "The step now is the measured one" : "Replayed without what the profiler adds",
+      duration(p.recorded_ns), ends, bound_text(p.bounds))};
+  if (const std::string sample = sample_text(*report.replay); !sample.empty())
+    notes.push_back(sample);
+  std::vector<std::string> masked;
+  const auto numbers = fix_numbers(report);
+  for (std::size_t i = 0; i < p.fixes.size(); ++i)
+    if (p.fixes[i].masked) masked.push_back(numbers[i].back());
+  if (!masked.empty())
+    notes.push_back(fmt::format("{} {} found on the {} that the fixes before leave.",
+                                listed(masked), masked.size() == 1 ? "was" : "were",
+                                unit_of(report.replay->analysis())));
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }
@@ -203,8 +290,8 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
                 ? "Nothing was found by the rules that could look."
                 : "Nothing above a note was found by the rules that could look.",
             true};
-  return {fmt::format("No rule explains the largest loss: {}, {} of {}.", cause_label(cause),
-                      percent(share), a.has_steps() ? "the step" : "the time"),
+  return {fmt::format("No rule explains the largest loss: {}, {} of the {}.", cause_label(cause),
+                      percent(share), unit_of(a)),
           false};
 }
 

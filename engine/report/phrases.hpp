@@ -24,12 +24,24 @@ std::string device_label(const Trace& trace, std::uint16_t device);
 /// "device 0: NVIDIA H200, 11 steps of 164.8 ms (median), from NVTX ranges 'step #'".
 std::string device_text(const Analysis& analysis, const DeviceSteps& device);
 
+/// What is told of: "step", or "window" where no steps were found and the window stands for one.
+const char* unit_of(const Analysis& analysis);
+
 /// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
 std::string op_label(const Analysis& analysis, Row op);
 
-/// What is said of the report as a whole beside its devices: those left unused, a monitor's time
-/// base.
+/// What a step takes without the profiler, and what recording added; "" where nobody measured.
+std::string measured_text(const Analysis& analysis);
+
+/// What is said of the report as a whole beside its devices: those left unused, the measured step,
+/// a monitor's time base.
 std::vector<std::string> side_notes(const Analysis& analysis);
+
+/// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
+std::string path_label(PathItem::Kind kind, const std::string& name);
+
+/// Of several devices, the one on which most of it lies: "device 1: 92 %"; "" of one.
+std::string path_device(const Analysis& analysis, const PathItem& item);
 
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
 std::string busy_text(const Analysis& analysis);
@@ -39,6 +51,9 @@ std::string worth_text(const Finding& finding, const Analysis& analysis);
 
 /// "46.8 ms with this fix alone, between ..."; "" where nothing is predicted.
 std::string prediction_text(const Finding& finding);
+
+/// "alone 98.1 ms; 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave it all.
+std::string sharing_text(const Finding& finding, const Report& report);
 
 /// The numbers, as findings are counted from 1, of the fixes of a plan up to each of them: {"1"},
 /// {"1", "2"}, ...

@@ -31,9 +31,10 @@ std::string verdict_text(const Analysis& a, const Report& report) {
       fmt::format("{}{}", first->title, worth.empty() ? "" : ": fixing it is worth " + worth);
   if (report.plan && report.plan->fixes.size() > 1) {
     const Plan& p = *report.plan;
-    text += fmt::format(", and {} fixes together take the step from {} to {}{}", p.fixes.size(),
-                        duration(p.now.step_ns), p.ceiling.empty() ? "" : "no less than ",
-                        duration(p.fixes.back().step.step_ns));
+    text +=
+        fmt::format(", and {} fixes together take the {} from {} to {}{}", p.fixes.size(),
+                    unit_of(a), duration(p.now.step_ns), p.ceiling.empty() ? "" : "no less than ",
+                    duration(p.fixes.back().step.step_ns));
   }
   return text + '.';
 }

@@ -152,7 +152,9 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
       f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
   out += element("p", page.cut(f.message) + doubt);
   if (const std::string text = prediction_text(f); !text.empty())
-    out += element("p", "The step: " + page.cut(text));
+    out += element("p", fmt::format("The {}: {}", unit_of(page.analysis), page.cut(text)));
+  if (const std::string text = sharing_text(f, page.report); !text.empty())
+    out += element("p", "Shared with other findings: " + page.cut(text));
   if (!f.follows_from.empty())
     out += element(
         "p", fmt::format("Follows from {}: that fix probably cures this as well.", f.follows_from));

@@ -15,19 +15,24 @@ using Cell = HtmlTable::Cell;
 
 constexpr std::size_t most_findings_listed = 200;
 
-// The steps that the fixes leave, one after the other. A bar's mark is the range in which a step is
-// expected, where the plan is a forecast.
+// The steps, or windows, that the fixes leave, one after the other. A bar's mark is the range in
+// which one is expected, where the plan is a forecast.
 std::string plan_table(const ReportPage& page, const Plan& p) {
   const bool forecast = p.ceiling.empty();
   const auto full = static_cast<double>(std::max<Ns>(p.now.step_ns, 1));
   const auto numbers = fix_numbers(page.report);
+  const bool steps = page.analysis.has_steps();
   HtmlTable table(
-      forecast ? "The step with these fixes made, one after the other; brackets show between what "
-                 "it is expected once measured"
-               : "The step with these fixes made, one after the other: no less than this",
-      {{"Fix"}, {"Step then", true}, {"Between", true}, {"Length of the step"}});
-  table.row({"as it is, without what the profiler adds", Cell(step_text(p, p.now), full), "",
-             Cell::raw(plain_bar(1, "worth"))});
+      fmt::format("The {} with these fixes made, one after the other{}", unit_of(page.analysis),
+                  forecast ? "; brackets show between what it is expected once measured"
+                           : ": no less than this"),
+      {{"Fix"},
+       {steps ? "Step then" : "Window then", true},
+       {"Between", true},
+       {steps ? "Length of the step" : "Length of the window"}});
+  table.row({p.measured ? "as it is, measured without the profiler"
+                        : "as it is, without what the profiler adds",
+             Cell(step_text(p, p.now), full), "", Cell::raw(plain_bar(1, "worth"))});
   for (std::size_t i = 0; i < p.fixes.size(); ++i) {
     const Prediction& s = p.fixes[i].step;
     const auto step_ns = static_cast<double>(s.step_ns), least_ns = static_cast<double>(s.least_ns),
@@ -47,8 +52,11 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
 }
 
 std::string findings_table(const ReportPage& page) {
-  HtmlTable table("Every finding, the best fix first, and what it is worth alone",
-                  {{"Finding"}, {"Severity"}, {"Worth"}, {"Of the step"}});
+  HtmlTable table("Every finding, the best fix first, and what it is worth",
+                  {{"Finding"},
+                   {"Severity"},
+                   {"Worth"},
+                   {page.analysis.has_steps() ? "Of the step" : "Of the window"}});
   for (std::size_t i = 0; i < page.report.findings.size() && i < most_findings_listed; ++i) {
     const Finding& f = page.report.findings[i];
     const std::string worth = worth_text(f, page.analysis);

@@ -14,6 +14,8 @@ namespace {
 using Cell = HtmlTable::Cell;
 
 constexpr std::size_t most_strips = 16, most_device_columns = 8;
+// Of the path, for a line of its own.
+constexpr double least_path_share = 0.005;
 
 CauseTimes times_of(const Analysis& a, const DeviceAccount& device) {
   CauseTimes causes;
@@ -91,7 +93,9 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   }
   columns.push_back({"Share, drawn"});
 
-  HtmlTable table("Every nanosecond of every step in exactly one cause", columns);
+  HtmlTable table(fmt::format("Every nanosecond of {} in exactly one cause",
+                              a.has_steps() ? "every step" : "the window"),
+                  columns);
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& x, const auto& y) { return x.second > y.second; });
   const auto all_ns = static_cast<double>(a.total_ns());
@@ -110,6 +114,40 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   return table;
 }
 
+// What has to become shorter before the step does.
+std::string path_table(const ReportPage& page) {
+  if (!page.report.replay || page.report.replay->path().items.empty()) return "";
+  const Path& p = page.report.replay->path();
+  const double a_step = p.scale / static_cast<double>(p.periods);
+  const bool steps = page.analysis.has_steps();
+  HtmlTable table(
+      fmt::format("What {} waits for: every nanosecond on one thing, walked back from "
+                  "the end along what each point waited for last",
+                  steps ? "a step" : "the window"),
+      {{"Waits for"}, {steps ? "A step" : "Time", true}, {"Share", true}, {"Share, drawn"}});
+  Ns small_ns = 0;
+  std::size_t small_count = 0;
+  const auto add = [&](const std::string& name, Ns of_all) {
+    const double share = static_cast<double>(of_all) / static_cast<double>(p.total_ns),
+                 ns = static_cast<double>(of_all) * a_step;
+    table.row({name, Cell(duration(ns), ns), Cell::share(share),
+               Cell::raw(plain_bar(share, "worth"), share)});
+  };
+  for (const PathItem& item : p.items) {
+    if (static_cast<double>(item.ns) < least_path_share * static_cast<double>(p.total_ns)) {
+      small_ns += item.ns;
+      ++small_count;
+      continue;
+    }
+    const std::string device = path_device(page.analysis, item);
+    add(page.cut(path_label(item.kind, item.name) + (device.empty() ? "" : " (" + device + ")")),
+        item.ns);
+  }
+  if (small_count > 0)
+    add(fmt::format("{} more, below {} each", small_count, percent(least_path_share)), small_ns);
+  return table.html();
+}
+
 // What every colour of the overview means.
 std::string legend_of_all() {
   std::vector<StackPart> all;
@@ -126,13 +164,15 @@ std::string account_section(const ReportPage& page) {
   const bool several = a.devices.size() > 1;
   const CauseTimes causes = times_of(a);
   const std::vector<StackPart> parts = stack_of(causes);
-  const std::string what = a.has_steps() ? "the mean step" : "all of it";
-  std::string out = element("p", busy_text(a)) +
-                    stacked_bar(several ? what + " over devices" : what, parts,
-                                duration(a.total_ns() / std::max<std::int64_t>(a.step_count(), 1)));
+  const std::string what = !a.has_steps()             ? "all of it"
+                           : a.measured_step_ns() > 0 ? "the mean recorded step"
+                                                      : "the mean step";
+  std::string out =
+      element("p", busy_text(a)) +
+      stacked_bar(several ? what + " over devices" : what, parts, duration(a.recorded_step_ns()));
   if (several) out += device_bars(page);
   return out + legend(parts) + "<details><summary>As a table</summary>" +
-         account_table(page, causes).html() + "</details>\n";
+         account_table(page, causes).html() + "</details>\n" + path_table(page);
 }
 
 std::string overview_section(const ReportPage& page, TimelineData& timelines) {

@@ -60,6 +60,7 @@ Json steps_json(const DeviceSteps& d) {
 Json steps_json(const Analysis& a) {
   return {{"count", a.step_count()},
           {"median_ns", median(a.step_lengths())},
+          {"measured_ns", a.measured_step_ns() > 0 ? Json(a.measured_step_ns()) : Json(nullptr)},
           {"source", a.devices.empty() ? "none" : source_name(a.devices.front().source)},
           {"described", a.devices.empty() ? "no GPU work" : a.devices.front().described},
           {"found", a.has_steps()}};
@@ -81,6 +82,29 @@ Json device_json(const Analysis& a, std::size_t device) {
           {"window_ns", window_ns(steps)},
           {"steps", steps_json(steps)},
           {"account", account_json(a.account, {&a.account.devices[device]})}};
+}
+
+// What a step waited for, or the window; null where nothing was replayed.
+Json path_json(const Analysis& a, const Report& report) {
+  if (!report.replay || report.replay->path().items.empty()) return nullptr;
+  const Path& p = report.replay->path();
+  const double a_step = p.scale / static_cast<double>(p.periods);
+  Json items = Json::array();
+  for (const PathItem& i : p.items) {
+    Json by_device = Json::array();
+    for (const Ns ns : i.by_device)
+      by_device.push_back(static_cast<Ns>(static_cast<double>(ns) * a_step));
+    items.push_back({{"kind", name_of(i.kind)},
+                     {"name", or_null(i.name)},
+                     {"ns_per_step", static_cast<Ns>(static_cast<double>(i.ns) * a_step)},
+                     {"fraction", static_cast<double>(i.ns) / static_cast<double>(p.total_ns)},
+                     {"ns_by_device", by_device},
+                     {"stretches", i.stretches},
+                     {"longest", {{"start_ns", i.longest.start}, {"end_ns", i.longest.end}}}});
+  }
+  return {{"of", a.has_steps() ? "step" : "window"},
+          {"step_ns", static_cast<Ns>(static_cast<double>(p.total_ns) * a_step)},
+          {"items", items}};
 }
 
 Json findings_json(const std::vector<Finding>& findings) {
@@ -112,6 +136,7 @@ std::string render_json(const Analysis& a, const Report& report) {
                      {"window_ns", window},
                      {"steps", steps_json(a)},
                      {"account", account_json(a.account, accounts)},
+                     {"path", path_json(a, report)},
                      {"plan", plan_json(report)},
                      {"findings", findings_json(report.findings)},
                      {"clean", report.clean},

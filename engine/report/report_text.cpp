@@ -47,10 +47,42 @@ std::vector<AccountLine> account_lines(const Analysis& a) {
   return lines;
 }
 
-const char* account_title(const Analysis& a) {
+// What the step waited for, the thing that takes most first; those below 2 % are one line.
+std::vector<AccountLine> path_lines(const Analysis& a, const Path& p) {
+  std::vector<AccountLine> lines;
+  Ns small_ns = 0;
+  for (const PathItem& i : p.items) {
+    if (50 * i.ns < p.total_ns) {
+      small_ns += i.ns;
+      continue;
+    }
+    const std::string device = path_device(a, i);
+    lines.push_back(
+        {path_label(i.kind, i.name) + (device.empty() ? "" : " (" + device + ")"), i.ns});
+  }
+  if (small_ns > 0) lines.push_back({"the rest, below 2 % each", small_ns});
+  return lines;
+}
+
+std::string path_table(const Analysis& a, const Report& report, const TextStyle& style,
+                       const Paint& paint) {
+  if (!report.replay || report.replay->path().items.empty()) return "";
+  const Path& p = report.replay->path();
+  const double a_step = p.scale / static_cast<double>(p.periods);
+  std::string out =
+      paint.bold(a.has_steps() ? "What a step waits for" : "What the window waits for") + '\n';
+  for (const AccountLine& l : path_lines(a, p))
+    out += fmt::format("  {:>10} {:>6}  {}\n", duration(static_cast<double>(l.ns) * a_step),
+                       percent(static_cast<double>(l.ns) / static_cast<double>(p.total_ns)),
+                       shortened(l.label, std::max<std::size_t>(style.width, 40) - 22));
+  return out;
+}
+
+// The account is the recording's, whatever a step takes without the profiler.
+std::string account_title(const Analysis& a) {
   if (!a.has_steps()) return "Where the time goes";
-  return a.devices.size() > 1 ? "Where a step goes (mean over devices)"
-                              : "Where a step goes (mean)";
+  return fmt::format("Where a {}step goes (mean{})", a.measured_step_ns() > 0 ? "recorded " : "",
+                     a.devices.size() > 1 ? " over devices" : "");
 }
 
 std::string account_table(const Analysis& a, const TextStyle& style, const Paint& paint) {
@@ -116,12 +148,13 @@ std::string evidence_line(const Evidence& e, const Evidence* above, const TextSt
 }
 
 std::string finding_text(std::size_t number, const Finding& f, const Analysis& a,
-                         const TextStyle& style) {
+                         const Report& report, const TextStyle& style) {
   FindingText out(style);
   const std::string worth = worth_text(f, a);
   out.title(number, f.severity, f.title + (worth.empty() ? "" : ", worth " + worth));
   out.why(f);
-  if (const std::string text = prediction_text(f); !text.empty()) out.field("step", text);
+  if (const std::string text = prediction_text(f); !text.empty()) out.field(unit_of(a), text);
+  if (const std::string text = sharing_text(f, report); !text.empty()) out.field("shared", text);
   out.follows_from(f);
   for (std::size_t i = 0; i < f.evidence.size(); ++i)
     out.field(i == 0 ? "evidence" : "",
@@ -138,10 +171,13 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   std::string out = report_heading(a, style) + '\n';
   if (const std::string account = account_table(a, style, paint); !account.empty())
     out += account + '\n';
+  if (const std::string path = path_table(a, report, style, paint); !path.empty())
+    out += path + '\n';
   if (const std::string plan = plan_text(report, style, paint); !plan.empty()) out += plan + '\n';
 
   std::size_t number = 0;
-  for (const Finding& f : report.findings) out += finding_text(++number, f, a, style) + '\n';
+  for (const Finding& f : report.findings)
+    out += finding_text(++number, f, a, report, style) + '\n';
 
   const auto line = [&](const std::string& text) { out += wrapped(text, style.width, 2) + '\n'; };
   if (const Quiet quiet = quiet_text(a, report); !quiet.text.empty())

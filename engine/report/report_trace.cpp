@@ -94,7 +94,8 @@ void add_steps(Events& events, const Analysis& a, std::size_t device, std::int64
       }
     events.span(pid, 1, a.has_steps() ? fmt::format("step {}", steps[s].number) : "all",
                 steps[s].span, args);
-    events.counter(pid, "account of the step, ms", steps[s].span.start, values);
+    events.counter(pid, a.has_steps() ? "account of the step, ms" : "account of the window, ms",
+                   steps[s].span.start, values);
   }
 }
 

@@ -340,7 +340,7 @@ class ViewMaker {
   static std::string lost_name(std::size_t row) {
     if (row == communication_row) return "exposed communication";
     if (row == copies_row) return "exposed copy";
-    return fmt::format("idle: {}", name_of(static_cast<IdleCause>(row)));
+    return cause_label(fmt::format("idle.{}", name_of(static_cast<IdleCause>(row))));
   }
   void add_lost_time() {
     std::vector<Event>& events = source("GPU idle or exposed", lost_name);

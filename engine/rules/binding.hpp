@@ -2,6 +2,8 @@
 // C++. A rule never sees rows in bulk. binding/verbs.cpp is the table of all verbs, from which
 // documentation and editor stubs are made; binding/filters.cpp that of all filters.
 #pragma once
+#include <set>
+#include <string>
 #include <vector>
 
 #include "analysis/facts.hpp"
@@ -22,11 +24,18 @@ const std::vector<ApiEntry>& api_entries();
 /// Whether an entry is one of Lua's own ("string.format", "pairs") or ours.
 inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }
 
+/// What a rule that comes after the others is told of them.
+struct OtherRules {
+  std::vector<Finding> found;
+  std::set<std::string> asked;  ///< ids, its own too
+};
+
 /// What a rule's functions work on; it has to outlive the Lua state.
 struct ApiHost {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
+  const OtherRules* others = nullptr;  ///< null for a rule that does not come after them
 };
 
 /// Pushes the object that rules call `trace`. For use inside of LuaSandbox::run.

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
-#include <numeric>
 
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
+#include "rules/again.hpp"
 #include "rules/binding.hpp"
 #include "rules/finding_from_lua.hpp"
 #include "rules/lua_table.hpp"
@@ -30,7 +30,8 @@ struct Evaluated {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
-  const Replay* replay;  // null where nothing is to be replayed
+  const Replay* replay;                // null where nothing is to be replayed
+  const OtherRules* others = nullptr;  // where they have been asked
 };
 
 // Why a rule cannot look at this report.
@@ -108,7 +109,7 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
 // look, and what to record instead.
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
-  const ApiHost host{on.analysis, on.facts, on.in_steps};
+  const ApiHost host{on.analysis, on.facts, on.in_steps, rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();
@@ -133,16 +134,16 @@ void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Re
 std::string why_not_clean(const Rule& rule, const Analysis& analysis) {
   if (!analysis.trace.doubts.empty())
     return "the report is in doubt: " + analysis.trace.doubts.front();
-  // What kernels compute shows whoever launched them.
-  return rule.category == "compute" ? "" : analysis.why_shared();
+  // Whoever launched them: kernels show what they compute, the recording what went wrong with it.
+  const bool shows = rule.category == "compute" || rule.category == "capture";
+  return shows ? "" : analysis.why_shared();
 }
 
 // A report that contradicts itself shows nothing for certain, and nothing in it is clean: a rule
-// looks at more than it needs, and steps and idle time are made of nearly all there is. What judges
-// the recording itself says what is wrong.
+// looks at more than it needs, and steps and idle time are made of nearly all there is. What a rule
+// of the recording itself finds is there all the same.
 void allow_for_doubts(const Rule& rule, const Analysis& analysis, Report& report) {
-  if (rule.category == "capture") return;
-  if (!analysis.trace.doubts.empty())
+  if (!analysis.trace.doubts.empty() && rule.category != "capture")
     for (Finding& f : report.findings) f.confidence = "low";
   const std::string why = report.clean.empty() ? "" : why_not_clean(rule, analysis);
   if (why.empty()) return;
@@ -177,12 +178,13 @@ Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& se
 
 // A rule that asks much takes long, and begins first, so that none is left to one thread at the
 // end. How much it asks is told by its text: every verb has a ':'.
-std::vector<std::size_t> longest_first(const std::vector<Rule>& rules) {
+std::vector<std::size_t> longest_first(const std::vector<Rule>& rules, bool after_others) {
   const auto verbs = [&](std::size_t i) {
     return std::count(rules[i].source.begin(), rules[i].source.end(), ':');
   };
-  std::vector<std::size_t> order(rules.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].after_others == after_others) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return verbs(a) > verbs(b); });
   return order;
@@ -206,17 +208,36 @@ Report joined(std::vector<Report>& parts) {
 
 }  // namespace
 
+void settle(Report& report) {
+  for (Finding& f : report.findings) take_alone(f);
+  rank(report.findings);
+  if (!report.replay || !report.replay->reason().empty()) return;
+  share_worth(report.findings, *report.replay);
+  rank(report.findings);
+  widen_by_roots(report.findings);
+}
+
 Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                  const std::map<std::string, RuleSettings>& settings,
                  std::shared_ptr<const Replay> replay) {
   const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
   const Evaluated on{analysis, facts, in_steps, replay.get()};
   std::vector<Report> parts(rules.size());
-  timed("rules", [&] {
-    const std::vector<std::size_t> order = longest_first(rules);
-    in_parallel(rules.size(), [&](std::size_t i, std::size_t) {
-      parts[order[i]] = report_of(rules[order[i]], settings, on);
+  const auto ask = [&](bool after_others, const Evaluated& with) {
+    const std::vector<std::size_t> order = longest_first(rules, after_others);
+    in_parallel(order.size(), [&](std::size_t i, std::size_t) {
+      parts[order[i]] = report_of(rules[order[i]], settings, with);
     });
+  };
+  timed("rules", [&] {
+    ask(false, on);
+    OtherRules others;
+    for (const Rule& rule : rules) others.asked.insert(rule.id);
+    for (const Report& part : parts)
+      others.found.insert(others.found.end(), part.findings.begin(), part.findings.end());
+    Evaluated after = on;
+    after.others = &others;
+    ask(true, after);
   });
   Report report = joined(parts);
   report.replay = std::move(replay);
@@ -224,13 +245,25 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
 }
 
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
-                const std::map<std::string, RuleSettings>& settings, bool replayed) {
+                const std::map<std::string, RuleSettings>& settings, bool replayed,
+                const Accepted& accepted) {
+  // The graph: what a step takes once something in it has been changed.
   std::shared_ptr<const Replay> replay;
   if (replayed) replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
+
+  // Rules: what each finds, and what its fix is worth by the graph.
   Report report = ask_rules(rules, analysis, facts, settings, std::move(replay));
-  rank(report.findings);
-  widen_by_roots(report.findings);
+
+  // Rank: the best fix first, what follows from it behind it, and the same time had once. Without
+  // what the team has decided to live with, others may come first.
+  timed("rank", [&] { settle(report); });
+  if (suppress(report, accepted)) settle(report);
+
+  // Plan: the fixes one after the other, until none is worth much.
   report.plan = timed("plan", [&] { return plan_of(report); });
+
+  // Again: what the fixes leave may be bound by something that is masked today.
+  timed("again", [&] { ask_again(report, rules, settings, accepted); });
   return report;
 }
 

@@ -16,9 +16,14 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
                  const std::map<std::string, RuleSettings>& settings,
                  std::shared_ptr<const Replay> replay);
 
-/// The whole report: builds the replay where it is `replayed`, asks the rules, ranks what they
-/// found, and plans the fixes.
+/// The order of findings, and what each is worth in it. May be called again.
+void settle(Report& report);
+
+/// The whole report, in the order in which it comes about: builds the replay where it is
+/// `replayed`, asks the rules, ranks what they found and shares what it is worth, takes out what
+/// the team lives with, plans the fixes, and asks again on the step that they leave.
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
-                const std::map<std::string, RuleSettings>& settings, bool replayed = true);
+                const std::map<std::string, RuleSettings>& settings, bool replayed = true,
+                const Accepted& accepted = {});
 
 }  // namespace gh

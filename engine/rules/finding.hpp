@@ -18,6 +18,8 @@ namespace gh {
 
 enum class Severity : std::uint8_t { note, warning, error };
 const char* name_of(Severity);
+/// From this share of the step on a finding is an error.
+inline constexpr double error_at = 0.20;
 /// note, warning or error; throws Error that starts with `where` otherwise.
 Severity parse_severity(const std::string& name, const std::string& where);
 
@@ -45,14 +47,24 @@ struct Metric {
 struct Finding {
   std::string rule, category, title;
   Severity severity = Severity::note;
-  std::string message;  ///< one sentence or two, with the figures
+  Severity severity_alone = Severity::note;  ///< by what this fix alone wins back
+  bool severity_by_worth = false;            ///< and neither the rule nor a team has set it
+  std::string message;                       ///< one sentence or two, with the figures
   std::string subject;  ///< what it is about, without times or addresses: part of the fingerprint
 
   // What it is worth. Where it is predicted, what is recoverable is told from that.
   Ns recoverable_ns = 0;            ///< of the mean step: at most this, or about this
   double recoverable_fraction = 0;  ///< of the step, 0 to 1
+  bool of_window = false;  ///< no steps were found: all of this is of the whole window instead
+  Ns step_ns = 0;          ///< that step
   bool about = false;  ///< recoverable is an estimate, which the truth may exceed; else a ceiling
-  Changes changes;     ///< what the fix changes about the trace; none where that cannot be replayed
+  Ns alone_ns = 0;     ///< what this fix alone wins back
+  /// Fingerprints of the fixes after which the recoverable is told, since they win back a part of
+  /// `alone_ns` themselves; none where that is all of it.
+  std::vector<std::string> after;
+  /// Found only once the fixes `after` were made: all of it is told of the step that they leave.
+  bool masked = false;
+  Changes changes;  ///< what the fix changes about the trace; none where that cannot be replayed
   std::optional<Prediction> predicted;  ///< the step after this fix alone
 
   std::string confidence = "high";  ///< high, medium, low

@@ -15,10 +15,6 @@
 namespace gh {
 namespace {
 
-// From this share of the step on a finding is an error. From where on it is a warning a rule says
-// itself (one-line remedies: 3 %).
-constexpr double error_at = 0.20;
-
 std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
                          const Analysis& analysis) {
   const std::string name = t.text("message");
@@ -36,15 +32,35 @@ std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
 }
 
 // By the rule's own account. Rules sum over all steps on all devices; a report speaks of the step,
-// and no fix gives back more than there is.
+// and no fix gives back more than there is. Where a step is known without the profiler, the share
+// is of that one.
 void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
   const auto all = static_cast<double>(analysis.total_ns());
   const double recoverable = std::clamp(t.number("recoverable_ns").value_or(0), 0.0, all);
   if (all > 0) f.recoverable_fraction = recoverable / all;
-  if (const auto steps = analysis.step_count(); steps > 0)
-    f.recoverable_ns = static_cast<Ns>(std::llround(recoverable / static_cast<double>(steps)));
+  const auto steps = static_cast<double>(std::max<std::int64_t>(analysis.step_count(), 1));
+  const auto measured = static_cast<double>(analysis.measured_step_ns());
+  f.step_ns = analysis.step_ns();
+  f.recoverable_ns = static_cast<Ns>(
+      std::llround(measured > 0 ? f.recoverable_fraction * measured : recoverable / steps));
 }
 
+// A recording without steps that is shorter is the start of a program: shares of it say nothing of
+// what the program takes when it runs for long.
+constexpr Ns least_window_ns = 1'000'000;
+
+bool is_too_little(const Analysis& analysis) {
+  return !analysis.has_steps() && analysis.total_ns() < least_window_ns;
+}
+
+// Of all steps on all devices, as rules sum.
+double cited_share(const LuaTable& t, const Analysis& analysis) {
+  const auto all = static_cast<double>(analysis.total_ns());
+  const auto cited = t.number("cited_ns");
+  return cited && all > 0 ? std::clamp(*cited / all, 0.0, 1.0) : 1;
+}
+
+// From where on a finding is a warning a rule says itself (one-line remedies: 3 %).
 Severity severity_of(double recoverable_fraction, const Rule& rule) {
   if (recoverable_fraction >= error_at) return Severity::error;
   return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
@@ -53,8 +69,9 @@ Severity severity_of(double recoverable_fraction, const Rule& rule) {
 // From what is recoverable, unless the rule says otherwise, or the configuration, which has the
 // last word.
 Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
-                       const RuleSettings& settings) {
-  Severity severity = severity_of(f.recoverable_fraction, rule);
+                       const RuleSettings& settings, const Analysis& analysis) {
+  Severity severity =
+      is_too_little(analysis) ? Severity::note : severity_of(f.recoverable_fraction, rule);
   if (const std::string s = t.text("severity", false); !s.empty())
     severity = parse_severity(s, "a finding");
   if (const std::string s = t.text("at_most", false); !s.empty())
@@ -78,6 +95,14 @@ Metric read_metric(lua_State* lua, int index) {
   return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
 }
 
+// Why what recording added may explain a finding, as its rule says; "" where the replay shows that
+// it does not.
+std::string read_doubt(const LuaTable& t, const Finding& f, const Rule& rule,
+                       const Replay* replay) {
+  const bool settled = replay && worth_if_overhead_is_most(f, *replay) >= rule.warning_at;
+  return settled ? "" : t.text("doubt", false);
+}
+
 std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
   std::vector<Evidence> evidence = to_evidence(t);
   for (const Evidence& e : evidence)
@@ -94,7 +119,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   const LuaTable t(lua, index, "a finding");
   t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
           "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
-          "uncertain"});
+          "uncertain", "cited_ns", "doubt"});
   Finding f;
   f.rule = rule.id;
   f.category = rule.category;
@@ -104,14 +129,26 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   f.voids = t.truth("voids");
   f.about = t.truth("about") && analysis.processes_on_a_device == 1;
   f.follows_from = t.text("follows_from", false);
+  f.of_window = !analysis.has_steps();
 
   read_recoverable(t, analysis, f);
   f.changes = to_changes(t);
   const std::string uncertain = t.text("uncertain", false);
-  if (replay) predict(f, *replay, uncertain);
+  const double by_account = f.recoverable_fraction;
+  if (replay) predict(f, *replay, uncertain, cited_share(t, analysis));
+  const std::string doubt = read_doubt(t, f, rule, replay);
+  if (!doubt.empty()) claim_at_most(f, by_account);
 
-  f.severity = read_severity(t, f, rule, settings);
+  f.alone_ns = f.recoverable_ns;
+  f.severity = read_severity(t, f, rule, settings, analysis);
+  f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
   f.confidence = read_confidence(t, f.confidence);
+  if (!doubt.empty()) {
+    f.message += " " + doubt;
+    f.confidence = "medium";
+    if (!settings.severity) f.severity = Severity::note;
+  }
+  f.severity_alone = f.severity;
   f.advice = t.texts("advice");
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);

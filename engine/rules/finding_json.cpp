@@ -29,31 +29,43 @@ Json evidence_json(const Evidence& e) {
           {"source", source_json(e.source)}};
 }
 
+// A window is no step, and is never taken for one: each has fields of its own.
+Json prediction_json(const std::optional<Prediction>& p, const std::string& of) {
+  const std::string name = "predicted_" + of;
+  return {{name + "_ns", p ? Json(p->step_ns) : Json(nullptr)},
+          {name + "_range_ns", p ? Json{p->least_ns, p->most_ns} : Json(nullptr)},
+          {name + "_why", p ? Json(p->why) : Json(nullptr)}};
+}
+
 }  // namespace
 
 Json finding_json(const Finding& f) {
   Json metrics = Json::array(), evidence = Json::array();
   for (const Metric& m : f.metrics) metrics.push_back(metric_json(m));
   for (const Evidence& e : f.evidence) evidence.push_back(evidence_json(e));
-  return {{"rule", f.rule},
-          {"category", f.category},
-          {"severity", name_of(f.severity)},
-          {"title", f.title},
-          {"message", f.message},
-          {"subject", f.subject},
-          {"recoverable_ns", f.recoverable_ns},
-          {"recoverable_fraction", f.recoverable_fraction},
-          {"recoverable_is", f.about ? "about" : "at_most"},
-          {"predicted_step_ns", f.predicted ? Json(f.predicted->step_ns) : Json(nullptr)},
-          {"predicted_step_range_ns",
-           f.predicted ? Json{f.predicted->least_ns, f.predicted->most_ns} : Json(nullptr)},
-          {"predicted_step_why", f.predicted ? Json(f.predicted->why) : Json(nullptr)},
-          {"confidence", f.confidence},
-          {"advice", f.advice},
-          {"metrics", metrics},
-          {"evidence", evidence},
-          {"follows_from", or_null(f.follows_from)},
-          {"fingerprint", f.fingerprint}};
+  const std::optional<Prediction> none;
+  Json json{{"rule", f.rule},
+            {"category", f.category},
+            {"severity", name_of(f.severity)},
+            {"title", f.title},
+            {"message", f.message},
+            {"subject", f.subject},
+            {"recoverable_ns", f.recoverable_ns},
+            {"recoverable_fraction", f.recoverable_fraction},
+            {"recoverable_is", f.about ? "about" : "at_most"},
+            {"recoverable_of", f.of_window ? "window" : "step"},
+            {"alone_ns", f.alone_ns},
+            {"after", f.after},
+            {"masked", f.masked}};
+  json.update(prediction_json(f.of_window ? none : f.predicted, "step"));
+  json.update(prediction_json(f.of_window ? f.predicted : none, "window"));
+  json.update(Json{{"confidence", f.confidence},
+                   {"advice", f.advice},
+                   {"metrics", metrics},
+                   {"evidence", evidence},
+                   {"follows_from", or_null(f.follows_from)},
+                   {"fingerprint", f.fingerprint}});
+  return json;
 }
 
 Json plan_json(const Report& report) {
@@ -64,11 +76,14 @@ Json plan_json(const Report& report) {
   for (const Plan::Fix& f : p.fixes)
     fixes.push_back({{"rule", f.rule},
                      {"fingerprint", f.fingerprint},
+                     {"masked", f.masked},
                      {"step_ns", f.step.step_ns},
                      {"step_range_ns", {f.step.least_ns, f.step.most_ns}}});
-  return {{"recorded_step_ns", p.recorded_ns},
+  return {{"of", r.whole_window() ? "window" : "step"},
+          {"recorded_step_ns", p.recorded_ns},
           {"step_ns", p.now.step_ns},
           {"step_range_ns", {p.now.least_ns, p.now.most_ns}},
+          {"step_is", p.measured ? "measured" : "replayed"},
           {"items", p.items > 0 ? Json{{"in_step", p.items}, {"what", p.item}} : Json(nullptr)},
           {"fixes", fixes},
           {"ceiling", or_null(p.ceiling)},
@@ -79,9 +94,12 @@ Json plan_json(const Report& report) {
             {"host_ns", p.bounds.host_ns}}},
           {"replay",
            {{"steps", r.steps()},
+            {"of_steps", r.of_steps()},
+            {"of_window", r.of_window()},
             {"uniform_error", r.uniform_error()},
             {"unresolved", r.unresolved()},
-            {"unrepresentative", r.unrepresentative()}}}};
+            {"unrepresentative", r.unrepresentative()},
+            {"unexplained_ns", r.unexplained_ns()}}}};
 }
 
 }  // namespace gh

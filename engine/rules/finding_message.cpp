@@ -14,9 +14,11 @@ bool are_stretches(const Analysis& a) {
 }
 
 std::string each_step(const Analysis& a) {
-  const std::string length = duration(a.step_count() > 0 ? a.total_ns() / a.step_count() : 0);
-  if (!a.has_steps()) return "the recorded " + length;
-  return fmt::format("each {} {}", length, are_stretches(a) ? "stretch" : "step");
+  const std::string length = duration(a.recorded_step_ns());
+  if (!a.has_steps()) return (a.remade ? "the remaining " : "the recorded ") + length;
+  // What a rule counts, it counts in the recording.
+  const char* recorded = a.measured_step_ns() > 0 ? "recorded " : "";
+  return fmt::format("each {}{} {}", recorded, length, are_stretches(a) ? "stretch" : "step");
 }
 
 std::string a_step(const Analysis& a) {

@@ -21,7 +21,7 @@ constexpr int most_repeats = 1000;
 constexpr double longest_period_us = 1e12;  // 11 days
 constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
 constexpr std::uint32_t most_blocks = 1U << 31;
-constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63;
+constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63, most_result = 9999;
 constexpr std::size_t most_threads = 1000, most_streams = 1000;
 // What reading a row costs beside Lua: some 0.3 us.
 constexpr std::int64_t instructions_per_row = 30;
@@ -65,7 +65,8 @@ class Builder {
     trace_.schema = "literal";
     trace_.processes.push_back({1, "python3"});
     table_.only({"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults",
-                 "memory_use", "samples", "diagnostics", "not_collected"});
+                 "cpu_faults", "memory_use", "samples", "diagnostics", "not_collected",
+                 "measured_step"});
     device();
     const Repeats repeats = read_repeats();
     for (round_ = 0; round_ < repeats.times; ++round_) {
@@ -73,6 +74,10 @@ class Builder {
       events();
     }
     sources();
+    trace_.measured_step = {
+        static_cast<Ns>(
+            std::clamp(table_.number("measured_step").value_or(0), 0.0, longest_period_us) * 1000),
+        "the trace"};
     trace_.seal();
     return std::move(trace_);
   }
@@ -119,10 +124,11 @@ class Builder {
          {"kernel", "copy", "set", "graph", "stream", "bytes", "blocks", "threads", "from", "to",
           "cause", "address", "launched", "in_graph", "thread", "rank"},
          &Builder::op);
-    each("calls", {"thread", "rank"}, &Builder::call);
+    each("calls", {"thread", "rank", "result"}, &Builder::call);
     each("ranges", {"thread", "rank", "bytes"}, &Builder::range);
     each("os_calls", {"thread", "rank"}, &Builder::os_call);
     each("gpu_faults", {"address", "count"}, &Builder::gpu_fault);
+    each("cpu_faults", {"address"}, &Builder::cpu_fault);
     each("samples", {"period"}, &Builder::sample);
     each("memory_use", {"bytes"}, &Builder::memory_use);
   }
@@ -181,7 +187,10 @@ class Builder {
     add_call(s, name, thread(r), correlation);
   }
 
-  void call(const LiteralRow& r) { add_call(span(r), r.text_at(3), thread(r), 0); }
+  void call(const LiteralRow& r) {
+    add_call(span(r), r.text_at(3), thread(r), 0);
+    trace_.calls.result.back() = static_cast<std::uint16_t>(r.count("result", 0, most_result));
+  }
 
   void add_call(Span s, const std::string& name, std::uint16_t thread, std::uint32_t correlation) {
     trace_.calls.start.push_back(s.start);
@@ -189,6 +198,7 @@ class Builder {
     trace_.calls.name.push_back(trace_.names.intern(name));
     trace_.calls.thread.push_back(thread);
     trace_.calls.correlation.push_back(correlation);
+    trace_.calls.result.push_back(0);
   }
 
   void range(const LiteralRow& r) {
@@ -219,6 +229,12 @@ class Builder {
     trace_.gpu_faults.device.push_back(0);
     trace_.gpu_faults.address.push_back(r.count("address", 0, most_bytes));
     trace_.gpu_faults.count.push_back(r.count("count", 1, most_bytes));
+  }
+
+  void cpu_fault(const LiteralRow& r) {
+    trace_.cpu_faults.start.push_back(r.time(1) + shift_);
+    trace_.cpu_faults.address.push_back(r.count("address", 0, most_bytes));
+    trace_.cpu_faults.function.push_back(0);
   }
 
   void sample(const LiteralRow& r) {
@@ -329,10 +345,11 @@ std::string_view literal_trace_example() {
   ops = { { 10, 110, kernel = "sm80_xmma_gemm_...", blocks = 132, stream = 7, launched = { 0, 5 }, thread = "main" },
           { 120, 200, copy = "h2d", bytes = 1048576, from = "pinned" },   -- or to = "pageable", cause = "fault", address = 4096
           { 210, 215, set = true }, { 220, 230, graph = true } },
-  calls = { { 20, 25, "cudaStreamSynchronize", thread = "main" } },
+  calls = { { 20, 25, "cudaStreamSynchronize", thread = "main", result = 0 } },
   ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
-  gpu_faults = { { 5, 9, address = 0, count = 3 } }, memory_use = { { 0, bytes = 1e9 } },
+  gpu_faults = { { 5, 9, address = 0, count = 3 } }, cpu_faults = { { 5, address = 0 } }, memory_use = { { 0, bytes = 1e9 } },
   samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: a monitor's, an average over so long before
+  measured_step = 800,   -- how long a step takes without the profiler
   diagnostics = { "text" }, not_collected = { "gpu_faults" } }
 )";
 }

@@ -86,7 +86,7 @@ void read_rule(lua_State* lua, Rule& rule) {
   if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file returns one table", path));
   const LuaTable t(lua, 1, path + ": the rule");
   t.only({"id", "category", "title", "since", "needs", "options", "messages", "doc", "warning_at",
-          "evaluate"});
+          "after_others", "evaluate"});
   rule.id = t.text("id");
   rule.category = t.text("category");
   rule.title = t.text("title");
@@ -99,6 +99,7 @@ void read_rule(lua_State* lua, Rule& rule) {
   rule.messages = read_messages(lua, t, path);
   read_doc(lua, t, rule);
   rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
+  rule.after_others = t.truth("after_others");
   if (t.push("evaluate") != LUA_TFUNCTION)
     throw Error(fmt::format("{}: the rule needs 'evaluate', a function", path));
 }

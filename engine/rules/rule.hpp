@@ -29,8 +29,9 @@ struct Rule {
   std::map<std::string, std::string> messages;  ///< templates: "{idle:duration} of {step:duration}"
   std::string what, why, fix, wrong;            ///< its documentation
   double warning_at = 0.05;  ///< recoverable fraction of the step from which a finding is a warning
-  std::string path;          ///< shown in errors
-  std::string source;        ///< the Lua text
+  bool after_others = false;  ///< asked last, and told what the others found
+  std::string path;           ///< shown in errors
+  std::string source;         ///< the Lua text
 };
 
 /// What the configuration changes about a rule.

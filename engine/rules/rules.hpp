@@ -5,6 +5,7 @@
 //   load.hpp             rule files read and checked; a team's rules added; rules chosen
 //   evaluate.hpp         rules run on a report: are needs met, run, read findings, rank, plan
 //   finding.hpp          a finding, and the report that holds them all
+//   again.hpp            rules asked again on the step that the plan leaves
 //   worth.hpp            what a finding's fix is worth; the plan of all fixes
 //   ranking.hpp          which finding comes first
 //   suppression.hpp      findings that a team has decided to live with

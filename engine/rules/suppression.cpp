@@ -7,15 +7,13 @@
 
 #include "base/text.hpp"
 #include "rules/finding.hpp"
-#include "rules/ranking.hpp"
-#include "rules/worth.hpp"
 
 namespace gh {
 namespace {
 
 bool matches(const Suppression& s, const Finding& f) {
   return f.rule == s.rule && glob_match(s.subject, f.subject) &&
-         (!s.up_to || static_cast<double>(f.recoverable_ns) <= *s.up_to);
+         (!s.up_to || static_cast<double>(std::max(f.recoverable_ns, f.alone_ns)) <= *s.up_to);
 }
 
 bool looked(const Report& report, const std::string& rule) {
@@ -54,16 +52,13 @@ std::string suppression_note(const Suppression& s, SuppressionState state) {
   return "";
 }
 
-void suppress(Report& report, const std::vector<Suppression>& suppressions,
-              const std::string& today) {
-  for (const Suppression& s : suppressions) {
-    const SuppressionState state = s.holds(today) ? apply(report, s) : SuppressionState::expired;
+bool suppress(Report& report, const Accepted& accepted) {
+  for (const Suppression& s : accepted.suppressions) {
+    const SuppressionState state =
+        s.holds(accepted.today) ? apply(report, s) : SuppressionState::expired;
     report.suppressions.emplace_back(s, state);
   }
-  if (std::any_of(report.suppressed.begin(), report.suppressed.end(),
-                  [](const Finding& f) { return f.predicted.has_value(); }))
-    report.plan = plan_of(report);
-  rank(report.findings);  // what followed from a root that is now suppressed stands for itself
+  return !report.suppressed.empty();
 }
 
 }  // namespace gh

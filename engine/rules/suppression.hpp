@@ -31,9 +31,13 @@ const char* name_of(SuppressionState);
 /// anew"; "" of one that is in use or was not looked at.
 std::string suppression_note(const Suppression& suppression, SuppressionState state);
 
-/// Takes what the team lives with out of the findings and the plan, for which the Analysis has to
-/// be alive. `today` is a day like "2026-11-21".
-void suppress(Report& report, const std::vector<Suppression>& suppressions,
-              const std::string& today);
+/// What a team lives with, and the day on which it does.
+struct Accepted {
+  std::vector<Suppression> suppressions;
+  std::string today;  ///< "2026-11-21"
+};
+
+/// Takes what the team lives with out of the findings; whether there was any.
+bool suppress(Report& report, const Accepted& accepted);
 
 }  // namespace gh

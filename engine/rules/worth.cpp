@@ -3,17 +3,101 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "whatif/touched.hpp"
 
 namespace gh {
+namespace {
 
-void predict(Finding& f, const Replay& replay, const std::string& uncertain) {
-  if (f.changes.empty() || !replay.reason().empty() || replay.collectives()) return;
+// Worth as much beside better fixes as alone, but for what rounds.
+constexpr double all_of_it = 0.99;
+
+void set_recoverable(Finding& f, Ns ns) {
+  f.recoverable_ns = std::clamp<Ns>(ns, 0, f.step_ns);
+  f.recoverable_fraction =
+      f.step_ns > 0 ? static_cast<double>(f.recoverable_ns) / static_cast<double>(f.step_ns) : 0;
+}
+
+void append(Changes& to, const Changes& changes) {
+  to.insert(to.end(), changes.begin(), changes.end());
+}
+
+// What a finding is worth beside better ones that touch the same: what it adds to their fixes. What
+// it touches alone is worth what it always is, though it may hide behind theirs.
+Ns worth_beside(const Finding& f, const Changes& better, const Replay& replay) {
+  Touched touched(replay.analysis().trace);
+  touched.add(better);
+  Changes both = better;
+  append(both, f.changes);
+  const Ns adds = replay.step_ns(better) - replay.step_ns(both);
+  const Changes rest = touched.rest_of(f.changes);
+  const Ns own = rest.empty() ? 0 : replay.step_ns({}) - replay.step_ns(rest);
+  return std::min(f.alone_ns, std::max(adds, own));
+}
+
+// `better`: the findings above it.
+void share_with(Finding& f, std::span<const Finding> better, const Replay& replay) {
+  if (!f.predicted || f.alone_ns == 0) return;
+  Touched by_this(replay.analysis().trace);
+  by_this.add(f.changes);
+  Changes made;
+  std::vector<std::string> after;
+  for (const Finding& b : better) {
+    if (!b.predicted || b.alone_ns == 0 || !by_this.any_of(b.changes)) continue;
+    append(made, b.changes);
+    after.push_back(b.fingerprint);
+  }
+  if (after.empty()) return;
+  const Ns worth = worth_beside(f, made, replay);
+  if (static_cast<double>(worth) > all_of_it * static_cast<double>(f.alone_ns)) return;
+  set_recoverable(f, worth);
+  f.after = std::move(after);
+  // It is no error any more, but a warning still: its fix may be the one that can be made.
+  if (f.severity_by_worth && f.recoverable_fraction < error_at)
+    f.severity = std::min(f.severity_alone, Severity::warning);
+}
+
+}  // namespace
+
+void predict(Finding& f, const Replay& replay, const std::string& uncertain, double cited) {
+  if (f.changes.empty() || !replay.reason().empty()) return;
   replay.trim(f.changes);
   f.predicted = predicted(replay, f.changes, uncertain);
-  const Ns now = replay.step_ns({});
-  f.recoverable_ns = std::clamp<Ns>(now - f.predicted->step_ns, 0, now);
-  f.recoverable_fraction = static_cast<double>(f.recoverable_ns) / static_cast<double>(now);
+  f.step_ns = replay.step_ns({});
+  set_recoverable(f, f.step_ns - f.predicted->step_ns);
+  // A ceiling is no reason to claim more time than the finding cites.
+  if (!replay.trusted()) claim_at_most(f, cited);
   f.about = replay.trusted();
+}
+
+void claim_at_most(Finding& f, double share) {
+  if (share < f.recoverable_fraction)
+    set_recoverable(f, std::llround(share * static_cast<double>(f.step_ns)));
+}
+
+double worth_if_overhead_is_most(const Finding& f, const Replay& replay) {
+  if (!f.predicted || !replay.trusted()) return 0;
+  // PyTorch's profiler records operators as well, and how much that adds was never bounded.
+  if (replay.analysis().trace.recording_ns > 0 && replay.measured_ns() == 0) return 0;
+  // The guess at the overhead alone: what the fix does is taken as it most likely is.
+  Changes changes = f.changes;
+  for (Change& c : changes) c.factor.least = c.factor.by;
+  const Ns now = replay.step_ns({}, Guess::least), then = replay.step_ns(changes, Guess::least);
+  return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
+}
+
+void take_alone(Finding& f) {
+  f.after.clear();
+  if (f.predicted) set_recoverable(f, f.alone_ns);
+  f.severity = f.severity_alone;
+}
+
+void share_worth(std::vector<Finding>& findings, const Replay& replay) {
+  for (std::size_t i = 1; i < findings.size(); ++i)
+    share_with(findings[i], std::span(findings).first(i), replay);
 }
 
 void widen_by_roots(std::vector<Finding>& findings) {
@@ -28,8 +112,7 @@ void widen_by_roots(std::vector<Finding>& findings) {
 }
 
 std::optional<Plan> plan_of(const Report& report) {
-  if (!report.replay || !report.replay->reason().empty() || report.replay->collectives())
-    return std::nullopt;
+  if (!report.replay || !report.replay->reason().empty()) return std::nullopt;
   std::vector<Candidate> candidates;
   for (const Finding& f : report.findings)
     if (f.predicted) candidates.push_back({f.rule, f.fingerprint, &f.changes});

@@ -110,14 +110,14 @@ void sort(Ops& o, const Places& place) {
       earlier(o, Placed{o.stream, place.stream}, Plain{o.correlation}, Plain{o.kind}, Plain{o.copy},
               Placed{o.name, place.name}, Addresses{o}, Plain{o.bytes}, Plain{o.cause}),
       o.start, o.end, o.bytes, o.stream, o.name, o.correlation, o.blocks, o.threads, o.kind, o.copy,
-      o.source, o.target, o.cause, o.address, o.in_graph, o.occupancy);
+      o.source, o.target, o.cause, o.address, o.in_graph, o.occupancy, o.group);
 }
 
 void sort(Calls& c, const Places& place) {
   sort_columns(
       c.size(),
       earlier(c, Placed{c.thread, place.thread}, Plain{c.correlation}, Placed{c.name, place.name}),
-      c.start, c.end, c.name, c.correlation, c.thread);
+      c.start, c.end, c.name, c.correlation, c.thread, c.result);
 }
 
 void sort(Ranges& r, const Places& place) {

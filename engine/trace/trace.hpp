@@ -71,6 +71,14 @@ inline bool is_unified(CopyKind k) {
 }
 
 inline constexpr std::uint8_t no_occupancy = 255;
+inline constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
+
+/// Who takes part in a collective, as the program says.
+struct Group {
+  NameId name = 0;          ///< the process group's, with its ranks
+  std::uint32_t ranks = 0;  ///< how many take part: two of a message from one to one other
+  bool operator==(const Group&) const = default;
+};
 
 /// Work on a GPU: kernels, copies (those of unified memory too), memsets, and graphs traced as a
 /// whole.
@@ -94,6 +102,8 @@ struct Ops {
   /// Kernels: achieved occupancy as the profiler estimates it, in percent, or no_occupancy. Empty
   /// where it never does.
   std::vector<std::uint8_t> occupancy;
+  /// Collectives: index into Trace::groups, or no_group. Empty where the report tells of none.
+  std::vector<std::uint32_t> group;
 
   std::size_t size() const { return start.size(); }
   std::int64_t address_of(Row op) const { return address.empty() ? 0 : address[op]; }
@@ -105,7 +115,11 @@ struct Calls {
   std::vector<NameId> name;  ///< without version suffixes: cudaLaunchKernel
   std::vector<std::uint32_t> correlation;
   std::vector<std::uint16_t> thread;  ///< index into Trace::threads
+  /// What it returned; 0 is success. Empty where no call returned anything else, or where the
+  /// profiler does not tell: ask `result_of`.
+  std::vector<std::uint16_t> result;
   std::size_t size() const { return start.size(); }
+  std::uint16_t result_of(Row call) const { return result.empty() ? 0 : result[call]; }
 };
 
 /// NVTX push/pop and start/end ranges, or a profiler's annotations and operators. One that was
@@ -273,6 +287,12 @@ struct Diagnostic {
   std::string text;
 };
 
+/// How long a step takes when no profiler watches: said by the user, or by a file beside a report.
+struct MeasuredStep {
+  Ns ns = 0;         ///< 0: nobody measured
+  std::string from;  ///< for people: "--measured-step", "run.measured.json, 10 steps"
+};
+
 struct Trace {
   // Where it comes from.
   std::string path, format, producer, schema;
@@ -283,6 +303,7 @@ struct Trace {
   std::vector<Process> processes;
   std::vector<Thread> threads;
   std::vector<Stream> streams;
+  std::vector<Group> groups;
 
   Ops ops;
   Calls calls;
@@ -299,6 +320,7 @@ struct Trace {
   std::vector<Span> profiler_overhead;  ///< host time that the profiler says it took itself
   /// Host time, over all processes, that recording operators, memory and frames may have taken.
   Ns recording_ns = 0;
+  MeasuredStep measured_step;
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
   Ns epoch_ns = 0;             ///< what time 0 is since 1970, where the report says so; otherwise 0
   Ns origin_ns = 0;            ///< what time 0 is on the axis of the file itself
@@ -326,6 +348,10 @@ struct Trace {
 
   std::uint16_t device_of(Row op) const { return streams[ops.stream[op]].device; }
   std::uint16_t process_of(Row op) const { return streams[ops.stream[op]].process; }
+  /// Who takes part in a collective, or null where the report does not tell.
+  const Group* group_of(Row op) const {
+    return ops.group.empty() || ops.group[op] == no_group ? nullptr : &groups[ops.group[op]];
+  }
   Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
   std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" of no_index
 

@@ -5,11 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "whatif/graph_capture.hpp"
+
 namespace gh {
 namespace {
-
-// What the host needs to prepare a launch; a longer pause before it is something else.
-constexpr Ns host_work_ns = 200'000;
 
 // No change makes anything longer than this, however many come together: all of a trace's lengths
 // can still be summed.
@@ -92,10 +91,12 @@ class Application {
   }
 
   void put_into_graph(const std::vector<Row>& rows, Ns gap_ns) {
+    const GraphCapture capture(g_, rows);
+    for (const Row call : capture.needless_calls()) forget_call(call);
     for (const Row op : rows) {
-      if (!holds_op(op)) continue;
-      forget_launch(op);
-      const Node n = g_.op_node(op);
+      if (!holds_op(op) || capture.begins_graph(op)) continue;
+      const Node n = g_.start_node(op);
+      if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
       if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = gap_ns;
     }
   }
@@ -110,14 +111,14 @@ class Application {
         moved_before(t.streams.size(), origin);
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
       if (is_unified(t.ops.copy[op])) continue;
-      const Node n = g_.op_node(op);
-      Node& before = (moved[n] ? moved_before : stayed_before)[t.ops.stream[op]];
+      const Node n = g_.start_node(op), done = g_.op_node(op);
+      Node& before = (moved[done] ? moved_before : stayed_before)[t.ops.stream[op]];
       if (e_.from[n][edge::stream] != origin)
         e_.set(n, edge::stream, before,
                before == origin ? absent : std::min(e_.weight[n][edge::stream], g_.gap_ns));
-      if (e_.has(n, edge::other_stream) && (moved[n] || moved[e_.from[n][edge::other_stream]]))
+      if (e_.has(n, edge::other_stream) && (moved[done] || moved[e_.from[n][edge::other_stream]]))
         e_.weight[n][edge::other_stream] = absent;
-      before = n;
+      before = done;
     }
     for (const auto& calls : g_.thread_calls)
       for (const Row c : calls)
@@ -139,35 +140,73 @@ class Application {
   void shorten_pauses(const std::vector<HostSpan>& spans, double by) {
     HostTime any;  // of whichever thread
     std::map<std::uint16_t, HostTime> by_thread;
+    std::map<std::uint16_t, Spans> idle;  // by process
     for (const HostSpan& h : spans) {
       HostTime& host = h.thread == no_index ? any : by_thread[h.thread];
       (h.whole ? host.whole : host.parts).push_back(h.span);
+      if (h.whole && h.thread != no_index) idle[process_of(h.thread)].push_back(h.span);
     }
+    for (auto& [process, idle_spans] : idle) idle_spans = united(std::move(idle_spans));
     any.unite();
     for (auto& [thread, host] : by_thread) {
       host.add(any);
       host.unite();
     }
-    for (std::uint16_t thread = 0; thread < g_.thread_calls.size(); ++thread) {
+    const auto of = [&](std::uint16_t thread) -> const HostTime& {
       const auto own = by_thread.find(thread);
-      const HostTime& host = own == by_thread.end() ? any : own->second;
-      if (host.parts.empty() && host.whole.empty()) continue;
-      for (const Row c : g_.thread_calls[thread]) shorten_pause_before(c, host, by);
+      return own == by_thread.end() ? any : own->second;
+    };
+    for (std::uint16_t thread = 0; thread < g_.thread_calls.size(); ++thread) {
+      const HostTime& host = of(thread);
+      const Spans& beside = idle[process_of(thread)];
+      if (host.parts.empty() && host.whole.empty() && beside.empty()) continue;
+      for (const Row c : g_.thread_calls[thread]) {
+        shorten_pause_before(c, thread, host, beside, by);
+        cut(g_.end_node(c), edge::begin, time_in(c, host.whole), by);
+      }
+    }
+    // A call that returns sooner has begun what it launches sooner.
+    for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
+      const Row c = g_.launch_of(op);
+      if (c == no_row || e_.from[g_.start_node(op)][edge::launch] != g_.begin_node(c)) continue;
+      const Spans& idle = of(g_.analysis.trace.calls.thread[c]).whole;
+      cut(g_.start_node(op), edge::launch, time_in(c, idle), by);
     }
   }
 
  private:
+  std::uint16_t process_of(std::uint16_t thread) const {
+    return g_.analysis.trace.threads[thread].process;
+  }
+
   // The pause is the host's work since its last call, or since the thread that it waited for was
-  // done.
-  void shorten_pause_before(Row call, const HostTime& host, double by) {
+  // done. `beside`: idle time of whichever thread of the process.
+  void shorten_pause_before(Row call, std::uint16_t thread, const HostTime& host,
+                            const Spans& beside, double by) {
     const Node b = g_.begin_node(call);
     const std::size_t place = e_.has(b, edge::handover) ? edge::handover : edge::previous;
     if (e_.from[b][place] == origin || e_.weight[b][place] <= 0) return;
     const Ns start = g_.analysis.trace.calls.start[call];
     const Span pause{start - g_.recorded.weight[b][place], start};
-    const Ns cut = overlap(host.whole, pause) > 0 ? pause.length() : overlap(host.parts, pause);
-    Ns& weight = e_.weight[b][place];
-    weight = changed(weight, weight - scaled(cut, 1 - by));
+    // What is most of the idle time in a pause is what the pause is for. Of others, and of those in
+    // which the thread was silent while another was the one to go on, it is the time that idles.
+    const Ns idle = overlap(host.whole, pause);
+    const bool whole = idle > 0 && 2 * idle >= overlap(g_.thread_idle[thread], pause);
+    const Ns part = std::max(idle, overlap(beside, pause)) + overlap(host.parts, pause);
+    cut(b, place, whole ? pause.length() : part, by);
+  }
+
+  // Of a call, the time in which a GPU idles: it is the call's own.
+  Ns time_in(Row call, const Spans& idle) const {
+    const Calls& calls = g_.analysis.trace.calls;
+    return idle.empty() ? 0 : overlap(idle, Span{calls.start[call], calls.end[call]});
+  }
+
+  // Of what an edge weighs, `ns` take only `by` of their time.
+  void cut(Node n, std::size_t place, Ns ns, double by) {
+    if (ns == 0 || e_.from[n][place] == origin || !e_.has(n, place)) return;
+    Ns& weight = e_.weight[n][place];
+    weight = changed(weight, weight - scaled(ns, 1 - by));
   }
 
   bool holds_op(Row op) const { return g_.steps.ops.holds(op); }
@@ -181,14 +220,15 @@ class Application {
       e_.weight[b][edge::previous] = 0;
   }
   void forget_launch(Row op) {
-    const Node n = g_.op_node(op);
+    const Node n = g_.start_node(op);
     if (const Row call = g_.launch_of(op); call != no_row) forget_call(call);
     if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
   }
   void forget_op(Row op) {
     forget_launch(op);
-    const Node n = g_.op_node(op);
-    e_.length[n] = 0;
+    g_.leave_meeting(op, e_);
+    const Node n = g_.start_node(op);
+    e_.length[g_.op_node(op)] = 0;
     e_.weight[n][edge::other_stream] = absent;
     if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = 0;
   }

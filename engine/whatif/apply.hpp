@@ -5,6 +5,7 @@
 
 namespace gh {
 
+/// A length times a factor, rounded.
 Ns scaled(Ns ns, double by);
 
 /// Makes a change in `edges`. Rows outside of the replayed steps are passed over.

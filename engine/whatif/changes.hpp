@@ -1,6 +1,7 @@
 // The vocabulary of what a fix does to a trace: a rule says it in these words, the replay makes it
 // so.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,8 +9,9 @@
 
 namespace gh {
 
-/// A stretch of time of a host thread, or of any that launches (no_index). `whole`: it stands for
-/// the pause between two calls in which it lies.
+/// A stretch of time of a host thread, or of any that launches (no_index). `whole`: a device idles
+/// meanwhile. It stands for the pause between two calls if it is most of the idle time in that; of
+/// other pauses, and of a call in which it lies, for no more than itself.
 struct HostSpan {
   std::uint16_t thread = 0;
   Span span;
@@ -24,6 +26,8 @@ struct Factor {
 
 /// Which of its factors a change is replayed with.
 enum class Guess : std::uint8_t { best, least, most };
+inline constexpr std::size_t guesses = 3;
+constexpr std::size_t index_of(Guess guess) { return static_cast<std::size_t>(guess); }
 
 /// One thing that a fix changes about the trace.
 struct Change {

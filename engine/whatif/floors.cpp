@@ -1,8 +1,11 @@
 #include "whatif/floors.hpp"
 
 #include <algorithm>
-#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
 
+#include "whatif/apply.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {
@@ -16,38 +19,97 @@ bool is_product(const std::string& kernel_class) {
   return kernel_class.starts_with("gemm_") || kernel_class == "attention_fused";
 }
 
-template <class Key>
-Ns largest(const std::map<Key, Ns>& sums) {
-  Ns most = 0;
-  for (const auto& [key, ns] : sums) most = std::max(most, ns);
-  return most;
+bool computes(const ReplayGraph& g, Row op) {
+  const OpKind kind = g.analysis.trace.ops.kind[op];
+  return (kind == OpKind::kernel || kind == OpKind::graph) &&
+         g.analysis.kernel_class(op) != "collective";
+}
+
+// What the operations that count take, all steps of all devices together.
+struct DeviceTimes {
+  std::vector<Ns> by_stream;     // kernels and collectives
+  std::vector<Ns> by_device;     // kernels
+  std::array<Ns, 16> by_copy{};  // copies over a link, by direction
+  Ns products = 0;
+};
+
+DeviceTimes times_of(const ReplayGraph& g, const Edges& edges) {
+  const Trace& t = g.analysis.trace;
+  DeviceTimes times;
+  times.by_stream.resize(t.streams.size());
+  times.by_device.resize(t.devices.size());
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
+    if (!g.steps.counts(op)) continue;
+    const Ns ns = edges.length[g.op_node(op)];
+    if (t.ops.kind[op] == OpKind::kernel || t.ops.kind[op] == OpKind::graph)
+      times.by_stream[t.ops.stream[op]] += ns;
+    if (computes(g, op)) times.by_device[t.device_of(op)] += ns;
+    if (crosses_link(t.ops.copy[op])) times.by_copy[static_cast<std::size_t>(t.ops.copy[op])] += ns;
+    if (is_product(g.analysis.kernel_class(op))) times.products += ns;
+  }
+  return times;
+}
+
+double share_of(Ns part, Ns all) {
+  return all > 0 ? std::min(1.0, static_cast<double>(part) / static_cast<double>(all)) : 1;
+}
+
+// Operations of several streams share what they run on, and each then takes longer: by device, how
+// long any of those that `which` chooses ran, as recorded.
+template <class Which>
+std::vector<Ns> busy_by_device(const ReplayGraph& g, Which which) {
+  const Trace& t = g.analysis.trace;
+  std::vector<Spans> spans(t.devices.size());
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
+    if (g.steps.counts(op) && which(op)) spans[t.device_of(op)].push_back(t.span_of(op));
+  std::vector<Ns> busy;
+  for (Spans& of_device : spans) busy.push_back(total(united(std::move(of_device))));
+  return busy;
 }
 
 }  // namespace
 
-Bounds bounds_of(const ReplayGraph& g, Edges edges) {
-  const Trace& t = g.analysis.trace;
-  std::map<std::uint32_t, Ns> by_stream;
-  std::map<CopyKind, Ns> by_direction;
-  Ns products = 0;
-  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
-    if (g.steps.step_of(op) < 1) continue;  // the first step is where the period begins
-    const Ns ns = edges.length[g.op_node(op)];
-    if (t.ops.kind[op] == OpKind::kernel || t.ops.kind[op] == OpKind::graph)
-      by_stream[t.ops.stream[op]] += ns;
-    if (crosses_link(t.ops.copy[op])) by_direction[t.ops.copy[op]] += ns;
-    if (is_product(g.analysis.kernel_class(op))) products += ns;
+Floors::Floors(const ReplayGraph& graph) : graph_(graph) {
+  const DeviceTimes recorded = times_of(graph, graph.recorded);
+  for (std::size_t k = 0; k < link_share_.size(); ++k) {
+    if (recorded.by_copy[k] == 0) continue;
+    const std::vector<Ns> busy = busy_by_device(graph, [&](Row op) {
+      return graph.analysis.trace.ops.copy[op] == static_cast<CopyKind>(k);
+    });
+    link_share_[k] =
+        share_of(std::accumulate(busy.begin(), busy.end(), Ns{0}), recorded.by_copy[k]);
   }
-  const auto devices = static_cast<Ns>(g.steps.device_steps.size());
-  Ns steps = 0;
-  for (const auto& [first, count] : g.steps.device_steps) steps += static_cast<Ns>(count - 1);
+  const std::vector<Ns> busy = busy_by_device(graph, [&](Row op) { return computes(graph, op); });
+  for (std::size_t d = 0; d < busy.size(); ++d)
+    compute_share_.push_back(share_of(busy[d], recorded.by_device[d]));
+  for (std::size_t d = 0; d < graph.steps.device_steps.size(); ++d)
+    periods_ += graph.steps.periods(d);
+}
 
+Bounds Floors::of_device(const Edges& edges, Guess guess) const {
+  const DeviceTimes times = times_of(graph_, edges);
+  const auto a_step = [&](Ns ns) { return scaled(ns / periods_, graph_.steps.scale); };
   Bounds b;
-  b.products_ns = products / steps;
-  b.compute_ns = largest(by_stream) * devices / steps;
-  b.link_ns = largest(by_direction) / steps;
+  b.products_ns = a_step(times.products);
+  // Of each device the busiest stream; a step is the mean over devices.
+  const Trace& t = graph_.analysis.trace;
+  std::vector<Ns> least(t.devices.size());
+  for (std::size_t s = 0; s < times.by_stream.size(); ++s)
+    least[t.streams[s].device] = std::max(least[t.streams[s].device], times.by_stream[s]);
+  // At best streams could hide behind the busiest, if they leave each other room.
+  for (std::size_t d = 0; d < least.size() && guess != Guess::least; ++d)
+    least[d] = std::max(least[d], scaled(times.by_device[d], compute_share_[d]));
+  b.compute_ns = a_step(std::accumulate(least.begin(), least.end(), Ns{0}));
+  for (std::size_t k = 0; k < times.by_copy.size(); ++k)
+    if (times.by_copy[k] > 0)
+      b.link_ns = std::max(b.link_ns, a_step(scaled(times.by_copy[k], link_share_[k])));
+  return b;
+}
+
+Bounds Floors::of(Edges edges) const {
+  Bounds b = of_device(edges, Guess::best);
   std::fill(edges.length.begin(), edges.length.end(), 0);
-  b.host_ns = g.step_ns(g.times(edges));
+  b.host_ns = graph_.step_ns(graph_.times(edges));
   return b;
 }
 

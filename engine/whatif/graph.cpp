@@ -3,14 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "whatif/apply.hpp"
+
 namespace gh {
 
 ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
-    : analysis(of), steps(replayed), recorded(nodes()) {
+    : analysis(of),
+      steps(replayed),
+      crews(of.trace),
+      recorded(1 + 2 * static_cast<std::size_t>(replayed.calls.count) + replayed.ops.count) {
   find_host_edges();
   find_device_edges();
   find_wait_edges();
+  find_collective_edges();
   sort();
+  for (const std::vector<Row>& ops : steps.device_ops)
+    for (const Row op : ops) tail_ns = std::max(tail_ns, analysis.trace.ops.end[op]);
+  tail_ns = steps.whole && tail_ns > 0 ? std::max<Ns>(0, steps.window.end - tail_ns) : 0;
 }
 
 // Puts every node after those that it waits for, depth first. Nodes come nearly in order of time,
@@ -72,6 +81,12 @@ std::vector<Ns> ReplayGraph::times(const Edges& edges) const {
 }
 
 Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
+  if (steps.whole) {
+    Ns last = steps.window.start;
+    for (const std::vector<Row>& ops : steps.device_ops)
+      for (const Row op : ops) last = std::max(last, at[op_node(op)]);
+    return scaled(last + tail_ns - steps.window.start, steps.scale);
+  }
   Ns sum = 0;
   for (std::size_t d = 0; d < steps.device_steps.size(); ++d) {
     // Of the first replayed step only the end counts: what it began with is not known.
@@ -81,7 +96,7 @@ Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
       if (steps.step_of(op) == 0) first = std::max(first, end);
       last = std::max(last, end);
     }
-    sum += (last - first) / static_cast<Ns>(steps.device_steps[d].second - 1);
+    sum += (last - first) / steps.periods(d);
   }
   return sum / static_cast<Ns>(steps.device_steps.size());
 }

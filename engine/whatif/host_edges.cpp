@@ -13,7 +13,8 @@ constexpr Ns handover_gap_ns = 60'000;
 constexpr Ns handover_late_ns = 2'000'000;
 constexpr std::ptrdiff_t handover_launches = 3;
 
-// Between which threads one may have handed over to another.
+// Between which threads one may have handed over to another: those of a crew, whose work comes one
+// after the other.
 class Handovers {
  public:
   explicit Handovers(const ReplayGraph& g) : g_(g), launches_(g.thread_calls.size()) {
@@ -34,7 +35,7 @@ class Handovers {
     const Trace& t = g_.analysis.trace;
     Row latest = no_row;
     for (const std::uint16_t by : launchers_) {
-      if (by == thread || t.threads[by].process != t.threads[thread].process) continue;
+      if (by == thread || g_.crews.of(by) != g_.crews.of(thread)) continue;
       const std::vector<Ns>& launched = launches_[by];
       const auto from = std::lower_bound(launched.begin(), launched.end(), silent.start),
                  to = std::lower_bound(from, launched.end(), silent.end);
@@ -70,11 +71,40 @@ std::vector<std::vector<Row>> outermost_calls(const Trace& t, const ReplayedStep
   return of_thread;
 }
 
+// By call of the block, how many ranges its thread began since its call before.
+std::vector<std::uint32_t> ranges_before_calls(const ReplayGraph& g) {
+  const Trace& t = g.analysis.trace;
+  std::vector<std::uint32_t> before(g.steps.calls.count);
+  std::vector<std::size_t> next(g.thread_calls.size());  // the thread's first call after a range
+  for (Row r = 0; r < t.ranges.size(); ++r) {
+    const std::vector<Row>& calls = g.thread_calls[t.ranges.thread[r]];
+    std::size_t& at = next[t.ranges.thread[r]];
+    while (at < calls.size() && t.calls.start[calls[at]] < t.ranges.start[r]) ++at;
+    if (at < calls.size()) ++before[calls[at] - g.steps.calls.first];
+  }
+  // What began before the block belongs to nothing in it.
+  for (const std::vector<Row>& calls : g.thread_calls)
+    if (!calls.empty()) before[calls.front() - g.steps.calls.first] = 0;
+  return before;
+}
+
+std::vector<Spans> idle_by_thread(const Analysis& a, Span window) {
+  std::vector<Spans> of_thread(a.trace.threads.size());
+  for (const DeviceAccount& device : a.account.devices)
+    for (const Idle& idle : device.idle)
+      if (idle.thread != no_index && idle.span.end > window.start && idle.span.start < window.end)
+        of_thread[idle.thread].push_back(idle.span);
+  for (Spans& spans : of_thread) spans = united(std::move(spans));
+  return of_thread;
+}
+
 }  // namespace
 
 void ReplayGraph::find_host_edges() {
   const Trace& t = analysis.trace;
   thread_calls = outermost_calls(t, steps);
+  thread_idle = idle_by_thread(analysis, steps.window);
+  if (t.recording_ns > 0) ranges_before = ranges_before_calls(*this);
   const Handovers handovers(*this);
   for (std::uint16_t thread = 0; thread < thread_calls.size(); ++thread) {
     Row before = no_row;

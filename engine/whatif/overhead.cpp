@@ -14,14 +14,29 @@ namespace {
 // shared); twice is the best guess.
 constexpr Ns gap_ns = 700, least_gap_ns = 300, longest_gap_ns = 20'000;
 constexpr double least_call_fraction = 0.2;
+constexpr double usual_worth = 2, most_worth = 6, least_worth = 0.5;
+// PyTorch's profiler adds to the host's own time with every operator. Trace::recording_ns is what
+// that may be; where launches are slowed as usual, it is two thirds of that: recordings on an H200
+// show 1.2 to 3 us an operator, where it says 3.
+constexpr double usual_recording = 2.0 / 3;
 
-// The most overhead leaves the least.
-double launches_worth(Guess guess) {
-  switch (guess) {
-    case Guess::least: return 6.0;
-    case Guess::most: return 0.5;
-    default: return 2.0;
+// The step of a recording whose launches were slowed by so much. The more, the shorter it is.
+Ns step_ns(const ReplayGraph& g, double worth) {
+  return g.step_ns(g.times(without_overhead(g, worth)));
+}
+
+// By how much launches were slowed if the step took `target` without; 0 or most_worth where it
+// cannot have.
+double worth_for(const ReplayGraph& g, Ns target) {
+  constexpr int halvings = 12;  // to a thousandth of a launch
+  double least = 0, most = most_worth;
+  if (step_ns(g, least) <= target) return least;
+  if (step_ns(g, most) >= target) return most;
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = (least + most) / 2;
+    (step_ns(g, middle) > target ? least : most) = middle;
   }
+  return (least + most) / 2;
 }
 
 Ns median_launch(const ReplayGraph& g) {
@@ -33,10 +48,47 @@ Ns median_launch(const ReplayGraph& g) {
   return median(std::move(lengths));
 }
 
+Ns ranges_before(const ReplayGraph& g, Row call) {
+  return g.ranges_before.empty() ? 0 : g.ranges_before[call - g.steps.calls.first];
+}
+
+// What recording a range took.
+Ns range_ns(const ReplayGraph& g, double launches_worth) {
+  const Trace& t = g.analysis.trace;
+  if (g.ranges_before.empty() || t.ranges.size() == 0) return 0;
+  return scaled(t.recording_ns / static_cast<Ns>(t.ranges.size()),
+                usual_recording * launches_worth / usual_worth);
+}
+
 }  // namespace
 
-Edges without_overhead(const ReplayGraph& g, Guess guess) {
-  const Ns overhead = scaled(median_launch(g), launches_worth(guess));
+LaunchesWorth guessed_overhead() {
+  LaunchesWorth worth{};
+  worth[index_of(Guess::least)] = most_worth;
+  worth[index_of(Guess::best)] = usual_worth;
+  worth[index_of(Guess::most)] = least_worth;
+  return worth;
+}
+
+LaunchesWorth known_overhead(const ReplayGraph& g, Ns unprofiled_ns) {
+  const Ns noise = scaled(unprofiled_ns, measured_noise);
+  LaunchesWorth worth = guessed_overhead();
+  for (const Guess guess : {Guess::best, Guess::least, Guess::most}) {
+    const Ns step = step_ns(g, worth[index_of(guess)]);
+    if (std::abs(step - unprofiled_ns) <= noise) continue;
+    const Ns nearest = guess == Guess::best   ? unprofiled_ns
+                       : step > unprofiled_ns ? unprofiled_ns + noise
+                                              : unprofiled_ns - noise;
+    worth[index_of(guess)] = worth_for(g, nearest);
+  }
+  return worth;
+}
+
+Edges without_overhead(const ReplayGraph& g, double launches_worth) {
+  const Ns of_range = range_ns(g, launches_worth);
+  const Ns overhead = scaled(median_launch(g), launches_worth);
+  // Less than the least that was ever seen is less between kernels as well.
+  const Ns between = scaled(gap_ns, std::min(1.0, launches_worth / least_worth));
   Edges edges = g.recorded;
   for (const auto& calls : g.thread_calls) {
     Ns outside = 0;  // of the call before: what it cannot have cost within
@@ -44,17 +96,19 @@ Edges without_overhead(const ReplayGraph& g, Guess guess) {
       const Node b = g.begin_node(c);
       if (Ns& pause = edges.weight[b][edge::previous];
           edges.from[b][edge::previous] != origin && !edges.has(b, edge::handover))
-        pause -= std::min(outside, pause / 2);
+        pause -= std::min(outside + of_range * ranges_before(g, c), pause / 2);
       Ns& took = edges.weight[g.end_node(c)][edge::begin];
       const Ns left = std::max(scaled(took, least_call_fraction), took - overhead);
       outside = launches(g.call_class(c)) ? std::max<Ns>(0, overhead - (took - left)) : 0;
       took = left;
     }
   }
-  for (Node n = g.first_op_node(); n < edges.from.size(); ++n)
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
+    const Node n = g.start_node(op);
     if (Ns& gap = edges.weight[n][edge::stream];
         edges.from[n][edge::stream] != origin && gap < longest_gap_ns)
-      gap = std::max(std::min(least_gap_ns, gap), gap - gap_ns);
+      gap = std::max(std::min(least_gap_ns, gap), gap - between);
+  }
   return edges;
 }
 

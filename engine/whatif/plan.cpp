@@ -1,10 +1,13 @@
 #include "whatif/plan.hpp"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
+
+#include "base/text.hpp"
 
 namespace gh {
 namespace {
@@ -57,6 +60,7 @@ class ItemNames {
 Items items_in_step(const Analysis& a) {
   const Ranges& ranges = a.trace.ranges;
   const std::vector<Step>& steps = a.devices.front().steps;
+  if (steps.size() < 2) return {};
   ItemNames names(a.trace.names);
   std::map<std::string, double> sums;
   std::map<std::uint16_t, Ns> counted_until;  // by thread
@@ -101,6 +105,11 @@ Best best_of(const Replay& replay, const std::vector<Candidate>& candidates, con
 }  // namespace
 
 Prediction predicted(const Replay& replay, const Changes& changes, std::string why) {
+  const bool measured = replay.measured_ns() > 0;
+  if (measured && changes.empty()) {
+    const Ns ns = replay.measured_ns();
+    return {ns, ns, ns, "it was measured without the profiler"};
+  }
   const Ns now = replay.step_ns({}), best = replay.step_ns(changes),
            least = std::min(best, replay.step_ns(changes, Guess::least)),
            most = std::max(best, replay.step_ns(changes, Guess::most));
@@ -113,11 +122,19 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
            host_most = replay.step_ns({}, Guess::most);
   if (!p.why.empty() && std::abs(host_most - host_least) > times(now, spread))
     p.why += "; what the profiler adds to the host's calls is not known better";
+  if (const Ns off = replay.unexplained_ns(); off != 0) {
+    if (!p.why.empty()) p.why += "; ";
+    p.why += off > 0 ? fmt::format("recording added {} beyond what a profiler is known to add",
+                                   duration(off))
+                     : fmt::format("the measured step is {} longer than the recorded one",
+                                   duration(-off));
+  }
   if (!replay.trusted()) {
     p.most_ns = std::max(p.most_ns, now);
     p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
   } else if (p.why.empty()) {
-    p.why = "from run to run, and what the profiler adds to the host's calls";
+    p.why = measured ? "from run to run"
+                     : "from run to run, and what the profiler adds to the host's calls";
   }
   return p;
 }
@@ -126,6 +143,7 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
   Plan plan;
   plan.recorded_ns = replay.recorded_ns();
   plan.now = predicted(replay, {}, "");
+  plan.measured = replay.measured_ns() > 0;
   plan.ceiling = replay.distrust();
   const Items items = items_in_step(replay.analysis());
   plan.items = items.count;

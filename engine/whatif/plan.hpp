@@ -8,7 +8,8 @@
 
 namespace gh {
 
-/// What a step takes once something has been changed, without what the profiler added.
+/// What a step takes once something has been changed, without what the profiler added. Where no
+/// steps were found (Replay::whole_window), the window stands for one, here and in the plan.
 struct Prediction {
   Ns step_ns = 0;
   Ns least_ns = 0, most_ns = 0;  ///< the measured step is expected between these
@@ -20,10 +21,12 @@ struct Plan {
   struct Fix {
     std::string rule, fingerprint;  ///< of the finding
     Prediction step;                ///< with this fix and those before it
+    bool masked = false;            ///< found only on the step that those before it leave
   };
   std::vector<Fix> fixes;
   Ns recorded_ns = 0;     ///< the replayed steps' mean as recorded
-  Prediction now;         ///< the same without what the profiler added
+  Prediction now;         ///< the same without what the profiler added, or as it was measured
+  bool measured = false;  ///< the latter
   double items = 0;       ///< tokens or samples in a step, where ranges say so; otherwise 0
   std::string item;       ///< "tokens"
   Replay::Bounds bounds;  ///< with all of these fixes

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -15,13 +16,22 @@ namespace gh {
 namespace {
 
 constexpr double trusted_error = 0.02;
+// A run may be slower than the recorded one by this much: steps of the same program differ so.
+constexpr double run_to_run = 0.06;
+// Of the measured step: what recording may have added beyond what launches explain, or a forecast
+// would be more guess than replay. Recordings of page faults show up to 0.3.
+constexpr double most_unexplained = 1.0 / 3;
+
+double ratio(Ns a, Ns b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 // Every operation and every wait with the usual weights.
 Edges uniform(const ReplayGraph& g) {
   Edges edges = g.recorded;
-  for (Node n = g.first_op_node(); n < edges.from.size(); ++n) {
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op) {
+    const Node n = g.start_node(op);
     auto& weight = edges.weight[n];
-    if (edges.from[n][edge::launch] != origin) weight[edge::launch] = g.launch_ns;
+    if (const Node launch = edges.from[n][edge::launch]; launch != origin)
+      weight[edge::launch] = launch == g.begin_node(g.launch_of(op)) ? g.launch_ns : 0;
     if (edges.from[n][edge::stream] != origin) weight[edge::stream] = g.gap_ns;
     if (edges.has(n, edge::other_stream))
       weight[edge::other_stream] = std::min(weight[edge::other_stream], g.launch_ns);
@@ -34,16 +44,141 @@ Edges uniform(const ReplayGraph& g) {
   return edges;
 }
 
-Ns step_with(const ReplayGraph& g, Edges edges, const Changes& changes, Guess guess) {
+// No step is shorter than what the device or the link is busy for, whatever waits for what.
+Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
+             Guess guess) {
   for (const Change& c : changes) apply(g, c, guess, edges);
-  return g.step_ns(g.times(edges));
+  const Bounds b = floors.of_device(edges, guess);
+  return std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
 }
 
-// Keeps of a change's rows those of the block, and gives back the memory of the rest.
-void keep_rows(Change& c, const RowBlock& block) {
+// One run of steps, ready to be replayed.
+struct ReplayedRun {
+  const ReplayedSteps steps;
+  std::optional<const ReplayGraph> graph;
+  std::optional<const Floors> floors;
+  std::string reason;
+  // By Guess and node: what the edge weighs to which a profiler adds (slowed_edge). Edges as a
+  // whole would take five times the memory.
+  std::array<std::vector<Ns>, guesses> unprofiled;
+  std::array<Ns, guesses> now{};  // by Guess: the step with no change
+  Ns uniform_error_ns = 0;
+  Ns target_ns = 0;       // the step without a profiler, of this run; 0 where nobody measured it
+  Ns unexplained_ns = 0;  // now[best] less that, beyond noise
+  Path path;
+
+  ReplayedRun(const Analysis& analysis, ReplayedSteps chosen)
+      : steps(std::move(chosen)), reason(steps.reason) {
+    if (!reason.empty()) return;
+    graph.emplace(analysis, steps);
+    reason = graph->reason;
+    if (!reason.empty()) return;
+    floors.emplace(*graph);
+    if (const Ns measured = analysis.measured_step_ns(); measured > 0)
+      target_ns =
+          std::max<Ns>(1, scaled(measured, ratio(steps.recorded_ns, analysis.recorded_step_ns())));
+    const LaunchesWorth worth =
+        target_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
+    for (std::size_t i = 0; i < worth.size(); ++i) {
+      const Edges edges = without_overhead(*graph, worth[i]);
+      now[i] = graph->step_ns(graph->times(edges));
+      unprofiled[i].resize(edges.weight.size());
+      for (Node n = 0; n < edges.weight.size(); ++n)
+        unprofiled[i][n] = edges.weight[n][slowed_edge(n)];
+    }
+    // A run that is a little slower than the recorded one is slower everywhere.
+    if (const Ns off = now[index_of(Guess::best)] - target_ns;
+        target_ns > 0 &&
+        (off > scaled(target_ns, measured_noise) || off < -scaled(steps.recorded_ns, run_to_run)))
+      unexplained_ns = off;
+    uniform_error_ns = std::abs(graph->step_ns(graph->times(uniform(*graph))) - steps.recorded_ns);
+    path = find_path(*graph);
+  }
+
+  Ns step_ns(const Changes& changes, Guess guess) const {
+    if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
+    return as_measured(step_with(*graph, *floors, without_profiler(guess), changes, guess), changes,
+                       guess);
+  }
+
+  // What each node waits for with these changes made.
+  Edges changed(const Changes& changes) const {
+    Edges edges = without_profiler(Guess::best);
+    for (const Change& c : changes) apply(*graph, c, Guess::best, edges);
+    return edges;
+  }
+
+ private:
+  // Of a call the host's time before or in it, of an operation the pause on its stream.
+  std::size_t slowed_edge(Node n) const {
+    static_assert(edge::previous == 0 && edge::begin == 0);
+    return n < graph->first_op_node() ? std::size_t{edge::previous} : edge::stream;
+  }
+  Edges without_profiler(Guess guess) const {
+    Edges edges = graph->recorded;
+    const std::vector<Ns>& weights = unprofiled[index_of(guess)];
+    for (Node n = 0; n < weights.size(); ++n) edges.weight[n][slowed_edge(n)] = weights[n];
+    return edges;
+  }
+
+  // What a replayed step takes where today's is known: in proportion. Of time that nothing
+  // explains, all or none may lie in what the changes leave; but no profiler makes kernels or
+  // copies longer.
+  Ns as_measured(Ns replayed, const Changes& changes, Guess guess) const {
+    if (target_ns == 0) return replayed;
+    const Ns even = std::min(target_ns, scaled(replayed, ratio(target_ns, now[index_of(guess)])));
+    if (unexplained_ns == 0) return even;
+    const Ns with = replayed, without = replayed - unexplained_ns;
+    const Bounds device = floors->of_device(changed(changes), guess);
+    const Ns floor = std::min({with, target_ns, std::max(device.compute_ns, device.link_ns)});
+    switch (guess) {
+      case Guess::least: return std::max(std::min(with, without), floor);
+      case Guess::most: return std::min(std::max(with, without), target_ns);
+      default: return std::max(even, floor);
+    }
+  }
+};
+
+// Adds a run's path to one of a step of all: each nanosecond counts by the run's weight.
+void add_to(Path& all, const Path& of_run, double weight) {
+  const double a_step = weight * of_run.scale / static_cast<double>(of_run.periods);
+  const auto steps = static_cast<std::size_t>(of_run.periods),
+             before = all.items.empty() ? 0 : all.items.front().by_step.size();
+  for (PathItem& item : all.items) item.by_step.resize(before + steps);
+  for (const PathItem& of : of_run.items) {
+    auto item = std::find_if(all.items.begin(), all.items.end(), [&](const PathItem& i) {
+      return i.kind == of.kind && i.name == of.name;
+    });
+    if (item == all.items.end()) {
+      item = all.items.emplace(all.items.end());
+      item->kind = of.kind;
+      item->name = of.name;
+      item->by_step.resize(before + steps);
+      item->by_device.resize(of.by_device.size());
+    }
+    item->ns += scaled(of.ns, a_step);
+    all.total_ns += scaled(of.ns, a_step);
+    for (std::size_t d = 0; d < of.by_device.size(); ++d)
+      item->by_device[d] += scaled(of.by_device[d], a_step);
+    std::copy(of.by_step.begin(), of.by_step.end(),
+              item->by_step.begin() + static_cast<std::ptrdiff_t>(before));
+    item->stretches += of.stretches;
+    if (of.longest.length() > item->longest.length()) item->longest = of.longest;
+  }
+}
+
+using Runs = std::vector<std::unique_ptr<const ReplayedRun>>;
+
+// Keeps of a change's rows those that are replayed, and gives back the memory of the rest.
+void keep_rows(Change& c, const Runs& runs, bool of_calls) {
+  const auto replayed = [&](Row row) {
+    return std::any_of(runs.begin(), runs.end(), [&](const auto& run) {
+      return (of_calls ? run->steps.calls : run->steps.ops).holds(row);
+    });
+  };
   std::size_t kept = 0;
   for (std::size_t i = 0; i < c.rows.size(); ++i) {
-    if (!block.holds(c.rows[i])) continue;
+    if (!replayed(c.rows[i])) continue;
     if (!c.cut_ns.empty()) c.cut_ns[kept] = c.cut_ns[i];
     c.rows[kept++] = c.rows[i];
   }
@@ -59,26 +194,57 @@ void keep_rows(Change& c, const RowBlock& block) {
 
 struct Replay::State {
   const Analysis& analysis;
-  const ReplayedSteps steps;
-  std::optional<const ReplayGraph> graph;
+  Runs runs;
   std::string reason;
-  std::array<Edges, 3> unprofiled;  // by Guess
-  std::array<Ns, 3> now{};          // likewise: the step with no change
-  double uniform_error = 0;
+  Path path;
 
-  explicit State(const Analysis& a) : analysis(a), steps(choose_steps(a)), reason(steps.reason) {
-    if (!reason.empty()) return;
-    graph.emplace(analysis, steps);
-    reason = graph->reason;
-    if (!reason.empty()) return;
-    for (const Guess guess : {Guess::best, Guess::least, Guess::most}) {
-      const auto i = static_cast<std::size_t>(guess);
-      unprofiled[i] = without_overhead(*graph, guess);
-      now[i] = graph->step_ns(graph->times(unprofiled[i]));
+  explicit State(const Analysis& a) : analysis(a) {
+    for (ReplayedSteps& steps : choose_runs(a)) {
+      runs.push_back(std::make_unique<const ReplayedRun>(a, std::move(steps)));
+      reason = runs.back()->reason;
+      if (!reason.empty()) return;
     }
-    const Ns same = graph->step_ns(graph->times(uniform(*graph)));
-    uniform_error = std::abs(static_cast<double>(same - steps.recorded_ns)) /
-                    static_cast<double>(steps.recorded_ns);
+    if (runs.size() == 1) {
+      path = runs.front()->path;
+      return;
+    }
+    for (const auto& run : runs) add_to(path, run->path, run->steps.weight);
+    std::stable_sort(path.items.begin(), path.items.end(),
+                     [](const PathItem& x, const PathItem& y) { return x.ns > y.ns; });
+  }
+
+  // The mean over all runs, each by its weight, of what `ns_of` tells of a run.
+  template <class NsOf>
+  Ns mean_ns(NsOf ns_of) const {
+    if (runs.size() == 1) return ns_of(*runs.front());
+    double sum = 0;
+    for (const auto& run : runs) sum += run->steps.weight * static_cast<double>(ns_of(*run));
+    return static_cast<Ns>(std::llround(sum));
+  }
+  Ns recorded_ns() const {
+    return mean_ns([](const ReplayedRun& r) { return r.steps.recorded_ns; });
+  }
+  Ns target_ns() const {
+    return mean_ns([](const ReplayedRun& r) { return r.target_ns; });
+  }
+  Ns unexplained_ns() const {
+    return mean_ns([](const ReplayedRun& r) { return r.unexplained_ns; });
+  }
+
+  // Why the measured step and the recorded ones cannot be of one program; "" where they can.
+  std::string distrust_of_measured() const {
+    const Ns measured_ns = analysis.measured_step_ns();
+    if (measured_ns > scaled(analysis.recorded_step_ns(), 1 + run_to_run))
+      return fmt::format(
+          "the measured step, {}, is longer than the recorded one, {}, to which the profiler can "
+          "only have added",
+          duration(measured_ns), duration(analysis.recorded_step_ns()));
+    if (unexplained_ns() > scaled(target_ns(), most_unexplained))
+      return fmt::format(
+          "the measured step, {}, is shorter than the recorded one, {}, by more than a profiler is "
+          "known to add",
+          duration(measured_ns), duration(analysis.recorded_step_ns()));
+    return "";
   }
 };
 
@@ -87,62 +253,126 @@ Replay::~Replay() = default;
 
 const std::string& Replay::reason() const { return state_->reason; }
 const Analysis& Replay::analysis() const { return state_->analysis; }
-Ns Replay::recorded_ns() const { return state_->steps.recorded_ns; }
-std::size_t Replay::steps() const { return state_->steps.count; }
-const std::vector<std::pair<std::size_t, std::size_t>>& Replay::device_steps() const {
-  return state_->steps.device_steps;
+Ns Replay::recorded_ns() const { return state_->recorded_ns(); }
+bool Replay::whole_window() const { return state_->runs.front()->steps.whole; }
+std::vector<const ReplayedSteps*> Replay::runs() const {
+  std::vector<const ReplayedSteps*> all;
+  for (const auto& run : state_->runs) all.push_back(&run->steps);
+  return all;
 }
-double Replay::unrepresentative() const { return state_->steps.unrepresentative; }
-double Replay::uniform_error() const { return state_->uniform_error; }
-double Replay::unresolved() const { return state_->graph ? state_->graph->unresolved : 0; }
-bool Replay::collectives() const { return state_->steps.collectives; }
+std::size_t Replay::steps() const {
+  std::size_t count = 0;
+  for (const auto& run : state_->runs) count += run->steps.count;
+  return count;
+}
+std::size_t Replay::of_steps() const {
+  return whole_window() ? 1 : state_->analysis.devices.front().steps.size();
+}
+double Replay::of_window() const { return state_->runs.front()->steps.scale; }
+double Replay::unrepresentative() const { return state_->runs.front()->steps.unrepresentative; }
+double Replay::uniform_error() const {
+  if (!reason().empty()) return 0;
+  return ratio(state_->mean_ns([](const ReplayedRun& r) { return r.uniform_error_ns; }),
+               recorded_ns());
+}
+double Replay::unresolved() const {
+  double sum = 0;
+  for (const auto& run : state_->runs)
+    if (run->graph) sum += run->steps.weight * run->graph->unresolved;
+  return sum;
+}
+const Path& Replay::path() const { return state_->path; }
+bool Replay::collectives() const {
+  return std::any_of(state_->runs.begin(), state_->runs.end(), [](const auto& run) {
+    return run->steps.collectives && (!run->graph || run->graph->unmet > trusted_error);
+  });
+}
+Ns Replay::measured_ns() const {
+  return reason().empty() ? state_->analysis.measured_step_ns() : 0;
+}
+Ns Replay::unexplained_ns() const { return state_->unexplained_ns(); }
 
 bool Replay::trusted() const {
   return reason().empty() && !collectives() && uniform_error() <= trusted_error &&
-         unresolved() <= trusted_error && unrepresentative() <= trusted_error;
+         unresolved() <= trusted_error && unrepresentative() <= trusted_error &&
+         state_->distrust_of_measured().empty();
 }
 
 std::string Replay::distrust() const {
   if (!reason().empty()) return reason();
   if (uniform_error() > trusted_error)
-    return fmt::format("the replay of the steps as they are is {} off", percent(uniform_error()));
+    return fmt::format("the replay of the {} is {} off",
+                       whole_window() ? "window as it is" : "steps as they are",
+                       percent(uniform_error()));
   if (unresolved() > trusted_error)
     return fmt::format("{} of the time is spent in waits of which the trace does not tell what for",
                        percent(unresolved()));
   if (collectives())
-    return "how long collectives wait for other ranks changes with every fix, and their durations "
-           "hold it";
+    return "other ranks are not in the report: how long collectives wait for them is taken to stay "
+           "as it is";
   if (unrepresentative() > trusted_error)
-    return fmt::format("the replayed steps differ from all by {}", percent(unrepresentative()));
-  return "";
+    return fmt::format(
+        "the replayed {} by {}",
+        whole_window() ? "part of the window differs from all of it" : "steps differ from all",
+        percent(unrepresentative()));
+  return state_->distrust_of_measured();
 }
 
 void Replay::trim(Changes& changes) const {
-  const ReplayedSteps& steps = state_->steps;
   for (Change& c : changes) {
     const bool of_calls = c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop;
-    keep_rows(c, of_calls ? steps.calls : steps.ops);
+    keep_rows(c, state_->runs, of_calls);
     std::erase_if(c.host, [&](const HostSpan& h) {
-      return h.span.end <= steps.window.start || h.span.start >= steps.window.end;
+      return std::all_of(state_->runs.begin(), state_->runs.end(), [&](const auto& run) {
+        const Span& window = run->steps.window;
+        return h.span.end <= window.start || h.span.start >= window.end;
+      });
     });
     c.host.shrink_to_fit();
   }
 }
 
 Ns Replay::step_ns(const Changes& changes, Guess guess) const {
-  const auto i = static_cast<std::size_t>(guess);
-  if (changes.empty()) return state_->now[i];
-  return step_with(*state_->graph, state_->unprofiled[i], changes, guess);
+  const Ns ns = state_->mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess); });
+  // The replayed steps may not be quite like all.
+  return measured_ns() > 0 ? scaled(ns, ratio(measured_ns(), state_->target_ns())) : ns;
 }
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {
-  return step_with(*state_->graph, state_->graph->recorded, changes, Guess::best);
+  return state_->mean_ns([&](const ReplayedRun& r) {
+    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best);
+  });
+}
+
+std::size_t Replay::points() const {
+  std::size_t points = 0;
+  for (const auto& run : state_->runs) points += run->graph ? run->graph->nodes() : 0;
+  return points;
+}
+
+bool Replay::can_be_remade() const {
+  return reason().empty() && state_->runs.size() == 1 && !state_->runs.front()->steps.led;
+}
+
+Remade Replay::remade(const Changes& changes) const {
+  const ReplayedRun& run = *state_->runs.front();
+  Edges edges = run.graph->recorded;
+  for (const Change& c : changes) apply(*run.graph, c, Guess::best, edges);
+  Remade made = remake(*run.graph, edges, changes);
+  if (measured_ns() > 0)
+    made.trace.measured_step = {step_ns(changes), state_->analysis.trace.measured_step.from};
+  return made;
 }
 
 Replay::Bounds Replay::bounds(const Changes& changes) const {
-  Edges edges = state_->unprofiled[static_cast<std::size_t>(Guess::best)];
-  for (const Change& c : changes) apply(*state_->graph, c, Guess::best, edges);
-  return bounds_of(*state_->graph, std::move(edges));
+  Bounds all;
+  for (const auto& run : state_->runs) {
+    const Bounds b = run->floors->of(run->changed(changes));
+    for (const auto part :
+         {&Bounds::products_ns, &Bounds::compute_ns, &Bounds::link_ns, &Bounds::host_ns})
+      all.*part += scaled(b.*part, run->steps.weight);
+  }
+  return all;
 }
 
 }  // namespace gh

@@ -4,28 +4,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "analysis/crews.hpp"
 #include "base/text.hpp"
+#include "whatif/apply.hpp"
 
 namespace gh {
 namespace {
 
 constexpr std::size_t most_steps = 24;        // enough for a mean of steps that alternate
 constexpr std::size_t most_points = 150'000;  // as far as three steps allow
-// Of the mean step: with more, what is won in the replayed steps says nothing about the rest.
-constexpr double most_unrepresentative = 0.05;
+// Of the mean step: with more, what is won in the replayed steps says nothing about the rest; up to
+// the other, a run stands for all by itself.
+constexpr double most_unrepresentative = 0.05, typical = 0.02;
+
+// Points of a window without steps: it is replayed once a change, not step by step.
+constexpr std::size_t most_window_points = 1'000'000;
 
 std::string why_not(const Analysis& a) {
   if (a.devices.empty()) return "no GPU work was recorded";
   for (const DeviceSteps& d : a.devices)
-    if (d.source != StepSource::ranges && d.source != StepSource::kernels)
-      return "no steps were found";
-  if (a.devices.front().steps.size() < 2) return "one step alone has no beginning that is known";
+    if (d.source == StepSource::selected_range)
+      return "only stretches of the recording were selected";
   if (!a.trace.availability(Source::calls).known() || a.trace.calls.size() == 0)
     return "the host's CUDA calls were not recorded";
   // A fix is made to the process that its evidence names; the replay would leave the others, which
   // hold the step where it is, as they were.
   return a.why_shared();
+}
+
+bool steps_repeat(const Analysis& a) {
+  return std::all_of(a.devices.begin(), a.devices.end(), [](const DeviceSteps& d) {
+    return (d.source == StepSource::ranges || d.source == StepSource::kernels) &&
+           d.steps.size() >= 2;
+  });
 }
 
 // How many steps can be replayed again and again: begins and ends of calls and ends of operations
@@ -39,51 +52,89 @@ std::size_t steps_in_reach(const Trace& t, const std::vector<Step>& steps) {
   return std::min({steps.size(), most_steps, std::max<std::size_t>(room, 3)});
 }
 
+// Steps in a row. `led`: from the work before the first step on, so that it counts as well.
 struct Run {
-  std::size_t first = 0;
-  double unrepresentative = 0;
+  std::size_t first = 0, count = 0;
+  bool led = false;
+
+  Ns begin(const std::vector<Step>& steps) const {
+    return led ? steps[first].span.start : steps[first].span.end;
+  }
+  std::size_t counted() const { return led ? count : count - 1; }
+  double mean_ns(const std::vector<Step>& steps) const {
+    return static_cast<double>(steps[first + count - 1].span.end - begin(steps)) /
+           static_cast<double>(counted());
+  }
 };
 
-// Of all runs of `count` steps, the one whose mean is nearest to that of all steps. Of the first
-// step of a run only the end counts.
-Run most_typical_run(const std::vector<Step>& steps, std::size_t count) {
+double mean_length(const std::vector<Step>& steps) {
   Ns all = 0;
   for (const Step& s : steps) all += s.span.length();
-  const double mean = static_cast<double>(all) / static_cast<double>(steps.size());
-  const auto off = [&](std::size_t first) {
-    return std::abs(static_cast<double>(steps[first + count - 1].span.end - steps[first].span.end) /
-                        static_cast<double>(count - 1) -
-                    mean);
-  };
-  std::size_t best = 0;
-  for (std::size_t first = 1; first + count <= steps.size(); ++first)
-    if (off(first) < off(best)) best = first;
-  return {best, off(best) / mean};
+  return static_cast<double>(all) / static_cast<double>(steps.size());
 }
 
-// Finds on every device the steps that end when those from `from` to `to` of the first device do,
-// and the window around them.
-void match_devices(const Analysis& a, const Step& from, const Step& to, ReplayedSteps& out) {
-  out.window = {std::min(from.host_start, from.span.start), to.span.end};
+// Of the runs of `count` steps for which `fits(mean)`, the one whose mean is nearest to `mean_ns`.
+// Nothing where none fits.
+template <class Fits>
+std::optional<Run> nearest_run(const std::vector<Step>& steps, std::size_t count, double mean_ns,
+                               Fits fits) {
+  std::optional<Run> best;
+  const auto off = [&](const Run& run) { return std::abs(run.mean_ns(steps) - mean_ns); };
+  for (std::size_t first = 0; first + count <= steps.size(); ++first) {
+    const Run run{first, count};
+    if (fits(run.mean_ns(steps)) && (!best || off(run) < off(*best))) best = run;
+  }
+  return best;
+}
+
+// One run that is like all steps, or that holds all of them; else two, a faster and a slower one;
+// else the one that comes nearest.
+std::vector<Run> runs_of(const std::vector<Step>& steps, std::size_t count) {
+  const double mean = mean_length(steps);
+  const Run one = *nearest_run(steps, count, mean, [](double) { return true; });
+  // What the fix of the first step changes may lie before it, where no rule looks: it is only
+  // counted where nothing could be replayed otherwise.
+  const bool all = count == steps.size();
+  const double off = std::abs(one.mean_ns(steps) / mean - 1);
+  if (off <= (all ? most_unrepresentative : typical)) return {one};
+  if (all) return {{0, count, true}};
+  const std::size_t half = std::max<std::size_t>(count / 2, 2);
+  const auto slower = nearest_run(steps, half, mean, [&](double m) { return m > mean; }),
+             faster = nearest_run(steps, half, mean, [&](double m) { return m <= mean; });
+  if (!slower || !faster) return {one};
+  return {*faster, *slower};
+}
+
+// Finds on every device the steps that end when those of the first device's run do, by half a usual
+// step sooner or later, and the window around them.
+void match_devices(const Analysis& a, const Run& run, ReplayedSteps& out) {
+  const std::vector<Step>& lead = a.devices.front().steps;
+  const Step &from = lead[run.first], &to = lead[run.first + run.count - 1];
+  std::vector<Ns> lengths;
+  for (std::size_t k = run.first; k < run.first + run.count; ++k)
+    lengths.push_back(lead[k].span.length());
+  const Ns slack = median(std::move(lengths)) / 2;
+  const auto begin_of = [&](const Step& step) {
+    return std::min(step.host_start, step.span.start) - (out.led ? step.span.length() : 0);
+  };
+  out.window = {begin_of(from), to.span.end};
   Ns sum = 0;
   for (const DeviceSteps& d : a.devices) {
     std::size_t first = 0, count = 0;
     for (std::size_t k = 0; k < d.steps.size(); ++k) {
       const Step& step = d.steps[k];
-      if (step.span.end < from.span.end - from.span.length() / 2 ||
-          step.span.end > to.span.end + to.span.length() / 2)
-        continue;
+      if (step.span.end < from.span.end - slack || step.span.end > to.span.end + slack) continue;
       if (count++ == 0) first = k;
       out.window.end = std::max(out.window.end, step.span.end);
-      out.window.start = std::min({out.window.start, step.host_start, step.span.start});
+      out.window.start = std::min(out.window.start, begin_of(step));
     }
-    if (count < 2) {
+    // One more or less at either end is of the same steps; a program with far more has others.
+    if (count < 2 || count > run.count + 2) {
       out.reason = "the devices' steps do not match";
       return;
     }
     out.device_steps.emplace_back(first, count);
-    sum += (d.steps[first + count - 1].span.end - d.steps[first].span.end) /
-           static_cast<Ns>(count - 1);
+    sum += static_cast<Ns>(Run{first, count, out.led}.mean_ns(d.steps));
   }
   out.recorded_ns = sum / static_cast<Ns>(a.devices.size());
   if (out.recorded_ns <= 0) out.reason = "the steps have no length";
@@ -95,18 +146,33 @@ RowBlock rows_in(const std::vector<Ns>& start, Span window) {
   return {static_cast<Row>(first - start.begin()), static_cast<Row>(last - first)};
 }
 
-// Which replayed step each operation belongs to. Migrations of unified memory are the driver's own.
+// Which replayed step each operation belongs to. Migrations of unified memory are the driver's own,
+// and what other crews launch ends no step; nor does an upload by a thread that launches no kernel.
 void assign_ops(const Analysis& a, ReplayedSteps& out) {
   const Trace& t = a.trace;
   out.step_of_op.assign(out.ops.count, -1);
   out.device_ops.resize(a.devices.size());
   std::vector<std::size_t> slot(t.devices.size(), a.devices.size());
   for (std::size_t d = 0; d < a.devices.size(); ++d) slot[a.devices[d].device] = d;
+  const Crews crews(t);
+  const auto ends_no_step = [&](Row op) {
+    return crews.is_beside(op) &&
+           (!out.whole || crews.of(t.calls.thread[t.ops.call[op]]) == no_index);
+  };
+  const auto take = [&](Row op, std::size_t d, std::int16_t step) {
+    out.step_of_op[op - out.ops.first] = step;
+    out.device_ops[d].push_back(op);
+    out.collectives = out.collectives || a.kernel_class(op) == "collective";
+  };
   for (Row op = out.ops.first; op < out.ops.end(); ++op) {
     const std::size_t d = slot[t.device_of(op)];
-    if (d == a.devices.size() || is_unified(t.ops.copy[op])) continue;
+    if (d == a.devices.size() || is_unified(t.ops.copy[op]) || ends_no_step(op)) continue;
     const auto& steps = a.devices[d].steps;
     const auto [first, count] = out.device_steps[d];
+    if (out.led && t.ops.end[op] <= steps[first].span.start) {
+      take(op, d, 0);
+      continue;
+    }
     const auto in =
         std::partition_point(steps.begin(), steps.end(),
                              [&](const Step& s) { return s.span.end < t.ops.end[op]; }) -
@@ -114,35 +180,124 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
     if (in < 0 || in >= static_cast<std::ptrdiff_t>(count) ||
         t.ops.end[op] <= steps[first + static_cast<std::size_t>(in)].span.start)
       continue;
-    out.step_of_op[op - out.ops.first] = static_cast<std::int16_t>(in);
-    out.device_ops[d].push_back(op);
-    out.collectives = out.collectives || a.kernel_class(op) == "collective";
+    take(op, d, static_cast<std::int16_t>(out.led ? in + 1 : in));
   }
+}
+
+// Of the time in which operations run, added up over all of them, how much lies in each of `parts`
+// equal parts of the window.
+std::vector<double> work_by_part(const Trace& t, Span window, std::size_t parts) {
+  std::vector<double> work(parts);
+  const double part_ns = static_cast<double>(window.length()) / static_cast<double>(parts);
+  for (Row op = 0; op < t.ops.size(); ++op) {
+    if (t.ops.start[op] < window.start || t.ops.start[op] >= window.end) continue;
+    const auto at =
+        static_cast<std::size_t>(static_cast<double>(t.ops.start[op] - window.start) / part_ns);
+    work[std::min(at, parts - 1)] += static_cast<double>(t.ops.end[op] - t.ops.start[op]);
+  }
+  return work;
+}
+
+// A window too long to be replayed is cut into equal parts, of which the one that works most like
+// all of it stands for it.
+void take_typical_part(const Trace& t, ReplayedSteps& out) {
+  const RowBlock ops = rows_in(t.ops.start, out.window), calls = rows_in(t.calls.start, out.window);
+  const std::size_t points = 2 * std::size_t{calls.count} + ops.count;
+  if (points <= most_window_points) return;
+  const std::size_t parts = 2 * points / most_window_points + 1;
+  const std::vector<double> work = work_by_part(t, out.window, parts);
+  double all = 0;
+  for (const double part : work) all += part;
+  const double mean = all / static_cast<double>(parts);
+  const auto off = [&](double part) { return std::abs(part - mean); };
+  const auto best = std::min_element(work.begin(), work.end(),
+                                     [&](double x, double y) { return off(x) < off(y); });
+  const Ns part_ns = out.window.length() / static_cast<Ns>(parts);
+  out.window.start += part_ns * (best - work.begin());
+  out.window.end = out.window.start + part_ns;
+  out.scale = static_cast<double>(parts);
+  out.unrepresentative = mean > 0 ? off(*best) / mean : 0;
+}
+
+// All of the window, as if it were one step.
+void take_window(const Analysis& a, ReplayedSteps& out) {
+  out.whole = true;
+  out.count = 1;
+  out.window = a.analysed_window();
+  take_typical_part(a.trace, out);
+  out.recorded_ns = scaled(out.window.length(), out.scale);
+  out.device_steps.assign(a.devices.size(), {0, 1});
+}
+
+// Whether each device ran anything in what leads to its first step.
+bool has_lead(const Analysis& a, const ReplayedSteps& out) {
+  std::vector<bool> ran(a.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    for (const Row op : out.device_ops[d]) ran[d] = ran[d] || out.step_of(op) == 0;
+  return std::find(ran.begin(), ran.end(), false) == ran.end();
+}
+
+void take_rows(const Analysis& a, ReplayedSteps& out) {
+  out.ops = rows_in(a.trace.ops.start, out.window);
+  out.calls = rows_in(a.trace.calls.start, out.window);
+  assign_ops(a, out);
+}
+
+// A run on every device.
+ReplayedSteps steps_of(const Analysis& a, const Run& run) {
+  ReplayedSteps out;
+  out.count = run.count;
+  out.led = run.led;
+  match_devices(a, run, out);
+  if (!out.reason.empty()) return out;
+  take_rows(a, out);
+  return run.led && !has_lead(a, out) ? steps_of(a, {run.first, run.count}) : out;
+}
+
+// By how much the runs' mean differs from that of all steps of the first device, of the latter.
+double unrepresentative(const std::vector<ReplayedSteps>& runs, const std::vector<Step>& lead) {
+  double mean = 0;
+  for (const ReplayedSteps& r : runs)
+    mean += r.weight * Run{r.device_steps[0].first, r.count, r.led}.mean_ns(lead);
+  return std::abs(mean / mean_length(lead) - 1);
+}
+
+std::vector<ReplayedSteps> step_runs(const Analysis& a) {
+  const std::vector<Step>& lead = a.devices.front().steps;
+  const std::vector<Run> chosen = runs_of(lead, steps_in_reach(a.trace, lead));
+  std::vector<ReplayedSteps> runs;
+  for (const Run& run : chosen) {
+    runs.push_back(steps_of(a, run));
+    if (!runs.back().reason.empty()) return {std::move(runs.back())};
+  }
+  if (runs.size() == 2) {
+    const double faster = chosen[0].mean_ns(lead), slower = chosen[1].mean_ns(lead);
+    runs[1].weight = (mean_length(lead) - faster) / (slower - faster);
+    runs[0].weight = 1 - runs[1].weight;
+  }
+  const double off = unrepresentative(runs, lead);
+  for (ReplayedSteps& r : runs) {
+    r.unrepresentative = off;
+    if (off > most_unrepresentative)
+      r.reason = fmt::format("the steps that can be replayed differ from all by {}", percent(off));
+  }
+  return runs;
 }
 
 }  // namespace
 
-ReplayedSteps choose_steps(const Analysis& a) {
+std::vector<ReplayedSteps> choose_runs(const Analysis& a) {
   ReplayedSteps out;
   out.reason = why_not(a);
-  if (!out.reason.empty()) return out;
-
-  const std::vector<Step>& lead = a.devices.front().steps;
-  out.count = steps_in_reach(a.trace, lead);
-  const Run run = most_typical_run(lead, out.count);
-  out.unrepresentative = run.unrepresentative;
-  if (out.unrepresentative > most_unrepresentative) {
-    out.reason = fmt::format("the steps that can be replayed differ from all by {}",
-                             percent(out.unrepresentative));
-    return out;
+  if (!out.reason.empty()) return {out};
+  if (steps_repeat(a)) return step_runs(a);
+  if (a.has_steps()) {  // the GPU may still work on the one before when the host begins it
+    out.reason = "one step alone has no beginning that is known";
+    return {out};
   }
-  match_devices(a, lead[run.first], lead[run.first + out.count - 1], out);
-  if (!out.reason.empty()) return out;
-
-  out.ops = rows_in(a.trace.ops.start, out.window);
-  out.calls = rows_in(a.trace.calls.start, out.window);
-  assign_ops(a, out);
-  return out;
+  take_window(a, out);
+  take_rows(a, out);
+  return {out};
 }
 
 }  // namespace gh

@@ -67,12 +67,21 @@ class Waits {
       // by the host in others.
       if (of_stream && t_.streams[s].id != t_.streams[synced].id) continue;
       const Row done = last_done(s, call, all);
+      // What another crew had done well before the call was over did not hold it up.
+      if (done != no_row && of_another_crew(done, call) &&
+          t_.calls.end[call] - t_.ops.end[done] > own_call_ns + clock_skew_ns)
+        continue;
       if (allocation && !of_stream && done == no_row &&
           launched(by_stream_[s].front()) < t_.calls.start[call])
         return no_row;
       latest = later(latest, done);
     }
     return latest;
+  }
+
+  bool of_another_crew(Row op, Row call) const {
+    const std::uint16_t own = g_.crews.of(t_.calls.thread[call]), other = g_.crews.of_op(op);
+    return own != no_index && other != no_index && own != other;
   }
 
   // The copy that the call itself launched, if the call lasted until it was done. The last piece of
@@ -147,7 +156,7 @@ void ReplayGraph::find_wait_edges() {
       if (op == no_row) {
         // Early waits may be for what was launched before the first replayed step.
         if (kind == CallClass::sync && took >= waited_ns &&
-            start > steps.window.start + steps.recorded_ns / 2)
+            (steps.whole || start > steps.window.start + steps.recorded_ns / 2))
           unresolved_ns += took;
         continue;
       }

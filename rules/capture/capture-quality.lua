@@ -7,6 +7,8 @@ return {
   needs = {},
   options = {
     overhead_share = { default = 0.05, unit = "fraction", doc = "Time that the profiler took itself, of the steps, from which it is mentioned." },
+    added_share = { default = 0.1, unit = "fraction", doc = "What recording added to the step, of the step measured without the profiler, from which it is mentioned." },
+    run_to_run = { default = 0.06, unit = "fraction", doc = "By how much the measured step may be longer than the recorded one: steps of one program differ by that from run to run." },
     least_steps = { default = 3, unit = "count", doc = "Fewer steps say little of how steps usually go." },
   },
   messages = {
@@ -19,9 +21,11 @@ return {
     few_steps = "Only {count} steps were recorded: what is usual and what is not cannot be told apart.",
     shared = "{count} processes launch work on one GPU, and where one keeps it waiting another may fill it. What a fix is worth is therefore an upper limit, and a rule that found no idle time does not show that there is none.",
     overhead = "The profiler itself took {share:fraction} of the steps; times of short calls and gaps are too long by that.",
+    added = "Recording made the step {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. Worth and plan are of the former; the account and shares of idle time are of the latter.",
+    longer = "The measured step of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two are not of the same work: no forecast is made from them.",
   },
   doc = {
-    what = "Looks at the recording itself: whether there is GPU work, whether events were lost, how many steps there are, and what the profiler's own work cost.",
+    what = "Looks at the recording itself: whether there is GPU work, whether events were lost, how many steps there are, what the profiler's own work cost, and whether a step that was measured without it (--measured-step) fits.",
     why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so by itself; this tells what concerns them all.",
     fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
     wrong = "A program that does not train has no steps; the note can be ignored then. Many of the profiler's warnings are harmless (\"might have been\", symbols of cuDNN) and are not repeated here.",
@@ -46,7 +50,7 @@ return {
     end
     if trace:fact "device.count" == 0 then
       local _, reason = trace:available "kernels"
-      say("GPU work", "nothing", { reason = reason }, "Record the training process itself, after it has begun to use the GPU: " .. how .. ".", "error")
+      say("GPU work", "nothing", { reason = reason }, trace:failed_calls()[1] and "Mend the calls that fail first (failed-calls), then record again." or "Record the process itself, after it has begun to use the GPU: " .. how .. ".", "error")
       return findings
     end
     for _, glob in ipairs { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" } do
@@ -76,6 +80,16 @@ return {
     if overhead and overhead >= options.overhead_share then
       say("overhead", "overhead", { share = overhead }, by_torch and "Record less at once (no with_stack, profile_memory, record_shapes) to confirm times." or "Trace less at once (leave out osrt or NVTX of every operator) to confirm times.", nil,
         { { name = "profiler overhead", value = overhead, unit = "fraction", threshold = options.overhead_share } })
+    end
+    local added = trace:fact "capture.overhead_fraction"
+    local lengths = added and { share = math.abs(added), measured = trace:fact "step.measured_ns", recorded = trace:fact "step.mean_ns" }
+    if added and added >= options.added_share then
+      say("what recording added", "added", lengths, "Record less at once to come nearer to the measured step: leave out osrt, stack samples and NVTX of every operator.", nil,
+        { { name = "added by recording", value = added, unit = "fraction", threshold = options.added_share } })
+    elseif added and 1 / (1 + added) - 1 > options.run_to_run then
+      lengths.share = 1 / (1 + added) - 1
+      say("measured step", "longer", lengths, "Measure the step again, of the same program with the same batch on the same GPU, over steps as warm as the recorded ones.", "warning",
+        { { name = "measured longer than recorded", value = lengths.share, unit = "fraction", threshold = options.run_to_run } })
     end
     return findings
   end,

@@ -16,6 +16,11 @@ return {
   { name = "says that there are no steps", trace = steps { ranges = {} }, expect = { { severity = "note", subject = "steps", message = "No training steps were found*" } } },
   { name = "says that launches are missing", trace = steps { ops = { { 20, 500, kernel = "nvjet_tst_gemm", launched = false }, { 500, 950, kernel = "nvjet_tst_gemm" } } }, expect = { { severity = "note", subject = "launches", message = "50 % of*" } } },
   { name = "says what the profiler took", fixture = "compile-graphs", options = { overhead_share = 0.001 }, expect = { { severity = "note", subject = "overhead", message = "The profiler itself took 0.5 %*" } } },
+  { name = "says what recording added to a measured step", trace = steps { measured_step = 500 }, expect = { { severity = "note", subject = "what recording added", message = "Recording made the step 100 % longer: 500.0 us without the profiler, 1.00 ms with it.*" } } },
+  { name = "from where on the team says", trace = steps { measured_step = 960 }, options = { added_share = 0.04 }, expect = { { severity = "note", subject = "what recording added" } } },
+  { name = "warns of a measured step that is longer than the recorded one", trace = steps { measured_step = 1200 }, expect = { { severity = "warning", subject = "measured step", message = "The measured step of 1.20 ms is 20 % longer*" } } },
+  { name = "is silent about one that is as much longer as runs differ", trace = steps { measured_step = 1050 }, expect = "clean" },
+  { name = "is silent about a little that recording added", trace = steps { measured_step = 950 }, expect = "clean" },
 
   { name = "is silent about a good recording", trace = steps {}, expect = "clean" },
   { name = "is silent about harmless warnings", trace = steps { diagnostics = { "Not all CUDA events might have been collected.", "Symbols of libcudnn could not be resolved." } }, expect = "clean" },

@@ -1,8 +1,8 @@
 -- What a device spends its steps on, by what may keep it from coming in time.
-local causes = { "input", "sync", "launch", "allocation", "compilation", "dependency", "unknown" }
-local words = { input = "waiting for its data loader", sync = "waiting for its own synchronization", launch = "waiting for its launches", allocation = "allocating memory", compilation = "loading or compiling code",
+local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
+local words = { input = "waiting for its data loader", sync = "waiting for its own synchronization", launch = "waiting for its launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
   dependency = "between kernels", unknown = "doing nothing that the trace explains", computing = "computing", copying = "copying" }
-local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", unknown = "gpu-idle" }
+local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle" }
 
 local function spent(trace, device)
   local compute = trace:ops { kind = { "kernel", "graph", "set" }, device = device }
@@ -60,10 +60,13 @@ return {
 
     -- What the late one does more than the others usually do.
     local own, kernels = spent(trace, worst.device)
-    local others, other_kernels = {}, {}
+    local others, other_kernels, other_devices = {}, {}, {}
     for _, group in ipairs(comm:group("device", 1000)) do
       local device = tonumber(group.key)
-      if device ~= worst.device then others[#others + 1], other_kernels[#other_kernels + 1] = spent(trace, device) end
+      if device ~= worst.device then
+        others[#others + 1], other_kernels[#other_kernels + 1] = spent(trace, device)
+        other_devices[#other_devices + 1] = device
+      end
     end
     local what, excess = nil, 0
     for cause, ns in pairs(own) do
@@ -73,6 +76,18 @@ return {
       if more > excess or more == excess and what and cause < what then what, excess = cause, more end
     end
     if excess < wait / 4 then what = nil end
+
+    -- With equal shares all compute for the mean of what they do now; at best the late one for what the others do.
+    local change
+    if what == "computing" then
+      local mean = own.computing / devices
+      for _, o in ipairs(others) do mean = mean + o.computing / devices end
+      local function shared(device, now, least) return { scale = trace:ops { kind = { "kernel", "graph" }, device = device }:minus(comm), by = mean / math.max(now, 1), least = least } end
+      change = { shared(worst.device, own.computing, 1 - excess / own.computing) }
+      for i, o in ipairs(others) do change[#change + 1] = shared(other_devices[i], o.computing, 1) end
+    elseif what and what ~= "copying" and one then
+      change = { { pause = trace:idle { cause = what, device = worst.device }, by = 1 - excess / own[what], most = math.min(1, 1 - 0.7 * excess / own[what]) } }
+    end
 
     local a_step = trace:fact "steps.found" == 1 and "a step" or "in all"
     local advice = {}
@@ -86,7 +101,7 @@ return {
     elseif what == "input" then
       advice[1] = string.format("Device %d waits for its data: give all ranks as many loader workers and cores (num_workers, OMP_NUM_THREADS, numactl --cpunodebind), and shards of the same size.", worst.device)
     elseif what == "launch" then
-      advice[1] = string.format("The host of device %d is slower at launching, %.1f ms a step. The profiler slows launching as well: time the step without it first. If it stays, give every rank as many cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).", worst.device, excess / steps / 1e6)
+      advice[1] = string.format("The host of device %d is slower at launching, %.1f ms %s. The profiler slows launching as well: time the step without it first. If it stays, give every rank as many cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).", worst.device, excess / steps / 1e6, a_step)
     elseif what then
       advice[1] = string.format("Device %d spends %.1f ms %s more than the others %s: keep what only this rank does (logging, validation, saving, .item()) out of the step or do it on all in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).", worst.device, excess / steps / 1e6, a_step, words[what])
     else
@@ -99,6 +114,7 @@ return {
       data = { others = devices == 2 and "device waits" or string.format("%d devices wait", devices - 1), device = worst.device, count = math.floor(worst.count / steps + 0.5), wait = wait / steps, share = share,
         did = what and string.format(" It spends %.1f ms %s more than they do %s.", excess / steps / 1e6, a_step, words[what]) or "" },
       recoverable_ns = wait * devices,
+      change = change,
       -- A host that launches later does so under the profiler, which slows launching down and not always alike.
       at_most = (share < options.share or what == "launch") and "note" or nil,
       follows_from = what and roots[what] or nil,

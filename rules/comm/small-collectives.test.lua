@@ -12,12 +12,19 @@ local function steps(count, length, more)
   return trace
 end
 
+-- Sixty that take the host 50 us each, before the GPU gets anything else to do.
+local starting, started = { { 0, 9900, "step {n}" } }, { { 20, 500, kernel = gemm }, { 9000, 9950, kernel = gemm } }
+for i = 1, 60 do
+  starting[#starting + 1] = { 500 + i * 100, 550 + i * 100, "nccl:all_reduce" }
+  started[#started + 1] = { 540 + i * 100, 541 + i * 100, kernel = reduce, stream = 8, launched = { 520 + i * 100, 525 + i * 100 } }
+end
 return {
   { name = "fires on many short collectives", trace = steps(60, 20),
     expect = { { severity = "warning", subject = "small collectives", message = "60 small collectives a step on each GPU (of 60, median 20.0 us)*1.20 ms of each 10.0 ms step (12 %).", worth = { 0.11, 0.13 } } } },
   { name = "fires on many small messages that take long", trace = steps(60, 80, { bytes = 65536 }), expect = { { severity = "error", message = "60 small collectives*median 80.0 us*", worth = { 0.47, 0.49 } } } },
   { name = "counts only what shows", trace = steps(60, 20, { ops = { { 20, 4000, kernel = gemm }, { 9000, 9950, kernel = gemm } } }), expect = { { severity = "warning", worth = { 0.05, 0.07 } } } },
   { name = "is a note where little shows", trace = steps(60, 5), expect = { { severity = "note", worth = { 0.02, 0.04 } } } },
+  { name = "counts the host's time to start them where the GPU waits for launches", trace = { repeats = { times = 6, every = 10000 }, ranges = starting, ops = started }, expect = { { severity = "error", message = "*take the host 3.00 ms of each 10.0 ms step (30 %) to start*" } } },
   { name = "asks for as few as the team wants", trace = steps(20, 40), options = { per_step = 10 }, expect = { { severity = "warning" } } },
   { name = "and none at all is none, whatever the options say", trace = steps(0, 0), options = { per_step = 0, note_share = 0 }, expect = "clean" },
 

@@ -12,7 +12,7 @@ return {
     empty = "{count} kernels {a_step} have fewer blocks than this GPU has SMs ({sms}) and run alone: they take {time:ns} of {each_step} and leave {empty:fraction} of the SMs empty meanwhile, {share:fraction} of the time in which kernels run.{sampled}",
   },
   doc = {
-    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them, and at most what sampled SM activity (GPU metrics, or DCGM aligned to the report) leaves. Collectives, fused attention (one token decodes with few blocks) and persistent kernels, which start as many blocks as they need, are left out. Without steps it is at most a note.",
+    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them, and at most what sampled SM activity (GPU metrics, or DCGM aligned to the report) leaves. Collectives, fused attention (one token decodes with few blocks) and persistent kernels, which start as many blocks as they need, are left out. Without steps it is at most a note, unless one kernel takes most of the recording.",
     why = "A kernel on 1 of 132 SMs counts as a busy GPU and uses less than one percent of it.",
     fix = "Give each kernel more work: a larger batch or micro-batch, longer sequences, grouped or batched products instead of many small ones; split-K for a product whose result is small. Independent small kernels can share the GPU on several streams. A single block that sums everything up belongs into a two-stage reduction.",
     wrong = "Fewer blocks can be right where each is bound by memory and many SMs would only share the same bandwidth. What is won is at most what is said: twice the work in the same time.",
@@ -26,7 +26,12 @@ return {
     local small = kernels:where { max_blocks = sms - 1, min_ns = options.min_ns }
     small = small:minus(small:where { class = { "collective", "attention_fused" } }):minus(small:where {
       name = { "*nvjet*", "*stream_k*", "*streamk*", "*StreamK*", "*stream-k*", "*ersistent*", "*sm90*", "*Sm90*", "*sm100*", "*Sm100*", "*sm120*" } })
-    small = small:exposed(kernels:minus(small), 0.5)
+    -- Kernels of other streams fill what one leaves empty.
+    local alone = small:minus(small)
+    for _, stream in ipairs(kernels:group("stream", 1000)) do
+      alone = alone:plus(small:minus(small:minus(stream.rows)):exposed(kernels:minus(stream.rows), 0.5))
+    end
+    small = alone
     local time = small:own_ns()
     if time == 0 then return {} end
     local weighted, sum = 0, 0
@@ -43,10 +48,13 @@ return {
 
     local steps = trace:fact "steps.count"
     local advice = {}
-    if (trace:fact "gpu.busy_fraction" or 1) < 0.5 then
+    local names = small:group("name", 1)
+    local lonely = names[1].sum_ns > 0.5 * sum and names[1].rows:top(1)[1]
+    if lonely and (lonely.threads or 0) > 0 and lonely.blocks * lonely.threads < 32 * sms then
+      advice[1] = string.format("'%s' runs %d blocks of %d threads: give each element a thread of its own (a loop over the grid, as many blocks as there is work) instead of looping in a few.", #lonely.name > 60 and lonely.name:sub(1, 57) .. "..." or lonely.name, lonely.blocks, lonely.threads)
+    elseif (trace:fact "gpu.busy_fraction" or 1) < 0.5 then
       advice[1] = "The GPU is idle most of the time as well: a larger batch cures both."
     end
-    local names = small:group("name", 1)
     advice[#advice + 1] = string.format("A larger batch or micro-batch gives every kernel more blocks. Half of this GPU's SMs are filled by %d blocks, all of them by %d.", math.ceil(sms / 2), sms)
     if names[1].sum_ns > 0.5 * sum then
       advice[#advice + 1] = "More than half of this is one kernel, the first below: look whether its work can be split (split-K, a two-stage reduction), batched with its neighbours, or put on a stream of its own."
@@ -57,10 +65,10 @@ return {
       subject = "small grids",
       message = "empty",
       data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns",
-        sampled = active and string.format(" Sampled, SMs are active %.0f %% of the step.", 100 * active) or "" },
+        sampled = active and string.format(" Sampled, SMs are active %.0f %% of the time.", 100 * active) or "" },
       recoverable_ns = lost,
-      -- Without steps there is no telling a training loop from a start or a generation.
-      at_most = trace:fact "steps.found" == 0 and "note" or nil,
+      -- Without steps there is no telling a loop from a start or a generation, unless one kernel is most of all there is.
+      at_most = trace:fact "steps.found" == 0 and 2 * names[1].rows:union_ns() < trace:fact "steps.total_ns" and "note" or nil,
       confidence = "medium",
       metrics = { { name = "SMs left empty by small grids", value = share, unit = "fraction", threshold = options.share } },
       evidence = names[1].rows:evidence { most = 2 },

@@ -12,8 +12,8 @@ end
 local function sampled(percent) return { { 500, "SMs Active [Throughput %]", percent }, { 5500, "SMs Active [Throughput %]", percent } } end
 
 return {
-  { name = "says what was sampled", trace = steps(5000, 1, { samples = sampled(40) }), expect = { { severity = "error", message = "*in which kernels run. Sampled, SMs are active 40 % of the step.", worth = { 0.49, 0.5 } } } },
-  { name = "is worth no more than sampling leaves", trace = steps(5000, 1, { samples = sampled(80) }), expect = { { severity = "warning", message = "*active 80 % of the step.", worth = { 0.19, 0.2 } } } },
+  { name = "says what was sampled", trace = steps(5000, 1, { samples = sampled(40) }), expect = { { severity = "error", message = "*in which kernels run. Sampled, SMs are active 40 % of the time.", worth = { 0.49, 0.5 } } } },
+  { name = "is worth no more than sampling leaves", trace = steps(5000, 1, { samples = sampled(80) }), expect = { { severity = "warning", message = "*active 80 % of the time.", worth = { 0.19, 0.2 } } } },
   { name = "is silent where sampling finds the SMs at work", trace = steps(5000, 1, { samples = sampled(97) }), expect = "clean" },
   { name = "fires on one block", trace = steps(5000, 1),
     expect = { { severity = "error", subject = "small grids", confidence = "medium", message = "1 kernels a step have fewer blocks than this GPU has SMs (132)*5.00 ms of each 10.0 ms step and leave 99 % of the SMs empty*", worth = { 0.49, 0.5 } } } },
@@ -33,7 +33,9 @@ return {
   { name = "is silent about attention on Hopper", trace = steps(5000, 64, { kernel = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0" }), expect = "clean" },
   { name = "is silent about paged attention, which decodes", trace = steps(5000, 64, { kernel = "void vllm::paged_attention_v1_kernel<unsigned short, unsigned short, 128, 16, 128, (vllm::Fp8KVCacheDataType)0, false>(float*)" }), expect = "clean" },
   { name = "is silent about attention before Hopper", trace = steps(5000, 64, { kernel = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t> >(pytorch_flash::Flash_fwd_params)" }), expect = "clean" },
-  { name = "only notes it without steps", trace = { ops = { { 20, 5020, kernel = little, blocks = 1 }, { 5020, 10000, kernel = full } } }, expect = { { severity = "note", subject = "small grids" } } },
+  { name = "warns without steps where one kernel is most of all", trace = { ops = { { 20, 9000, kernel = little, blocks = 1, threads = 1 }, { 9000, 10000, kernel = full } } }, expect = { { severity = "error" } } },
+  { name = "is silent where kernels of two streams fill the GPU together", trace = steps(0, 1, { ops = { { 20, 9000, kernel = little, blocks = 112 }, { 20, 9000, kernel = little, blocks = 20, stream = 8 }, { 9000, 10000, kernel = full } } }), expect = "clean" },
+  { name = "only notes it without steps", trace = { ops = { { 20, 4020, kernel = little, blocks = 1 }, { 4020, 10000, kernel = full } } }, expect = { { severity = "note", subject = "small grids" } } },
   { name = "leaves out what waits for pages of unified memory", trace = steps(5000, 1, { gpu_faults = { { 20, 5000, address = 0 } } }), expect = "clean" },
   { name = "is silent about kernels that are over at once", trace = steps(0, 1, { repeats = { times = 200, every = 5 }, ranges = {}, ops = { { 1, 3, kernel = little, blocks = 1 } } }), expect = "clean" },
   { name = "is silent where others run beside it", trace = steps(0, 1, { ops = { { 20, 5020, kernel = little, blocks = 1, stream = 8 }, { 20, 10000, kernel = full } } }), expect = "clean" },

@@ -38,14 +38,17 @@ return {
     local steps = trace:fact "steps.count"
     local capability = trace:fact "device.compute_capability" or 8
     local speedup = to_tf32 and tf32 or half_speedup
-    local convolutions = slow:where { name = { "*conv*", "*dgrad*", "*wgrad*", "*fprop*", "*winograd*", "*cudnn*" } }
+    local of_convolutions = { "*conv*", "*dgrad*", "*wgrad*", "*fprop*", "*winograd*", "*cudnn*" }
+    local convolutions = slow:where { name = of_convolutions }
     local advice = {}
     if capability >= 8 then
       if to_tf32 and slow:count() > convolutions:count() then
         advice[#advice + 1] = "Allow TF32 for FP32 matrices: torch.set_float32_matmul_precision(\"high\") (or torch.backends.cuda.matmul.allow_tf32 = True)."
       end
       if to_tf32 and convolutions:count() > 0 then
-        advice[#advice + 1] = "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default; somebody turned it off)."
+        local allowed = gemms:where { class = "gemm_tf32", name = of_convolutions }:count() > 0
+        advice[#advice + 1] = allowed and "TF32 is allowed, as other convolutions show; cuDNN has no such kernel for these: channels in multiples of 4, memory_format=torch.channels_last, torch.backends.cudnn.benchmark = True."
+          or "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default)."
       end
       if complex:own_ns() > time / 2 then
         advice[#advice + 1] = "Most of these products are complex: TF32 applies to them, autocast does not."

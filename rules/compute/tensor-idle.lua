@@ -38,7 +38,7 @@ return {
     for _, culprit in ipairs(culprits) do
       local part = culprit[3]:union_ns() / total
       if part >= 0.05 and not follows then follows = culprit[2] end
-      if part >= share / 2 then most = most or string.format(" What ran instead is mostly %s, %.0f %% of the step.", culprit[1], part * 100) end
+      if part >= share / 2 then most = most or string.format(" What ran instead is mostly %s, %.0f %% of the time.", culprit[1], part * 100) end
     end
     local tensor = trace:metric "tensor_active"
     local mean = tensor.mean

@@ -42,7 +42,7 @@ return {
       plain = adaptive:count() < updates:count() / 10
     end
     local time = loop:own_ns()
-    local gaps = trace:idle { after = loop, before = loop, cause = { "launch", "dependency" } }:union_ns()
+    local gaps = trace:idle { after = loop, before = loop, cause = { "launch*", "dependency" } }:union_ns()
     local share = (time + gaps) / total
     if share < options.note_share then return {} end
     return { {

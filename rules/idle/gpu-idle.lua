@@ -1,66 +1,72 @@
--- A range's name for a message: profilers put whole call stacks into some.
+-- A name for a message: profilers put whole call stacks into some.
 local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
+
+-- Calls of the operating system in which a thread does nothing.
+local waiting = { "poll", "ppoll", "select", "epoll_wait*", "sem_*wait", "pthread_cond_*wait", "futex*", "pthread_join", "*nanosleep", "usleep", "sleep", "recv*", "wait4", "waitpid" }
 
 return {
   id = "gpu-idle",
   category = "idle",
-  title = "The GPU is idle and no known cause explains it",
+  title = "The GPU is idle while the host works on something else",
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.15, unit = "fraction", doc = "Idle time that no other rule explains, of the step, from which it counts (TraceLens: 15 %)." },
+    named = { default = 0.25, unit = "fraction", doc = "The share of this time that one name has to have to be told." },
+    share = { default = 0.10, unit = "fraction", doc = "Idle time that no other rule explains, of the step (or of the whole recording), from which it counts." },
   },
   messages = {
-    range = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host is in range '{range}', outside of CUDA.",
+    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something that is no GPU, {most:ns} of it in '{doing}'{within}.",
+    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.",
     host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.",
   },
   doc = {
-    what = "Takes the idle time of which the account does not know the cause: the host neither launched nor waited, allocated, compiled or loaded data. Left out is what has a rule of its own: the time next to copies of offloaded tensors, and in ranges of a checkpoint, an evaluation or Python's garbage collection.",
-    why = "Whatever the host does there, the GPU could have worked meanwhile. Python that runs between steps (metrics, logging, schedules, tokenizing) is the usual find.",
-    fix = "Put NVTX ranges around the parts of the step, or record Python stacks (nsys profile --python-sampling=true, or py-spy), to see what it is. Then move it to another thread or process, do it every so many steps, do it on the GPU, or make it faster.",
+    what = "Takes the idle time in which the host neither launched nor waited, allocated, compiled or loaded data, and names what it did by the innermost range, operator or call of the operating system that took most of it. Left out is what has a rule of its own: the time next to copies of offloaded tensors, and in ranges of a checkpoint, an evaluation or Python's garbage collection. Where no steps were found and it does not go on all through the recording it may be the program's start: then it is a note.",
+    why = "Whatever the host does there, the GPU could have worked meanwhile. Python that runs between steps (metrics, logging, schedules, tokenizing), environments that are stepped on the CPU and data that is made there are the usual finds.",
+    fix = "Where it is not named, put NVTX ranges around the parts of the loop, or record Python stacks (nsys profile --python-sampling=true, or py-spy). Then move it to another thread or process, do it every so many steps, do it on the GPU, or make it faster.",
     wrong = "Work that the step depends on and that only the host can do has to be done; it can still be done while the GPU works on something else.",
   },
   evaluate = function(trace, options)
-    if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so a pause cannot be told from start-up and the program's own", "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)"
-    end
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local found = trace:fact "steps.found" == 1
     local pauses = trace:idle { cause = "unknown" }
     local offloaded, pairs_found = trace:round_trips()
-    if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
-    offloaded = offloaded:plus(trace:streamed_uploads())
+    -- Without a model there is nothing to offload (offload-sync-gap says so as well).
+    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
+    if not model or pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
+    if found then offloaded = offloaded:plus(trace:streamed_uploads()) end
     pauses = pauses:minus(pauses:where { after = offloaded }):minus(pauses:where { before = offloaded })
     local idle = pauses:exposed_ns(trace:ranges { phase = { "checkpoint", "evaluation", "garbage_collection" } })
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
-    local range, range_ns = nil, 0.9 * total / trace:fact "device.count"  -- the narrowest in which most of it lies; one that holds the whole loop says nothing
-    for _, group in ipairs(trace:ranges():group("name", 200)) do
-      local ns = group.rows:union_ns()
-      if ns < range_ns and 2 * pauses:overlap_ns(group.rows) > idle then range, range_ns = group.key, ns end
+    local doing, within, most = nil, nil, options.named * idle
+    for _, group in ipairs(pauses:group("doing", 3)) do
+      if not doing and group.key ~= "" and group.sum_ns >= most then doing, within, most = group.key, group.rows:group("within", 1)[1].key, group.sum_ns end
     end
+    local waits = false
+    for _, call in ipairs(waiting) do waits = waits or doing ~= nil and doing:glob(call) end
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     local advice = {}
-    if range then
-      advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, every so many steps, or on the GPU.", short(range))
+    if waits then
+      advice[1] = string.format("The thread stands still in '%s'%s until another thread, process or device is done, or a time is over: see in the timeline what ends it, and shorten that, or do not wait for it.", short(doing), within ~= "" and " (within '" .. short(within) .. "')" or "")
+    elseif doing then
+      advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, every so many steps, or on the GPU.", short(within ~= "" and within or doing))
     else
-      advice[1] = "Name the parts of the step with NVTX ranges (torch.cuda.nvtx.range) and record again; --python-sampling=true records what Python did."
-    end
-    local system = trace:os_calls { thread = pauses:group("thread")[1].key }:where { inside = pauses }
-    if 2 * system:overlap_ns(pauses) > idle then
-      advice[#advice + 1] = string.format("Most of it passes in calls of the operating system, %s first: files, sockets or other threads are waited for.", system:group("name", 1)[1].key)
+      advice[1] = "Name the parts of the loop with NVTX ranges and record again; --python-sampling=true records what Python did."
     end
     if not trace:available "os_calls" then advice[#advice + 1] = "Calls of the operating system were not recorded; --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." end
     return { {
       subject = "host",
-      message = range and "range" or "host",
-      data = { idle = idle / steps, share = share, range = range and short(range) or "" },
+      message = waits and "waits" or doing and "named" or "host",
+      data = { idle = idle / steps, share = share, doing = doing and short(doing) or "", most = most / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "" },
       recoverable_ns = idle,
       change = { { pause = pauses } },
-      confidence = range and "high" or "medium",
+      -- Without steps only pauses between pieces of work that go on all through the recording are a loop's.
+      at_most = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 3 and "note" or not found and "warning" or nil,
+      confidence = doing and "high" or "medium",
       follows_from = 2 * turns > idle and "um-migration-storm" or nil,
-      metrics = { { name = "unexplained idle time", value = share, unit = "fraction", threshold = options.share } },
+      metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },
       evidence = pauses:evidence { most = 5 },
       advice = advice,
     } }

@@ -11,14 +11,13 @@ return {
   options = {
     share = { default = 0.03, unit = "fraction", doc = "What waiting costs, of the step, from which it counts. One loss.item() a step costs 0.5 to 1.5 % in healthy recordings; one for each parameter 7 %, measured." },
     input_share = { default = 0.05, unit = "fraction", doc = "Idle time at the data loader, of the step, from which it is data-loader-starvation's and left out here." },
-    pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else than refill the GPU." },
   },
   messages = {
     seldom = "{call} makes the host wait for the GPU in one of {every} steps{range}; then the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
     waits = "{call} makes the host wait for the GPU {times} {a_step}{range}; each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host waited for it (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize and their driver forms) and until the host is ahead again. It counts no more than the host was blocked: without the waits it would be ahead by that much. Waits for offloaded tensors, synchronous copies and allocations are left to their own rules.",
+    what = "Adds up the time in which a GPU is idle because the host waited for it (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize and their driver forms) and until the host is ahead again. Of what follows a wait it counts no more than that wait took: without it the host would be ahead by so much. What the host does afterwards beside launching is not counted. Waits for offloaded tensors, synchronous copies and allocations are left to their own rules.",
     why = "The GPU stays busy only while the host launches ahead of it. A wait lets it catch up; what the host does next, be it launching or loading, then happens with the GPU idle.",
     fix = "Read results seldom and late: not .item(), .cpu(), print(loss) or if tensor: in each step, but every 50 steps; keep sums on the device and read one value. torch.cuda.set_sync_debug_mode(\"warn\") names each line of Python that waits (PyTorch performance tuning guide). Drop torch.cuda.synchronize() that was put in for timing (use events).",
     wrong = "A loop that has to decide on the host by what the GPU computed has to wait. GradScaler waits once a step, which BF16 does without.",
@@ -32,20 +31,21 @@ return {
     local offloaded, pairs_found = trace:round_trips()
     if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
     offloaded = offloaded:plus(trace:streamed_uploads())
-    local function own(idle) return idle:minus(idle:where { after = offloaded }):minus(idle:where { before = offloaded }) end
+    local saving = trace:ranges { phase = "checkpoint" }  -- checkpoint-stall has them
+    local function own(idle) return idle:minus(idle:where { after = offloaded }):minus(idle:where { before = offloaded }):minus(idle:where { inside = saving }) end
 
-    local synced = own(trace:idle { cause = "sync" })
-    local dry = synced:where { name = names }
+    local dry = own(trace:idle { cause = "sync", name = names })
     if dry:count() == 0 then return {} end
-    local refilling = own(trace:idle { cause = "launch", drained = true, max_ns = options.pause_ns })
-    if trace:idle { cause = "input" }:union_ns() < options.input_share * total then refilling = refilling:plus(own(trace:idle { cause = "input", drained = true })) end
-    -- Each device waits for the threads that launch on it. Synchronous copies let the GPU run dry as well: each kind of wait gets its share of what follows.
-    local idle, blocked, devices, blocking = 0, 0, 0, waits:minus(waits)
+    -- What followed a wait, of no more than it took.
+    local after = { "launch", "launch_latency" }
+    if trace:idle { cause = "input" }:union_ns() < options.input_share * total then after[3] = "input" end
+    local idle = own(trace:idle { cause = after, drained = true, name = names }):plus(dry):union_ns()
+    -- Each device waits for the threads that launch on it.
+    local blocked, devices, blocking = 0, 0, waits:minus(waits)
     for _, device in ipairs(dry:group("device", 1000)) do
-      local here, threads = { device = tonumber(device.key) }, {}  -- a filter takes no more than 200
-      for _, thread in ipairs(trace:idle(here):group("thread", 200)) do threads[#threads + 1] = thread.key end
-      local own_waits, own_dry = waits:where { thread = threads }, device.rows:union_ns()
-      idle = idle + math.min(own_waits:union_ns(), own_dry + refilling:where(here):union_ns() * own_dry / synced:where(here):union_ns())
+      local threads = {}  -- a filter takes no more than 200
+      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do threads[#threads + 1] = thread.key end
+      local own_waits = waits:where { thread = threads }
       blocked, devices, blocking = blocked + own_waits:union_ns(), devices + 1, blocking:plus(own_waits)
     end
     local share = idle / total

@@ -32,7 +32,9 @@ return {
   { name = "fires on compiling", trace = steps(1500, { call = "nvrtcCompileProgram" }), expect = { { severity = "warning" } } },
   { name = "fires on graphs instantiated anew", trace = steps(1500, { call = "cudaGraphInstantiate" }), expect = { { severity = "warning", message = "*cudaGraphInstantiate*" } } },
   { name = "fires where it comes again in some steps", trace = some({ { 1000, 1600, "cuModuleLoadData" }, { 2000, 2400, "cuModuleLoadData" } }, 600, 400), expect = { { severity = "error", message = "*in 2 of 4 steps*" } } },
-  { name = "is a note where it comes once", trace = some({ { 1000, 1600, "cuModuleLoadData" } }, 600, 0), expect = { { severity = "note", message = "*in one of 4 steps (cuModuleLoadData most of all): the GPU is idle for 600.0 us there*" } } },
+  { name = "is a note where it comes once", trace = some({ { 1000, 1600, "nvrtcCompileProgram" } }, 600, 0), expect = { { severity = "note", message = "*in one of 4 steps (nvrtcCompileProgram most of all): the GPU is idle for 600.0 us there*" } } },
+  { name = "counts what the host did to make a module", trace = steps(3000, { calls = { { 2800, 3010, "cuModuleLoadData" } } }), expect = { { severity = "error", worth = { 0.29, 0.31 } } } },
+  { name = "fires without steps on what goes on all through", trace = steps(1500, { ranges = {} }), expect = { { severity = "warning", message = "Code is loaded or compiled all through the recording (cuModuleLoadData most of all)*" } } },
 
   { name = "is silent while the GPU works", trace = steps(0, { ops = { { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }, calls = { { 20, 4800, "cuModuleLoadData" } } }), expect = "clean" },
   { name = "is silent about 2 %", trace = steps(200), expect = "clean" },
@@ -41,7 +43,8 @@ return {
   { name = "is silent about allocations, which have a rule", trace = steps(1500, { call = "cudaMalloc" }), expect = "clean" },
   { name = "is silent with a threshold of zero and nothing compiled", trace = steps(0, { calls = {} }), options = { share = 0 }, expect = "clean" },
 
-  { name = "needs steps", trace = steps(1500, { ranges = {} }), expect = "not checked" },
+  { name = "is silent without steps about a start", trace = { calls = { { 200, 1900, "nvrtcCompileProgram" } }, ops = { { 0, 100, kernel = "a" }, { 2000, 9000, kernel = "a" } } }, expect = "clean" },
+  { name = "leaves a module that is loaded once to first-use", trace = some({ { 1000, 1600, "cuLibraryLoadData" } }, 600, 0), expect = "clean" },
   { name = "needs calls", trace = steps(1500, { not_collected = { "calls" } }), expect = "not checked" },
 
   { name = "good", fixture = "good", expect = "clean" },
@@ -49,4 +52,5 @@ return {
   { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
   { name = "compile-graphsnode", fixture = "compile-graphsnode", expect = "clean" },
   { name = "launchbound", fixture = "launchbound", expect = "clean" },
+  { name = "products: loads what it needs before it begins", fixture = "products", expect = "clean" },
 }

@@ -1,29 +1,38 @@
 return {
   id = "alloc-churn",
   category = "memory",
-  title = "Memory is allocated and freed inside the training loop",
+  title = "Memory is allocated and freed inside the loop",
   since = "0.1",
   needs = { "kernels", "calls" },
   warning_at = 0.03,
   options = {
     share = { default = 0.03, unit = "fraction", doc = "Idle time while the host is in an allocation or a free, of the step, from which it counts. A caching allocator has none after the first steps." },
+    set_up = { default = 10, unit = "count", doc = "Where no steps were found: an allocation that takes so many times as long as those that take most of the time sets something up, and is left out." },
     fault_share = { default = 0.05, unit = "fraction", doc = "Page-fault time, of the step, from which allocations of unified memory are a matter of um-fault-stall first." },
   },
   messages = {
     churn = "{allocations} allocations and {frees} frees {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc or a driver form of them, within the steps. Stream-ordered ones (cudaMallocAsync) do not count.",
+    what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc, a stream-ordered form (cudaMallocAsync) or a driver form of them, within the steps. Where no steps were found it counts what goes on all through the recording, without single long calls that set something up.",
     why = "Each such call takes 10 us to milliseconds, maps memory, and cudaFree waits for the device: the GPU runs dry each time. A caching allocator asks the driver for nothing once training is under way.",
     fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the limit of memory set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold (PyTorch notes, CUDA semantics). In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
     wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps is therefore a note.",
   },
   evaluate = function(trace, options)
-    if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so allocations of the start cannot be told from those of the loop", "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)"
-    end
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local found = trace:fact "steps.found" == 1
     local waits = trace:idle { cause = "allocation" }
+    -- Without steps allocations of the start are told from those of the loop: only these go on all through the recording, and a pool
+    -- or a context that is set up takes far longer than what recurs.
+    if not found then
+      if waits:quarters() < 3 then return {} end
+      local half, usual = waits:sum "duration_ns" / 2, 0
+      for _, row in ipairs(waits:top(1000)) do
+        if half > 0 then half, usual = half - row.duration_ns, row.duration_ns end
+      end
+      waits = waits:where { max_ns = options.set_up * usual }
+    end
     local idle = waits:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
@@ -50,14 +59,17 @@ return {
       return string.format(count > 0 and count < 9.5 and count % 1 ~= 0 and "%.1f" or "%.0f", count)
     end
     local advice = {}
-    if managed then
+    local call = waits:group("name")[1].key
+    if call:glob "*Async" then
+      advice[1] = "Let the pool keep what is given back: cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, UINT64_MAX). By default it returns unused memory to the system at each synchronization, and maps it anew afterwards."
+    elseif managed then
       advice[1] = "Use PyTorch's caching allocator instead of one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator); in CUDA take managed memory from a pool (RMM pool_memory_resource over managed_memory_resource)."
     elseif 2 * allocations:where { name = { "*Host*" } }:count() > allocations:count() then
       advice[1] = "Pin host buffers once, outside the loop, and use them again (tensor.pin_memory() in each step calls cudaHostAlloc; DataLoader(pin_memory=True) keeps a cache)."
     elseif frees:count() < allocations:count() / 2 then
       advice[1] = "Memory grows and little is freed: the allocator still gathers what it needs. Let warm-up steps see the largest batch, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
     else
-      advice[1] = "Take torch.cuda.empty_cache() (and gc.collect() with it) out of the loop, and unset PYTORCH_NO_CUDA_MEMORY_CACHING. In CUDA: cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold, or allocate once."
+      advice[1] = "Take torch.cuda.empty_cache() (and gc.collect() with it) out of the loop, and unset PYTORCH_NO_CUDA_MEMORY_CACHING. In CUDA: allocate once, before the loop, or cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold."
       local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
       if peak and memory and peak > 0.85 * memory then
         advice[2] = string.format("Memory is nearly full (%.1f of %.0f GiB): the allocator gives cached blocks back to find larger ones. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, a smaller micro-batch or activation checkpointing end that.", peak / 2 ^ 30, memory / 2 ^ 30)
@@ -66,10 +78,10 @@ return {
     return { {
       subject = managed and "managed allocations" or "allocations",
       message = "churn",
-      data = { allocations = often(allocations), frees = often(frees), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = waits:group("name")[1].key, idle = idle / steps, share = share },
+      data = { allocations = often(allocations), frees = often(frees), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = call, idle = idle / steps, share = share },
       recoverable_ns = idle,
       change = { { drop = calls } },
-      at_most = 2 * without > all and "note" or nil,
+      at_most = found and 2 * without > all and "note" or nil,
       follows_from = managed and faults >= options.fault_share and "um-fault-stall" or nil,
       metrics = { { name = "idle in allocations", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },

@@ -1,17 +1,22 @@
 local ways = { h2d = "to the device", d2h = "to the host", p2p = "between devices", um_h2d = "to the device", um_d2h = "to the host", um_d2d = "between devices" }
 
-local function advise(direction, coherent)
+local function advise(direction, coherent, stays, little_room)
   local advice = {}
-  if direction:starts_with "um_" then
-    advice[1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of what the next layer or batch needs on a side stream while this one is computed, with cudaStreamWaitEvent before the first kernel that uses it."
-    advice[2] = "Prefetch less: what fits stays on the device (cudaMemAdvise with it as preferred location, or plain device memory), and the host reads what it needs in place (accessed-by) or from a copy."
+  if stays then
+    advice[1] = "The same bytes come and go again and again: keep the data on the device. Copy it there once before the loop and back once after it (OpenACC: a data region around the loop; OpenMP: target data), and fetch only what the host really reads in between."
+  end
+  if little_room and not stays then
+    advice[1] = "Kernels take far less than these copies, so little of it can hide: send less, or keep on the device what is sent again and again."
+  elseif direction:starts_with "um_" then
+    advice[#advice + 1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of what the next layer or batch needs on a side stream while this one is computed, with cudaStreamWaitEvent before the first kernel that uses it."
+    advice[#advice + 1] = "Prefetch less: what fits stays on the device (cudaMemAdvise with it as preferred location, or plain device memory), and the host reads what it needs in place (accessed-by) or from a copy."
   elseif direction == "h2d" then
-    advice[1] = "Upload the next batch while this one is computed: .to(device, non_blocking=True) from pinned memory on a side stream (torch.cuda.Stream), wait_stream and record_stream where it is used."
-    advice[2] = "Upload less: uint8 images or token ids instead of floats, cast and augment on the GPU. What does not change from step to step belongs on the device."
+    advice[#advice + 1] = "Upload the next batch while this one is computed: .to(device, non_blocking=True) from pinned memory on a side stream (torch.cuda.Stream), wait_stream and record_stream where it is used."
+    advice[#advice + 1] = "Upload less: uint8 images or token ids instead of floats, cast and augment on the GPU. What does not change from step to step belongs on the device."
   elseif direction == "d2h" then
-    advice[1] = "Download on a side stream into a pinned buffer that is kept, and let the host read it a step later; reduce on the device what is only summed or logged."
+    advice[#advice + 1] = "Download on a side stream into a pinned buffer that is kept, and let the host read it a step later; reduce on the device what is only summed or logged."
   else
-    advice[1] = "Send between GPUs on a stream of its own beside the kernels (Megatron overlaps by default: leave out --no-overlap-p2p-communication); NCCL over NVLink instead of copies through the host."
+    advice[#advice + 1] = "Send between GPUs on a stream of its own beside the kernels (Megatron overlaps by default: leave out --no-overlap-p2p-communication); NCCL over NVLink instead of copies through the host."
   end
   if coherent then
     advice[#advice + 1] = "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: what is touched once need not be copied."
@@ -20,7 +25,8 @@ local function advise(direction, coherent)
 end
 
 -- The finding on copies of which kernels hide too little; nil where that is little of the step.
-local function finding(trace, options, copies, prefetched)
+-- `resident`: those of data that comes and goes although it could stay.
+local function finding(trace, options, copies, prefetched, resident)
   local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
   local kernels = trace:ops { kind = { "kernel", "graph" } }
   copies = copies:exposed(kernels, 1 - options.hidden_share)
@@ -28,6 +34,11 @@ local function finding(trace, options, copies, prefetched)
   local share = exposed / total
   if exposed == 0 or share < options.share then return nil end
   local rate = copies:sum "bytes" / (copies:sum "duration_ns" / 1e9)
+  -- Beside kernels there is room for as long as they run alone; data that stays does not travel at all.
+  resident = resident:minus(resident:minus(copies))
+  local stays = resident:exposed_ns(kernels)
+  local room = kernels:exposed_ns(trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } })
+  local recoverable = math.min(exposed, stays + room)
   local groups = copies:group "direction"
   local direction = groups[1].key
   local way = 4 * groups[1].sum_ns < 3 * copies:sum "duration_ns" and "to and fro" or ways[direction]
@@ -35,14 +46,16 @@ local function finding(trace, options, copies, prefetched)
     subject = (prefetched and "prefetches " or "copies ") .. ways[direction],
     message = prefetched and "prefetched" or "alone",
     data = { bytes = copies:sum "bytes" / steps, direction = way, exposed = exposed / steps, share = share, rate = rate },
-    recoverable_ns = exposed,
-    change = not prefetched and { { overlap = copies } } or nil,
+    recoverable_ns = recoverable,
+    -- What cannot hide is no smaller a problem: less has to be sent.
+    severity = not prefetched and recoverable < exposed / 2 and share >= options.link_bound and "warning" or nil,
+    change = not prefetched and (stays > 0 and { { remove = resident } } or recoverable == exposed and { { overlap = copies } }) or nil,
     metrics = {
       { name = prefetched and "exposed prefetches" or "exposed copies", value = share, unit = "fraction", threshold = options.share },
       { name = "bandwidth", value = rate, unit = "bytes/s", threshold = not prefetched and direction ~= "p2p" and trace:fact "device.link_bytes_per_s" or nil },
     },
     evidence = copies:evidence { most = 5 },
-    advice = advise(direction, trace:fact "device.coherent" == 1),
+    advice = advise(direction, trace:fact "device.coherent" == 1, stays > 0, recoverable < exposed / 2),
   }
 end
 
@@ -55,6 +68,7 @@ return {
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time in which such copies run with no kernel beside them, of the step, from which it counts." },
     min_ns = { default = 100000, unit = "ns", doc = "Shorter copies, and shorter rows of them on a stream, are not worth a stream of their own (RATELProf: 100 us)." },
+    link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on copies are a warning even where kernels are too short to hide them: the program is bound by its link." },
     hidden_share = { default = 0.5, unit = "fraction", doc = "A copy of which kernels hide more than this is as it should be (RATELProf)." },
   },
   messages = {
@@ -62,7 +76,7 @@ return {
     alone = "{bytes:bytes} {a_step} are copied {direction} with no kernel beside them: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
   },
   doc = {
-    what = "Finds copies over a link (host to device, device to host, device to device of another GPU) of which kernels hide less than half and which take 100 us or more, alone or with their neighbours on the stream; and migrations of unified memory that the program asked for with a prefetch. Left to rules of their own are copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations.",
+    what = "Finds copies over a link (host to device, device to host, device to device of another GPU) of which kernels hide less than half and which take 100 us or more, alone or with their neighbours on the stream; and migrations of unified memory that the program asked for with a prefetch. Only as much can hide as kernels run alone; in a program without a model data that comes and goes all through the run could stay on the device, and is counted whole. Left to rules of their own are copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations.",
     why = "Copy engines work beside the SMs: a copy costs time only if nothing runs meanwhile, which is so when it is queued on the stream of the kernels.",
     fix = "Issue it early, on a stream of its own, from pinned memory: the next batch's .to(device, non_blocking=True) under torch.cuda.stream(side) before this step's forward, with wait_stream and record_stream where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. A prefetch of unified memory likewise: cudaMemPrefetchAsync on another stream, a layer or a batch ahead. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
     wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot be hidden. Uploads before the first step are start-up: where no steps were found the finding is about the whole window.",
@@ -70,15 +84,21 @@ return {
   evaluate = function(trace, options)
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } }
     local trips, pairs_found = trace:round_trips()
-    if pairs_found >= 2 * trace:fact "steps.count" then copies = copies:minus(trips) end
-    copies = copies:minus(trace:streamed_uploads()):minus(copies:where { memory = "pageable" }):minus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
+    if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
+    -- Without a model nothing is offloaded (offload-sync-gap says so as well): what comes and goes all through the run could stay.
+    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
+    -- Bytes of one size that go over several streams are pieces of more than the device keeps, or one piece after another.
+    local piecewise = #trips:group "stream" > trace:fact "device.count"
+    local resident = (model or piecewise or trips:quarters() < 3) and trips:minus(trips) or trips
+    local others = trips:minus(resident):plus(trace:streamed_uploads()):plus(copies:where { memory = "pageable" }):plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
+    copies = copies:minus(others):plus(resident)
     -- Short ones in a row with no kernel beside them are like a long one.
     local rows, inner = trace:runs { of = copies, least = 2 }
     local in_row = inner:where { inside = rows:where { min_ns = options.min_ns }:exposed(trace:ops { kind = { "kernel", "graph" } }, 1 - options.hidden_share) }
     local found = {}
-    found[1] = finding(trace, options, copies:where { min_ns = options.min_ns }:plus(in_row), false)
+    found[1] = finding(trace, options, copies:where { min_ns = options.min_ns }:plus(in_row), false, resident)
     -- The driver splits a prefetch into pieces of 2 MiB and less.
-    found[#found + 1] = finding(trace, options, trace:ops { direction = "um_*", cause = "prefetch" }, true)
+    found[#found + 1] = finding(trace, options, trace:ops { direction = "um_*", cause = "prefetch" }, true, resident:minus(resident))
     return found
   end,
 }

@@ -68,4 +68,5 @@ return {
   { name = "starved", fixture = "starved", expect = "clean" },
   { name = "um-umtouch-full: migrations", fixture = "um-umtouch-full", expect = "clean" },
   { name = "exposed-copy", fixture = "exposed-copy", expect = { { severity = "error", worth = { 0.25, 0.32 } } } },
+  { name = "tiles: copies of one size on three streams, of which the ends show", fixture = "tiles", expect = "clean" },
 }

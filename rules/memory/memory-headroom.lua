@@ -12,7 +12,7 @@ return {
   },
   messages = {
     full = "{peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}): a longer sequence, or fragmentation, ends in an out-of-memory error.",
-    empty = "Only {peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}) while the GPU is idle for {idle:fraction} of the step: a larger batch gives it more to do for each launch.",
+    empty = "Only {peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}) while the GPU is idle for {idle:fraction} of the time: a larger batch gives it more to do for each launch.",
   },
   doc = {
     what = "Compares the most device memory that was in use at once with what the device has.",
@@ -26,7 +26,7 @@ return {
     if not peak or peak == 0 then return nil, "no allocation of device memory was recorded", "--cuda-memory-usage=true" end
     local share = peak / capacity
     local idle = 0
-    for _, cause in ipairs { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } do idle = idle + trace:fact("account.idle." .. cause .. "_fraction") end
+    for _, cause in ipairs { "sync", "launch", "allocation", "compilation", "loading", "launch_latency", "dependency", "unknown" } do idle = idle + trace:fact("account.idle." .. cause .. "_fraction") end
     local finding = {
       subject = "device memory",
       data = { peak = peak, capacity = capacity, share = share, idle = idle },

@@ -34,8 +34,11 @@ return {
     if copies:union_ns() == 0 then return {} end
 
     -- Idle time next to such a copy: waiting until it is done, or until the next may start.
-    local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "dependency", "launch", "unknown" } }
-    local exposed_copies = copies:exposed_ns(compute)
+    local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "dependency", "launch*", "unknown" } }
+    local exposed_copies, shown = copies:exposed_ns(compute), copies:exposed(compute, 0.5)
+    -- A pipeline has to be filled before the first kernel and emptied after the last: without steps only what shows all through the
+    -- recording keeps the GPU waiting.
+    if trace:fact "steps.found" == 0 and shown:quarters() < 3 then return {} end
     local exposed = exposed_copies + gaps:union_ns()
     local share = exposed / total
     if share < options.share then return {} end
@@ -83,13 +86,13 @@ return {
       recoverable_ns = exposed,
       uncertain = uncertain,
       change = { { unblock = moved:calls():plus(trace:calls { class = "sync" }) }, { remove = moved:plus(packed) }, { pause = trace:idle { after = moved }:plus(trace:idle { before = moved }):where { cause = "unknown" } }, { pause = trace:idle { after = pageable }:plus(trace:idle { before = pageable }) },
-        { pause = trace:idle { cause = { "unknown", "launch" }, min_ns = pageable:count() > 0 and 50000 or math.huge }, by = 0, most = 1 } },
+        { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = pageable:count() > 0 and 50000 or math.huge }, by = 0, most = 1 } },
       metrics = {
         { name = "exposed copies and waits", value = share, unit = "fraction", threshold = options.share },
         { name = "copies hidden by kernels", value = 1 - exposed_copies / copies:union_ns(), unit = "fraction" },
         { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },
       },
-      evidence = copies:evidence { most = 4 },
+      evidence = shown:evidence { most = 4 },
       advice = advice,
     } }
   end,

@@ -15,10 +15,10 @@ return {
     plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.",
   },
   doc = {
-    what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall.",
+    what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall. Where the GPU waits longer for the host to make what is copied than for the copies, it is a note that follows from gpu-idle: made on the GPU, nothing would be copied.",
     why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: two to fifteen GB/s where the link carries 25 to 55, the host is kept busy with it, and cudaMemcpyAsync is not asynchronous.",
     fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for buffers that are used again; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
-    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where no steps were found the copies may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
+    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where no steps were found and the copies do not go on all through the recording they may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
@@ -28,10 +28,10 @@ return {
     if copies:count() < (found and math.min(options.least, steps) or options.least) then return {} end
     local alone = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
     if alone == 0 then return {} end
-    -- The host feeds such a copy by hand and launches nothing meanwhile: the idle time next to it is its cost as well.
-    -- Without steps a long pause next to a copy may as well be the program's own.
-    local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "launch", "unknown" } }
-    if not found then gaps = gaps:where { cause = { "sync", "launch" }, max_ns = 1e6 } end
+    -- The host feeds such a copy by hand: idle time next to it while the host is in the call is its cost as well. What the host does
+    -- before it copies is not.
+    local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "launch*" } }
+    if not found then gaps = gaps:where { max_ns = 1e6 } end
     local exposed = alone + gaps:union_ns()
     local share = exposed / total
     if alone / total < options.share then return {} end
@@ -49,6 +49,8 @@ return {
     -- Without a model there is nothing to offload (offload-sync-gap says so as well).
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
     local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
+    -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is not copied at all.
+    local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
     local up = copies:where { direction = "h2d" }:sum "bytes"
     local advice = {}
     if follows then
@@ -70,12 +72,13 @@ return {
       data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share },
       recoverable_ns = exposed - alone * left,
       change = link and { { scale = copies, by = left, least = 0.8 * left, most = math.min(1, 1.3 * left) }, { unblock = copies:calls() }, { pause = gaps },
-        { pause = trace:idle { cause = { "unknown", "launch" }, min_ns = follows and 50000 or math.huge }, by = 0, most = 1 } } or nil,
+        { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = follows and 50000 or math.huge }, by = 0, most = 1 } } or nil,
       about = true,
       uncertain = "what the host did to feed the copies goes too, as far as it shows",
-      at_most = not found and "note" or nil,
+      -- Without steps copies that do not go on all through the recording may be its start.
+      at_most = (made or not found and copies:quarters() < 3) and "note" or not found and "warning" or nil,
       confidence = link and not coherent and "high" or "medium",
-      follows_from = follows and "offload-sync-gap" or nil,
+      follows_from = follows and "offload-sync-gap" or made and "gpu-idle" or nil,
       metrics = {
         { name = "pageable copies alone and waits for them", value = share, unit = "fraction", threshold = options.share },
         { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },

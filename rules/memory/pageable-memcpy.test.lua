@@ -30,13 +30,19 @@ return {
   { name = "expects of Grace Hopper what its link gives", trace = steps(2000, 10 * MiB, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = { { severity = "warning", confidence = "medium", message = "*reaches about 200.0 GB/s*", worth = { 0.193, 0.199 } } } },
   { name = "names no link that it does not know", trace = steps(2000, 10 * MiB, { device = { name = "NVIDIA X1", compute = 99.0, sm_count = 0 } }),
     expect = { { severity = "error", confidence = "medium", message = "10 MiB a step go through pageable host memory, at 5.24 GB/s: *", worth = { 0.19, 0.21 } } } },
-  { name = "is a note without steps", trace = steps(2000, 10 * MiB, { ranges = {} }), expect = { { severity = "note", message = "60 MiB in all go*" } } },
+  { name = "is no error without steps", trace = steps(4000, 20 * MiB, { ranges = {} }), expect = { { severity = "warning", message = "120 MiB in all go*" } } },
+  { name = "is a note where it may be the start", trace = { ops = (function()
+      local ops = { { 10000, 60000, kernel = "my_stencil" } }
+      for i = 0, 9 do ops[#ops + 1] = { i * 1000, i * 1000 + 900, copy = "h2d", bytes = 5 * MiB, from = "pageable" } end
+      return ops
+    end)() }, expect = { { severity = "note" } } },
+  { name = "counts no host work before a copy, and is a note where that takes longer than the copy", trace = steps(0, 0, { ops = { { 20, 1000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 6000, 7000, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5990, 6900 } }, { 7020, 9990, kernel = "nvjet_tst_gemm", launched = { 7005, 7010 } } } }), expect = { { severity = "note", worth = { 0.05, 0.12 } } } },
   { name = "speaks of no offloaded tensors where no model runs", trace = steps(0, 0, { ops = (function()
       local ops = trips("pageable")
       for _, op in ipairs(ops) do op.kernel = op.kernel and "my_stencil" end
       return ops
     end)() }), expect = { { severity = "error", subject = "downloads" } } },
-  { name = "counts no pause of the program's own without steps", trace = steps(0, 0, { ranges = {}, ops = { { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 10 } }, { 9000, 9990, kernel = "my_stencil" } } }), expect = { { severity = "note", worth = { 0.08, 0.1 } } } },
+  { name = "counts no pause of the program's own without steps", trace = steps(0, 0, { ranges = {}, ops = { { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 10 } }, { 9000, 9990, kernel = "my_stencil" } } }), expect = { { severity = "warning", worth = { 0.08, 0.1 } } } },
   { name = "counts the host's part between two pieces", trace = steps(0, 0, { ops = {
       { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 1025 } }, { 1520, 2520, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 1100, 2525 } },
       { 2540, 9990, kernel = "nvjet_tst_gemm", launched = { 2530, 2535 } } } }), expect = { { severity = "error", worth = { 0.22, 0.25 } } } },

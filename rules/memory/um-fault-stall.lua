@@ -35,14 +35,14 @@ return {
     local managed = allocations:where { name = "*Managed*" }:count()
     local churn = trace:idle { cause = "allocation" }
     churn = 2 * managed > allocations:count() and churn:union_ns() or 0
-    local turns = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = "unknown" }
+    local turns = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = { "unknown", "faults" } }
     local recoverable = stall
     if not storm then recoverable = stall + moves:exposed_ns(faults) + turns:union_ns() + churn end
 
     local kernels = trace:ops { kind = { "kernel", "set" } }
     local change = { { shorten = kernels, stalls = faults } }
     if not storm then
-      change = { { shorten = kernels, stalls = { faults, moves } }, { pause = turns }, { pause = trace:idle { cause = { "launch", "unknown" } }, by = 1, least = 0.7 } }
+      change = { { shorten = kernels, stalls = { faults, moves } }, { pause = turns }, { pause = trace:idle { cause = { "launch*", "unknown" } }, by = 1, least = 0.7 } }
       if churn > 0 then change[4] = { drop = trace:calls { class = "allocation" } } end
     end
 

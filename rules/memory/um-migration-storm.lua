@@ -10,6 +10,7 @@ return {
     thrash_share = { default = 0.25, unit = "fraction", doc = "Share of migrated bytes in blocks that moved at least three times and both ways, from which the message says thrashing." },
   },
   messages = {
+    host = "{count} migrations move {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
     storm = "{count} migrations move {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}).{thrash}",
   },
   doc = {
@@ -41,7 +42,13 @@ return {
     else
       advice[#advice + 1] = "The faults themselves were not recorded, so this is the copies' time alone: record with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true."
     end
+    -- The GPU waits for the host, which touches one page after the other.
+    local touched = trace:idle { cause = "faults" }
+    local touched_ns = touched:union_ns()
+    time = time + touched_ns
     local share = time / total
+    local doing = touched:group("doing", 1)[1]
+    doing = doing and 2 * doing.sum_ns > touched_ns and doing.key ~= "" and string.format(", in '%s'", #doing.key > 60 and doing.key:sub(1, 57) .. "..." or doing.key) or ""
     local thrashed = trace:fact "um.thrashed_fraction"
     local thrash = thrashed and thrashed >= options.thrash_share
     local down = moves:where { direction = "um_d2h" }:sum "bytes"
@@ -64,12 +71,13 @@ return {
     end
     return { {
       subject = "unified memory",
-      message = "storm",
+      message = touched_ns > 0.1 * time and "host" or "storm",
       data = { count = math.floor(moves:count() / steps + 0.5), bytes = moves:sum "bytes" / steps, time = time / steps, step = trace:fact "step.mean_ns", share = share,
+        host_ns = touched_ns / steps, doing = doing,
         thrash = thrash and string.format(" %.0f %% of the bytes thrash: the same blocks move three times or more, both ways.", thrashed * 100) or "" },
       about = true,
       recoverable_ns = time,
-      change = { { shorten = trace:ops { kind = { "kernel", "set" } }, stalls = stalls }, { pause = moves }, { pause = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = "unknown" }, by = 1, least = 0.7 } },
+      change = { { shorten = trace:ops { kind = { "kernel", "set" } }, stalls = stalls }, { pause = moves }, { pause = touched }, { pause = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = "unknown" }, by = 1, least = 0.7 } },
       uncertain = "recording page faults slows the host's turn as well, by an amount that does not show",
       metrics = {
         { name = "share of GPU memory operations", value = memory_share, unit = "fraction", threshold = options.memory_share },

@@ -12,6 +12,18 @@ end
 local function with(op)
   return { { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, op }
 end
+-- The host touches 40 pages, 100 us each: a fault, and 30 us later the page comes, 10 us long.
+local function touched_ops()
+  local ops = { { 20, 3000, kernel = "my_stencil", launched = { 5, 10 } } }
+  for i = 0, 39 do ops[#ops + 1] = { 3040 + i * 100, 3050 + i * 100, copy = "um_d2h", bytes = kib64, address = i * kib64, cause = "fault" } end
+  ops[#ops + 1] = { 7020, 9950, kernel = "my_stencil", launched = { 7005, 7010 } }
+  return ops
+end
+local function touched_faults()
+  local faults = {}
+  for i = 0, 39 do faults[#faults + 1] = { 3010 + i * 100, address = i * kib64 } end
+  return faults
+end
 local ten_percent = { 0.099, 0.101 }
 
 return {
@@ -25,6 +37,9 @@ return {
   { name = "adds the faults on pages that move", trace = steps(10, { gpu_faults = { { 5000, 6500, address = kib64, count = 9 } } }), expect = { { severity = "error", worth = { 0.24, 0.26 } } } },
   { name = "leaves the faults on other pages to another rule", trace = steps(10, { gpu_faults = { { 5000, 6500, address = 1000 * kib64 } } }), expect = { { severity = "warning", worth = ten_percent } } },
   { name = "counts a fault and the copy it causes once", trace = steps(10, { gpu_faults = { { 200, 300, address = kib64 } } }), expect = { { worth = ten_percent } } },
+  { name = "adds the time for which the host touches one page after the other", trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" }, { 3000, 7000, "write edge" } },
+      ops = touched_ops(), calls = { { 30, 3010, "cudaDeviceSynchronize" } }, cpu_faults = touched_faults() },
+    expect = { { severity = "error", message = "*while the GPU idles and the host touches one page after the other, in 'write edge'.*", worth = { 0.38, 0.42 } } } },
   { name = "tells thrashing: the same page, both ways, in every step", trace = steps(0, { ops = {
       { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 1000, 1500, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" }, { 9000, 9500, copy = "um_d2h", bytes = kib64, address = kib64, cause = "fault" } } }),
     expect = { { severity = "warning", message = "* 100 % of the bytes thrash*" } } },
@@ -41,7 +56,7 @@ return {
   { name = "needs unified copies", trace = steps(10, { not_collected = { "unified_copies" } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(10, { not_collected = { "kernels" } }), expect = "not checked" },
 
-  { name = "um-umtouch-full", fixture = "um-umtouch-full", expect = { { severity = "warning", subject = "unified memory", message = "4361 migrations move 259 MiB a step*60 % of the bytes thrash*", worth = { 0.08, 0.11 } } } },
+  { name = "um-umtouch-full", fixture = "um-umtouch-full", expect = { { severity = "error", subject = "unified memory", message = "4361 migrations move 259 MiB a step*27.1 ms of it while the GPU idles*in 'cpu param update'.*60 % of the bytes thrash*", worth = { 0.19, 0.22 } } } },
   { name = "um-umtouch-lora: 0.2 ms of migration", fixture = "um-umtouch-lora", expect = "clean" },
   { name = "um: faults alone", fixture = "um", expect = "clean" },
   { name = "offload: copies alone", fixture = "offload", expect = "clean" },

@@ -2,7 +2,7 @@ local MiB = 1048576
 
 -- What of a selection of ranges the GPU spends idle because the thread that launches is inside.
 local function idle_in(trace, ranges)
-  local pieces, ns = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } }, 0
+  local pieces, ns = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "loading", "launch_latency", "dependency", "unknown" } }, 0
   for _, group in ipairs(ranges:group("thread", 1000)) do ns = ns + pieces:where { thread = group.key }:overlap_ns(group.rows) end
   return ns
 end
@@ -88,25 +88,29 @@ return {
     if #findings > 0 or trace:ranges { phase = "checkpoint" }:count() > 0 then return findings end
 
     -- Without ranges: tensors that leave in a row and do not come back, and files written right after.
-    local still = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "dependency", "unknown" } }:union_ns() + down:exposed_ns(compute)
+    local still = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "loading", "launch_latency", "dependency", "unknown" } }:union_ns() + down:exposed_ns(compute)
     if still / total < options.note_share then return {} end
     local marked, why, record_ranges = trace:available "ranges"
-    if not marked then return nil, "the GPU stands still at times, and no range can say whether for a checkpoint or an evaluation: " .. why, record_ranges end
+    -- What shows without ranges is found without; that it does not show says nothing where none were recorded.
+    local function none()
+      if marked then return {} end
+      return nil, "the GPU stands still at times, and no range can say whether for a checkpoint or an evaluation: " .. why, record_ranges
+    end
     if not trace:available "copies" then return nil, "no range marks a checkpoint or an evaluation, and copies were not recorded", "--trace=cuda,nvtx,osrt" end
     local _, burst = trace:runs { of = down:minus((trace:round_trips())), least = options.burst }
     local bytes = burst:where { min_bytes = MiB }:sum "bytes"
-    if bytes < options.burst_bytes then return {} end
-    local pauses = trace:idle { after = burst }:plus(trace:idle { before = burst }):where { cause = { "sync", "launch", "allocation", "dependency", "unknown" } }
+    if bytes < options.burst_bytes then return none() end
+    local pauses = trace:idle { after = burst }:plus(trace:idle { before = burst }):where { cause = { "sync", "launch*", "allocation", "dependency", "unknown" } }
     local stall = pauses:union_ns() + burst:exposed_ns(compute)
     local share = stall / total
-    if share == 0 or share < options.note_share then return {} end
+    if share == 0 or share < options.note_share then return none() end
     local known, reason, record_with = trace:available "os_calls"
     if not known then return nil, "many large copies go to the host and no range says why; whether files are written then does not show: " .. reason, record_with end
     local written = 0
     for _, group in ipairs(pauses:group("thread", 1000)) do
       written = written + trace:os_calls { thread = group.key, name = { "write*", "pwrite*", "fwrite*", "fsync*", "fdatasync*", "msync*" } }:overlap_ns(group.rows)
     end
-    if written == 0 or written < options.write_share * pauses:union_ns() then return {} end
+    if written == 0 or written < options.write_share * pauses:union_ns() then return none() end
     return { {
       subject = "checkpoint",
       message = "inferred",

@@ -1,17 +1,24 @@
-local causes = { "input", "sync", "launch", "allocation", "compilation", "dependency", "unknown" }
-local words = { input = "waiting for the data loader", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "loading or compiling code",
+local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
+local words = { input = "waiting for the data loader", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
   dependency = "waiting between kernels", unknown = "idle time that the trace does not explain", compute = "computing", communication = "collectives", copies = "copies" }
-local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
+local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
 local fixes = {
   input = "The loader is late now and then: raise prefetch_factor and num_workers, so that a slow batch is bridged; persistent_workers=True, so that workers do not start anew with each epoch.",
   sync = "Something waits for the GPU in these steps only (logging, metrics, gradient norms): log from tensors kept on the device, and read them a step later.",
   launch = "The host was slow to launch: look for what else ran on its core (bind the process, fewer loader workers than cores), or capture the step in CUDA graphs.",
   allocation = "Memory was allocated or freed: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache() in the loop, and the longest sequence first, so that the cache has its final size.",
-  compilation = "Code was loaded or compiled: pad to few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each shape before training; TORCH_LOGS=recompiles tells which.",
+  loading = "Code was loaded: warm up each shape before training, or load early (CUDA_MODULE_LOADING=EAGER).",
+  compilation = "Code was compiled: pad to few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each shape before training; TORCH_LOGS=recompiles tells which.",
   communication = "Communication took longer: compare the ranks' timelines in these steps, a late one makes all others wait.",
   copies = "More is copied than usual: see which tensors, and copy them from or to pinned memory beside the kernels.",
   compute = "These steps have more work (a larger batch, an optimizer step after several micro-batches, an evaluation): intended, or bucket sequences by length.",
 }
+
+local function bytes_in(copies, steps)
+  local bytes = 0
+  for _, of in ipairs(steps:group "device") do bytes = bytes + copies:where { device = tonumber(of.key), inside = of.rows }:sum "bytes" end
+  return bytes
+end
 
 local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
 
@@ -33,7 +40,7 @@ return {
     what = "Compares steps that take more than a multiple of the median with the others, by what the GPU did in them and why it was idle, and by ranges. Start-up steps are left out already.",
     why = "Pauses that come seldom (a checkpoint, garbage collection, a new shape that is compiled, a slow file) hide in averages, and with many ranks each rank's pause stops all.",
     fix = "What the long steps hold says it: see the rule about that cause, which the finding names.",
-    wrong = "Steps with more work on purpose (an optimizer step after several micro-batches, an evaluation) are long as well; their extra compute is not counted as recoverable.",
+    wrong = "Steps with more work on purpose (an optimizer step after several micro-batches, an evaluation) are long as well; what they compute and copy more is not counted as recoverable.",
   },
   evaluate = function(trace, options)
     local steps = trace:steps()
@@ -61,10 +68,13 @@ return {
     for _, cause in ipairs(causes) do kinds[#kinds + 1], extra[cause] = cause, more(trace:idle { cause = cause }) end
 
     local excess = long:sum "duration_ns" - times * rest:sum "duration_ns"
+    -- Bytes that the others do not copy are more work, as more computing is, and take what bytes take in the others.
+    local rate = copies:overlap_ns(rest) / math.max(1, bytes_in(copies, rest))
+    local more_work = { compute = math.huge, copies = rate * math.max(0, bytes_in(copies, long) - times * bytes_in(copies, rest)) }
     local order, lost = {}, 0
     for _, what in ipairs(kinds) do
       if extra[what] >= excess / 10 then order[#order + 1] = what end
-      if what ~= "compute" then lost = lost + math.max(0, extra[what]) end
+      lost = lost + math.max(0, extra[what] - (more_work[what] or 0))
     end
     table.sort(order, function(a, b) return extra[a] > extra[b] or extra[a] == extra[b] and a < b end)
     local held = {}

@@ -19,6 +19,19 @@ local function steps(count, long, length, from, more, trace)
   return list
 end
 
+-- Twelve steps that copy for 10 ms each, at 25 GB/s, but the seventh for 40 ms, and then so many bytes.
+local function streamed(bytes)
+  local trace, at = { ops = {}, ranges = {} }, 0
+  for n = 1, 12 do
+    local takes = n == 7 and 40000 or 10000
+    trace.ops[n] = { at + 20, at + takes - 50, copy = "h2d", bytes = n == 7 and bytes or 250e6, launched = { at + 10, at + 15 } }
+    trace.ops[n + 12] = { at + takes - 50, at + takes - 40, kernel = gemm, launched = { at + 16, at + 20 } }
+    trace.ranges[n] = { at, at + takes - 100, "step " .. n }
+    at = at + takes
+  end
+  return trace
+end
+
 return {
   { name = "fires on a pause that one step has", trace = steps(12, { 7 }, 40000, 30000),
     expect = { { severity = "error", subject = "long steps", message = "1 of 11 steps take*up to 40.0 ms, 4.0 times the median of 10.0 ms*: idle time that the trace does not explain (30.0 ms more).", worth = { 0.19, 0.22 } } } },
@@ -26,8 +39,10 @@ return {
   { name = "names the loader in it", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 0, 29900, "dataloader" } } }), expect = { { message = "*waiting for the data loader (29.9 ms more)*in range 'dataloader'." } } },
   { name = "names a range of the program's own", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "log histograms" } } }), expect = { { message = "*in range 'log histograms'." } } },
   { name = "names garbage collection", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "gc.collect" } } }), expect = { { message = "*in range 'gc.collect'." } } },
-  { name = "names a call that it waits in", trace = steps(12, { 7 }, 40000, 30000, { calls = { { 100, 29900, "cuModuleLoadData" } } }), expect = { { message = "*loading or compiling code (29.8 ms more)*" } } },
+  { name = "names a call that it waits in", trace = steps(12, { 7 }, 40000, 30000, { calls = { { 100, 29900, "cuModuleLoadData" } } }), expect = { { message = "*loading code (29.8 ms more)*" } } },
   { name = "does not count work that only some steps have", trace = steps(12, { 7 }, 40000, 20), expect = { { severity = "note", message = "*computing (30.0 ms more).", worth = { 0, 0.01 } } } },
+  { name = "does not count bytes that only some steps copy", trace = streamed(1e9), expect = { { severity = "note", message = "*copies (30.0 ms more).", worth = { 0, 0.01 } } } },
+  { name = "counts copies that take longer for as many bytes", trace = streamed(250e6), expect = { { severity = "error", message = "*copies (30.0 ms more).", worth = { 0.19, 0.22 } } } },
   { name = "is a note where more than a quarter of the steps are long", trace = steps(12, { 4, 7, 10 }, 40000, 30000), expect = { { severity = "note", message = "3 of 11 steps*" } } },
 
   { name = "is silent about steady steps", trace = steps(12, {}, 0, 0), expect = "clean" },

@@ -57,7 +57,8 @@ TEST_CASE("classes: a call's class says what it does to its thread") {
         "cuCtxSynchronize", "cuStreamSynchronize"}},
       {CallClass::allocation,
        {"cudaMalloc", "cudaFree", "cudaMallocManaged", "cudaHostAlloc", "cudaFreeHost",
-        "cuMemAlloc", "cuMemCreate", "cuMemMap", "cudaMemPoolTrimTo"}},
+        "cudaMallocAsync", "cudaFreeAsync", "cuMemAlloc", "cuMemCreate", "cuMemMap",
+        "cudaMemPoolTrimTo"}},
       {CallClass::copy_sync,
        {"cudaMemcpy", "cudaMemcpy2D", "cuMemcpyHtoD", "cuMemcpyDtoH", "cudaMemset", "cuMemsetD8"}},
       {CallClass::copy,
@@ -67,13 +68,14 @@ TEST_CASE("classes: a call's class says what it does to its thread") {
        {"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx",
         "cudaLaunchCooperativeKernel"}},
       {CallClass::graph_launch, {"cudaGraphLaunch", "cuGraphLaunch"}},
-      {CallClass::compilation,
-       {"cuModuleLoadData", "cuLibraryLoadData", "cuLinkComplete", "cudaGraphInstantiate"}},
+      {CallClass::compilation, {"nvrtcCompileProgram", "cuLinkComplete", "cudaGraphInstantiate"}},
+      {CallClass::loading, {"cuModuleLoadData", "cuLibraryLoadData", "cuModuleGetFunction"}},
+      {CallClass::function,
+       {"cudaFuncGetAttributes", "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+        "cuKernelGetAttribute"}},
       {CallClass::event,
        {"cudaEventRecord", "cudaStreamWaitEvent", "cuEventRecord", "cudaEventQuery"}},
-      {CallClass::other,
-       {"cudaGetDevice", "cudaMallocAsync", "cudaFreeAsync", "cudaStreamIsCapturing",
-        "cudaOccupancyMaxActiveBlocksPerMultiprocessor", ""}},
+      {CallClass::other, {"cudaGetDevice", "cudaStreamIsCapturing", ""}},
   };
   for (const auto& [expected, names] : table)
     for (const char* name : names) {
@@ -259,4 +261,18 @@ TEST_CASE("classes: a team's tables come before the program's") {
   CHECK_FALSE(own().is_phase(gh::Phase::loader, "feed the beast"));
   CHECK_THROWS_WITH_AS(classes.extend(toml::parse("[ranges]\nloader = ['(']"), "gh-advise.toml"),
                        doctest::Contains("gh-advise.toml: '(' is not"), gh::Error);
+}
+
+TEST_CASE("classes: what CUDA calls return is known, and which results are answers") {
+  const gh::Classes& classes = own();
+  CHECK(classes.call_result(2).name == "cudaErrorMemoryAllocation");
+  CHECK(classes.call_result(2).means == "out of memory");
+  CHECK_FALSE(classes.call_result(2).fatal);
+  CHECK(classes.call_result(700).fatal);
+  CHECK(classes.call_result(7777).name == "error 7777");
+  CHECK(classes.is_expected("cudaEventQuery", 600));
+  CHECK(classes.is_expected("cuGetProcAddress", 500));
+  CHECK(classes.is_expected("cudaGetLastError", 700));
+  CHECK_FALSE(classes.is_expected("cudaLaunchKernel", 600));
+  CHECK_FALSE(classes.is_expected("cudaMalloc", 2));
 }

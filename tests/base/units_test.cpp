@@ -34,3 +34,11 @@ TEST_CASE("units: durations, bytes and shares read as people write them") {
       {0.0996, "10 %"}, {0.71, "71 %"},   {1, "100 %"}};
   for (const auto& [fraction, text] : shares) CHECK(gh::percent(fraction) == text);
 }
+
+TEST_CASE("units: a duration is read with its unit, and nothing else is one") {
+  for (const char* text : {"16.5ms", "16.5 ms", "0.0165s", "16500us", "16500µs", "16500000ns"})
+    CHECK_MESSAGE(gh::parsed_duration(text) == 16'500'000, text);
+  for (const char* text : {"", "ms", "16.5", "16.5 m", "16.5MS", " 16.5ms", "16.5ms ", "-1ms",
+                           "+1ms", "0ms", "0.4ns", "inf s", "nan s", "1e300s", "0x10ms", "1,5ms"})
+    CHECK_MESSAGE(!gh::parsed_duration(text), text);
+}

@@ -9,6 +9,8 @@ TEST_CASE("diff: what changed is shown, the costliest first, and nothing is judg
   CHECK(ran.status == 0);
   CHECK(contains(ran.out, "47.4 ms -> 49.7 ms, +5.0 %"));
   CHECK(contains(ran.out, "compute: pointwise      18.5 ms ->    21.9 ms     +3.41 ms"));
+  CHECK(contains(ran.out,
+                 "What the step waits for, where that changed (mean)\n  compute: pointwise "));
   CHECK(contains(ran.out, "  new      warning unfused-optimizer: "));
   CHECK(contains(ran.out, "  same     warning unfused-norm: "));
   CHECK(contains(

@@ -766,6 +766,43 @@ TEST_CASE(
   CHECK(c.suppressions.at(1).second == gh::SuppressionState::used);
 }
 
+TEST_CASE("comparison: what the step waits for is told beside the account, and fails nothing") {
+  const Capture before = capture("good"), after = capture("starved");
+  const Comparison c = compare({before}, {after});
+  REQUIRE(!c.waits.empty());
+  const gh::WaitChange& first = c.waits.front();  // what grew or fell by most
+  CHECK(first.kind == gh::PathItem::Kind::host);
+  CHECK(first.name == "dataloader");
+  CHECK(first.ns.before == 0);
+  CHECK(first.ns.after > 100e6);
+  CHECK(first.ns.real);
+  double sum = 0;  // all of the step lies on it
+  for (const gh::WaitChange& w : c.waits) sum += w.ns.before;
+  CHECK(sum == doctest::Approx(gh::mean_of({before.step_ns.begin() + 1, before.step_ns.end()}))
+                   .epsilon(0.01));
+
+  // Of what a capture names, the largest are kept, and the rest in one.
+  for (const char* name : {"good", "starved", "ddp", "um-umtouch-full"})
+    CHECK(capture(name).waits.size() <= gh::most_path_items + 1);
+
+  // Alone it decides nothing, whichever way it goes.
+  Capture longer = before;
+  for (gh::Ns& ns : longer.waits.front().step_ns) ns *= 3;
+  CHECK(compare({before}, {longer}).verdict == Verdict::passes);
+  CHECK(compare({before}, {longer}).waits.front().ns.real);
+
+  // Baselines that were taken before it was kept.
+  const TempDir dir;
+  auto json = nlohmann::ordered_json::parse(gh::render_baseline({kept("good")}));
+  json["captures"][0].erase("waits");
+  json["digest"] = gh::baseline_digest(json);
+  write_file(dir / "old.json", json.dump());
+  const std::vector<Capture> old = gh::read_baseline(dir / "old.json");
+  CHECK(compare(old, {kept("starved")}).waits.empty());
+  CHECK(compare(old, {kept("starved")}).reasons ==
+        compare({kept("good")}, {kept("starved")}).reasons);
+}
+
 TEST_CASE("baseline: a file holds all that a comparison asks") {
   const TempDir dir;
   for (const char* name : {"good", "ddp", "compile-graphs", "um-umtouch-full"}) {
@@ -844,7 +881,8 @@ TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
   for (const char* pointer :
        {"/captures/0/step_ns", "/captures/0/program", "/captures/0/facts",
         "/captures/0/rules/host-sync/state", "/captures/0/kernels/0/ns_per_step",
-        "/captures/0/facts/step.median_ns/unit", "/captures/0/findings/0/severity"})
+        "/captures/0/facts/step.median_ns/unit", "/captures/0/findings/0/severity",
+        "/captures/0/waits/0/kind", "/captures/0/waits/0/step_ns"})
     CHECK_MESSAGE(with(pointer, "x") != "", pointer);
   for (const auto& [pointer, value] : std::vector<std::pair<const char*, nlohmann::ordered_json>>{
            {"/captures/0/step_ns/0", 0},

@@ -439,7 +439,7 @@ TEST_CASE("fleet: every format is written from a folder of digests") {
   const std::string page = advise("fleet " + folder + " --format html").out;
   CHECK(page.starts_with("<!doctype html>"));
   CHECK(contains(page,
-                 "<title>rank 7 on n0: idle: unknown, 19.4 ms a step</title>"));  // of the map of
+                 "<title>rank 7 on n0: idle: unknown, 21.1 ms a step</title>"));  // of the map of
                                                                                   // ranks by cause
   CHECK(contains(page, "<title>rank 7 on n0 comes 19."));
   CHECK(contains(page, "no less than"));

@@ -50,6 +50,10 @@ TEST_CASE("doubts: no recording gives rise to any") {
     CAPTURE(path);
     CHECK(read_report(path).problems.empty());
   }
+  for (const fs::path& path : unmarked_recordings()) {
+    CAPTURE(path);
+    CHECK(read_report(path).problems.empty());
+  }
   for (const fs::path& path : torch_traces()) {
     CAPTURE(path);
     CHECK(read_report(path).problems.empty());

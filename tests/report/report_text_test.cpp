@@ -14,18 +14,44 @@ TEST_CASE(
   CHECK(contains(starved, "What the fixes are worth together\n"));
   CHECK(starved.find("What the fixes") < starved.find("1. error"));
   CHECK(contains(starved, " now → "));
-  CHECK(contains(starved, " after 1 and 2\n"));
+  CHECK(contains(starved, " after 1 and 2 → "));
   CHECK(contains(unlike, "What the fixes are worth together, at most\n"));
   CHECK(contains(unlike, "No forecast: the replayed steps differ from all by 2.5 %"));
   CHECK(contains(unlike, "no less than "));
   CHECK(!contains(unlike, "once measured"));
-  // Collectives hold the wait for other ranks, and stalls of single steps are not in the replayed
-  // ones: nothing is predicted.
-  for (const char* report : {"ddp-straggler.sqlite", "checkpoint-stall.sqlite"}) {
-    const Ran ran = advise(report);
-    CHECK(!contains(ran.out, "What the fixes are worth together"));
-    CHECK(!contains(ran.out, "with this fix alone"));
-    CHECK(contains(ran.out, "1. error: "));
+  // Where the report has all ranks, their waits for each other are forecast.
+  CHECK(contains(advise("ddp-straggler.sqlite").out, "What the fixes are worth together\n"));
+  // Stalls of single steps are a part of what stands for all.
+  CHECK(contains(advise("checkpoint-stall.sqlite").out, "12.6 ms with this fix alone"));
+}
+
+TEST_CASE(
+    "text: without steps every format speaks of the window, and of no step that a fix leaves") {
+  const TempDir dir;
+  std::filesystem::copy_file(GH_FIXTURES "/starved.sqlite", dir / "start.sqlite");
+  run_sql(dir / "start.sqlite",
+          "DELETE FROM NVTX_EVENTS; DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start > (SELECT "
+          "MIN(start) + 60000000 FROM CUPTI_ACTIVITY_KIND_KERNEL)");
+  const auto printed = [&](const std::string& format) {
+    return advise("start.sqlite --measured-step 16.5ms --format " + format, {"", dir / ""}).out;
+  };
+  const std::string text = printed("text"), page = printed("html"), markdown = printed("markdown");
+  CHECK(contains(text, " window ("));
+  CHECK(contains(text, "What the window waits for"));
+  CHECK(contains(text, "What the fixes are worth together, at most\n"));
+  CHECK(contains(text, "No forecast: the replay of the window as it is is 3.0 % off"));
+  CHECK(contains(text, "no less than "));
+  CHECK(!contains(text, "once measured"));
+  CHECK(contains(text, "\n   window    "));
+  CHECK(contains(markdown, " of the window ("));
+  CHECK(contains(page, "Length of the window"));
+  CHECK(contains(page, "The window: "));
+  CHECK(!contains(page, "Length of the step"));
+  for (const std::string& format : {text, page, markdown}) {
+    CHECK(contains(
+        format, "The measured step of 16.5 ms (--measured-step) is not used: no steps were found"));
+    CHECK(!contains(format, "with this fix alone, between 16"));
+    CHECK(!contains(format, " a step ("));
   }
 }
 

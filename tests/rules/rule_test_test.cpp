@@ -115,11 +115,12 @@ TEST_CASE("rule tests: cases are chosen by name, and snapshots compared") {
   const TempDir dir;
   const gh::NewRule made = gh::make_rule("team", "copies");
   write_file(dir / "copies.lua", made.rule);
-  write_file(dir / "copies.test.lua",
-             "return { { name = 'first', trace = { ops = { { 0, 300, copy = 'h2d', bytes = 1048576 "
-             "}, { 300, 900, kernel = 'gemm' } } }, expect = 'snapshot' },\n"
-             "  { name = 'second', trace = { ops = { { 0, 900, kernel = 'gemm' } } }, expect = "
-             "'clean' } }");
+  write_file(
+      dir / "copies.test.lua",
+      "return { { name = 'first', trace = { ops = { { 0, 3000, copy = 'h2d', bytes = 1048576 "
+      "}, { 3000, 9000, kernel = 'gemm' } } }, expect = 'snapshot' },\n"
+      "  { name = 'second', trace = { ops = { { 0, 900, kernel = 'gemm' } } }, expect = "
+      "'clean' } }");
   const std::string test = "test " + quoted(dir / "");
   CHECK(advise(test + " --filter sec*").out == "1 passed, 0 failed\n");
   CHECK(advise(test + " --filter copies").status == 1);

@@ -616,13 +616,25 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"exposed-copy", {{"exposed-memcpy"}, {}}},
       {"checkpoint-stall", {{"checkpoint-stall"}, {"step-outlier"}}},
       {"gc-pause", {{"gc-pause"}, {"launch-bound"}}},
+      {"two-experts", {{"exposed-collective"}, {}}},
+      {"two-fsdp-no-prefetch", {{"exposed-collective"}, {}}},
+      {"two-pipeline-2", {{"exposed-collective"}, {}}},
+      {"two-reduce-at-end", {{}, {"exposed-collective"}}},
+      {"two-slow-loader", {{"rank-straggler"}, {"gpu-idle"}}},
+      {"two-straggler", {{"rank-straggler"}, {}}},
+      {"two-sync-each", {{}, {"exposed-collective"}}},
+      {"two-tensor-parallel", {{"exposed-collective"}, {}}},
+      {"beat", {{"gpu-idle"}, {}}},
+      {"tiles", {}},
+      {"products", {{"first-use"}, {}}},
       {"graphs",
        {{"non-tensor-core-gemm", "low-sm-fill"},
         {}}},  // a tiny model in FP32, as PyTorch's profiler saw it
   };
-  CHECK(support::recordings().size() + 1 == truth.size());
+  CHECK(support::recordings().size() + support::unmarked_recordings().size() + 1 == truth.size());
   const std::vector<Rule> rules = own_rules();
   std::vector<std::filesystem::path> all = support::recordings();
+  for (const auto& path : support::unmarked_recordings()) all.push_back(path);
   for (const auto& path : support::torch_traces()) all.push_back(path);
   for (const auto& path : all) {
     CAPTURE(path.filename());

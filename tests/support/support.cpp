@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -79,7 +80,25 @@ fs::path fixture(const std::string& name) {
   return fs::path(GH_FIXTURES) / (contains(name, ".") ? name : name + ".sqlite");
 }
 
-std::vector<fs::path> recordings() { return fixtures_that_end_with(".sqlite"); }
+namespace {
+
+bool is_marked(const fs::path& path) {
+  return !std::set<std::string>{"beat", "tiles", "products"}.contains(path.stem().string());
+}
+
+}  // namespace
+
+std::vector<fs::path> recordings() {
+  std::vector<fs::path> paths = fixtures_that_end_with(".sqlite");
+  std::erase_if(paths, [](const fs::path& p) { return !is_marked(p); });
+  return paths;
+}
+
+std::vector<fs::path> unmarked_recordings() {
+  std::vector<fs::path> paths = fixtures_that_end_with(".sqlite");
+  std::erase_if(paths, is_marked);
+  return paths;
+}
 
 std::vector<std::string> recording_names() {
   std::vector<std::string> names;

@@ -39,8 +39,10 @@ std::string read_file(const std::filesystem::path& path);
 /// A recorded report by its name ("starved"), or with its whole name where it is no export of
 /// Nsight Systems ("good.pt.trace.json").
 std::filesystem::path fixture(const std::string& name);
-/// The exports of Nsight Systems among them, in order of name: paths, and names ("starved").
+/// The exports of Nsight Systems among them, in order of name: paths, and names ("starved"). Their
+/// programs mark their steps; those of the others mark nothing.
 std::vector<std::filesystem::path> recordings();
+std::vector<std::filesystem::path> unmarked_recordings();
 std::vector<std::string> recording_names();
 /// The PyTorch profiler's traces among them, in order of name.
 std::vector<std::filesystem::path> torch_traces();

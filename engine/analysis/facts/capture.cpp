@@ -25,6 +25,11 @@ FactValue recording(const Analysis& a) {
   return per(static_cast<double>(a.trace.recording_ns), length, "nothing was recorded");
 }
 
+FactValue overhead(const Analysis& a) {
+  if (a.measured_step_ns() == 0) return step_measured_ns(a);
+  return static_cast<double>(a.recorded_step_ns()) / static_cast<double>(a.measured_step_ns()) - 1;
+}
+
 FactValue unlaunched(const Analysis& a) {
   const auto launched_by_host = [&a](Row op) { return !is_unified(a.trace.ops.copy[op]); };
   const auto without_call = [&](Row op) {

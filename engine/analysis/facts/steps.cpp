@@ -31,6 +31,13 @@ FactValue steps_left_out(const Analysis& a) {
   return static_cast<double>(n);
 }
 
+FactValue step_measured_ns(const Analysis& a) {
+  if (a.trace.measured_step.ns == 0)
+    return Unknown{"nobody measured a step without the profiler (--measured-step 16.5ms)"};
+  if (a.measured_step_ns() == 0) return Unknown{"a step was measured, but none was found"};
+  return static_cast<double>(a.measured_step_ns());
+}
+
 FactValue step_median_ns(const Analysis& a) {
   return of_lengths(a, [](const std::vector<Ns>& l) { return median(l); });
 }

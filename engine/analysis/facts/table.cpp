@@ -19,6 +19,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "Host time that recording operators, memory and Python frames may have taken, CUDA calls "
        "aside, of the recording (schemas/kineto.toml). 0 where the profiler records none.",
        recording},
+      {"capture.overhead_fraction", Unit::fraction,
+       "What recording added to the step, of the step without it: the mean recorded step over "
+       "step.measured_ns, less 1. Below 0 where the recorded program ran faster.",
+       overhead},
       {"capture.unlaunched_fraction", Unit::fraction,
        "GPU operations of which the report does not have the call that launched them, migrations "
        "aside.",
@@ -79,6 +83,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
       {"step.mean_ns", Unit::ns, "The mean step.", step_mean_ns},
       {"step.shortest_ns", Unit::ns, "The shortest step.", step_shortest_ns},
       {"step.longest_ns", Unit::ns, "The longest step.", step_longest_ns},
+      {"step.measured_ns", Unit::ns,
+       "The step as it was measured without a profiler: --measured-step, or what lies beside the "
+       "report in NAME.measured.json.",
+       step_measured_ns},
       {"gpu.busy_fraction", Unit::fraction,
        "Time in which a device did anything at all (kernels, copies, memsets, graphs, migrations), "
        "of the steps. Busy is not efficient.",

@@ -52,6 +52,7 @@ bool Importer::put_op(Category c, const Event& e, Ns start, Ns end) {
     o.source.push_back(MemoryKind::unknown);
     o.target.push_back(MemoryKind::unknown);
     put_occupancy(e);
+    put_group(e);
     return true;
   }
   const bool is_copy = c == Category::copy;
@@ -65,6 +66,7 @@ bool Importer::put_op(Category c, const Event& e, Ns start, Ns end) {
   o.source.push_back(is_copy ? memory_of(between(e.name, "(", " ->")) : MemoryKind::unknown);
   o.target.push_back(memory_of(is_copy ? between(e.name, "-> ", ")") : between(e.name, "(", ")")));
   if (!o.occupancy.empty()) o.occupancy.push_back(no_occupancy);
+  if (!o.group.empty()) o.group.push_back(no_group);
   return true;
 }
 
@@ -86,6 +88,30 @@ void Importer::put_occupancy(const Event& e) {
     blocks = o.blocks.back();
     sms = static_cast<int>(std::lround(blocks / per_sm));
   }
+}
+
+// The process group of a collective.
+void Importer::put_group(const Event& e) {
+  constexpr std::int64_t most_ranks = 1 << 24;
+  Ops& o = trace_.ops;
+  const auto size = integer(e[Argument::group_size]);
+  const bool known = size && *size > 0 && *size <= most_ranks;
+  if (known && o.group.empty()) o.group.resize(o.size() - 1, no_group);
+  if (o.group.empty()) return;
+  if (!known) {
+    o.group.push_back(no_group);
+    return;
+  }
+  // Of a message only the sender and the receiver take part.
+  const std::string_view what = unquoted(e[Argument::collective]);
+  const bool to_one = what == "send" || what == "recv";
+  const Group group{name(std::string(unquoted(e[Argument::group_name])) + " " +
+                         std::string(unquoted(e[Argument::group_ranks]))),
+                    to_one ? 2 : static_cast<std::uint32_t>(*size)};
+  const auto [it, added] = groups_.try_emplace({group.name, group.ranks},
+                                               static_cast<std::uint32_t>(trace_.groups.size()));
+  if (added) trace_.groups.push_back(group);
+  o.group.push_back(it->second);
 }
 
 bool Importer::put_sync(const Event& e, Ns start, Ns end) {

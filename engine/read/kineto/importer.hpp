@@ -29,6 +29,7 @@ class Importer {
   // gpu_events.cpp
   bool put_op(Category c, const Event& e, Ns start, Ns end);
   void put_occupancy(const Event& e);
+  void put_group(const Event& e);
   bool put_sync(const Event& e, Ns start, Ns end);
   bool put_memory(const Event& e, Ns start);
   // host_events.cpp
@@ -71,6 +72,8 @@ class Importer {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> streams_;
   std::int64_t last_tid_ = std::numeric_limits<std::int64_t>::min();
   std::uint16_t last_thread_ = 0;
+
+  std::map<std::pair<NameId, std::uint32_t>, std::uint32_t> groups_;  // by name and size
 
   // What was found out of a name, by name.
   ByText<NameId> names_;

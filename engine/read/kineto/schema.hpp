@@ -53,15 +53,18 @@ enum class Argument : std::uint8_t {
   elements_in,
   elements_out,
   element_type,
+  group_name,
+  group_ranks,
+  group_size,
   text,
   count
 };
 inline constexpr auto argument_count = static_cast<std::size_t>(Argument::count);
 inline constexpr std::array<const char*, argument_count> argument_names{
-    "device",      "stream",        "correlation",   "bytes",       "grid",
-    "block",       "blocks_per_sm", "occupancy",     "shapes",      "strides",
-    "types",       "reserved",      "memory_device", "memory_kind", "collective",
-    "elements_in", "elements_out",  "element_type",  "text"};
+    "device",        "stream",      "correlation", "bytes",       "grid",         "block",
+    "blocks_per_sm", "occupancy",   "shapes",      "strides",     "types",        "reserved",
+    "memory_device", "memory_kind", "collective",  "elements_in", "elements_out", "element_type",
+    "group_name",    "group_ranks", "group_size",  "text"};
 
 /// A map that is asked with texts which it does not hold.
 struct TextHash {

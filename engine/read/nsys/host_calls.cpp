@@ -1,12 +1,26 @@
 // Calls of CUDA and of the operating system: stretches of a thread's time. And what the profiler
 // took of it.
+#include <algorithm>
+#include <limits>
+
 #include "read/nsys/rows.hpp"
 
 namespace gh::nsys {
+namespace {
+
+// What the last call returned. Most reports hold no call that failed, and no results then.
+void put_result(Calls& calls, std::int64_t returned) {
+  if (returned == 0 && calls.result.empty()) return;
+  constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
+  calls.result.resize(calls.size() - 1);
+  calls.result.push_back(static_cast<std::uint16_t>(std::clamp<std::int64_t>(returned, 0, most)));
+}
+
+}  // namespace
 
 void read_calls(const TablePart& from, Part& part) {
-  enum { start, end, thread, name, correlation };
-  TableReader rows(from, {"start", "end", "thread", "name", "correlation"}, part.problems,
+  enum { start, end, thread, name, correlation, result };
+  TableReader rows(from, {"start", "end", "thread", "name", "correlation", "result"}, part.problems,
                    &part.count);
   Calls& calls = part.calls;
   reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread,
@@ -16,9 +30,11 @@ void read_calls(const TablePart& from, Part& part) {
     const FileNameView function = rows.name(name);
     const std::int64_t caller = rows.integer(thread);
     const std::uint32_t launched = small(rows.integer(correlation));
+    const std::int64_t returned = rows.integer(result);
     if (!rows.sound(begins, ends)) continue;
     add_stretch(calls, begins, ends, function, caller, *part.numbers);
     calls.correlation.push_back(launched);
+    put_result(calls, returned);
   }
 }
 

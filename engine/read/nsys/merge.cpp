@@ -179,15 +179,16 @@ std::vector<Doubt> doubts_of_names(Trace& t) {
   return doubts;
 }
 
-// Where any part has addresses all operations need one.
-void complete_addresses(std::deque<Table>& tables) {
-  const bool any = std::any_of(tables.begin(), tables.end(), [](const Table& table) {
+// A column that most reports do not need: where any part has it, all events need a value.
+template <class Events, class Column>
+void complete(std::deque<Table>& tables, Events Part::*of, Column column) {
+  const bool any = std::any_of(tables.begin(), tables.end(), [&](const Table& table) {
     return std::any_of(table.parts.begin(), table.parts.end(),
-                       [](const Part& part) { return !part.ops.address.empty(); });
+                       [&](const Part& part) { return !(part.*of.*column).empty(); });
   });
   if (!any) return;
   for (Table& table : tables) {
-    for (Part& part : table.parts) part.ops.address.resize(part.ops.size());
+    for (Part& part : table.parts) (part.*of.*column).resize((part.*of).size());
   }
 }
 
@@ -196,13 +197,14 @@ void complete_addresses(std::deque<Table>& tables) {
 std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trace& trace) {
   const Timed timed("read/merge");
   Columns columns(tables, translator, trace);
-  complete_addresses(tables);
+  complete(tables, &Part::ops, &Ops::address);
+  complete(tables, &Part::calls, &Calls::result);
 
   columns.stretches(trace.calls, &Part::calls);
   columns.stretches(trace.ranges, &Part::ranges);
   columns.stretches(trace.frames, &Part::frames);
   columns.stretches(trace.os_calls, &Part::os_calls);
-  columns.plain(trace.calls, &Part::calls, &Calls::correlation);
+  columns.plain(trace.calls, &Part::calls, &Calls::correlation, &Calls::result);
   columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes, &Ranges::nest);
 
   columns.plain(trace.ops, &Part::ops, &Ops::start, &Ops::end, &Ops::bytes, &Ops::correlation,

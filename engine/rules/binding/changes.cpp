@@ -164,8 +164,9 @@ const std::vector<ChangeVerb>& change_verbs() {
       {"drop", "Calls that are gone, with the host's work for them."},
       {"pause",
        "Host time that takes `by` of what it took (0 by default): that in ranges or calls of the "
-       "operating system, the whole pause between two CUDA calls in which idle time lies, or what "
-       "the host spends waiting for operations."},
+       "operating system, the whole pause between two CUDA calls of whose idle time this is most "
+       "(of others, and of a call in which it lies, that time), or what the host spends waiting "
+       "for operations."},
   };
   return verbs;
 }

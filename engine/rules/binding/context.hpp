@@ -27,6 +27,7 @@ struct Context {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
+  const OtherRules* others;  ///< null where this rule does not come after them
   Span window;
   std::vector<std::size_t> slot_of_device;  ///< by device of the trace
   std::vector<std::size_t> slot_of_stream;  ///< by stream of the trace
@@ -39,6 +40,7 @@ struct Context {
         analysis(host.analysis),
         facts(host.facts),
         in_steps(host.in_steps),
+        others(host.others),
         window(analysis.analysed_window()),
         slot_of_device(trace().devices.size(), no_slot) {
     std::size_t idle_rows = 0, step_rows = 0;

@@ -68,6 +68,31 @@ TextKey thread_key(const Context& c, const Rows& s, Row r) {
   return thread == no_index ? no_text : thread;
 }
 
+HostWork::Doing doing_in(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::idle) return {};
+  const Idle& idle = c.idle_of(r);
+  // A wait after which the host is not ahead yet is not what it does now.
+  if (idle.call != no_row && !idle.drained) return {c.trace().calls.name[idle.call], 0};
+  const std::uint16_t process = c.analysis.devices[slot_of(c, s, r)].process;
+  return c.in_steps.host_work().during(idle.thread, process, idle.span);
+}
+
+TextKey doing_key(const Context& c, const Rows& s, Row r) {
+  const NameId name = doing_in(c, s, r).name;
+  return name == 0 ? no_text : name;
+}
+
+TextKey within_key(const Context& c, const Rows& s, Row r) {
+  const NameId name = doing_in(c, s, r).within;
+  return name == 0 ? no_text : name;
+}
+
+TextKey next_key(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::idle) return no_text;
+  const Row next = c.idle_of(r).next;
+  return next == no_row || !is_kernel(c, next) ? no_text : c.trace().ops.name[next];
+}
+
 // --- Texts: what a key stands for
 
 std::string name_text(const Context& c, Kind, TextKey key) { return c.trace().names[key]; }
@@ -140,7 +165,7 @@ Number step_number(const Context& c, const Rows& s, Row r) {
 
 }  // namespace
 
-const std::array<FieldSpec, 18> fields{{
+const std::array<FieldSpec, 21> fields{{
     {"name", name_key, name_text, nullptr},
     {"class", class_key, class_text, nullptr},
     {"kind", kind_key, enum_text<OpKind>, nullptr},
@@ -149,6 +174,9 @@ const std::array<FieldSpec, 18> fields{{
     {"to", to_key, enum_text<MemoryKind>, nullptr},
     {"cause", cause_key, cause_text, nullptr},
     {"thread", thread_key, thread_text, nullptr},
+    {"doing", doing_key, name_text, nullptr},
+    {"within", within_key, name_text, nullptr},
+    {"next", next_key, name_text, nullptr},
     {"start_ns", nullptr, nullptr, start_ns},
     {"end_ns", nullptr, nullptr, end_ns},
     {"duration_ns", nullptr, nullptr, duration_ns},

@@ -20,6 +20,9 @@ enum class Field {
   to,
   cause,
   thread,
+  doing,
+  within,
+  next,
   start_ns,
   end_ns,
   duration_ns,
@@ -43,7 +46,7 @@ struct FieldSpec {
   std::string (*text)(const Context&, Kind, TextKey);
   std::optional<double> (*number)(const Context&, const Rows&, Row);
 };
-extern const std::array<FieldSpec, 18> fields;
+extern const std::array<FieldSpec, 21> fields;
 
 inline const FieldSpec& spec_of(Field field) { return fields[static_cast<std::size_t>(field)]; }
 

@@ -101,6 +101,15 @@ const std::vector<Spans>& RowsInSteps::stalls() const {
   return stalls_;
 }
 
+const HostWork& RowsInSteps::host_work() const {
+  std::call_once(host_work_made_, [this] {
+    const std::int64_t steps = std::max<std::int64_t>(1, analysis_.step_count());
+    host_work_ = std::make_unique<const HostWork>(analysis_.trace, analysis_.names,
+                                                  analysis_.total_ns() / steps);
+  });
+  return *host_work_;
+}
+
 const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {
   std::call_once(by_stream_found_, [this] {
     const std::vector<DeviceSteps>& devices = analysis_.devices;

@@ -1,9 +1,11 @@
 // The rows of each kind within the analysed steps: what rules select from.
 #pragma once
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "analysis/analysis.hpp"
+#include "analysis/host_work.hpp"
 #include "trace/row_set.hpp"
 
 namespace gh {
@@ -23,12 +25,15 @@ class RowsInSteps {
   const std::vector<std::vector<Row>>& by_stream() const;
   /// By analysed device: when page faults of unified memory were handled, or pages migrated.
   const std::vector<Spans>& stalls() const;
+  /// What host threads did, in stretches of idle time.
+  const HostWork& host_work() const;
 
  private:
   const Analysis& analysis_;
-  mutable std::once_flag by_stream_found_, stalls_found_;
+  mutable std::once_flag by_stream_found_, stalls_found_, host_work_made_;
   mutable std::vector<std::vector<Row>> by_stream_;
   mutable std::vector<Spans> stalls_;
+  mutable std::unique_ptr<const HostWork> host_work_;
 };
 
 }  // namespace gh

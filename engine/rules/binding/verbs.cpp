@@ -35,8 +35,8 @@ constexpr Verb verbs[] = {
      verb<ops>},
     {"trace:calls", "(filter?) -> selection",
      "CUDA calls of the host during the steps, of the processes that launched them. Fields: "
-     "name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, event, "
-     "other), thread.",
+     "name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, "
+     "loading, function, event, other), thread.",
      verb<calls>},
     {"trace:ranges", "(filter?) -> selection",
      "NVTX ranges that overlap the steps. Fields: name, thread, bytes (of a collective's "
@@ -51,10 +51,14 @@ constexpr Verb verbs[] = {
      verb<gpu_faults>},
     {"trace:idle", "(filter?) -> selection",
      "Time in which a device did nothing, in pieces of one cause each (input, sync, launch, "
-     "allocation, compilation, dependency, unknown). `name` is the call that the host was in. "
-     "`after` and `before` keep those next to operations of a selection; `inferred` tells input "
-     "that no range names; `drained` tells what came after the host had let the GPU run dry by "
-     "waiting for it, until it got ahead again.",
+     "allocation, compilation, loading, faults, failed, launch_latency, dependency, unknown). "
+     "`name` is "
+     "the call that the host was in, or had waited in where `drained`: what came after a wait, of "
+     "no more than it took, until the host got ahead again. `doing` is what the host did for most "
+     "of it, by its innermost name (a call, an operator, a range), `within` the program's own "
+     "range around that, `next` the kernel that ended it. `after` and `before` keep those next to "
+     "operations of a selection; "
+     "`inferred` tells input that no range names.",
      verb<idle>},
     {"trace:steps", "(filter?) -> selection",
      "The training steps; none where the whole window stands in for them. Fields: number, "
@@ -64,6 +68,18 @@ constexpr Verb verbs[] = {
      "How many threads of the training processes have a name like this.", verb<threads>},
     {"trace:diagnostics", "(glob, least_severity = 2) -> list of texts",
      "Messages of the profiler about its own recording.", verb<diagnostics>},
+    {"trace:failed_calls", "() -> list of { call, class, result, means, fatal, count, rows }",
+     "CUDA calls that returned an error, by name and result, in the order in which they first "
+     "occur; of the whole recording. Results that are answers (not ready) are none "
+     "(schemas/calls.toml). After a fatal one all later calls of the process fail.",
+     verb<failed_calls>},
+    {"trace:found", "() -> list of { rule, subject, severity, share }",
+     "What other rules have found, for rules that come `after_others`; an error in others.",
+     verb<found>},
+    {"trace:asked", "(rule) -> boolean",
+     "Whether that rule is asked on this report as well, or this one is asked alone, as in its "
+     "test. For rules that come `after_others`.",
+     verb<asked>},
     {"trace:problems", "() -> list of texts", "What had to be left out on reading the report.",
      verb<problems>},
     {"trace:round_trips", "({ min_bytes = 1 MiB }?) -> selection, pairs",
@@ -139,6 +155,11 @@ constexpr Verb verbs[] = {
      "The rows of which at least this fraction runs with none of the other's on the same "
      "device.",
      verb<exposed, Cost{.rows = 1}>},
+    {"selection:quarters", "() -> number",
+     "In how many quarters of the analysed work, counted in kernels, rows begin that take a tenth "
+     "of what all take: what goes on all through a recording without steps is in three or four, "
+     "its start, however long, in the first.",
+     verb<quarters, Cost{.rows = 1, .ops = 1}>},
     {"selection:plus", "(other) -> selection", "The rows of either.", verb<plus, Cost{.rows = 1}>},
     {"selection:minus", "(other) -> selection", "The rows that the other has not.",
      verb<minus, Cost{.rows = 1}>},

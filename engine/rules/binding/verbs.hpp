@@ -11,6 +11,9 @@ int available(lua_State* lua, const Context& c);
 int threads(lua_State* lua, const Context& c);
 int diagnostics(lua_State* lua, const Context& c);
 int problems(lua_State* lua, const Context& c);
+int failed_calls(lua_State* lua, const Context& c);
+int found(lua_State* lua, const Context& c);
+int asked(lua_State* lua, const Context& c);
 
 // select.cpp: selections of the trace, and of selections
 int ops(lua_State* lua, const Context& c);
@@ -47,6 +50,7 @@ int own_ns(lua_State* lua, const Context& c, const Rows& asked);
 int overlap_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int exposed_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int quarters(lua_State* lua, const Context& c, const Rows& asked);
 
 // values.cpp: fields of rows, summed up
 int count(lua_State* lua, const Context& c, const Rows& asked);

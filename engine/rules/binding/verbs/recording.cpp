@@ -1,8 +1,11 @@
 // What is known of the report as a whole: facts, what was recorded, what its profiler said.
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/text.hpp"
 #include "rules/binding/verbs.hpp"
@@ -74,6 +77,57 @@ int problems(lua_State* lua, const Context& c) {
     push_text(lua, problem);
     list.append();
   }
+  return 1;
+}
+
+int failed_calls(lua_State* lua, const Context& c) {
+  const Trace& t = c.trace();
+  const std::vector<Row>& failed = c.analysis.failed_calls;
+  charge(lua, failed.size());
+  using Key = std::pair<NameId, std::uint16_t>;
+  std::vector<std::pair<Key, std::vector<Row>>> groups;  // in order of their first
+  std::map<Key, std::size_t> place;
+  for (const Row call : failed) {
+    const Key key{t.calls.name[call], t.calls.result[call]};
+    const auto [it, is_new] = place.try_emplace(key, groups.size());
+    if (is_new) groups.push_back({key, {}});
+    groups[it->second].second.push_back(call);
+  }
+  NewList list(lua);
+  for (auto& [key, rows] : groups) {
+    const Classes::CallResult result = c.analysis.classes.call_result(key.second);
+    lua_newtable(lua);
+    set_text(lua, "call", t.names[key.first]);
+    set_text(lua, "class", name_of(c.analysis.names.call[key.first]));
+    set_text(lua, "result", result.name);
+    set_text(lua, "means", result.means);
+    set_flag(lua, "fatal", result.fatal);
+    set_integer(lua, "count", static_cast<std::int64_t>(rows.size()));
+    set_rows(lua, "rows", {Kind::calls, RowSet(std::move(rows))});
+    list.append();
+  }
+  return 1;
+}
+
+int found(lua_State* lua, const Context& c) {
+  if (!c.others) throw Error("trace:found is for rules that come after_others");
+  charge(lua, c.others->found.size());
+  NewList list(lua);
+  for (const Finding& f : c.others->found) {
+    lua_newtable(lua);
+    set_text(lua, "rule", f.rule);
+    set_text(lua, "subject", f.subject);
+    set_text(lua, "severity", name_of(f.severity));
+    set_number(lua, "share", f.recoverable_fraction);
+    list.append();
+  }
+  return 1;
+}
+
+int asked(lua_State* lua, const Context& c) {
+  if (!c.others) throw Error("trace:asked is for rules that come after_others");
+  const bool alone = c.others->asked.size() == 1;
+  lua_pushboolean(lua, alone || c.others->asked.contains(checked_text(lua, 2)));
   return 1;
 }
 

@@ -1,10 +1,29 @@
 // How long, and beside what: the time that selections cover.
 #include <algorithm>
+#include <array>
 
 #include "rules/binding/time_sets.hpp"
 #include "rules/binding/verbs.hpp"
 
 namespace gh::binding {
+
+namespace {
+
+// When kernels and whole graphs start, or, where none run, whatever else does.
+std::vector<Ns> starts_of_work(const Context& c) {
+  const Ops& ops = c.trace().ops;
+  std::vector<Ns> starts;
+  for (const bool kernels : {true, false}) {
+    c.in_steps.ops.each([&](Row op) {
+      const bool is_kernel = ops.kind[op] == OpKind::kernel || ops.kind[op] == OpKind::graph;
+      if (is_kernel == kernels) starts.push_back(ops.start[op]);
+    });
+    if (!starts.empty()) break;
+  }
+  return starts;
+}
+
+}  // namespace
 
 int union_ns(lua_State* lua, const Context& c, const Rows& asked) {
   push_number(lua, static_cast<double>(total_time(c, asked)));
@@ -46,6 +65,23 @@ int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& oth
            least_fraction * static_cast<double>(span.length());
   };
   push_rows(lua, {asked.kind, asked.rows.where(exposed_enough), asked.chains});
+  return 1;
+}
+
+int quarters(lua_State* lua, const Context& c, const Rows& asked) {
+  constexpr double least = 0.1;  // of all that they take; what is less is beside the point
+  const std::vector<Ns> work = starts_of_work(c);
+  std::array<Ns, 4> ns{};
+  asked.rows.each([&](Row r) {
+    const Span span = span_of(c, asked, r);
+    const auto done = static_cast<std::size_t>(
+        std::lower_bound(work.begin(), work.end(), span.start) - work.begin());
+    ns[std::min<std::size_t>(3, 4 * done / std::max<std::size_t>(1, work.size()))] += span.length();
+  });
+  const auto all = static_cast<double>(ns[0] + ns[1] + ns[2] + ns[3]);
+  lua_pushinteger(lua, std::count_if(ns.begin(), ns.end(), [&](Ns quarter) {
+                    return quarter > 0 && static_cast<double>(quarter) >= least * all;
+                  }));
   return 1;
 }
 

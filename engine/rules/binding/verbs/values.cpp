@@ -30,7 +30,8 @@ class Groups {
 
   Group& of(Row r) {
     const TextKey key = text_key(c_, s_, r, field_);
-    return *(key != no_text ? of_text(key) : of_number(r));
+    if (key != no_text) return *of_text(key);
+    return *(spec_of(field_).number ? of_number(r) : named(""));
   }
   /// All of them, that with the longest summed time first; ties by name.
   std::vector<Group*> longest_first() const {

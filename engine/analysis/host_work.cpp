@@ -1,0 +1,155 @@
+#include "analysis/host_work.hpp"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+namespace gh {
+namespace {
+
+// Threads of a process that are asked beside the one that gave the GPU work, and ranges around one
+// that are looked at: no program needs as many, and a damaged report may have millions.
+constexpr std::size_t most_narrators = 16, most_around = 64;
+
+// Of a step; a range that lasts longer holds all that is done in it.
+constexpr double whole_share = 0.9;
+
+// The name of the events of a thread that together cover at least half of a stretch; 0 of none.
+// `rows`: those of the thread, in order of start, of which only the last to begin before the
+// stretch can last into it.
+template <class Events>
+NameId covering(const Events& events, std::span<const Row> rows, Span stretch) {
+  std::map<NameId, Ns> by_name;
+  auto row = std::partition_point(rows.begin(), rows.end(),
+                                  [&](Row r) { return events.start[r] < stretch.start; });
+  if (row != rows.begin()) --row;
+  Row last = no_row;  // a call stands for those that are nested in it as well
+  for (; row != rows.end() && events.start[*row] < stretch.end; ++row) {
+    if (std::exchange(last, *row) == *row) continue;
+    const Ns shared =
+        std::min(events.end[*row], stretch.end) - std::max(events.start[*row], stretch.start);
+    if (shared > 0) by_name[events.name[*row]] += shared;
+  }
+  for (const auto& [name, ns] : by_name)
+    if (2 * ns >= stretch.length()) return name;
+  return 0;
+}
+
+// By thread: when it gave the GPU work.
+std::vector<std::vector<Ns>> launches_of_threads(const Trace& trace, const NameClasses& names) {
+  const Calls& calls = trace.calls;
+  std::vector<std::vector<Ns>> launched(trace.threads.size());
+  for (Row c = 0; c < calls.size(); ++c)
+    if (launches(names.call[calls.name[c]])) launched[calls.thread[c]].push_back(calls.start[c]);
+  return launched;
+}
+
+bool any_within(const std::vector<Ns>& times, Span span) {
+  const auto first = std::lower_bound(times.begin(), times.end(), span.start);
+  return first != times.end() && *first < span.end;
+}
+
+}  // namespace
+
+HostWork::HostWork(const Trace& trace, const NameClasses& names, Ns step_ns)
+    : trace_(trace), threads_(trace, names), ranges_(trace.threads.size()) {
+  const Ranges& ranges = trace.ranges;
+  const std::vector<std::vector<Ns>> launched = launches_of_threads(trace, names);
+  std::vector<std::vector<std::uint32_t>> open(ranges_.size());  // places, the innermost last
+  for (Row r = 0; r < ranges.size(); ++r) {
+    const Span span{ranges.start[r], ranges.end[r]};
+    const bool whole =
+        static_cast<double>(span.length()) >= whole_share * static_cast<double>(step_ns);
+    if (ranges.nest[r] == 0 || (whole && any_within(launched[ranges.thread[r]], span))) continue;
+    RangesOfThread& own = ranges_[ranges.thread[r]];
+    std::vector<std::uint32_t>& around = open[ranges.thread[r]];
+    while (!around.empty() && ranges.end[own.rows[around.back()]] <= ranges.start[r])
+      around.pop_back();
+    own.around.push_back(around.empty() ? no_row : around.back());
+    around.push_back(static_cast<std::uint32_t>(own.rows.size()));
+    own.rows.push_back(r);
+  }
+  find_narrators();
+}
+
+void HostWork::find_narrators() {
+  narrators_.resize(trace_.processes.size());
+  for (std::uint16_t t = 0; t < ranges_.size(); ++t)
+    if (!ranges_[t].rows.empty()) narrators_[trace_.threads[t].process].push_back(t);
+  for (std::vector<std::uint16_t>& threads : narrators_) {
+    if (threads.size() <= most_narrators) continue;
+    std::stable_sort(threads.begin(), threads.end(), [&](std::uint16_t a, std::uint16_t b) {
+      return ranges_[a].rows.size() > ranges_[b].rows.size();
+    });
+    threads.resize(most_narrators);
+  }
+}
+
+HostWork::Doing HostWork::during(std::uint16_t thread, std::uint16_t process, Span stretch) const {
+  if (stretch.length() <= 0) return {};
+  if (thread != no_index)
+    if (const Doing own = of_thread(thread, stretch); own.name != 0) return own;
+  for (const std::uint16_t other : narrators_[process])
+    if (other != thread)
+      if (const Doing beside = of_thread(other, stretch); beside.name != 0) return beside;
+  return {};
+}
+
+HostWork::Doing HostWork::of_thread(std::uint16_t thread, Span stretch) const {
+  std::vector<Share> ranges = ranges_in(thread, stretch);
+  std::erase_if(ranges, [&](const Share& s) { return 2 * s.ns < stretch.length(); });
+  // The innermost takes least, and of those that take the same it begins last.
+  std::sort(ranges.begin(), ranges.end(), [](const Share& a, const Share& b) {
+    return std::tuple(a.ns, -a.begun, a.name) < std::tuple(b.ns, -b.begun, b.name);
+  });
+  Doing doing{covering(trace_.calls, threads_[thread].calls, stretch), 0};
+  if (doing.name == 0) doing.name = covering(trace_.os_calls, threads_[thread].os_calls, stretch);
+  if (doing.name == 0 && !ranges.empty()) {
+    doing.name = ranges.front().name;
+    if (!is_operator(doing.name)) return doing;
+  }
+  const auto own = std::find_if(ranges.begin(), ranges.end(),
+                                [&](const Share& s) { return !is_operator(s.name); });
+  if (own != ranges.end()) doing.within = own->name;
+  return doing;
+}
+
+// How much of a stretch ranges of each name cover.
+std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stretch) const {
+  const Ranges& ranges = trace_.ranges;
+  const RangesOfThread& own = ranges_[thread];
+  std::map<NameId, Share> by_name;
+  const auto take = [&](Row r) {
+    const Ns shared =
+        std::min(ranges.end[r], stretch.end) - std::max(ranges.start[r], stretch.start);
+    if (shared <= 0) return;
+    Share& share = by_name[ranges.name[r]];
+    share.name = ranges.name[r];
+    // One within another of its name does not count again.
+    share.ns = std::min(stretch.length(), share.ns + shared);
+    share.begun = ranges.start[r];
+  };
+  const auto first = std::partition_point(own.rows.begin(), own.rows.end(),
+                                          [&](Row r) { return ranges.start[r] < stretch.start; }) -
+                     own.rows.begin();
+  std::vector<Row> around;
+  for (std::uint32_t at = first > 0 ? static_cast<std::uint32_t>(first - 1) : no_row;
+       at != no_row && around.size() < most_around; at = own.around[at])
+    around.push_back(own.rows[at]);
+  std::for_each(around.rbegin(), around.rend(), take);
+  for (auto at = static_cast<std::size_t>(first);
+       at < own.rows.size() && ranges.start[own.rows[at]] < stretch.end; ++at)
+    take(own.rows[at]);
+  std::vector<Share> shares;
+  for (const auto& [name, share] : by_name) shares.push_back(share);
+  return shares;
+}
+
+// Operators of frameworks are named by their library, what the program itself marks seldom is.
+bool HostWork::is_operator(NameId name) const {
+  return trace_.names[name].find("::") != std::string::npos;
+}
+
+}  // namespace gh

@@ -1,0 +1,218 @@
+#include "rules/again.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "rules/evaluate.hpp"
+#include "rules/worth.hpp"
+
+namespace gh {
+namespace {
+
+constexpr int most_rounds = 3;
+// Of the replay: with more, to analyse the steps again takes longer than the rest of the report.
+constexpr std::size_t most_points = 200'000;
+
+// Of today's step: as much as a forecast may be off.
+constexpr double most_error = 0.02;
+
+// What has been made of the recording, and what the rules say of it.
+struct Round {
+  Remade remade;
+  std::unique_ptr<const Analysis> analysis;
+  std::shared_ptr<const Replay> replay;
+  Report report;
+};
+
+bool can_be_remade(const Replay& replay) {
+  const Trace& t = replay.analysis().trace;
+  // Pages of unified memory move when somebody touches them: the replay does not know when.
+  const bool migrates = std::any_of(t.ops.copy.begin(), t.ops.copy.end(), is_unified);
+  return replay.can_be_remade() && replay.points() <= most_points && !migrates &&
+         t.gpu_faults.size() == 0;
+}
+
+// Whether a replay of the step that fixes leave is a forecast: its errors are of that step, and
+// count for as much of today's as that step is.
+bool is_forecast(const Replay& replay, Ns today_ns) {
+  if (!replay.reason().empty() || replay.collectives()) return false;
+  const double share =
+      static_cast<double>(replay.recorded_ns()) / static_cast<double>(std::max<Ns>(today_ns, 1));
+  return share *
+             std::max({replay.uniform_error(), replay.unresolved(), replay.unrepresentative()}) <=
+         most_error;
+}
+
+Changes changes_of(const Plan& plan, const std::vector<Finding>& findings) {
+  Changes made;
+  for (const Plan::Fix& fix : plan.fixes)
+    for (const Finding& f : findings)
+      if (f.fingerprint == fix.fingerprint)
+        made.insert(made.end(), f.changes.begin(), f.changes.end());
+  return made;
+}
+
+class AskingAgain {
+ public:
+  AskingAgain(Report& report, const std::vector<Rule>& rules,
+              const std::map<std::string, RuleSettings>& settings, const Accepted& accepted)
+      : report_(report), rules_(rules), settings_(settings), accepted_(accepted) {
+    for (const auto* list : {&report.findings, &report.suppressed})
+      for (const Finding& f : *list)
+        if (f.severity_alone != Severity::note) spoken_.insert(f.fingerprint);
+  }
+
+  void ask() {
+    const Replay* replay = report_.replay.get();
+    Changes made = changes_of(*report_.plan, report_.findings);
+    for (int round = 0; round < most_rounds && !made.empty() && can_be_remade(*replay); ++round) {
+      auto next = ask_after(*replay, made);
+      if (!next) return;
+      made = changes_of(*next->report.plan, next->report.findings);
+      take(*next);
+      replay = next->replay.get();
+      rounds_.push_back(std::move(next));
+    }
+  }
+
+ private:
+  // Rules of which no fix has been made: names of kernels stay though what they do has changed. A
+  // recording is judged once.
+  std::vector<Rule> rules_to_ask() const {
+    std::vector<Rule> rules;
+    for (const Rule& rule : rules_)
+      if (rule.category != "capture" && !rule.after_others &&
+          std::none_of(report_.plan->fixes.begin(), report_.plan->fixes.end(),
+                       [&](const Plan::Fix& fix) { return fix.rule == rule.id; }))
+        rules.push_back(rule);
+    return rules;
+  }
+
+  // Nothing where the fixes leave nothing else to fix.
+  std::unique_ptr<Round> ask_after(const Replay& replay, const Changes& made) {
+    auto round = std::make_unique<Round>();
+    round->remade = replay.remade(made);
+    if (round->remade.devices.size() != replay.analysis().devices.size()) return nullptr;
+    round->analysis = std::make_unique<const Analysis>(std::move(round->remade.trace),
+                                                       std::move(round->remade.devices),
+                                                       replay.analysis().classes);
+    round->replay = std::make_shared<const Replay>(*round->analysis);
+    if (!is_forecast(*round->replay, report_.plan->recorded_ns)) return nullptr;
+    const Facts facts(*round->analysis);
+    round->report = ask_rules(rules_to_ask(), *round->analysis, facts, settings_, round->replay);
+    Report& found = round->report;
+    suppress(found, accepted_);
+    for (std::size_t i = 0; i < report_.suppressions.size(); ++i)
+      if (found.suppressions[i].second == SuppressionState::used)
+        report_.suppressions[i].second = SuppressionState::used;
+    std::erase_if(found.findings, [&](const Finding& f) {
+      return f.severity == Severity::note || !f.predicted || spoken_.contains(f.fingerprint);
+    });
+    settle(found);
+    found.plan = plan_of(found);
+    if (!found.plan || found.plan->fixes.empty()) return nullptr;
+    return round;
+  }
+
+  // The fixes that a round adds, at the end of the plan and behind the findings.
+  void take(const Round& round) {
+    const Plan& more = *round.report.plan;
+    Plan& plan = *report_.plan;
+    const Prediction base = plan.fixes.back().step;
+    for (const Plan::Fix& fix : more.fixes) {
+      Finding f =
+          *std::find_if(round.report.findings.begin(), round.report.findings.end(),
+                        [&](const Finding& found) { return found.fingerprint == fix.fingerprint; });
+      const Ns floor_ns = std::max(more.bounds.compute_ns, more.bounds.link_ns);
+      const Prediction step = after(base, fix.step, more.now.step_ns, floor_ns);
+      const Ns won = std::max<Ns>(0, plan.fixes.back().step.step_ns - step.step_ns);
+      make_masked(f, step, won, round);
+      plan.fixes.push_back({fix.rule, fix.fingerprint, step, true});
+      spoken_.insert(f.fingerprint);
+      // Today it was a note at most, or nothing.
+      std::erase_if(report_.findings,
+                    [&](const Finding& today) { return today.fingerprint == f.fingerprint; });
+      std::erase(report_.clean, f.rule);
+      report_.findings.push_back(std::move(f));
+    }
+    plan.bounds = more.bounds;
+  }
+
+  // The step that a fix leaves of what the fixes before have left, by the share that it leaves.
+  static Prediction after(const Prediction& base, const Prediction& fix, Ns before_ns,
+                          Ns floor_ns) {
+    const auto of = [&](Ns of_base, Ns left) {
+      return static_cast<Ns>(static_cast<double>(of_base) * static_cast<double>(left) /
+                             static_cast<double>(std::max<Ns>(before_ns, 1)));
+    };
+    Prediction p{of(base.step_ns, fix.step_ns), of(base.least_ns, fix.least_ns),
+                 of(base.most_ns, fix.most_ns),
+                 "found on what those leave, which nobody has recorded"};
+    p.step_ns = std::min(std::max(p.step_ns, floor_ns), base.step_ns);
+    p.least_ns = std::min(p.least_ns, p.step_ns);
+    p.most_ns = std::max(p.most_ns, p.step_ns);
+    return p;
+  }
+
+  void make_masked(Finding& f, const Prediction& step, Ns won, const Round& round) const {
+    f.masked = true;
+    f.message = fmt::format("With {} fixed: {}", fmt::join(rules_fixed(), ", "), f.message);
+    f.after.clear();
+    for (const Plan::Fix& fix : report_.plan->fixes) f.after.push_back(fix.fingerprint);
+    f.predicted = step;
+    f.alone_ns = 0;
+    f.step_ns = report_.plan->now.step_ns;
+    f.recoverable_ns = std::min(won, f.step_ns);
+    f.recoverable_fraction =
+        static_cast<double>(f.recoverable_ns) / static_cast<double>(std::max<Ns>(f.step_ns, 1));
+    f.severity = f.severity_alone = Severity::note;  // nobody has seen it yet
+    if (f.confidence == "high") f.confidence = "medium";
+    f.follows_from.clear();
+    f.changes.clear();  // they name rows of the step that was made
+    std::erase_if(f.evidence, [&](Evidence& e) { return !brought_back(e, round); });
+  }
+
+  // Puts evidence where the recording has it. A stretch across what the fixes cut out is none: it
+  // would show that.
+  bool brought_back(Evidence& e, const Round& round) const {
+    // Operations may have been longer before a fix, by as much as fixes are known to shorten them.
+    const double much_longer = e.thread.empty() ? 8 : 1.5;
+    constexpr Ns short_ns = 1'000;
+    const Ns was = e.span.length();
+    e.span = round.remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+    for (auto before = rounds_.rbegin(); before != rounds_.rend(); ++before)
+      e.span = (*before)->remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+    return static_cast<double>(e.span.length() - short_ns) <=
+           much_longer * static_cast<double>(was);
+  }
+
+  std::vector<std::string> rules_fixed() const {
+    std::vector<std::string> rules;
+    for (const Plan::Fix& fix : report_.plan->fixes) rules.push_back(fix.rule);
+    return rules;
+  }
+
+  Report& report_;
+  const std::vector<Rule>& rules_;
+  const std::map<std::string, RuleSettings>& settings_;
+  const Accepted& accepted_;
+  std::set<std::string> spoken_;  // fingerprints of what needs no second word
+  std::vector<std::unique_ptr<Round>> rounds_;
+};
+
+}  // namespace
+
+void ask_again(Report& report, const std::vector<Rule>& rules,
+               const std::map<std::string, RuleSettings>& settings, const Accepted& accepted) {
+  if (!report.plan || report.plan->fixes.empty() || !report.replay->trusted()) return;
+  if (!report.replay->analysis().trace.doubts.empty()) return;
+  AskingAgain(report, rules, settings, accepted).ask();
+}
+
+}  // namespace gh

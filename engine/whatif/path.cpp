@@ -1,0 +1,290 @@
+#include "whatif/path.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.hpp"
+#include "whatif/graph.hpp"
+
+namespace gh {
+namespace {
+
+// Of a range; a longer name is cut.
+constexpr std::size_t most_characters = 120;
+// Between two operations of a stream; an event of another stream takes as long.
+constexpr Ns usual_gap_ns = 5'000;
+
+// By PathItem::Kind.
+constexpr std::array kind_names{"compute",    "copy", "communication", "launch_latency", "gap",
+                                "dependency", "call", "host",          "unrecorded",     "rest"};
+
+// "blocks.3.attn" -> "blocks.#.attn": what counts is one thing.
+std::string without_numbers(const std::string& name) {
+  std::string out;
+  for (const char c : shortened(name, most_characters)) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit)
+      out += c;
+    else if (out.empty() || out.back() != '#')
+      out += '#';
+  }
+  return out;
+}
+
+// The innermost range in which each thread is, from one moment to the next.
+class InnermostRanges {
+ public:
+  explicit InnermostRanges(const ReplayGraph& g) : from_(g.analysis.trace.threads.size()) {
+    const Trace& t = g.analysis.trace;
+    const Ranges& r = t.ranges;
+    const Span window = g.steps.window;
+    std::vector<std::vector<Row>> open(t.threads.size());
+    const auto close = [&](std::uint16_t thread, Ns until) {
+      std::vector<Row>& stack = open[thread];
+      while (!stack.empty() && r.end[stack.back()] <= until) {
+        // Ranges of two NVTX domains may overlap in part.
+        const Ns end = std::max(r.end[stack.back()], from_[thread].back().at);
+        stack.pop_back();
+        from_[thread].push_back({end, stack.empty() ? NameId{0} : r.name[stack.back()]});
+      }
+    };
+    for (Row row = 0; row < r.size() && r.start[row] < window.end; ++row) {
+      if (r.end[row] <= window.start || r.nest[row] == 0) continue;
+      const std::uint16_t thread = r.thread[row];
+      close(thread, r.start[row]);
+      open[thread].push_back(row);
+      from_[thread].push_back({r.start[row], r.name[row]});
+    }
+    for (std::uint16_t thread = 0; thread < from_.size(); ++thread) close(thread, open_end);
+  }
+
+  // Calls take(span, name) with each part of a stretch, from its end on.
+  template <class Take>
+  void split(std::uint16_t thread, Span stretch, Take take) const {
+    const std::vector<From>& list = from_[thread];
+    auto next = std::upper_bound(list.begin(), list.end(), stretch.end,
+                                 [](Ns at, const From& f) { return at <= f.at; });
+    Ns end = stretch.end;
+    while (end > stretch.start) {
+      const bool first = next == list.begin();
+      const Ns start = first ? stretch.start : std::max(stretch.start, std::prev(next)->at);
+      if (start < end) take(Span{start, end}, first ? NameId{0} : std::prev(next)->name);
+      end = start;
+      if (!first) --next;
+    }
+  }
+
+ private:
+  struct From {
+    Ns at = 0;
+    NameId name = 0;
+  };
+  std::vector<std::vector<From>> from_;  // by thread
+};
+
+class Walk {
+ public:
+  explicit Walk(const ReplayGraph& g)
+      : g_(g),
+        t_(g.analysis.trace),
+        ranges_(g),
+        times_(g.times(g.recorded)),
+        device_of_(t_.devices.size(), g.analysis.devices.size()),
+        arriving_(g.nodes() - first_meeting_node(), no_row) {
+    for (std::size_t d = 0; d < g.analysis.devices.size(); ++d)
+      device_of_[g.analysis.devices[d].device] = d;
+    for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
+      if (const Node arrived = g.start_node(op); arrived != g.op_node(op))
+        arriving_[arrived - first_meeting_node()] = op;
+  }
+
+  Path back() {
+    Path path;
+    path.scale = g_.steps.scale;
+    Node node = find_ends(path);
+    const Ns end = at_ + g_.tail_ns;
+    while (node != origin && at_ > start_) node = past(node);
+    take(PathItem::Kind::unrecorded, "", start_);
+    path.total_ns = end - start_;
+    for (auto& [key, item] : items_) path.items.push_back(std::move(item));
+    std::stable_sort(path.items.begin(), path.items.end(),
+                     [](const PathItem& a, const PathItem& b) { return a.ns > b.ns; });
+    return path;
+  }
+
+ private:
+  // The operation that ends last, and on its device where the measured time begins.
+  Node find_ends(Path& path) {
+    Node last = origin;
+    std::size_t device = 0;
+    for (std::size_t d = 0; d < g_.steps.device_ops.size(); ++d)
+      for (const Row op : g_.steps.device_ops[d])
+        if (const Node n = g_.op_node(op); last == origin || times_[n] > times_[last]) {
+          last = n;
+          device = d;
+        }
+    if (last == origin) return origin;
+    at_ = times_[last] + g_.tail_ns;
+    device_ = device;
+    start_ = g_.steps.window.start;
+    path.periods = g_.steps.periods(device);
+    begins_.assign(static_cast<std::size_t>(path.periods), start_);
+    if (g_.steps.whole) {
+      take(PathItem::Kind::host, "", times_[last]);  // what comes after it
+      return last;
+    }
+    // A step begins where the one before has ended.
+    for (const Row op : g_.steps.device_ops[device])
+      for (auto step = static_cast<std::size_t>(g_.steps.step_of(op)); step < begins_.size();
+           ++step)
+        begins_[step] = std::max(begins_[step], times_[g_.op_node(op)]);
+    start_ = begins_.front();
+    return last;
+  }
+
+  // The edge that decided when a node came.
+  std::size_t binding(Node n) const {
+    std::size_t best = 0;
+    const auto comes = [&](std::size_t i) {
+      return times_[g_.recorded.from[n][i]] + g_.recorded.weight[n][i];
+    };
+    for (std::size_t i = 1; i < g_.recorded.from[n].size(); ++i)
+      if (g_.recorded.has(n, i) && (!g_.recorded.has(n, best) || comes(i) > comes(best))) best = i;
+    return best;
+  }
+
+  Node past(Node n) {
+    if (n >= first_meeting_node()) return past_meeting(n);
+    return n >= g_.first_op_node() ? past_op(n) : past_call(n);
+  }
+
+  // What an operation takes, and what it waited for before: others to arrive, or its own start.
+  Node past_op(Node n) {
+    const Row op = g_.steps.ops.first + (n - g_.first_op_node());
+    device_ = device_of_[t_.device_of(op)];
+    take_op(op, times_[n] - g_.recorded.length[n]);
+    return g_.start_node(op) == n ? past_start(n, op) : g_.recorded.from[n][edge::met];
+  }
+
+  // A meeting came with the last of those that met, which may be of another device.
+  Node past_meeting(Node n) {
+    const Row op = arriving_[n - first_meeting_node()];
+    if (op == no_row) return g_.recorded.from[n][binding(n)];
+    device_ = device_of_[t_.device_of(op)];
+    return past_start(n, op);
+  }
+
+  // What an operation waited for before it started.
+  Node past_start(Node n, Row op) {
+    const std::size_t place = binding(n);
+    const Node before = g_.recorded.from[n][place];
+    if (before == origin) return origin;
+    if (place == edge::launch) {
+      const Row call = call_of(before);
+      take(PathItem::Kind::launch_latency, "", times_[g_.end_node(call)]);
+      take(PathItem::Kind::call, t_.names[t_.calls.name[call]], times_[before]);
+    } else if (at_ - times_[before] <= usual_gap_ns) {
+      take(PathItem::Kind::gap, "", times_[before]);
+    } else {
+      take(PathItem::Kind::dependency, what(op), times_[before]);
+    }
+    return before;
+  }
+
+  void take_op(Row op, Ns from) {
+    const bool crosses_link = t_.ops.kind[op] == OpKind::copy && t_.ops.copy[op] != CopyKind::d2d;
+    const std::string name = what(op);
+    if (name == "collective")
+      take(PathItem::Kind::communication, g_.start_node(op) == g_.op_node(op) ? "other_ranks" : "",
+           from);
+    else
+      take(crosses_link ? PathItem::Kind::copy : PathItem::Kind::compute, name, from);
+  }
+
+  // The class of a kernel, the direction of a copy.
+  std::string what(Row op) const {
+    if (t_.ops.kind[op] == OpKind::graph) return "graph";
+    if (t_.ops.kind[op] == OpKind::copy && t_.ops.copy[op] != CopyKind::d2d)
+      return name_of(t_.ops.copy[op]);
+    const std::string& kernel = g_.analysis.kernel_class(op);
+    return kernel.empty() ? "device_copy" : kernel;
+  }
+
+  // A call's own time, what it woke up from, or what its thread did before it.
+  Node past_call(Node n) {
+    const Row call = call_of(n);
+    const std::size_t place = binding(n);
+    const Node before = g_.recorded.from[n][place];
+    const Ns from = before == origin ? start_ : times_[before];
+    if (n == g_.end_node(call))
+      take(PathItem::Kind::call, t_.names[t_.calls.name[call]], from);
+    else
+      take_host(t_.calls.thread[call], from);
+    return before;
+  }
+
+  void take_host(std::uint16_t thread, Ns from) {
+    from = std::max(from, start_);
+    if (from >= at_) return;
+    ranges_.split(thread, {from, at_}, [&](Span part, NameId name) {
+      const auto [label, is_new] = labels_.try_emplace(name);
+      if (is_new) label->second = without_numbers(t_.names[name]);
+      take(PathItem::Kind::host, label->second, part.start);
+    });
+  }
+
+  // The path's time from `from` to where the walk stands.
+  void take(PathItem::Kind kind, const std::string& name, Ns from) {
+    from = std::max(from, start_);
+    if (from >= at_) return;
+    PathItem& item = items_[{kind, name}];
+    item.kind = kind;
+    item.name = name;
+    item.ns += at_ - from;
+    item.by_step.resize(begins_.size());
+    for (Ns end = at_; end > from;) {
+      std::size_t step = begins_.size() - 1;
+      while (step > 0 && begins_[step] >= end) --step;
+      const Ns begin = std::max(from, begins_[step]);
+      item.by_step[step] += end - begin;
+      end = begin;
+    }
+    item.by_device.resize(g_.analysis.devices.size());
+    if (device_ < item.by_device.size()) item.by_device[device_] += at_ - from;
+    ++item.stretches;
+    if (at_ - from > item.longest.length()) item.longest = {from, at_};
+    at_ = from;
+  }
+
+  Row call_of(Node n) const { return g_.steps.calls.first + (n - 1) / 2; }
+  Node first_meeting_node() const { return g_.first_op_node() + g_.steps.ops.count; }
+
+  const ReplayGraph& g_;
+  const Trace& t_;
+  const InnermostRanges ranges_;
+  const std::vector<Ns> times_;
+  std::vector<std::size_t> device_of_;  // by device of the trace: among those analysed
+  std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
+  Ns at_ = 0, start_ = 0;
+  std::vector<Ns> begins_;  // of the path's steps
+  std::size_t device_ = 0;  // whose work, or whose host's, the walk stands at
+  std::unordered_map<NameId, std::string> labels_;  // of ranges
+  std::map<std::pair<PathItem::Kind, std::string>, PathItem> items_;
+};
+
+}  // namespace
+
+const char* name_of(PathItem::Kind k) { return kind_names[static_cast<std::size_t>(k)]; }
+
+std::optional<PathItem::Kind> path_kind_named(std::string_view name) {
+  const auto it = std::find(kind_names.begin(), kind_names.end(), name);
+  if (it == kind_names.end()) return std::nullopt;
+  return static_cast<PathItem::Kind>(it - kind_names.begin());
+}
+
+Path find_path(const ReplayGraph& graph) { return Walk(graph).back(); }
+
+}  // namespace gh

@@ -1,0 +1,34 @@
+// What changes touch of a recording: operations' own time, CUDA calls, and the host's time between
+// calls. Two fixes that touch the same cannot both win it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "whatif/changes.hpp"
+
+namespace gh {
+
+class Touched {
+ public:
+  explicit Touched(const Trace& trace)
+      : trace_(trace), ops_(trace.ops.size()), calls_(trace.calls.size()) {}
+
+  void add(const Changes& changes);
+  /// Whether any of what these changes touch has been added.
+  bool any_of(const Changes& changes) const;
+  /// The same changes, of what has not been added.
+  Changes rest_of(const Changes& changes) const;
+
+ private:
+  bool has_row(const Change& change, Row row) const;
+  bool has_host(const HostSpan& host) const;
+  std::vector<HostSpan> rest_of_host(const std::vector<HostSpan>& spans) const;
+  Spans host_of(std::uint16_t thread) const;
+
+  const Trace& trace_;
+  std::vector<bool> ops_, calls_;
+  std::map<std::uint16_t, Spans> host_;  // by thread; of whichever at no_index
+};
+
+}  // namespace gh

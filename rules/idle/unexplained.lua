@@ -1,0 +1,122 @@
+-- A name for a message: profilers put whole call stacks into some.
+local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
+
+-- What the account may give time to, in the words of a message, and the rules that speak of it.
+local known = {
+  { cause = "input", what = "while the host fetches its next batch", rules = { "data-loader-starvation" } },
+  { cause = "sync", what = "while the host waits for the GPU, or has just waited", rules = { "host-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap" } },
+  { cause = "launch", what = "while the host launches", rules = { "launch-bound", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
+  { cause = "launch_latency", what = "between a launch and the start of what it launched", rules = { "launch-bound", "host-sync", "alloc-churn" } },
+  { cause = "allocation", what = "while the host allocates or frees memory", rules = { "alloc-churn" } },
+  { cause = "compilation", what = "while the host compiles", rules = { "jit-in-loop" } },
+  { cause = "loading", what = "while the host loads code", rules = { "first-use", "jit-in-loop" } },
+  { cause = "faults", what = "while the host touches pages of unified memory that are on the GPU", rules = { "um-migration-storm", "um-fault-stall" } },
+  { cause = "failed", what = "in calls that fail", rules = { "failed-calls" } },
+  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", rules = { "rank-straggler" } },
+  { cause = "unknown", what = "while the host does something else", rules = { "gpu-idle", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
+}
+local exposed = {
+  { fact = "account.copy_exposed_fraction", subject = "copies", what = "copies run with no kernel beside them", rules = { "exposed-memcpy", "pageable-memcpy", "offload-sync-gap", "checkpoint-stall", "um-migration-storm" },
+    rows = function(trace) return trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p", "h2h", "other", "um_*" } } end, by = "direction" },
+  { fact = "account.communication_exposed_fraction", subject = "communication", what = "collectives run with no kernel beside them", rules = { "exposed-collective", "slow-collective", "small-collectives", "rank-straggler" },
+    rows = function(trace) return trace:ops { class = "collective" } end, by = "name" },
+}
+
+return {
+  id = "unexplained",
+  category = "idle",
+  title = "Time in which the GPU does not compute, and of which no other rule speaks",
+  since = "0.2",
+  needs = { "kernels" },
+  after_others = true,
+  options = {
+    share = { default = 0.10, unit = "fraction", doc = "The share of the step (or of the whole recording) that the account gives to one cause, from which it counts." },
+    pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before what had been launched is the GPU's own, between one operation and the next, and no wait for anything else." },
+  },
+  messages = {
+    idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
+    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, none of which takes a tenth: {names}.",
+    exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
+  },
+  doc = {
+    what = "Goes through what the account gives idle time and exposed copies and collectives to. What takes a tenth or more, and of which no other rule has found anything, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; what several smaller causes take together is a note. Where no steps were found and it does not go on all through the recording it may be the program's start: then it is a note.",
+    why = "A report that is idle for half of its time and clean all the same misleads. Where no rule knows a remedy, the place to look at is still known.",
+    fix = "Look at the stretches in the timeline. Idle although launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other waits for.",
+    wrong = "A program that hands work from one GPU to the next lets each wait by design.",
+  },
+  evaluate = function(trace, options)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local found, spoken = trace:fact "steps.found" == 1, {}
+    for _, finding in ipairs(trace:found()) do spoken[finding.rule] = true end
+    -- A team that leaves a rule out does not want to hear of its subject.
+    local function explained(rules)
+      for _, rule in ipairs(rules) do
+        if spoken[rule] or not trace:asked(rule) then return true end
+      end
+      return false
+    end
+    local findings = {}
+    local function add(subject, message, what, names, rows, time)
+      findings[#findings + 1] = {
+        subject = subject,
+        message = message,
+        data = { time = time / steps, share = time / total, what = what, names = names },
+        recoverable_ns = time,
+        at_most = not found and (rows:quarters() < 3 and "note" or "warning") or nil,
+        confidence = "medium",
+        metrics = { { name = subject, value = time / total, unit = "fraction", threshold = options.share } },
+        evidence = rows:evidence { most = 5 },
+        advice = { "Look at the stretches below in the timeline, at what ended just before the GPU went on." },
+      }
+    end
+    -- What most of the time has in common.
+    local function most_of(rows, field, words, time)
+      for _, group in ipairs(rows:group(field, 3)) do
+        if group.key ~= "" and 2 * group.sum_ns > time then return string.format(words, short(group.key)), group.rows end
+      end
+      return "", rows
+    end
+
+    local small, parts = {}, {}
+    for _, cause in ipairs(known) do
+      local share = trace:fact("account.idle." .. cause.cause .. "_fraction") or 0
+      if share > 0 and share < options.share and not explained(cause.rules) then
+        small[#small + 1] = cause.cause
+        parts[#parts + 1] = { share = share, text = string.format("%.1f %% %s", 100 * share, cause.what) }
+      elseif share >= options.share and not explained(cause.rules) then
+        local rows = trace:idle { cause = cause.cause }
+        local time = rows:union_ns()
+        local waits = cause.cause == "dependency"
+        if waits then
+          rows = rows:where { min_ns = options.pause_ns }
+          time = rows:union_ns()
+        end
+        local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '%s'" or ", most of it in '%s'", time)
+        local within = doing ~= "" and most_of(of, "within", " (within '%s')", of:union_ns()) or ""
+        local before = waits and most_of(rows, "next", ", most of it before '%s'", time) or ""
+        if time / total >= options.share then add(cause.cause, "idle", cause.what, before .. doing .. within, rows, time) end
+      end
+    end
+    -- The GPU's own pauses are no idle time that anybody could win back.
+    local rest = trace:idle { cause = small, min_ns = options.pause_ns }
+    if #small > 1 and rest:union_ns() >= options.share * total then
+      table.sort(parts, function(a, b) return a.share > b.share end)
+      local names = {}
+      for i = 1, math.min(3, #parts) do names[i] = parts[i].text end
+      add("several causes", "several", "", table.concat(names, "; "), rest, rest:union_ns())
+      findings[#findings].at_most = "note"
+    end
+    local kernels = trace:ops { kind = { "kernel", "graph" } }
+    for _, part in ipairs(exposed) do
+      if (trace:fact(part.fact) or 0) >= options.share and not explained(part.rules) then
+        local rows = part.rows(trace)
+        local shown = rows:exposed(kernels:minus(rows), 0.5)
+        local time = rows:exposed_ns(kernels:minus(rows))
+        add(part.subject, "exposed", part.what, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, time)
+        -- Of what hides for the most part, the ends show.
+        if 2 * time < rows:union_ns() then findings[#findings].at_most = "note" end
+      end
+    end
+    return findings
+  end,
+}

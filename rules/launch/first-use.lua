@@ -1,0 +1,45 @@
+return {
+  id = "first-use",
+  category = "launch",
+  title = "Code is loaded when it is first used",
+  since = "0.2",
+  needs = { "kernels", "calls" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Idle time while the host loads code, of the step (or of the whole recording), from which it counts." },
+  },
+  messages = {
+    loading = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while code is loaded: {kernels} first launches of a kernel and {modules} calls that load a module, the longest of them {longest:ns} in {call}.",
+  },
+  doc = {
+    what = "Adds up the time in which a GPU is idle while the host loads code: in the first launch of a kernel where that takes ten times as long as launches usually do, and in calls that load a module or library. What recurs from step to step is left to jit-in-loop.",
+    why = "CUDA loads a kernel's code when it is first launched, and libraries choose and load theirs in their first calls: each takes from some 100 us to seconds, in which nothing is launched. What is timed with it in looks far slower than it is.",
+    fix = "Warm up before what counts: run every kernel and every shape once, then time, record or serve. CUDA_MODULE_LOADING=EAGER loads all code when the program starts; cuModuleGetFunction, or cudaFuncGetAttributes, loads one kernel early. Record after the warm-up (--capture-range=cudaProfilerApi).",
+    wrong = "A program that runs once has to load its code once. Loading in the recording's first step is what warm-up is for.",
+  },
+  evaluate = function(trace, options)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local waits = trace:idle { cause = "loading" }
+    local launches = waits:where { name = { "cudaLaunch*", "cuLaunch*" } }
+    local modules, all = waits:minus(launches), trace:steps()
+    if all:count() - all:exposed(modules, 1):count() > 1 then waits, modules = launches, modules:minus(modules) end  -- jit-in-loop has them
+    local idle = waits:union_ns()
+    local share = idle / total
+    if idle == 0 or share < options.share then return {} end
+    local longest = waits:top(1)[1]
+    local framework = trace:ops { name = "*at::native*" }:count() > 0
+    return { {
+      subject = "loading",
+      message = "loading",
+      data = { idle = idle / steps, share = share, kernels = launches:count(), modules = modules:count(), longest = longest.duration_ns, call = longest.name },
+      recoverable_ns = idle,
+      change = { { pause = waits } },
+      at_most = trace:fact "steps.found" == 0 and "warning" or nil,  -- what happens once, of a run that may be longer
+      metrics = { { name = "idle while loading code", value = share, unit = "fraction", threshold = options.share } },
+      evidence = waits:evidence { most = 5 },
+      advice = {
+        framework and "Run a few steps before what is timed or served, with every shape that occurs; record after them." or "Launch every kernel once before what is timed or served, and record after that.",
+        "CUDA_MODULE_LOADING=EAGER loads all code at the start instead.",
+      },
+    } }
+  end,
+}

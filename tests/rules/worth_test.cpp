@@ -1,0 +1,167 @@
+// What findings are worth beside each other.
+#include "rules/worth.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "rules/literal_trace.hpp"
+#include "rules/rules.hpp"
+#include "support/support.hpp"
+#include "whatif/touched.hpp"
+
+using namespace gh;
+
+namespace {
+
+// Six steps of 1 ms, for all of which the GPU is busy: a product of 500 us, a small kernel of 400.
+const std::string gpu_bound =
+    R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
+  calls = { { 30, 942, "cudaStreamSynchronize" } },
+  ops = { { 20, 520, kernel = "product", launched = { 10, 15 } }, { 521, 921, kernel = "small", launched = { 16, 21 } } } })";
+
+// A rule that finds one thing, with what its fix changes of `products` and `small` kernels.
+Rule rule_with(const std::string& id, const std::string& change, const std::string& more = "",
+               const std::string& quiet = "false") {
+  return load_rule("return { id = '" + id +
+                       "', category = 'tests', title = 'A rule', since = '0.1', messages = { m = "
+                       "'m' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
+                       "evaluate = function(trace) if " +
+                       quiet +
+                       " then return {} end local products, small = trace:ops { name = "
+                       "'product' }, trace:ops { name = 'small' } return { { subject = 's', "
+                       "message = 'm', recoverable_ns = 0, change = { " +
+                       change + " } " + more + " } } end }",
+                   id + ".lua");
+}
+
+struct Evaluated {
+  Analysis analysis{trace_from_text(gpu_bound), Classes(), {}};
+  Facts facts{analysis};
+  Report report;
+  explicit Evaluated(const std::vector<Rule>& rules, const Accepted& accepted = {})
+      : report(evaluate(rules, analysis, facts, {}, true, accepted)) {}
+
+  const Finding& operator[](const std::string& rule) const {
+    const auto& all = report.findings;
+    return *std::find_if(all.begin(), all.end(), [&](const Finding& f) { return f.rule == rule; });
+  }
+};
+
+const Rule gone = rule_with("gone", "{ remove = products }"),
+           halved = rule_with("halved", "{ scale = products, by = 0.5 }"),
+           other = rule_with("other", "{ scale = small, by = 0.5 }"),
+           mixed = rule_with("mixed", "{ scale = products:plus(small), by = 0.75 }");
+
+// Finds something only in steps that are shorter than the recorded ones.
+const Rule in_short_steps =
+    rule_with("in-short-steps", "{ scale = small, by = 0.5 }",
+              ", evidence = small:evidence { most = 1 }", "trace:fact 'step.mean_ns' > 600000");
+
+}  // namespace
+
+TEST_CASE("worth: what a better fix removes is not won again, and the fix alone stays as it is") {
+  const Evaluated e({halved, other, gone});
+  CHECK(e["gone"].recoverable_ns > 500'000);
+  CHECK(e["gone"].after.empty());
+  const Finding& f = e["halved"];
+  CHECK(f.recoverable_ns == 0);
+  CHECK(f.recoverable_fraction == 0);
+  CHECK(f.alone_ns == doctest::Approx(250e3).epsilon(0.02));
+  CHECK(f.predicted->step_ns == doctest::Approx(e["gone"].step_ns - f.alone_ns));
+  CHECK(f.after == std::vector<std::string>{e["gone"].fingerprint});
+  // An error by what it is worth alone; its fix may be the easier one.
+  CHECK(f.severity_alone == Severity::error);
+  CHECK(f.severity == Severity::warning);
+  CHECK(e.report.findings.back().rule == "halved");
+  // Other kernels are another matter.
+  CHECK(e["other"].recoverable_ns == e["other"].alone_ns);
+  CHECK(e["other"].after.empty());
+}
+
+TEST_CASE("worth: a finding that shares a part keeps the rest") {
+  const Evaluated e({mixed, gone});
+  CHECK(e["mixed"].alone_ns == doctest::Approx(225e3).epsilon(0.02));
+  CHECK(e["mixed"].recoverable_ns == doctest::Approx(100e3).epsilon(0.02));
+}
+
+TEST_CASE("worth: a root keeps its own, whatever follows from it claims more") {
+  const Evaluated e({rule_with("sign", "{ remove = products }", ", follows_from = 'root'"),
+                     rule_with("root", "{ scale = products, by = 0.5 }")});
+  CHECK(e.report.findings.front().rule == "root");
+  CHECK(e["root"].after.empty());
+  CHECK(e["sign"].alone_ns > 500'000);
+  CHECK(e["sign"].recoverable_ns == e["sign"].alone_ns - e["root"].recoverable_ns);
+}
+
+TEST_CASE("worth: what a team lives with has no part of it") {
+  Suppression s;
+  s.rule = "gone";
+  s.subject = "*";
+  const Evaluated e({halved, gone}, {{s}, "2026-01-01"});
+  CHECK(e["halved"].recoverable_ns == e["halved"].alone_ns);
+  CHECK(e["halved"].severity == Severity::error);
+  CHECK(e.report.suppressed.size() == 1);
+  REQUIRE(e.report.plan->fixes.size() == 1);
+  CHECK(e.report.plan->fixes[0].rule == "halved");
+}
+
+TEST_CASE("worth: two fixes touch the same by operation, by call and by the host's time") {
+  const Analysis a(trace_from_text(gpu_bound), Classes(), {});
+  Change graph;
+  graph.kind = Change::Kind::graph;
+  graph.rows = {0, 1, 2};
+  Change removed, scaled, dropped, paused;
+  removed.rows = {2, 3};
+  scaled.kind = Change::Kind::scale;
+  scaled.factor = {0.5, 0.5, 0.5};
+  scaled.rows = {0};
+  dropped.kind = Change::Kind::drop;
+  dropped.rows = {a.trace.ops.call[1], a.trace.ops.call[5]};
+  paused.kind = Change::Kind::pause;
+  paused.host = {{0, {10, 30}, false}, {0, {90, 95}, true}};
+  Touched touched(a.trace);
+  touched.add({graph});
+  CHECK_FALSE(touched.any_of({scaled}));  // a graph launches what takes as long as before
+  CHECK(touched.any_of({removed}));
+  CHECK(touched.rest_of({removed})[0].rows == std::vector<Row>{3});
+  CHECK(touched.rest_of({dropped})[0].rows == std::vector<Row>{a.trace.ops.call[5]});
+  CHECK_FALSE(touched.any_of({paused}));
+  Change other = paused;
+  other.host = {{no_index, {20, 92}, false}};
+  touched.add({other});
+  REQUIRE(touched.rest_of({paused}).size() == 1);
+  REQUIRE(touched.rest_of({paused})[0].host.size() == 1);
+  CHECK(touched.rest_of({paused})[0].host[0].span == Span{10, 20});
+}
+
+TEST_CASE("again: what a fix leaves is asked about, and told of the recording") {
+  const Evaluated e({in_short_steps, gone});
+  CHECK(Evaluated({in_short_steps}).report.findings.empty());
+  REQUIRE(e.report.plan->fixes.size() == 2);
+  CHECK_FALSE(e.report.plan->fixes[0].masked);
+  CHECK(e.report.plan->fixes[1].masked);
+  const Finding& f = e.report.findings.back();
+  REQUIRE(f.rule == "in-short-steps");
+  CHECK(f.masked);
+  CHECK(f.after == std::vector<std::string>{e["gone"].fingerprint});
+  CHECK(f.confidence == "medium");
+  // Half of 400 us of today's step of about 1 ms.
+  CHECK(f.recoverable_ns == doctest::Approx(200e3).epsilon(0.05));
+  CHECK(f.severity == Severity::note);
+  CHECK(f.predicted->step_ns == e.report.plan->fixes[1].step.step_ns);
+  // The evidence is where the recording has it.
+  const Ops& ops = e.analysis.trace.ops;
+  REQUIRE(f.evidence.size() == 1);
+  const auto op = std::find(ops.start.begin(), ops.start.end(), f.evidence[0].span.start);
+  REQUIRE(op != ops.start.end());
+  CHECK(ops.end[static_cast<std::size_t>(op - ops.start.begin())] == f.evidence[0].span.end);
+  // It is not called clean, and what a team lives with is not told of the step to come either.
+  CHECK(std::count(e.report.clean.begin(), e.report.clean.end(), "in-short-steps") == 0);
+  Suppression s;
+  s.rule = "in-short-steps";
+  s.subject = "*";
+  const Evaluated lived_with({in_short_steps, gone}, {{s}, "2026-01-01"});
+  CHECK(lived_with.report.findings.size() == 1);
+  REQUIRE(lived_with.report.suppressions.size() == 1);
+  CHECK(lived_with.report.suppressions[0].second == SuppressionState::used);
+}

@@ -1,0 +1,89 @@
+// The replay of several ranks: collectives wait for whoever comes last, and for nobody who is gone.
+#include <string>
+
+#include "read/nsys.hpp"
+#include "rules/literal_trace.hpp"
+#include "support/support.hpp"
+#include "whatif/replay.hpp"
+
+using namespace gh;
+
+namespace {
+
+// Six steps of 1 ms on two GPUs: a few kernels of 20 us, a product, of 200 us on the first and 700
+// on the other, an all-reduce of 100 us that the first enters 500 us early, and an update after it.
+std::string rank(int n, const char* product, int product_us) {
+  const std::string of = ", rank = " + std::to_string(n) + " }, ";
+  std::string ops;
+  int at = 100;
+  const auto op = [&](const char* kernel, int from, int to, int launched, const char* stream) {
+    ops += "{ " + std::to_string(from) + ", " + std::to_string(to) + ", kernel = '" + kernel +
+           "', launched = { " + std::to_string(launched) + ", " + std::to_string(launched + 4) +
+           " }" + stream + of;
+  };
+  for (int i = 0; i < 5; ++i, at += 21) op("small", at, at + 20, 8 + 5 * i, "");
+  op(product, at, at + product_us, 33, "");
+  op("ncclDevKernel_AllReduce", at + product_us + 2, 1007, 38, ", stream = 8");
+  op("update", 1009, 1069, 43, "");
+  return ops;
+}
+const std::string straggler =
+    "{ repeats = { times = 6, every = 1100 }, ranges = { { 0, 1090, 'step {n}' }, "
+    "{ 0, 1090, 'step {n}', rank = 1 } }, calls = { { 50, 1075, 'cudaStreamSynchronize' }, "
+    "{ 50, 1075, 'cudaStreamSynchronize', rank = 1 } }, ops = { " +
+    rank(0, "product", 200) + rank(1, "late", 700) + "} }";
+
+struct Replayed {
+  Analysis analysis;
+  Replay replay;
+  explicit Replayed(Trace trace) : analysis(std::move(trace), Classes(), {}), replay(analysis) {}
+
+  double us(Change::Kind kind, const std::string& kernel, double by = 1) const {
+    Change c{
+        .kind = kind, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {by, by, by}};
+    const Trace& t = analysis.trace;
+    for (Row op = 0; op < t.ops.size(); ++op)
+      if (t.names[t.ops.name[op]] == kernel) c.rows.push_back(op);
+    return static_cast<double>(replay.profiled_step_ns({c})) / 1e3;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("collectives: a rank that comes sooner ends the others' wait") {
+  const Replayed r(trace_from_text("return " + straggler));
+  REQUIRE(r.replay.reason() == "");
+  CHECK_FALSE(r.replay.collectives());
+  CHECK(r.replay.profiled_step_ns({}) == 1'100'000);
+  // 490 us less on the one for which the other waits; nothing for less on the one that waits.
+  CHECK(std::abs(r.us(Change::Kind::scale, "late", 0.3) - 610) < 20);
+  CHECK(r.us(Change::Kind::scale, "product", 0.1) > 1090);
+  // The wait is no part of what a faster network saves: half of 100 us.
+  CHECK(std::abs(r.us(Change::Kind::scale, "ncclDevKernel_AllReduce", 0.5) - 1050) < 10);
+  // Without the all-reduce the first is done 600 us sooner, the other 100: the mean of both.
+  CHECK(std::abs(r.us(Change::Kind::remove, "ncclDevKernel_AllReduce") - 750) < 30);
+}
+
+TEST_CASE("collectives: with a rank that is not in the report their wait stays as it is") {
+  Trace t = trace_from_text("return " + straggler);
+  t.groups = {{0, 3}};
+  t.ops.group.assign(t.ops.size(), 0);  // three ranks, of which the report holds two
+  const Replayed r(std::move(t));
+  CHECK(r.replay.collectives());
+  CHECK_FALSE(r.replay.trusted());
+  CHECK(r.replay.distrust().starts_with("other ranks are not in the report"));
+  CHECK(r.replay.profiled_step_ns({}) == 1'100'000);
+}
+
+TEST_CASE(
+    "collectives: recordings of two GPUs are replayed as they were, with one set of weights") {
+  for (const char* name : {"ddp", "ddp-small-collectives", "two-straggler", "two-reduce-at-end",
+                           "two-fsdp-no-prefetch", "two-tensor-parallel", "two-pipeline-2"}) {
+    CAPTURE(name);
+    const Replayed r(
+        read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")));
+    REQUIRE(r.replay.reason() == "");
+    CHECK_FALSE(r.replay.collectives());
+    CHECK(r.replay.uniform_error() <= 0.02);
+  }
+}

@@ -1,0 +1,142 @@
+// What the profiler added, where a step was measured without it: the overhead that explains the
+// measured step, and what becomes of forecasts where none does.
+#include "whatif/overhead.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "read/nsys.hpp"
+#include "rules/literal_trace.hpp"
+#include "support/support.hpp"
+#include "whatif/plan.hpp"
+
+using namespace gh;
+
+namespace {
+
+// Eight steps of 1 ms, in each of which the host launches fifty kernels of 4 us, one each 20 us.
+std::string launching(double measured_us) {
+  std::string ops;
+  for (int i = 0; i < 50; ++i)
+    ops += fmt::format(R"({{ {0}, {1}, kernel = "k", launched = {{ {2}, {3} }} }},)", 20 * i + 8,
+                       20 * i + 12, 20 * i, 20 * i + 5);
+  return fmt::format(
+      R"(return {{ repeats = {{ times = 8, every = 1000 }}, measured_step = {}, ranges = {{ {{ 0, 999, "step {{n}}" }} }}, ops = {{ {} }} }})",
+      measured_us, ops);
+}
+
+Trace recorded(const char* name, Ns measured_ns) {
+  Trace trace = read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite"));
+  trace.measured_step = {measured_ns, "the test"};
+  return trace;
+}
+
+struct Measured {
+  Analysis analysis;
+  Replay replay;
+  explicit Measured(Trace trace) : analysis(std::move(trace), Classes(), {}), replay(analysis) {}
+  explicit Measured(double measured_us) : Measured(trace_from_text(launching(measured_us))) {}
+
+  // Every kernel takes so much of its time.
+  Changes scaled(double by) const {
+    Change c{.kind = Change::Kind::scale,
+             .rows = {},
+             .host = {},
+             .cut_ns = {},
+             .gap_ns = 0,
+             .factor = {by, by, by}};
+    for (Row op = 0; op < analysis.trace.ops.size(); ++op) c.rows.push_back(op);
+    return {c};
+  }
+};
+
+Ns width(const Prediction& p) { return p.most_ns - p.least_ns; }
+
+}  // namespace
+
+TEST_CASE("overhead: the more the profiler is taken to have added, the shorter is the step") {
+  for (const char* name : {"launchbound", "good", "starved", "syncs-pageable", "um"}) {
+    CAPTURE(name);
+    const Analysis analysis(recorded(name, 0), Classes(), {});
+    const ReplayedSteps steps = choose_runs(analysis).front();
+    const ReplayGraph graph(analysis, steps);
+    const auto step = [&](double worth) {
+      return graph.step_ns(graph.times(without_overhead(graph, worth)));
+    };
+    CHECK(std::abs(step(0) - steps.recorded_ns) <= steps.recorded_ns / 1000);
+    Ns before = step(0);
+    for (const double worth : {0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 6.0}) {
+      CHECK(step(worth) <= before);
+      before = step(worth);
+    }
+    // What explains a step in between gives it.
+    const Ns between = (step(0.5) + step(6)) / 2;
+    const LaunchesWorth worth = known_overhead(graph, between);
+    CHECK(std::abs(step(worth[index_of(Guess::best)]) - between) <= between / 50);
+    CHECK(worth[index_of(Guess::most)] <= worth[index_of(Guess::best)]);
+    CHECK(worth[index_of(Guess::best)] <= worth[index_of(Guess::least)]);
+  }
+}
+
+TEST_CASE("overhead: with a measured step the step now is that one, and ranges are narrower") {
+  const Measured guessed(0.0), known(700.0);
+  CHECK(guessed.replay.measured_ns() == 0);
+  CHECK(known.replay.measured_ns() == 700'000);
+  CHECK(known.replay.unexplained_ns() == 0);
+  CHECK(known.replay.trusted());
+  for (const Guess guess : {Guess::best, Guess::least, Guess::most})
+    CHECK(known.replay.step_ns({}, guess) == 700'000);
+  CHECK(known.replay.profiled_step_ns({}) == guessed.replay.profiled_step_ns({}));
+  const Prediction now = predicted(known.replay, {}, "");
+  CHECK(now.least_ns == 700'000);
+  CHECK(now.most_ns == 700'000);
+
+  // What changes nothing leaves the measured step; what changes something, less.
+  CHECK(std::abs(predicted(known.replay, known.scaled(1), "").step_ns - 700'000) <= 1000);
+  const Prediction without = predicted(guessed.replay, guessed.scaled(0.5), ""),
+                   with = predicted(known.replay, known.scaled(0.5), "");
+  CHECK(width(with) < width(without) / 2);
+  CHECK(with.step_ns <= 700'000);
+  CHECK(with.why == "from run to run");
+  CHECK(make_plan(known.replay, {}).now.step_ns == 700'000);
+}
+
+TEST_CASE("overhead: where no plausible overhead explains the measured step, ranges say so") {
+  const Measured least(0.0), known(400.0);
+  REQUIRE(least.replay.step_ns({}, Guess::least) > 410'000);
+  CHECK(known.replay.unexplained_ns() ==
+        doctest::Approx(least.replay.step_ns({}, Guess::least) - 400'000).epsilon(0.01));
+  CHECK(known.replay.step_ns({}) == 400'000);
+  CHECK(known.replay.trusted());
+  const Prediction half = predicted(known.replay, known.scaled(0.5), "");
+  CHECK(half.least_ns <= half.step_ns);
+  CHECK(half.step_ns <= half.most_ns);
+  CHECK(width(half) >= known.replay.unexplained_ns() / 2);
+  CHECK(support::contains(half.why, "beyond what a profiler is known to add"));
+
+  const Measured wrong(10.0);  // another program, or a slip of the unit
+  CHECK(!wrong.replay.trusted());
+  CHECK(support::contains(wrong.replay.distrust(), "by more than a profiler is known to add"));
+  CHECK(wrong.replay.step_ns({}) == 10'000);
+}
+
+TEST_CASE("overhead: a measured step that is longer than the recorded one is no ground") {
+  const Measured noise(1040.0), longer(1300.0);
+  CHECK(noise.replay.trusted());
+  CHECK(noise.replay.step_ns({}) == 1'040'000);
+  CHECK(!longer.replay.trusted());
+  CHECK(support::contains(longer.replay.distrust(), "is longer than the recorded one"));
+  CHECK(longer.replay.step_ns({}) == 1'300'000);
+  CHECK(longer.replay.unexplained_ns() < 0);
+}
+
+TEST_CASE("overhead: without steps a measured one is of nothing") {
+  Trace trace =
+      trace_from_text(R"(return { measured_step = 500, ops = { { 20, 950, kernel = "k" } } })");
+  CHECK(trace.measured_step.ns == 500'000);
+  const Analysis analysis(std::move(trace), Classes(), {});
+  CHECK(analysis.measured_step_ns() == 0);
+  CHECK(analysis.step_ns() == analysis.recorded_step_ns());
+}
