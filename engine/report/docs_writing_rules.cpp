@@ -60,8 +60,7 @@ constexpr Field finding_fields[] = {
     {"doubt",
      "A sentence where what the profiler adds may explain it: the finding ends with it, is a "
      "note and claims no more than recoverable_ns, unless its change, replayed, is worth a warning "
-     "even if recording added the most that "
-     "it was ever seen to add."},
+     "even if recording added the most that it was ever seen to add."},
     {"confidence", "high, medium or low: whether the trace shows it or it is inferred."},
     {"advice", "A list of texts; the first is what to do first."},
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
@@ -71,8 +70,7 @@ constexpr Field finding_fields[] = {
      "out takes the place of recoverable_ns."},
     {"cited_ns",
      "What of the steps the finding cites, over all of them: a replay that is no forecast claims "
-     "no "
-     "more."},
+     "no more."},
     {"uncertain",
      "Why the factors of a change have a range, in words: \"how much of the model is bound by "
      "memory\"."},

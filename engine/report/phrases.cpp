@@ -184,7 +184,7 @@ std::string path_label(PathItem::Kind kind, const std::string& name) {
 }
 
 std::string path_device(const Analysis& a, const PathItem& i) {
-  if (a.devices.size() < 2 || i.by_device.empty()) return "";
+  if (a.devices.size() < 2 || i.by_device.empty() || i.ns == 0) return "";
   const auto most = std::max_element(i.by_device.begin(), i.by_device.end());
   const DeviceSteps& device = a.devices[static_cast<std::size_t>(most - i.by_device.begin())];
   return fmt::format("device {}: {}", a.trace.devices[device.device].ordinal,

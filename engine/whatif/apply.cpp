@@ -140,13 +140,13 @@ class Application {
   void shorten_pauses(const std::vector<HostSpan>& spans, double by) {
     HostTime any;  // of whichever thread
     std::map<std::uint16_t, HostTime> by_thread;
-    std::map<std::uint16_t, Spans> idle;  // by process
+    std::map<std::uint16_t, Spans> of_process;  // whole ones of any of its threads
     for (const HostSpan& h : spans) {
       HostTime& host = h.thread == no_index ? any : by_thread[h.thread];
       (h.whole ? host.whole : host.parts).push_back(h.span);
-      if (h.whole && h.thread != no_index) idle[process_of(h.thread)].push_back(h.span);
+      if (h.whole && h.thread != no_index) of_process[process_of(h.thread)].push_back(h.span);
     }
-    for (auto& [process, idle_spans] : idle) idle_spans = united(std::move(idle_spans));
+    for (auto& [process, whole] : of_process) whole = united(std::move(whole));
     any.unite();
     for (auto& [thread, host] : by_thread) {
       host.add(any);
@@ -158,7 +158,7 @@ class Application {
     };
     for (std::uint16_t thread = 0; thread < g_.thread_calls.size(); ++thread) {
       const HostTime& host = of(thread);
-      const Spans& beside = idle[process_of(thread)];
+      const Spans& beside = of_process[process_of(thread)];
       if (host.parts.empty() && host.whole.empty() && beside.empty()) continue;
       for (const Row c : g_.thread_calls[thread]) {
         shorten_pause_before(c, thread, host, beside, by);
@@ -169,8 +169,8 @@ class Application {
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
       const Row c = g_.launch_of(op);
       if (c == no_row || e_.from[g_.start_node(op)][edge::launch] != g_.begin_node(c)) continue;
-      const Spans& idle = of(g_.analysis.trace.calls.thread[c]).whole;
-      cut(g_.start_node(op), edge::launch, time_in(c, idle), by);
+      const HostTime& host = of(g_.analysis.trace.calls.thread[c]);
+      cut(g_.start_node(op), edge::launch, time_in(c, host.whole), by);
     }
   }
 
