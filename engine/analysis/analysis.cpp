@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/profile.hpp"
+#include "base/text.hpp"
 
 namespace gh {
 namespace {
@@ -107,6 +108,36 @@ std::int64_t Analysis::step_count() const {
 bool Analysis::has_steps() const {
   return std::any_of(devices.begin(), devices.end(),
                      [](const DeviceSteps& d) { return d.source != StepSource::none; });
+}
+
+std::string Analysis::unit() const {
+  if (!has_steps()) return "window";
+  const DeviceSteps& d = *std::find_if(devices.begin(), devices.end(), [](const DeviceSteps& x) {
+    return x.source != StepSource::none;
+  });
+  if (d.source == StepSource::selected_range) return "stretch";
+  return d.levels.empty() ? "step" : d.levels.front().name;
+}
+
+std::string Analysis::short_unit() const {
+  const std::string name = unit();
+  return name.ends_with(" step") ? "step" : name;
+}
+
+std::string Analysis::a_unit() const {
+  const std::string name = short_unit();
+  return (std::string("aeiou").find(name.front()) == std::string::npos ? "a " : "an ") + name;
+}
+
+std::string Analysis::repeats() const {
+  if (!has_steps()) return "";
+  const DeviceSteps& d = *std::find_if(devices.begin(), devices.end(), [](const DeviceSteps& x) {
+    return x.source != StepSource::none;
+  });
+  std::string text = plural(static_cast<std::int64_t>(d.steps.size()), unit());
+  for (std::size_t i = 1; i < d.levels.size(); ++i)
+    text += (i == 1 ? " of " : ", ") + plural(d.levels[i].count, d.levels[i].name);
+  return d.levels.size() > 2 ? text + " each" : text;
 }
 
 std::vector<Ns> Analysis::step_lengths() const {

@@ -49,7 +49,16 @@ struct Analysis {
   /// Why idle time, and what a fix gives back of it, is not fully known where processes share a
   /// GPU, in words; "" where none do.
   std::string why_shared() const;
-  bool has_steps() const;                ///< false where a whole window stands in for them
+  bool has_steps() const;  ///< false where a whole window stands in for them
+  /// What a step is, singular: "training step", "token", "iteration"; "stretch" of ranges that the
+  /// user selected; "window" where nothing repeats.
+  std::string unit() const;
+  /// The same in running text, where "step" says as much as "training step".
+  std::string short_unit() const;
+  /// With its article: "a step", "an iteration".
+  std::string a_unit() const;
+  /// "7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats.
+  std::string repeats() const;
   std::vector<Ns> step_lengths() const;  ///< of all devices
   /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.
   Ns recorded_step_ns() const;

@@ -29,6 +29,14 @@ struct Step {
   Ns host_start = 0;        ///< when the host began it
 };
 
+/// A level of what repeats in a program, outermost first: requests of tokens; training steps of
+/// micro-batches of layers.
+struct UnitLevel {
+  std::string name;  ///< singular: "training step", "micro-batch", "layer", "token"
+  std::int64_t count =
+      0;  ///< on the device; of a level within the steps, in one of the level around it
+};
+
 enum class StepSource { ranges, kernels, selected_range, none };
 
 /// The steps of one device. With StepSource::none there is one, the whole window, and it is no
@@ -40,6 +48,9 @@ struct DeviceSteps {
   StepSource source = StepSource::none;
   std::string described;    ///< "NVTX ranges 'step #'", for people
   std::vector<Step> steps;  ///< in order, disjoint
+  /// The level that the steps are of comes first, what repeats within them after it. Empty where
+  /// nothing repeats, or the user selected ranges.
+  std::vector<UnitLevel> levels;
   /// Start-up steps at the front that were far longer than the rest, and so were left out.
   std::int64_t left_out = 0;
 };

@@ -18,4 +18,4 @@
 #include "base/suggest.hpp"       // "did you mean ...?"
 #include "base/temporary.hpp"     // temporary folders; what goes when a signal ends the program
 #include "base/text.hpp"          // foreign bytes made printable, shortened, digested
-#include "base/units.hpp"         // "160.3 ms", "1.3 GiB", "71 %"
+#include "base/quantities.hpp"         // "160.3 ms", "1.3 GiB", "71 %"

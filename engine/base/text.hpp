@@ -12,7 +12,7 @@
 #include "base/source_line.hpp"
 #include "base/spans.hpp"
 #include "base/suggest.hpp"
-#include "base/units.hpp"
+#include "base/quantities.hpp"
 
 namespace gh {
 

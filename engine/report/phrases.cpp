@@ -82,11 +82,6 @@ std::string bound_text(const Replay::Bounds& b) {
 
 std::string seconds(Ns ns) { return fmt::format("{:.4f} s", static_cast<double>(ns) / 1e9); }
 
-std::string plural(std::int64_t n, const char* noun) {
-  const char* ending = n == 1 ? "" : std::string_view(noun).ends_with("ch") ? "es" : "s";
-  return fmt::format("{} {}{}", n, noun, ending);
-}
-
 std::string listed(const std::vector<std::string>& list) {
   if (list.size() < 2) return list.empty() ? "" : list.front();
   return fmt::format("{} and {}", fmt::join(list.begin(), list.end() - 1, ", "), list.back());

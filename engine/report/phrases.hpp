@@ -12,9 +12,6 @@ namespace gh {
 /// "1.4845 s": a point in time.
 std::string seconds(Ns ns);
 
-/// "1 step", "11 steps", "3 stretches".
-std::string plural(std::int64_t n, const char* noun);
-
 /// "1", "1 and 2", "1, 2 and 4".
 std::string listed(const std::vector<std::string>& list);
 

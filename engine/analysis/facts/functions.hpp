@@ -36,6 +36,9 @@ FactValue coherent(const Analysis&, const Device&);
 // steps.cpp: how many, and how long
 FactValue steps_count(const Analysis&);
 FactValue steps_found(const Analysis&);
+FactValue unit_name(const Analysis&);
+FactValue unit_per(const Analysis&);
+FactValue unit_repeats(const Analysis&);
 FactValue steps_source(const Analysis&, const Device&);
 FactValue steps_total_ns(const Analysis&);
 FactValue steps_left_out(const Analysis&);

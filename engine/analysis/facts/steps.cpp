@@ -21,6 +21,15 @@ FactValue steps_count(const Analysis& a) { return static_cast<double>(a.step_cou
 
 FactValue steps_found(const Analysis& a) { return a.has_steps() ? 1.0 : 0.0; }
 
+FactValue unit_name(const Analysis& a) { return a.unit(); }
+
+FactValue unit_per(const Analysis& a) { return a.has_steps() ? a.a_unit() : "in all"; }
+
+FactValue unit_repeats(const Analysis& a) {
+  if (!a.has_steps()) return Unknown{"nothing was found that repeats"};
+  return a.repeats();
+}
+
 FactValue steps_source(const Analysis& a, const Device&) { return a.devices.front().described; }
 
 FactValue steps_total_ns(const Analysis& a) { return static_cast<double>(a.total_ns()); }

@@ -74,6 +74,21 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
       {"steps.found", Unit::count,
        "1 where training steps were found, 0 where the whole window stands in for them.",
        steps_found},
+      {"unit.name", Unit::text,
+       "What a step of these facts is: \"training step\", \"token\", \"denoising step\", "
+       "\"frame\", "
+       "\"iteration\"; \"window\" where nothing repeats.",
+       unit_name},
+      {"unit.per", Unit::text,
+       "For a message that counts something: \"a step\", \"an iteration\"; \"in all\" where "
+       "nothing "
+       "repeats.",
+       unit_per},
+      {"unit.repeats", Unit::text,
+       "What repeats, with what repeats within it: \"7 training steps of 8 micro-batches, 24 "
+       "layers "
+       "each\".",
+       unit_repeats},
       {"steps.source", Unit::text, "What the steps were found from.", first_device<steps_source>},
       {"steps.total_ns", Unit::ns,
        "The length of all steps on all devices: what shares are shares of.", steps_total_ns},

@@ -1,5 +1,6 @@
 // Quantities as people read them.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,5 +20,9 @@ inline constexpr Ns longest_duration_ns = 2'000'000'000'000'000'000;  ///< 63 ye
 std::string bytes_text(double bytes);
 /// "71 %", "4.2 %", "0.3 %".
 std::string percent(double fraction);
+/// "steps", "stretches", "batches".
+std::string plural(std::string_view noun);
+/// "1 step", "11 steps".
+std::string plural(std::int64_t n, std::string_view noun);
 
 }  // namespace gh

@@ -1,4 +1,4 @@
-#include "base/units.hpp"
+#include "base/quantities.hpp"
 
 #include <fmt/format.h>
 
@@ -68,6 +68,15 @@ std::string bytes_text(double bytes) {
 std::string percent(double fraction) {
   const double p = fraction * 100;
   return fmt::format("{:.{}f} %", p, std::abs(p) < 9.95 ? 1 : 0);
+}
+
+std::string plural(std::string_view noun) {
+  const bool hisses = noun.ends_with("ch") || noun.ends_with("s") || noun.ends_with("x");
+  return fmt::format("{}{}", noun, hisses ? "es" : "s");
+}
+
+std::string plural(std::int64_t n, std::string_view noun) {
+  return fmt::format("{} {}", n, n == 1 ? std::string(noun) : plural(noun));
 }
 
 }  // namespace gh
