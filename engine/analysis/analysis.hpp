@@ -4,7 +4,7 @@
 //   classes.hpp   what names mean: kernels, CUDA calls, ranges, GPUs (tables in schemas/)
 //   ranks.hpp     the ranks of one job joined to one trace, on one clock
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
-//                 steps_from_kernels.cpp
+//                 steps_from_launches.cpp
 //   crews.hpp     which host threads launch one work together
 //   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   host_work.hpp what a host thread did in a stretch of time

@@ -1,6 +1,6 @@
 // Steps as the host began them, before they are cut out of a device's time (steps.cpp). They are
-// found from ranges that mark them (steps_from_ranges.cpp), else from the kernels that repeat
-// (steps_from_kernels.cpp).
+// found from ranges that mark them (steps_from_ranges.cpp), else from launches that repeat
+// (steps_from_launches.cpp).
 #pragma once
 #include <optional>
 #include <string>
@@ -16,9 +16,11 @@ struct HostSteps {
     std::int64_t number = 0;
   };
   StepSource source = StepSource::none;
-  std::string described;      ///< as DeviceSteps::described
-  std::vector<Begin> begins;  ///< in order
-  Ns end = 0;                 ///< of the last
+  std::string described;          ///< as DeviceSteps::described
+  std::vector<Begin> begins;      ///< in order
+  Ns end = 0;                     ///< of the last
+  std::int64_t cut_off = 0;       ///< that the recording holds in part, at its ends
+  std::vector<UnitLevel> levels;  ///< as DeviceSteps::levels
 };
 
 /// Ranges of `process` that mark steps, by name and number. Nothing where none do.
@@ -26,10 +28,9 @@ std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& cl
                                            std::uint16_t process,
                                            const std::vector<Row>& device_ops);
 
-/// A kernel that runs once a step cuts the sequence of launches into pieces that are alike. Nothing
-/// where none does.
-std::optional<HostSteps> steps_from_kernels(const Trace& trace, const Classes& classes,
-                                            const NameClasses& names,
-                                            const std::vector<Row>& device_ops);
+/// What repeats in the sequence of launches. Nothing where nothing does.
+std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
+                                             const NameClasses& names,
+                                             const std::vector<Row>& device_ops);
 
 }  // namespace gh

@@ -93,19 +93,21 @@ std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Hos
   return steps;
 }
 
-// Finds the steps of a device from ranges, else from kernels. Leaves its source at none where
+// Finds the steps of a device from ranges, else from launches. Leaves its source at none where
 // neither tells.
 void find_training_steps(const Trace& trace, const Classes& classes, const NameClasses& names,
                          DeviceSteps& device) {
   std::optional<HostSteps> host = steps_from_ranges(trace, classes, device.process, device.ops);
   if (host) device.steps = cut(trace, device.ops, *host);
   if (device.steps.empty()) {
-    host = steps_from_kernels(trace, classes, names, device.ops);
+    host = steps_from_launches(trace, classes, names, device.ops);
     if (host) device.steps = cut(trace, device.ops, *host);
   }
   if (device.steps.empty()) return;
   device.source = host->source;
   device.described = std::move(host->described);
+  device.levels = std::move(host->levels);
+  device.left_out = host->cut_off;
 }
 
 void keep_numbers(std::vector<Step>& steps, std::int64_t first, std::int64_t last) {
@@ -126,7 +128,7 @@ void leave_out_startup(DeviceSteps& device) {
   std::size_t n = 0;
   while (n < device.steps.size() / 4 && device.steps[n].span.length() > most) ++n;
   device.steps.erase(device.steps.begin(), device.steps.begin() + static_cast<std::ptrdiff_t>(n));
-  device.left_out = static_cast<std::int64_t>(n);
+  device.left_out += static_cast<std::int64_t>(n);
 }
 
 void take_whole_window(const Trace& trace, DeviceSteps& device) {

@@ -51,7 +51,8 @@ struct DeviceSteps {
   /// The level that the steps are of comes first, what repeats within them after it. Empty where
   /// nothing repeats, or the user selected ranges.
   std::vector<UnitLevel> levels;
-  /// Start-up steps at the front that were far longer than the rest, and so were left out.
+  /// Steps left out: start-up at the front that took far longer than the rest, and what the
+  /// recording cuts off at its ends.
   std::int64_t left_out = 0;
 };
 

@@ -1,0 +1,121 @@
+#include "analysis/launch_sequence.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analysis/launch_times.hpp"
+
+namespace gh {
+namespace {
+
+// What makes entries alike, from left to right more so.
+struct What {
+  std::uint64_t kind_and_name = 0, grid = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t stream = 0;
+  bool operator==(const What&) const = default;
+};
+
+struct Hash {
+  std::size_t operator()(const What& w) const {
+    std::uint64_t h = w.kind_and_name;
+    for (const std::uint64_t part :
+         {w.grid, static_cast<std::uint64_t>(w.bytes), std::uint64_t{w.stream}})
+      h = (h ^ part ^ h >> 31) * 0x9E3779B97F4A7C15U;
+    return static_cast<std::size_t>(h ^ h >> 29);
+  }
+};
+
+class Numbers {
+ public:
+  explicit Numbers(LaunchSequence::Tokens& tokens) : tokens_(tokens) {}
+  void add(const What& what) {
+    const auto next = static_cast<LaunchSequence::Token>(numbers_.size());
+    tokens_.at.push_back(numbers_.try_emplace(what, next).first->second);
+    tokens_.count = numbers_.size();
+  }
+
+ private:
+  LaunchSequence::Tokens& tokens_;
+  std::unordered_map<What, LaunchSequence::Token, Hash> numbers_;
+};
+
+// Which threads launched the operations.
+std::vector<char> launching_threads(const Trace& trace, const std::vector<Row>& ops) {
+  std::vector<char> launch(trace.threads.size());
+  for (const Row op : ops)
+    if (const Row call = trace.ops.call[op]; call != no_row) launch[trace.calls.thread[call]] = 1;
+  return launch;
+}
+
+}  // namespace
+
+struct LaunchSequence::Entry {
+  Ns begun = 0, done = 0;
+  Row op = no_row, call = no_row;
+};
+
+LaunchSequence::LaunchSequence(const Trace& trace, const NameClasses& names,
+                               const std::vector<Row>& device_ops)
+    : trace_(trace) {
+  std::vector<Entry> all = entries(names, device_ops);
+  const auto earlier = [](const Entry& a, const Entry& b) { return a.begun < b.begun; };
+  if (!std::is_sorted(all.begin(), all.end(), earlier))
+    std::stable_sort(all.begin(), all.end(), earlier);
+  for (const Entry& e : all) {
+    ops_.push_back(e.op);
+    begun_.push_back(e.begun);
+    done_.push_back(e.done);
+    waits_.push_back(e.op == no_row && names.call[trace.calls.name[e.call]] == CallClass::sync);
+  }
+  number(all);
+}
+
+std::vector<LaunchSequence::Entry> LaunchSequence::entries(
+    const NameClasses& names, const std::vector<Row>& device_ops) const {
+  std::vector<Entry> all;
+  for (const Row op : device_ops) {
+    if (is_unified(trace_.ops.copy[op])) continue;
+    const Row call = trace_.ops.call[op];
+    const Ns begun = launched_at(trace_, op);
+    all.push_back({begun, call == no_row ? begun : trace_.calls.end[call], op, call});
+  }
+  const std::vector<char> launch = launching_threads(trace_, device_ops);
+  for (Row call = 0; call < trace_.calls.size(); ++call) {
+    const CallClass c = names.call[trace_.calls.name[call]];
+    if ((c == CallClass::sync || c == CallClass::allocation) && launch[trace_.calls.thread[call]])
+      all.push_back({trace_.calls.start[call], trace_.calls.end[call], no_row, call});
+  }
+  return all;
+}
+
+void LaunchSequence::number(const std::vector<Entry>& entries) {
+  constexpr std::uint64_t a_call = 0xFF;
+  Numbers alike(alike_), exact(exact_), on_stream(on_stream_);
+  const Ops& ops = trace_.ops;
+  const auto first = std::find_if(ops_.begin(), ops_.end(), [](Row op) { return op != no_row; });
+  const bool streams = std::any_of(first, ops_.end(), [&](Row op) {
+    return op != no_row && ops.stream[op] != ops.stream[*first];
+  });
+  for (const Entry& e : entries) {
+    What what;
+    if (e.op == no_row) {
+      what.kind_and_name = std::uint64_t{trace_.calls.name[e.call]} << 16 | a_call;
+    } else {
+      what.kind_and_name = std::uint64_t{ops.name[e.op]} << 16 |
+                           static_cast<std::uint64_t>(ops.kind[e.op]) << 8 |
+                           static_cast<std::uint64_t>(ops.copy[e.op]);
+    }
+    alike.add(what);
+    if (e.op != no_row) {
+      what.grid = std::uint64_t{ops.blocks[e.op]} << 16 | ops.threads[e.op];
+      what.bytes = ops.bytes[e.op];
+    }
+    exact.add(what);
+    if (!streams) continue;
+    if (e.op != no_row) what.stream = ops.stream[e.op] + 1;
+    on_stream.add(what);
+  }
+}
+
+}  // namespace gh

@@ -1,0 +1,475 @@
+#include "analysis/periods.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+namespace gh {
+namespace {
+
+using Token = LaunchSequence::Token;
+using Places = std::span<const std::uint32_t>;
+
+// Fewer repetitions prove no loop.
+constexpr std::size_t least_count = 3;
+// Of the pieces between its ends, so many have to be alike: every fourth may save a checkpoint.
+constexpr double least_alike = 0.7;
+// Cosines. Time varies with the data, and counts do where a solver converges.
+constexpr double alike_cosine = 0.95;
+// A piece that holds the usual and more, such as a checkpoint, is a repetition too...
+constexpr double alike_share = 0.9;
+// ... but not one that is many times as long: backward, which follows the last layer forward.
+constexpr double most_times_as_long = 4;
+// Levels that are tried. Real programs nest a handful.
+constexpr int most_tried = 64;
+// Of one count, so many loops are told apart.
+constexpr std::size_t most_turns = 16;
+
+// Where each token stands.
+class PlacesOf {
+ public:
+  explicit PlacesOf(const LaunchSequence::Tokens& tokens)
+      : from_(tokens.count + 1), places_(tokens.at.size()) {
+    for (const Token t : tokens.at) ++from_[t + 1];
+    for (std::size_t t = 0; t < tokens.count; ++t) from_[t + 1] += from_[t];
+    std::vector<std::uint32_t> next(from_.begin(), from_.end() - 1);
+    for (std::size_t i = 0; i < tokens.at.size(); ++i)
+      places_[next[tokens.at[i]]++] = static_cast<std::uint32_t>(i);
+  }
+  std::size_t size() const { return from_.size() - 1; }
+  Places operator[](std::size_t t) const {
+    return Places(places_).subspan(from_[t], from_[t + 1] - from_[t]);
+  }
+
+ private:
+  std::vector<std::uint32_t> from_, places_;
+};
+
+// Launches that occur as often as each other and alternate: the places of the one that comes first,
+// and how many there are.
+struct Turns {
+  Places first;
+  std::size_t kinds = 1;
+};
+
+// b comes once after each of a.
+bool alternate(Places a, Places b) {
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (b[k] < a[k] || (k + 1 < a.size() && b[k] >= a[k + 1])) return false;
+  return true;
+}
+
+class Search {
+ public:
+  explicit Search(const LaunchSequence& sequence)
+      : seq_(sequence),
+        alike_(seq_.alike()),
+        exact_(seq_.exact()),
+        on_stream_(seq_.on_stream()),
+        busy_until_(seq_.size() + 1),
+        usual_(seq_.alike().count),
+        usual_ns_(seq_.alike().count),
+        piece_(seq_.alike().count),
+        piece_ns_(seq_.alike().count),
+        seen_(seq_.exact().count) {
+    for (std::size_t i = 0; i < seq_.size(); ++i)
+      busy_until_[i + 1] = busy_until_[i] + static_cast<double>(seq_.busy_ns(i));
+  }
+
+  std::vector<Period> periods() {
+    std::vector<Period> found;
+    int tried = 0;
+    for (const Turns& turns : all_turns()) {
+      if (!holds_half(turns.first.front(), turns.first.back() + 1)) continue;
+      if (++tried > most_tried) break;
+      // Those with more evidence came before.
+      const auto same_level = [&](const Period& p) {
+        return 2 * turns.first.size() < 3 * p.count() && 2 * p.count() < 3 * turns.first.size();
+      };
+      if (std::any_of(found.begin(), found.end(), same_level)) continue;
+      if (std::optional<Period> period = period_of(turns)) found.push_back(std::move(*period));
+    }
+    std::sort(found.begin(), found.end(),
+              [](const Period& a, const Period& b) { return a.count() < b.count(); });
+    return found;
+  }
+
+ private:
+  bool holds_half(std::size_t from, std::size_t to) const {
+    return 2 * (to - from) >= seq_.size() ||
+           2 * (busy_until_[to] - busy_until_[from]) >= busy_until_.back();
+  }
+
+  bool is_graph(Places places) const { return seq_.is(places.front(), OpKind::graph); }
+
+  // Those of which most take turns first; among equals, those that come seldom.
+  std::vector<Turns> all_turns() const {
+    std::map<std::size_t, std::vector<Places>> by_count;
+    const auto add = [&](Places places) {
+      if (places.size() >= least_count) by_count[places.size()].push_back(places);
+    };
+    for (std::size_t t = 0; t < alike_.size(); ++t) add(alike_[t]);
+    // What is told apart no further says nothing new.
+    for (std::size_t t = 0; t < exact_.size(); ++t)
+      if (exact_[t].size() != alike_[seq_.alike().at[exact_[t].front()]].size()) add(exact_[t]);
+    for (std::size_t t = 0; t < on_stream_.size(); ++t)
+      if (on_stream_[t].size() != exact_[seq_.exact().at[on_stream_[t].front()]].size())
+        add(on_stream_[t]);
+
+    std::vector<Turns> all;
+    for (auto& [count, tokens] : by_count) {
+      std::sort(tokens.begin(), tokens.end(),
+                [](Places a, Places b) { return a.front() < b.front(); });
+      std::vector<Turns> turns;
+      for (const Places& places : tokens) {
+        const auto same = std::find_if(turns.begin(), turns.end(),
+                                       [&](const Turns& t) { return alternate(t.first, places); });
+        if (same != turns.end())
+          ++same->kinds;
+        else if (turns.size() < most_turns)
+          turns.push_back({places});
+      }
+      all.insert(all.end(), turns.begin(), turns.end());
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Turns& a, const Turns& b) { return a.kinds > b.kinds; });
+    return all;
+  }
+
+  // --- How alike pieces are
+
+  void count_usual(std::size_t from, std::size_t to) {
+    std::fill(usual_.begin(), usual_.end(), 0);
+    std::fill(usual_ns_.begin(), usual_ns_.end(), 0);
+    for (std::size_t i = from; i < to; ++i) {
+      ++usual_[seq_.alike().at[i]];
+      usual_ns_[seq_.alike().at[i]] += static_cast<double>(seq_.busy_ns(i));
+    }
+    usual_length_ = static_cast<double>(to - from);
+    usual_square_ = usual_ns_square_ = 0;
+    for (const double n : usual_) usual_square_ += n * n;
+    for (const double ns : usual_ns_) usual_ns_square_ += ns * ns;
+  }
+
+  bool is_usual(std::size_t from, std::size_t to) {
+    const double length = static_cast<double>(to - from);
+    if (length > most_times_as_long * usual_length_ || most_times_as_long * length < usual_length_)
+      return false;
+    for (std::size_t i = from; i < to; ++i) {
+      ++piece_[seq_.alike().at[i]];
+      piece_ns_[seq_.alike().at[i]] += static_cast<double>(seq_.busy_ns(i));
+    }
+    double both = 0, product = 0, square = 0, product_ns = 0, square_ns = 0;
+    for (std::size_t i = from; i < to; ++i) {
+      const Token t = seq_.alike().at[i];
+      if (piece_[t] == 0) continue;
+      both += std::min(piece_[t], usual_[t]);
+      product += piece_[t] * usual_[t];
+      square += piece_[t] * piece_[t];
+      product_ns += piece_ns_[t] * usual_ns_[t];
+      square_ns += piece_ns_[t] * piece_ns_[t];
+      piece_[t] = piece_ns_[t] = 0;
+    }
+    return both >= alike_share * usual_length_ ||
+           product >= alike_cosine * std::sqrt(square * usual_square_) ||
+           (square_ns > 0 && product_ns >= alike_cosine * std::sqrt(square_ns * usual_ns_square_));
+  }
+
+  // --- From places to a period
+
+  std::optional<Period> period_of(const Turns& turns) {
+    const Places anchors = turns.first;
+    std::vector<std::size_t> cuts(anchors.begin(), anchors.end());
+    const std::size_t typical = of_median_length(cuts);
+    count_usual(cuts[typical], cuts[typical + 1]);
+    if (!has_work(cuts[typical], cuts[typical + 1])) return std::nullopt;
+    // Start-up and what follows the loop differ; the middle must not.
+    std::vector<char> alike(cuts.size() - 1);
+    std::size_t unlike = 0, held = 0;
+    double held_ns = 0;
+    for (std::size_t k = 0; k < alike.size(); ++k) {
+      alike[k] = is_usual(cuts[k], cuts[k + 1]);
+      if (!alike[k] && 2 * ++unlike > alike.size()) return std::nullopt;
+      if (!alike[k]) continue;
+      held += cuts[k + 1] - cuts[k];
+      held_ns += busy_until_[cuts[k + 1]] - busy_until_[cuts[k]];
+    }
+    // With fewer repetitions, more of them may lie in part at an end.
+    const double of_all =
+        0.5 * static_cast<double>(alike.size()) / static_cast<double>(cuts.size());
+    if (static_cast<double>(held) < of_all * static_cast<double>(seq_.size()) &&
+        held_ns < of_all * busy_until_.back())
+      return std::nullopt;
+    const auto first = std::find(alike.begin(), alike.end(), 1);
+    const auto last = std::find(alike.rbegin(), alike.rend(), 1).base();
+    if (first >= last) return std::nullopt;
+    const auto count = static_cast<std::size_t>(last - first);
+    if (static_cast<double>(std::count(first, last, 1)) < least_alike * static_cast<double>(count))
+      return std::nullopt;
+    const auto skipped = static_cast<std::size_t>(first - alike.begin());
+    cuts.assign(anchors.begin() + static_cast<std::ptrdiff_t>(skipped),
+                anchors.begin() + static_cast<std::ptrdiff_t>(skipped + count + 1));
+    cuts = well_cut(cuts);
+    if (cuts.size() < least_count + 1 || !holds_half(cuts.front(), cuts.back()))
+      return std::nullopt;
+    Period period{.cuts = std::move(cuts), .kinds = turns.kinds, .seen = anchors.size()};
+    // One kernel that is launched again and again is no loop that anybody can be told of, but a
+    // graph is many kernels.
+    period.typical = of_median_length(period.cuts);
+    if (period.length() == 1 && !is_graph(anchors)) return std::nullopt;
+    period.busy_ns = busy_until_[period.cuts.back()] - busy_until_[period.cuts.front()];
+    period.regular_fraction = regular_fraction(period);
+    return period;
+  }
+
+  // Which piece is of the median length, the first of several.
+  static std::size_t of_median_length(const std::vector<std::size_t>& cuts) {
+    std::vector<std::size_t> lengths;
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) lengths.push_back(cuts[k + 1] - cuts[k]);
+    std::vector<std::size_t> sorted = lengths;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    return static_cast<std::size_t>(std::find(lengths.begin(), lengths.end(), *middle) -
+                                    lengths.begin());
+  }
+
+  static double regular_fraction(const Period& period) {
+    const auto usual = static_cast<double>(period.length());
+    std::size_t regular = 0;
+    for (std::size_t k = 0; k < period.count(); ++k)
+      regular += std::abs(static_cast<double>(period.end_of(k) - period.begin_of(k)) - usual) <=
+                 0.1 * usual;
+    return static_cast<double>(regular) / static_cast<double>(period.count());
+  }
+
+  // Copies alone are the loading of a model.
+  bool has_work(std::size_t from, std::size_t to) const {
+    for (std::size_t i = from; i < to; ++i)
+      if (seq_.is(i, OpKind::kernel) || seq_.is(i, OpKind::graph)) return true;
+    return false;
+  }
+
+  // --- Where a repetition begins
+
+  // A place in a repetition is told by what is there and how often that was before in it, which
+  // holds where repetitions differ a little.
+  using Place = std::pair<Token, std::size_t>;
+
+  Token token(std::size_t i) const { return seq_.exact().at[i]; }
+
+  // Calls take(i, place) between the k-th cut and the next.
+  template <class Take>
+  void each_place(const std::vector<std::size_t>& cuts, std::size_t k, Take take) {
+    for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) take(i, Place{token(i), seen_[token(i)]++});
+    for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) seen_[token(i)] = 0;
+  }
+
+  // What the typical repetition has at its ends, found again before the first cut and after the
+  // last: there one more may have been cut in two. What is there besides is passed over.
+  struct Ends {
+    std::vector<std::size_t> before, after;  // by place in the repetition; `nowhere` if not found
+  };
+  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+
+  Ends ends_of(const std::vector<std::size_t>& cuts, std::size_t typical) const {
+    const std::size_t from = cuts[typical], length = cuts[typical + 1] - from;
+    Ends ends{std::vector(length, nowhere), std::vector(length, nowhere)};
+    find_along(from, from + length, cuts.back(), std::min(cuts.back() + 2 * length, seq_.size()), 1,
+               ends.after);
+    if (cuts.front() > 0)
+      find_along(from + length - 1, from - 1, cuts.front() - 1,
+                 cuts.front() - std::min(2 * length, cuts.front()) - 1, -1, ends.before);
+    return ends;
+  }
+
+  // Finds what stands from `from` to `to` (not included) along `at` to `end`, in one direction,
+  // where a little is missing or in between, as far as the two go together.
+  void find_along(std::size_t from, std::size_t to, std::size_t at, std::size_t end, int step,
+                  std::vector<std::size_t>& found) const {
+    constexpr int most_ahead = 32;
+    const auto ahead = [&](std::size_t i, int n) {
+      return i + static_cast<std::size_t>(n) * static_cast<std::size_t>(step);
+    };
+    const auto left = [&](std::size_t i, std::size_t last) {
+      return step > 0 ? static_cast<std::int64_t>(last - i) : static_cast<std::int64_t>(i - last);
+    };
+    const std::size_t lowest = step > 0 ? from : ahead(to, -1);
+    while (from != to && at != end) {
+      int skip = 0;
+      while (skip < most_ahead && skip < left(at, end) && token(ahead(at, skip)) != token(from))
+        ++skip;
+      if (skip < most_ahead && skip < left(at, end)) {
+        at = ahead(at, skip);
+        found[from - lowest] = at;
+        at = ahead(at, 1);
+        from = ahead(from, 1);
+        continue;
+      }
+      int missing = 1;  // in what was recorded
+      while (missing < most_ahead && missing < left(from, to) &&
+             token(ahead(from, missing)) != token(at))
+        ++missing;
+      if (missing == most_ahead || missing >= left(from, to)) return;
+      for (; missing > 0; --missing, from = ahead(from, 1)) found[from - lowest] = at;
+    }
+  }
+
+  // How many repetitions are whole that begin at a place of the typical one, but for those between
+  // the cuts, which always are.
+  static int whole_at_ends(const Ends& ends, std::size_t place) {
+    if (place == 0) return ends.after.back() != nowhere ? 1 : 0;
+    return (ends.before[place] != nowhere) + (ends.after[place - 1] != nowhere) - 1;
+  }
+
+  // Any cut gives repetitions of the right length. The right one is where the host pauses before it
+  // begins anew; where it hardly does, the one that leaves most repetitions whole.
+  std::vector<std::size_t> well_cut(const std::vector<std::size_t>& cuts) {
+    constexpr double least_pause = 0.05;  // of a repetition
+    const std::size_t typical = of_median_length(cuts);
+    const std::size_t from = cuts[typical], length = cuts[typical + 1] - from;
+    std::map<Place, std::size_t> longest_at;  // in how many repetitions the longest pause is there
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+      std::pair<Ns, Place> longest{-1, {}};
+      each_place(cuts, k, [&](std::size_t i, const Place& place) {
+        const Ns pause = seq_.pause_before(i);
+        if (pause > longest.first) longest = {pause, place};
+      });
+      ++longest_at[longest.second];
+    }
+    const Ends ends = ends_of(cuts, typical);
+    const double took = static_cast<double>(seq_.begun(cuts.back()) - seq_.begun(cuts.front())) /
+                        static_cast<double>(cuts.size() - 1);
+    struct Choice {
+      bool pauses = false;
+      int whole = -2;
+      std::size_t votes = 0;
+    } best;
+    std::pair<std::size_t, Place> chosen{0, {token(from), 0}};
+    each_place(cuts, typical, [&](std::size_t i, const Place& place) {
+      const auto votes = longest_at.find(place);
+      Choice choice{.whole = whole_at_ends(ends, i - from),
+                    .votes = votes == longest_at.end() ? 0 : votes->second};
+      choice.pauses =
+          2 * choice.votes >= cuts.size() - 1 &&
+          static_cast<int>(cuts.size()) - 1 + choice.whole >= static_cast<int>(least_count) &&
+          static_cast<double>(seq_.pause_before(i)) >= least_pause * took;
+      if (std::tuple(choice.pauses, choice.whole, choice.votes) >
+          std::tuple(best.pauses, best.whole, best.votes)) {
+        best = choice;
+        chosen = {i - from, place};
+      }
+    });
+    return cut_at(cuts, chosen.first, chosen.second, ends, length);
+  }
+
+  std::vector<std::size_t> cut_at(const std::vector<std::size_t>& cuts, std::size_t place,
+                                  const Place& told, const Ends& ends, std::size_t length) {
+    std::vector<std::size_t> moved;
+    if (place > 0 && ends.before[place] != nowhere) moved.push_back(ends.before[place]);
+    const std::size_t at_front = moved.size();
+    for (std::size_t k = 0; place > 0 && k + 1 < cuts.size(); ++k)
+      each_place(cuts, k, [&](std::size_t i, const Place& at) {
+        if (at == told) moved.push_back(i);
+      });
+    // One that is missing would make one repetition of two.
+    if (place == 0 || moved.size() - at_front + 1 < cuts.size()) {
+      moved = cuts;
+      place = 0;
+    }
+    if (const std::size_t last = ends.after[place == 0 ? length - 1 : place - 1]; last != nowhere)
+      moved.push_back(last + 1);
+    return moved;
+  }
+
+  const LaunchSequence& seq_;
+  const PlacesOf alike_, exact_, on_stream_;
+  std::vector<double> busy_until_;  // device time of what was launched before
+  // By token that is alike: of the typical piece, and of the one that is held against it.
+  std::vector<double> usual_, usual_ns_, piece_, piece_ns_;
+  std::vector<std::size_t> seen_;  // by exact token; 0 but within each_place
+  double usual_length_ = 0, usual_square_ = 0, usual_ns_square_ = 0;
+};
+
+}  // namespace
+
+std::vector<Period> find_periods(const LaunchSequence& sequence) {
+  if (sequence.size() < least_count) return {};
+  return Search(sequence).periods();
+}
+
+namespace {
+
+using Distances = std::vector<std::pair<std::size_t, std::size_t>>;  // what it may hold, and it
+
+// How far those that are alike are apart: a period is a distance that many share.
+Distances most_shared_distances(const std::vector<Token>& tokens, std::size_t from,
+                                std::size_t to) {
+  constexpr std::size_t most = 24, least_length = 2;
+  std::map<Token, std::size_t> last;
+  std::map<std::size_t, std::size_t> apart;
+  for (std::size_t i = from; i < to; ++i) {
+    const auto [at, added] = last.try_emplace(tokens[i], i);
+    if (!added && i - at->second >= least_length) ++apart[i - at->second];
+    at->second = i;
+  }
+  Distances distances;
+  for (const auto& [distance, shared] : apart) distances.emplace_back(shared * distance, distance);
+  std::sort(distances.rbegin(), distances.rend());
+  distances.resize(std::min(distances.size(), most));
+  return distances;
+}
+
+// How often something is repeated of which one run has been found: the first and the last may lie
+// apart, next to what comes before and after. What comes once in each tells.
+std::size_t count_of(const std::vector<Token>& tokens, std::size_t from, std::size_t to,
+                     const InnerRepeat& run) {
+  std::map<Token, std::size_t> in_one, in_all;
+  for (std::size_t i = run.begin; i < run.begin + run.length; ++i) ++in_one[tokens[i]];
+  for (std::size_t i = from; i < to; ++i) ++in_all[tokens[i]];
+  std::map<std::size_t, std::size_t> votes;
+  for (const auto& [token, times] : in_one)
+    if (times == 1) ++votes[in_all[token]];
+  std::size_t count = run.count, most = 0;
+  for (const auto& [times, tokens_of_it] : votes)
+    if (times >= run.count && times <= run.count + 2 && tokens_of_it > most) {
+      most = tokens_of_it;
+      count = times;
+    }
+  return count;
+}
+
+}  // namespace
+
+std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::size_t from,
+                                         std::size_t to) {
+  constexpr double least_share = 0.25;
+  const std::vector<Token>& tokens = sequence.exact().at;
+  InnerRepeat best;
+  std::size_t held = 0;
+  for (const auto& [holds, distance] : most_shared_distances(tokens, from, to))
+    for (std::size_t i = from, run = 0; i + distance <= to; ++i) {
+      if (i + distance < to && tokens[i] == tokens[i + distance]) {
+        ++run;
+        continue;
+      }
+      const std::size_t count = run / distance + 1;
+      // In a form twice as long it holds as much.
+      if (count > 1 && (count * distance > held ||
+                        (10 * count * distance > 9 * held && distance < best.length))) {
+        held = std::max(held, count * distance);
+        best = {i - run, distance, count, 0};
+      }
+      run = 0;
+    }
+  best.share = static_cast<double>(best.count * best.length) / static_cast<double>(to - from);
+  if (best.share < least_share) return std::nullopt;
+  best.count = count_of(tokens, from, to, best);
+  return best;
+}
+
+}  // namespace gh

@@ -1,0 +1,48 @@
+// What repeats in a sequence of launches, at every length: layers, steps, epochs. Counts that
+// depend on the data do no harm, since nothing is compared place by place.
+//
+// In a loop, what happens once in each pass takes turns: A B C A B C. So launches are looked for
+// that occur as often as each other and alternate throughout; they cut the sequence into pieces,
+// and the pieces have to hold nearly the same.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "analysis/launch_sequence.hpp"
+
+namespace gh {
+
+/// One level: places in the sequence, where each repetition begins and where the last ends.
+struct Period {
+  std::vector<std::size_t> cuts;
+  std::size_t typical = 0;  ///< the repetition that the others are like
+  std::size_t kinds = 0;    ///< of entries that come once in each
+  std::size_t seen = 0;     ///< how often they come, those cut off at an end too
+  double busy_ns = 0;       ///< device time of all of them
+  /// Of them, so many have nearly the length of the typical one.
+  double regular_fraction = 0;
+  std::size_t count() const { return cuts.size() - 1; }
+  std::size_t begin_of(std::size_t k) const { return cuts[k]; }
+  std::size_t end_of(std::size_t k) const { return cuts[k + 1]; }
+  /// Launches of the typical one.
+  std::size_t length() const { return cuts[typical + 1] - cuts[typical]; }
+};
+
+/// Those that repeat three times or more and hold half of what was launched, or half of the
+/// device's time, outermost first. Linear in the launches.
+std::vector<Period> find_periods(const LaunchSequence& sequence);
+
+/// What repeats back to back within one repetition: micro-batches in a step, layers in them.
+struct InnerRepeat {
+  std::size_t begin = 0, length = 0;  ///< of the first
+  std::size_t count = 0;
+  double share = 0;  ///< of the places between
+};
+
+/// The one that holds most places between two, in its shortest form. Nothing where none holds a
+/// quarter of them.
+std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::size_t from,
+                                         std::size_t to);
+
+}  // namespace gh
