@@ -71,12 +71,29 @@ Classes::Classes() {
                                                                      : StepPattern::At::end});
   });
   no_steps_ = Patterns(strings(*ranges["no_step"].as_table(), "match"), "schemas/ranges.toml");
+  for_tables(ranges, "unit", [&](const toml::table& entry) {
+    units_.push_back({entry["name"].value_or(std::string()),
+                      Patterns(strings(entry, "match"), "schemas/ranges.toml"),
+                      Patterns(strings(entry, "kernels"), "schemas/ranges.toml")});
+  });
   for (std::size_t i = 0; i < phases_.size(); ++i) {
     const toml::table& phase = *ranges["phase"][phase_names[i]].as_table();
     phases_[i].expressions = strings(phase, "match");
     phases_[i].match = Patterns(phases_[i].expressions, "schemas/ranges.toml");
     phases_[i].except = Patterns(strings(phase, "except"), "schemas/ranges.toml");
   }
+}
+
+std::string Classes::unit_of_range(std::string_view range) const {
+  const auto it = std::find_if(units_.begin(), units_.end(),
+                               [&](const UnitPatterns& u) { return u.ranges.match(range); });
+  return it == units_.end() ? "" : it->name;
+}
+
+std::string Classes::unit_of_kernel(std::string_view kernel) const {
+  const auto it = std::find_if(units_.begin(), units_.end(),
+                               [&](const UnitPatterns& u) { return u.kernels.match(kernel); });
+  return it == units_.end() ? "" : it->name;
 }
 
 void Classes::extend(const toml::table& config, std::string_view where) {

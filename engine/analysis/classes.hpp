@@ -98,6 +98,10 @@ class Classes {
   const std::vector<StepPattern>& steps() const { return steps_; }
   /// Warm-up, epochs, layers: they count, but they are no steps.
   bool is_no_step(std::string_view range) const { return no_steps_.match(range); }
+  /// What one of the ranges of this name is: "frame"; "" where the name does not say.
+  std::string unit_of_range(std::string_view range) const;
+  /// What a repetition is in which such a kernel runs; "" where its name does not say.
+  std::string unit_of_kernel(std::string_view kernel) const;
   bool is_phase(Phase phase, std::string_view range) const {
     const PhasePatterns& p = phases_[static_cast<std::size_t>(phase)];
     return p.match.match(range) && !p.except.match(range);
@@ -136,6 +140,11 @@ class Classes {
   std::vector<ExpectedResult> expected_;
   std::vector<StepPattern> steps_;
   Patterns no_steps_;
+  struct UnitPatterns {
+    std::string name;
+    Patterns ranges, kernels;
+  };
+  std::vector<UnitPatterns> units_;
   struct PhasePatterns {
     std::vector<std::string> expressions;
     Patterns match, except;

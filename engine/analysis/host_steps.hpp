@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/steps.hpp"
+#include "analysis/unit_names.hpp"
 
 namespace gh {
 
@@ -17,6 +18,7 @@ struct HostSteps {
   };
   StepSource source = StepSource::none;
   std::string described;          ///< as DeviceSteps::described
+  std::string noun;               ///< what their ranges call them: "frame"; "" where none do
   std::vector<Begin> begins;      ///< in order
   Ns end = 0;                     ///< of the last
   std::int64_t cut_off = 0;       ///< that the recording holds in part, at its ends
@@ -30,7 +32,7 @@ std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& cl
 
 /// What repeats in the sequence of launches. Nothing where nothing does.
 std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
-                                             const NameClasses& names,
-                                             const std::vector<Row>& device_ops);
+                                             const NameClasses& names, const UnitHints& hints,
+                                             const DeviceSteps& device);
 
 }  // namespace gh

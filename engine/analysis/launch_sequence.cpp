@@ -1,6 +1,7 @@
 #include "analysis/launch_sequence.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "analysis/launch_times.hpp"
@@ -48,6 +49,14 @@ std::vector<char> launching_threads(const Trace& trace, const std::vector<Row>& 
   return launch;
 }
 
+// Of each kernel class whether its kernels are products.
+std::vector<char> product_classes(const Classes& classes) {
+  std::vector<char> products;
+  for (const std::string& c : classes.kernel_classes())
+    products.push_back(c.starts_with("gem") || c == "attention_fused");
+  return products;
+}
+
 }  // namespace
 
 struct LaunchSequence::Entry {
@@ -55,10 +64,10 @@ struct LaunchSequence::Entry {
   Row op = no_row, call = no_row;
 };
 
-LaunchSequence::LaunchSequence(const Trace& trace, const NameClasses& names,
-                               const std::vector<Row>& device_ops)
+LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const NameClasses& names,
+                               const std::vector<Row>& device_ops, Span calls_in)
     : trace_(trace) {
-  std::vector<Entry> all = entries(names, device_ops);
+  std::vector<Entry> all = entries(names, device_ops, calls_in);
   const auto earlier = [](const Entry& a, const Entry& b) { return a.begun < b.begun; };
   if (!std::is_sorted(all.begin(), all.end(), earlier))
     std::stable_sort(all.begin(), all.end(), earlier);
@@ -68,11 +77,12 @@ LaunchSequence::LaunchSequence(const Trace& trace, const NameClasses& names,
     done_.push_back(e.done);
     waits_.push_back(e.op == no_row && names.call[trace.calls.name[e.call]] == CallClass::sync);
   }
-  number(all);
+  number(classes, names, all);
 }
 
-std::vector<LaunchSequence::Entry> LaunchSequence::entries(
-    const NameClasses& names, const std::vector<Row>& device_ops) const {
+std::vector<LaunchSequence::Entry> LaunchSequence::entries(const NameClasses& names,
+                                                           const std::vector<Row>& device_ops,
+                                                           Span calls_in) const {
   std::vector<Entry> all;
   for (const Row op : device_ops) {
     if (is_unified(trace_.ops.copy[op])) continue;
@@ -80,17 +90,30 @@ std::vector<LaunchSequence::Entry> LaunchSequence::entries(
     const Ns begun = launched_at(trace_, op);
     all.push_back({begun, call == no_row ? begun : trace_.calls.end[call], op, call});
   }
+  // What was launched before the recording began came before what is behind it on its stream,
+  // though the device took it up later.
+  std::vector<Ns> next(trace_.streams.size(), std::numeric_limits<Ns>::max());
+  for (auto e = all.rbegin(); e != all.rend(); ++e) {
+    Ns& behind = next[trace_.ops.stream[e->op]];
+    if (e->call == no_row) e->begun = e->done = std::min(e->begun, behind);
+    behind = e->begun;
+  }
   const std::vector<char> launch = launching_threads(trace_, device_ops);
-  for (Row call = 0; call < trace_.calls.size(); ++call) {
+  const std::vector<Ns>& starts = trace_.calls.start;
+  const auto from = std::lower_bound(starts.begin(), starts.end(), calls_in.start);
+  for (auto call = static_cast<Row>(from - starts.begin());
+       call < starts.size() && starts[call] < calls_in.end; ++call) {
     const CallClass c = names.call[trace_.calls.name[call]];
     if ((c == CallClass::sync || c == CallClass::allocation) && launch[trace_.calls.thread[call]])
-      all.push_back({trace_.calls.start[call], trace_.calls.end[call], no_row, call});
+      all.push_back({starts[call], trace_.calls.end[call], no_row, call});
   }
   return all;
 }
 
-void LaunchSequence::number(const std::vector<Entry>& entries) {
-  constexpr std::uint64_t a_call = 0xFF;
+void LaunchSequence::number(const Classes& classes, const NameClasses& names,
+                            const std::vector<Entry>& entries) {
+  const std::vector<char> products = product_classes(classes);
+  constexpr std::uint64_t a_call = 0xFF, a_product = 0xFE;
   Numbers alike(alike_), exact(exact_), on_stream(on_stream_);
   const Ops& ops = trace_.ops;
   const auto first = std::find_if(ops_.begin(), ops_.end(), [](Row op) { return op != no_row; });
@@ -106,7 +129,11 @@ void LaunchSequence::number(const std::vector<Entry>& entries) {
                            static_cast<std::uint64_t>(ops.kind[e.op]) << 8 |
                            static_cast<std::uint64_t>(ops.copy[e.op]);
     }
-    alike.add(what);
+    What class_of = what;
+    if (e.op != no_row && ops.kind[e.op] == OpKind::kernel)
+      if (const std::uint8_t c = names.kernel[ops.name[e.op]]; products[c])
+        class_of.kind_and_name = std::uint64_t{c} << 16 | a_product;
+    alike.add(class_of);
     if (e.op != no_row) {
       what.grid = std::uint64_t{ops.blocks[e.op]} << 16 | ops.threads[e.op];
       what.bytes = ops.bytes[e.op];

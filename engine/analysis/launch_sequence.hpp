@@ -20,8 +20,9 @@ class LaunchSequence {
   };
 
   /// Of a device's operations, migrations of unified memory aside: those the program did not
-  /// launch.
-  LaunchSequence(const Trace& trace, const NameClasses& names, const std::vector<Row>& device_ops);
+  /// launch. Of calls those that begin in `calls_in`.
+  LaunchSequence(const Trace& trace, const Classes& classes, const NameClasses& names,
+                 const std::vector<Row>& device_ops, Span calls_in = {0, open_end});
 
   std::size_t size() const { return begun_.size(); }
   /// no_row of a call that launches nothing.
@@ -42,15 +43,17 @@ class LaunchSequence {
     return ops_[i] != no_row && trace_.ops.kind[ops_[i]] == kind;
   }
 
-  const Tokens& alike() const { return alike_; }  ///< of one kind and name
-  const Tokens& exact() const { return exact_; }  ///< of one size as well: grid, bytes
+  /// Of one kind and name; products by their class, since libraries choose kernels by size.
+  const Tokens& alike() const { return alike_; }
+  const Tokens& exact() const { return exact_; }  ///< of one name and size: grid, bytes
   /// On one stream as well; empty where there is one only.
   const Tokens& on_stream() const { return on_stream_; }
 
  private:
   struct Entry;
-  std::vector<Entry> entries(const NameClasses& names, const std::vector<Row>& device_ops) const;
-  void number(const std::vector<Entry>& entries);
+  std::vector<Entry> entries(const NameClasses& names, const std::vector<Row>& device_ops,
+                             Span calls_in) const;
+  void number(const Classes& classes, const NameClasses& names, const std::vector<Entry>& entries);
 
   const Trace& trace_;
   std::vector<Row> ops_;

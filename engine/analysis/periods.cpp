@@ -223,6 +223,8 @@ class Search {
     period.typical = of_median_length(period.cuts);
     if (period.length() == 1 && !is_graph(anchors)) return std::nullopt;
     period.busy_ns = busy_until_[period.cuts.back()] - busy_until_[period.cuts.front()];
+    period.typical_ns =
+        busy_until_[period.end_of(period.typical)] - busy_until_[period.begin_of(period.typical)];
     period.regular_fraction = regular_fraction(period);
     return period;
   }
@@ -238,12 +240,16 @@ class Search {
                                     lengths.begin());
   }
 
-  static double regular_fraction(const Period& period) {
-    const auto usual = static_cast<double>(period.length());
+  double regular_fraction(const Period& period) const {
+    const auto launches = [&](std::size_t k) {
+      std::size_t n = 0;
+      for (std::size_t i = period.begin_of(k); i < period.end_of(k); ++i) n += seq_.op(i) != no_row;
+      return static_cast<double>(n);
+    };
+    const double usual = launches(period.typical);
     std::size_t regular = 0;
     for (std::size_t k = 0; k < period.count(); ++k)
-      regular += std::abs(static_cast<double>(period.end_of(k) - period.begin_of(k)) - usual) <=
-                 0.1 * usual;
+      regular += std::abs(launches(k) - usual) <= 0.1 * usual;
     return static_cast<double>(regular) / static_cast<double>(period.count());
   }
 

@@ -20,7 +20,8 @@ struct Period {
   std::size_t kinds = 0;    ///< of entries that come once in each
   std::size_t seen = 0;     ///< how often they come, those cut off at an end too
   double busy_ns = 0;       ///< device time of all of them
-  /// Of them, so many have nearly the length of the typical one.
+  double typical_ns = 0;    ///< of the typical one
+  /// Of them, so many have nearly as many launches as the typical one.
   double regular_fraction = 0;
   std::size_t count() const { return cuts.size() - 1; }
   std::size_t begin_of(std::size_t k) const { return cuts[k]; }

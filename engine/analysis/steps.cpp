@@ -9,7 +9,9 @@
 #include <tuple>
 
 #include "analysis/host_steps.hpp"
+#include "analysis/launch_sequence.hpp"
 #include "analysis/launch_times.hpp"
+#include "analysis/unit_names.hpp"
 
 namespace gh {
 namespace {
@@ -93,15 +95,45 @@ std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Hos
   return steps;
 }
 
+// What steps of ranges are called, and what repeats within a typical one.
+std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
+                                 const NameClasses& names, const UnitHints& hints,
+                                 const DeviceSteps& device, const HostSteps& host) {
+  std::vector<std::pair<Ns, std::size_t>> lengths;
+  for (std::size_t k = 0; k < device.steps.size(); ++k)
+    lengths.emplace_back(device.steps[k].span.length(), k);
+  std::nth_element(lengths.begin(),
+                   lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),
+                   lengths.end());
+  const std::size_t typical = lengths[lengths.size() / 2].second;
+  const Span launched{device.steps[typical].host_start, typical + 1 < device.steps.size()
+                                                            ? device.steps[typical + 1].host_start
+                                                            : host.end};
+  std::vector<Row> ops;
+  for (const Row op : device.ops)
+    if (const Ns at = launched_at(trace, op); at >= launched.start && at < launched.end)
+      ops.push_back(op);
+  const LaunchSequence sequence(trace, classes, names, ops, launched);
+  const UnitNames unit_names(trace, classes, names, hints, sequence);
+  std::vector<UnitLevel> levels = unit_names.levels_within(0, sequence.size());
+  levels.insert(levels.begin(), {unit_names.name_of(0, sequence.size(), host.noun),
+                                 static_cast<std::int64_t>(device.steps.size()) + host.cut_off});
+  return levels;
+}
+
 // Finds the steps of a device from ranges, else from launches. Leaves its source at none where
 // neither tells.
-void find_training_steps(const Trace& trace, const Classes& classes, const NameClasses& names,
-                         DeviceSteps& device) {
+void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
+                     const UnitHints& hints, DeviceSteps& device) {
   std::optional<HostSteps> host = steps_from_ranges(trace, classes, device.process, device.ops);
   if (host) device.steps = cut(trace, device.ops, *host);
-  if (device.steps.empty()) {
-    host = steps_from_launches(trace, classes, names, device.ops);
+  if (!device.steps.empty()) {
+    host->levels = levels_of(trace, classes, names, hints, device, *host);
+  } else {
+    host = steps_from_launches(trace, classes, names, hints, device);
     if (host) device.steps = cut(trace, device.ops, *host);
+    // Launches that were not recorded cut nothing.
+    if (host && 4 * device.steps.size() < 3 * host->begins.size()) device.steps.clear();
   }
   if (device.steps.empty()) return;
   device.source = host->source;
@@ -124,20 +156,42 @@ void leave_out_startup(DeviceSteps& device) {
   std::vector<Ns> lengths;
   for (const Step& s : device.steps) lengths.push_back(s.span.length());
   // Of a few steps only what is far out of line.
-  const Ns most = (device.steps.size() < 5 ? 4 : 2) * median(std::move(lengths));
+  const Ns most = (device.steps.size() < 5 ? 4 : 2) * median(lengths);
   std::size_t n = 0;
-  while (n < device.steps.size() / 4 && device.steps[n].span.length() > most) ++n;
+  while (n < device.steps.size() / 4 && lengths[n] > most) ++n;
+  // Start-up ends at once; where steps grow shorter little by little, they have less and less to
+  // do.
+  const auto after = lengths.begin() + static_cast<std::ptrdiff_t>(n);
+  if (n > 0 && 4 * lengths[n - 1] < 5 * median({after, after + 3})) return;
   device.steps.erase(device.steps.begin(), device.steps.begin() + static_cast<std::ptrdiff_t>(n));
   device.left_out += static_cast<std::int64_t>(n);
 }
 
+// From the first operation's start to the last one's end.
+Span window_of(const Trace& trace, const DeviceSteps& device) {
+  Span window = trace.span_of(device.ops.front());
+  for (const Row op : device.ops) window.end = std::max(window.end, trace.ops.end[op]);
+  return window;
+}
+
+// Whether what repeats takes too short to be judged, and the rest takes longer.
+bool are_too_little(const Trace& trace, const DeviceSteps& device) {
+  const Ns repeating = device.steps.back().span.end - device.steps.front().span.start;
+  return device.source == StepSource::kernels && repeating < least_judged_ns &&
+         2 * repeating < window_of(trace, device).length();
+}
+
 void take_whole_window(const Trace& trace, DeviceSteps& device) {
-  const Row first = device.ops.front();
-  Ns end = trace.ops.end[first];
-  for (const Row op : device.ops) end = std::max(end, trace.ops.end[op]);
-  device.source = StepSource::none;
+  const Span window = window_of(trace, device);
   device.described = "no steps were found: the whole window";
-  device.steps = {{{trace.ops.start[first], end}, 0, launched_at(trace, first)}};
+  if (!device.steps.empty())
+    device.described =
+        fmt::format("the whole window, of which {} {} take {}", device.steps.size(),
+                    plural(device.levels.front().name),
+                    duration(device.steps.back().span.end - device.steps.front().span.start));
+  device.source = StepSource::none;
+  device.left_out = 0;
+  device.steps = {{window, 0, launched_at(trace, device.ops.front())}};
 }
 
 // What was launched inside the ranges: from a range's begin, or from the end of what had been
@@ -197,6 +251,9 @@ void select_range(const Trace& trace, std::vector<DeviceSteps>& devices, const s
 
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const Selection& selection) {
+  UnitHints hints;
+  for (Row op = 0; op < trace.ops.size() && !hints.models; ++op)
+    hints.models = trace.names[trace.ops.name[op]].find("at::native") != std::string::npos;
   std::vector<DeviceSteps> devices = devices_with_work(trace);
   if (selection.rank) keep_rank(devices, *selection.rank);
   if (selection.device) keep_device(trace, devices, *selection.device);
@@ -208,10 +265,10 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     return devices;
   }
   for (DeviceSteps& device : devices) {
-    find_training_steps(trace, classes, names, device);
+    find_repetition(trace, classes, names, hints, device);
     if (!device.steps.empty() && selection.steps)
       keep_numbers(device.steps, selection.steps->first, selection.steps->second);
-    else if (!device.steps.empty())
+    else if (!device.steps.empty() && !are_too_little(trace, device))
       leave_out_startup(device);
     else if (selection.steps)
       throw Error(

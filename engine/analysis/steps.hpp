@@ -56,6 +56,10 @@ struct DeviceSteps {
   std::int64_t left_out = 0;
 };
 
+/// What is shorter is the start of a program: shares of it say nothing of what the program takes
+/// when it runs for long.
+inline constexpr Ns least_judged_ns = 1'000'000;
+
 /// The devices that did any work (and that `selection` names), in order of ordinal. Throws Error
 /// where the selection names what the report does not have.
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,

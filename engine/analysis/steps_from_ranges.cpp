@@ -205,7 +205,9 @@ void leave_out_cut_off(const Trace& trace, std::uint16_t process, HostSteps& ste
 HostSteps steps_of(const Trace& trace, const Classes& classes, const RangeGroup& group) {
   HostSteps steps{.source = StepSource::ranges,
                   .described = fmt::format("{} '{}'", trace.ranges_are, group.pattern),
-                  .begins = {}};
+                  .noun = classes.unit_of_range(group.pattern),
+                  .begins = {},
+                  .levels = {}};
   // A step begins where the range before has ended, so that what is launched between two ranges
   // belongs to the second; what was launched in the first range bounds the second step, so n ranges
   // give n - 1 steps. Marks stand between two steps, at the start or at the end of their range.
@@ -221,6 +223,7 @@ HostSteps steps_of(const Trace& trace, const Classes& classes, const RangeGroup&
                                              ? static_cast<std::int64_t>(i + shift)
                                              : group.numbers[i + shift]});
   steps.end = boundary(group.rows.size() - 1);
+  steps.cut_off = 1;
   return steps;
 }
 

@@ -45,12 +45,8 @@ void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
       std::llround(measured > 0 ? f.recoverable_fraction * measured : recoverable / steps));
 }
 
-// A recording without steps that is shorter is the start of a program: shares of it say nothing of
-// what the program takes when it runs for long.
-constexpr Ns least_window_ns = 1'000'000;
-
 bool is_too_little(const Analysis& analysis) {
-  return !analysis.has_steps() && analysis.total_ns() < least_window_ns;
+  return !analysis.has_steps() && analysis.total_ns() < least_judged_ns;
 }
 
 // Of all steps on all devices, as rules sum.

@@ -17,7 +17,7 @@ return {
     what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc, a stream-ordered form (cudaMallocAsync) or a driver form of them, within the steps. Where no steps were found it counts what goes on all through the recording, without single long calls that set something up.",
     why = "Each such call takes 10 us to milliseconds, maps memory, and cudaFree waits for the device: the GPU runs dry each time. A caching allocator asks the driver for nothing once training is under way.",
     fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the limit of memory set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold (PyTorch notes, CUDA semantics). In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
-    wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps is therefore a note.",
+    wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps, and not all through the recording, is therefore a note.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
@@ -81,7 +81,7 @@ return {
       data = { allocations = often(allocations), frees = often(frees), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = call, idle = idle / steps, share = share },
       recoverable_ns = idle,
       change = { { drop = calls } },
-      at_most = found and 2 * without > all and "note" or nil,
+      at_most = found and 2 * without > all and waits:quarters() < 3 and "note" or nil,
       follows_from = managed and faults >= options.fault_share and "um-fault-stall" or nil,
       metrics = { { name = "idle in allocations", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },

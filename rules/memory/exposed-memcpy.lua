@@ -84,9 +84,9 @@ return {
   evaluate = function(trace, options)
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } }
     local trips, pairs_found = trace:round_trips()
-    if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
     -- Without a model nothing is offloaded (offload-sync-gap says so as well): what comes and goes all through the run could stay.
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
+    if pairs_found < (model and 2 or 0.5) * trace:fact "steps.count" then trips = trips:minus(trips) end
     -- Bytes of one size that go over several streams are pieces of more than the device keeps, or one piece after another.
     local piecewise = #trips:group "stream" > trace:fact "device.count"
     local resident = (model or piecewise or trips:quarters() < 3) and trips:minus(trips) or trips

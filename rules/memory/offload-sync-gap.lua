@@ -7,6 +7,7 @@ return {
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time in which offload copies run with no kernel beside them, and idle time around them, of the step, from which it counts. Recorded: 86 % when every activation is offloaded, none in a healthy run." },
     min_bytes = { default = 1048576, unit = "bytes", doc = "Smaller copies are inputs and metrics, not offloaded tensors." },
+    link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on, copies that no kernel can hide are a warning all the same: the program is bound by its link." },
     small_bytes = { default = 256, unit = "bytes", doc = "Where tensors are offloaded, copies from this size on that come back are taken to be offloaded as well when the step without them is replayed." },
     pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in a step is a result, not an offload." },
   },
@@ -79,13 +80,18 @@ return {
     local packed = trace:ops { class = "pointwise", name = "*direct_copy*" }:beside(moved)  -- what was laid out for the journey
     if round then moved = moved:plus((trace:round_trips { min_bytes = options.small_bytes })) end
     local uncertain = pageable:count() > 0 and "how much of the host's time goes into pageable buffers (allocating, faulting, freeing) shows only in part" or nil
+    -- What streams in because it does not fit can only hide, and only beside what there is to compute.
+    local fits = round or (peak and memory and peak + bytes / steps < 0.9 * memory)
+    local hides = math.min(exposed, compute:exposed_ns(copies))
     return { {
       subject = round and "offloaded tensors" or "streamed weights",
       message = round and "trips" or "stream",
       data = { bytes = bytes / steps, pairs = math.floor(pairs_found / steps + 0.5), copies = math.floor(copies:count() / steps + 0.5), rate = rate, exposed = exposed / steps, step = trace:fact "step.mean_ns", share = share },
-      recoverable_ns = exposed,
+      recoverable_ns = fits and exposed or hides,
+      -- What cannot hide is no smaller a problem: less has to be sent.
+      severity = not fits and hides < exposed / 2 and share >= options.link_bound and "warning" or nil,
       uncertain = uncertain,
-      change = { { unblock = moved:calls():plus(trace:calls { class = "sync" }) }, { remove = moved:plus(packed) }, { pause = trace:idle { after = moved }:plus(trace:idle { before = moved }):where { cause = "unknown" } }, { pause = trace:idle { after = pageable }:plus(trace:idle { before = pageable }) },
+      change = not fits and { { overlap = copies } } or { { unblock = moved:calls():plus(trace:calls { class = "sync" }) }, { remove = moved:plus(packed) }, { pause = trace:idle { after = moved }:plus(trace:idle { before = moved }):where { cause = "unknown" } }, { pause = trace:idle { after = pageable }:plus(trace:idle { before = pageable }) },
         { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = pageable:count() > 0 and 50000 or math.huge }, by = 0, most = 1 } },
       metrics = {
         { name = "exposed copies and waits", value = share, unit = "fraction", threshold = options.share },

@@ -108,8 +108,8 @@ return {
         what = #held > 0 and table.concat(held, ", ") or "a little of everything", range = range and string.format(", in range '%s'", range) or "" },
       about = true,
       recoverable_ns = math.min(lost, math.max(excess, 0)),
-      -- Steps told by their kernels may be layers, of which some are longer by nature.
-      at_most = (count > options.usual * steps:count() or trace:fact("steps.source"):glob "*pattern of kernels*") and "note" or nil,
+      -- What is told by its launches is longer by nature where a loop around it has more to do.
+      at_most = (count > options.usual * steps:count() or trace:fact("steps.source"):glob "what repeats*") and "note" or nil,
       follows_from = root,
       metrics = { { name = "longest step of the median", value = trace:fact "step.longest_ns" / middle, unit = "count", threshold = options.factor } },
       evidence = long:evidence { most = 5 },

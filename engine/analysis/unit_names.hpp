@@ -1,0 +1,52 @@
+// What a level of repetition is called, told by what is in it: a training step by its optimizer, a
+// layer by what it lacks.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/classes.hpp"
+#include "analysis/launch_sequence.hpp"
+#include "analysis/steps.hpp"
+
+namespace gh {
+
+/// What a stretch of launches holds.
+struct UnitContent {
+  bool optimizer = false, product = false, loss_or_embedding = false;
+  bool input = false;       ///< something comes from the host
+  bool meets_host = false;  ///< a copy from or to it, a wait for the device, a graph
+
+  /// Nothing of what a step of a model has and its layers have not.
+  bool is_inside() const { return !optimizer && !loss_or_embedding && !meets_host; }
+};
+
+/// What is known of the program as a whole.
+struct UnitHints {
+  bool models = false;  ///< it runs a model, which has layers
+  bool training = false, tokens = false, diffusion = false, inference = false;
+};
+
+class UnitNames {
+ public:
+  UnitNames(const Trace& trace, const Classes& classes, const NameClasses& names,
+            const UnitHints& hints, const LaunchSequence& sequence);
+
+  UnitContent content(std::size_t from, std::size_t to) const;
+  /// Of a unit of which the typical one lies between two places. `noun`: what the program's own
+  /// ranges call it, "" where nothing does.
+  std::string name_of(std::size_t from, std::size_t to, const std::string& noun) const;
+  /// What repeats between two places, outermost first.
+  std::vector<UnitLevel> levels_within(std::size_t from, std::size_t to) const;
+  const UnitHints& hints() const { return hints_; }
+
+ private:
+  const Trace& trace_;
+  const Classes& classes_;
+  const NameClasses& names_;
+  const UnitHints hints_;
+  const LaunchSequence& seq_;
+  bool has_optimizer_ = false;  // anywhere
+};
+
+}  // namespace gh
