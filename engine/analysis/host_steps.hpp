@@ -35,4 +35,17 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
                                              const NameClasses& names, const UnitHints& hints,
                                              const DeviceSteps& device);
 
+/// Whether a level is meant when somebody asks for "tokens", "Step", "training step".
+bool is_called(const std::string& name, const std::string& asked);
+
+/// The level of that name, told by ranges or by launches. Where there is none, adds to `known`
+/// which there are.
+std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
+                                       std::uint16_t process, const std::vector<Row>& device_ops,
+                                       const std::string& unit, std::vector<std::string>& known);
+std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
+                                         const NameClasses& names, const UnitHints& hints,
+                                         const DeviceSteps& device, const std::string& unit,
+                                         std::vector<std::string>& known);
+
 }  // namespace gh

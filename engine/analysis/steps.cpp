@@ -121,20 +121,33 @@ std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
   return levels;
 }
 
+[[noreturn]] void throw_no_such_unit(const std::string& unit, std::vector<std::string> known) {
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  throw Error(
+      fmt::format("--unit '{}': nothing that repeats is called so{}", unit,
+                  known.empty() ? "" : fmt::format("; what does: {}", fmt::join(known, ", "))));
+}
+
 // Finds the steps of a device from ranges, else from launches. Leaves its source at none where
 // neither tells.
 void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const UnitHints& hints, DeviceSteps& device) {
-  std::optional<HostSteps> host = steps_from_ranges(trace, classes, device.process, device.ops);
+                     const UnitHints& hints, const std::string& unit, DeviceSteps& device) {
+  std::vector<std::string> known;
+  std::optional<HostSteps> host =
+      unit.empty() ? steps_from_ranges(trace, classes, device.process, device.ops)
+                   : ranges_called(trace, classes, device.process, device.ops, unit, known);
   if (host) device.steps = cut(trace, device.ops, *host);
   if (!device.steps.empty()) {
     host->levels = levels_of(trace, classes, names, hints, device, *host);
   } else {
-    host = steps_from_launches(trace, classes, names, hints, device);
+    host = unit.empty() ? steps_from_launches(trace, classes, names, hints, device)
+                        : launches_called(trace, classes, names, hints, device, unit, known);
     if (host) device.steps = cut(trace, device.ops, *host);
     // Launches that were not recorded cut nothing.
     if (host && 4 * device.steps.size() < 3 * host->begins.size()) device.steps.clear();
   }
+  if (device.steps.empty() && !unit.empty()) throw_no_such_unit(unit, std::move(known));
   if (device.steps.empty()) return;
   device.source = host->source;
   device.described = std::move(host->described);
@@ -264,8 +277,10 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     select_range(trace, devices, selection.range);
     return devices;
   }
+  if (!selection.range.empty() && !selection.unit.empty())
+    throw Error("--range and --unit: give one of them");
   for (DeviceSteps& device : devices) {
-    find_repetition(trace, classes, names, hints, device);
+    find_repetition(trace, classes, names, hints, selection.unit, device);
     if (!device.steps.empty() && selection.steps)
       keep_numbers(device.steps, selection.steps->first, selection.steps->second);
     else if (!device.steps.empty() && !are_too_little(trace, device))

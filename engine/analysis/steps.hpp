@@ -16,6 +16,7 @@ struct Selection {
   /// First and last number, both included.
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;
   std::string range;  ///< a glob over range names: only what was launched inside such ranges
+  std::string unit;   ///< which level of what repeats the steps are: "token"; "" to choose one
   std::optional<int> device;  ///< by ordinal
   std::optional<int> rank;    ///< the n-th process that used a GPU, in order of their devices
 };

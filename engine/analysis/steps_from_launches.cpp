@@ -13,6 +13,7 @@
 #include "analysis/launch_sequence.hpp"
 #include "analysis/periods.hpp"
 #include "analysis/unit_names.hpp"
+#include "base/quantities.hpp"
 
 namespace gh {
 namespace {
@@ -143,7 +144,89 @@ HostSteps steps_of(const Period& unit, const LaunchSequence& sequence) {
   return steps;
 }
 
+class UnitChoice {
+ public:
+  UnitChoice(const UnitNames& names, const LaunchSequence& sequence)
+      : names_(names), seq_(sequence) {}
+
+  // The steps of a level, with what repeats in each.
+  HostSteps steps(const Period& unit) const {
+    const std::size_t from = unit.begin_of(unit.typical), to = unit.end_of(unit.typical);
+    HostSteps steps = steps_of(unit, seq_);
+    steps.levels = names_.levels_within(from, to);
+    steps.levels.insert(steps.levels.begin(),
+                        {names_.name_of(from, to, ""),
+                         static_cast<std::int64_t>(std::max(unit.seen, unit.count()))});
+    return steps;
+  }
+
+  // Those of the level that is called `unit`: one that was found all through the recording, or one
+  // inside of these. Else adds to `names` what there is.
+  std::optional<HostSteps> called(const std::string& unit, const std::vector<Period>& levels,
+                                  std::vector<std::string>& names) const {
+    for (const Period& level : levels) {
+      HostSteps found = steps(level);
+      if (is_called(found.levels.front().name, unit)) return found;
+      names.push_back(found.levels.front().name);
+    }
+    for (const Period& level : levels)
+      if (auto found = inside(level, unit, names)) return found;
+    return std::nullopt;
+  }
+
+ private:
+  // What repeats inside has to fill most of the level around it: layers do so in a token, but not
+  // in a training step, which has them forward and backward.
+  std::optional<HostSteps> inside(const Period& level, const std::string& unit,
+                                  std::vector<std::string>& names) const {
+    constexpr double least_share = 0.75;
+    const std::size_t from = level.begin_of(level.typical), to = level.end_of(level.typical);
+    const auto inner = repeat_within(seq_, from, to);
+    const std::vector<UnitLevel> levels = names_.levels_within(from, to);
+    if (!inner || levels.empty() || inner->share < least_share) return std::nullopt;
+    names.push_back(levels.front().name);
+    if (!is_called(levels.front().name, unit)) return std::nullopt;
+    Period period;
+    for (std::size_t k = 0; k < level.count(); ++k)
+      for (const std::size_t at : beginnings(*inner, level.begin_of(k), level.end_of(k)))
+        period.cuts.push_back(at);
+    period.cuts.push_back(level.cuts.back());
+    period.typical = period.count() / 2;
+    HostSteps found = steps_of(period, seq_);
+    found.levels.assign(levels.begin(), levels.end());
+    found.levels.front().count = static_cast<std::int64_t>(period.count());
+    return found;
+  }
+
+  // Where those of one repetition begin: at what comes once in each.
+  std::vector<std::size_t> beginnings(const InnerRepeat& inner, std::size_t from,
+                                      std::size_t to) const {
+    const auto& tokens = seq_.exact().at;
+    std::size_t first = inner.begin;
+    const auto end = inner.begin + inner.length;
+    const auto times = [&](std::size_t i) {
+      return std::count(tokens.begin() + static_cast<std::ptrdiff_t>(inner.begin),
+                        tokens.begin() + static_cast<std::ptrdiff_t>(end), tokens[i]);
+    };
+    while (first + 1 < end && times(first) != 1) ++first;
+    std::vector<std::size_t> places;
+    for (std::size_t i = from; i < to; ++i)
+      if (tokens[i] == tokens[first]) places.push_back(i);
+    return places;
+  }
+
+  const UnitNames& names_;
+  const LaunchSequence& seq_;
+};
+
 }  // namespace
+
+bool is_called(const std::string& name, const std::string& asked) {
+  const auto fits = [&](const std::string& one) {
+    return one == asked || one.ends_with(" " + asked);
+  };
+  return fits(name) || fits(plural(name));
+}
 
 std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
                                              const NameClasses& names, const UnitHints& hints,
@@ -153,14 +236,17 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
   const UnitSearch search(trace, unit_names, sequence, device.process);
   const std::vector<Period> levels = search.levels();
   if (levels.empty()) return std::nullopt;
-  const Period& unit = levels[search.chosen(levels)];
-  const std::size_t from = unit.begin_of(unit.typical), to = unit.end_of(unit.typical);
-  HostSteps steps = steps_of(unit, sequence);
-  steps.levels = unit_names.levels_within(from, to);
-  steps.levels.insert(steps.levels.begin(),
-                      {unit_names.name_of(from, to, ""),
-                       static_cast<std::int64_t>(std::max(unit.seen, unit.count()))});
-  return steps;
+  return UnitChoice(unit_names, sequence).steps(levels[search.chosen(levels)]);
+}
+
+std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
+                                         const NameClasses& names, const UnitHints& hints,
+                                         const DeviceSteps& device, const std::string& unit,
+                                         std::vector<std::string>& known) {
+  const LaunchSequence sequence(trace, classes, names, device.ops);
+  const UnitNames unit_names(trace, classes, names, hints, sequence);
+  const UnitSearch search(trace, unit_names, sequence, device.process);
+  return UnitChoice(unit_names, sequence).called(unit, search.levels(), known);
 }
 
 }  // namespace gh

@@ -50,22 +50,24 @@ class StepNames {
     std::size_t priority = 0;
   };
 
-  StepNames(const Trace& trace, const Classes& classes)
-      : trace_(trace), classes_(classes), no_step_(trace.names.size()) {}
+  /// `unit`: what they have to be called, instead of being steps.
+  StepNames(const Trace& trace, const Classes& classes, std::string unit)
+      : trace_(trace), classes_(classes), unit_(std::move(unit)), no_step_(trace.names.size()) {}
 
   // Nothing where ranges of this name are no steps.
   const StepName* find(NameId id) {
     if (no_step_[id]) return nullptr;
     if (const auto it = steps_.find(id); it != steps_.end()) return &it->second;
     const std::string& name = trace_.names[id];
-    if (!classes_.is_no_step(name)) {
+    if (unit_.empty() ? !classes_.is_no_step(name)
+                      : is_called(classes_.unit_of_range(counted(name).pattern), unit_)) {
       StepName step{counted(name), 0};
       const auto& patterns = classes_.steps();
       while (step.priority < patterns.size() && !patterns[step.priority].match.match(name))
         ++step.priority;
       // A name of no list may still count, but only one that ends in its number: "update 7", not
       // "aten::mm, op_id = 7, sizes = ...".
-      if (step.priority < patterns.size() ||
+      if (!unit_.empty() || step.priority < patterns.size() ||
           (step.number && step.pattern.ends_with('#') && name.size() < 64))
         return &steps_.emplace(id, std::move(step)).first->second;
     }
@@ -76,6 +78,7 @@ class StepNames {
  private:
   const Trace& trace_;
   const Classes& classes_;
+  const std::string unit_;
   std::map<NameId, StepName> steps_;
   std::vector<std::uint8_t> no_step_;  // by name
 };
@@ -89,8 +92,9 @@ struct RangeGroup {
   std::vector<std::int64_t> numbers;  // empty where they do not count
 };
 
-std::vector<RangeGroup> grouped(const Trace& trace, const Classes& classes, std::uint16_t process) {
-  StepNames names(trace, classes);
+std::vector<RangeGroup> grouped(const Trace& trace, const Classes& classes, std::uint16_t process,
+                                const std::string& unit) {
+  StepNames names(trace, classes, unit);
   std::map<std::pair<std::string, std::uint16_t>, RangeGroup> by_name_and_thread;
   for (Row r = 0; r < trace.ranges.size(); ++r) {
     const std::uint16_t thread = trace.ranges.thread[r];
@@ -120,10 +124,14 @@ class StepTest {
   StepTest(const Trace& trace, const Classes& classes, const std::vector<Row>& ops)
       : trace_(trace), classes_(classes), launches_(trace, ops) {}
 
+  bool follow_each_other(const RangeGroup& group) const {
+    return group.rows.size() >= 2 && disjoint(group.rows);
+  }
+
   bool are_steps(const RangeGroup& group) const {
     const bool listed = group.priority < classes_.steps().size();
     const bool counts = !group.numbers.empty();
-    if (group.rows.size() < 2 || !disjoint(group.rows)) return false;
+    if (!follow_each_other(group)) return false;
     if (!listed && !(counts && group.rows.size() >= 3)) return false;
     // Steps that launch nothing are no steps; marks between steps need not launch.
     const bool whole = !listed || classes_.steps()[group.priority].at == At::whole;
@@ -227,26 +235,45 @@ HostSteps steps_of(const Trace& trace, const Classes& classes, const RangeGroup&
   return steps;
 }
 
+// By the list's order; among equals the one with the most ranges: micro steps rather than none,
+// steps rather than epochs.
+bool better(const RangeGroup& a, const RangeGroup& b) {
+  return std::tuple(a.priority, b.rows.size()) < std::tuple(b.priority, a.rows.size());
+}
+
+std::optional<HostSteps> best_of(const Trace& trace, const Classes& classes, std::uint16_t process,
+                                 const std::vector<RangeGroup>& groups,
+                                 const std::function<bool(const RangeGroup&)>& fits) {
+  const RangeGroup* best = nullptr;
+  for (const RangeGroup& group : groups)
+    if (fits(group) && (!best || better(group, *best))) best = &group;
+  if (!best) return std::nullopt;
+  HostSteps steps = steps_of(trace, classes, *best);
+  leave_out_cut_off(trace, process, steps);
+  if (steps.begins.empty()) return std::nullopt;
+  return steps;
+}
+
 }  // namespace
 
 std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& classes,
                                            std::uint16_t process,
                                            const std::vector<Row>& device_ops) {
   const StepTest test(trace, classes, device_ops);
-  const std::vector<RangeGroup> groups = grouped(trace, classes, process);
-  // By the list's order; among equals the one with the most ranges: micro steps rather than none,
-  // steps rather than epochs.
-  const auto better = [](const RangeGroup& a, const RangeGroup& b) {
-    return std::tuple(a.priority, b.rows.size()) < std::tuple(b.priority, a.rows.size());
-  };
-  const RangeGroup* best = nullptr;
-  for (const RangeGroup& group : groups)
-    if (test.are_steps(group) && (!best || better(group, *best))) best = &group;
-  if (!best) return std::nullopt;
-  HostSteps steps = steps_of(trace, classes, *best);
-  leave_out_cut_off(trace, process, steps);
-  if (steps.begins.empty()) return std::nullopt;
-  return steps;
+  return best_of(trace, classes, process, grouped(trace, classes, process, ""),
+                 [&](const RangeGroup& group) { return test.are_steps(group); });
+}
+
+std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
+                                       std::uint16_t process, const std::vector<Row>& device_ops,
+                                       const std::string& unit, std::vector<std::string>& known) {
+  const StepTest test(trace, classes, device_ops);
+  auto found = best_of(trace, classes, process, grouped(trace, classes, process, unit),
+                       [&](const RangeGroup& group) { return test.follow_each_other(group); });
+  if (found) return found;
+  const auto steps = steps_from_ranges(trace, classes, process, device_ops);
+  if (steps && !steps->noun.empty()) known.push_back(steps->noun);
+  return std::nullopt;
 }
 
 }  // namespace gh

@@ -68,6 +68,11 @@ void ReportOptions::add(Parser& command) {
               "Only what was launched inside NVTX ranges of this name (* and ? allowed)")
       .type("NAME");
   command
+      .option("--unit", unit,
+              "Which level of what repeats is told of: token, micro-batch, layer, epoch, ... "
+              "(default: the outermost that a program is tuned by)")
+      .type("NAME");
+  command
       .option("--measured-step", measured_step,
               "How long a step takes without the profiler, timed by you: 16.5ms. What recording "
               "adds is then known. Of several reports: REPORT=16.5ms, for each")
@@ -104,6 +109,10 @@ Selection ReportOptions::selection() const {
   if (range && range->empty()) throw Error("--range: is empty; give the name of an NVTX range");
   Selection selection;
   selection.range = printable(range.value_or(""));  // as the names are that it is held against
+  if (unit && unit->empty()) throw Error("--unit: is empty; give a name, such as token");
+  selection.unit = printable(unit.value_or(""));
+  std::transform(selection.unit.begin(), selection.unit.end(), selection.unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   selection.device = device;
   selection.rank = rank;
   if (steps.empty()) return selection;

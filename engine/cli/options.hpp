@@ -26,7 +26,7 @@ void add_timeout(Parser& command, std::int64_t& seconds);
 struct ReportOptions {
   std::string steps, nsys = "nsys", dcgm;
   std::vector<std::string> measured_step;  ///< "16.5ms", or "run.sqlite=16.5ms"
-  std::optional<std::string> range;
+  std::optional<std::string> range, unit;
   std::optional<int> device, rank;
   unsigned threads = 0;
   std::int64_t timeout = 0;  ///< 0: by the report's size
