@@ -121,6 +121,17 @@ std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
   return levels;
 }
 
+// What the host did before the very first launch was not recorded: where steps are told by their
+// launches the first may lack its pause.
+void leave_out_first(const Trace& trace, DeviceSteps& device, const HostSteps& host) {
+  if (host.source != StepSource::kernels || device.steps.size() < 4) return;
+  if (device.steps.front().host_start > launched_at(trace, device.ops.front())) return;
+  std::vector<Ns> lengths;
+  for (const Step& s : device.steps) lengths.push_back(s.span.length());
+  const Ns first = lengths.front();
+  if (10 * first < 9 * median(std::move(lengths))) device.steps.erase(device.steps.begin());
+}
+
 [[noreturn]] void throw_no_such_unit(const std::string& unit, std::vector<std::string> known) {
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -149,10 +160,10 @@ void find_repetition(const Trace& trace, const Classes& classes, const NameClass
   }
   if (device.steps.empty() && !unit.empty()) throw_no_such_unit(unit, std::move(known));
   if (device.steps.empty()) return;
+  leave_out_first(trace, device, *host);
   device.source = host->source;
   device.described = std::move(host->described);
   device.levels = std::move(host->levels);
-  device.left_out = host->cut_off;
 }
 
 void keep_numbers(std::vector<Step>& steps, std::int64_t first, std::int64_t last) {
@@ -177,7 +188,7 @@ void leave_out_startup(DeviceSteps& device) {
   const auto after = lengths.begin() + static_cast<std::ptrdiff_t>(n);
   if (n > 0 && 4 * lengths[n - 1] < 5 * median({after, after + 3})) return;
   device.steps.erase(device.steps.begin(), device.steps.begin() + static_cast<std::ptrdiff_t>(n));
-  device.left_out += static_cast<std::int64_t>(n);
+  device.left_out = static_cast<std::int64_t>(n);
 }
 
 // From the first operation's start to the last one's end.
@@ -203,7 +214,6 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
                     plural(device.levels.front().name),
                     duration(device.steps.back().span.end - device.steps.front().span.start));
   device.source = StepSource::none;
-  device.left_out = 0;
   device.steps = {{window, 0, launched_at(trace, device.ops.front())}};
 }
 

@@ -49,11 +49,11 @@ struct DeviceSteps {
   StepSource source = StepSource::none;
   std::string described;    ///< "NVTX ranges 'step #'", for people
   std::vector<Step> steps;  ///< in order, disjoint
-  /// The level that the steps are of comes first, what repeats within them after it. Empty where
-  /// nothing repeats, or the user selected ranges.
+  /// The level that the steps are of comes first, with all that the recording holds of it, also in
+  /// part; what repeats within them after it. Empty where nothing repeats, or the user selected
+  /// ranges.
   std::vector<UnitLevel> levels;
-  /// Steps left out: start-up at the front that took far longer than the rest, and what the
-  /// recording cuts off at its ends.
+  /// Start-up steps at the front that took far longer than the rest, and so were left out.
   std::int64_t left_out = 0;
 };
 

@@ -204,20 +204,6 @@ TEST_CASE("steps: steps told by kernels are as long as those told by ranges") {
   }
 }
 
-TEST_CASE("steps: a single pass through the layers has no steps") {
-  // Twelve layers of ten kernels, as one forward pass has them.
-  std::string ops;
-  for (int i = 0; i < 10; ++i)
-    ops += "{ " + std::to_string(20 + 10 * i) + ", " + std::to_string(29 + 10 * i) +
-           ", kernel = 'kernel_" + std::to_string(i) + "' },";
-  const DeviceSteps d =
-      only("return { repeats = { times = 12, every = 200 }, ops = { " + ops + " } }");
-  CHECK(d.source == StepSource::none);
-  REQUIRE(d.steps.size() == 1);
-  CHECK(d.steps[0].span == Span{20'000, 11 * 200'000 + 119'000});
-  CHECK(support::contains(d.described, "whole window"));
-}
-
 TEST_CASE("steps: without steps the whole window is analysed, and nothing where there is no work") {
   const DeviceSteps d = only(
       R"(return { ops = { { 100, 200, kernel = "a" }, { 150, 400, kernel = "b", stream = 8 } } })");

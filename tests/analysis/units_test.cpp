@@ -1,0 +1,308 @@
+// What repeats in a program: at which level, how often, and what it is called.
+#include <fmt/format.h>
+
+#include <functional>
+#include <string>
+
+#include "analysis/analysis.hpp"
+#include "read/read.hpp"
+#include "support/traces.hpp"
+
+using namespace gh;
+using namespace support;
+
+namespace {
+
+// A program that is written down as it runs: one thread launches, and one stream works.
+class Program {
+ public:
+  Program& kernel(const std::string& name, int blocks = 128, double us = 40) {
+    return operation(fmt::format("kernel = '{}', blocks = {}", name, blocks), us);
+  }
+  Program& copy(const std::string& direction, std::int64_t bytes = 4096, double us = 10) {
+    return operation(fmt::format("copy = '{}', bytes = {}", direction, bytes), us);
+  }
+  Program& graph(double us = 200) { return operation("graph = true", us); }
+  Program& call(const std::string& name, double us = 5) {
+    calls_ += fmt::format("{{ {}, {}, '{}' }},", now_, now_ + us, name);
+    now_ += us;
+    return *this;
+  }
+  Program& host(double us) {
+    now_ += us;
+    return *this;
+  }
+  Program& range(const std::string& name, const std::function<void()>& body) {
+    const double from = now_;
+    body();
+    ranges_ += fmt::format("{{ {}, {}, '{}' }},", from, now_, name);
+    return *this;
+  }
+  Program& times(int n, const std::function<void(int)>& body) {
+    for (int i = 0; i < n; ++i) body(i);
+    return *this;
+  }
+
+  DeviceSteps units(const std::string& unit = "") const {
+    const Trace trace = trace_from_text("return { ops = {" + ops_ + "}, calls = {" + calls_ +
+                                        "}, ranges = {" + ranges_ + "} }");
+    const Classes classes;
+    Selection selection;
+    selection.unit = unit;
+    const auto devices = find_steps(trace, classes, NameClasses(trace, classes), selection);
+    REQUIRE(devices.size() == 1);
+    return devices.front();
+  }
+
+ private:
+  Program& operation(const std::string& what, double us) {
+    const double start = std::max(now_ + 2, done_);
+    done_ = start + us;
+    ops_ += fmt::format("{{ {}, {}, {}, launched = {{ {}, {} }} }},", start, done_, what, now_,
+                        now_ + 2);
+    now_ += 2;
+    return *this;
+  }
+
+  double now_ = 10, done_ = 0;
+  std::string ops_, calls_, ranges_;
+};
+
+// "12 iterations of 3 layers": as it is told.
+std::string told(const DeviceSteps& d) {
+  if (d.source == StepSource::none) return "window";
+  std::string text;
+  for (const UnitLevel& level : d.levels)
+    text += (text.empty() ? "" : " of ") + plural(level.count, level.name);
+  return text;
+}
+
+const std::string torch = "void at::native::vectorized_elementwise_kernel<4>";
+const std::string gemm = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n";
+const std::string adam = "void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>";
+const std::string embedding = "void at::native::vectorized_gather_kernel<16, long>";
+
+void layer(Program& p, int sign) {
+  for (int k = 0; k < 4; ++k) p.kernel(torch, 1000 * sign + k);
+  p.kernel(gemm, 300 * sign).kernel(gemm, 310 * sign);
+}
+
+// Forward and backward through a model of some layers, from its input to its loss.
+void pass(Program& p, int layers) {
+  p.copy("h2d", 65536).kernel(embedding, 77);
+  for (int l = 0; l < layers; ++l) layer(p, 1);
+  p.kernel("void (anonymous namespace)::cunn_SoftMaxForward<nll_loss>", 51);
+  for (int l = 0; l < layers; ++l) layer(p, 2);
+}
+
+}  // namespace
+
+TEST_CASE("units: launches that come in turns are iterations, however few") {
+  Program p;
+  p.times(50, [&](int) { p.copy("h2d").kernel("solve").copy("d2h").host(20); });
+  CHECK(told(p.units()) == "50 iterations");
+  Program graphs;
+  graphs.times(30, [&](int) { graphs.graph().host(50); });
+  CHECK(told(graphs.units()) == "30 iterations");
+}
+
+TEST_CASE("units: one kernel that comes again and again is no loop, with a wait between it is") {
+  Program p;
+  p.times(50, [&](int) { p.kernel("axpy"); });
+  CHECK(told(p.units()) == "window");
+  Program waits;
+  waits.times(50, [&](int) { waits.kernel("axpy").call("cudaDeviceSynchronize"); });
+  CHECK(told(waits.units()) == "50 iterations");
+}
+
+TEST_CASE("units: what comes before and after a loop is none of it") {
+  Program p;
+  p.times(30, [&](int i) { p.copy("h2d", 1000000 + 1000 * i); }).kernel("fill");
+  p.times(40, [&](int) { p.kernel("flux").kernel("limit").copy("d2h", 4).host(30); });
+  p.kernel("norm").copy("d2h", 99);
+  CHECK(told(p.units()) == "40 iterations");
+}
+
+TEST_CASE("units: a loop whose passes depend on the data is one") {
+  Program p;
+  p.times(20, [&](int step) {
+    p.copy("h2d", 8192).kernel("assemble").kernel("boundary");
+    p.times(8 + 5 * step % 7, [&](int) { p.kernel("spmv").kernel("dot").copy("d2h", 8); });
+    p.kernel("advance").host(40);
+  });
+  // Told by its steps or by the solver's passes, which are most of the work: both are loops.
+  const DeviceSteps d = p.units();
+  CHECK(d.source == StepSource::kernels);
+  CHECK((d.steps.size() >= 18));
+}
+
+TEST_CASE("units: products whose kernels a library chooses by size are alike") {
+  Program p;
+  p.times(24, [&](int i) {
+    p.copy("h2d", 1000 * (i * 7 % 11 + 1)).kernel(torch, 10 + i * 7 % 11);
+    for (int l = 0; l < 6; ++l)
+      p.kernel(
+          fmt::format("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize{}x64x64", 64 << i % 3),
+          20 + i * 7 % 11);
+    p.kernel(adam, 320).host(100);
+  });
+  CHECK(told(p.units()).starts_with("24 training steps"));
+}
+
+TEST_CASE("units: every tenth step logs, and a step is a step all the same") {
+  Program p;
+  p.times(60, [&](int i) {
+    p.copy("h2d", 65536);
+    for (int k = 0; k < 12; ++k) p.kernel("layer_" + std::to_string(k));
+    if (i % 10 == 9) p.kernel("mean").copy("d2h", 4);
+    p.host(30);
+  });
+  CHECK(told(p.units()) == "60 iterations");
+}
+
+TEST_CASE(
+    "units: a training step has an optimizer, its micro-batches an input, its layers neither") {
+  Program p;
+  p.times(4, [&](int) {
+    for (int m = 0; m < 3; ++m) pass(p, 4);
+    p.kernel(adam, 320).kernel(adam, 97).host(300);
+  });
+  CHECK(told(p.units()) == "4 training steps of 3 micro-batches of 4 layers");
+  CHECK(told(p.units("micro-batches")) == "12 micro-batches of 4 layers");
+  CHECK_THROWS_WITH_AS(p.units("epoch"),
+                       "--unit 'epoch': nothing that repeats is called so; what does: micro-batch, "
+                       "training step",
+                       Error);
+}
+
+TEST_CASE("units: evaluation in between makes no epoch of training steps") {
+  Program p;
+  p.times(20, [&](int i) {
+    pass(p, 2);
+    p.kernel(adam, 320).host(200);
+    if (i % 5 == 4)
+      for (int b = 0; b < 4; ++b) {
+        p.copy("h2d", 32768).kernel(embedding, 78);
+        for (int l = 0; l < 2; ++l) layer(p, 3);
+        p.copy("d2h", 512);
+      }
+  });
+  CHECK(told(p.units()).starts_with("20 training steps"));
+}
+
+TEST_CASE("units: a single pass through the layers of a model has none") {
+  Program p;
+  p.copy("h2d", 65536).kernel(embedding, 77);
+  for (int l = 0; l < 12; ++l) layer(p, 1);
+  p.kernel(gemm, 999).kernel(torch, 998).copy("d2h", 4);
+  CHECK(told(p.units()) == "window");
+}
+
+TEST_CASE("units: layers that fetch their weights are none where ranges name their modules") {
+  for (const bool named : {true, false}) {
+    Program p;
+    p.kernel(embedding, 77);
+    for (int l = 0; l < 12; ++l) {
+      const auto weights_and_layer = [&] {
+        p.copy("h2d", 1 << 24).copy("h2d", 1 << 23);
+        layer(p, 1);
+      };
+      if (named)
+        p.range(fmt::format("FSDP::pre_forward (encoder.block.{}.attention.0)", l),
+                weights_and_layer);
+      else
+        weights_and_layer();
+    }
+    CHECK(told(p.units()) == (named ? "window" : "12 iterations"));
+  }
+}
+
+TEST_CASE("units: what was launched before the recording keeps its place") {
+  Program p;
+  p.times(9, [&](int) {
+    pass(p, 3);
+    p.kernel(adam, 320).host(100);
+  });
+  const DeviceSteps all = p.units();
+  CHECK(told(all).starts_with("9 training steps of 3 layers"));
+}
+
+TEST_CASE("units: ranges say what is counted") {
+  for (const auto& [range, unit] : {std::pair{"frame {}", "frame"},
+                                    {"decode token {}", "token"},
+                                    {"denoise {}", "denoising step"},
+                                    {"request {}", "request"},
+                                    {"iteration {}", "iteration"},
+                                    {"step {}", "step"}}) {
+    CAPTURE(range);
+    Program p;
+    p.times(12, [&](int i) {
+      p.range(fmt::format(fmt::runtime(range), i), [&] { p.kernel("a").kernel("b").host(20); });
+    });
+    const DeviceSteps d = p.units();
+    CHECK(d.source == StepSource::ranges);
+    REQUIRE_FALSE(d.levels.empty());
+    CHECK(d.levels.front().name == unit);
+    CHECK(d.levels.front().count == 12);
+  }
+}
+
+TEST_CASE(
+    "units: steps of ranges that hold an optimizer are training steps, of the layers they have") {
+  Program p;
+  p.times(6, [&](int i) {
+    p.range(fmt::format("step {}", i), [&] {
+      pass(p, 8);
+      p.kernel(adam, 320).host(100);
+    });
+  });
+  CHECK(told(p.units()) == "6 training steps of 8 layers");
+}
+
+TEST_CASE("units: frames are told by their kernels") {
+  Program p;
+  p.times(30, [&](int) {
+    p.copy("h2d", 1 << 20)
+        .kernel("yuv_to_rgb")
+        .kernel("blur")
+        .kernel("sharpen")
+        .copy("d2h", 1 << 20);
+    p.host(100);
+  });
+  CHECK(told(p.units()) == "30 frames");
+}
+
+TEST_CASE("units: a loop that is shorter than a millisecond stays a part of its window") {
+  Program p;
+  p.times(3, [&](int) { p.kernel("a", 1, 2).kernel("b", 1, 2).copy("d2h", 4, 1); });
+  p.host(5000).kernel("c", 1, 2);
+  const DeviceSteps d = p.units();
+  CHECK(d.source == StepSource::none);
+  CHECK(contains(d.described, "the whole window, of which 3 iterations take"));
+}
+
+TEST_CASE("units: steps that have less and less to do are no start-up") {
+  Program p;
+  p.times(60, [&](int i) {
+    p.kernel("eliminate_row", 600 - 10 * i, 600 - 10 * i).kernel("eliminate_rest", 9).host(5);
+  });
+  CHECK(p.units().left_out == 0);
+}
+
+TEST_CASE("units: recordings repeat as often with their ranges taken out") {
+  for (const auto& path : recordings()) {
+    CAPTURE(path);
+    Trace trace = read_report(path);
+    const Classes classes;
+    const auto marked = find_steps(trace, classes, NameClasses(trace, classes), {});
+    trace.ranges = {};
+    const auto bare = find_steps(trace, classes, NameClasses(trace, classes), {});
+    REQUIRE(marked.size() == bare.size());
+    for (std::size_t d = 0; d < bare.size(); ++d) {
+      CAPTURE(marked[d].described);
+      REQUIRE_FALSE(bare[d].levels.empty());
+      // n ranges give n - 1 steps.
+      CHECK(std::abs(bare[d].levels.front().count - marked[d].levels.front().count) <= 1);
+    }
+  }
+}
