@@ -60,7 +60,7 @@ return {
       findings[#findings + 1] = {
         subject = subject,
         message = message,
-        data = { time = time / steps, share = time / total, what = what, names = names, host = message == "idle" and rows:host() or "" },
+        data = { time = time / steps, share = time / total, what = what, names = names, host = message == "idle" and subject ~= "dependency" and subject ~= "launch_latency" and rows:host() or "" },  -- what had been launched does not wait for the host
         recoverable_ns = time,
         at_most = not found and (rows:quarters() < 3 and "note" or "warning") or nil,
         confidence = "medium",

@@ -47,7 +47,8 @@ Backtraces::Of Backtraces::kind_of(std::string_view json) {
 const std::string& Backtraces::line_of_program(std::string_view json) {
   const auto [it, added] = known_.try_emplace(std::string(json));
   if (!added) return it->second;
-  for (const auto& frame : stack_in(json, of_call)["Frames"]) {
+  const auto stack = stack_in(json, of_call);
+  for (const auto& frame : stack["Frames"]) {
     it->second = line_of(text(number_in(frame, "File")), text(number_in(frame, "Function")),
                          number_in(frame, "Line"));
     if (!it->second.empty()) break;

@@ -126,14 +126,14 @@ std::string percent(Ns part, Ns whole) {
   return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// "The thread was in 'tokenize (train.py)' in 113 of its 155 samples there, most often at
+// "The launching thread was in 'tokenize (train.py)' in 113 of its 155 samples there, most often at
 // train.py(40)."
 std::string sampled_sentence(const Trace& t, const HostWork::Seen& seen) {
   if (seen.samples < HostWork::least_samples) return "";
   const bool in_one = 2 * seen.in_function >= seen.samples || seen.function == seen.module;
   const bool in_module = !in_one && 2 * seen.in_module >= seen.samples;
   const std::string_view line = seen.line == 0 ? "" : std::string_view(t.names[seen.line]);
-  return fmt::format(" The thread was {}in {}'{}' in {} of its {} samples there{}.",
+  return fmt::format(" The launching thread was {}in {}'{}' in {} of its {} samples there{}.",
                      in_one || in_module ? "" : "most often ", in_module ? "code of " : "",
                      shortened(t.names[in_module ? seen.module : seen.function], 60),
                      in_module ? seen.in_module : seen.in_function, seen.samples,
@@ -147,17 +147,18 @@ bool matters(Ns part, Ns whole) { return whole > 0 && part >= whole / 10; }
 
 std::string lock_sentence(const Trace& t, const HostWork::Seen& seen, Ns total) {
   if (!matters(seen.lock_ns, total)) return "";
-  return fmt::format(
-      " For {} of that time it waited for Python's global lock{}.", percent(seen.lock_ns, total),
-      seen.holder == no_index ? ""
-                              : fmt::format(", held by thread '{}'", t.thread_label(seen.holder)));
+  return fmt::format(" For {} of that time the launching thread waited for Python's global lock{}.",
+                     percent(seen.lock_ns, total),
+                     seen.holder == no_index
+                         ? ""
+                         : fmt::format(", held by thread '{}'", t.thread_label(seen.holder)));
 }
 
 std::string cpu_sentence(const Trace& t, const HostWork::Seen& seen) {
   std::string text;
   if (matters(seen.held_off_ns, seen.scheduled_ns)) {
     const bool calls_known = t.availability(Source::os_calls).known();
-    text += fmt::format(" For {} of that time it was off the CPU{}{}.",
+    text += fmt::format(" For {} of that time the launching thread was off the CPU{}{}.",
                         percent(seen.held_off_ns, seen.scheduled_ns),
                         calls_known ? ", in no call that waits" : ", preempted or waiting",
                         2 * seen.taken_ns > seen.held_off_ns
@@ -166,7 +167,7 @@ std::string cpu_sentence(const Trace& t, const HostWork::Seen& seen) {
   }
   if (matters(seen.waited_ns, seen.scheduled_ns) && seen.waker != no_index) {
     text += fmt::format(
-        " For {} of that time it waited, and '{}' was at work before most waits "
+        " For {} of that time the launching thread waited, and '{}' was at work before most waits "
         "ended.",
         percent(seen.waited_ns, seen.scheduled_ns), t.thread_label(seen.waker));
   }
