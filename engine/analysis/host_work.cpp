@@ -72,6 +72,7 @@ HostWork::HostWork(const Trace& trace, const NameClasses& names, Ns step_ns)
     own.rows.push_back(r);
   }
   find_narrators();
+  watch();
 }
 
 void HostWork::find_narrators() {
@@ -105,13 +106,16 @@ HostWork::Doing HostWork::of_thread(std::uint16_t thread, Span stretch) const {
     return std::tuple(a.ns, -a.begun, a.name) < std::tuple(b.ns, -b.begun, b.name);
   });
   Doing doing{covering(trace_.calls, threads_[thread].calls, stretch), 0};
+  if (doing.name == 0) doing.name = covering(trace_.python_lock, lock_waits_[thread], stretch);
   if (doing.name == 0) doing.name = covering(trace_.os_calls, threads_[thread].os_calls, stretch);
   if (doing.name == 0 && !ranges.empty()) {
     doing.name = ranges.front().name;
     if (!is_operator(doing.name)) return doing;
   }
-  const auto own = std::find_if(ranges.begin(), ranges.end(),
-                                [&](const Share& s) { return !is_operator(s.name); });
+  if (doing.name == 0) doing.name = sampled_in(thread, stretch);
+  const auto own = std::find_if(ranges.begin(), ranges.end(), [&](const Share& s) {
+    return s.name != doing.name && !is_operator(s.name);
+  });
   if (own != ranges.end()) doing.within = own->name;
   return doing;
 }

@@ -152,6 +152,7 @@ class Appending {
     append(to_.ranges.nest, from_.ranges.nest);
     add_thread_events(to_.frames, from_.frames);
     add_thread_events(to_.os_calls, from_.os_calls);
+    add_host_watch();
     add_times(to_.forwards.start, from_.forwards.start);
     add_numbers(to_.forwards.thread, from_.forwards.thread, threads_);
     add_times(to_.forwards.forward_start, from_.forwards.forward_start);
@@ -162,6 +163,21 @@ class Appending {
     add_times(to_.cpu_faults.start, from_.cpu_faults.start);
     append(to_.cpu_faults.address, from_.cpu_faults.address);
     add_names(to_.cpu_faults.function, from_.cpu_faults.function);
+  }
+
+  // What the profiler saw of threads beside their calls.
+  void add_host_watch() {
+    add_spans(to_.cpu_stretches, from_.cpu_stretches);
+    add_numbers(to_.cpu_stretches.thread, from_.cpu_stretches.thread, threads_);
+    append(to_.cpu_stretches.cpu, from_.cpu_stretches.cpu);
+    add_times(to_.host_samples.start, from_.host_samples.start);
+    add_numbers(to_.host_samples.thread, from_.host_samples.thread, threads_);
+    add_names(to_.host_samples.function, from_.host_samples.function);
+    add_names(to_.host_samples.module, from_.host_samples.module);
+    add_names(to_.host_samples.line, from_.host_samples.line);
+    append(to_.host_samples.waits, from_.host_samples.waits);
+    add_thread_events(to_.python_lock, from_.python_lock);
+    append(to_.python_lock.holds, from_.python_lock.holds);
   }
 
   void add_device_events() {
@@ -186,6 +202,7 @@ class Appending {
       to_.profiler_overhead.push_back({s.start + shift_, s.end + shift_});
     to_.recording_ns += from_.recording_ns;
     to_.environment_variables += from_.environment_variables;
+    to_.environment.insert(from_.environment.begin(), from_.environment.end());
     append(to_.diagnostics, from_.diagnostics);
     const auto add_texts = [&](std::vector<std::string>& to, const std::vector<std::string>& from) {
       for (const std::string& text : from) to.push_back(fmt::format("{}: {}", from_.path, text));

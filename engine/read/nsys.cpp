@@ -83,6 +83,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   nsys::read_diagnostics(db, trace);
   nsys::settle_availability(db, evidence, trace);
   trace.environment_variables = environment_variables(db);
+  trace.environment = known_environment(db);
   trace.seal();
   if (trace.capture_end - trace.capture_start > longest_capture_ns) {
     throw Error(

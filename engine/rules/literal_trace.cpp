@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "read/environment.hpp"
 #include "rules/literal_row.hpp"
 #include "rules/sandbox.hpp"
 
@@ -21,7 +22,8 @@ constexpr int most_repeats = 1000;
 constexpr double longest_period_us = 1e12;  // 11 days
 constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
 constexpr std::uint32_t most_blocks = 1U << 31;
-constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63, most_result = 9999;
+constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63, most_result = 9999,
+                        most_cpu = 1023;
 constexpr std::size_t most_threads = 1000, most_streams = 1000;
 // What reading a row costs beside Lua: some 0.3 us.
 constexpr std::int64_t instructions_per_row = 30;
@@ -65,9 +67,10 @@ class Builder {
     trace_.schema = "literal";
     trace_.processes.push_back({1, "python3"});
     table_.only({"device", "repeats", "ops", "calls", "ranges", "os_calls", "gpu_faults",
-                 "cpu_faults", "memory_use", "samples", "diagnostics", "not_collected",
-                 "measured_step"});
+                 "cpu_faults", "memory_use", "samples", "cpu_stretches", "host_samples",
+                 "python_lock", "environment", "diagnostics", "not_collected", "measured_step"});
     device();
+    environment();
     const Repeats repeats = read_repeats();
     for (round_ = 0; round_ < repeats.times; ++round_) {
       shift_ = round_ * repeats.every_ns;
@@ -131,6 +134,9 @@ class Builder {
     each("cpu_faults", {"address"}, &Builder::cpu_fault);
     each("samples", {"period"}, &Builder::sample);
     each("memory_use", {"bytes"}, &Builder::memory_use);
+    each("cpu_stretches", {"thread", "rank", "cpu"}, &Builder::cpu_stretch);
+    each("host_samples", {"thread", "rank", "module", "line", "waits"}, &Builder::host_sample);
+    each("python_lock", {"thread", "rank", "holds"}, &Builder::python_lock);
   }
 
   void each(const char* key, const std::vector<std::string>& fields, Read read) {
@@ -255,6 +261,45 @@ class Builder {
     trace_.memory_use.correlation.push_back(0);
   }
 
+  void cpu_stretch(const LiteralRow& r) {
+    const Span s = span(r);
+    trace_.cpu_stretches.start.push_back(s.start);
+    trace_.cpu_stretches.end.push_back(s.end);
+    trace_.cpu_stretches.thread.push_back(thread(r));
+    trace_.cpu_stretches.cpu.push_back(r.count("cpu", 0, most_cpu));
+  }
+
+  void host_sample(const LiteralRow& r) {
+    HostSamples& samples = trace_.host_samples;
+    samples.start.push_back(r.time(1) + shift_);
+    samples.thread.push_back(thread(r));
+    samples.function.push_back(trace_.names.intern(r.text_at(2)));
+    samples.module.push_back(trace_.names.intern(r.text("module", "")));
+    samples.line.push_back(trace_.names.intern(r.text("line", "")));
+    samples.waits.push_back(r.is_true("waits"));
+  }
+
+  void python_lock(const LiteralRow& r) {
+    const Span s = span(r);
+    const bool holds = r.is_true("holds");
+    PythonLock& lock = trace_.python_lock;
+    lock.start.push_back(s.start);
+    lock.end.push_back(s.end);
+    lock.name.push_back(trace_.names.intern(holds ? "Holding GIL" : "Waiting for GIL"));
+    lock.thread.push_back(thread(r));
+    lock.holds.push_back(holds);
+  }
+
+  void environment() {
+    if (table_.push("environment") == LUA_TTABLE) {
+      const LuaTable variables(table_.lua(), -1, "'environment'");
+      variables.only(known_variables());
+      for (const std::string& name : variables.names())
+        trace_.environment[name] = variables.text(name.c_str());
+    }
+    lua_pop(table_.lua(), 1);
+  }
+
   Span span(const LiteralRow& r) const {
     const Span s{r.time(1) + shift_, r.time(2) + shift_};
     if (s.end < s.start) throw Error("an event ends before it starts");
@@ -340,7 +385,7 @@ SandboxLimits literal_limits() {
 Trace trace_from_lua(const LuaTable& table) { return Builder(table).build(); }
 
 std::string_view literal_trace_example() {
-  return R"({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141, clock_mhz = 1980 },
+  return R"lua({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141, clock_mhz = 1980 },
   repeats = { times = 6, every = 1000 },      -- everything below again, later each time; {n} in a range's name counts from 1
   ops = { { 10, 110, kernel = "sm80_xmma_gemm_...", blocks = 132, stream = 7, launched = { 0, 5 }, thread = "main" },
           { 120, 200, copy = "h2d", bytes = 1048576, from = "pinned" },   -- or to = "pageable", cause = "fault", address = 4096
@@ -349,9 +394,13 @@ std::string_view literal_trace_example() {
   ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
   gpu_faults = { { 5, 9, address = 0, count = 3 } }, cpu_faults = { { 5, address = 0 } }, memory_use = { { 0, bytes = 1e9 } },
   samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: a monitor's, an average over so long before
+  cpu_stretches = { { 0, 300, thread = "main", cpu = 2 } },   -- when a thread was on a CPU
+  host_samples = { { 5, "tokenize (train.py)", thread = "main", module = "train.py", line = "train.py(40): tokenize" } },
+  python_lock = { { 5, 9, thread = "main" }, { 0, 9, thread = "loader", holds = true } },   -- waiting for it, or holding it
+  environment = { CUDA_LAUNCH_BLOCKING = "1" },
   measured_step = 800,   -- how long a step takes without the profiler
   diagnostics = { "text" }, not_collected = { "gpu_faults" } }
-)";
+)lua";
 }
 
 Trace trace_from_text(std::string_view lua_text) {

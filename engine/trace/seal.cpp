@@ -142,6 +142,24 @@ void sort(OsCalls& c, const Places& place) {
                c.start, c.end, c.name, c.thread);
 }
 
+void sort(CpuStretches& s, const Places& place) {
+  sort_columns(s.size(), earlier(s, Placed{s.thread, place.thread}, Plain{s.cpu}), s.start, s.end,
+               s.thread, s.cpu);
+}
+
+void sort(HostSamples& s, const Places& place) {
+  sort_columns(
+      s.size(),
+      earlier_point(s, Placed{s.thread, place.thread}, Placed{s.line, place.name},
+                    Placed{s.function, place.name}, Placed{s.module, place.name}, Plain{s.waits}),
+      s.start, s.thread, s.function, s.module, s.line, s.waits);
+}
+
+void sort(PythonLock& l, const Places& place) {
+  sort_columns(l.size(), earlier(l, Placed{l.thread, place.thread}, Plain{l.holds}), l.start, l.end,
+               l.name, l.thread, l.holds);
+}
+
 void sort(Syncs& s, const Places& place) {
   sort_columns(s.size(), earlier(s, Placed{s.stream, place.stream}, Plain{s.correlation}), s.start,
                s.end, s.correlation, s.stream);
@@ -213,6 +231,9 @@ void Trace::seal() {
   sort(frames, place);
   sort(forwards, place);
   sort(os_calls, place);
+  sort(cpu_stretches, place);
+  sort(host_samples, place);
+  sort(python_lock, place);
   sort(syncs, place);
   sort(gpu_faults, place);
   sort(cpu_faults, place);
@@ -232,6 +253,9 @@ void Trace::seal() {
   extend(*this, ranges);
   for (Ns& end : ranges.end)
     if (end == open_end) end = capture_end;
+  for (Row s = 0; s < cpu_stretches.size(); ++s)
+    if (cpu_stretches.end[s] == open_end)
+      cpu_stretches.end[s] = std::max(cpu_stretches.start[s], capture_end);
   if (capture_start > capture_end) capture_start = capture_end = 0;
 }
 

@@ -28,6 +28,11 @@ NameId Names::intern(std::string_view text) {
   return it->second;
 }
 
+NameId Names::find(const std::string& text) const {
+  const auto it = ids_.find(text);
+  return it == ids_.end() ? 0 : it->second;
+}
+
 const char* name_of(OpKind k) { return pick(std::array{"kernel", "copy", "set", "graph"}, k); }
 
 const char* name_of(CopyKind k) {
@@ -45,7 +50,8 @@ const char* name_of(MigrationCause c) {
 
 const char* name_of(Source s) {
   return pick(std::array{"kernels", "copies", "unified_copies", "calls", "ranges", "os_calls",
-                         "gpu_faults", "cpu_faults", "memory_use", "samples", "graph_nodes"},
+                         "gpu_faults", "cpu_faults", "memory_use", "samples", "graph_nodes",
+                         "cpu_stretches", "host_samples", "python_lock"},
               s);
 }
 
@@ -69,6 +75,9 @@ std::size_t Trace::rows_of(Source s) const {
     case Source::cpu_faults: return cpu_faults.size();
     case Source::memory_use: return memory_use.size();
     case Source::samples: return samples.size();
+    case Source::cpu_stretches: return cpu_stretches.size();
+    case Source::host_samples: return host_samples.size();
+    case Source::python_lock: return python_lock.size();
     default: return 0;
   }
 }

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,6 +43,7 @@ class Names {
   Names(Names&&) = default;
   Names& operator=(Names&&) = default;
   NameId intern(std::string_view text);
+  NameId find(const std::string& text) const;  ///< 0 where nothing is called so
   const std::string& operator[](NameId id) const { return *texts_[id]; }
   std::size_t size() const { return texts_.size(); }
 
@@ -163,6 +165,36 @@ struct OsCalls {
   std::size_t size() const { return start.size(); }
 };
 
+/// Stretches in which a host thread was on a CPU, where context switches were traced. Of a thread
+/// they follow each other; between two of them it was on none.
+struct CpuStretches {
+  std::vector<Ns> start, end;
+  std::vector<std::uint16_t> thread;  ///< index into Trace::threads
+  std::vector<std::uint16_t> cpu;
+  std::size_t size() const { return start.size(); }
+};
+
+/// Moments at which the profiler looked at what a host thread did: at its native stack while it
+/// ran, at its Python stack in any case.
+struct HostSamples {
+  std::vector<Ns> start;
+  std::vector<std::uint16_t> thread;
+  std::vector<NameId> function;     ///< "tokenize (train.py)", "float_fill (numpy.random._common)"
+  std::vector<NameId> module;       ///< "train.py", "numpy.random._common"
+  std::vector<NameId> line;         ///< of Python: "train.py(40): tokenize"; otherwise ""
+  std::vector<std::uint8_t> waits;  ///< 1 where the thread was not running
+  std::size_t size() const { return start.size(); }
+};
+
+/// Time in which a thread waited for Python's global lock (the GIL), or held it.
+struct PythonLock {
+  std::vector<Ns> start, end;
+  std::vector<NameId> name;  ///< "Waiting for GIL", "Holding GIL"
+  std::vector<std::uint16_t> thread;
+  std::vector<std::uint8_t> holds;
+  std::size_t size() const { return start.size(); }
+};
+
 /// Synchronizations as the profiler wrote them. Their recorded type is not reliable: classify by
 /// the call's name.
 struct Syncs {
@@ -264,6 +296,9 @@ enum class Source : std::uint8_t {
   memory_use,
   samples,
   graph_nodes,
+  cpu_stretches,
+  host_samples,
+  python_lock,
   count
 };
 const char* name_of(Source);
@@ -311,6 +346,9 @@ struct Trace {
   Frames frames;
   Forwards forwards;
   OsCalls os_calls;
+  CpuStretches cpu_stretches;
+  HostSamples host_samples;
+  PythonLock python_lock;
   Syncs syncs;
   GpuFaults gpu_faults;
   CpuFaults cpu_faults;
@@ -327,9 +365,12 @@ struct Trace {
   bool clocks_aligned = true;  ///< false: of several ranks whose clocks are not known to agree
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
-  /// How many variables of the profiled program's environment the report holds. Their names and
-  /// values are not read.
+  /// How many variables of the profiled program's environment the report holds. But for those of
+  /// `environment`, their names and values are not read.
   std::int64_t environment_variables = 0;
+  /// Variables that change how CUDA and its libraries work, by name (schemas/environment.toml), and
+  /// their values; "set" where a value does not have the form expected of it.
+  std::map<std::string, std::string> environment;
   std::vector<Diagnostic> diagnostics;
   /// What had to be left out on reading: said to the user, and it may void a result.
   std::vector<std::string> problems;

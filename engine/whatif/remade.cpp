@@ -156,6 +156,7 @@ class Remaking {
     o.monitor = t_.monitor;
     o.sources = t_.sources;
     o.environment_variables = t_.environment_variables;
+    o.environment = t_.environment;
     o.clocks_aligned = t_.clocks_aligned;
     const Ns all = std::max<Ns>(t_.capture_end - t_.capture_start, 1);
     o.recording_ns =

@@ -2,7 +2,7 @@
 local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
 
 -- Calls of the operating system in which a thread does nothing.
-local waiting = { "poll", "ppoll", "select", "epoll_wait*", "sem_*wait", "pthread_cond_*wait", "futex*", "pthread_join", "*nanosleep", "usleep", "sleep", "recv*", "wait4", "waitpid" }
+local waiting = { "poll", "ppoll", "select", "epoll_wait*", "sem_*wait", "pthread_cond_*wait", "futex*", "pthread_join", "*nanosleep", "usleep", "sleep", "recv*", "wait4", "waitpid", "Waiting for GIL" }
 
 return {
   id = "gpu-idle",
@@ -15,9 +15,9 @@ return {
     share = { default = 0.10, unit = "fraction", doc = "Idle time that no other rule explains, of the step (or of the whole recording), from which it counts." },
   },
   messages = {
-    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something that is no GPU, {most:ns} of it in '{doing}'{within}.",
-    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.",
-    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.",
+    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something that is no GPU, {most:ns} of it in '{doing}'{within}.{host}",
+    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.{host}",
+    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}",
   },
   doc = {
     what = "Takes the idle time in which the host neither launched nor waited, allocated, compiled or loaded data, and names what it did by the innermost range, operator or call of the operating system that took most of it. Left out is what has a rule of its own: the time next to copies of offloaded tensors, and in ranges of a checkpoint, an evaluation or Python's garbage collection. Where no steps were found and it does not go on all through the recording it may be the program's start: then it is a note.",
@@ -48,7 +48,9 @@ return {
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     local advice = {}
-    if waits then
+    if doing == "Waiting for GIL" then
+      advice[1] = "Another thread of this Python process computes meanwhile: move what it does to a process of its own (multiprocessing, DataLoader workers), or into code that gives the lock back (NumPy, PyTorch, a C extension)."
+    elseif waits then
       advice[1] = string.format("The thread stands still in '%s'%s until another thread, process or device is done, or a time is over: see in the timeline what ends it, and shorten that, or do not wait for it.", short(doing), within ~= "" and " (within '" .. short(within) .. "')" or "")
     elseif doing then
       advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, every so many steps, or on the GPU.", short(within ~= "" and within or doing))
@@ -59,7 +61,7 @@ return {
     return { {
       subject = "host",
       message = waits and "waits" or doing and "named" or "host",
-      data = { idle = idle / steps, share = share, doing = doing and short(doing) or "", most = most / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "" },
+      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and short(doing) or "", most = most / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "" },
       recoverable_ns = idle,
       change = { { pause = pauses } },
       -- Without steps only pauses between pieces of work that go on all through the recording are a loop's.

@@ -24,6 +24,20 @@ return {
   { name = "fires on a sixth", trace = steps(1700), expect = { { severity = "warning" } } },
   { name = "names system calls that are waited for", trace = steps(4000, { os_calls = { { 2100, 5900, "connect" } } }), expect = { { severity = "error", message = "*in 'connect'." } } },
   { name = "tells waiting from working", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = { { severity = "error", message = "*while the host waits for something that is no GPU*in 'pthread_cond_wait'." } } },
+  { name = "says in which function the thread was sampled", trace = steps(4000, { host_samples = (function()
+      local samples = {}
+      for i = 0, 9 do samples[#samples + 1] = { 2500 + i * 300, i < 8 and "tokenize (train.py)" or "hash (train.py)", module = "train.py", line = i < 8 and "train.py(40): tokenize" or "train.py(9): hash" } end
+      return samples
+    end)() }), expect = { { confidence = "high", message = "*of it in 'tokenize (train.py)'. The launching thread was in 'tokenize (train.py)' in 40 of its 50 samples there, most often at train.py(40)." } } },
+  { name = "says in whose code it was sampled where no function stands out", trace = steps(4000, { host_samples = { { 2500, "a (libfoo.so)", module = "libfoo.so" }, { 3500, "b (libfoo.so)", module = "libfoo.so" }, { 4500, "c (libfoo.so)", module = "libfoo.so" } } }),
+    expect = { { message = "*The launching thread was in code of 'libfoo.so' in 15 of its 15 samples there." } } },
+  { name = "does not judge by two samples", trace = steps(4000, { repeats = { times = 2, every = 10000 }, host_samples = { { 2500, "a (libfoo.so)" } } }), expect = { { message = "*that no range names." } } },
+  { name = "tells of Python's lock, and who holds it", trace = steps(4000, { ranges = ranges "Waiting for GIL", python_lock = { { 2100, 6000 }, { 2000, 6000, thread = "chatter", holds = true } } }),
+    expect = { { message = "*while the host waits for something that is no GPU*in 'Waiting for GIL'*For 97 % of that time the launching thread waited for Python's global lock, held by thread 'chatter (2)'." } } },
+  { name = "tells that it was held off the CPU", trace = steps(4000, { cpu_stretches = { { 0, 3000 }, { 6000, 9990 }, { 3000, 6000, thread = "other" } } }),
+    expect = { { message = "*For 7* % of that time the launching thread was off the CPU, in no call that waits, mostly while other recorded threads ran in its place." } } },
+  { name = "tells who was at work while it waited", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } }, cpu_stretches = { { 0, 2200 }, { 5890, 9990 }, { 2200, 5880, thread = "loader", cpu = 1 } } }),
+    expect = { { message = "*For 9* % of that time the launching thread waited, and 'loader (2)' was at work before most waits ended." } } },
   { name = "fires beside unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),
     expect = { { severity = "error" } } },
 

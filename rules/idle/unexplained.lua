@@ -34,7 +34,7 @@ return {
     pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before what had been launched is the GPU's own, between one operation and the next, and no wait for anything else." },
   },
   messages = {
-    idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
+    idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.{host}",
     several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, none of which takes a tenth: {names}.",
     exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
   },
@@ -60,7 +60,7 @@ return {
       findings[#findings + 1] = {
         subject = subject,
         message = message,
-        data = { time = time / steps, share = time / total, what = what, names = names },
+        data = { time = time / steps, share = time / total, what = what, names = names, host = message == "idle" and subject ~= "dependency" and subject ~= "launch_latency" and rows:host() or "" },  -- what had been launched does not wait for the host
         recoverable_ns = time,
         at_most = not found and (rows:quarters() < 3 and "note" or "warning") or nil,
         confidence = "medium",

@@ -17,11 +17,11 @@ return {
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note; below it is noise." },
   },
   messages = {
-    main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread itself loads the next batch.",
-    workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread waits for its loader workers.",
-    fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the training thread fetches its next batch.",
-    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.",
-    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA before it uploads data. It may load the next batch, or collect garbage; no range tells.",
+    main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread itself loads the next batch.{host}",
+    workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread waits for its loader workers.{host}",
+    fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the training thread fetches its next batch.{host}",
+    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.{host}",
+    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA before it uploads data. It may load the next batch, or collect garbage; no range tells.{host}",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader, or, where no range names the loader, pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",
@@ -83,7 +83,7 @@ return {
     return { {
       subject = "data loader",
       message = unsure and "unsure" or inferred and "pause" or share < options.share and "fetch" or workers and "workers" or "main",
-      data = { idle = idle_a_step, step = step, share = share },
+      data = { idle = idle_a_step, step = step, share = share, host = waits:host() },
       recoverable_ns = idle,
       change = { { pause = waits }, { pause = trace:ranges { phase = "loader" } } },
       at_most = share < options.share and "note" or unsure and "warning" or nil,

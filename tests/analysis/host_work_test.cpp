@@ -26,6 +26,20 @@ std::string doing(const std::string& trace, Ns from, Ns to, Ns step = 1'000'000,
          (found.within == 0 ? "" : " within " + std::string(names[found.within]));
 }
 
+// What the profiler saw of a thread, the main one unless named.
+struct Watched {
+  Watched(const std::string& trace, Ns from, Ns to)
+      : a(trace_from_text("return { ops = { { 0, 1, kernel = 'a', launched = { -5, -2 } } }, " +
+                          trace + " }"),
+          Classes(), {}),
+        seen(HostWork(a.trace, a.names, 1'000'000)
+                 .seen({{a.trace.calls.thread[0], {1000 * from, 1000 * to}}})) {}
+  std::string name(NameId id) const { return std::string(a.trace.names[id]); }
+  std::string thread(std::uint16_t t) const { return t == no_index ? "" : a.trace.threads[t].name; }
+  const Analysis a;
+  const HostWork::Seen seen;
+};
+
 }  // namespace
 
 TEST_CASE("host work: the innermost range that takes at least half names a stretch") {
@@ -71,4 +85,65 @@ TEST_CASE("host work: where its thread did nothing that has a name, another's te
 TEST_CASE("host work: where nobody knows which thread launches next, any of the process tells") {
   const std::string ranges = "ranges = { { 0, 900, 'epoch' }, { 100, 500, 'metrics' } }";
   CHECK(doing(ranges, 100, 400, 1'000'000, false) == "metrics");
+}
+
+TEST_CASE("host work: where no range names a stretch, the function does that was sampled most") {
+  const std::string samples =
+      "host_samples = { { 110, 'sort (libfoo.so)' }, { 120, 'sort (libfoo.so)' }, { 130, 'add "
+      "(libfoo.so)' }, { 600, 'other (libfoo.so)' } }";
+  CHECK(doing(samples, 100, 400) == "sort (libfoo.so)");
+  CHECK(doing(samples + ", ranges = { { 50, 500, 'metrics' } }", 100, 400) == "metrics");
+  CHECK(doing(samples, 140, 400) == "");
+}
+
+TEST_CASE("host work: waiting for Python's lock comes before the call that it waits in") {
+  const std::string lock =
+      "python_lock = { { 100, 380, thread = 'main' }, { 0, 380, thread = 'other', holds = true } }";
+  CHECK(doing(lock + ", os_calls = { { 100, 380, 'pthread_cond_timedwait' } }", 100, 400) ==
+        "Waiting for GIL");
+  const Watched w(lock, 100, 400);
+  CHECK(w.seen.lock_ns == 280'000);
+  CHECK(w.thread(w.seen.holder) == "other");
+  // To hold it is no wait.
+  CHECK(doing("python_lock = { { 100, 380, holds = true } }", 100, 400) == "");
+}
+
+TEST_CASE("host work: Python's own stacks are asked before native ones") {
+  const Watched w(
+      "host_samples = { { 110, 'tokenize (train.py)', module = 'train.py', line = 'train.py(40): "
+      "tokenize' }, { 115, 'tokenize (train.py)', module = 'train.py', line = 'train.py(41): "
+      "tokenize' }, { 118, 'tokenize (train.py)', module = 'train.py', line = 'train.py(41): "
+      "tokenize' }, { 120, 'f (libfoo.so)', module = 'libfoo.so' }, { 121, 'f (libfoo.so)', module "
+      "= 'libfoo.so' }, { 122, 'f (libfoo.so)' }, { 123, 'f (libfoo.so)' } }",
+      100, 400);
+  CHECK(w.seen.samples == 3);
+  CHECK(w.name(w.seen.function) == "tokenize (train.py)");
+  CHECK(w.seen.in_function == 3);
+  CHECK(w.name(w.seen.line) == "train.py(41): tokenize");
+}
+
+TEST_CASE("host work: off the CPU in a call it waits, in no call it is held off") {
+  const std::string on =
+      "cpu_stretches = { { 0, 150, cpu = 1 }, { 350, 900, cpu = 1 }, { 150, 340, cpu = 1, thread = "
+      "'other' } }";
+  const Watched held(on, 100, 400);
+  CHECK(held.seen.scheduled_ns == 300'000);
+  CHECK(held.seen.held_off_ns == 200'000);
+  CHECK(held.seen.taken_ns == 190'000);
+  CHECK(held.seen.waited_ns == 0);
+  const Watched waits(on + ", os_calls = { { 140, 352, 'pthread_cond_wait' } }", 100, 400);
+  CHECK(waits.seen.held_off_ns == 0);
+  CHECK(waits.seen.waited_ns == 200'000);
+  CHECK(waits.thread(waits.seen.waker) == "other");
+  // Before the first switch of a thread and after its last nobody knows.
+  CHECK(Watched("cpu_stretches = { { 200, 300 } }", 100, 400).seen.scheduled_ns == 100'000);
+  CHECK(Watched("", 100, 400).seen.scheduled_ns == 0);
+}
+
+TEST_CASE("host work: of two threads that were at work nobody knows who woke it") {
+  const std::string on =
+      "cpu_stretches = { { 0, 150, cpu = 1 }, { 350, 900, cpu = 1 }, { 150, 340, cpu = 2, thread = "
+      "'a' }, { 150, 340, cpu = 3, thread = 'b' } }, os_calls = { { 140, 352, 'sem_wait' } }";
+  CHECK(Watched(on, 100, 400).seen.waker == no_index);
+  CHECK(Watched(on, 100, 400).seen.taken_ns == 0);
 }

@@ -1,4 +1,6 @@
 // What no output holds, whatever stands in the report.
+#include <fmt/format.h>
+
 #include "support/program.hpp"
 #include "support/rules.hpp"
 
@@ -44,6 +46,30 @@ TEST_CASE("never printed: the profiled program's environment, output and argumen
   const Ran tested = advise("test . --fixtures .", {"", dir / ""});
   CHECK(tested.status == 1);
   CHECK(!contains(tested.out + tested.err, marker));
+}
+
+TEST_CASE("never printed: of the environment all but the variables that rules know") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "secret.sqlite");
+  std::string sql;
+  for (int i = 0; i < 50; ++i)
+    sql += fmt::format(
+        "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', "
+        "'SERVICE_{}_PASSWORD=\"HIDDEN_{}\"');",
+        i, i);
+  sql +=
+      "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', "
+      "'OMP_NUM_THREADS=\"1\"'), ('PROCESS_0:ENVIRONMENT_VARIABLE', "
+      "'NCCL_P2P_DISABLE=\"HIDDEN_VALUE\"');";
+  run_sql(dir / "secret.sqlite", sql);
+  for (const char* command : {"", "--format json ", "--format html ", "--format markdown ",
+                              "--format sarif ", "facts ", "facts --format json ", "digest "}) {
+    INFO(command);
+    const Ran ran = advise(std::string(command) + "secret.sqlite", {"", dir / ""});
+    CHECK(!contains(ran.out + ran.err, "HIDDEN"));
+    CHECK(!contains(ran.out + ran.err, "SERVICE_"));
+  }
+  CHECK(contains(advise("secret.sqlite", {"", dir / ""}).out, "OMP_NUM_THREADS=1"));
 }
 
 TEST_CASE(

@@ -75,6 +75,8 @@ FactValue peak_memory(const Analysis&);
 
 // host.cpp
 FactValue loader_ns_per_step(const Analysis&);
+FactValue held_off(const Analysis&);
+FactValue waits_for_python_lock(const Analysis&);
 
 // samples.cpp: GPU metrics, sampled by the profiler or a monitor
 FactValue sampled_sm_active(const Analysis&);

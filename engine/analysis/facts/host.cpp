@@ -4,6 +4,7 @@
 
 #include "analysis/facts/functions.hpp"
 #include "analysis/facts/sums.hpp"
+#include "analysis/host_work.hpp"
 
 namespace gh::fact {
 
@@ -21,6 +22,35 @@ FactValue loader_ns_per_step(const Analysis& a) {
              static_cast<double>(a.step_count()) /
                  std::max<double>(1, static_cast<double>(a.devices.size())),
              "no steps");
+}
+
+namespace {
+
+// What the profiler saw of the launching threads while the GPU was idle, as a share of a time.
+FactValue share_of_idle(const Analysis& a, Ns HostWork::Seen::*part, Ns HostWork::Seen::*whole) {
+  std::vector<HostWork::Stretch> stretches;
+  Ns total = 0;
+  for (const DeviceAccount& device : a.account.devices)
+    for (const Idle& idle : device.idle) {
+      if (idle.thread == no_index) continue;
+      stretches.push_back({idle.thread, idle.span});
+      total += idle.span.length();
+    }
+  const HostWork::Seen seen =
+      HostWork(a.trace, a.names, a.total_ns() / std::max<std::int64_t>(1, a.step_count()))
+          .seen(stretches);
+  return per(static_cast<double>(seen.*part), static_cast<double>(whole ? seen.*whole : total),
+             "the GPU was never idle");
+}
+
+}  // namespace
+
+FactValue held_off(const Analysis& a) {
+  return share_of_idle(a, &HostWork::Seen::held_off_ns, &HostWork::Seen::scheduled_ns);
+}
+
+FactValue waits_for_python_lock(const Analysis& a) {
+  return share_of_idle(a, &HostWork::Seen::lock_ns, nullptr);
 }
 
 }  // namespace gh::fact

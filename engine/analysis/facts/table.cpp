@@ -161,6 +161,14 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        gpu_faults_per_step, Source::gpu_faults},
       {"loader.range_ns_per_step", Unit::ns, "Host time in ranges of the data loader a step.",
        loader_ns_per_step, Source::ranges},
+      {"host.held_off_fraction", Unit::fraction,
+       "Of the GPU's idle time in which context switches of the launching thread were traced: the "
+       "part in which it was off the CPU and in no recorded call that waits.",
+       held_off, Source::cpu_stretches},
+      {"host.python_lock_fraction", Unit::fraction,
+       "Of the GPU's idle time: the part in which the launching thread waited for Python's global "
+       "lock.",
+       waits_for_python_lock, Source::python_lock},
       {"memory.peak_bytes", Unit::bytes, "The most device memory in use at once.", peak_memory,
        Source::memory_use},
       {"samples.sm_active_fraction", Unit::fraction,

@@ -13,17 +13,23 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* key = "Python Backtrace on CUDA";
+constexpr const char* of_call = "Python Backtrace on CUDA";
+constexpr const char* of_moment = "Python Periodic Sampling";
 
-// The list of frames; an empty array where it is not as it should be.
-json frames_in(std::string_view text) {
+// The stack below a key: an object with a list of frames, which is empty where it is not as it
+// should be.
+json stack_in(std::string_view text, const char* key) {
   const json mark = json::parse(text, nullptr, false);
-  if (!mark.is_object() || !mark.contains(key)) return json::array();
-  const json& stack = mark[key];
-  if (!stack.is_object() || !stack.contains("Frames") || !stack["Frames"].is_array()) {
-    return json::array();
-  }
-  return stack["Frames"];
+  json stack = mark.is_object() && mark.contains(key) ? mark[key] : json();
+  if (!stack.is_object()) stack = json::object();
+  if (!stack.contains("Frames") || !stack["Frames"].is_array()) stack["Frames"] = json::array();
+  return stack;
+}
+
+// "train.py(40): train_step"; "" of an installed package.
+std::string line_of(const std::string& file, const std::string& function, std::int64_t number) {
+  std::string line = fmt::format("{}({}): {}", file, number, function);
+  return source_line(line).line == 0 ? "" : line;
 }
 
 std::int64_t number_in(const json& frame, const char* name) {
@@ -33,19 +39,40 @@ std::int64_t number_in(const json& frame, const char* name) {
 
 }  // namespace
 
-bool Backtraces::is_one(std::string_view json) { return json.find(key) != json.npos; }
+Backtraces::Of Backtraces::kind_of(std::string_view json) {
+  if (json.find(of_call) != json.npos) return Of::call;
+  return json.find(of_moment) != json.npos ? Of::moment : Of::none;
+}
 
 const std::string& Backtraces::line_of_program(std::string_view json) {
   const auto [it, added] = known_.try_emplace(std::string(json));
   if (!added) return it->second;
-  for (const auto& frame : frames_in(json)) {
-    std::string line = fmt::format("{}({}): {}", text(number_in(frame, "File")),
-                                   number_in(frame, "Line"), text(number_in(frame, "Function")));
-    if (source_line(line).line == 0) continue;
-    it->second = std::move(line);
-    break;
+  const auto stack = stack_in(json, of_call);
+  for (const auto& frame : stack["Frames"]) {
+    it->second = line_of(text(number_in(frame, "File")), text(number_in(frame, "Function")),
+                         number_in(frame, "Line"));
+    if (!it->second.empty()) break;
   }
   return it->second;
+}
+
+const Backtraces::Sample& Backtraces::sample(std::string_view json) {
+  const auto [it, added] = samples_.try_emplace(std::string(json));
+  if (!added) return it->second;
+  const auto stack = stack_in(json, of_moment);
+  Sample& sample = it->second;
+  sample.waits = stack.contains("Thread state") && stack["Thread state"] != "Running";
+  for (const auto& frame : stack["Frames"]) {
+    const std::string file = text(number_in(frame, "File")),
+                      function = text(number_in(frame, "Function"));
+    std::string line = line_of(file, function, number_in(frame, "Line"));
+    if (!sample.function.empty() && line.empty()) continue;
+    sample.module = file.substr(file.rfind('/') + 1);
+    sample.function = fmt::format("{} ({})", function, sample.module);
+    sample.line = std::move(line);
+    if (!sample.line.empty()) break;
+  }
+  return sample;
 }
 
 // Strings stand there as in HTML: "&lt;module&gt;".

@@ -7,6 +7,7 @@
 
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
+#include "read/nsys/host_watch.hpp"
 
 namespace gh::nsys {
 namespace {
@@ -46,8 +47,9 @@ std::vector<Meaning> meanings_of(Table& table, Translator& translator, const Tra
   }
 
   const std::string_view kind = table.kind->name;
-  const std::vector<NameId> name_ids =
-      kind == "call" ? translator.call_names(all_names.keys()) : translator.names(all_names.keys());
+  const std::vector<NameId> name_ids = kind == "call" || kind == "library_call"
+                                           ? translator.call_names(all_names.keys())
+                                           : translator.names(all_names.keys());
   const std::vector<std::uint16_t> thread_ids =
       kind == "file_access" ? translator.bare_threads(threads.numbering.keys())
                             : translator.threads(threads.numbering.keys());
@@ -207,6 +209,24 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
   columns.plain(trace.calls, &Part::calls, &Calls::correlation, &Calls::result);
   columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes, &Ranges::nest);
 
+  Switches switches;
+  StackSamples stack_samples;
+  StackFrames stack_frames;
+  columns.plain(switches, &Part::switches, &Switches::start, &Switches::cpu, &Switches::in);
+  columns.numbered(switches, &Part::switches, &Switches::thread, &Meaning::threads);
+  columns.plain(stack_samples, &Part::stack_samples, &StackSamples::start, &StackSamples::id);
+  columns.numbered(stack_samples, &Part::stack_samples, &StackSamples::thread, &Meaning::threads);
+  columns.plain(stack_frames, &Part::stack_frames, &StackFrames::sample, &StackFrames::depth);
+  columns.numbered(stack_frames, &Part::stack_frames, &StackFrames::symbol, &Meaning::names);
+  columns.numbered(stack_frames, &Part::stack_frames, &StackFrames::module, &Meaning::names);
+  columns.plain(trace.host_samples, &Part::host_samples, &HostSamples::start, &HostSamples::waits);
+  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::thread,
+                   &Meaning::threads);
+  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::function,
+                   &Meaning::names);
+  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::module, &Meaning::names);
+  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::line, &Meaning::names);
+
   columns.plain(trace.ops, &Part::ops, &Ops::start, &Ops::end, &Ops::bytes, &Ops::correlation,
                 &Ops::blocks, &Ops::threads, &Ops::kind, &Ops::copy, &Ops::source, &Ops::target,
                 &Ops::cause, &Ops::address, &Ops::in_graph);
@@ -229,7 +249,11 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
 
   columns.whole(trace.profiler_overhead, &Part::overhead);
   columns.copy();
-  return doubts_of_names(trace);
+  join_switches(switches, trace.cpu_stretches);
+  name_samples(stack_samples, stack_frames, trace);
+  std::vector<Doubt> doubts = doubts_of_names(trace);
+  take_python_lock(trace);
+  return doubts;
 }
 
 }  // namespace gh::nsys

@@ -11,12 +11,38 @@
 
 namespace gh::nsys {
 
+/// Context switches, each of one thread onto a CPU or off it.
+struct Switches {
+  std::vector<Ns> start;
+  std::vector<std::uint16_t> thread, cpu;
+  std::vector<std::uint8_t> in;
+  std::size_t size() const { return start.size(); }
+};
+
+/// Samples of native stacks, and the frames of the stacks, which name their sample.
+struct StackSamples {
+  std::vector<Ns> start;
+  std::vector<std::int64_t> id;
+  std::vector<std::uint16_t> thread;
+  std::size_t size() const { return start.size(); }
+};
+struct StackFrames {
+  std::vector<std::int64_t> sample;
+  std::vector<std::uint32_t> depth;  ///< 0: the innermost
+  std::vector<NameId> symbol, module;
+  std::size_t size() const { return sample.size(); }
+};
+
 struct Part {
   Ops ops;
   Calls calls;
   Ranges ranges;
   Frames frames;
   OsCalls os_calls;
+  Switches switches;
+  StackSamples stack_samples;
+  StackFrames stack_frames;
+  HostSamples host_samples;  ///< of Python
   Syncs syncs;
   GpuFaults gpu_faults;
   CpuFaults cpu_faults;
@@ -51,6 +77,10 @@ inline MemoryKind memory_kind(std::int64_t k) {
   return k >= 0 && k < 7 ? kinds[k] : MemoryKind::unknown;
 }
 
+inline std::uint16_t thread_number(std::int64_t thread, Numbers& numbers) {
+  return static_cast<std::uint16_t>(std::min<std::uint32_t>(numbers.threads(thread), no_index - 1));
+}
+
 /// Adds a stretch of a thread's time with a name: a call, a range, a frame.
 template <class Events>
 void add_stretch(Events& events, Ns start, Ns end, const FileNameView& name, std::int64_t thread,
@@ -58,8 +88,7 @@ void add_stretch(Events& events, Ns start, Ns end, const FileNameView& name, std
   events.start.push_back(start);
   events.end.push_back(end);
   events.name.push_back(numbers.names(name));
-  events.thread.push_back(
-      static_cast<std::uint16_t>(std::min<std::uint32_t>(numbers.threads(thread), no_index - 1)));
+  events.thread.push_back(thread_number(thread, numbers));
 }
 
 }  // namespace gh::nsys

@@ -27,7 +27,8 @@ std::int64_t message_bytes(std::string_view json) {
 // Each library has a domain of its own, in which its ranges nest, whatever others push and pop.
 // Programs have a few; NULL is the one without a name.
 std::uint8_t nest_of(std::int64_t domain) {
-  constexpr std::int64_t most_domains = std::numeric_limits<std::uint8_t>::max();
+  // The last nest is for calls of libraries (library_calls.cpp).
+  constexpr std::int64_t most_domains = std::numeric_limits<std::uint8_t>::max() - 1;
   return domain >= 0 && domain < most_domains ? static_cast<std::uint8_t>(domain + 1) : 0;
 }
 
@@ -53,12 +54,28 @@ void read_ranges(const TablePart& from, Part& part) {
     add_stretch(part.frames, at, at, {-1, line}, caller, *part.numbers);
   };
 
+  const auto add_sample = [&](std::string_view json) {
+    if (!backtraces) backtraces.emplace(from.db);
+    const Backtraces::Sample& sample = backtraces->sample(json);
+    const Ns at = rows.integer(start);
+    const std::int64_t caller = rows.integer(thread);
+    if (!rows.sound(at, at) || sample.function.empty()) return;
+    HostSamples& samples = part.host_samples;
+    samples.start.push_back(at);
+    samples.thread.push_back(thread_number(caller, *part.numbers));
+    samples.function.push_back(part.numbers->names({-1, sample.function}));
+    samples.module.push_back(part.numbers->names({-1, sample.module}));
+    samples.line.push_back(part.numbers->names({-1, sample.line}));
+    samples.waits.push_back(sample.waits);
+  };
+
   while (rows.next()) {
     const std::int64_t event_type = rows.integer(type);
-    if (event_type == mark_type && !rows.is_null(payload) &&
-        Backtraces::is_one(rows.text(payload))) {
-      add_frame(rows.text(payload));
-      continue;
+    if (event_type == mark_type && !rows.is_null(payload)) {
+      const Backtraces::Of stack = Backtraces::kind_of(rows.text(payload));
+      if (stack == Backtraces::Of::call) add_frame(rows.text(payload));
+      if (stack == Backtraces::Of::moment) add_sample(rows.text(payload));
+      if (stack != Backtraces::Of::none) continue;
     }
     // Some old exports have no types: there every row with an end is a range.
     const bool is_range = event_type == push_pop_type || event_type == start_end_type ||

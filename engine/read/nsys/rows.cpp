@@ -17,6 +17,11 @@ std::span<const RowKind> row_kinds() {
       {"cpu_fault", read_cpu_faults},
       {"overhead", read_overhead},
       {"file_access", read_file_accesses},
+      {"library_call", read_library_calls},
+      {"region", read_regions},
+      {"stack_frame", read_stack_frames},
+      {"switch", read_switches},
+      {"stack_sample", read_stack_samples},
   };
   return kinds;
 }

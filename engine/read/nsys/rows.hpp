@@ -27,8 +27,15 @@ void read_calls(const TablePart& from, Part& part);
 void read_os_calls(const TablePart& from, Part& part);
 void read_file_accesses(const TablePart& from, Part& part);
 void read_overhead(const TablePart& from, Part& part);
+// host_watch.cpp: what the profiler saw of threads beside their calls
+void read_switches(const TablePart& from, Part& part);
+void read_stack_samples(const TablePart& from, Part& part);
+void read_stack_frames(const TablePart& from, Part& part);
 // ranges.cpp: NVTX ranges, and the Python frames that stand among them
 void read_ranges(const TablePart& from, Part& part);
+// library_calls.cpp: calls of cuBLAS, cuDNN, MPI and UCX, regions of OpenACC and OpenMP, as ranges
+void read_library_calls(const TablePart& from, Part& part);
+void read_regions(const TablePart& from, Part& part);
 // memory.cpp
 void read_gpu_faults(const TablePart& from, Part& part);
 void read_cpu_faults(const TablePart& from, Part& part);

@@ -13,6 +13,14 @@ namespace gh::binding {
 /// was in, and the OS calls that took longest. "" where nothing tells.
 std::string host_note(const Context& c, const Idle& idle);
 
+/// Whether the profiler saw anything of threads beside their calls.
+bool watched(const Trace& trace);
+
+/// Sentences, each after a space: in which function the launching thread was sampled most, whether
+/// it waited for Python's lock, was held off its CPU or waited, and for whom. `total`: the time in
+/// which it was looked at. "" where the profiler saw nothing that is worth a sentence.
+std::string host_story(const Context& c, const HostWork::Seen& seen, Ns total);
+
 /// The line of the program at which a thread was: that of its Python frames, of its ranges, of the
 /// forward operator whose backward it computes; else of another thread of the process, since
 /// backward runs on a thread of its own while the one that called it waits.

@@ -24,8 +24,8 @@ constexpr Verb verbs[] = {
      verb<fact>},
     {"trace:available", "(source) -> known, reason, record_with",
      "Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, "
-     "cpu_faults, memory_use, samples, graph_nodes) was recorded, why not, and the `nsys "
-     "profile` options that record it.",
+     "cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was "
+     "recorded, why not, and the `nsys profile` options that record it.",
      verb<available>},
     {"trace:ops", "(filter?) -> selection",
      "GPU operations that overlap the analysed steps. Fields: kind (kernel, copy, set, graph), "
@@ -73,6 +73,11 @@ constexpr Verb verbs[] = {
      "occur; of the whole recording. Results that are answers (not ready) are none "
      "(schemas/calls.toml). After a fatal one all later calls of the process fail.",
      verb<failed_calls>},
+    {"trace:environment", "(name) -> value | nil",
+     "The value of a variable of the program's environment: of those in schemas/environment.toml, "
+     "the only ones that are read. \"set\" of a value that is none of the usual ones; nil where "
+     "the report does not hold the variable.",
+     verb<environment>},
     {"trace:found", "() -> list of { rule, subject, severity, share }",
      "What other rules have found, for rules that come `after_others`; an error in others.",
      verb<found>},
@@ -166,6 +171,11 @@ constexpr Verb verbs[] = {
     {"selection:group", "(field, most = 20) -> list of { key, count, sum_ns, rows }",
      "Rows by the value of a field, the group with the longest summed time first.",
      verb<group, Cost{.rows = 1}>},
+    {"selection:host", "() -> text",
+     "Sentences, each after a space, for the end of a message: what the profiler saw of the "
+     "launching thread during this idle time, where it sampled stacks or traced context switches "
+     "or Python's lock. \"\" of reports without these.",
+     verb<host, Cost{.rows = 1}>},
     {"selection:products", "() -> list of { m, n, k, aligned, odd, count, sum_ns, rows }",
      "The matrix products that these operations compute, where the range or operator that "
      "launched them carries shapes (PyTorch's record_shapes), the longest first. aligned: "

@@ -12,6 +12,7 @@ int threads(lua_State* lua, const Context& c);
 int diagnostics(lua_State* lua, const Context& c);
 int problems(lua_State* lua, const Context& c);
 int failed_calls(lua_State* lua, const Context& c);
+int environment(lua_State* lua, const Context& c);
 int found(lua_State* lua, const Context& c);
 int asked(lua_State* lua, const Context& c);
 
@@ -61,6 +62,9 @@ int top(lua_State* lua, const Context& c, const Rows& asked);
 
 // products.cpp: the matrix products that operations compute
 int products(lua_State* lua, const Context& c, const Rows& asked);
+
+// host.cpp: what the profiler saw of the launching thread beside its calls
+int host(lua_State* lua, const Context& c, const Rows& asked);
 
 // evidence.cpp: rows as a finding shows them
 int evidence(lua_State* lua, const Context& c, const Rows& asked);

@@ -1,6 +1,8 @@
 // What is known of the report as a whole: facts, what was recorded, what its profiler said.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "read/environment.hpp"
 #include "rules/binding/verbs.hpp"
 
 namespace gh::binding {
@@ -105,6 +108,22 @@ int failed_calls(lua_State* lua, const Context& c) {
     set_integer(lua, "count", static_cast<std::int64_t>(rows.size()));
     set_rows(lua, "rows", {Kind::calls, RowSet(std::move(rows))});
     list.append();
+  }
+  return 1;
+}
+
+int environment(lua_State* lua, const Context& c) {
+  const std::string name = checked_text(lua, 2);
+  const std::vector<std::string> known = known_variables();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw Error(fmt::format("of the environment only {} are read, not '{}'{}",
+                            fmt::join(known, ", "), name, did_you_mean(name, known)));
+  }
+  const auto variable = c.trace().environment.find(name);
+  if (variable == c.trace().environment.end()) {
+    lua_pushnil(lua);
+  } else {
+    push_text(lua, variable->second);
   }
   return 1;
 }
