@@ -50,8 +50,14 @@ return {
     local advice = {}
     local names = small:group("name", 1)
     local lonely = names[1].sum_ns > 0.5 * sum and names[1].rows:top(1)[1]
-    if lonely and (lonely.threads or 0) > 0 and lonely.blocks * lonely.threads < 32 * sms then
-      advice[1] = string.format("'%s' runs %d blocks of %d threads: give each element a thread of its own (a loop over the grid, as many blocks as there is work) instead of looping in a few.", #lonely.name > 60 and lonely.name:sub(1, 57) .. "..." or lonely.name, lonely.blocks, lonely.threads)
+    -- Whoever uses a framework's kernels does not write them.
+    local own_kernels = true
+    for _, framework in ipairs { "pytorch", "jax", "tensorflow", "tensorrt", "onnxruntime", "ggml" } do own_kernels = own_kernels and not trace:is(framework) end
+    if own_kernels and lonely and (lonely.threads or 0) > 0 and lonely.blocks * lonely.threads < 32 * sms then
+      advice[1] = string.format(trace:words {
+        directives = "'%s' runs %d blocks of %d threads: spread the loop over the whole GPU (OpenACC: gang and vector, collapse; OpenMP: teams distribute parallel for) instead of looping in a few.",
+        cuda = "'%s' runs %d blocks of %d threads: give each element a thread of its own (a loop over the grid, as many blocks as there is work) instead of looping in a few.",
+      }, #lonely.name > 60 and lonely.name:sub(1, 57) .. "..." or lonely.name, lonely.blocks, lonely.threads)
     elseif (trace:fact "gpu.busy_fraction" or 1) < 0.5 then
       advice[1] = "The GPU is idle most of the time as well: more work in each launch cures both."
     end

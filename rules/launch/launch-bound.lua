@@ -72,7 +72,7 @@ return {
         tensorrt_llm = "Decode with CUDA graphs: cuda_graph_config.",
         transformers = {
           training = "Record the step into CUDA graphs: torch_compile=True with torch_compile_mode=\"reduce-overhead\".",
-          cuda = "Record it into CUDA graphs: a static cache for generate() (cache_implementation=\"static\") and torch.compile(mode=\"reduce-overhead\").",
+          tokens = "Record it into CUDA graphs: a static cache for generate() (cache_implementation=\"static\") and torch.compile(mode=\"reduce-overhead\").",
         },
         pytorch = {
           tokens = "Record a token into a CUDA graph: torch.compile(mode=\"reduce-overhead\") with a cache of fixed size (generate(): cache_implementation=\"static\"); torch.cuda.CUDAGraph where it does not apply. No synchronization may lie inside (PyTorch notes, CUDA semantics).",

@@ -28,7 +28,8 @@ local function advise(direction, coherent, stays, little_room)
       cupy = "Upload the next input while this one is computed: cupy.asarray under a stream of its own, from pinned memory (cupyx.empty_pinned), with an event where it is used.",
       numba = "Upload the next input while this one is computed: cuda.to_device(pinned, stream=side), from cuda.pinned_array, with an event where it is used.",
       tensorrt = "Upload the next input while this one is computed: cudaMemcpyAsync from pinned memory on a stream of its own, and two execution contexts in turn.",
-      directives = "Upload the next part while this one is computed: OpenACC: update device(...) async(queue); OpenMP: target update to(...) nowait, with dependences.",
+      openacc = "Upload the next part while this one is computed: update device(...) async(queue), with two queues in turn.",
+      openmp = "Upload the next part while this one is computed: target update to(...) nowait, with dependences.",
       cuda = "Upload the next part while this one is computed: cudaMemcpyAsync from pinned memory (cudaHostAlloc) on a stream of its own, and cudaStreamWaitEvent before the kernel that uses it.",
     }
     advice[#advice + 1] = {

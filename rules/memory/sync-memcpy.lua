@@ -39,7 +39,8 @@ return {
       pytorch = "Copy asynchronously: pin_memory=True and .to(device, non_blocking=True), with one wait where the result is needed.",
       cupy = "Copy asynchronously: from and to pinned memory (cupyx.empty_pinned), array.set(x, stream=s) and array.get(stream=s, out=pinned), with one wait where the result is needed.",
       numba = "Copy asynchronously: cuda.to_device(x, stream=s) and copy_to_host(pinned, stream=s) with cuda.pinned_array, and one wait where the result is needed.",
-      directives = "Copy asynchronously: OpenACC: update ... async(queue); OpenMP: target update ... nowait; with one wait where the result is needed, and a data region so that little is copied at all.",
+      openacc = "Copy asynchronously: update ... async(queue), with one wait where the result is needed, and a data region so that little is copied at all.",
+      openmp = "Copy asynchronously: target update ... nowait, with one taskwait where the result is needed, and a data region so that little is copied at all.",
       cuda = string.format("Copy asynchronously: %s on the stream of the kernels, from and to pinned memory (cudaMallocHost), with one wait where the result is needed.", call:starts_with "cuda" and call .. "Async" or "cudaMemcpyAsync"),
     } }
     local small = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps

@@ -69,7 +69,7 @@ const std::vector<Vocabulary>& vocabularies() {
       {"Numba", {"numba"}, {"numba", "to_device\\b", "copy_to_host", "pinned_array"}},
       {"Julia", {"julia"}, {"julia", "CuArray", "(?-i:CUDA\\.(@|pin))"}},
       {"TensorRT", {"tensorrt"}, {"tensorrt", "BuilderFlag", "enqueueV3"}},
-      {"OpenACC or OpenMP", {"directives"}, {"openacc", "openmp", "nvfortran"}},
+      {"OpenACC or OpenMP", {"directives"}, {"openacc", "openmp", "nvfortran", "target update"}},
       {"training",
        {"training"},
        {"micro-?batch", "\\boptimi[sz]ers?\\b", "gradients?\\b", "\\bbackward\\b", "learning rate",
