@@ -8,88 +8,14 @@
 #include <set>
 #include <utility>
 
+#include "analysis/kinds.hpp"
 #include "base/parallel.hpp"
-#include "base/schema_table.hpp"
 #include "base/text.hpp"
 
 namespace gh {
 namespace {
 
-constexpr const char* schema_path = "schemas/programs.toml";
 constexpr const char* plain_cuda = "cuda";
-
-// Where a name stands that gives a program away, the most telling first.
-enum class Place : std::uint8_t { kernel, range, thread, count };
-constexpr auto places = static_cast<std::size_t>(Place::count);
-constexpr std::array place_keys{"kernels", "ranges", "threads"};
-
-// A row of the schema.
-struct Kind {
-  std::string of, key, name, within;
-  std::array<std::vector<std::string>, places> match;
-  Patterns except;
-  std::vector<std::string> formats, implies, together;
-  bool models = false, names_backward = false;
-};
-
-struct Kinds {
-  std::vector<Kind> all;
-  std::array<PatternLists, places> match;  // of a list for each of `all`
-  PatternLists together;                   // of all kinds, one list an expression
-  std::vector<std::size_t> together_of;    // whose each is
-
-  const Kind* find(std::string_view key) const {
-    const auto it =
-        std::find_if(all.begin(), all.end(), [&](const Kind& k) { return k.key == key; });
-    return it == all.end() ? nullptr : &*it;
-  }
-};
-
-Kind kind_of(const toml::table& row) {
-  const auto text = [&](const char* key) { return row[key].value_or(std::string()); };
-  Kind kind{text("of"), text("key"), text("name"), text("within"), {},   {},
-            {},         {},          {},           false,          false};
-  for (std::size_t p = 0; p < places; ++p) kind.match[p] = strings(row[place_keys[p]]);
-  kind.except = Patterns(strings(row["except"]), schema_path);
-  kind.formats = strings(row["formats"]);
-  kind.implies = strings(row["implies"]);
-  kind.together = strings(row["together"]);
-  kind.models = row["models"].value_or(false);
-  kind.names_backward = row["names_backward"].value_or(false);
-  return kind;
-}
-
-std::vector<Kind> read_kinds() {
-  const toml::table schema = schema_table(schema_path);
-  std::vector<Kind> all;
-  for (const toml::node& row : *schema["kind"].as_array()) all.push_back(kind_of(*row.as_table()));
-  return all;
-}
-
-PatternLists lists_of(const std::vector<Kind>& all, std::size_t place) {
-  std::vector<std::vector<std::string>> lists;
-  for (const Kind& k : all) lists.push_back(k.match[place]);
-  return {lists, schema_path};
-}
-
-Kinds make_kinds() {
-  std::vector<Kind> all = read_kinds();
-  std::vector<std::vector<std::string>> together;
-  std::vector<std::size_t> together_of;
-  for (std::size_t k = 0; k < all.size(); ++k)
-    for (const std::string& e : all[k].together) {
-      together.push_back({e});
-      together_of.push_back(k);
-    }
-  std::array match{lists_of(all, 0), lists_of(all, 1), lists_of(all, 2)};
-  return {std::move(all), std::move(match), PatternLists(together, schema_path),
-          std::move(together_of)};
-}
-
-const Kinds& kinds() {
-  static const Kinds known = make_kinds();
-  return known;
-}
 
 // How often names of one place speak for a kind, and which does most.
 struct Tally {
@@ -238,9 +164,6 @@ class Finder {
 
   // Kernels whose names bear C++ parameters, in a program of its own rather than an interpreter.
   std::optional<Trait> cuda_cpp() const {
-    static const Patterns interpreters(
-        {"^python", "^julia", "^java$", "^node$", "^R$", "^ruby", "^perl", "^pt_main_thread"},
-        "interpreters");
     std::int64_t all = 0, written = 0;
     Tally tally;
     for (std::size_t id = 0; id < kernels_.size(); ++id) {
@@ -254,7 +177,7 @@ class Finder {
     for (const Stream& s : trace_.streams) {
       const std::string name =
           s.process < trace_.processes.size() ? trace_.processes[s.process].name : "";
-      if (name.empty() || interpreters.match(name)) return std::nullopt;
+      if (name.empty() || kinds().interpreters.match(name)) return std::nullopt;
     }
     return Trait{plain_cuda, "CUDA C++",
                  fmt::format("kernel '{}', and no framework's", shortened(tally.example, 70))};

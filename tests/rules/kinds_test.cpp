@@ -89,8 +89,23 @@ const std::vector<Patterns>& patterns() {
   return all;
 }
 
+// Without what it quotes: names of the report are the program's own words.
+std::string without_quoted(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool opens = text[at] == '\'' && at > 0 && (text[at - 1] == ' ' || text[at - 1] == '(');
+    const std::size_t close = opens ? text.find('\'', at + 1) : text.npos;
+    if (close != text.npos)
+      at = close;
+    else
+      out += text[at];
+  }
+  return out;
+}
+
 // Whose words a text has that a program is not; "" where all fit.
-std::string misfit(const std::string& text, const ProgramKind& program) {
+std::string misfit(const std::string& said, const ProgramKind& program) {
+  const std::string text = without_quoted(said);
   for (std::size_t v = 0; v < vocabularies().size(); ++v) {
     if (!patterns()[v].match(text)) continue;
     bool fits = false;
@@ -247,7 +262,8 @@ TEST_CASE("kinds: every text of a rule stands under the kinds whose words it use
   each_rule([&](const std::filesystem::path& path) {
     const std::string source = read_file(path);
     const bool of_training = is_about_training(path.stem().string());
-    for (const Prose& p : Reader(source).prose()) {
+    const Reader reader(source);
+    for (const Prose& p : reader.prose()) {
       ++texts;
       ProgramKind program = under(p.under);
       if (of_training) program.kinds.emplace_back("training");
@@ -275,7 +291,9 @@ TEST_CASE("kinds: what rules say of their tests' traces fits every kind of progr
         if (is_about_training(rule.id)) program.kinds.emplace_back("training");
         for (const Failed& f : report.failed) FAIL_CHECK(f.error);
         for (const NotChecked& n : report.not_checked)
-          CHECK(misfit(n.reason + " " + n.record_with, program) == "");
+          if (!n.not_recorded) CHECK(misfit(n.reason + " " + n.record_with, program) == "");
+        // What is clean is so whatever the program is.
+        if (report.findings.empty() && report.not_checked.empty()) break;
         for (const Finding& f : report.findings) {
           ++findings;
           CHECK(misfit(f.message, program) == "");
