@@ -71,14 +71,17 @@ std::size_t processes_on_a_device(const Analysis& a) {
 Analysis::Analysis(Trace read, Classes known, const Selection& selection)
     : trace(std::move(read)), classes(std::move(known)) {
   names = timed("names", [&] { return NameClasses(trace, classes); });
+  program = timed("program", [&] { return program_of(trace, classes, names); });
   devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
   unused_devices = take_unused(trace, devices);
   account_for_time();
 }
 
-Analysis::Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known)
+Analysis::Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known,
+                   ProgramKind known_program)
     : trace(std::move(read)),
       classes(std::move(known)),
+      program(std::move(known_program)),
       devices(std::move(with_steps)),
       remade(true) {
   names = NameClasses(trace, classes);

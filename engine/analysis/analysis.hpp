@@ -2,6 +2,7 @@
 // rule.
 //
 //   classes.hpp   what names mean: kernels, CUDA calls, ranges, GPUs (tables in schemas/)
+//   program_kind.hpp  what kind of program it is
 //   ranks.hpp     the ranks of one job joined to one trace, on one clock
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
 //                 steps_from_launches.cpp
@@ -18,6 +19,7 @@
 
 #include "analysis/account.hpp"
 #include "analysis/classes.hpp"
+#include "analysis/program_kind.hpp"
 #include "analysis/steps.hpp"
 #include "trace/trace.hpp"
 
@@ -27,6 +29,7 @@ struct Analysis {
   Trace trace;
   Classes classes;
   NameClasses names;
+  ProgramKind program;
   std::vector<Row> failed_calls;  ///< CUDA calls that returned an error, in order
   /// Those that did any work and were selected; none in a report without GPU work.
   std::vector<DeviceSteps> devices;
@@ -41,8 +44,9 @@ struct Analysis {
 
   /// Classifies the names, finds the steps, accounts for their time.
   Analysis(Trace read, Classes known, const Selection& selection);
-  /// The same of a trace whose steps are known.
-  Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known);
+  /// The same of a trace whose steps are known, made of a program that is.
+  Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known,
+           ProgramKind known_program);
 
   Ns total_ns() const { return account.total_ns(); }  ///< of all steps on all devices
   std::int64_t step_count() const;                    ///< over all devices

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <re2/re2.h>
+#include <re2/set.h>
 
 #include <algorithm>
 
@@ -38,10 +39,19 @@ bool glob_match(std::string_view pattern, std::string_view text, std::size_t& st
   return p == pattern.size();
 }
 
-Patterns::Patterns(const std::vector<std::string>& expressions, std::string_view where) {
+namespace {
+
+re2::RE2::Options either_case() {
   re2::RE2::Options options;
   options.set_case_sensitive(false);
   options.set_log_errors(false);
+  return options;
+}
+
+}  // namespace
+
+Patterns::Patterns(const std::vector<std::string>& expressions, std::string_view where) {
+  const re2::RE2::Options options = either_case();
   std::string any;  // one expression for all of them: a text is gone through once
   for (const std::string& e : expressions) {
     compiled_.push_back(std::make_shared<re2::RE2>(e, options));
@@ -60,6 +70,48 @@ bool Patterns::match(std::string_view text) const {
   return std::any_of(compiled_.begin(), compiled_.end(), [&](const auto& re) {
     return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re);
   });
+}
+
+// All expressions in one automaton, and whose each is.
+struct PatternLists::Together {
+  re2::RE2::Set set;
+  std::vector<std::size_t> list_of;
+};
+
+PatternLists::PatternLists(const std::vector<std::vector<std::string>>& lists,
+                           std::string_view where) {
+  constexpr std::int64_t most_memory_bytes = 64 << 20;
+  re2::RE2::Options options = either_case();
+  options.set_max_mem(most_memory_bytes);
+  auto together =
+      std::make_shared<Together>(Together{re2::RE2::Set(options, re2::RE2::UNANCHORED), {}});
+  for (const std::vector<std::string>& list : lists) {
+    lists_.emplace_back(list, where);
+    for (const std::string& e : list) {
+      together->set.Add(e, nullptr);
+      together->list_of.push_back(lists_.size() - 1);
+    }
+  }
+  if (together->set.Compile()) together_ = std::move(together);
+}
+
+std::vector<std::size_t> PatternLists::match(std::string_view text) const {
+  std::vector<std::size_t> found;
+  std::vector<int> expressions;
+  re2::RE2::Set::ErrorInfo problem{re2::RE2::Set::kNoError};
+  if (together_ &&
+      (together_->set.Match(re2::StringPiece(text.data(), text.size()), &expressions, &problem) ||
+       problem.kind == re2::RE2::Set::kNoError)) {
+    for (const int e : expressions)
+      found.push_back(together_->list_of[static_cast<std::size_t>(e)]);
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+  // The automaton takes too much memory on this text: one list after the other.
+  for (std::size_t i = 0; i < lists_.size(); ++i)
+    if (lists_[i].match(text)) found.push_back(i);
+  return found;
 }
 
 }  // namespace gh

@@ -1,6 +1,7 @@
 // Patterns that users and schemas write, over names: globs and regular expressions. Both take time
 // that is bounded whatever is written.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,20 @@ class Patterns {
 
  private:
   std::vector<std::shared_ptr<re2::RE2>> compiled_;
+};
+
+/// Several such lists, all asked at once.
+class PatternLists {
+ public:
+  /// Throws Error likewise.
+  PatternLists(const std::vector<std::vector<std::string>>& lists, std::string_view where);
+  /// Positions of the lists of which an expression matches, ascending.
+  std::vector<std::size_t> match(std::string_view text) const;
+
+ private:
+  struct Together;
+  std::shared_ptr<const Together> together_;
+  std::vector<Patterns> lists_;
 };
 
 }  // namespace gh

@@ -1,6 +1,7 @@
 // How to write a rule: its table, what it returns, what it can call, how it is tested.
 #include <fmt/format.h>
 
+#include "analysis/program_kind.hpp"
 #include "report/docs_pages.hpp"
 #include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
@@ -62,7 +63,10 @@ constexpr Field finding_fields[] = {
      "note and claims no more than recoverable_ns, unless its change, replayed, is worth a warning "
      "even if recording added the most that it was ever seen to add."},
     {"confidence", "high, medium or low: whether the trace shows it or it is inferred."},
-    {"advice", "A list of texts; the first is what to do first."},
+    {"advice",
+     "A list of texts; the first is what to do first. Instead of a text there may be a table of "
+     "them "
+     "by kind of program, see below."},
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
     {"evidence", "What selection:evidence returns: stretches of the trace that prove it."},
     {"change",
@@ -90,7 +94,8 @@ constexpr Field case_fields[] = {
     {"expect",
      "\"clean\", \"not checked\", \"snapshot\" (all that the rule says, held to ID.snapshot, which "
      "`--update` writes) or a list of findings, each with any of severity, subject, message, "
-     "confidence (globs) and `worth = { least, most }`, a share of the step. One finding more or "
+     "confidence, advice (the first; all globs) and `worth = { least, most }`, a share of the "
+     "step. One finding more or "
      "less fails."},
 };
 
@@ -99,6 +104,31 @@ std::string table(const char* head, const Fields& fields) {
   std::string s = fmt::format("| {} | |\n|---|---|\n", head);
   for (const auto& f : fields) s += fmt::format("| `{}` | {} |\n", f.name, f.doc);
   return s + '\n';
+}
+
+// Words by kind of program: the text, an example, the keys.
+std::string kinds_section() {
+  std::string s =
+      "## Words by kind of program\n\nA finding may be about any program that uses CUDA: advice "
+      "names what its programmer can change. Where that differs, say it by kind:\n\n```lua\n"
+      "advice = {\n"
+      "  \"Read it every so many iterations.\",                      -- true of any program\n"
+      "  { pytorch = \"Pin the batches: DataLoader(pin_memory=True).\",\n"
+      "    numba = \"Pin what is uploaded: cuda.pinned_array, once.\",\n"
+      "    cuda = \"Pin what is uploaded: cudaHostAlloc, once.\" },   -- any other, and whatever "
+      "is "
+      "not known\n"
+      "  { training = \"Or take a larger micro-batch.\" },           -- said to no other\n"
+      "}\n```\n\nOf such a table the text of the kind that fits best is taken: of the tool that "
+      "recorded the report first, then of what runs the program, its task, its framework, its "
+      "language, and `cuda` last. A value may be a list of texts or a table of that kind again "
+      "(`pytorch = { training = \"...\", cuda = \"...\" }`). Where no key fits, nothing is said. "
+      "`trace:words` does the same for a part of a sentence, and for the options of the tool that "
+      "recorded the report: `trace:words { nsys = \"--trace=cuda,nvtx\", torch_profiler = "
+      "\"torch.profiler.profile(...)\" }`. A test of the program's own rules refuses words of one "
+      "kind where another may read them.\n\nKinds:";
+  for (const std::string& kind : program_kinds()) s += fmt::format(" `{}`", kind);
+  return s + ". schemas/programs.toml says by what each is known.\n\n";
 }
 
 // For a cell of a table in Markdown.
@@ -115,6 +145,7 @@ std::string writing_rules_page() {
       "own, with bounds on instructions, memory and time, and sees facts and selections of the "
       "trace, never rows.\n\n## The rule\n\n";
   s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) +
+       kinds_section() +
        "## A change\n\nWhat a finding says under `change` is a list of tables such as `{ scale = "
        "products, by = 0.2, least = 0.17, most = 0.35 }`: a verb with a selection, and for some "
        "verbs a factor. The trace is replayed with all of them made; `least` and `most` bound what "

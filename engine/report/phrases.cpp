@@ -93,6 +93,12 @@ std::string device_label(const Trace& trace, std::uint16_t device) {
                      d.name.empty() ? "GPU not named in the report" : shortened(d.name, 80));
 }
 
+std::string recording_text(const Analysis& a) {
+  const std::string program = a.program.described();
+  return fmt::format("{}, schema {}{}{}", a.trace.producer, a.trace.schema,
+                     program.empty() ? "" : ": ", program);
+}
+
 std::string device_text(const Analysis& a, const DeviceSteps& d) {
   std::vector<Ns> lengths;
   for (const Step& s : d.steps) lengths.push_back(s.span.length());

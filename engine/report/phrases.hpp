@@ -19,6 +19,9 @@ std::string listed(const std::vector<std::string>& list);
 std::string device_label(const Trace& trace, std::uint16_t device);
 
 /// "device 0: NVIDIA H200, 11 steps of 164.8 ms (median), from NVTX ranges 'step #'".
+/// What recorded the report, and what kind of program: "Nsight Systems 2025.3.2.0, schema 3.20.3:
+/// PyTorch, training".
+std::string recording_text(const Analysis& analysis);
 std::string device_text(const Analysis& analysis, const DeviceSteps& device);
 
 /// What is told of: "step", or "window" where no steps were found and the window stands for one.

@@ -55,8 +55,7 @@ std::string where(const ReportPage& page) {
   constexpr std::size_t most_lines = 80;
   const Analysis& a = page.analysis;
   const std::size_t devices = std::min(a.devices.size(), page.allowed.devices);
-  std::vector<std::string> lines{
-      fmt::format("{}, {}, schema {}", a.trace.path, a.trace.producer, a.trace.schema)};
+  std::vector<std::string> lines{fmt::format("{}, {}", a.trace.path, recording_text(a))};
   for (std::size_t d = 0; d < devices; ++d) lines.push_back(device_text(a, a.devices[d]));
   if (a.devices.size() > devices)
     lines.push_back(fmt::format("{} more devices", a.devices.size() - devices));

@@ -107,6 +107,19 @@ Json path_json(const Analysis& a, const Report& report) {
           {"items", items}};
 }
 
+// What of it nothing tells is null.
+Json program_json(const ProgramKind& program) {
+  Json runners = Json::array(), evidence = Json::array();
+  const auto say = [&](const Trait& t) {
+    evidence.push_back({{"of", t.name}, {"what", t.evidence}});
+    return Json(t.name);
+  };
+  const Json framework = program.framework ? say(*program.framework) : Json(nullptr);
+  for (const Trait& t : program.runners) runners.push_back(say(t));
+  const Json task = program.task ? say(*program.task) : Json(nullptr);
+  return {{"framework", framework}, {"runners", runners}, {"task", task}, {"evidence", evidence}};
+}
+
 Json findings_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
   for (const Finding& f : findings) list.push_back(finding_json(f));
@@ -132,6 +145,7 @@ std::string render_json(const Analysis& a, const Report& report) {
   const Json json = {{"schema_version", 1},
                      {"generator", generator()},
                      {"report", report_head(a)},
+                     {"program", program_json(a.program)},
                      {"devices", devices},
                      {"window_ns", window},
                      {"steps", steps_json(a)},

@@ -27,7 +27,7 @@ constexpr std::size_t most_expected_bytes = 1024;
 
 // A finding that a case expects: globs, "" where it says nothing of one.
 struct Expected {
-  std::string severity, subject, message, confidence;
+  std::string severity, subject, message, confidence, advice;
   std::optional<std::pair<double, double>> worth;  // bounds of the recoverable fraction
 };
 
@@ -46,10 +46,10 @@ struct Case {
 
 Expected read_expected(lua_State* lua, int index) {
   const LuaTable t(lua, index, "an expected finding");
-  t.only({"severity", "subject", "message", "confidence", "worth"});
-  Expected e{t.text("severity", false), t.text("subject", false), t.text("message", false),
-             t.text("confidence", false), std::nullopt};
-  for (const std::string* glob : {&e.severity, &e.subject, &e.message, &e.confidence})
+  t.only({"severity", "subject", "message", "confidence", "advice", "worth"});
+  Expected e{t.text("severity", false),   t.text("subject", false), t.text("message", false),
+             t.text("confidence", false), t.text("advice", false),  std::nullopt};
+  for (const std::string* glob : {&e.severity, &e.subject, &e.message, &e.confidence, &e.advice})
     if (glob->size() > most_expected_bytes)
       throw Error(
           fmt::format("{} expects a text of more than {} bytes", t.where(), most_expected_bytes));
@@ -225,7 +225,8 @@ std::string mismatch(const Expected& expected, const Finding& f) {
       {"severity", expected.severity, name_of(f.severity)},
       {"subject", expected.subject, f.subject},
       {"message", expected.message, f.message},
-      {"confidence", expected.confidence, f.confidence}};
+      {"confidence", expected.confidence, f.confidence},
+      {"advice", expected.advice, f.advice.empty() ? "" : f.advice.front()}};
   for (const auto& [key, glob, actual] : texts)
     if (!glob.empty() && !glob_match(glob, actual)) return fmt::format("{} '{}'", key, glob);
   if (!expected.worth) return "";
@@ -391,6 +392,15 @@ RuleTestResult run_rule_tests(const fs::path& directory, const RuleTestOptions& 
     result.output += fmt::format("note  {}: has no test beside it\n", rule);
   result.output += fmt::format("{} passed, {} failed\n", result.passed, result.failed);
   return result;
+}
+
+void each_literal_trace(const std::string& test_source,
+                        const std::function<void(const std::string&, Trace)>& take) {
+  Cases cases(test_source, "test");
+  for (std::size_t i = 0; i < cases.names().size(); ++i) {
+    Case c = cases.read(i);
+    if (c.trace) take(c.name, std::move(*c.trace));
+  }
 }
 
 std::optional<Trace> first_firing_trace(const std::string& test_source, const fs::path& fixtures) {

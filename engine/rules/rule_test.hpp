@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -31,7 +32,7 @@ struct RuleTestOptions {
 ///     options = { share = 0.1 },
 ///     expect = "clean" | "not checked" | "snapshot" |
 ///              { { severity = "error", subject = "...", message = "*glob*", confidence = "high",
-///                  worth = { 0.6, 0.8 } }, ... } }
+///                  advice = "*glob of the first*", worth = { 0.6, 0.8 } }, ... } }
 ///
 /// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable
 /// fraction. "snapshot" holds all that the rule says to what ID.snapshot has for the case. Fixtures
@@ -41,6 +42,10 @@ struct RuleTestOptions {
 /// Throws Error where there is nothing to run.
 RuleTestResult run_rule_tests(const std::filesystem::path& directory,
                               const RuleTestOptions& options);
+
+/// Calls take(name of the case, trace) with each literal trace of a test file.
+void each_literal_trace(const std::string& test_source,
+                        const std::function<void(const std::string&, Trace)>& take);
 
 /// The first case of a test file that expects findings: where it runs on a fixture that is there,
 /// that one, otherwise on a literal trace. Nothing where there is none. For documentation.

@@ -17,7 +17,7 @@ return {
     nameless = "{count} of {of} kernels have no name, so no rule can tell what they are.",
     dropped = "The profiler says that it lost events: \"{text}\"",
     unlaunched = "{share:fraction} of the GPU operations have no CUDA call that launched them, so why the GPU was idle is only partly known.",
-    no_steps = "No training steps were found, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
+    no_steps = "Nothing was found that repeats, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
     few_steps = "Only {count} steps were recorded: what is usual and what is not cannot be told apart.",
     shared = "{count} processes launch work on one GPU, and where one keeps it waiting another may fill it. What a fix is worth is therefore an upper limit, and a rule that found no idle time does not show that there is none.",
     overhead = "The profiler itself took {share:fraction} of the steps; times of short calls and gaps are too long by that.",
@@ -32,10 +32,11 @@ return {
   },
   evaluate = function(trace, options)
     local findings = {}
-    local by_torch = trace:fact "report.producer":starts_with "PyTorch"
-    local how = by_torch and "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) with schedule(wait=10, warmup=3, active=8)"
-      or "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi"
-    local again = by_torch and "Copy or record the trace again." or "Export the report again: nsys export --type sqlite."
+    local how = trace:words {
+      torch_profiler = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) with schedule(wait=10, warmup=3, active=8)",
+      nsys = "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi",
+    }
+    local again = { torch_profiler = "Copy or record the trace again.", nsys = "Export the report again: nsys export --type sqlite." }
     local function say(subject, message, data, advice, severity, metrics)
       findings[#findings + 1] = { subject = subject, message = message, data = data, severity = severity or "note", voids = severity == "error", advice = { advice }, metrics = metrics }
     end
@@ -46,7 +47,7 @@ return {
     local kernels = trace:ops { kind = "kernel" }
     local nameless = kernels:where { name = "" }:count()
     if nameless > 0.1 * kernels:count() then
-      say("names", "nameless", { count = nameless, of = kernels:count() }, "Export the report again, with all of its tables: nsys export --type sqlite.", "error")
+      say("names", "nameless", { count = nameless, of = kernels:count() }, { torch_profiler = "Record the trace again.", nsys = "Export the report again, with all of its tables: nsys export --type sqlite." }, "error")
     end
     if trace:fact "device.count" == 0 then
       local _, reason = trace:available "kernels"
@@ -67,8 +68,12 @@ return {
     local steps = trace:fact "steps.count" / trace:fact "device.count"
     if trace:fact "steps.found" == 0 then
       say("steps", "no_steps", { window = trace:fact "steps.total_ns" / trace:fact "device.count" },
-        by_torch and "Call profiler.step() after each step and record several; or choose an annotation of the trace with --range NAME."
-          or "Put an NVTX range around each step (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.")
+        {
+          torch_profiler = "Call profiler.step() after each step and record several; or choose an annotation of the trace with --range NAME.",
+          pytorch = "Put an NVTX range around each step (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.",
+          python = "Put an NVTX range around each iteration (nvtx.annotate(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.",
+          cuda = "Put an NVTX range around each iteration (nvtxRangePush(\"step 1\") and nvtxRangePop()) and record a few of them; or choose a range of the report with --range NAME.",
+        })
     elseif steps < options.least_steps then
       say("steps", "few_steps", { count = math.floor(steps) }, "Record five to ten steps after warm-up.", nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
     end
@@ -78,17 +83,17 @@ return {
     end
     local overhead = trace:fact "capture.profiler_overhead_fraction"
     if overhead and overhead >= options.overhead_share then
-      say("overhead", "overhead", { share = overhead }, by_torch and "Record less at once (no with_stack, profile_memory, record_shapes) to confirm times." or "Trace less at once (leave out osrt or NVTX of every operator) to confirm times.", nil,
+      say("overhead", "overhead", { share = overhead }, { torch_profiler = "Record less at once (no with_stack, profile_memory, record_shapes) to confirm times.", nsys = "Trace less at once (leave out osrt or NVTX of every operator) to confirm times." }, nil,
         { { name = "profiler overhead", value = overhead, unit = "fraction", threshold = options.overhead_share } })
     end
     local added = trace:fact "capture.overhead_fraction"
     local lengths = added and { share = math.abs(added), measured = trace:fact "step.measured_ns", recorded = trace:fact "step.mean_ns" }
     if added and added >= options.added_share then
-      say("what recording added", "added", lengths, "Record less at once to come nearer to the measured step: leave out osrt, stack samples and NVTX of every operator.", nil,
+      say("what recording added", "added", lengths, { torch_profiler = "Record less at once to come nearer to the measured step: no with_stack, profile_memory, record_shapes.", nsys = "Record less at once to come nearer to the measured step: leave out osrt, stack samples and NVTX of every operator." }, nil,
         { { name = "added by recording", value = added, unit = "fraction", threshold = options.added_share } })
     elseif added and 1 / (1 + added) - 1 > options.run_to_run then
       lengths.share = 1 / (1 + added) - 1
-      say("measured step", "longer", lengths, "Measure the step again, of the same program with the same batch on the same GPU, over steps as warm as the recorded ones.", "warning",
+      say("measured step", "longer", lengths, "Measure the step again, of the same program with the same data on the same GPU, over steps as warm as the recorded ones.", "warning",
         { { name = "measured longer than recorded", value = lengths.share, unit = "fraction", threshold = options.run_to_run } })
     end
     return findings

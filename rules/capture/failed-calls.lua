@@ -33,8 +33,8 @@ return {
     wrong = "Libraries try what a device may not support, and go on another way; a caching allocator that finds no memory gives back what it keeps and tries again.",
   },
   evaluate = function(trace)
-    if trace:fact "report.producer":starts_with "PyTorch" then
-      return nil, "the PyTorch profiler does not record what calls return", "nsys profile --trace=cuda"
+    if trace:is "torch_profiler" then
+      return nil, "this profiler does not record what calls return; Nsight Systems does"
     end
     local worked = trace:fact "device.count" > 0
     local findings = {}

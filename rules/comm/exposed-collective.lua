@@ -1,21 +1,55 @@
 -- What each kind of collective is called, in ranges around its launch and in its kernel, and where its overlap is switched on.
 local kinds = {
   { name = "all-reduce", started = { "nccl:all_reduce*", "nccl:allreduce*", "c10d::allreduce*", "ncclAllReduce" }, match = { "*AllReduce*", "*all_reduce*", "*allreduce*", "*cross_device_reduce*" }, advice = {
-    "DistributedDataParallel reduces in buckets beside backward: static_graph=True and find_unused_parameters=False keep that going, bucket_cap_mb=100 makes fewer and larger messages, gradient_as_bucket_view=True saves their copies. A loop of all_reduce calls after backward hides nothing.",
-    "With gradient accumulation reduce once: with model.no_sync() around all micro-batches but the last.",
-    "Tensor parallelism: Megatron --sequence-parallel --tp-comm-overlap, NeMo model.ub_tp_comm_overlap=True. Distributed optimizer: --overlap-grad-reduce --overlap-param-gather.",
+    {
+      megatron = "Tensor parallelism: --sequence-parallel --tp-comm-overlap. Distributed optimizer: --overlap-grad-reduce --overlap-param-gather.",
+      nemo = "Tensor parallelism: model.ub_tp_comm_overlap=True. Distributed optimizer: overlap_grad_reduce=True, overlap_param_gather=True.",
+      deepspeed = "overlap_comm: true in zero_optimization; with gradient accumulation reduce once, at its boundary.",
+      pytorch = {
+        training = {
+          "DistributedDataParallel reduces in buckets beside backward: static_graph=True and find_unused_parameters=False keep that going, bucket_cap_mb=100 makes fewer and larger messages, gradient_as_bucket_view=True saves their copies. A loop of all_reduce calls after backward hides nothing.",
+          "With gradient accumulation reduce once: with model.no_sync() around all micro-batches but the last.",
+        },
+        cuda = "Start each with async_op=True as soon as its input is there, and wait for it only where the result is used. Where each layer needs its own (tensor parallelism), send one half of the batch while the other computes.",
+      },
+      jax = "Let XLA overlap it: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
+      cuda = "Start it in pieces, each as soon as its data is there, on a stream of its own; kernels that need the result wait for an event (cudaStreamWaitEvent).",
+    },
   } },
   { name = "reduce-scatter and all-gather", started = { "nccl:*reduce_scatter*", "nccl:*all_gather*", "nccl:*allgather*", "ncclReduceScatter", "ncclAllGather" }, match = { "*ReduceScatter*", "*AllGather*", "*reduce_scatter*", "*all_gather*" }, advice = {
-    "FSDP: wrap each transformer block by itself, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, forward_prefetch=True; FSDP2: set_modules_to_forward_prefetch and set_modules_to_backward_prefetch. Where memory allows, keep gathered weights: ShardingStrategy.SHARD_GRAD_OP, or reshard_after_forward=False.",
-    "Megatron and NeMo: --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather. DeepSpeed: overlap_comm: true, and stage 2 instead of 3 where it fits.",
-    "With gradient accumulation communicate once: no_sync() (FSDP2: set_requires_gradient_sync(False)) on all micro-batches but the last.",
+    {
+      megatron = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather; tensor parallelism: --sequence-parallel --tp-comm-overlap.",
+      nemo = "overlap_grad_reduce=True and overlap_param_gather=True of the distributed optimizer; tensor parallelism: model.ub_tp_comm_overlap=True.",
+      deepspeed = "overlap_comm: true, and stage 2 instead of 3 where it fits.",
+      pytorch = {
+        training = {
+          "FSDP: wrap each transformer block by itself, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, forward_prefetch=True; FSDP2: set_modules_to_forward_prefetch and set_modules_to_backward_prefetch. Where memory allows, keep gathered weights: ShardingStrategy.SHARD_GRAD_OP, or reshard_after_forward=False.",
+          "With gradient accumulation communicate once: no_sync() (FSDP2: set_requires_gradient_sync(False)) on all micro-batches but the last.",
+        },
+        cuda = "Gather the next layer's weights while this one computes (async_op=True, or FSDP with forward_prefetch=True); where memory allows, keep them gathered.",
+      },
+      jax = "Let XLA overlap it: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
+      cuda = "Start it in pieces, each as soon as its data is there, on a stream of its own; kernels that need the result wait for an event (cudaStreamWaitEvent).",
+    },
   } },
   { name = "all-to-all", started = { "nccl:all_to_all*", "c10d::all*to*all*", "ncclAllToAll*", "ncclAlltoAll*" }, match = { "*AllToAll*", "*all_to_all*", "*alltoall*", "*internode*", "*intranode*" }, advice = {
-    "Experts: let one half of the tokens travel while the other half computes; Megatron --moe-shared-expert-overlap, --moe-token-dispatcher-type flex with --moe-enable-deepep. Keep expert parallelism within NVLink.",
-    "Embedding tables that are spread over ranks: look the next batch up beside this one's compute (TorchRec: TrainPipelineSparseDist).",
+    {
+      torchrec = "Look the next batch up beside this one's compute: TrainPipelineSparseDist.",
+      megatron = "--moe-shared-expert-overlap, --moe-token-dispatcher-type flex with --moe-enable-deepep. Keep expert parallelism within NVLink.",
+      pytorch = {
+        "Experts: let one half of the tokens travel while the other half computes. Keep expert parallelism within NVLink.",
+        "Embedding tables that are spread over ranks: look the next batch up beside this one's compute.",
+      },
+      cuda = "Let one half of the data travel while the other half is computed, and keep what is exchanged within NVLink.",
+    },
   } },
   { name = "send and receive", started = { "nccl:send*", "nccl:recv*", "ncclSend", "ncclRecv" }, match = { "*SendRecv*" }, advice = {
-    "Pipeline parallelism: more micro-batches a step, --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication (Megatron), virtual_pipeline_model_parallel_size (NeMo).",
+    {
+      megatron = "Pipeline parallelism: more micro-batches a step, --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication.",
+      nemo = "Pipeline parallelism: more micro-batches a step, virtual_pipeline_model_parallel_size.",
+      pytorch = { training = "Pipeline parallelism: more micro-batches a step, and several stages on each rank in turn (torch.distributed.pipelining: ScheduleInterleaved1F1B).", cuda = "Pipeline parallelism: cut the batch into more parts, so that all stages work at once." },
+      cuda = "Send each part as soon as it is computed, on a stream of its own, while the rest is computed.",
+    },
   } },
 }
 
@@ -80,10 +114,14 @@ return {
     local bubble = kind and kind.name == "send and receive"
     local short = comm:where { max_ns = 50000 }:exposed_ns(compute)
 
-    local advice = {}
-    for _, text in ipairs(kind and kind.advice or { "Put communication on a stream of its own, and start it as soon as its data is ready." }) do advice[#advice + 1] = text end
+    local advice = { kind and kind.advice or "Put communication on a stream of its own, and start it as soon as its data is ready." }
     if comm:where { name = { "*_f32_*", "*_float*", "*Sum_f32*" } }:union_ns() > comm:union_ns() / 2 then
-      advice[#advice + 1] = "Messages are FP32: halve them. DDP: model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook); FSDP: MixedPrecision(reduce_dtype=torch.bfloat16); Megatron: without --accumulate-allreduce-grads-in-fp32."
+      advice[#advice + 1] = {
+        megatron = "Messages are FP32: halve them, without --accumulate-allreduce-grads-in-fp32.",
+        fsdp = "Messages are FP32: halve them, MixedPrecision(reduce_dtype=torch.bfloat16).",
+        pytorch = { training = "Messages are FP32: halve them. DDP: model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook); FSDP: MixedPrecision(reduce_dtype=torch.bfloat16)." },
+        cuda = "Messages are FP32: half precision halves them, where the result bears it.",
+      }
     end
     return { {
       subject = "collectives",

@@ -35,7 +35,7 @@ return {
   { name = "names its data loader", trace = ranks({ 7000, 9000 }, { ranges = loader, ops = {
       { 20, 7000, kernel = gemm }, { 7000, 9500, kernel = reduce, stream = 8 }, { 9500, 9950, kernel = gemm },
       { 3010, 9000, kernel = gemm, rank = 1, launched = { 3000, 3005 } }, { 9000, 9500, kernel = reduce, stream = 8, rank = 1 }, { 9500, 9950, kernel = gemm, rank = 1 } } }),
-    expect = { { severity = "error", subject = "device 1", message = "*more than they do waiting for its data loader." } } },
+    expect = { { severity = "error", subject = "device 1", message = "*more than they do waiting for its input." } } },
   { name = "tells ranks that take turns", trace = in_turn(), expect = { { severity = "error", subject = "ranks in turn", message = "Ranks take turns*wait 2.00 ms of each*", worth = { 0.19, 0.21 } } } },
   { name = "is a note from 2 % on", trace = ranks { 8200, 8500 }, expect = { { severity = "note", worth = { 0.02, 0.04 } } } },
 

@@ -30,11 +30,14 @@ return {
     local comm = trace:ops { class = "collective" }
     if comm:count() == 0 then return {} end
     if trace:fact "device.count" < 2 then
-      return nil, "the report holds one rank only: how long its collectives waited for others does not show", "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report; or give the reports of all ranks at once"
+      return nil, "the report holds one rank only: how long its collectives waited for others does not show", trace:words {
+        nsys = { pytorch = "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report; or give the reports of all ranks at once", cuda = "--trace=cuda,nvtx,osrt around the launcher (mpirun), so that all ranks of the host are in one report; or give the reports of all ranks at once" },
+        torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
+      }
     end
     local messages = trace:ranges { name = "nccl*", min_bytes = 1 }
     if messages:count() == 0 then
-      return nil, "the report does not say how many bytes the collectives moved", "--trace=cuda,nvtx, with a version of Nsight Systems whose export has the sizes that NCCL gives with its ranges"
+      return nil, "the report does not say how many bytes the collectives moved", trace:words { nsys = "--trace=cuda,nvtx, with a version of Nsight Systems whose export has the sizes that NCCL gives with its ranges", torch_profiler = "torch.profiler.profile(record_shapes=True)" }
     end
     local ready
     for _, late in ipairs(trace:late_devices()) do ready = ready and ready:plus(late.own) or late.own end

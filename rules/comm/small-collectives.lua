@@ -41,9 +41,19 @@ return {
     for _, group in ipairs(small:group("name", 1000)) do names[#names + 1] = group.key end
     local per_step = math.floor(small:count() / steps + 0.5)
     local advice = {
-      string.format("Send them together: in buckets of 25 MB or more (DistributedDataParallel does by itself: bucket_cap_mb) a gradient that now goes in %d messages goes in a few. In a loop of your own: one flat buffer, or torch.distributed._coalescing_manager.", per_step),
-      "FSDP: wrap whole transformer blocks, not single layers. DeepSpeed: reduce_bucket_size and allgather_bucket_size of 5e8. Metrics: stack them and reduce once, every so many steps.",
-      "Where each is needed at once (tensor parallelism): capture them in CUDA graphs, or use one-shot kernels over symmetric memory (torch.ops.symm_mem, the custom all-reduce of inference engines), which have less latency.",
+      {
+        deepspeed = "Send them together: reduce_bucket_size and allgather_bucket_size of 5e8.",
+        pytorch = {
+          training = string.format("Send them together: in buckets of 25 MB or more (DistributedDataParallel does by itself: bucket_cap_mb) a gradient that now goes in %d messages goes in a few. In a loop of your own: one flat buffer, or torch.distributed._coalescing_manager.", per_step),
+          cuda = "Send them together: one flat buffer, or torch.distributed._coalescing_manager.",
+        },
+        cuda = "Send them together: one buffer for all, or at least one call for all (ncclGroupStart and ncclGroupEnd around them).",
+      },
+      { fsdp = "Wrap whole transformer blocks, not single layers.", pytorch = "Metrics: stack them and reduce once, every so many steps." },
+      {
+        pytorch = "Where each is needed at once (tensor parallelism): capture them in CUDA graphs, or use one-shot kernels over symmetric memory (torch.ops.symm_mem, the custom all-reduce of inference engines), which have less latency.",
+        cuda = "Where each is needed at once: capture them in a CUDA graph, or use kernels over symmetric memory (NCCL's device API, NVSHMEM), which have less latency.",
+      },
     }
     return { {
       subject = "small collectives",
@@ -54,7 +64,7 @@ return {
       -- To start a few costs the host next to nothing; to put them together it launches copies.
       change = { { fuse = comm:where { name = names }, by = 3, least = 1, most = 10 }, { pause = starts, by = 0, most = 0.3 } },
       metrics = {
-        { name = "small collectives " .. (trace:fact "steps.found" == 1 and "a step" or "in all"), value = per_step, unit = "count", threshold = options.per_step },
+        { name = "small collectives " .. trace:fact "unit.per", value = per_step, unit = "count", threshold = options.per_step },
         { name = "their exposed time", value = share, unit = "fraction", threshold = options.note_share },
         { name = "host time to start them", value = host_share, unit = "fraction", threshold = options.note_share },
       },

@@ -50,16 +50,27 @@ return {
     local advice = {}
     local names = small:group("name", 1)
     local lonely = names[1].sum_ns > 0.5 * sum and names[1].rows:top(1)[1]
-    if lonely and (lonely.threads or 0) > 0 and lonely.blocks * lonely.threads < 32 * sms then
-      advice[1] = string.format("'%s' runs %d blocks of %d threads: give each element a thread of its own (a loop over the grid, as many blocks as there is work) instead of looping in a few.", #lonely.name > 60 and lonely.name:sub(1, 57) .. "..." or lonely.name, lonely.blocks, lonely.threads)
+    -- Whoever uses a framework's kernels does not write them.
+    local own_kernels = true
+    for _, framework in ipairs { "pytorch", "jax", "tensorflow", "tensorrt", "onnxruntime", "ggml" } do own_kernels = own_kernels and not trace:is(framework) end
+    if own_kernels and lonely and (lonely.threads or 0) > 0 and lonely.blocks * lonely.threads < 32 * sms then
+      advice[1] = string.format(trace:words {
+        directives = "'%s' runs %d blocks of %d threads: spread the loop over the whole GPU (OpenACC: gang and vector, collapse; OpenMP: teams distribute parallel for) instead of looping in a few.",
+        cuda = "'%s' runs %d blocks of %d threads: give each element a thread of its own (a loop over the grid, as many blocks as there is work) instead of looping in a few.",
+      }, #lonely.name > 60 and lonely.name:sub(1, 57) .. "..." or lonely.name, lonely.blocks, lonely.threads)
     elseif (trace:fact "gpu.busy_fraction" or 1) < 0.5 then
-      advice[1] = "The GPU is idle most of the time as well: a larger batch cures both."
+      advice[1] = "The GPU is idle most of the time as well: more work in each launch cures both."
     end
-    advice[#advice + 1] = string.format("A larger batch or micro-batch gives every kernel more blocks. Half of this GPU's SMs are filled by %d blocks, all of them by %d.", math.ceil(sms / 2), sms)
+    advice[#advice + 1] = string.format("%s gives every kernel more blocks. Half of this GPU's SMs are filled by %d blocks, all of them by %d.",
+      trace:words { training = "A larger batch or micro-batch", inference = "A larger batch", cuda = "More work in each launch (several problems, rows or images at once)" }, math.ceil(sms / 2), sms)
     if names[1].sum_ns > 0.5 * sum then
       advice[#advice + 1] = "More than half of this is one kernel, the first below: look whether its work can be split (split-K, a two-stage reduction), batched with its neighbours, or put on a stream of its own."
     else
-      advice[#advice + 1] = "Where the batch is given: batch small products (torch.bmm, grouped GEMM), and let independent branches run on streams of their own."
+      advice[#advice + 1] = {
+        pytorch = "Where the batch is given: batch small products (torch.bmm, grouped GEMM), and let independent branches run on streams of their own.",
+        jax = "Where sizes are given: batch small products (jax.vmap, lax.ragged_dot), so that they become one.",
+        cuda = "Where sizes are given: batch small products (cublasGemmBatchedEx, CUTLASS's grouped GEMM), and let independent kernels run on streams of their own.",
+      }
     end
     return { {
       subject = "small grids",

@@ -47,11 +47,19 @@ return {
     local speedup = math.max(1, fallen_back and options.hopper_speedup or options.speedup)
     local shape = largest and string.format("[%d, %d] x [%d, %d]", largest.m, largest.k, largest.k, largest.n) or ""
     local by_shape = exact:own_ns() > time / 2
-    local advice = { "Look for the odd dimension: a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length. Pad it to a multiple of 64, at least of 8 (16 for FP8)." }
+    local advice = { {
+      pytorch = "Look for the odd dimension: a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length. Pad it to a multiple of 64, at least of 8 (16 for FP8).",
+      cuda = "Pad the matrices' leading dimensions to a multiple of 64 elements, at least of 8 (16 for FP8), and begin them at multiples of 16 bytes.",
+    } }
     if by_shape then
       advice[1] = string.format("Pad %d to %d, the next multiple of 64 (at least to one of 8, of 16 for FP8).", largest.odd, math.ceil(largest.odd / 64) * 64)
     end
-    advice[2] = "Hugging Face: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64), and pad_to_multiple_of=8 in the data collator. Megatron, NeMo: --make-vocab-size-divisible-by 128. Mask the added logits, or let them train to nothing."
+    advice[2] = {
+      transformers = "model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64), and pad_to_multiple_of=8 in the data collator.",
+      megatron = "--make-vocab-size-divisible-by 128.",
+      nemo = "make_vocab_size_divisible_by=128.",
+      pytorch = "A vocabulary's logits that are added have to be masked where they count.",
+    }
     return { {
       subject = "unaligned GEMMs",
       message = by_shape and "shaped" or "padded",

@@ -43,24 +43,55 @@ return {
     local advice = {}
     if capability >= 8 then
       if to_tf32 and slow:count() > convolutions:count() then
-        advice[#advice + 1] = "Allow TF32 for FP32 matrices: torch.set_float32_matmul_precision(\"high\") (or torch.backends.cuda.matmul.allow_tf32 = True)."
+        advice[#advice + 1] = {
+          pytorch = "Allow TF32 for FP32 matrices: torch.set_float32_matmul_precision(\"high\") (or torch.backends.cuda.matmul.allow_tf32 = True).",
+          jax = "Allow TF32 for FP32 matrices: jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\").",
+          tensorflow = "Allow TF32 for FP32 matrices: tf.config.experimental.enable_tensor_float_32_execution(True).",
+          tensorrt = "Allow TF32 for FP32 matrices: BuilderFlag::kTF32.",
+          cupy = "Allow TF32 for FP32 matrices: CUPY_TF32=1 in the environment.",
+          julia = "Allow TF32 for FP32 matrices: CUDA.math_mode!(CUDA.FAST_MATH).",
+          cuda = "Allow TF32 for FP32 matrices: cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH), or CUBLAS_COMPUTE_32F_FAST_TF32 in cublasGemmEx. Products of one's own kernels: cuBLAS or CUTLASS instead.",
+        }
       end
       if to_tf32 and convolutions:count() > 0 then
         local allowed = gemms:where { class = "gemm_tf32", name = of_convolutions }:count() > 0
-        advice[#advice + 1] = allowed and "TF32 is allowed, as other convolutions show; cuDNN has no such kernel for these: channels in multiples of 4, memory_format=torch.channels_last, torch.backends.cudnn.benchmark = True."
-          or "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default)."
+        advice[#advice + 1] = allowed and {
+          pytorch = "TF32 is allowed, as other convolutions show; cuDNN has no such kernel for these: channels in multiples of 4, memory_format=torch.channels_last, torch.backends.cudnn.benchmark = True.",
+          cuda = "TF32 is allowed, as other convolutions show; cuDNN has no such kernel for these: channels in multiples of 4, tensors in NHWC.",
+        } or {
+          pytorch = "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default).",
+          cuda = "Allow TF32 for convolutions: cudnnSetConvolutionMathType(descriptor, CUDNN_TENSOR_OP_MATH).",
+        }
       end
       if complex:own_ns() > time / 2 then
-        advice[#advice + 1] = "Most of these products are complex: TF32 applies to them, autocast does not."
+        advice[#advice + 1] = "Most of these products are complex: TF32 applies to them, half precision does not."
       else
-        advice[#advice + 1] = (to_tf32 and "Better still, train" or "Train") .. " in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16), bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo."
+        local better = to_tf32 and "Better still, in" or "In"
+        advice[#advice + 1] = {
+          transformers = { training = better .. " BF16: bf16=True of TrainingArguments, or torch.autocast(\"cuda\", dtype=torch.bfloat16).", cuda = better .. " BF16: torch_dtype=torch.bfloat16 in from_pretrained." },
+          lightning = better .. " BF16: precision=\"bf16-mixed\" of the Trainer.",
+          nemo = better .. " BF16: precision=\"bf16-mixed\" of the Trainer.",
+          megatron = better .. " BF16: --bf16.",
+          deepspeed = better .. " BF16: bf16: { enabled: true } of the configuration.",
+          pytorch = { training = better .. " BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss.", cuda = better .. " BF16: model.to(torch.bfloat16), or torch.autocast(\"cuda\", dtype=torch.bfloat16)." },
+          jax = better .. " BF16: arrays of jnp.bfloat16, or a dtype of that in the layers.",
+          tensorrt = better .. " BF16: BuilderFlag::kBF16 or kFP16, or a strongly typed network.",
+          cupy = better .. " BF16: matrices of cupy.float16, with FP32 accumulation.",
+          cuda = better .. " BF16: operands of __nv_bfloat16 or __half with FP32 accumulation (cublasGemmEx with CUBLAS_COMPUTE_32F), where the result bears it.",
+        }
       end
     else
-      advice[#advice + 1] = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores know no TF32 and no BF16."
+      advice[#advice + 1] = {
+        pytorch = { training = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores know no TF32 and no BF16.", cuda = "Use FP16: model.half(); this GPU's tensor cores know no TF32 and no BF16." },
+        cuda = "Use FP16 with FP32 accumulation, where the result bears it (cublasGemmEx with CUBLAS_COMPUTE_32F): this GPU's tensor cores know no TF32 and no BF16.",
+      }
     end
     local mostly_half = gemms:where { class = { "gemm_half", "gemm_fp8" } }:own_ns() > time
     if mostly_half then
-      advice[#advice + 1] = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast."
+      advice[#advice + 1] = {
+        pytorch = { training = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast.", cuda = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them, or wrap them in autocast." },
+        cuda = "Most GEMMs run on tensor cores already: a few operands are still in FP32. Cast them.",
+      }
     end
     -- Fused attention has no such products around its softmax.
     local between = trace:ops { class = { "pointwise", "reduction", "softmax", "embedding" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })

@@ -14,9 +14,9 @@ return {
     fp8_min_ns = { default = 50000, unit = "ns", doc = "Shorter products gain less from FP8 than their casts cost." },
   },
   messages = {
-    tf32 = "The model runs in FP32: its TF32 GEMMs take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
+    tf32 = "Products of FP32 data run in TF32: they take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
     beyond = "Beyond TF32 there is BF16: once the FP32 GEMMs have left the CUDA cores, BF16 makes them about {speedup} times as fast again{attention}.",
-    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast; whether the model stands it is for its owner to say.",
+    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast; whether the result bears it is for its owner to say.",
   },
   doc = {
     what = "Estimates what GEMMs would take one tier down: TF32 in BF16 by the ratio of what this GPU attains in both, FP32 attention by a measured ratio; BF16 in FP8 on a GPU that has it, convolutions aside, as a note.",
@@ -75,8 +75,19 @@ return {
           metrics = { { name = "saved in BF16", value = share, unit = "fraction", threshold = options.share } },
           evidence = (beyond and cores or tf32):plus(attention):evidence { most = 5 },
           advice = {
-            "Train in BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss, bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo, --bf16 in Megatron. It needs no loss scaling.",
-            "Only in half precision does scaled_dot_product_attention take a flash kernel.",
+            {
+              transformers = { training = "Train in BF16, which needs no loss scaling: bf16=True of TrainingArguments, or torch.autocast(\"cuda\", dtype=torch.bfloat16).", cuda = "In BF16: torch_dtype=torch.bfloat16 in from_pretrained." },
+              lightning = "In BF16: precision=\"bf16-mixed\" of the Trainer.",
+              nemo = "Train in BF16, which needs no loss scaling: precision=\"bf16-mixed\" of the Trainer.",
+              megatron = "Train in BF16, which needs no loss scaling: --bf16.",
+              deepspeed = "Train in BF16, which needs no loss scaling: bf16: { enabled: true } of the configuration.",
+              pytorch = { training = "Train in BF16, which needs no loss scaling: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss.", cuda = "In BF16: model.to(torch.bfloat16), or torch.autocast(\"cuda\", dtype=torch.bfloat16)." },
+              jax = "In BF16: arrays of jnp.bfloat16, or a dtype of that in the layers.",
+              tensorrt = "In BF16: BuilderFlag::kBF16 or kFP16, or a strongly typed network.",
+              cupy = "In BF16: matrices of cupy.float16, with FP32 accumulation.",
+              cuda = "In BF16: operands of __nv_bfloat16 or __half with FP32 accumulation (cublasGemmEx with CUBLAS_COMPUTE_32F), where the result bears it.",
+            },
+            { pytorch = "Only in half precision does scaled_dot_product_attention take a flash kernel." },
           },
         } }
       end
@@ -99,7 +110,19 @@ return {
       metrics = { { name = "saved in FP8", value = saved / total, unit = "fraction", threshold = options.share } },
       evidence = large:evidence { most = 3 },
       advice = {
-        "Transformer Engine: fp8_autocast with a DelayedScaling recipe of format HYBRID (E4M3 forward, E5M2 backward); Megatron --fp8-format hybrid, NeMo fp8=\"hybrid\"; plain PyTorch torchao.float8. Compare the loss over a few thousand steps first.",
+        {
+          megatron = "--fp8-format hybrid. Compare the loss over a few thousand steps first.",
+          nemo = "fp8=\"hybrid\". Compare the loss over a few thousand steps first.",
+          vllm = "quantization=\"fp8\", or a checkpoint in FP8. Compare answers first.",
+          sglang = "--quantization fp8, or a checkpoint in FP8. Compare answers first.",
+          tensorrt_llm = "Quantize the checkpoint to FP8 (ModelOpt). Compare answers first.",
+          tensorrt = "Quantize to FP8 with ModelOpt before the engine is built. Compare results first.",
+          pytorch = {
+            training = "Transformer Engine: fp8_autocast with a DelayedScaling recipe of format HYBRID (E4M3 forward, E5M2 backward); plain PyTorch torchao.float8. Compare the loss over a few thousand steps first.",
+            cuda = "torchao.quantization: float8_dynamic_activation_float8_weight. Compare results first.",
+          },
+          cuda = "cublasLtMatmul with operands of __nv_fp8_e4m3 and a scale for each. Compare results first.",
+        },
       },
     } }
   end,

@@ -58,7 +58,10 @@ return {
       },
       advice = {
         "Look at the table above for what runs besides products and fused attention, and take the findings about it first.",
-        "Fuse what is elementwise (torch.compile), use fused attention, and keep products in BF16 with dimensions divisible by 8.",
+        {
+          pytorch = "Fuse what is elementwise (torch.compile), use fused attention, and keep products in BF16 with dimensions divisible by 8.",
+          cuda = "Fuse what is elementwise, and keep products in half precision or TF32 with dimensions divisible by 8.",
+        },
       },
     } }
   end,

@@ -12,7 +12,7 @@ return {
     fused_factor = { default = 0.2, unit = "fraction", doc = "Time of a fused norm, of the kernels that it replaces. Counted in passes over memory 9 of 66 for an RMSNorm in BF16 with its residual; torch.compile measured 0.23 on an H200." },
   },
   messages = {
-    chains = "{count} normalizations {a_step}, forward and backward, are written out as power, mean, root and products: with their additions and casts they take {time:ns} of {each_step} ({share:fraction}), in {kernels} kernels.",
+    chains = "{count} normalizations {a_step} are written out as power, mean, root and products: with their additions and casts they take {time:ns} of {each_step} ({share:fraction}), in {kernels} kernels.",
   },
   doc = {
     what = "Finds a mean (or variance) with a reciprocal root behind it, or a plain root where that repeats within a step, and takes the uninterrupted elementwise kernels and reductions around them; backward, the power of such a root with a sum before it. A norm that is one kernel is not counted.",
@@ -60,8 +60,14 @@ return {
       metrics = { { name = "norms written out", value = share, unit = "fraction", threshold = options.share } },
       evidence = chains:evidence { most = 4, note = "from the first elementwise kernel to the last around a root" },
       advice = {
-        "Use one kernel: torch.nn.RMSNorm or torch.nn.functional.rms_norm (torch.nn.LayerNorm likewise); Liger's LigerRMSNorm, apex's FusedRMSNorm or Transformer Engine's RMSNorm where those are installed.",
-        "Or compile what is written out: torch.compile(model) fuses the norm with the addition and the casts around it.",
+        {
+          pytorch = {
+            "Use one kernel: torch.nn.RMSNorm or torch.nn.functional.rms_norm (torch.nn.LayerNorm likewise); Liger's LigerRMSNorm, apex's FusedRMSNorm or Transformer Engine's RMSNorm where those are installed.",
+            "Or compile what is written out: torch.compile(model) fuses the norm with the addition and the casts around it.",
+          },
+          jax = "Put the whole norm, with the addition and the casts around it, under one jax.jit: XLA fuses it.",
+          cuda = "Put the whole norm, with the addition and the casts around it, into one kernel that reads each row once; cuDNN has such (layernorm, rmsnorm).",
+        },
       },
     } }
   end,

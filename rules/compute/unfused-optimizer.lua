@@ -45,6 +45,7 @@ return {
     local gaps = trace:idle { after = loop, before = loop, cause = { "launch*", "dependency" } }:union_ns()
     local share = (time + gaps) / total
     if share < options.note_share then return {} end
+    local class = trace:fact "program.optimizer"
     return { {
       subject = "optimizer",
       message = "loop",
@@ -58,8 +59,12 @@ return {
       metrics = { { name = "optimizer's loop", value = share, unit = "fraction", threshold = options.share } },
       evidence = loop:evidence { most = 5 },
       advice = {
-        "PyTorch: torch.optim.AdamW(..., fused=True). Without any switch PyTorch takes foreach=True on a GPU: look for foreach=False, or for an optimizer written by hand (then torch._foreach_* functions, or torch.compile around step()).",
-        "Hugging Face Trainer: optim=\"adamw_torch_fused\". Megatron, NeMo: FusedAdam of apex or Transformer Engine. DeepSpeed: FusedAdam.",
+        {
+          pytorch = string.format("%s Without any switch PyTorch takes foreach=True on a GPU: look for foreach=False, or for an optimizer written by hand (then torch._foreach_* functions, or torch.compile around step()).",
+            class and string.format("Construct the optimizer (%s) with fused=True, or foreach=True where it has no fused form.", class) or "Construct the optimizer with fused=True, or foreach=True where it has no fused form."),
+          jax = "Put the whole update of all parameters under one jax.jit with donated buffers (donate_argnums): XLA fuses it.",
+          cuda = "Update all parameters in one kernel, over one flat buffer or a list of pointers, instead of one tensor after the other.",
+        },
       },
     } }
   end,

@@ -67,8 +67,20 @@ return {
       metrics = { { name = "runs of elementwise kernels", value = share, unit = "fraction", threshold = options.share } },
       evidence = runs:evidence { most = 5, note = "a run, from its first kernel" },
       advice = {
-        "Compile the model: torch.compile(model). Fixed shapes (padding to a few lengths) keep it from compiling again.",
-        "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy for Hugging Face models (use_liger_kernel=True); Megatron and NeMo: --bias-gelu-fusion, --bias-swiglu-fusion, bias_dropout_fusion, apply_rope_fusion; Transformer Engine's LayerNormMLP.",
+        {
+          pytorch = "Compile the model: torch.compile(model). Fixed shapes (padding to a few lengths) keep it from compiling again.",
+          jax = "Put more of the program under one jax.jit: XLA fuses what it sees together.",
+          tensorflow = "tf.function(jit_compile=True): XLA fuses them.",
+          cupy = "cupy.fuse on the function, or cupy.ElementwiseKernel for the whole expression.",
+          numba = "Write the row as one kernel.",
+          julia = "Write the row as one broadcast expression (@.), which becomes one kernel.",
+          cuda = "Put the row into one kernel that reads its input once and writes its result once (a functor of thrust::transform, or a kernel of your own).",
+        },
+        {
+          transformers = "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy (use_liger_kernel=True).",
+          megatron = "Without compiling: --bias-gelu-fusion, --bias-swiglu-fusion, --bias-dropout-fusion, --apply-rope-fusion.",
+          nemo = "Without compiling: bias_activation_fusion, bias_dropout_fusion, apply_rope_fusion.",
+        },
       },
     } }
   end,

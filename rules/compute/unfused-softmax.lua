@@ -95,8 +95,15 @@ return {
       metrics = { { name = "kernels between the GEMMs of attention", value = share, unit = "fraction", threshold = options.share } },
       evidence = (chains:count() > 0 and chains or by_hand):evidence { most = 4, note = "from the first kernel after a GEMM to the last before the next" },
       advice = {
-        "Use fused attention: torch.nn.functional.scaled_dot_product_attention, or attn_implementation=\"sdpa\" (\"flash_attention_2\" where installed) in Transformers.",
-        "Megatron, NeMo: Transformer Engine's attention (--transformer-impl transformer_engine, --use-flash-attn). A special mask or bias: torch.nn.attention.flex_attention.",
+        {
+          transformers = "Use fused attention: attn_implementation=\"sdpa\" (\"flash_attention_2\" where installed).",
+          megatron = "Use fused attention: --transformer-impl transformer_engine, --use-flash-attn.",
+          nemo = "Use fused attention: Transformer Engine's (transformer_impl=\"transformer_engine\").",
+          pytorch = "Use fused attention: torch.nn.functional.scaled_dot_product_attention, or attn_implementation=\"sdpa\" where the model comes from a library that has such a switch.",
+          jax = "Use fused attention: jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
+          cuda = "Use fused attention: cuDNN's (scaled dot-product attention of its graph API) or FlashAttention's kernel instead of product, softmax and product.",
+        },
+        { pytorch = "A special mask or bias: torch.nn.attention.flex_attention." },
       },
     } }
   end,

@@ -55,9 +55,15 @@ return {
     elseif doing then
       advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, every so many steps, or on the GPU.", short(within ~= "" and within or doing))
     else
-      advice[1] = "Name the parts of the loop with NVTX ranges and record again; --python-sampling=true records what Python did."
+      advice[1] = {
+        torch_profiler = "Name the parts of the loop with torch.profiler.record_function and record again; with_stack=True records what Python did.",
+        nsys = {
+          python = "Name the parts of the loop with NVTX ranges and record again; --python-sampling=true records what Python did.",
+          cuda = "Name the parts of the loop with NVTX ranges (nvtxRangePush, nvtxRangePop) and record again; --sample=process-tree records in which functions the host was.",
+        },
+      }
     end
-    if not trace:available "os_calls" then advice[#advice + 1] = "Calls of the operating system were not recorded; --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." end
+    if not trace:available "os_calls" then advice[#advice + 1] = { nsys = "Calls of the operating system were not recorded; --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." } end
     return { {
       subject = "host",
       message = waits and "waits" or doing and "named" or "host",

@@ -3,7 +3,7 @@ local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or nam
 
 -- What the account may give time to, in the words of a message, and the rules that speak of it.
 local known = {
-  { cause = "input", what = "while the host fetches its next batch", rules = { "data-loader-starvation" } },
+  { cause = "input", what = "while the host fetches its next input", rules = { "data-loader-starvation" } },
   { cause = "sync", what = "while the host waits for the GPU, or has just waited", rules = { "host-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap" } },
   { cause = "launch", what = "while the host launches", rules = { "launch-bound", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
   { cause = "launch_latency", what = "between a launch and the start of what it launched", rules = { "launch-bound", "host-sync", "alloc-churn" } },

@@ -17,22 +17,25 @@ return {
     note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note; below it is noise." },
   },
   messages = {
-    main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread itself loads the next batch.{host}",
-    workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread waits for its loader workers.{host}",
-    fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the training thread fetches its next batch.{host}",
-    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.{host}",
-    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA before it uploads data. It may load the next batch, or collect garbage; no range tells.{host}",
+    main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the launching thread itself loads the next batch.{host}",
+    workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the launching thread waits for its loader workers.{host}",
+    fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread fetches its next batch.{host}",
+    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): before it uploads data the launching thread does something other than CUDA, most likely loading the next batch.{host}",
+    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): before it uploads data the launching thread does something other than CUDA. It may load the next batch, or collect garbage; no range tells.{host}",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader, or, where no range names the loader, pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",
     why = "The GPU can only compute on a batch that is there. Time lost here is lost whatever the kernels do, and is usually won back by a setting. Loading that happens while the GPU is busy costs nothing and is not counted.",
     fix = "In PyTorch give the DataLoader enough workers: num_workers at least the time that one batch takes to load divided by the step without the wait, with persistent_workers=True, prefetch_factor=4 and pin_memory=True. Tokenize or decode ahead of training if that is still not enough. In NeMo set model.data.num_workers, in Megatron --num-workers, in Lightning num_workers of the DataModule's loaders, in the Hugging Face Trainer dataloader_num_workers.",
-    wrong = "Without ranges the pause between two steps may be something else that the training thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. A pause of 200 ms and more in which the thread neither reads nor waits, in a report without any range, may be a garbage collection as well: a warning at most, with low confidence. Record with NVTX ranges (torch.autograd.profiler.emit_nvtx, or a range named 'dataloader') to be sure.",
+    wrong = "Without ranges the pause between two steps may be something else that the launching thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. A pause of 200 ms and more in which the thread neither reads nor waits, in a report without any range, may be a garbage collection as well: a warning at most, with low confidence. Record with NVTX ranges (torch.autograd.profiler.emit_nvtx, or a range named 'dataloader') to be sure.",
   },
   evaluate = function(trace, options)
     if trace:fact "steps.found" == 0 and not trace:fact "loader.range_ns_per_step" then
       return nil, "no steps were found and no range names the data loader, so a pause cannot be told from the program's own",
-        "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")"
+        trace:words {
+          nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")",
+          torch_profiler = "torch.profiler.profile, with profiler.step() after each step, or record_function(\"dataloader\") around the loader",
+        }
     end
     local waits = trace:idle { cause = "input" }
     local idle = waits:union_ns()
@@ -40,7 +43,8 @@ return {
     if idle == 0 or share < options.note_share then
       -- Pauses that nothing explains may be the loader's: without ranges and OS calls nobody can tell.
       if not trace:available "os_calls" and not trace:fact "loader.range_ns_per_step" and trace:idle { cause = "unknown" }:union_ns() >= options.share * trace:fact "steps.total_ns" then
-        return nil, "the GPU idles for a good part of the step, and nothing recorded tells what the host did then", "--trace=cuda,nvtx,osrt, with an NVTX range around the loader (\"dataloader\")"
+        return nil, "the GPU idles for a good part of the step, and nothing recorded tells what the host did then",
+          trace:words { nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around the loader (\"dataloader\")", torch_profiler = "torch.profiler.profile(with_stack=True), or with record_function(\"dataloader\") around the loader" }
       end
       return {}
     end
@@ -63,21 +67,36 @@ return {
 
     local advice = {}
     if share < options.share then
-      advice[1] = "Little to gain: prefetching to the device (a side stream, or the next batch's .to(device, non_blocking=True) before this step's backward) would hide it."
+      advice[1] = {
+        pytorch = { training = "Little to gain: prefetching to the device (a side stream, or the next batch's .to(device, non_blocking=True) before this step's backward) would hide it.", cuda = "Little to gain: prefetching to the device (the next batch's .to(device, non_blocking=True) on a side stream) would hide it." },
+        cuda = "Little to gain: uploading the next input on a stream of its own while this one is computed would hide it.",
+      }
     elseif workers then
       local factor = step / math.max(step - idle_a_step, 1)
       local much = factor > 8 and " Workers alone will not do that: make a batch cheaper first." or ""
-      advice[1] = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise num_workers by about that factor (up to the cores that the process may use) and set prefetch_factor=4, persistent_workers=True.%s", factor, much)
-      advice[2] = "Where more workers do not help, make a batch cheaper: tokenize or decode before training, store the result in larger files, move augmentation to the GPU."
+      advice[1] = {
+        megatron = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise --num-workers by about that factor (up to the cores that the process may use).%s", factor, much),
+        nemo = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise model.data.num_workers by about that factor (up to the cores that the process may use).%s", factor, much),
+        transformers = { training = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise dataloader_num_workers by about that factor (up to the cores that the process may use) and set dataloader_prefetch_factor=4.%s", factor, much) },
+        pytorch = string.format("Feed it faster: the loader has to deliver %.1f times as fast. Raise num_workers by about that factor (up to the cores that the process may use) and set prefetch_factor=4, persistent_workers=True.%s", factor, much),
+        cuda = string.format("Feed it faster: input has to come %.1f times as fast. Prepare it in more threads or processes, several inputs ahead.%s", factor, much),
+      }
+      advice[2] = { training = "Where more workers do not help, make a batch cheaper: tokenize or decode before training, store the result in larger files, move augmentation to the GPU.", cuda = "Where more of them do not help, make an input cheaper: decode ahead, store the result in larger files, move preparation to the GPU." }
     else
       local load = trace:fact "loader.range_ns_per_step" or idle_a_step
       local count = math.ceil(math.max(load, idle_a_step) / math.max(step - idle_a_step, 1))
       local covers = count <= 16 and string.format("covers the %.0f ms that a batch takes here", math.max(load, idle_a_step) / 1e6)
         or string.format("is a start, though %d would be needed for the %.0f ms that a batch takes here: make a batch cheaper as well", count, math.max(load, idle_a_step) / 1e6)
-      advice[1] = string.format("Load in worker processes: DataLoader(num_workers=%d) %s; add persistent_workers=True, prefetch_factor=4 and pin_memory=True with .to(device, non_blocking=True)%s.", math.min(16, math.max(2, count)), covers,
-        trace:fact "device.coherent" == 1 and " (on Grace Hopper, where the GPU reads host memory in place over NVLink-C2C, pinning matters less)" or "")
-      advice[2] = "NeMo: model.data.num_workers. Megatron: --num-workers. Hugging Face Trainer: dataloader_num_workers. Lightning: num_workers of the DataModule's loaders."
-      advice[3] = "Tokenize or decode before training, so that a batch is only read."
+      local workers_needed = math.min(16, math.max(2, count))
+      local pinning = trace:fact "device.coherent" == 1 and " (on Grace Hopper, where the GPU reads host memory in place over NVLink-C2C, pinning matters less)" or ""
+      advice[1] = {
+        nemo = string.format("Load in worker processes: model.data.num_workers=%d %s.", workers_needed, covers),
+        megatron = string.format("Load in worker processes: --num-workers %d %s.", workers_needed, covers),
+        transformers = { training = string.format("Load in worker processes: dataloader_num_workers=%d %s; add dataloader_persistent_workers=True and dataloader_prefetch_factor=4.", workers_needed, covers) },
+        pytorch = string.format("Load in worker processes: DataLoader(num_workers=%d) %s; add persistent_workers=True, prefetch_factor=4 and pin_memory=True with .to(device, non_blocking=True)%s.", workers_needed, covers, pinning),
+        cuda = string.format("Prepare the next inputs in threads of their own while the GPU works on this one: %d of them %s; two pinned buffers in turn, and the upload on a stream of its own%s.", workers_needed, covers, pinning),
+      }
+      advice[2] = { training = "Tokenize or decode before training, so that a batch is only read.", cuda = "Decode ahead, so that an input is only read." }
     end
     if unsure then table.insert(advice, 1, "Make sure first: garbage collection looks the same. Put a range around the loader (\"dataloader\") and one around collections (gc.callbacks), or sample the process with py-spy.") end
     return { {

@@ -20,7 +20,7 @@ local function unmarked(every, more)
   for key, value in pairs(more or {}) do trace[key] = value end
   return trace
 end
-local main = "*because the training thread itself loads*"
+local main = "*because the launching thread itself loads*"
 
 return {
   -- A range tells.
@@ -66,7 +66,7 @@ return {
 
   -- A note.
   { name = "notes 3 %", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 150, 450, loader } }, ops = { { 510, 9900, kernel = "nvjet_tst_gemm", launched = { 500, 505 } } } },
-    expect = { { severity = "note", message = "*while the training thread fetches*", worth = { 0.029, 0.031 } } } },
+    expect = { { severity = "note", message = "*while the launching thread fetches*", worth = { 0.029, 0.031 } } } },
   { name = "is a note below the team's own threshold", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } } }, options = { share = 0.7 }, expect = { { severity = "note" } } },
 
   -- Silence.

@@ -26,7 +26,6 @@ return {
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
     local longest = waits:top(1)[1]
-    local framework = trace:ops { name = "*at::native*" }:count() > 0
     return { {
       subject = "loading",
       message = "loading",
@@ -37,7 +36,11 @@ return {
       metrics = { { name = "idle while loading code", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },
       advice = {
-        framework and "Run a few steps before what is timed or served, with every shape that occurs; record after them." or "Launch every kernel once before what is timed or served, and record after that.",
+        {
+          training = "Run a few steps, with every shape that occurs, before what is timed; record after them.",
+          inference = "Run a few requests, with every shape that occurs, before what is timed or served; record after them.",
+          cuda = "Launch every kernel once before what is timed or served, and record after that.",
+        },
         "CUDA_MODULE_LOADING=EAGER loads all code at the start instead.",
       },
     } }

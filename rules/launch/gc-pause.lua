@@ -22,8 +22,14 @@ return {
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local advice = {
-      "After warm-up: gc.collect(); gc.freeze(); gc.disable(). Then gc.collect(1) every few hundred steps, on all ranks at the same step.",
-      "Megatron, NeMo: --manual-gc --manual-gc-interval 100. torchtitan: --training.gc_freq. Reference cycles that hold tensors are better broken than collected.",
+      {
+        megatron = "--manual-gc --manual-gc-interval 100.",
+        nemo = "The GarbageCollectionCallback: collections at the same step on all ranks, every 100 steps.",
+        torchtitan = "--training.gc_freq, on all ranks at the same step.",
+        training = "After warm-up: gc.collect(); gc.freeze(); gc.disable(). Then gc.collect(1) every few hundred steps, on all ranks at the same step.",
+        cuda = "After warm-up: gc.collect(); gc.freeze(); gc.disable(). Then gc.collect(1) where nobody waits.",
+      },
+      "Reference cycles that hold large arrays are better broken than collected.",
     }
     local ranges = trace:ranges { phase = "garbage_collection" }
     if ranges:count() > 0 then
@@ -44,6 +50,7 @@ return {
       } }
     end
 
+    if not trace:is "python" then return {} end
     -- No range tells. What another phase, or a call to the operating system, fills is something else; so is what every step has.
     local function silent_of(pauses)
       local silent = pauses:minus(pauses)
@@ -57,12 +64,18 @@ return {
       local taken = silent_of(trace:idle { cause = "input", inferred = true, min_ns = options.pause_ns })
       if taken:count() > 0 and taken:union_ns() >= options.note_share * total then
         return nil, "the launching thread pauses for long before it uploads data, and no range tells whether it loads that or collects garbage",
-          "--trace=cuda,nvtx,osrt, with an NVTX range around garbage collection (gc.callbacks) and one around the loader (\"dataloader\")"
+          trace:words {
+            nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around garbage collection (gc.callbacks) and one around the loader (\"dataloader\")",
+            torch_profiler = "torch.profiler.profile, with record_function around garbage collection (gc.callbacks) and around the loader (\"dataloader\")",
+          }
       end
       return {}
     end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so a pause cannot be told from the program's own start-up", "--trace=cuda,nvtx,osrt, with an NVTX range around each step, and one around garbage collection (gc.callbacks)"
+      return nil, "no steps were found, so a pause cannot be told from the program's own start-up", trace:words {
+        nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step, and one around garbage collection (gc.callbacks)",
+        torch_profiler = "torch.profiler.profile, with profiler.step() after each step, and record_function around garbage collection (gc.callbacks)",
+      }
     end
     local known, reason, record_with = trace:available "os_calls"
     if not known then return nil, "the launching thread pauses for long; whether it was in a call to the operating system does not show: " .. reason, record_with end
@@ -70,7 +83,7 @@ return {
     if silent:count() == 0 or silent:count() > steps / 2 then return {} end
     local idle = silent:union_ns()
     if idle / total < options.note_share then return {} end
-    table.insert(advice, 1, "Make sure first: put a range around collections (gc.callbacks with torch.cuda.nvtx.range_push and range_pop), or sample the process with py-spy.")
+    table.insert(advice, 1, "Make sure first: put a range around collections (gc.callbacks), or sample the process with py-spy.")
     return { {
       subject = "silent pauses",
       message = "pauses",

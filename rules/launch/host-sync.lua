@@ -62,13 +62,40 @@ return {
     local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps
     local advice = {}
     if values >= 2 then
-      advice[1] = string.format("%.0f single values %s are read back (.item(), float(tensor), if tensor:). Collect them on the device (torch.stack, or torch.nn.utils.get_total_norm for gradient norms) and read them together, every 50 steps.", values, trace:fact "steps.found" == 1 and "a step" or "in all")
+      local read = string.format("%.0f single values %s are read back", values, trace:fact "unit.per")
+      advice[1] = {
+        pytorch = {
+          training = read .. " (.item(), float(tensor), if tensor:). Collect them on the device (torch.stack, or torch.nn.utils.get_total_norm for gradient norms) and read them together, every 50 steps.",
+          cuda = read .. " (.item(), float(tensor), if tensor:). Collect them on the device (torch.stack) and read them together, as seldom as the program allows.",
+        },
+        jax = read .. " (float(x), np.asarray(x), if x:). Keep decisions on the device (jax.lax.cond, jax.lax.while_loop), and read values together, every so many iterations.",
+        cupy = read .. " (float(x), int(x), if x:). Keep them on the device (cupy.where), and read them together (x.get()), every so many iterations.",
+        numba = read .. " (copy_to_host, or an array of the host that is passed to a kernel). Keep them on the device, and read them together, every so many iterations.",
+        cuda = read .. ", flags or sums. Keep them on the device and let it decide, or read them together, every so many iterations.",
+      }
     elseif values >= 0.5 then
-      advice[1] = "A single value is read back (.item(), print(loss), an isnan check): read it every 50 steps, or that of the step before."
+      advice[1] = {
+        pytorch = { training = "A single value is read back (.item(), print(loss), an isnan check): read it every 50 steps, or that of the step before.", cuda = "A single value is read back (.item(), a check of an end): read it every so many iterations, or that of the one before." },
+        cuda = "A single value is read back, a flag or a sum: read it every so many iterations, or that of the one before, into pinned memory.",
+      }
     else
-      advice[1] = "No value is read back where it waits: look for torch.cuda.synchronize() and stream.synchronize() that are there for timing only, and use torch.cuda.Event instead."
+      advice[1] = {
+        pytorch = "No value is read back where it waits: look for torch.cuda.synchronize() and stream.synchronize() that are there for timing only, and use torch.cuda.Event instead.",
+        jax = "No value is read back where it waits: look for block_until_ready() that is there for timing only.",
+        cupy = "No value is read back where it waits: look for synchronize() that is there for timing only, and use cupy.cuda.Event instead.",
+        numba = "No value is read back where it waits: look for cuda.synchronize() that is there for timing only, and use cuda.event instead.",
+        directives = "No value is read back where it waits: every parallel region waits for its kernel at its end. Queue them (OpenACC: async and one wait; OpenMP: nowait and taskwait).",
+        julia = "No value is read back where it waits: look for CUDA.@sync and synchronize() that are there for timing only.",
+        cuda = string.format("No value is read back where it waits: look for %s that is there for timing or looking for errors only. Events (cudaEventRecord) time without a wait, and kernels of one stream wait for each other by themselves.", call),
+      }
     end
-    advice[#advice + 1] = "torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait. Transformers: logging_nan_inf_filter=False and a larger logging_steps. Lightning: log_every_n_steps, no .item() in training_step. Megatron and NeMo: a larger --log-interval, no timing barriers (--timing-log-level 0)."
+    advice[#advice + 1] = {
+      transformers = { training = "logging_nan_inf_filter=False and a larger logging_steps." },
+      lightning = "A larger log_every_n_steps, and no .item() in training_step.",
+      megatron = "A larger --log-interval, no timing barriers (--timing-log-level 0).",
+      nemo = "A larger log_every_n_steps, and no timing barriers.",
+      pytorch = "torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait.",
+    }
     return { {
       subject = call,
       message = often < 0.75 and "seldom" or "waits",

@@ -1,7 +1,7 @@
 return {
   id = "jit-in-loop",
   category = "launch",
-  title = "Code is loaded or compiled inside the training loop",
+  title = "Code is loaded or compiled inside the loop",
   since = "0.1",
   needs = { "kernels", "calls" },
   warning_at = 0.03,
@@ -46,10 +46,25 @@ return {
     local call = waits:group("name")[1].key
     local advice = {}
     if string.glob(call, "*Graph*") then
-      advice[1] = "Instantiate each graph once and launch it again; update its parameters with cudaGraphExecUpdate. torch.compile(mode=\"reduce-overhead\") records anew for each new shape: keep shapes fixed, or mark them dynamic outside of graphs."
+      advice[1] = {
+        pytorch = "Record each graph once and replay it. torch.compile(mode=\"reduce-overhead\") records anew for each new shape: keep shapes fixed, or mark them dynamic outside of graphs.",
+        jax = "XLA records a graph anew when shapes or addresses change: keep shapes fixed, and donate buffers (donate_argnums) so that they stay where they are.",
+        cuda = "Instantiate each graph once and launch it again; update its parameters with cudaGraphExecUpdate.",
+      }
     else
-      advice[1] = "Let warm-up steps see every shape, and keep the number of shapes small: pad to a few lengths, drop_last=True. With torch.compile TORCH_LOGS=recompiles names what changes; dynamic=True compiles once for all."
-      advice[2] = "Load early and keep what was compiled: CUDA_MODULE_LOADING=EAGER; TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and CUDA_CACHE_PATH on a local disk that stays; torch.backends.cudnn.benchmark=False where shapes vary."
+      advice[1] = {
+        pytorch = { training = "Let warm-up steps see every shape, and keep the number of shapes small: pad to a few lengths, drop_last=True. With torch.compile TORCH_LOGS=recompiles names what changes; dynamic=True compiles once for all.", cuda = "Let warm-up see every shape, and keep the number of shapes small: pad to a few lengths. With torch.compile TORCH_LOGS=recompiles names what changes; dynamic=True compiles once for all." },
+        jax = "Keep shapes and static arguments fixed: jax.config.update(\"jax_log_compiles\", True) names what is compiled anew. Pad to a few lengths, and jit once, outside of the loop.",
+        cupy = "Make kernels (RawKernel, ElementwiseKernel, fuse) once, outside of the loop, and call each with every type before it.",
+        numba = "Compile before the loop: call each kernel once with the types that occur, or give it a signature; cache=True keeps it.",
+        julia = "Compile before the loop: call each kernel once with the types that occur (CUDA.@device_code_warntype shows unstable ones).",
+        cuda = "Make plans, handles and modules (cuFFT, cuBLAS, cuSOLVER, nvrtc, cuModuleLoad) once, outside of the loop, and keep them; launch every kernel once before it.",
+      }
+      advice[2] = {
+        pytorch = "Load early and keep what was compiled: CUDA_MODULE_LOADING=EAGER; TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and CUDA_CACHE_PATH on a local disk that stays; torch.backends.cudnn.benchmark=False where shapes vary.",
+        jax = "Keep what was compiled: jax.config.update(\"jax_compilation_cache_dir\", ...) on a local disk that stays.",
+        cuda = "Load early and compile ahead: CUDA_MODULE_LOADING=EAGER, code for this very GPU (nvcc -gencode arch=compute_XY,code=sm_XY), CUDA_CACHE_PATH on a local disk that stays.",
+      }
     end
     return { {
       subject = "code",

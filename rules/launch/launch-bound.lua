@@ -58,13 +58,39 @@ return {
     local little = unprofiled < options.share
     local advice = {}
     if mostly_graphs then
-      advice[1] = "Take more of the step into the graphs: zero_grad, clipping and the optimizer (capturable=True) as well (torch.cuda.CUDAGraph around the whole step, see the PyTorch notes on CUDA graphs)."
+      advice[1] = {
+        pytorch = { training = "Take more of the step into the graphs: zero_grad, clipping and the optimizer (capturable=True) as well (torch.cuda.CUDAGraph around the whole step, see the PyTorch notes on CUDA graphs).", cuda = "Take more into the graphs (torch.cuda.CUDAGraph around all that one iteration does, see the PyTorch notes on CUDA graphs)." },
+        jax = "Do several iterations in one call (jax.lax.scan, jax.lax.fori_loop under jax.jit).",
+        cuda = "Take more into each graph: several iterations at once, with a loop inside of it (conditional nodes) where their number depends on data.",
+      }
     else
-      advice[1] = "Record the step into CUDA graphs: torch.compile(mode=\"reduce-overhead\"), which fuses kernels as well; torch.cuda.make_graphed_callables where it does not apply. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics)."
-      advice[2] = "Megatron: --enable-cuda-graph. NeMo: enable_cuda_graph of the model's configuration. Transformers: torch_compile=True with torch_compile_mode=\"reduce-overhead\"; for generate() a static cache."
+      advice[1] = {
+        megatron = "Record the step into CUDA graphs: --enable-cuda-graph.",
+        nemo = "Record the step into CUDA graphs: enable_cuda_graph of the model's configuration.",
+        vllm = "Decode with CUDA graphs: without enforce_eager, and with max_num_seqs within the captured sizes.",
+        sglang = "Decode with CUDA graphs: without --disable-cuda-graph, and --cuda-graph-max-bs as large as the batches.",
+        tensorrt_llm = "Decode with CUDA graphs: cuda_graph_config.",
+        transformers = {
+          training = "Record the step into CUDA graphs: torch_compile=True with torch_compile_mode=\"reduce-overhead\".",
+          tokens = "Record it into CUDA graphs: a static cache for generate() (cache_implementation=\"static\") and torch.compile(mode=\"reduce-overhead\").",
+        },
+        pytorch = {
+          tokens = "Record a token into a CUDA graph: torch.compile(mode=\"reduce-overhead\") with a cache of fixed size (generate(): cache_implementation=\"static\"); torch.cuda.CUDAGraph where it does not apply. No synchronization may lie inside (PyTorch notes, CUDA semantics).",
+          cuda = "Record it into CUDA graphs: torch.compile(mode=\"reduce-overhead\"), which fuses kernels as well; torch.cuda.make_graphed_callables where it does not apply. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).",
+        },
+        jax = "Put the whole iteration under one jax.jit, and several into one call (jax.lax.scan); XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL records them into CUDA graphs.",
+        tensorflow = "tf.function(jit_compile=True) around the whole iteration.",
+        tensorrt = "Capture enqueueV3 into a CUDA graph (cudaStreamBeginCapture), once for each shape; fewer profiles and larger builder batch sizes help as well.",
+        cupy = "Capture the loop's body into a CUDA graph (stream.begin_capture(), end_capture()), and fuse elementwise operations (cupy.fuse).",
+        numba = "Put more into each kernel; operations that follow each other on the same data become one.",
+        julia = "Capture the loop's body into a CUDA graph (CUDA.@captured), or put more into each kernel.",
+        directives = "Put more into each parallel region (collapse, fewer and larger kernels), and queue them without waiting (OpenACC: async; OpenMP: nowait).",
+        kokkos = "Capture the loop's body into a graph (Kokkos::Experimental::Graph), or fuse parallel_for loops.",
+        cuda = "Capture the loop's body into a CUDA graph (cudaStreamBeginCapture, cudaStreamEndCapture, cudaGraphInstantiate) and launch that; or put more into each kernel.",
+      }
     end
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
-    advice[#advice + 1] = string.format("Or give each launch more to do: a micro-batch larger by a factor of %.0f keeps the GPU busy for as long as the host takes.%s", math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
+    advice[#advice + 1] = string.format("Or give each launch more to do: %s larger by a factor of %.0f keeps the GPU busy for as long as the host takes.%s", trace:words { training = "a micro-batch", inference = "a batch", cuda = "a problem" }, math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
       peak and memory and peak < 0.5 * memory and string.format(" Memory allows for it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
     return { {
       subject = "launches",
@@ -76,7 +102,7 @@ return {
       -- In graphs short pauses between the kernels stay.
       recoverable_ns = math.max(0, math.min((little or heavy) and unprofiled * total or idle, mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns)),
       change = { { graph = operations:minus(nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, by = 1, least = 0.5 } },
-      uncertain = "torch.compile fuses elementwise kernels as well, of which nobody knows how many",
+      uncertain = "whether elementwise kernels are fused as well, and how many, does not show in the trace",
       metrics = { { name = "idle while launching", value = share, unit = "fraction", threshold = options.share } },
       evidence = launching:evidence { most = 5 },
       advice = advice,

@@ -33,6 +33,8 @@ end
 return {
   { name = "fires on kernels shorter than the pace of the host", trace = steps(40),
     expect = { { severity = "error", subject = "launches", confidence = "high", message = "*(60 %) because the next launch has not been issued yet: 100 launches a step, one each 100.0 us, of operations that take 40.0 us on average.", worth = { 0.58, 0.6 } } } },
+  { name = "tells a program of its own to capture its loop", trace = steps(40), expect = { { advice = "Capture the loop's body into a CUDA graph (cudaStreamBeginCapture*" } } },
+  { name = "tells PyTorch to compile", trace = steps(40, { ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::mm" } } }), expect = { { advice = "Record it into CUDA graphs: torch.compile*" } } },
   { name = "fires on a fifth", trace = steps(80), expect = { { severity = "warning", worth = { 0.19, 0.2 } } } },
   { name = "fires without steps", trace = steps(40, { ranges = {} }), expect = { { severity = "error" } } },
   { name = "fires beside a thread that pins memory and launches nothing", trace = steps(40, { calls = pinning }), expect = { { severity = "error", worth = { 0.58, 0.6 } } } },

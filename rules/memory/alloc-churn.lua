@@ -63,16 +63,36 @@ return {
     if call:glob "*Async" then
       advice[1] = "Let the pool keep what is given back: cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, UINT64_MAX). By default it returns unused memory to the system at each synchronization, and maps it anew afterwards."
     elseif managed then
-      advice[1] = "Use PyTorch's caching allocator instead of one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator); in CUDA take managed memory from a pool (RMM pool_memory_resource over managed_memory_resource)."
+      advice[1] = {
+        pytorch = "Use PyTorch's caching allocator instead of one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator).",
+        cupy = "Take managed memory from a pool: cupy.cuda.set_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc).",
+        cuda = "Allocate managed memory once, before the loop, or take it from a pool (RMM pool_memory_resource over managed_memory_resource).",
+      }
     elseif 2 * allocations:where { name = { "*Host*" } }:count() > allocations:count() then
-      advice[1] = "Pin host buffers once, outside the loop, and use them again (tensor.pin_memory() in each step calls cudaHostAlloc; DataLoader(pin_memory=True) keeps a cache)."
+      advice[1] = {
+        pytorch = "Pin host buffers once, outside the loop, and use them again (tensor.pin_memory() in the loop calls cudaHostAlloc; DataLoader(pin_memory=True) keeps a cache).",
+        cuda = "Pin host buffers once, before the loop, and use them again.",
+      }
     elseif frees:count() < allocations:count() / 2 then
-      advice[1] = "Memory grows and little is freed: the allocator still gathers what it needs. Let warm-up steps see the largest batch, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+      advice[1] = {
+        pytorch = "Memory grows and little is freed: the allocator still gathers what it needs. Let warm-up see the largest batch, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        cuda = "Memory grows and little is freed: allocate what the loop needs once, before it.",
+      }
     else
-      advice[1] = "Take torch.cuda.empty_cache() (and gc.collect() with it) out of the loop, and unset PYTORCH_NO_CUDA_MEMORY_CACHING. In CUDA: allocate once, before the loop, or cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold."
+      advice[1] = {
+        pytorch = "Take torch.cuda.empty_cache() (and gc.collect() with it) out of the loop, and unset PYTORCH_NO_CUDA_MEMORY_CACHING.",
+        jax = "Let the allocator keep its memory: no XLA_PYTHON_CLIENT_ALLOCATOR=platform; donate buffers (donate_argnums) that are not used again.",
+        cupy = "Keep CuPy's memory pool: no set_allocator(None) and no free_all_blocks() in the loop; write into arrays that exist (out=).",
+        numba = "Allocate arrays once, before the loop (cuda.device_array), and pass those to the kernels: an array of the host that is passed is allocated and copied at each call.",
+        rapids = "Take memory from a pool: rmm.reinitialize(pool_allocator=True).",
+        julia = "Allocate arrays once, before the loop, and write into them (A .= ...); CUDA.unsafe_free! gives back early.",
+        directives = "Keep data on the device in a data region around the loop (OpenACC: data create; OpenMP: target data map(alloc:)), instead of one for each kernel.",
+        cuda = "Allocate once, before the loop; or cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold. Libraries' handles, plans and workspaces are to be kept as well.",
+      }
       local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
       if peak and memory and peak > 0.85 * memory then
-        advice[2] = string.format("Memory is nearly full (%.1f of %.0f GiB): the allocator gives cached blocks back to find larger ones. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, a smaller micro-batch or activation checkpointing end that.", peak / 2 ^ 30, memory / 2 ^ 30)
+        advice[2] = { pytorch = string.format("Memory is nearly full (%.1f of %.0f GiB): the allocator gives cached blocks back to find larger ones. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True%s.", peak / 2 ^ 30, memory / 2 ^ 30,
+          trace:words { training = ", a smaller micro-batch or activation checkpointing end that", cuda = " or a smaller batch ends that" }) }
       end
     end
     return { {

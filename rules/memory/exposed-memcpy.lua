@@ -3,20 +3,46 @@ local ways = { h2d = "to the device", d2h = "to the host", p2p = "between device
 local function advise(direction, coherent, stays, little_room)
   local advice = {}
   if stays then
-    advice[1] = "The same bytes come and go again and again: keep the data on the device. Copy it there once before the loop and back once after it (OpenACC: a data region around the loop; OpenMP: target data), and fetch only what the host really reads in between."
+    advice[1] = {
+      openacc = "The same bytes come and go again and again: keep the data on the device. Put a data region around the loop (acc data copy), and update only what the host really reads in between (acc update self).",
+      openmp = "The same bytes come and go again and again: keep the data on the device. Put target data around the loop, and fetch only what the host really reads in between (target update from).",
+      directives = "The same bytes come and go again and again: keep the data on the device. Put a data region around the loop (OpenACC: acc data; OpenMP: target data), and fetch only what the host really reads in between.",
+      numba = "The same bytes come and go again and again: keep the data on the device. An array of the host that is passed to a kernel goes there and back at each call: cuda.to_device once before the loop, copy_to_host once after it.",
+      cupy = "The same bytes come and go again and again: keep the data on the device. cupy.asarray once before the loop, .get() once after it.",
+      jax = "The same bytes come and go again and again: keep the data on the device. jax.device_put once before the loop; np.asarray fetches, so only what the host really reads.",
+      julia = "The same bytes come and go again and again: keep the data on the device. CuArray(x) once before the loop, Array(y) once after it.",
+      pytorch = "The same bytes come and go again and again: keep the tensors on the device. .to(device) once before the loop, .cpu() once after it.",
+      kokkos = "The same bytes come and go again and again: keep the data on the device. Kokkos::deep_copy once before the loop and once after it, not in between.",
+      cuda = "The same bytes come and go again and again: keep the data on the device. Copy it there once before the loop and back once after it, and fetch only what the host really reads in between.",
+    }
   end
   if little_room and not stays then
     advice[1] = "Kernels take far less than these copies, so little of it can hide: send less, or keep on the device what is sent again and again."
   elseif direction:starts_with "um_" then
-    advice[#advice + 1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of what the next layer or batch needs on a side stream while this one is computed, with cudaStreamWaitEvent before the first kernel that uses it."
+    advice[#advice + 1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of what comes next on a side stream while this is computed, with cudaStreamWaitEvent before the first kernel that uses it."
     advice[#advice + 1] = "Prefetch less: what fits stays on the device (cudaMemAdvise with it as preferred location, or plain device memory), and the host reads what it needs in place (accessed-by) or from a copy."
   elseif direction == "h2d" then
-    advice[#advice + 1] = "Upload the next batch while this one is computed: .to(device, non_blocking=True) from pinned memory on a side stream (torch.cuda.Stream), wait_stream and record_stream where it is used."
-    advice[#advice + 1] = "Upload less: uint8 images or token ids instead of floats, cast and augment on the GPU. What does not change from step to step belongs on the device."
+    advice[#advice + 1] = {
+      pytorch = "Upload the next batch while this one is computed: .to(device, non_blocking=True) from pinned memory on a side stream (torch.cuda.Stream), wait_stream and record_stream where it is used.",
+      jax = "Upload the next batch while this one is computed: jax.device_put returns at once, so call it for the next one before this one's results are read.",
+      cupy = "Upload the next input while this one is computed: cupy.asarray under a stream of its own, from pinned memory (cupyx.empty_pinned), with an event where it is used.",
+      numba = "Upload the next input while this one is computed: cuda.to_device(pinned, stream=side), from cuda.pinned_array, with an event where it is used.",
+      tensorrt = "Upload the next input while this one is computed: cudaMemcpyAsync from pinned memory on a stream of its own, and two execution contexts in turn.",
+      openacc = "Upload the next part while this one is computed: update device(...) async(queue), with two queues in turn.",
+      openmp = "Upload the next part while this one is computed: target update to(...) nowait, with dependences.",
+      cuda = "Upload the next part while this one is computed: cudaMemcpyAsync from pinned memory (cudaHostAlloc) on a stream of its own, and cudaStreamWaitEvent before the kernel that uses it.",
+    }
+    advice[#advice + 1] = {
+      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepare on the GPU. What does not change belongs on the device.",
+      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. What does not change belongs on the device.",
+    }
   elseif direction == "d2h" then
     advice[#advice + 1] = "Download on a side stream into a pinned buffer that is kept, and let the host read it a step later; reduce on the device what is only summed or logged."
   else
-    advice[#advice + 1] = "Send between GPUs on a stream of its own beside the kernels (Megatron overlaps by default: leave out --no-overlap-p2p-communication); NCCL over NVLink instead of copies through the host."
+    advice[#advice + 1] = {
+      megatron = "Send between GPUs beside the kernels, as Megatron does by default: leave out --no-overlap-p2p-communication.",
+      cuda = "Send between GPUs on a stream of its own beside the kernels; NCCL over NVLink instead of copies through the host.",
+    }
   end
   if coherent then
     advice[#advice + 1] = "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: what is touched once need not be copied."

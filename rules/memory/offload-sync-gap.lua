@@ -49,25 +49,36 @@ return {
     local link = trace:fact "device.link_bytes_per_s"
     local round = trips:count() > 0
     local offloaded = round and trips:where { direction = "d2h" }:sum "bytes" / steps or 0
-    local a_step = trace:fact "steps.found" == 1 and "a step" or "in all"
+    local a_step = trace:fact "unit.per"
     local advice = {}
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     if round and peak and memory and peak + offloaded < 0.9 * memory then
       advice[#advice + 1] = string.format("Stop offloading: it fits. The peak of %.1f GiB plus the %.1f GiB offloaded %s stay below the %.0f GiB of the device.", peak / 2 ^ 30, offloaded / 2 ^ 30, a_step, memory / 2 ^ 30)
     elseif peak and memory then
-      advice[#advice + 1] = string.format("Offload less: %.1f of %.0f GiB of device memory are used at the peak; or recompute activations instead (gradient checkpointing).", peak / 2 ^ 30, memory / 2 ^ 30)
+      advice[#advice + 1] = string.format("Offload less: %.1f of %.0f GiB of device memory are used at the peak%s.", peak / 2 ^ 30, memory / 2 ^ 30, trace:words { training = "; or recompute activations instead (gradient checkpointing)", cuda = "" })
     else
-      advice[#advice + 1] = "See whether it fits without offloading (record with --cuda-memory-usage=true for the peak of device memory); otherwise recompute activations instead (gradient checkpointing)."
+      advice[#advice + 1] = string.format("See whether it fits without offloading (record with %s for the peak of device memory)%s.", trace:words { nsys = "--cuda-memory-usage=true", torch_profiler = "profile_memory=True" },
+        trace:words { training = "; otherwise recompute activations instead (gradient checkpointing)", cuda = "; otherwise use smaller types for what is offloaded" })
     end
     if gaps:where { cause = "unknown" }:union_ns() > exposed / 2 then
-      table.insert(advice, 1, "Most of this is not copying: the host works on what came down before it goes up again, as an optimizer on the CPU does. Keep the optimizer on the GPU if its state fits, offload a part of it only (DeepSpeed offload_optimizer.ratio), or use a fast one (DeepSpeedCPUAdam on all cores of the socket).")
+      table.insert(advice, 1, {
+        deepspeed = { training = "Most of this is not copying: the host works on what came down before it goes up again, as an optimizer on the CPU does. Offload a part of it only (offload_optimizer.ratio), or use a fast one (DeepSpeedCPUAdam on all cores of the socket)." },
+        training = "Most of this is not copying: the host works on what came down before it goes up again, as an optimizer on the CPU does. Keep the optimizer on the GPU if its state fits, offload a part of it only, or use one that works on all cores of the socket.",
+        cuda = "Most of this is not copying: the host works on what came down before it goes up again. Do that on the GPU, or on all cores of the socket.",
+      })
     end
     local pageable = copies:where { memory = "pageable" }
     if pageable:count() > copies:count() / 2 then
-      advice[#advice + 1] = string.format("The host buffers are pageable: %.1f GB/s%s. Pin them (save_on_cpu(pin_memory=True), offload_optimizer.pin_memory).", rate / 1e9,
-        link and string.format(", where pinned ones reach about %.0f GB/s on this GPU", link / 1e9) or "")
+      advice[#advice + 1] = string.format("The host buffers are pageable: %.1f GB/s%s. Pin them%s.", rate / 1e9,
+        link and string.format(", where pinned ones reach about %.0f GB/s on this GPU", link / 1e9) or "",
+        trace:words { deepspeed = " (offload_optimizer.pin_memory, offload_param.pin_memory)", pytorch = { training = " (save_on_cpu(pin_memory=True), or tensor.pin_memory() once)", cuda = " (tensor.pin_memory(), once)" }, cuda = " (cudaHostAlloc or cudaHostRegister, once)" })
     end
-    advice[#advice + 1] = "Put the copies on a stream of their own and fetch one or two layers ahead (Transformer Engine get_cpu_offload_context, Megatron --cpu-offloading-num-layers, FSDP CPUOffload with prefetch); save_on_cpu copies on the compute stream."
+    advice[#advice + 1] = {
+      megatron = "Put the copies on a stream of their own and fetch one or two layers ahead: --cpu-offloading-num-layers.",
+      fsdp = "Fetch one or two layers ahead: CPUOffload with forward_prefetch=True and BackwardPrefetch.BACKWARD_PRE.",
+      pytorch = { training = "Put the copies on a stream of their own and fetch one or two layers ahead (Transformer Engine get_cpu_offload_context, FSDP CPUOffload with prefetch); save_on_cpu copies on the compute stream.", cuda = "Put the copies on a stream of their own and fetch one or two layers ahead (non_blocking=True from pinned memory under torch.cuda.stream(side))." },
+      cuda = "Put the copies on a stream of their own and fetch one or two pieces ahead (cudaMemcpyAsync from pinned memory, cudaStreamWaitEvent where they are used).",
+    }
     if link then
       advice[#advice + 1] = string.format("Even fully hidden, the link sets a bound of %.0f ms %s for these bytes (%.1f GiB at %.0f GB/s%s).", bytes / steps / link * 1e3, a_step, bytes / steps / 2 ^ 30, link / 1e9,
         round and "; the two directions can overlap" or "")

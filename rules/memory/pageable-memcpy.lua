@@ -54,14 +54,35 @@ return {
     local up = copies:where { direction = "h2d" }:sum "bytes"
     local advice = {}
     if follows then
-      advice[1] = "Offload through pinned buffers: torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed: pin_memory of offload_optimizer and offload_param."
+      advice[1] = {
+        deepspeed = "Offload through pinned buffers: pin_memory of offload_optimizer and offload_param.",
+        pytorch = { training = "Offload through pinned buffers: torch.autograd.graph.save_on_cpu(pin_memory=True).", cuda = "Offload through pinned buffers: tensor.pin_memory() once, and use them again." },
+        cuda = "Offload through pinned buffers (cudaHostAlloc, or cudaHostRegister of memory that exists), made once and used again.",
+      }
     elseif 2 * up > bytes then
-      advice[1] = "Pin the batches: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True). Transformers: dataloader_pin_memory. Lightning: pin_memory of the DataModule's loaders. Own buffers: tensor.pin_memory() once, and use them again."
+      advice[1] = {
+        transformers = { training = "Pin the batches: dataloader_pin_memory=True. Own buffers: tensor.pin_memory() once, and use them again." },
+        lightning = "Pin the batches: pin_memory=True of the DataModule's loaders. Own buffers: tensor.pin_memory() once, and use them again.",
+        pytorch = "Pin the batches: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True). Own buffers: tensor.pin_memory() once, and use them again.",
+        jax = "Upload seldom, in few large pieces: JAX copies NumPy arrays through pinned buffers of its own. What does not change stays on the device (jax.device_put once).",
+        cupy = "Pin what is uploaded: cupyx.empty_pinned (or cupyx.zeros_pinned) once, filled again and again; array.set(pinned, stream=stream).",
+        numba = "Pin what is uploaded: cuda.pinned_array once, or with cuda.pinned(array): around the copies; cuda.to_device(pinned, stream=stream).",
+        julia = "Pin what is uploaded: CUDA.pin(array) once, then copyto!.",
+        directives = "Pin what is uploaded: nvc and nvfortran -gpu=pinned (now -gpu=mem:separate:pinnedalloc), or cudaHostRegister of the arrays.",
+        cuda = "Pin what is uploaded: cudaHostAlloc instead of malloc, or cudaHostRegister of memory that exists, once; then cudaMemcpyAsync.",
+      }
     else
-      advice[1] = "Copy to a pinned buffer that is kept: torch.empty(..., pin_memory=True) and .copy_(tensor, non_blocking=True), with an event before the host reads it."
+      advice[1] = {
+        pytorch = "Copy to a pinned buffer that is kept: torch.empty(..., pin_memory=True) and .copy_(tensor, non_blocking=True), with an event before the host reads it.",
+        cupy = "Copy to a pinned buffer that is kept: array.get(out=cupyx.empty_pinned(...), stream=stream), with an event before the host reads it.",
+        numba = "Copy to a pinned buffer that is kept: array.copy_to_host(cuda.pinned_array(...), stream=stream), with an event before the host reads it.",
+        julia = "Copy to a pinned buffer that is kept: copyto!(CUDA.pin(buffer), array), with an event before the host reads it.",
+        directives = "Copy to pinned memory: nvc and nvfortran -gpu=pinned (now -gpu=mem:separate:pinnedalloc), or cudaHostRegister of the arrays.",
+        cuda = "Copy to a pinned buffer that is kept: cudaHostAlloc once, cudaMemcpyAsync, and an event before the host reads it.",
+      }
     end
     if link then
-      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms %s (%.0f GB/s); on a stream of their own they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, found and "a step" or "in all", link / 1e9)
+      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms %s (%.0f GB/s); on a stream of their own they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, trace:fact "unit.per", link / 1e9)
     end
     if coherent then
       advice[#advice + 1] = "On Grace Hopper pageable memory is read in place over NVLink-C2C, by copies and by kernels: what is read once need not be copied at all, and what pinning wins is to be measured."

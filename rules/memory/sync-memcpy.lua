@@ -35,9 +35,16 @@ return {
     if idle == 0 or share < options.share then return {} end
 
     local call = waits:group("name")[1].key
-    local advice = { string.format("Copy asynchronously: %sAsync on the stream of the kernels, from and to pinned memory (cudaMallocHost), with one wait where the result is needed. PyTorch: pin_memory=True and .to(device, non_blocking=True).", call) }
+    local advice = { {
+      pytorch = "Copy asynchronously: pin_memory=True and .to(device, non_blocking=True), with one wait where the result is needed.",
+      cupy = "Copy asynchronously: from and to pinned memory (cupyx.empty_pinned), array.set(x, stream=s) and array.get(stream=s, out=pinned), with one wait where the result is needed.",
+      numba = "Copy asynchronously: cuda.to_device(x, stream=s) and copy_to_host(pinned, stream=s) with cuda.pinned_array, and one wait where the result is needed.",
+      openacc = "Copy asynchronously: update ... async(queue), with one wait where the result is needed, and a data region so that little is copied at all.",
+      openmp = "Copy asynchronously: target update ... nowait, with one taskwait where the result is needed, and a data region so that little is copied at all.",
+      cuda = string.format("Copy asynchronously: %s on the stream of the kernels, from and to pinned memory (cudaMallocHost), with one wait where the result is needed.", call:starts_with "cuda" and call .. "Async" or "cudaMemcpyAsync"),
+    } }
     local small = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }:count() / steps
-    if small >= 2 then advice[2] = string.format("%.0f copies to the host %s are of 64 bytes or less, flags or sums: let the device decide, or look every few iterations.", small, trace:fact "steps.found" == 1 and "a step" or "in all") end
+    if small >= 2 then advice[2] = string.format("%.0f copies to the host %s are of 64 bytes or less, flags or sums: let the device decide, or look every few iterations.", small, trace:fact "unit.per") end
     return { {
       subject = call,
       message = "copies",

@@ -49,10 +49,16 @@ return {
     local advice = {}
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     local fits = peak and memory and peak < 0.9 * memory
-    advice[1] = string.format("Use plain device memory from a caching allocator: PyTorch's own instead of one over cudaMallocManaged (torch.cuda.memory.CUDAPluggableAllocator).%s",
+    advice[1] = string.format("%s%s", trace:words {
+        pytorch = "Use plain device memory from a caching allocator: PyTorch's own instead of one over cudaMallocManaged (torch.cuda.memory.CUDAPluggableAllocator).",
+        cupy = "Use plain device memory: CuPy's own pool instead of one over malloc_managed.",
+        julia = "Use plain device memory: CuArray of CUDA.DeviceMemory instead of UnifiedMemory.",
+        directives = "Use separate memory and data regions instead of managed memory (nvc and nvfortran: without -gpu=managed, now -gpu=mem:separate; OpenACC: data copy; OpenMP: target data map).",
+        cuda = "Use plain device memory (cudaMalloc, or cudaMallocAsync with its pool) for what fits, and copy once.",
+      },
       fits and string.format(" It fits: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
     if churn > 0 then
-      advice[2] = string.format("%.0f managed allocations %s are made anew and fault anew. If memory has to be managed, keep it: a pool over it (RMM pool_memory_resource with managed_memory_resource) faults once.", managed / steps, trace:fact "steps.found" == 1 and "a step" or "in all")
+      advice[2] = string.format("%.0f managed allocations %s are made anew and fault anew. If memory has to be managed, keep it: a pool over it (RMM pool_memory_resource with managed_memory_resource) faults once.", managed / steps, trace:fact "unit.per")
     end
     advice[#advice + 1] = "Where unified memory has to stay: cudaMemPrefetchAsync to the device before the first kernel that uses a buffer, and cudaMemAdvise with the device as preferred location."
     if trace:fact "device.coherent" == 1 then

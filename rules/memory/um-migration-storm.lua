@@ -40,7 +40,7 @@ return {
       stalls[2] = trace:gpu_faults { migrating = true }
       time = time + trace:gpu_faults { migrating = true }:exposed_ns(moves)
     else
-      advice[#advice + 1] = "The faults themselves were not recorded, so this is the copies' time alone: record with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true."
+      advice[#advice + 1] = { nsys = "The faults themselves were not recorded, so this is the copies' time alone: record with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true." }
     end
     -- The GPU waits for the host, which touches one page after the other.
     local touched = trace:idle { cause = "faults" }
@@ -53,14 +53,20 @@ return {
     local thrash = thrashed and thrashed >= options.thrash_share
     local down = moves:where { direction = "um_d2h" }:sum "bytes"
     if down > 0 then
-      table.insert(advice, 1, string.format("Keep the host off these pages: %.0f MiB %s go back to it. Do on the GPU what the host does with them, or copy what it needs once.", down / steps / 2 ^ 20, trace:fact "steps.found" == 1 and "a step" or "in all"))
+      table.insert(advice, 1, string.format("Keep the host off these pages: %.0f MiB %s go back to it. Do on the GPU what the host does with them, or copy what it needs once.", down / steps / 2 ^ 20, trace:fact "unit.per"))
     end
     advice[#advice + 1] = "Move in bulk before it is needed: cudaMemPrefetchAsync to the device before the kernels and to the host before its turn; cudaMemAdvise (preferred location, accessed-by) for pages that both only read."
     local peak, capacity = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+    local plain = trace:words {
+      pytorch = "PyTorch's own caching allocator instead of a managed one",
+      cupy = "CuPy's own pool instead of one over malloc_managed",
+      directives = "separate memory and data regions: -gpu=mem:separate",
+      cuda = "cudaMalloc, or cudaMallocAsync with its pool",
+    }
     if peak and capacity and peak < 0.9 * capacity then
-      advice[#advice + 1] = string.format("It fits: %.1f of %.0f GiB are in use. Plain device memory (PyTorch's own caching allocator instead of a managed one) never migrates.", peak / 2 ^ 30, capacity / 2 ^ 30)
+      advice[#advice + 1] = string.format("It fits: %.1f of %.0f GiB are in use. Plain device memory (%s) never migrates.", peak / 2 ^ 30, capacity / 2 ^ 30, plain)
     else
-      advice[#advice + 1] = "If it fits into device memory, use plain allocations (PyTorch's own caching allocator instead of a managed one): they never migrate."
+      advice[#advice + 1] = string.format("If it fits into device memory, use plain allocations (%s): they never migrate.", plain)
     end
     if trace:fact "device.coherent" == 1 then
       advice[#advice + 1] = "On Grace Hopper memory from malloc can be read by the GPU in place over NVLink-C2C; such pages migrate by access counters without rows in a report."

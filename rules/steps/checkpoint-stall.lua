@@ -21,8 +21,8 @@ return {
     write_share = { default = 0.1, unit = "fraction", doc = "And the share of the pauses after them that the thread spends in write calls. Recorded: 25 % under torch.save, the rest is pickling." },
   },
   messages = {
-    checkpoint = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the training thread saves a checkpoint, {each:ns} each time (range '{name}').",
-    evaluation = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the training thread evaluates the model, {each:ns} each time (range '{name}').",
+    checkpoint = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the launching thread saves a checkpoint, {each:ns} each time (range '{name}').",
+    evaluation = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the launching thread evaluates the model, {each:ns} each time (range '{name}').",
     inferred = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while {bytes:bytes} in all are fetched from it and files are written: most likely checkpoints.",
   },
   doc = {
@@ -37,8 +37,18 @@ return {
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }
     local down = trace:ops { direction = "d2h" }
     local async = {
-      "Save in the background: torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=..., process_group=...) returns after the copy to host memory; Lightning: AsyncCheckpointIO; Megatron and NeMo: --async-save with --ckpt-format torch_dist (NeMo: ckpt_async_save=True in MegatronStrategy).",
-      "By hand: copy_(..., non_blocking=True) into pinned buffers kept from save to save, on a side stream, then torch.save in a thread.",
+      {
+        lightning = "Save in the background: AsyncCheckpointIO.",
+        megatron = "Save in the background: --async-save with --ckpt-format torch_dist.",
+        nemo = "Save in the background: ckpt_async_save=True of the strategy.",
+        pytorch = "Save in the background: torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=..., process_group=...) returns after the copy to host memory.",
+        jax = "Save in the background: orbax.checkpoint.AsyncCheckpointer.",
+        cuda = "Save in the background: copy to host memory, then write in a thread while the GPU goes on.",
+      },
+      {
+        pytorch = "By hand: copy_(..., non_blocking=True) into pinned buffers kept from save to save, on a side stream, then torch.save in a thread.",
+        cuda = "Copy into pinned buffers that are kept from save to save (cudaMemcpyAsync on a stream of its own), with an event before the thread writes.",
+      },
     }
     local findings = {}
 
@@ -66,8 +76,17 @@ return {
             end
           else
             advice = {
-              "Evaluate under torch.inference_mode() with larger batches, its own DataLoader with workers (persistent_workers=True), and collect losses on the device: one .item() at the end.",
-              "Evaluate less often or on fewer batches (val_check_interval and limit_val_batches in Lightning and NeMo, eval_steps in the Hugging Face Trainer, --eval-interval and --eval-iters in Megatron), or in a job of its own.",
+              {
+                pytorch = "Evaluate under torch.inference_mode() with larger batches, its own DataLoader with workers (persistent_workers=True), and collect results on the device: one .item() at the end.",
+                cuda = "Evaluate on larger batches, with input that is prepared while the GPU works, and collect results on the device: one copy at the end.",
+              },
+              {
+                lightning = "Evaluate less often or on fewer batches (val_check_interval, limit_val_batches), or in a job of its own.",
+                nemo = "Evaluate less often or on fewer batches (val_check_interval, limit_val_batches), or in a job of its own.",
+                megatron = "Evaluate less often or on fewer batches (--eval-interval, --eval-iters), or in a job of its own.",
+                transformers = "Evaluate less often (eval_steps) or on fewer samples, or in a job of its own.",
+                cuda = "Evaluate less often or on less, or in a job of its own.",
+              },
             }
           end
           findings[#findings + 1] = {
@@ -96,7 +115,7 @@ return {
       if marked then return {} end
       return nil, "the GPU stands still at times, and no range can say whether for a checkpoint or an evaluation: " .. why, record_ranges
     end
-    if not trace:available "copies" then return nil, "no range marks a checkpoint or an evaluation, and copies were not recorded", "--trace=cuda,nvtx,osrt" end
+    if not trace:available "copies" then return nil, "no range marks a checkpoint or an evaluation, and copies were not recorded", (select(3, trace:available "copies")) end
     local _, burst = trace:runs { of = down:minus((trace:round_trips())), least = options.burst }
     local bytes = burst:where { min_bytes = MiB }:sum "bytes"
     if bytes < options.burst_bytes then return none() end

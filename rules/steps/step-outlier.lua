@@ -1,17 +1,17 @@
 local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
-local words = { input = "waiting for the data loader", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
+local words = { input = "waiting for input", sync = "waiting for synchronization", launch = "waiting for launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
   dependency = "waiting between kernels", unknown = "idle time that the trace does not explain", compute = "computing", communication = "collectives", copies = "copies" }
 local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
 local fixes = {
-  input = "The loader is late now and then: raise prefetch_factor and num_workers, so that a slow batch is bridged; persistent_workers=True, so that workers do not start anew with each epoch.",
-  sync = "Something waits for the GPU in these steps only (logging, metrics, gradient norms): log from tensors kept on the device, and read them a step later.",
-  launch = "The host was slow to launch: look for what else ran on its core (bind the process, fewer loader workers than cores), or capture the step in CUDA graphs.",
-  allocation = "Memory was allocated or freed: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache() in the loop, and the longest sequence first, so that the cache has its final size.",
-  loading = "Code was loaded: warm up each shape before training, or load early (CUDA_MODULE_LOADING=EAGER).",
-  compilation = "Code was compiled: pad to few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each shape before training; TORCH_LOGS=recompiles tells which.",
+  input = { pytorch = "The loader is late now and then: raise prefetch_factor and num_workers, so that a slow batch is bridged; persistent_workers=True, so that workers do not start anew.", cuda = "Input is late now and then: prepare more of it ahead, so that a slow one is bridged." },
+  sync = { training = "Something waits for the GPU in these only (logging, metrics, gradient norms): keep such values on the device, and read them later.", cuda = "Something waits for the GPU in these only (output, checks): keep such values on the device, and read them later." },
+  launch = { pytorch = "The host was slow to launch: look for what else ran on its core (bind the process, fewer loader workers than cores), or capture the loop's body in CUDA graphs.", cuda = "The host was slow to launch: look for what else ran on its core (bind the process), or capture the loop's body in CUDA graphs." },
+  allocation = { pytorch = "Memory was allocated or freed: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache() in the loop, and the longest sequence first, so that the cache has its final size.", cuda = "Memory was allocated or freed: allocate for the largest case before the loop, or from a pool that keeps what it has (cudaMemPoolAttrReleaseThreshold)." },
+  loading = "Code was loaded: warm up each shape before the loop, or load early (CUDA_MODULE_LOADING=EAGER).",
+  compilation = { pytorch = "Code was compiled: pad to few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each shape before the loop; TORCH_LOGS=recompiles tells which.", jax = "Code was compiled: pad to few shapes, and warm up each before the loop; jax_log_compiles tells which.", cuda = "Code was compiled: do so before the loop, for each shape and type that occurs." },
   communication = "Communication took longer: compare the ranks' timelines in these steps, a late one makes all others wait.",
-  copies = "More is copied than usual: see which tensors, and copy them from or to pinned memory beside the kernels.",
-  compute = "These steps have more work (a larger batch, an optimizer step after several micro-batches, an evaluation): intended, or bucket sequences by length.",
+  copies = "More is copied than usual: see what, and copy it from or to pinned memory beside the kernels.",
+  compute = { training = "These have more work (a larger batch, an optimizer step after several micro-batches, an evaluation): intended, or bucket sequences by length.", inference = "These have more work (a larger batch, longer sequences): intended, or bucket them by length.", cuda = "These have more work: intended, or balance it." },
 }
 
 local function bytes_in(copies, steps)
@@ -45,10 +45,13 @@ return {
   evaluate = function(trace, options)
     local steps = trace:steps()
     if steps:count() == 0 then
-      return nil, "no training steps were found", "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)"
+      return nil, "nothing was found that repeats", trace:words {
+        nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)",
+        torch_profiler = "torch.profiler.profile, with profiler.step() after each step",
+      }
     end
     if steps:count() < options.least_steps * trace:fact "device.count" then
-      return nil, string.format("only %d steps were recorded: what is usual and what is not cannot be told apart", steps:count() // trace:fact "device.count"), "--capture-range=cudaProfilerApi around ten steps or more"
+      return nil, string.format("only %d steps were recorded: what is usual and what is not cannot be told apart", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10)" }
     end
     local middle = trace:fact "step.median_ns"
     local long = steps:where { min_ns = math.floor(options.factor * middle) + 1 }
@@ -96,7 +99,7 @@ return {
       end
     end
     local advice = { range and string.format("Look into '%s' in these steps.", range) or "Compare one of these steps with its neighbours in the timeline." }
-    if root == "checkpoint-stall" then advice[1] = string.format("Take '%s' out of the training thread: save asynchronously (torch.distributed.checkpoint.async_save), evaluate seldom or elsewhere.", range)
+    if root == "checkpoint-stall" then advice[1] = string.format("Take '%s' out of the launching thread: save asynchronously%s, evaluate seldom or elsewhere.", range, trace:words { pytorch = " (torch.distributed.checkpoint.async_save)", cuda = "" })
     elseif root == "gc-pause" then advice[1] = "Collect garbage at fixed steps, on all ranks at once: gc.disable() after warm-up, gc.freeze(), and gc.collect() every few hundred steps."
     elseif fixes[order[1]] then advice[#advice + 1] = fixes[order[1]] end
 

@@ -36,7 +36,7 @@ return {
   { name = "fires on a pause that one step has", trace = steps(12, { 7 }, 40000, 30000),
     expect = { { severity = "error", subject = "long steps", message = "1 of 11 steps take*up to 40.0 ms, 4.0 times the median of 10.0 ms*: idle time that the trace does not explain (30.0 ms more).", worth = { 0.19, 0.22 } } } },
   { name = "names the checkpoint in it", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "save_checkpoint" } } }), expect = { { severity = "error", message = "*in range 'save_checkpoint'." } } },
-  { name = "names the loader in it", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 0, 29900, "dataloader" } } }), expect = { { message = "*waiting for the data loader (29.9 ms more)*in range 'dataloader'." } } },
+  { name = "names the loader in it", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 0, 29900, "dataloader" } } }), expect = { { message = "*waiting for input (29.9 ms more)*in range 'dataloader'." } } },
   { name = "names a range of the program's own", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "log histograms" } } }), expect = { { message = "*in range 'log histograms'." } } },
   { name = "names garbage collection", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "gc.collect" } } }), expect = { { message = "*in range 'gc.collect'." } } },
   { name = "names a call that it waits in", trace = steps(12, { 7 }, 40000, 30000, { calls = { { 100, 29900, "cuModuleLoadData" } } }), expect = { { message = "*loading code (29.8 ms more)*" } } },

@@ -16,6 +16,13 @@ FactValue unlaunched(const Analysis&);
 FactValue environment_variables(const Analysis&);
 FactValue problems(const Analysis&);
 
+// program.cpp: what kind of program it is
+FactValue program_framework(const Analysis&);
+FactValue program_runner(const Analysis&);
+FactValue program_task(const Analysis&);
+FactValue program_optimizer(const Analysis&);
+FactValue program_evidence(const Analysis&);
+
 // device.cpp: the GPU, by its data sheet
 FactValue device_count(const Analysis&);
 FactValue device_processes(const Analysis&);

@@ -33,6 +33,19 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        environment_variables},
       {"capture.problems", Unit::count,
        "Tables and kinds of rows that had to be left out on reading.", problems},
+      {"program.framework", Unit::text,
+       "What launches most of the work: \"PyTorch\", \"JAX\", \"CUDA C++\" "
+       "(schemas/programs.toml).",
+       program_framework},
+      {"program.runner", Unit::text, "What runs that, the outermost first: \"Lightning, DDP\".",
+       program_runner},
+      {"program.task", Unit::text,
+       "What it is for: \"training\", \"inference\", \"token inference\", \"diffusion\", "
+       "\"solver\".",
+       program_task},
+      {"program.optimizer", Unit::text,
+       "The optimizer's class, where a range of its step names it: \"AdamW\".", program_optimizer},
+      {"program.evidence", Unit::text, "What the report shows of all that.", program_evidence},
       {"device.count", Unit::count, "GPUs that did any work (and were selected).", device_count},
       {"device.processes", Unit::count,
        "Processes that launched work on one GPU within its steps, on the GPU with the most; those "

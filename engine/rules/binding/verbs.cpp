@@ -87,6 +87,15 @@ constexpr Verb verbs[] = {
      verb<asked>},
     {"trace:problems", "() -> list of texts", "What had to be left out on reading the report.",
      verb<problems>},
+    {"trace:is", "(kind) -> boolean",
+     "Whether the program is known to be of a kind: \"pytorch\", \"training\", \"python\" "
+     "(schemas/programs.toml). For what it has to be said, see trace:words.",
+     verb<is_kind>},
+    {"trace:words", "({ kind = text, ... }) -> text | nil",
+     "The text that fits the program, of a table by kind as a finding's `advice` may have; nil "
+     "where none does. `nsys` and `torch_profiler` are kinds as well: the tool that recorded the "
+     "report, whose options are the ones to name.",
+     verb<words>},
     {"trace:round_trips", "({ min_bytes = 1 MiB }?) -> selection, pairs",
      "Copies to the host of which the same number of bytes came back later, and those that "
      "brought them back.",

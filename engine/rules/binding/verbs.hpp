@@ -11,6 +11,8 @@ int available(lua_State* lua, const Context& c);
 int threads(lua_State* lua, const Context& c);
 int diagnostics(lua_State* lua, const Context& c);
 int problems(lua_State* lua, const Context& c);
+int is_kind(lua_State* lua, const Context& c);
+int words(lua_State* lua, const Context& c);
 int failed_calls(lua_State* lua, const Context& c);
 int environment(lua_State* lua, const Context& c);
 int found(lua_State* lua, const Context& c);

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "read/environment.hpp"
 #include "rules/binding/verbs.hpp"
+#include "rules/words.hpp"
 
 namespace gh::binding {
 
@@ -79,6 +80,26 @@ int problems(lua_State* lua, const Context& c) {
   for (const std::string& problem : c.trace().problems) {
     push_text(lua, problem);
     list.append();
+  }
+  return 1;
+}
+
+int is_kind(lua_State* lua, const Context& c) {
+  const std::string kind = checked_text(lua, 2);
+  const std::vector<std::string>& known = program_kinds();
+  if (std::find(known.begin(), known.end(), kind) == known.end())
+    throw Error(fmt::format("there is no kind '{}'{}", kind, did_you_mean(kind, known)));
+  lua_pushboolean(lua, c.analysis.program.is(kind));
+  return 1;
+}
+
+int words(lua_State* lua, const Context& c) {
+  const std::vector<std::string> texts =
+      words_for(c.analysis.program, lua, 2, "what trace:words is given");
+  if (texts.empty()) {
+    lua_pushnil(lua);
+  } else {
+    push_text(lua, fmt::format("{}", fmt::join(texts, " ")));
   }
   return 1;
 }

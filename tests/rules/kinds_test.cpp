@@ -1,0 +1,310 @@
+// Advice fits the program: no words of a framework that it does not use, no options of a tool that
+// did not record it, no training where nothing is trained.
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "base/patterns.hpp"
+#include "rules/rule_test.hpp"
+#include "rules/rules.hpp"
+#include "support/support.hpp"
+#include "support/traces.hpp"
+
+using namespace gh;
+using namespace support;
+
+namespace {
+
+// Words, and the kinds of which a program has to be one to be told them.
+struct Vocabulary {
+  const char* name;
+  std::vector<std::string> kinds;
+  std::vector<std::string> words;
+};
+
+const std::vector<Vocabulary>& vocabularies() {
+  static const std::vector<Vocabulary> all{
+      {"PyTorch",
+       {"pytorch", "torch_profiler"},
+       {"torch(?:\\.|run|ao|$)",
+        "pytorch",
+        "(?-i:DataLoader)",
+        "num_workers",
+        "non_blocking",
+        "pin_memory",
+        "\\.item\\(\\)",
+        "autocast",
+        "\\bDDP\\b",
+        "\\bFSDP",
+        "DistributedDataParallel",
+        "Liger",
+        "\\bapex\\b",
+        "Transformer Engine",
+        "scaled_dot_product_attention",
+        "drop_last",
+        "persistent_workers",
+        "foreach=",
+        "save_on_cpu",
+        "\\.to\\(device"}},
+      {"the PyTorch profiler",
+       {"torch_profiler"},
+       {"torch\\.profiler", "profiler\\.step", "record_function", "ProfilerActivity", "with_stack",
+        "profile_memory", "record_shapes"}},
+      {"Nsight Systems' options",
+       {"nsys"},
+       {"\\bnsys\\b", "--trace", "--cuda-memory", "--cuda-um", "--cuda-graph-trace",
+        "--capture-range", "--python-sampling", "--gpu-metrics", "--sample=", "\\bosrt\\b"}},
+      {"Megatron",
+       {"megatron"},
+       {"megatron", "--overlap-", "--tp-comm", "--moe-", "--num-workers"}},
+      {"NeMo", {"nemo"}, {"\\bnemo\\b"}},
+      {"Lightning", {"lightning"}, {"lightning"}},
+      {"Transformers", {"transformers"}, {"hugging ?face", "\\btransformers\\b", "TrainingArg"}},
+      {"DeepSpeed", {"deepspeed"}, {"deepspeed", "offload_optimizer", "overlap_comm"}},
+      {"TorchRec", {"torchrec"}, {"torchrec", "TrainPipelineSparse"}},
+      {"vLLM or SGLang", {"vllm", "sglang", "tensorrt_llm"}, {"vllm", "sglang", "enforce_eager"}},
+      {"JAX", {"jax"}, {"\\bjax\\b", "\\bXLA_", "\\bjnp\\.", "\\blax\\."}},
+      {"CuPy", {"cupy"}, {"cupy"}},
+      {"Numba", {"numba"}, {"numba", "to_device\\b", "copy_to_host", "pinned_array"}},
+      {"Julia", {"julia"}, {"julia", "CuArray", "(?-i:CUDA\\.(@|pin))"}},
+      {"TensorRT", {"tensorrt"}, {"tensorrt", "BuilderFlag", "enqueueV3"}},
+      {"OpenACC or OpenMP", {"directives"}, {"openacc", "openmp", "nvfortran", "target update"}},
+      {"training",
+       {"training"},
+       {"micro-?batch", "\\boptimi[sz]ers?\\b", "gradients?\\b", "\\bbackward\\b", "learning rate",
+        "print\\(loss", "\\btrain(ing|s|ed)?\\b", "epoch", "activation checkpointing", "zero_grad",
+        "GradScaler"}},
+      {"an optimizer that may not be used", {}, {"\\badamw?\\b", "\\bsgd\\b", "FusedAdam"}},
+  };
+  return all;
+}
+
+const std::vector<Patterns>& patterns() {
+  static const std::vector<Patterns> all = [] {
+    std::vector<Patterns> list;
+    for (const Vocabulary& v : vocabularies()) list.emplace_back(v.words, "test");
+    return list;
+  }();
+  return all;
+}
+
+// Without what it quotes: names of the report are the program's own words.
+std::string without_quoted(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool opens = text[at] == '\'' && at > 0 && (text[at - 1] == ' ' || text[at - 1] == '(');
+    const std::size_t close = opens ? text.find('\'', at + 1) : text.npos;
+    if (close != text.npos)
+      at = close;
+    else
+      out += text[at];
+  }
+  return out;
+}
+
+// Whose words a text has that a program is not; "" where all fit.
+std::string misfit(const std::string& said, const ProgramKind& program) {
+  const std::string text = without_quoted(said);
+  for (std::size_t v = 0; v < vocabularies().size(); ++v) {
+    if (!patterns()[v].match(text)) continue;
+    bool fits = false;
+    for (const std::string& kind : vocabularies()[v].kinds) fits = fits || program.is(kind);
+    if (!fits) return vocabularies()[v].name;
+  }
+  return "";
+}
+
+// Rules that find an optimizer say so, whatever else is known.
+bool is_about_training(const std::string& rule) { return rule == "unfused-optimizer"; }
+
+// A rule's texts with the kinds under which they stand: { "pytorch", "training" }.
+struct Prose {
+  std::string text;
+  std::vector<std::string> under;
+  int line;
+};
+
+// Goes through a rule's source. Prose is what has a space; what stands under `doc` describes all
+// programs at once.
+class Reader {
+ public:
+  explicit Reader(const std::string& source) : source_(source) { read(); }
+  const std::vector<Prose>& prose() const { return prose_; }
+
+ private:
+  void read() {
+    while (at_ < source_.size()) step();
+  }
+
+  void step() {
+    const char c = source_[at_];
+    if (c == '\n') ++line_;
+    if (source_.compare(at_, 2, "--") == 0) {
+      at_ = std::min(source_.find('\n', at_), source_.size());
+    } else if (c == '"') {
+      take_text();
+    } else if (c == '{' || c == '(') {
+      frames_.push_back({c, ""});
+      ++at_;
+    } else if (c == '}' || c == ')') {
+      if (frames_.size() > 1) frames_.pop_back();
+      ++at_;
+    } else if (c == ',') {
+      if (frames_.back().opened == '{') frames_.back().key.clear();
+      ++at_;
+    } else if (is_word(c)) {
+      take_word();
+    } else {
+      ++at_;
+    }
+  }
+
+  static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+  void take_word() {
+    const std::size_t begin = at_;
+    while (at_ < source_.size() && is_word(source_[at_])) ++at_;
+    const std::string word = source_.substr(begin, at_ - begin);
+    std::size_t next = at_;
+    while (next < source_.size() && source_[next] == ' ') ++next;
+    const bool assigned = source_.compare(next, 1, "=") == 0 && source_.compare(next, 2, "==") != 0;
+    if (assigned && frames_.back().opened != '(') frames_.back().key = word;
+  }
+
+  void take_text() {
+    std::string text;
+    for (++at_; at_ < source_.size() && source_[at_] != '"'; ++at_) {
+      if (source_[at_] == '\\') ++at_;
+      text += source_[at_];
+    }
+    ++at_;
+    std::vector<std::string> under;
+    bool documents = false;
+    for (const Frame& f : frames_) {
+      under.push_back(f.key);
+      documents = documents || f.key == "doc" || f.key == "options";
+    }
+    if (!documents && text.find(' ') != text.npos) prose_.push_back({text, under, line_});
+  }
+
+  struct Frame {
+    char opened;
+    std::string key;
+  };
+  const std::string& source_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  std::vector<Frame> frames_{{'{', ""}};
+  std::vector<Prose> prose_;
+};
+
+bool is_kind(const std::string& key) {
+  const std::vector<std::string>& all = program_kinds();
+  return key != "cuda" && std::find(all.begin(), all.end(), key) != all.end();
+}
+
+// A program of which just these are known. Of the tools it is both, unless one is said: those stand
+// apart from the rest.
+ProgramKind under(std::vector<std::string> keys) {
+  std::erase_if(keys, [](const std::string& k) { return !is_kind(k); });
+  ProgramKind program = program_of_kinds(keys);
+  if (std::find(keys.begin(), keys.end(), "nsys") == keys.end()) std::erase(program.kinds, "nsys");
+  program.optimizer = "SGD";
+  return program;
+}
+
+const std::vector<std::vector<std::string>>& programs() {
+  static const std::vector<std::vector<std::string>> all{
+      {"pytorch", "training", "nsys"},
+      {"pytorch", "training", "torch_profiler"},
+      {"pytorch", "inference", "nsys"},
+      {"pytorch", "inference", "torch_profiler"},
+      {"pytorch", "nsys"},
+      {"vllm", "nsys"},
+      {"pytorch", "diffusion", "torch_profiler"},
+      {"megatron", "nsys"},
+      {"nemo", "nsys"},
+      {"deepspeed", "nsys"},
+      {"lightning", "training", "nsys"},
+      {"transformers", "training", "torch_profiler"},
+      {"transformers", "tokens", "nsys"},
+      {"torchrec", "fsdp", "training", "nsys"},
+      {"jax", "nsys"},
+      {"tensorflow", "training", "nsys"},
+      {"tensorrt", "nsys"},
+      {"cupy", "nsys"},
+      {"numba", "nsys"},
+      {"julia", "nsys"},
+      {"openacc", "nsys"},
+      {"openmp", "solver", "nsys"},
+      {"kokkos", "nsys"},
+      {"python", "nsys"},
+      {"nsys"},
+  };
+  return all;
+}
+
+std::filesystem::path rules_folder() { return std::filesystem::path(GH_SOURCE_DIR) / "rules"; }
+
+template <class Take>
+void each_rule(Take take) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(rules_folder())) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(".lua") && !path.ends_with(".test.lua")) take(entry.path());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kinds: every text of a rule stands under the kinds whose words it uses") {
+  std::size_t texts = 0;
+  each_rule([&](const std::filesystem::path& path) {
+    const std::string source = read_file(path);
+    const bool of_training = is_about_training(path.stem().string());
+    const Reader reader(source);
+    for (const Prose& p : reader.prose()) {
+      ++texts;
+      ProgramKind program = under(p.under);
+      if (of_training) program.kinds.emplace_back("training");
+      INFO(path.filename().string(), ":", p.line, ": ", p.text);
+      CHECK(misfit(p.text, program) == "");
+    }
+  });
+  CHECK(texts > 500);
+}
+
+TEST_CASE("kinds: what rules say of their tests' traces fits every kind of program") {
+  std::size_t findings = 0;
+  each_rule([&](const std::filesystem::path& path) {
+    const Rule rule = load_rule(read_file(path), path.string());
+    std::filesystem::path tests = path;
+    tests.replace_extension(".test.lua");
+    each_literal_trace(read_file(tests), [&](const std::string& name, Trace trace) {
+      Analysis analysis(std::move(trace), Classes(), {});
+      for (const auto& kinds : programs()) {
+        analysis.program = program_of_kinds(kinds);
+        const Facts facts(analysis);
+        const Report report = ask_rules({rule}, analysis, facts, {}, nullptr);
+        INFO(rule.id, ", ", name, ", for ", fmt::format("{}", fmt::join(kinds, ", ")));
+        ProgramKind program = analysis.program;
+        if (is_about_training(rule.id)) program.kinds.emplace_back("training");
+        for (const Failed& f : report.failed) FAIL_CHECK(f.error);
+        for (const NotChecked& n : report.not_checked)
+          if (!n.not_recorded) CHECK(misfit(n.reason + " " + n.record_with, program) == "");
+        // What is clean is so whatever the program is.
+        if (report.findings.empty() && report.not_checked.empty()) break;
+        for (const Finding& f : report.findings) {
+          ++findings;
+          CHECK(misfit(f.message, program) == "");
+          CHECK_FALSE(f.advice.empty());
+          for (const std::string& advice : f.advice) {
+            INFO(advice);
+            CHECK(misfit(advice, program) == "");
+          }
+        }
+      }
+    });
+  });
+  CHECK(findings > 3000);
+}
