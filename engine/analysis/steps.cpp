@@ -134,7 +134,7 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
   Ns end = trace.ops.end[first];
   for (const Row op : device.ops) end = std::max(end, trace.ops.end[op]);
   device.source = StepSource::none;
-  device.described = "no steps were found: the whole window";
+  device.described = "nothing was found that repeats: the whole window";
   device.steps = {{{trace.ops.start[first], end}, 0, launched_at(trace, first)}};
 }
 
@@ -213,7 +213,8 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
       leave_out_startup(device);
     else if (selection.steps)
       throw Error(
-          "--steps: no steps were found in the report; mark them with NVTX ranges such as \"step "
+          "--steps: nothing was found in the report that repeats; mark it with NVTX ranges such as "
+          "\"step "
           "12\", or use --range");
     else
       take_whole_window(trace, device);

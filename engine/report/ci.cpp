@@ -17,10 +17,12 @@ constexpr double least_share = 0.005;
 CiReport summary_of(const Analysis& analysis) {
   CiReport summary;
   summary.path = analysis.trace.path;
-  summary.steps = analysis.has_steps()
-                      ? fmt::format("{} steps of {} (median)", analysis.step_count(),
-                                    duration(median(analysis.step_lengths())))
-                      : "no training steps were found";
+  summary.steps = analysis.has_steps() ? fmt::format("{} of {} (median)",
+                                                     plural(analysis.step_count(), analysis.unit()),
+                                                     duration(median(analysis.step_lengths())))
+                                       : "nothing was found that repeats: the whole window";
+  if (const std::string repeats = repeats_text(analysis); !repeats.empty())
+    summary.steps += "; " + repeats;
   if (const std::string measured = measured_text(analysis); !measured.empty())
     summary.steps += "; " + measured;
   if (analysis.total_ns() > 0)

@@ -23,7 +23,7 @@ struct CiFinding {
 
 /// A report that was checked.
 struct CiReport {
-  std::string path, steps;  ///< "5 steps of 47.4 ms (median)"
+  std::string path, steps;  ///< "5 training steps of 47.4 ms (median)"
   /// Causes and their shares, the largest first.
   std::vector<std::pair<std::string, double>> account;
 };
