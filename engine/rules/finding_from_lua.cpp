@@ -45,14 +45,6 @@ void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
       std::llround(measured > 0 ? f.recoverable_fraction * measured : recoverable / steps));
 }
 
-// A recording without steps that is shorter is the start of a program: shares of it say nothing of
-// what the program takes when it runs for long.
-constexpr Ns least_window_ns = 1'000'000;
-
-bool is_too_little(const Analysis& analysis) {
-  return !analysis.has_steps() && analysis.total_ns() < least_window_ns;
-}
-
 // Of all steps on all devices, as rules sum.
 double cited_share(const LuaTable& t, const Analysis& analysis) {
   const auto all = static_cast<double>(analysis.total_ns());
@@ -69,9 +61,8 @@ Severity severity_of(double recoverable_fraction, const Rule& rule) {
 // From what is recoverable, unless the rule says otherwise, or the configuration, which has the
 // last word.
 Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
-                       const RuleSettings& settings, const Analysis& analysis) {
-  Severity severity =
-      is_too_little(analysis) ? Severity::note : severity_of(f.recoverable_fraction, rule);
+                       const RuleSettings& settings) {
+  Severity severity = severity_of(f.recoverable_fraction, rule);
   if (const std::string s = t.text("severity", false); !s.empty())
     severity = parse_severity(s, "a finding");
   if (const std::string s = t.text("at_most", false); !s.empty())
@@ -140,7 +131,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   if (!doubt.empty()) claim_at_most(f, by_account);
 
   f.alone_ns = f.recoverable_ns;
-  f.severity = read_severity(t, f, rule, settings, analysis);
+  f.severity = read_severity(t, f, rule, settings);
   f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
   f.confidence = read_confidence(t, f.confidence);
   if (!doubt.empty()) {

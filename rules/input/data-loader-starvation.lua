@@ -20,8 +20,8 @@ return {
     main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread itself loads the next batch.",
     workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the training thread waits for its loader workers.",
     fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the training thread fetches its next batch.",
-    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA, most likely loading the next batch.",
-    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two steps the training thread does something other than CUDA before it uploads data. It may load the next batch, or collect garbage; no range tells.",
+    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two {units} the training thread does something other than CUDA, most likely loading the next batch.",
+    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): between two {units} the training thread does something other than CUDA before it uploads data. It may load the next batch, or collect garbage; no range tells.",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader, or, where no range names the loader, pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",
@@ -31,7 +31,7 @@ return {
   },
   evaluate = function(trace, options)
     if trace:fact "steps.found" == 0 and not trace:fact "loader.range_ns_per_step" then
-      return nil, "no steps were found and no range names the data loader, so a pause cannot be told from the program's own",
+      return nil, "nothing was found that repeats and no range names the data loader, so a pause cannot be told from the program's own",
         "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")"
     end
     local waits = trace:idle { cause = "input" }

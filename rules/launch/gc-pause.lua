@@ -62,7 +62,7 @@ return {
       return {}
     end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so a pause cannot be told from the program's own start-up", "--trace=cuda,nvtx,osrt, with an NVTX range around each step, and one around garbage collection (gc.callbacks)"
+      return nil, "nothing was found that repeats, so a pause cannot be told from the program's own start-up", "--trace=cuda,nvtx,osrt, with an NVTX range around each step, and one around garbage collection (gc.callbacks)"
     end
     local known, reason, record_with = trace:available "os_calls"
     if not known then return nil, "the launching thread pauses for long; whether it was in a call to the operating system does not show: " .. reason, record_with end
