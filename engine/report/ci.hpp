@@ -19,6 +19,7 @@ struct CiFinding {
   std::string report;                  ///< path of the report that shows it
   std::optional<FindingState> change;  ///< where it was compared with a baseline
   bool fails = false;
+  UnitWords unit = {};  ///< what a step of the report is called
 };
 
 /// A report that was checked.

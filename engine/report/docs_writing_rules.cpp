@@ -30,7 +30,8 @@ constexpr Field rule_fields[] = {
     {"messages",
      "Templates by name. `{x}` is the field x of the finding's `data`, `{x:ns}`, `{x:bytes}`, "
      "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
-     "step\", `{a_step}` \"a step\" and `{units}` \"steps\", with the name that the program's unit "
+     "step\", `{a_step}` \"a step\", `{unit}` \"step\" and `{units}` \"steps\", with the name that "
+     "the program's unit "
      "has (fact unit.name), or what fits a whole window."},
     {"doc",
      "`{ what, why, fix, wrong }`: what it does, why it matters, how to fix it, when it is wrong."},

@@ -36,6 +36,7 @@ std::string number_with_unit(const std::string& key, const std::string& unit,
 std::string value_of(const std::string& field, const LuaTable& data, const Analysis& analysis) {
   if (field == "each_step") return each_step(analysis);
   if (field == "a_step") return analysis.words().per;
+  if (field == "unit") return analysis.words().noun;
   if (field == "units") return analysis.has_steps() ? analysis.words().many : window_unit;
   const std::string key = field.substr(0, field.find(':'));
   const std::string unit = field.size() > key.size() ? field.substr(key.size() + 1) : "";

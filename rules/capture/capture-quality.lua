@@ -21,8 +21,8 @@ return {
     few_steps = "Only {count} {units} were recorded: what is usual and what is not cannot be told apart.",
     shared = "{count} processes launch work on one GPU, and where one keeps it waiting another may fill it. What a fix is worth is therefore an upper limit, and a rule that found no idle time does not show that there is none.",
     overhead = "The profiler itself took {share:fraction} of the {units}; times of short calls and gaps are too long by that.",
-    added = "Recording made the step {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. Worth and plan are of the former; the account and shares of idle time are of the latter.",
-    longer = "The measured step of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two are not of the same work: no forecast is made from them.",
+    added = "Recording made the {unit} {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. Worth and plan are of the former; the account and shares of idle time are of the latter.",
+    longer = "The measured {unit} of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two are not of the same work: no forecast is made from them.",
   },
   doc = {
     what = "Looks at the recording itself: whether there is GPU work, whether events were lost, how many steps there are, what the profiler's own work cost, and whether a step that was measured without it (--measured-step) fits.",

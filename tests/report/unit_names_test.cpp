@@ -19,7 +19,7 @@ gh::Analysis called(gh::Analysis a, const std::vector<gh::UnitLevel>& levels) {
 
 // What each format says of an analysis.
 struct Said {
-  std::string text, page, json, trace, markdown;
+  std::string text, page, json, trace, markdown, github, junit, sarif;
 
   explicit Said(const gh::Analysis& a) {
     const std::vector<gh::Rule> rules = gh::own_rules();
@@ -32,6 +32,9 @@ struct Said {
     json = gh::render_json(a, report);
     trace = gh::render_trace(a, report);
     markdown = gh::render_check_markdown(ci);
+    github = gh::render_github(ci);
+    junit = gh::render_junit(ci);
+    sarif = gh::render_sarif(ci);
   }
 };
 
@@ -69,6 +72,8 @@ TEST_CASE("unit names: tokens are tokens in every format") {
   CHECK(contains(said.trace, "\"token 3\""));
   CHECK(contains(said.trace, "account of the token, ms"));
   CHECK(contains(said.markdown, "11 tokens of 1"));
+  for (const std::string& format : {said.markdown, said.github, said.junit, said.sarif})
+    CHECK(RE2::PartialMatch(format, "worth about [0-9.]+ ms a token"));
   const gh::Json unit = gh::Json::parse(said.json)["unit"];
   CHECK(unit == gh::Json::parse(R"({"name":"token","count":11,"levels":[]})"));
 }
