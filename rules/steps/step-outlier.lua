@@ -48,7 +48,7 @@ return {
       return nil, "nothing was found that repeats, so nothing can take longer than usual", "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)"
     end
     if steps:count() < options.least_steps * trace:fact "device.count" then
-      return nil, string.format("only %d were recorded of what repeats: what is usual and what is not cannot be told apart", steps:count() // trace:fact "device.count"), "--capture-range=cudaProfilerApi around ten steps or more"
+      return nil, string.format("only %d repetitions were recorded: what is usual and what is not cannot be told apart", steps:count() // trace:fact "device.count"), "--capture-range=cudaProfilerApi around ten steps or more"
     end
     local middle = trace:fact "step.median_ns"
     local long = steps:where { min_ns = math.floor(options.factor * middle) + 1 }

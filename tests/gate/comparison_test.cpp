@@ -951,15 +951,15 @@ TEST_CASE("comparison: every format calls what repeats by its name") {
   const std::string text = gh::render_comparison_text(c, gh::Detail::everything, {}),
                     markdown = gh::render_comparison_markdown(c),
                     page = gh::render_comparison_html(c, {before}, {after});
-  for (const char* words :
+  for (const std::string words :
        {"The token\n", "Where the token's time changed (mean)", "8.00 ms a token"})
     CHECK_MESSAGE(contains(text, words), words);
   CHECK(contains(markdown, "### Where a token goes"));
   CHECK(contains(markdown, "**the token** (median)"));
-  for (const char* words : {"<h2>The token</h2>", "a token before", "Tokens in order"})
+  for (const std::string words : {">The token</h2>", "a token before", "Tokens in order"})
     CHECK_MESSAGE(contains(page, words), words);
   for (const std::string& format : {text, markdown})
-    for (const char* words : {"a step", "the step", "The step", "steps against"})
+    for (const std::string words : {"a step", "the step", "The step", "steps against"})
       CHECK_MESSAGE(!contains(format, words), words);
   CHECK(contains(gh::render_comparison_json(c), "\"unit\": \"token\""));
   CHECK(gh::finding_of(c.budgets.at(0)).title == "The token became longer");

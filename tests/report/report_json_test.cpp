@@ -50,6 +50,7 @@ Json one_of_each() {
                             (rules.dir / "gh-advise.toml").string() + "'" + rules.option()));
   all["not_checked"] = json_of(advise("compile-graphs.sqlite --format json"))["not_checked"];
   all["problems"] = {"some rows"};
+  all["unit"]["levels"] = {{{"name", "micro-batch"}, {"count", 8}}};
   all["findings"] =
       Json::array({all["findings"][1]});  // data-loader-starvation; the team's rule comes first
   all["findings"][0]["after"] = {"0123456789abcdef"};
