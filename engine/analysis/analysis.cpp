@@ -114,22 +114,12 @@ bool Analysis::has_steps() const {
 }
 
 std::string Analysis::unit() const {
-  if (!has_steps()) return "window";
+  if (!has_steps()) return window_unit;
   const DeviceSteps& d = *std::find_if(devices.begin(), devices.end(), [](const DeviceSteps& x) {
     return x.source != StepSource::none;
   });
   if (d.source == StepSource::selected_range) return "stretch";
   return d.levels.empty() ? "step" : d.levels.front().name;
-}
-
-std::string Analysis::short_unit() const {
-  const std::string name = unit();
-  return name.ends_with(" step") ? "step" : name;
-}
-
-std::string Analysis::a_unit() const {
-  const std::string name = short_unit();
-  return (std::string("aeiou").find(name.front()) == std::string::npos ? "a " : "an ") + name;
 }
 
 std::string Analysis::repeats() const {

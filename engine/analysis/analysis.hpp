@@ -21,6 +21,7 @@
 #include "analysis/classes.hpp"
 #include "analysis/program_kind.hpp"
 #include "analysis/steps.hpp"
+#include "base/unit_words.hpp"
 #include "trace/trace.hpp"
 
 namespace gh {
@@ -57,10 +58,12 @@ struct Analysis {
   /// What a step is, singular: "training step", "token", "iteration"; "stretch" of ranges that the
   /// user selected; "window" where nothing repeats.
   std::string unit() const;
+  /// The forms of it that sentences need.
+  UnitWords words() const { return UnitWords(unit()); }
   /// The same in running text, where "step" says as much as "training step".
-  std::string short_unit() const;
-  /// With its article: "a step", "an iteration".
-  std::string a_unit() const;
+  std::string short_unit() const { return words().noun; }
+  /// With its article: "a step", "an iteration"; "the window".
+  std::string a_unit() const { return words().a; }
   /// "7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats.
   std::string repeats() const;
   std::vector<Ns> step_lengths() const;  ///< of all devices

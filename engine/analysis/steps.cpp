@@ -207,7 +207,7 @@ bool are_too_little(const Trace& trace, const DeviceSteps& device) {
 
 void take_whole_window(const Trace& trace, DeviceSteps& device) {
   const Span window = window_of(trace, device);
-  device.described = "no steps were found: the whole window";
+  device.described = "nothing was found that repeats: the whole window";
   if (!device.steps.empty())
     device.described =
         fmt::format("the whole window, of which {} {} take {}", device.steps.size(),
@@ -297,7 +297,8 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
       leave_out_startup(device);
     else if (selection.steps)
       throw Error(
-          "--steps: no steps were found in the report; mark them with NVTX ranges such as \"step "
+          "--steps: nothing was found in the report that repeats; mark it with NVTX ranges such as "
+          "\"step "
           "12\", or use --range");
     else
       take_whole_window(trace, device);

@@ -11,6 +11,7 @@
 #include "base/patterns.hpp"      // globs, regular expressions
 #include "base/profile.hpp"       // --profile: where the program's own time went
 #include "base/program.hpp"       // running another program
+#include "base/quantities.hpp"    // "160.3 ms", "1.3 GiB", "71 %"
 #include "base/schema_table.hpp"  // schemas/*.toml, parsed
 #include "base/source_line.hpp"   // "train.py:123" in a text
 #include "base/spans.hpp"         // nanoseconds, and sets of time
@@ -18,4 +19,4 @@
 #include "base/suggest.hpp"       // "did you mean ...?"
 #include "base/temporary.hpp"     // temporary folders; what goes when a signal ends the program
 #include "base/text.hpp"          // foreign bytes made printable, shortened, digested
-#include "base/quantities.hpp"         // "160.3 ms", "1.3 GiB", "71 %"
+#include "base/unit_words.hpp"    // "a step", "tokens", "an iteration"

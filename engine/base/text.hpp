@@ -9,10 +9,10 @@
 
 #include "base/error.hpp"
 #include "base/patterns.hpp"
+#include "base/quantities.hpp"
 #include "base/source_line.hpp"
 #include "base/spans.hpp"
 #include "base/suggest.hpp"
-#include "base/quantities.hpp"
 
 namespace gh {
 

@@ -26,9 +26,9 @@ void note_spread(const std::vector<Capture>& captures, double noise_floor) {
   const double spread = static_cast<double>(*most - *least) / static_cast<double>(*least);
   if (spread > noise_floor)
     print_note(
-        fmt::format("the step takes {} in one capture and {} in another; is each of them what main "
+        fmt::format("the {} takes {} in one capture and {} in another; is each of them what main "
                     "comes to?",
-                    duration(*least), duration(*most)));
+                    UnitWords(captures.front().unit).noun, duration(*least), duration(*most)));
 }
 
 int baseline(const Options& o) {

@@ -84,7 +84,7 @@ std::string manual_page(const CommandLine& line) {
   std::string page = fmt::format(".TH GH\\-ADVISE 1 {} \"gh\\-advise {}\" \"User Commands\"\n",
                                  GH_ADVISE_DATE, GH_ADVISE_VERSION);
   page +=
-      ".SH NAME\ngh\\-advise \\- advisor and linter for GPU training runs\n.SH SYNOPSIS\n.B "
+      ".SH NAME\ngh\\-advise \\- advisor and linter for GPU programs\n.SH SYNOPSIS\n.B "
       "gh\\-advise\n.I REPORT\\fR...\n.br\n.B gh\\-advise\n.I COMMAND\n[\\fIOPTION\\fR]... "
       "[\\fIARGUMENT\\fR]...\n";
   page += ".SH DESCRIPTION\n" + roff_sentence(describe(line).doc);

@@ -62,7 +62,8 @@ void add_timeout(Parser& command, std::int64_t& seconds) {
 }
 
 void ReportOptions::add(Parser& command) {
-  command.option("--steps", steps, "Only these steps, by number: 10:20").type("FIRST:LAST");
+  command.option("--steps", steps, "Only these steps (tokens, iterations), by number: 10:20")
+      .type("FIRST:LAST");
   command
       .option("--range", range,
               "Only what was launched inside NVTX ranges of this name (* and ? allowed)")

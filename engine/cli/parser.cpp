@@ -74,7 +74,7 @@ void refuse_empty_values(const std::vector<std::string>& arguments) {
 
 CommandLine::CommandLine() : app_(std::make_unique<CLI::App>()) {
   app_->description(
-      "Finds what slows down a GPU training run, from its Nsight Systems report or PyTorch "
+      "Finds what slows down a GPU program, from its Nsight Systems report or PyTorch "
       "profiler trace: what to fix first, what it is worth, and where the proof is.");
   app_->name("gh-advise");
   app_->set_version_flag("--version", std::string("gh-advise ") + GH_ADVISE_VERSION);

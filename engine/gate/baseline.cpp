@@ -226,7 +226,7 @@ Json to_json(const Capture& c) {
   for (const Finding& f : c.findings) findings.push_back(to_json(f));
   for (const auto& [id, outcome] : c.rules) rules[id] = to_json(outcome);
   return {{"path", c.path},       {"format", c.format},       {"producer", c.producer},
-          {"devices", c.devices}, {"selection", c.selection}, {"has_steps", c.has_steps},
+          {"devices", c.devices}, {"selection", c.selection}, {"unit", c.unit},
           {"sources", sources},   {"problems", c.problems},   {"program", to_json(c.program)},
           {"step_ns", c.step_ns}, {"cause_ns", c.cause_ns},   {"facts", facts_json(c.facts)},
           {"waits", waits},       {"kernels", kernels},       {"findings", findings},
@@ -241,7 +241,7 @@ Capture capture_from(const Json& j) {
   c.selection = text_of(j.at("selection"));
   c.devices = texts_of(j.at("devices"));
   c.problems = texts_of(j.at("problems"));
-  c.has_steps = j.at("has_steps").get<bool>();
+  c.unit = text_of(j.at("unit"));
   for (const auto& [name, state] : table_in(j.at("sources")).items()) {
     c.sources[printable(name)] = collected_from(state);
   }

@@ -58,23 +58,23 @@ void hold_value(BudgetResult& r, const Difference& here) {
 }
 
 // "the step takes 49.7 ms instead of 47.4 ms"
-std::string change_of(const BudgetResult& r, const Difference& d) {
+std::string change_of(const BudgetResult& r, const Difference& d, const UnitWords& unit) {
   const std::string now = shown(d.after, r.unit), then = shown(d.before, r.unit);
-  return is_own(r.budget) ? fmt::format("the step takes {} instead of {}", now, then)
+  return is_own(r.budget) ? fmt::format("the {} takes {} instead of {}", unit.noun, now, then)
                           : fmt::format("{} is {} instead of {}", r.budget.fact, now, then);
 }
 
 // A change beyond a limit that its measurements do not prove.
-void leave_open(BudgetResult& r, const Difference& d) {
+void leave_open(BudgetResult& r, const Difference& d, const UnitWords& unit) {
   r.state = BudgetResult::State::unknown;
   r.message = fmt::format(
       "{} ({}), which its measurements neither prove nor rule out ({}): record more "
       "captures",
-      change_of(r, d), change_text(d.effect), basis_text(d));
+      change_of(r, d, unit), change_text(d.effect), basis_text(d));
 }
 
 // Limits relative to the baseline: the change has to exceed the limit, and to be real.
-void hold_change(BudgetResult& r, const Difference& d) {
+void hold_change(BudgetResult& r, const Difference& d, const UnitWords& unit) {
   const std::string change = change_text(d.effect), basis = basis_text(d);
   r.value = d;
   if (r.state == BudgetResult::State::kept) {
@@ -84,13 +84,13 @@ void hold_change(BudgetResult& r, const Difference& d) {
        {std::pair(r.budget.max_increase, 1.0), {r.budget.max_decrease, -1.0}}) {
     if (!limit || sign * d.effect <= *limit) continue;
     if (d.real && is_own(r.budget)) {
-      break_it(r, fmt::format("{} ({}, {}); more than {} fails", change_of(r, d), change, basis,
-                              percent(*limit)));
+      break_it(r, fmt::format("{} ({}, {}); more than {} fails", change_of(r, d, unit), change,
+                              basis, percent(*limit)));
     } else if (d.real) {
-      break_it(r, fmt::format("{} ({}); the budget is at most {} {} ({})", change_of(r, d), change,
-                              percent(*limit), sign > 0 ? "more" : "less", basis));
+      break_it(r, fmt::format("{} ({}); the budget is at most {} {} ({})", change_of(r, d, unit),
+                              change, percent(*limit), sign > 0 ? "more" : "less", basis));
     } else if (r.state == BudgetResult::State::kept && d.open) {
-      leave_open(r, d);
+      leave_open(r, d, unit);
     } else if (r.state == BudgetResult::State::kept) {
       r.message +=
           fmt::format(" ({}), which is no more than the baseline's noise ({})", change, basis);
@@ -104,7 +104,9 @@ BudgetResult measured_budget(const Budget& budget, const Sides& sides, const Dif
   r.budget = budget;
   r.unit = unit_of(budget, sides.after.front());
   const bool relative = budget.max_increase || budget.max_decrease;
-  const Sides only_now{sides.after, sides.after, sides.settings};
+  r.title = is_own(budget) ? fmt::format("The {} became longer", sides.unit.noun)
+                           : fmt::format("{} breaks its budget", budget.fact);
+  const Sides only_now{sides.after, sides.after, sides.settings, sides.unit};
   const FactDifference here = fact_difference(only_now, budget.fact, 0, step.before);
   const FactDifference change =
       relative ? fact_difference(sides, budget.fact, 0, step.before) : here;
@@ -113,7 +115,8 @@ BudgetResult measured_budget(const Budget& budget, const Sides& sides, const Dif
     r.message = *why;
   }
   if (const Difference* d = std::get_if<Difference>(&here)) hold_value(r, *d);
-  if (const Difference* d = std::get_if<Difference>(&change); d && relative) hold_change(r, *d);
+  if (const Difference* d = std::get_if<Difference>(&change); d && relative)
+    hold_change(r, *d, sides.unit);
   r.fails = r.state == BudgetResult::State::broken &&
             budget.severity >= sides.settings.fail_on.value_or(Severity::warning);
   return r;
@@ -161,12 +164,8 @@ Finding finding_of(const BudgetResult& b) {
   f.subject = b.budget.fact;
   f.severity = b.budget.severity;
   f.message = b.message + '.';
-  if (is_own(b.budget)) {
-    f.title = "The step became longer";
-  } else {
-    f.title = fmt::format("{} breaks its budget", b.budget.fact);
-    f.message += fmt::format(" The budget is set in {}.", b.budget.where);
-  }
+  f.title = b.title;
+  if (!is_own(b.budget)) f.message += fmt::format(" The budget is set in {}.", b.budget.where);
   f.advice = {"Run `gh-advise diff` on both reports: it shows where the time went."};
   f.fingerprint = fingerprint(f);
   return f;

@@ -261,7 +261,7 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
     c.devices.push_back(device_text(a.trace.devices[d.device]));
   }
   std::sort(c.devices.begin(), c.devices.end());
-  c.has_steps = a.has_steps();
+  c.unit = a.unit();
   for (std::size_t s = 0; s < static_cast<std::size_t>(Source::count); ++s) {
     c.sources[name_of(static_cast<Source>(s))] = a.trace.sources[s].state;
   }

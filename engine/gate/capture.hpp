@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/unit_words.hpp"
 #include "gate/settings.hpp"
 #include "rules/finding.hpp"
 #include "rules/rules.hpp"
@@ -33,7 +34,7 @@ struct Grid {
   double count_per_step = 0;
 };
 
-/// What tells one training program from another, however fast it runs and in whatever precision.
+/// What tells one program from another, however fast it runs and in whatever precision.
 /// Counts are per step.
 struct Program {
   /// False where whole CUDA graphs hide the kernels: then only `graphs` and `kernels` are known.
@@ -70,7 +71,7 @@ struct FactNumber {
 struct Capture {
   std::string path, format, producer;
   std::vector<std::string> devices;  ///< "NVIDIA H200, 132 SMs, compute capability 9.0", sorted
-  bool has_steps = false;
+  std::string unit = window_unit;    ///< what a step is: "training step", "token", or the window
   std::string selection;  ///< the part that was analysed, "--range forward --device 1"; steps aside
   std::map<std::string, Collected> sources;  ///< what the recording holds
   std::vector<std::string> problems;         ///< tables and rows that had to be left out on reading
@@ -96,7 +97,7 @@ inline constexpr std::size_t most_steps = 1000, most_kernels = 300, most_path_it
 
 /// The analysis's own version: what is measured before any rule. Figures of another cannot be
 /// compared. Raise it when steps, account or facts change.
-inline constexpr int analysis_version = 1;
+inline constexpr int analysis_version = 2;
 
 /// What an analysed report comes to. `rules` are those that were evaluated, `settings` what the
 /// configuration changed about them.

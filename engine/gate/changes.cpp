@@ -23,6 +23,7 @@ Measurements measured(const std::vector<Capture>& captures, Value value_of, Step
     m.captures.push_back(value_of(c));
     const std::vector<double> steps = steps_of(c);
     m.steps.insert(m.steps.end(), steps.begin(), steps.end());
+    m.called = UnitWords(c.unit).many;
   }
   return m;
 }

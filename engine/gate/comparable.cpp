@@ -56,11 +56,11 @@ void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
   } else if (kernels != Collected::yes && kernels != Collected::nothing_happened) {
     add_once(fmt::format("{} holds no kernels; record it again with --trace=cuda", c.path),
              reasons);
-  } else if (!c.has_steps) {
+  } else if (c.unit == window_unit) {
     add_once(
         fmt::format(
-            "{} shows no training steps, and a whole recording is as long as it was recorded; mark "
-            "them with ranges ([ranges] step), or choose a part with --range",
+            "{} shows nothing that repeats, and a whole recording is as long as it was recorded; "
+            "mark what repeats with ranges ([ranges] step), or choose a part with --range",
             c.path),
         reasons);
   }
@@ -117,25 +117,25 @@ std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<G
 // none where it is fused.
 double gemms_beside_attention(const Program& p) { return p.gemms - 3 * p.written_out_blocks; }
 
-// Why two captures are not of one program, or "".
-std::string other_program(const Program& a, const Program& b) {
+// Why two captures are not of one program, or "". `unit` is what both count by.
+std::string other_program(const Program& a, const Program& b, const UnitWords& unit) {
   if (a.shown != b.shown) {
     return "the kernels inside CUDA graphs show in only one of the two; record both with "
            "--cuda-graph-trace=node";
   }
   if (differ(a.graphs, b.graphs, same_count)) {
-    return fmt::format("another program: {} CUDA graphs a step where the baseline has {}",
-                       count_text(b.graphs), count_text(a.graphs));
+    return fmt::format("another program: {} CUDA graphs {} where the baseline has {}",
+                       count_text(b.graphs), unit.per, count_text(a.graphs));
   }
   if (!a.shown) {
     if (!differ(a.kernels, b.kernels, same_gemms)) return "";
     return fmt::format(
-        "another program: {} kernels a step outside of CUDA graphs where the baseline has {}",
-        count_text(b.kernels), count_text(a.kernels));
+        "another program: {} kernels {} outside of CUDA graphs where the baseline has {}",
+        count_text(b.kernels), unit.per, count_text(a.kernels));
   }
   if (differ(a.attention_blocks, b.attention_blocks, same_count)) {
-    return fmt::format("another program: {} attention blocks a step where the baseline has {}",
-                       count_text(b.attention_blocks), count_text(a.attention_blocks));
+    return fmt::format("another program: {} attention blocks {} where the baseline has {}",
+                       count_text(b.attention_blocks), unit.per, count_text(a.attention_blocks));
   }
   const double gemms_a = gemms_beside_attention(a), gemms_b = gemms_beside_attention(b);
   // Convolutions are GEMMs of as many kernels as their algorithm takes; the loss's grids then vouch
@@ -143,15 +143,14 @@ std::string other_program(const Program& a, const Program& b) {
   const bool convolutions =
       a.attention_blocks == 0 && grids_differ(a.grids, b.grids, true) == false;
   if (differ(gemms_a, gemms_b, convolutions ? 0.4 : same_gemms)) {
-    return fmt::format(
-        "another program: {} GEMMs a step, attention aside, where the baseline has {}",
-        count_text(gemms_b), count_text(gemms_a));
+    return fmt::format("another program: {} GEMMs {}, attention aside, where the baseline has {}",
+                       count_text(gemms_b), unit.per, count_text(gemms_a));
   }
   if (a.flops && b.flops && differ(*a.flops, *b.flops, same_flops)) {
     return fmt::format(
-        "another program: {:.3g} operations a step in GEMMs and attention where the baseline has "
+        "another program: {:.3g} operations {} in GEMMs and attention where the baseline has "
         "{:.3g}",
-        *b.flops, *a.flops);
+        *b.flops, unit.per, *a.flops);
   }
   if (grids_differ(a.grids, b.grids, false).value_or(false)) {
     return "another program: the GEMMs and attention kernels that both run have other grids, so "
@@ -189,7 +188,7 @@ void add_how_they_differ(const Capture& first, const Capture& c,
                          selection_text(c), selection_text(first)),
              reasons);
   }
-  // Every training run makes calls and waits, and marks what it always marks; without them causes
+  // Every program makes calls and waits, and marks what it always marks; without them causes
   // and steps are told otherwise.
   for (const Source source : {Source::calls, Source::ranges, Source::os_calls}) {
     const bool here = state_of(c, source) == Collected::yes,
@@ -200,7 +199,14 @@ void add_how_they_differ(const Capture& first, const Capture& c,
                reasons);
     }
   }
-  add_once(other_program(first.program, c.program), reasons);
+  if (c.unit != first.unit) {
+    add_once(fmt::format("another unit: {} where the baseline has {}; choose the same with --unit, "
+                         "or mark it with ranges ([ranges] step)",
+                         plural(c.unit), plural(first.unit)),
+             reasons);
+    return;  // what each takes says nothing of the other
+  }
+  add_once(other_program(first.program, c.program, UnitWords(c.unit)), reasons);
 }
 
 }  // namespace
@@ -222,15 +228,19 @@ std::vector<std::string> incomparable(const std::vector<Capture>& before,
   return reasons;
 }
 
-std::string weak_match_note(const Program& before, const Program& after) {
+std::string weak_match_note(const Program& before, const Program& after, const UnitWords& unit) {
   if (!before.shown) {
-    return "whole CUDA graphs hide the model's kernels: that both are the same program shows only "
-           "in how many graphs, and kernels beside them, a step launches";
+    return fmt::format(
+        "whole CUDA graphs hide the kernels: that both are the same program shows only in how many "
+        "graphs, and kernels beside them, {} launches",
+        unit.a);
   }
   if (!grids_differ(before.grids, after.grids, false) &&
       !grids_differ(before.grids, after.grids, true)) {
-    return "that both are the same program shows in no more than the number of attention blocks "
-           "and GEMMs a step: they share no kernel of GEMMs, attention or the loss";
+    return fmt::format(
+        "that both are the same program shows in no more than the number of attention blocks and "
+        "GEMMs {}: they share no kernel of GEMMs, attention or the loss",
+        unit.per);
   }
   return "";
 }

@@ -17,10 +17,11 @@ std::string side_text(const std::vector<Capture>& captures) {
 Comparison compare(const std::vector<Capture>& before, const std::vector<Capture>& after,
                    const GateSettings& settings, const std::vector<Suppression>& suppressions,
                    const std::string& today, const Meant& meant) {
-  const Sides sides{before, after, settings};
+  const Sides sides{before, after, settings, UnitWords(after.front().unit)};
   const Exceptions exceptions{suppressions, today};
 
   Comparison c;
+  c.unit = sides.unit;
   c.before = side_text(before);
   c.after = side_text(after);
   c.incomparable = incomparable(before, after);

@@ -60,6 +60,7 @@ struct BudgetResult {
   Budget budget;
   Unit unit = Unit::count;
   Difference value;
+  std::string title;    ///< "The step became longer", of one that is broken
   std::string message;  ///< the limit and the figures
   bool fails = false;
 };
@@ -75,6 +76,7 @@ struct Comparison {
   std::vector<std::string> reasons;  ///< what makes it regress, the costliest first
   std::vector<std::string> notes;    ///< what a reader has to know beside
   std::string before, after;         ///< what the sides are: "good.sqlite", "3 captures"
+  UnitWords unit;                    ///< what a step is called now
   Difference step;
   std::vector<CauseChange> account;  ///< by what the change costs or wins
   /// Likewise; empty where a side does not tell. It explains a longer step, and fails nothing.

@@ -14,13 +14,14 @@ struct Sides {
   const std::vector<Capture>& before;
   const std::vector<Capture>& after;
   const GateSettings& settings;
+  UnitWords unit;  ///< what a step is called now
 };
 
 // ---- comparable.cpp: whether the sides can be compared; incomparable() in comparison.hpp
 
 /// What a reader has to know of how little shows that two programs are the same; "" where enough
 /// does.
-std::string weak_match_note(const Program& before, const Program& after);
+std::string weak_match_note(const Program& before, const Program& after, const UnitWords& unit);
 
 // ---- trust.cpp: whether the sides are what they are taken for
 

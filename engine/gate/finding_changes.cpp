@@ -172,17 +172,20 @@ struct Case {
   }
 };
 
-constexpr const char* step_untold =
-    "the step may have got longer, which its measurements neither prove nor rule out";
+std::string step_untold(const Case& k) {
+  return fmt::format(
+      "the {} may have got longer, which its measurements neither prove nor rule out",
+      k.sides.unit.noun);
+}
 
 void judge_worse(const Case& k) {
   if (!k.loud) return;
   k.c.fails = k.step_fails();
   if (k.step_may_fail()) {
     k.c.untold = true;
-    k.c.why = step_untold;
+    k.c.why = step_untold(k);
   } else if (!k.trend.longer && !k.trend.perhaps_longer) {
-    k.c.why = "does not fail, since the step did not get longer";
+    k.c.why = fmt::format("does not fail, since the {} did not get longer", k.sides.unit.noun);
   }
 }
 
@@ -222,12 +225,14 @@ void judge_fresh(const Case& k) {
     k.c.fails = k.loud;
     return;
   }
-  if (k.step_may_fail()) return k.untold(step_untold);
-  if (k.trend.shorter) return k.unknown("may have been there, a smaller share of a longer step");
+  if (k.step_may_fail()) return k.untold(step_untold(k));
+  if (k.trend.shorter)
+    return k.unknown("may have been there, a smaller share of a longer " + k.sides.unit.noun);
   if (k.loud && !k.trend.longer && !k.trend.perhaps_longer) {
-    k.c.why =
-        "does not fail: the step did not get longer, and it is so close to its threshold that it "
-        "may have been just below";
+    k.c.why = fmt::format(
+        "does not fail: the {} did not get longer, and it is so close to its threshold that it may "
+        "have been just below",
+        k.sides.unit.noun);
   }
 }
 
@@ -238,7 +243,7 @@ void judge_gone(const Case& k) {
   }
   if (k.shown_by > 0) return k.unknown(k.shown_text());
   if ((k.trend.longer || k.trend.perhaps_longer) && !k.is_clear(k.c.before_ns)) {
-    k.unknown("may still be there, a smaller share of a longer step");
+    k.unknown("may still be there, a smaller share of a longer " + k.sides.unit.noun);
   }
 }
 

@@ -218,8 +218,8 @@ Difference difference_of(const Measurements& before, const Measurements& after,
   if (tested) {
     d.p = mann_whitney_p(x, y);
     d.real = counts && *d.p < settings.alpha && change * tested_change > 0;
-    d.basis =
-        fmt::format("{} {} against {}", x.size(), by_captures ? "captures" : "steps", y.size());
+    d.basis = fmt::format("{} {} against {}", x.size(), by_captures ? "captures" : after.called,
+                          y.size());
     if (by_steps && d.real && !stands_out(tested_change, x, y)) {
       d.real = false;
       d.basis += ", less than three standard errors";

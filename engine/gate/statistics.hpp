@@ -24,6 +24,7 @@ double relative_change(double change, double reference);
 struct Measurements {
   std::vector<double> captures;  ///< one value each
   std::vector<double> steps;     ///< of all captures; empty where it is not measured step by step
+  std::string called = "steps";  ///< what these are to people: "tokens"
 };
 
 /// How a quantity is compared.

@@ -14,19 +14,19 @@ namespace {
 
 // ---- why it fails
 
-std::string failure_text(const FindingChange& f) {
+std::string failure_text(const FindingChange& f, const UnitWords& unit) {
   if (f.change == FindingState::fresh) {
-    return fmt::format("{} came in: {} (worth {} {} a step)", f.finding.rule, f.finding.title,
-                       f.finding.about ? "about" : "at most", duration(f.after_ns));
+    return fmt::format("{} came in: {} (worth {} {} {})", f.finding.rule, f.finding.title,
+                       f.finding.about ? "about" : "at most", duration(f.after_ns), unit.per);
   }
-  return fmt::format("{} got worse: {} ({} a step, before {})", f.finding.rule, f.finding.title,
-                     duration(f.after_ns), duration(f.before_ns));
+  return fmt::format("{} got worse: {} ({} {}, before {})", f.finding.rule, f.finding.title,
+                     duration(f.after_ns), unit.per, duration(f.before_ns));
 }
 
 std::vector<std::string> failures(const Comparison& c) {
   std::vector<std::string> reasons;
   for (const FindingChange& f : c.findings) {
-    if (f.fails) reasons.push_back(failure_text(f));
+    if (f.fails) reasons.push_back(failure_text(f, c.unit));
   }
   for (const BudgetResult& b : c.budgets) {
     if (b.fails) reasons.push_back(b.message);
@@ -55,10 +55,10 @@ std::string untold_mean(const Comparison& c, const Sides& sides, const StepTrend
   const bool lasts = (mean.real || mean.open) && share(mean.lasting) > sides.settings.min_effect;
   if (share(mean.after - mean.before) <= sides.settings.noise_floor && !lasts) return "";
   return fmt::format(
-      "the mean step takes {} instead of {} ({}), the median {}: a few steps take far longer; "
-      "record more steps, or set a budget of step.mean_ns",
-      duration(mean.after), duration(mean.before), change_text(mean.effect),
-      duration(c.step.after));
+      "the mean {0} takes {1} instead of {2} ({3}), the median {4}: a few {5} take far longer; "
+      "record more {5}, or set a budget of step.mean_ns",
+      c.unit.noun, duration(mean.after), duration(mean.before), change_text(mean.effect),
+      duration(c.step.after), c.unit.many);
 }
 
 std::string untold_text(const FindingChange& f) {
@@ -117,16 +117,18 @@ std::optional<double> measured_ns(const Capture& c) {
 
 // What findings are worth is of the measured step where there is one; steps are compared as they
 // were recorded, since of those there are many.
-std::string measured_note(const Capture& then, const Capture& now) {
+std::string measured_note(const Capture& then, const Capture& now, const UnitWords& unit) {
   const auto before = measured_ns(then), after = measured_ns(now);
   if (!before && !after) return "";
   if (!before || !after)
-    return "the step was measured without the profiler on one side only: what findings are worth "
-           "there is of a shorter step";
+    return fmt::format(
+        "the {0} was measured without the profiler on one side only: what findings are worth there "
+        "is of a shorter {0}",
+        unit.noun);
   return fmt::format(
-      "measured without the profiler, the step takes {}, before {} ({:+.1f} %); compared are the "
+      "measured without the profiler, the {} takes {}, before {} ({:+.1f} %); compared are the "
       "recorded ones",
-      duration(*after), duration(*before), 100 * (*after / *before - 1));
+      unit.noun, duration(*after), duration(*before), 100 * (*after / *before - 1));
 }
 
 std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
@@ -140,10 +142,11 @@ std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
   }
   std::vector<std::string> notes(problems.begin(), problems.end());
   const Capture &then = sides.before.front(), &now = sides.after.front();
-  if (std::string note = weak_match_note(then.program, now.program); !note.empty()) {
+  if (std::string note = weak_match_note(then.program, now.program, c.unit); !note.empty()) {
     notes.push_back(std::move(note));
   }
-  if (std::string note = measured_note(then, now); !note.empty()) notes.push_back(std::move(note));
+  if (std::string note = measured_note(then, now, c.unit); !note.empty())
+    notes.push_back(std::move(note));
   if (then.producer != now.producer) {
     notes.push_back(
         fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost",
@@ -154,9 +157,9 @@ std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
   });
   if (!c.step.real && std::abs(c.step.effect) > sides.settings.min_effect && !left_open) {
     notes.push_back(
-        fmt::format("the step looks {} {}, but that may be noise ({}); more captures would tell",
-                    percent(std::abs(c.step.effect)), c.step.effect > 0 ? "longer" : "shorter",
-                    basis_text(c.step)));
+        fmt::format("the {} looks {} {}, but that may be noise ({}); more captures would tell",
+                    c.unit.noun, percent(std::abs(c.step.effect)),
+                    c.step.effect > 0 ? "longer" : "shorter", basis_text(c.step)));
   }
   for (const BudgetResult& b : c.budgets) {
     if (b.state == BudgetResult::State::broken && !b.fails) notes.push_back(b.message);
@@ -167,15 +170,17 @@ std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
 // ---- the headline
 
 // "the step takes 49.7 ms instead of 47.4 ms (+5.0 %)"
-std::string step_text(const Difference& step, const GateSettings& settings) {
+std::string step_text(const Comparison& c, const GateSettings& settings) {
+  const Difference& step = c.step;
+  const std::string the = "the " + c.unit.noun;
   const std::string now = duration(step.after), then = duration(step.before),
                     change = change_text(step.effect);
-  if (step.effect == 0) return fmt::format("the step takes {}, as before", now);
-  if (step.real) return fmt::format("the step takes {} instead of {} ({})", now, then, change);
+  if (step.effect == 0) return fmt::format("{} takes {}, as before", the, now);
+  if (step.real) return fmt::format("{} takes {} instead of {} ({})", the, now, then, change);
   if (std::abs(step.effect) <= settings.min_effect) {
-    return fmt::format("the step takes {}, before {} ({}, too little to count)", now, then, change);
+    return fmt::format("{} takes {}, before {} ({}, too little to count)", the, now, then, change);
   }
-  return fmt::format("the step takes {}, before {} ({}, {})", now, then, change,
+  return fmt::format("{} takes {}, before {} ({}, {})", the, now, then, change,
                      step.open ? "neither proved nor ruled out" : "which may be noise");
 }
 
@@ -222,7 +227,7 @@ std::string what_passed(const Comparison& c) {
       rules_where(c, [](const FindingChange& f) { return f.change == FindingState::accepted; });
   for (const BudgetResult& b : c.budgets) {
     if (b.state == BudgetResult::State::accepted) {
-      accepted.push_back(b.budget.where.empty() ? "the longer step" : b.budget.fact);
+      accepted.push_back(b.budget.where.empty() ? "the longer " + c.unit.noun : b.budget.fact);
     }
   }
   return clause(in_state(FindingState::gone), "is gone", "are gone") +
@@ -231,7 +236,7 @@ std::string what_passed(const Comparison& c) {
 }
 
 std::string headline_of(const Comparison& c, const GateSettings& settings) {
-  const std::string step = step_text(c.step, settings);
+  const std::string step = step_text(c, settings);
   switch (c.verdict) {
     case Verdict::regressed: return fmt::format("Regressed: {}{}.", what_regressed(c), step);
     case Verdict::passes: return fmt::format("Passes: {}{}.", what_passed(c), step);

@@ -82,7 +82,7 @@ std::vector<std::size_t> chosen_of(std::size_t n, std::size_t most) {
 }
 
 void add_steps(const Analysis& a, const Capture& c, RankDigest& r) {
-  r.has_steps = c.has_steps;
+  r.unit = c.unit;
   if (!c.step_ns.empty()) {
     r.step_count = a.step_count() / static_cast<std::int64_t>(a.devices.size());
   }

@@ -58,7 +58,7 @@ struct RankDigest {
   std::optional<std::int64_t> rank;  ///< in the job, where that is known
   std::int64_t local_rank = 0;       ///< in the report, in order of GPUs
   std::vector<std::string> devices;  ///< "NVIDIA H200, 132 SMs, compute capability 9.0"
-  bool has_steps = false;
+  std::string unit = window_unit;    ///< what a step is: "training step", "token", or the window
   std::int64_t step_count = 0;
   double mean_step_ns = 0;
   Quartiles step_ns;

@@ -263,7 +263,7 @@ RuleOutcome outcome_from(Element j) {
 }
 
 Json steps_json(const RankDigest& r) {
-  return {{"found", r.has_steps},
+  return {{"unit", r.unit},
           {"count", r.step_count},
           {"mean_ns", number_json(r.mean_step_ns)},
           {"quartiles_ns", to_json(r.step_ns)},
@@ -272,7 +272,7 @@ Json steps_json(const RankDigest& r) {
 }
 
 void read_steps(Element j, RankDigest& r) {
-  r.has_steps = truth_of(at(j, "found"));
+  r.unit = text_of(at(j, "unit"));
   r.step_count = count_of(at(j, "count"));
   r.mean_step_ns = within(at(j, "mean_ns"), 0, most_recorded_ns);
   if (r.mean_step_ns <= 0) throw Error("its step takes no time");

@@ -21,12 +21,13 @@ void add_notes(const FleetMembers& members, Fleet& fleet) {
         fmt::format("{}: what they did, and whether the others waited for them, is not known",
                     fleet_missing_text(fleet)));
   }
-  const auto without_steps = std::count_if(members.begin(), members.end(),
-                                           [](const FleetMember& m) { return !m.rank->has_steps; });
+  const auto without_steps =
+      std::count_if(members.begin(), members.end(),
+                    [](const FleetMember& m) { return m.rank->unit == window_unit; });
   if (without_steps > 0) {
-    fleet.notes.push_back(fmt::format(
-        "on {} rank{} no training steps were found: there the whole recording stands for one",
-        without_steps, without_steps == 1 ? "" : "s"));
+    fleet.notes.push_back(
+        fmt::format("on {} nothing was found that repeats: there the whole recording is told of",
+                    plural(without_steps, "rank")));
   }
 }
 

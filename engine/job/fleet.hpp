@@ -64,6 +64,7 @@ struct Fleet {
   bool numbered = true;             ///< false: no digest knows its rank: counted in order of names
   std::vector<std::string> causes;  ///< of the account, the one that takes most time first
   std::vector<Quartiles> account;   ///< a step's nanoseconds over ranks, parallel to `causes`
+  UnitWords unit;                   ///< what a step is called, on most ranks
   double step_ns = 0;               ///< the job's: the slowest rank's mean step
   /// The rank that sets the pace: the longest step, without what it waits for others.
   std::int64_t slowest = 0;

@@ -53,7 +53,7 @@ void check_clocks(const FleetMembers& members, Fleet& fleet) {
   };
   std::vector<std::size_t> known;
   for (std::size_t m = 0; m < members.size(); ++m) {
-    if (members[m].digest->epoch_ns > 0 && members[m].rank->has_steps) known.push_back(m);
+    if (members[m].digest->epoch_ns > 0 && members[m].rank->unit != window_unit) known.push_back(m);
   }
   if (known.empty()) return;
   const auto [least, most] =
@@ -65,9 +65,10 @@ void check_clocks(const FleetMembers& members, Fleet& fleet) {
   // Where their collectives match it is one job, and a clock is off.
   const FleetRank &first = fleet.ranks[*least], &last = fleet.ranks[*most];
   if (first.group < 0 || first.group != last.group) {
-    throw Error(fmt::format(
-        "{} and {} are not of one job: their first steps lie {} apart; give the digests of one job",
-        members[*least].digest->path, members[*most].digest->path, duration(apart)));
+    throw Error(
+        fmt::format("{} and {} are not of one job: what they repeat begins {} apart; give the "
+                    "digests of one job",
+                    members[*least].digest->path, members[*most].digest->path, duration(apart)));
   }
   fleet.notes.push_back(
       fmt::format("by their clocks ranks {} and {} begin {} apart, yet their collectives match: a "

@@ -167,12 +167,25 @@ FleetMembers number_ranks(std::vector<Digest>& digests, Fleet& fleet) {
   return members;
 }
 
+namespace {
+
+std::string unit_of_most(const FleetMembers& members) {
+  std::map<std::string, std::size_t> ranks;
+  for (const FleetMember& m : members) ++ranks[m.rank->unit];
+  return std::max_element(ranks.begin(), ranks.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+}  // namespace
+
 void add_account(const FleetMembers& members, Fleet& fleet) {
   std::map<std::string, double> sums;
   for (const FleetMember& m : members) {
     for (const auto& [cause, share] : m.rank->account) sums[cause] += share.ns_per_step;
   }
   for (const auto& [cause, sum] : sums) fleet.causes.push_back(cause);
+  fleet.unit = UnitWords(unit_of_most(members));
   std::stable_sort(fleet.causes.begin(), fleet.causes.end(),
                    [&](const std::string& a, const std::string& b) { return sums[a] > sums[b]; });
 

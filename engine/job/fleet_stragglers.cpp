@@ -105,15 +105,16 @@ std::string excess_advice(const std::string& cause) {
   }
   if (cause == "idle.launch") {
     return "The hosts of these ranks launch more slowly. The profiler slows launching as well: "
-           "time the step without it first. If it stays, bind processes to the cores next to their "
+           "time the program without it first. If it stays, bind processes to the cores next to "
+           "their "
            "GPU (srun --cpu-bind, numactl), and look for other work on the node.";
   }
   if (cause.empty()) {
     return "No one kind of work sets these ranks apart: compare the timelines of one of them and "
            "of another before the longest waits.";
   }
-  return "Keep what only these ranks do (logging, validation, saving, .item()) out of the step, or "
-         "do it on all in turn.";
+  return "Keep what only these ranks do (logging, validation, saving, reading back results) out of "
+         "the loop, or do it on all in turn.";
 }
 
 // The rule that finds what a late rank does on that rank itself.
@@ -169,15 +170,16 @@ void tell_stragglers(const Fleet& fleet, FleetFinding& f) {
   const std::string where = where_text(fleet);
   std::string why;
   if (!excess.cause.empty()) {
-    why = fmt::format("; rank {} spends {} a step more than the others {}", worst.rank,
-                      duration(excess.ns), excess_text(excess.cause));
+    why = fmt::format("; rank {} spends {} {} more than the others {}", worst.rank,
+                      duration(excess.ns), fleet.unit.per, excess_text(excess.cause));
   }
   f.finding.subject = fmt::format("rank{} {}", one ? "" : "s", ranks_text(f.ranks));
   f.finding.message = fmt::format(
-      "The other ranks wait in collectives for {} {}{} which {} {} after the middle rank in each "
-      "{} step ({}){}.",
+      "The other ranks wait in collectives for {} {}{} which {} {} after the middle rank in {} "
+      "{} {} ({}){}.",
       one ? "rank" : "ranks", ranks_text(f.ranks), where.empty() ? "," : where,
-      one ? "comes" : "come up to", duration(worst.late_ns), duration(fleet.step_ns),
+      one ? "comes" : "come up to", duration(worst.late_ns),
+      fleet.unit.is_window() ? "the" : "each", duration(fleet.step_ns), fleet.unit.noun,
       percent(worst.late_ns / fleet.step_ns), why);
   f.finding.advice = {excess_advice(excess.cause)};
   f.finding.follows_from = root_of(excess.cause);
@@ -199,12 +201,13 @@ void tell_ranks_in_turn(const Fleet& fleet, FleetFinding& f) {
   f.rank_ns = {0, 0, waited_ns, waited_ns, waited_ns};
   f.finding.subject = ranks_in_turn;
   f.finding.message = fmt::format(
-      "Ranks take turns in coming late to collectives: the middle one waits {} of each {} step "
+      "Ranks take turns in coming late to collectives: the middle one waits {} of {} {} {} "
       "for the last ({}), none of them causes half of it.",
-      duration(fleet.waited_ns), duration(fleet.step_ns), percent(fleet.waited_ns / fleet.step_ns));
+      duration(fleet.waited_ns), fleet.unit.is_window() ? "the" : "each", duration(fleet.step_ns),
+      fleet.unit.noun, percent(fleet.waited_ns / fleet.step_ns));
   f.finding.advice = {
       "Ranks that take turns have unequal batches, as a rule: bucket or pack sequences by "
-      "length, so that all ranks have as many tokens in each step."};
+      "length, so that all ranks have as many tokens each time."};
 }
 
 RuleOutcome::State late_state(const Fleet& fleet) {

@@ -24,7 +24,7 @@ double usual_distance(const std::vector<double>& values, double from) {
 
 using RanksByValue = std::map<std::string, std::vector<std::int64_t>>;
 
-std::string all_values_text(const char* name, const RanksByValue& values) {
+std::string all_values_text(const std::string& name, const RanksByValue& values) {
   std::vector<std::string> parts;
   for (const auto& [value, ranks] : values) {
     if (parts.size() == most_values) break;
@@ -39,7 +39,7 @@ std::string all_values_text(const char* name, const RanksByValue& values) {
 
 // `value_of` tells the value of a member.
 template <class Value>
-void add_words(const char* name, Value value_of, Fleet& fleet) {
+void add_words(const std::string& name, Value value_of, Fleet& fleet) {
   RanksByValue values;
   std::vector<std::int64_t> all;
   for (std::size_t m = 0; m < fleet.ranks.size(); ++m) {
@@ -114,7 +114,10 @@ void add_unlike(const FleetMembers& members, Fleet& fleet) {
   add_words(
       "profiler", [&](std::size_t m) { return members[m].digest->producer; }, fleet);
   add_words(
-      "steps recorded", [&](std::size_t m) { return std::to_string(fleet.ranks[m].steps); }, fleet);
+      "unit", [&](std::size_t m) { return members[m].rank->unit; }, fleet);
+  add_words(
+      fleet.unit.many + " recorded",
+      [&](std::size_t m) { return std::to_string(fleet.ranks[m].steps); }, fleet);
 
   const Distance of_step{.least = fleet_warning_at * fleet.step_ns};
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
@@ -123,10 +126,10 @@ void add_unlike(const FleetMembers& members, Fleet& fleet) {
     for (const FleetRank& r : fleet.ranks) values.emplace_back(r.cause_ns[c]);
     add_numbers(
         cause_label(fleet.causes[c]), values, of_step,
-        [](double ns) { return duration(ns) + " a step"; }, fleet);
+        [&](double ns) { return duration(ns) + ' ' + fleet.unit.per; }, fleet);
   }
   add_numbers(
-      "kernels a step", values_of_fact(members, "kernels.per_step"), {.share = 0.02},
+      "kernels " + fleet.unit.per, values_of_fact(members, "kernels.per_step"), {.share = 0.02},
       [](double v) { return fmt::format("{:.0f}", v); }, fleet);
   add_numbers(
       "memory at most", values_of_fact(members, "memory.peak_bytes"), {.share = 0.10},
@@ -134,7 +137,7 @@ void add_unlike(const FleetMembers& members, Fleet& fleet) {
   std::vector<std::optional<double>> steps;
   for (const FleetRank& r : fleet.ranks) steps.emplace_back(r.step_ns);
   add_numbers(
-      "the mean step", steps, of_step, [](double ns) { return duration(ns); }, fleet);
+      "the mean " + fleet.unit.noun, steps, of_step, [](double ns) { return duration(ns); }, fleet);
 }
 
 }  // namespace gh

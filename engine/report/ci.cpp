@@ -17,10 +17,12 @@ constexpr double least_share = 0.005;
 CiReport summary_of(const Analysis& analysis) {
   CiReport summary;
   summary.path = analysis.trace.path;
-  summary.steps = analysis.has_steps()
-                      ? fmt::format("{} steps of {} (median)", analysis.step_count(),
-                                    duration(median(analysis.step_lengths())))
-                      : "no training steps were found";
+  summary.steps = analysis.has_steps() ? fmt::format("{} of {} (median)",
+                                                     plural(analysis.step_count(), analysis.unit()),
+                                                     duration(median(analysis.step_lengths())))
+                                       : "nothing was found that repeats: the whole window";
+  if (const std::string repeats = repeats_text(analysis); !repeats.empty())
+    summary.steps += "; " + repeats;
   if (const std::string measured = measured_text(analysis); !measured.empty())
     summary.steps += "; " + measured;
   if (analysis.total_ns() > 0)
@@ -63,7 +65,8 @@ void worsen(RuleOutcome& outcome, RuleOutcome::State state, const std::string& r
 void CiResult::add(const Analysis& analysis, const Report& report,
                    std::optional<Severity> fail_on) {
   for (const Finding& f : report.findings)
-    findings.push_back({f, analysis.trace.path, std::nullopt, fail_on && f.severity >= *fail_on});
+    findings.push_back({f, analysis.trace.path, std::nullopt, fail_on && f.severity >= *fail_on,
+                        analysis.words()});
   reports.push_back(summary_of(analysis));
   for (const Rule& rule : rules) outcomes[rule.id];
   for (const NotChecked& n : report.not_checked)
@@ -86,13 +89,13 @@ CiResult ci_result(const Comparison& c, const std::vector<Capture>& after,
   if (c.verdict != Verdict::cannot_tell) {
     for (const BudgetResult& b : c.budgets) {
       if (b.state == BudgetResult::State::broken)
-        r.findings.push_back({finding_of(b), report, FindingState::fresh, b.fails});
+        r.findings.push_back({finding_of(b), report, FindingState::fresh, b.fails, c.unit});
       else if (b.state != BudgetResult::State::unknown)
         r.kept_budgets.push_back(b.budget.fact);
     }
     for (const FindingChange& f : c.findings)
       if (f.present || f.change == FindingState::gone)
-        r.findings.push_back({f.finding, report, f.change, f.fails});
+        r.findings.push_back({f.finding, report, f.change, f.fails, c.unit});
   }
   for (const Capture& capture : after)
     for (const auto& [id, outcome] : capture.rules) {
@@ -111,7 +114,7 @@ CiResult fleet_ci_result(const Fleet& fleet, const std::vector<Rule>& rules,
   for (const FleetFinding& f : fleet.findings)
     if (!f.suppressed)
       result.findings.push_back(
-          {f.finding, name, std::nullopt, fail_on && f.finding.severity >= *fail_on});
+          {f.finding, name, std::nullopt, fail_on && f.finding.severity >= *fail_on, fleet.unit});
   result.reports.push_back(summary_of(fleet, name));
   return result;
 }

@@ -19,11 +19,12 @@ struct CiFinding {
   std::string report;                  ///< path of the report that shows it
   std::optional<FindingState> change;  ///< where it was compared with a baseline
   bool fails = false;
+  UnitWords unit = {};  ///< what a step of the report is called
 };
 
 /// A report that was checked.
 struct CiReport {
-  std::string path, steps;  ///< "5 steps of 47.4 ms (median)"
+  std::string path, steps;  ///< "5 training steps of 47.4 ms (median)"
   /// Causes and their shares, the largest first.
   std::vector<std::pair<std::string, double>> account;
 };

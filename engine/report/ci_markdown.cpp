@@ -14,7 +14,7 @@ std::string finding_rows(const CiResult& result, const std::string& report) {
     const char* severity = name_of(f.finding.severity);
     rows += fmt::format("| {} | `{}` | {} | {} |\n",
                         f.fails ? fmt::format("**{}**", severity) : severity, f.finding.rule,
-                        markdown_text(f.finding.message), ci_worth_text(f.finding));
+                        markdown_text(f.finding.message), ci_worth_text(f));
   }
   return rows;
 }

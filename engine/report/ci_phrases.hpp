@@ -14,7 +14,7 @@ SourceLine place_of(const CiFinding& finding);
 bool is_present(const CiFinding& finding);
 
 /// "worth at most 12.3 ms a step (8 %)"; "" where nothing is known to be recoverable.
-std::string ci_worth_text(const Finding& finding);
+std::string ci_worth_text(const CiFinding& finding);
 
 /// Everything that a reader needs, in one text.
 std::string full_text(const CiFinding& finding);

@@ -169,7 +169,7 @@ std::string render_sarif(const CiResult& result) {
   const Json run{{"tool",
                   {{"driver",
                     {{"name", "gh-advise"},
-                     {"fullName", "gh-advise, an advisor for GPU training runs"},
+                     {"fullName", "gh-advise, an advisor for GPU programs"},
                      {"version", GH_ADVISE_VERSION},
                      {"semanticVersion", GH_ADVISE_VERSION},
                      {"rules", rules}}}}},

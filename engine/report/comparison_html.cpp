@@ -46,7 +46,7 @@ struct Side {
 };
 
 // Bars and plots of both sides have one scale: `bar_ns` and `plot_ns` are their lengths.
-std::string side_html(const Side& side, double bar_ns, Ns plot_ns) {
+std::string side_html(const Side& side, const UnitWords& unit, double bar_ns, Ns plot_ns) {
   const std::vector<StackPart> parts = stack_of(side.causes);
   const double ns = side.step_ns();
   std::vector<StripDot> steps;
@@ -55,22 +55,24 @@ std::string side_html(const Side& side, double bar_ns, Ns plot_ns) {
       steps.push_back({static_cast<double>(steps.size()), step});
   return "<div>" + element("h3", shortened(side.title, 200)) +
          stacked_bar(side.label, parts, duration(ns), bar_ns > 0 ? ns / bar_ns : 1) +
-         legend(parts) + strip_plot("Steps in order", steps, StripAxis::order, plot_ns, most_dots) +
+         legend(parts) +
+         strip_plot(capitalized(unit.many) + " in order", steps, {StripAxis::Of::order, unit},
+                    plot_ns, most_dots) +
          "</div>\n";
 }
 
 std::string sides_html(const Comparison& c, const std::vector<Capture>& before,
                        const std::vector<Capture>& after) {
-  Side was{"Before: " + c.before, "a step before", {}, before},
-      is{"Now: " + c.after, "a step now", {}, after};
+  Side was{"Before: " + c.before, c.unit.a + " before", {}, before},
+      is{"Now: " + c.after, c.unit.a + " now", {}, after};
   for (const CauseChange& x : c.account) {
     was.causes.emplace_back(x.cause, x.ns.before);
     is.causes.emplace_back(x.cause, x.ns.after);
   }
   const double bar_ns = std::max(was.step_ns(), is.step_ns());
   const Ns plot_ns = std::max(was.longest_step_ns(), is.longest_step_ns());
-  return "<div class=side>" + side_html(was, bar_ns, plot_ns) + side_html(is, bar_ns, plot_ns) +
-         "</div>\n";
+  return "<div class=side>" + side_html(was, c.unit, bar_ns, plot_ns) +
+         side_html(is, c.unit, bar_ns, plot_ns) + "</div>\n";
 }
 
 // Before, now, and the change with its sign.
@@ -82,7 +84,7 @@ std::vector<Cell> change_cells(double before, double after, Text text) {
 
 std::string ns_text(double ns) { return duration(ns); }
 
-HtmlTable parts_table(const char* title, const char* part) {
+HtmlTable parts_table(const std::string& title, const char* part) {
   return {title, {{part}, {"Before", true}, {"Now", true}, {"Change", true}, {"More than noise"}}};
 }
 
@@ -95,14 +97,15 @@ void add_part(HtmlTable& table, const std::string& label, const Difference& ns) 
 }
 
 std::string causes_table(const Comparison& c) {
-  HtmlTable table = parts_table("Where the step's time changed", "Cause");
+  HtmlTable table = parts_table(fmt::format("Where the {}'s time changed", c.unit.noun), "Cause");
   for (const CauseChange& x : c.account) add_part(table, cause_label(x.cause), x.ns);
   return table.html();
 }
 
 std::string waits_table(const Comparison& c) {
   if (c.waits.empty()) return "";
-  HtmlTable table = parts_table("What the step waits for, where that changed", "Waits for");
+  HtmlTable table = parts_table(
+      fmt::format("What the {} waits for, where that changed", c.unit.noun), "Waits for");
   for (const WaitChange& x : c.waits)
     add_part(table, shortened(path_label(x.kind, x.name), 200), x.ns);
   return table.html();
@@ -155,13 +158,13 @@ std::string budgets_section(const Comparison& c) {
 }
 
 std::string kernels_section(const Comparison& c) {
-  HtmlTable table("Kernels, by what they changed of a step", {{"Kernel"},
-                                                              {"Class"},
-                                                              {"Before", true},
-                                                              {"Now", true},
-                                                              {"Change", true},
-                                                              {"How many before", true},
-                                                              {"Now", true}});
+  HtmlTable table("Kernels, by what they changed of " + c.unit.a, {{"Kernel"},
+                                                                   {"Class"},
+                                                                   {"Before", true},
+                                                                   {"Now", true},
+                                                                   {"Change", true},
+                                                                   {"How many before", true},
+                                                                   {"Now", true}});
   for (std::size_t i = 0; i < c.kernels.size() && i < most_kernels; ++i) {
     const KernelChange& k = c.kernels[i];
     std::vector<Cell> cells{shortened(kernel_label(k.name), 300), k.kernel_class};
@@ -198,7 +201,7 @@ std::string render_comparison_html(const Comparison& c, const std::vector<Captur
   body += list("Why it fails", c.reasons);
   body += list("What cannot be compared", c.incomparable);
   if (!c.step.basis.empty()) {
-    body += section("step", "The step", step_section(c, before, after));
+    body += section("step", "The " + c.unit.noun, step_section(c, before, after));
     body += section("findings", "Findings", findings_section(c));
     body += section("budgets", "Budgets", budgets_section(c));
     body += section("kernels", "Kernels", kernels_section(c));

@@ -79,6 +79,7 @@ std::string render_comparison_json(const Comparison& c) {
               {"incomparable", c.incomparable},
               {"reasons", c.reasons},
               {"notes", c.notes},
+              {"unit", c.unit.name},
               {"step", difference_json(c.step)},
               {"account", account},
               {"waits", waits},

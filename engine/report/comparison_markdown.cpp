@@ -38,7 +38,7 @@ std::string changed_findings(const Comparison& c) {
           fmt::format("| {} | {} | `{}` | {} | {} |\n", state_text(name_of(f.change), f.fails),
                       name_of(f.finding.severity), f.finding.rule,
                       markdown_text(f.finding.title + (f.why.empty() ? "" : " (" + f.why + ")")),
-                      markdown_text(change_worth_text(f)));
+                      markdown_text(change_worth_text(f, c.unit)));
   if (rows.empty()) return "";
   return "### What changed\n\n| change | severity | rule | | worth |\n|---|---|---|---|---|\n" +
          rows + '\n';
@@ -83,20 +83,21 @@ std::string part_rows(const Comparison& c, const std::vector<Part>& parts, Label
   return rows;
 }
 
-std::string table(const char* title, const std::string& rows) {
+std::string table(const std::string& title, const std::string& rows) {
   return fmt::format("### {}\n\n| | before | now | |\n|---|---:|---:|---:|\n{}\n", title, rows);
 }
 
 std::string account(const Comparison& c) {
-  return table("Where a step goes", account_row("**the step** (median)", c.step) +
-                                        part_rows(c, c.account, [](const CauseChange& x) {
-                                          return cause_label(x.cause);
-                                        }));
+  return table(
+      fmt::format("Where {} goes", c.unit.a),
+      account_row(fmt::format("**the {}** (median)", c.unit.noun), c.step) +
+          part_rows(c, c.account, [](const CauseChange& x) { return cause_label(x.cause); }));
 }
 
 std::string waits(const Comparison& c) {
   if (c.waits.empty()) return "";
-  return table("What a step waits for", part_rows(c, c.waits, [](const WaitChange& x) {
+  return table(fmt::format("What {} waits for", c.unit.a),
+               part_rows(c, c.waits, [](const WaitChange& x) {
                  return shortened(path_label(x.kind, x.name), 100);
                }));
 }

@@ -16,12 +16,12 @@ bool matters(double change_ns, const Comparison& c) {
   return std::abs(change_ns) >= 0.002 * std::max(c.step.before, c.step.after);
 }
 
-std::string change_worth_text(const FindingChange& f) {
+std::string change_worth_text(const FindingChange& f, const UnitWords& unit) {
   if (f.change == FindingState::worse || f.change == FindingState::better)
-    return fmt::format("{} -> {} a step", duration(f.before_ns), duration(f.after_ns));
+    return fmt::format("{} -> {} {}", duration(f.before_ns), duration(f.after_ns), unit.per);
   const double ns = f.present ? f.after_ns : f.before_ns;
   if (ns <= 0) return "";
-  return fmt::format("{} {} a step", f.finding.about ? "about" : "at most", duration(ns));
+  return fmt::format("{} {} {}", f.finding.about ? "about" : "at most", duration(ns), unit.per);
 }
 
 const char* step_noise_text(const Comparison& c) {

@@ -14,7 +14,7 @@ std::string signed_ns(double ns);
 bool matters(double change_ns, const Comparison& comparison);
 
 /// What a finding costs: "12.3 ms -> 15.1 ms a step", "at most 12.3 ms a step", or "".
-std::string change_worth_text(const FindingChange& finding);
+std::string change_worth_text(const FindingChange& finding, const UnitWords& unit);
 
 /// ", which does not count" after a step's change that is noise, ", neither proved nor ruled out"
 /// after one that is open; otherwise "".

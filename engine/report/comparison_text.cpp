@@ -22,12 +22,13 @@ class ComparisonText {
     out += list("What cannot be compared", c_.incomparable);
     if (c_.step.basis.empty()) return out;  // nothing could be read
     out += step();
-    out += titled("Where the step's time changed (mean)", account());
-    out += titled("What the step waits for, where that changed (mean)", waits());
+    out += titled(fmt::format("Where the {}'s time changed (mean)", c_.unit.noun), account());
+    out += titled(fmt::format("What the {} waits for, where that changed (mean)", c_.unit.noun),
+                  waits());
     out += titled("Findings", findings());
     out += titled("Budgets", budgets());
     if (everything_) {
-      out += titled("Kernels, by what they changed of a step", kernels());
+      out += titled("Kernels, by what they changed of " + c_.unit.a, kernels());
       out += titled("Other facts", facts());
     }
     out += list("Notes", c_.notes);
@@ -36,7 +37,7 @@ class ComparisonText {
   }
 
  private:
-  std::string titled(const char* title, const std::string& lines) const {
+  std::string titled(const std::string& title, const std::string& lines) const {
     return lines.empty() ? "" : '\n' + paint_.bold(title) + '\n' + lines;
   }
   std::string list(const char* title, const std::vector<std::string>& items) const {
@@ -61,7 +62,7 @@ class ComparisonText {
     const std::string line =
         fmt::format("{} -> {}, {}{} ({})", duration(c_.step.before), duration(c_.step.after),
                     change_text(c_.step.effect), step_noise_text(c_), basis_text(c_.step));
-    return titled("The step", "  " + wrapped(line, style_.width, 2) + '\n');
+    return titled("The " + c_.unit.noun, "  " + wrapped(line, style_.width, 2) + '\n');
   }
 
   // A part of the step, before and now.
@@ -112,7 +113,7 @@ class ComparisonText {
   // A line, and of what fails also why, what to do, and the id to accept it by.
   std::string finding(const FindingChange& f) const {
     constexpr std::size_t indent = 19;
-    const std::string margin(indent, ' '), worth = change_worth_text(f);
+    const std::string margin(indent, ' '), worth = change_worth_text(f, c_.unit);
     std::string lines = fmt::format(
         "  {} {} {}\n", state(name_of(f.change), f.fails), padded(name_of(f.finding.severity), 7),
         wrapped(

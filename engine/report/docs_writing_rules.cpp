@@ -31,7 +31,9 @@ constexpr Field rule_fields[] = {
     {"messages",
      "Templates by name. `{x}` is the field x of the finding's `data`, `{x:ns}`, `{x:bytes}`, "
      "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
-     "step\" and `{a_step}` \"a step\", or what fits where there are none."},
+     "step\", `{a_step}` \"a step\", `{unit}` \"step\" and `{units}` \"steps\", with the name that "
+     "the program's unit "
+     "has (fact unit.name), or what fits a whole window."},
     {"doc",
      "`{ what, why, fix, wrong }`: what it does, why it matters, how to fix it, when it is wrong."},
     {"warning_at",

@@ -46,8 +46,8 @@ class HeatMap {
   std::string svg() const {
     if (causes_.empty() || fleet_.step_ns <= 0) return "";
     std::string said =
-        "Ranks from left to right, causes from top to bottom; the darker, the more of the job's "
-        "step";
+        "Ranks from left to right, causes from top to bottom; the darker, the more of the job's " +
+        fleet_.unit.noun;
     if (each_ > 1)
       said += fmt::format(
           ". Of every {} ranks the one is drawn that differs most from the middle one", each_);
@@ -116,7 +116,8 @@ class HeatMap {
         colour_of(fleet_.causes[cause]), left + width_ * static_cast<double>(begin), y + 1,
         std::max(width_ * static_cast<double>(end - begin), 0.5), row_height - 2,
         shades[cells[begin].shade - 1],
-        escaped(fmt::format("{}: {}, {} a step", who, cause_label(fleet_.causes[cause]), time)));
+        escaped(fmt::format("{}: {}, {} {}", who, cause_label(fleet_.causes[cause]), time,
+                            fleet_.unit.per)));
   }
 
   // A pattern, which tells idle time from other elsewhere, would not show in a narrow cell; here

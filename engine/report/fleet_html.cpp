@@ -37,8 +37,11 @@ std::string link(const Findings& findings, const std::string& fingerprint) {
 }
 
 std::string plan_table(const Fleet& fleet, const Findings& findings) {
-  HtmlTable table("The job's step with these fixes made, one after the other: no less than this",
-                  {{"Fix"}, {"Step then", true}, {"Length of the step"}});
+  const std::string& unit = fleet.unit.noun;
+  HtmlTable table(
+      fmt::format("The job's {} with these fixes made, one after the other: no less than this",
+                  unit),
+      {{"Fix"}, {capitalized(unit) + " then", true}, {"Length of the " + unit}});
   if (!fleet.plan.empty())
     table.row({"as it is", Cell::time(fleet.step_ns), Cell::raw(plain_bar(1, "worth"))});
   for (std::size_t i = 0; i < fleet.plan.size(); ++i) {
@@ -56,7 +59,7 @@ std::string plan_section(const Fleet& fleet, const Findings& findings) {
                  {"Severity"},
                  {"Ranks", true},
                  {"Worth to the job, at most", true},
-                 {"Of the step"}});
+                 {"Of the " + fleet.unit.noun}});
   for (std::size_t i = 0; i < findings.size() && i < most_rows; ++i) {
     const Finding& f = findings[i]->finding;
     const std::size_t ranks = findings[i]->ranks.size();
@@ -65,7 +68,7 @@ std::string plan_section(const Fleet& fleet, const Findings& findings) {
              Cell::time(f.recoverable_ns), Cell::raw(plain_bar(f.recoverable_fraction, "worth"))});
   }
   std::string out = plan_table(fleet, findings);
-  if (!out.empty()) out += remark(fleet_plan_note);
+  if (!out.empty()) out += remark(fleet_plan_note(fleet));
   out += all.html();
   if (findings.empty())
     out += element("p", "Nothing was found by the rules that could look.", "class=good");
@@ -74,12 +77,15 @@ std::string plan_section(const Fleet& fleet, const Findings& findings) {
 
 std::string waits_section(const Fleet& fleet) {
   const std::size_t shown = std::min(fleet.stragglers.size(), most_late);
-  HtmlTable late(
-      shown < fleet.stragglers.size()
-          ? fmt::format("The latest {} of {} ranks that come late; all are in the JSON", shown,
-                        fleet.stragglers.size())
-          : "Ranks that come late",
-      {{"Rank", true}, {"Node"}, {"Late a step", true}, {"Last in", true}, {"Late, of the step"}});
+  HtmlTable late(shown < fleet.stragglers.size()
+                     ? fmt::format("The latest {} of {} ranks that come late; all are in the JSON",
+                                   shown, fleet.stragglers.size())
+                     : "Ranks that come late",
+                 {{"Rank", true},
+                  {"Node"},
+                  {"Late " + fleet.unit.per, true},
+                  {"Last in", true},
+                  {"Late, of the " + fleet.unit.noun}});
   for (std::size_t i = 0; i < shown; ++i) {
     const FleetRank& r = rank_of(fleet, fleet.stragglers[i]);
     late.row({number_cell(r.rank), r.node, Cell::time(r.late_ns), Cell::share(r.last_fraction),
@@ -95,13 +101,13 @@ std::string waits_section(const Fleet& fleet) {
 }
 
 std::string account_section(const Fleet& fleet) {
-  HtmlTable table("A step's nanoseconds over ranks", {{"Cause"},
-                                                      {"Least", true},
-                                                      {"Lower quarter", true},
-                                                      {"Middle", true},
-                                                      {"Upper quarter", true},
-                                                      {"Most", true},
-                                                      {"Middle, drawn"}});
+  HtmlTable table(capitalized(fleet.unit.a) + "'s nanoseconds over ranks", {{"Cause"},
+                                                                            {"Least", true},
+                                                                            {"Lower quarter", true},
+                                                                            {"Middle", true},
+                                                                            {"Upper quarter", true},
+                                                                            {"Most", true},
+                                                                            {"Middle, drawn"}});
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
     const Quartiles& q = fleet.account[c];
     const double middle = static_cast<double>(q.middle) / std::max(fleet.step_ns, 1.0);
@@ -122,9 +128,9 @@ std::string finding_html(std::size_t number, const Finding& f, const Fleet& flee
       escaped(f.title));
   out += element("p", at_most(f.message));
   if (f.recoverable_ns > 0)
-    out += element(
-        "p", fmt::format("Worth at most {} of the job's {} step ({}).", duration(f.recoverable_ns),
-                         duration(fleet.step_ns), percent(f.recoverable_fraction)));
+    out += element("p", fmt::format("Worth at most {} of the job's {} {} ({}).",
+                                    duration(f.recoverable_ns), duration(fleet.step_ns),
+                                    fleet.unit.noun, percent(f.recoverable_fraction)));
   if (!f.follows_from.empty())
     out += element(
         "p", fmt::format("Follows from {}: that fix probably cures this as well.", f.follows_from));
@@ -166,8 +172,11 @@ std::string ranks_table(const Fleet& fleet) {
   const std::vector<const FleetRank*> ranks = least_usual_first(fleet);
   const std::size_t shown = std::min(ranks.size(), most_rows),
                     causes = std::min(fleet.causes.size(), most_cause_columns);
-  std::vector<HtmlTable::Column> columns{
-      {"Rank", true}, {"Node"}, {"Step", true}, {"Waits", true}, {"Late", true}};
+  std::vector<HtmlTable::Column> columns{{"Rank", true},
+                                         {"Node"},
+                                         {capitalized(fleet.unit.noun), true},
+                                         {"Waits", true},
+                                         {"Late", true}};
   for (std::size_t c = 0; c < causes; ++c) columns.push_back({cause_label(fleet.causes[c]), true});
   HtmlTable table(
       shown < ranks.size()
@@ -241,7 +250,8 @@ std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>
   body += section("plan", "What to fix first", plan_section(fleet, findings));
   body += section("map", "Ranks by cause", heat_map(fleet));
   body += section("waits", "Who waits for whom", waits_section(fleet));
-  body += section("account", "Where a step goes, over ranks", account_section(fleet));
+  body += section("account", fmt::format("Where {} goes, over ranks", fleet.unit.a),
+                  account_section(fleet));
   body += section("findings", "Findings", findings_section(fleet, findings));
   body += section("ranks", "Ranks", ranks_section(fleet));
   body += section("rules", "What else was looked at", rules_section(fleet));

@@ -82,6 +82,7 @@ std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>
               {"numbered", fleet.numbered},
               {"unreadable", errors},
               {"notes", fleet.notes},
+              {"unit", fleet.unit.name},
               {"step_ns", whole(fleet.step_ns)},
               {"slowest_rank", fleet.slowest},
               {"waited_ns", fleet.groups > 0 ? Json(whole(fleet.waited_ns)) : Json(nullptr)},

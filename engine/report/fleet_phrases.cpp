@@ -8,9 +8,12 @@
 
 namespace gh {
 
-const char* const fleet_plan_note =
-    "The job's step is its slowest rank's: a fix helps only as far as the next slowest "
-    "one. How ranks wait for each other once something is fixed, no replay tells.";
+std::string fleet_plan_note(const Fleet& fleet) {
+  return fmt::format(
+      "The job's {} is its slowest rank's: a fix helps only as far as the next slowest one. How "
+      "ranks wait for each other once something is fixed, no replay tells.",
+      fleet.unit.noun);
+}
 
 const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank) {
   return *std::find_if(fleet.ranks.begin(), fleet.ranks.end(),
@@ -42,11 +45,11 @@ std::string fleet_count_text(const Fleet& fleet) {
 std::string fleet_step_text(const Fleet& fleet) {
   const FleetRank& slowest = rank_of(fleet, fleet.slowest);
   if (slowest.group < 0 || !fleet.missing.empty())
-    return fmt::format("The job's step takes {}; how much of it ranks wait for others is not known",
-                       duration(fleet.step_ns));
+    return fmt::format("The job's {} takes {}; how much of it ranks wait for others is not known",
+                       fleet.unit.noun, duration(fleet.step_ns));
   return fmt::format(
-      "The job's step takes {}; rank {}{} sets the pace: it takes {} without waiting for others",
-      duration(fleet.step_ns), slowest.rank, on_node(slowest),
+      "The job's {} takes {}; rank {}{} sets the pace: it takes {} without waiting for others",
+      fleet.unit.noun, duration(fleet.step_ns), slowest.rank, on_node(slowest),
       duration(slowest.step_ns - slowest.wait_ns));
 }
 
@@ -56,9 +59,9 @@ std::string fleet_waits_text(const Fleet& fleet) {
     const char* who = partly                    ? "Among the ranks that are here the middle one"
                       : fleet.ranks.size() == 2 ? "The waiting rank"
                                                 : "The middle rank";
-    return fmt::format("{} waits {} of each step for the last one in collectives ({}); {}.", who,
-                       duration(fleet.waited_ns), percent(fleet.waited_ns / fleet.step_ns),
-                       fleet.clocks);
+    return fmt::format("{} waits {} of {} {} for the last one in collectives ({}); {}.", who,
+                       duration(fleet.waited_ns), fleet.unit.is_window() ? "the" : "each",
+                       fleet.unit.noun, percent(fleet.waited_ns / fleet.step_ns), fleet.clocks);
   }
   if (fleet.collectives) return fmt::format("Not known: {}.", fleet.clocks);
   if (partly)

@@ -20,6 +20,6 @@ std::string ranks_label(const std::vector<std::int64_t>& ranks);
 bool found_any(const Fleet& fleet, const std::string& rule);
 
 /// Why the plan's steps are ceilings.
-extern const char* const fleet_plan_note;
+std::string fleet_plan_note(const Fleet& fleet);
 
 }  // namespace gh

@@ -28,7 +28,7 @@ class FleetText {
 
   std::string account() const {
     constexpr const char* columns = "  {} {:>10} {:>10} {:>10} {:>10} {:>10}";
-    std::string out = title("Where a step goes, over ranks");
+    std::string out = title(fmt::format("Where {} goes, over ranks", fleet_.unit.a));
     std::size_t width = 20, small = 0;
     for (const std::string& cause : fleet_.causes)
       width = std::max(width, display_width(cause_label(cause)));
@@ -56,9 +56,9 @@ class FleetText {
     out += "  " + wrapped(fleet_waits_text(fleet_), style_.width, 2) + '\n';
     for (std::size_t i = 0; i < fleet_.stragglers.size() && i < most_shown; ++i) {
       const FleetRank& rank = rank_of(fleet_, fleet_.stragglers[i]);
-      out += indented_line(fmt::format("rank {}{}: {} late a step, last in {} of the collectives",
+      out += indented_line(fmt::format("rank {}{}: {} late {}, last in {} of the collectives",
                                        rank.rank, on_node(rank), duration(rank.late_ns),
-                                       percent(rank.last_fraction)));
+                                       fleet_.unit.per, percent(rank.last_fraction)));
     }
     if (fleet_.stragglers.size() > most_shown)
       out += fmt::format("  and {} more\n", fleet_.stragglers.size() - most_shown);
@@ -82,7 +82,7 @@ class FleetText {
     }
     return title("What the fixes are worth together, at most") + "  " +
            wrapped(steps, style_.width, 2) + '\n' + "  " +
-           wrapped(fleet_plan_note, style_.width, 2) + '\n';
+           wrapped(fleet_plan_note(fleet_), style_.width, 2) + '\n';
   }
 
   std::string findings() const {
@@ -126,7 +126,7 @@ class FleetText {
   }
 
  private:
-  std::string title(const char* text) const { return '\n' + paint_.bold(text) + '\n'; }
+  std::string title(const std::string& text) const { return '\n' + paint_.bold(text) + '\n'; }
   std::string line(const std::string& text) const { return wrapped(text, style_.width, 2) + '\n'; }
   std::string indented_line(const std::string& text) const {
     return "  " + wrapped(text, style_.width, 4) + '\n';
@@ -148,14 +148,14 @@ class FleetText {
     std::string worth;
     if (f.recoverable_ns > 0)
       worth =
-          fmt::format(", worth at most {} of the job's {} step ({})", duration(f.recoverable_ns),
-                      duration(fleet_.step_ns), percent(f.recoverable_fraction));
+          fmt::format(", worth at most {} of the job's {} {} ({})", duration(f.recoverable_ns),
+                      duration(fleet_.step_ns), fleet_.unit.noun, percent(f.recoverable_fraction));
     out.title(number, f.severity, f.title + worth);
     out.why(f);
     if (of.rank_ns.most > 0 && of.ranks.size() > 1 && f.subject != "ranks in turn")
-      out.field("ranks",
-                fmt::format("{} to {} a step each, {} in the middle", duration(of.rank_ns.least),
-                            duration(of.rank_ns.most), duration(of.rank_ns.middle)));
+      out.field("ranks", fmt::format("{} to {} {} each, {} in the middle",
+                                     duration(of.rank_ns.least), duration(of.rank_ns.most),
+                                     fleet_.unit.per, duration(of.rank_ns.middle)));
     out.follows_from(f);
     for (std::size_t i = 0; i < f.evidence.size() && i < 2; ++i) {
       const Evidence& e = f.evidence[i];

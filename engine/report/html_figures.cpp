@@ -79,7 +79,7 @@ constexpr double left = 70, right = 1000, top = 10, bottom = 110;
 // Where steps stand in a strip plot.
 class StripScale {
  public:
-  StripScale(const std::vector<StripDot>& steps, StripAxis axis, Ns most_ns)
+  StripScale(const std::vector<StripDot>& steps, const StripAxis& axis, Ns most_ns)
       : axis_(axis),
         most_ns_(most_ns),
         single_(steps.size() == 1),
@@ -94,12 +94,12 @@ class StripScale {
     return bottom - (bottom - top) * static_cast<double>(ns) / static_cast<double>(most_ns_);
   }
   std::string text(double at) const {
-    return axis_ == StripAxis::seconds ? fmt::format("{:.3f} s", at)
-                                       : fmt::format("step {:.0f}", at + 1);
+    return axis_.of == StripAxis::Of::seconds ? fmt::format("{:.3f} s", at)
+                                              : fmt::format("{} {:.0f}", axis_.unit.noun, at + 1);
   }
 
  private:
-  StripAxis axis_;
+  const StripAxis& axis_;
   Ns most_ns_;
   bool single_;
   double first_, last_;
@@ -138,8 +138,8 @@ std::string strip_dots(const StripScale& scale, const std::vector<StripDot>& ste
 
 }  // namespace
 
-std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps, StripAxis axis,
-                       Ns most_ns, std::size_t most_dots) {
+std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps,
+                       const StripAxis& axis, Ns most_ns, std::size_t most_dots) {
   if (steps.empty() || most_ns <= 0) return "";
   std::vector<Ns> lengths;
   for (const StripDot& s : steps) lengths.push_back(s.ns);
@@ -148,8 +148,9 @@ std::string strip_plot(const std::string& label, const std::vector<StripDot>& st
   const std::size_t each =
       most_dots == 0 ? steps.size() : (steps.size() + most_dots - 1) / most_dots;
   const std::string said =
-      fmt::format("{}: {} steps, from {} to {}, {} in the median{}", label, steps.size(),
-                  duration(*least), duration(*most), duration(middle),
+      fmt::format("{}: {}, from {} to {}, {} in the median{}", label,
+                  plural(static_cast<std::int64_t>(steps.size()), axis.unit.noun), duration(*least),
+                  duration(*most), duration(middle),
                   each > 1 ? fmt::format("; a dot is the longest of {}", each) : "");
   const StripScale scale(steps, axis, most_ns);
   return fmt::format(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/spans.hpp"
+#include "base/unit_words.hpp"
 #include "report/activity.hpp"
 
 namespace gh {
@@ -42,12 +43,15 @@ std::string plain_bar(double fraction, std::string_view css_class,
 /// Steps drawn as dots over when they began, or over their number, with their median. Where there
 /// are more than `most_dots`, each dot is the longest of several in a row. The axis goes to
 /// `most_ns`. Times are in nanoseconds.
-enum class StripAxis { seconds, order };
+struct StripAxis {
+  enum class Of { seconds, order } of = Of::seconds;
+  UnitWords unit;  ///< what a step is called
+};
 struct StripDot {
   double x = 0;
   Ns ns = 0;
 };
-std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps, StripAxis axis,
-                       Ns most_ns, std::size_t most_dots);
+std::string strip_plot(const std::string& label, const std::vector<StripDot>& steps,
+                       const StripAxis& axis, Ns most_ns, std::size_t most_dots);
 
 }  // namespace gh

@@ -59,7 +59,7 @@
       button('\u2190', 'Earlier', () => this.pan(-0.25));
       button('\u2192', 'Later', () => this.pan(0.25));
       this.fit = button(view.evidence ? 'the evidence' : 'all', 'Show what it opened with', () => this.show(...view.detail));
-      if (view.evidence) button(view.lanes.some(l => l.label === 'steps') ? 'the steps' : 'the window', 'Show all that this timeline holds', () => this.show(0, view.length));
+      if (view.evidence) button(view.all, 'Show all that this timeline holds', () => this.show(0, view.length));
       this.said = make(tools, 'span', {class: 'said', 'aria-live': 'polite'});
       this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': 'timeline', 'aria-label': `${view.label}. Arrow keys pan, plus and minus zoom, n and p go from piece to piece.`});
       this.svg.addEventListener('keydown', e => this.key(e));

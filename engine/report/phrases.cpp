@@ -61,13 +61,14 @@ std::string sample_text(const Replay& r) {
         "Replayed is one of {:.0f} equal parts of the window, the one that works most like all.",
         r.of_window());
   if (r.whole_window() || r.steps() == r.of_steps()) return "";
-  return fmt::format("Replayed are {} of {} steps, {}.", r.steps(), r.of_steps(),
+  return fmt::format("Replayed are {} of {} {}, {}.", r.steps(), r.of_steps(),
+                     r.analysis().words().many,
                      r.runs().size() == 1 ? "a run of them that is like all"
                                           : "a faster run and a slower one, weighed so that "
                                             "together they are like all");
 }
 
-// What bounds the step: the GPU, the link to the host, or the host itself.
+// What bounds a step: the GPU, the link to the host, or the host itself.
 std::string bound_text(const Replay::Bounds& b) {
   const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
   const std::string gpu_text =
@@ -107,14 +108,12 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
     text += fmt::format("{} ({} of it)", d.described, duration(lengths.front()));
   else
     text += fmt::format("{} of {} (median), from {}",
-                        plural(static_cast<std::int64_t>(d.steps.size()),
-                               d.source == StepSource::selected_range ? "stretch" : "step"),
+                        plural(static_cast<std::int64_t>(d.steps.size()), a.unit()),
                         duration(median(lengths)), d.described);
-  if (d.left_out > 0) text += fmt::format("; {} of start-up left out", plural(d.left_out, "step"));
+  if (d.left_out > 0)
+    text += fmt::format("; {} of start-up left out", plural(d.left_out, a.words().noun));
   return text;
 }
-
-const char* unit_of(const Analysis& a) { return a.has_steps() ? "step" : "window"; }
 
 std::string op_label(const Analysis& a, Row op) {
   const Ops& ops = a.trace.ops;
@@ -130,25 +129,33 @@ std::string op_label(const Analysis& a, Row op) {
   return fmt::format("copy {}{}", name_of(ops.copy[op]), pageable ? ", pageable" : "");
 }
 
+std::string repeats_text(const Analysis& a) {
+  const bool nested = std::any_of(a.devices.begin(), a.devices.end(),
+                                  [](const DeviceSteps& d) { return d.levels.size() > 1; });
+  return nested ? "What repeats: " + a.repeats() : "";
+}
+
 std::string measured_text(const Analysis& a) {
   const MeasuredStep& measured = a.trace.measured_step;
   if (measured.ns == 0) return "";
   if (a.measured_step_ns() == 0)
-    return fmt::format("The measured step of {} ({}) is not used: no steps were found",
+    return fmt::format("The measured step of {} ({}) is not used: nothing was found that repeats",
                        duration(measured.ns), measured.from);
   const double more =
       static_cast<double>(a.recorded_step_ns()) / static_cast<double>(measured.ns) - 1;
-  return fmt::format("Measured without the profiler: {} a step ({}); recorded, it takes {}, {} {}",
-                     duration(measured.ns), measured.from, duration(a.recorded_step_ns()),
-                     percent(std::abs(more)), more < 0 ? "less" : "more");
+  return fmt::format("Measured without the profiler: {} {} ({}); recorded, it takes {}, {} {}",
+                     duration(measured.ns), a.words().per, measured.from,
+                     duration(a.recorded_step_ns()), percent(std::abs(more)),
+                     more < 0 ? "less" : "more");
 }
 
 std::vector<std::string> side_notes(const Analysis& a) {
   std::vector<std::string> notes;
+  if (const std::string repeats = repeats_text(a); !repeats.empty()) notes.push_back(repeats);
   for (const DeviceSteps& d : a.unused_devices)
-    notes.push_back(fmt::format("device {}: left out, since it ran {} and no step",
-                                a.trace.devices[d.device].ordinal,
-                                plural(static_cast<std::int64_t>(d.ops.size()), "operation")));
+    notes.push_back(fmt::format(
+        "device {}: left out, since it ran {} and no {}", a.trace.devices[d.device].ordinal,
+        plural(static_cast<std::int64_t>(d.ops.size()), "operation"), a.words().noun));
   if (const std::string measured = measured_text(a); !measured.empty()) notes.push_back(measured);
   if (!a.trace.monitor.time_base.empty())
     notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
@@ -202,10 +209,10 @@ std::string busy_text(const Analysis& a) {
 
 std::string worth_text(const Finding& f, const Analysis& a) {
   if (f.recoverable_ns <= 0) return "";
-  return fmt::format("{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
-                     a.has_steps() ? "each " + duration(f.step_ns) + " step"
-                                   : "the " + duration(f.step_ns) + " window",
-                     percent(f.recoverable_fraction));
+  return fmt::format(
+      "{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
+      fmt::format("{} {} {}", a.has_steps() ? "each" : "the", duration(f.step_ns), a.words().noun),
+      percent(f.recoverable_fraction));
 }
 
 std::string prediction_text(const Finding& f) {
@@ -265,7 +272,9 @@ std::vector<std::string> plan_notes(const Report& report) {
                     duration(p.fixes.back().step.least_ns), duration(p.fixes.back().step.most_ns));
   std::vector<std::string> notes{fmt::format(
       "{} (recorded: {}). {} is then bound by {}.",
-      p.measured ? "The step now is the measured one" : "Replayed without what the profiler adds",
+      p.measured
+          ? fmt::format("The {} now is the measured one", report.replay->analysis().words().noun)
+          : "Replayed without what the profiler adds",
       duration(p.recorded_ns), ends, bound_text(p.bounds))};
   if (const std::string sample = sample_text(*report.replay); !sample.empty())
     notes.push_back(sample);
@@ -276,7 +285,7 @@ std::vector<std::string> plan_notes(const Report& report) {
   if (!masked.empty())
     notes.push_back(fmt::format("{} {} found on the {} that the fixes before leave.",
                                 listed(masked), masked.size() == 1 ? "was" : "were",
-                                unit_of(report.replay->analysis())));
+                                report.replay->analysis().words().noun));
   if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
   return notes;
 }
@@ -292,7 +301,7 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
                 : "Nothing above a note was found by the rules that could look.",
             true};
   return {fmt::format("No rule explains the largest loss: {}, {} of the {}.", cause_label(cause),
-                      percent(share), unit_of(a)),
+                      percent(share), a.words().noun),
           false};
 }
 

@@ -18,17 +18,19 @@ std::string listed(const std::vector<std::string>& list);
 /// "device 0: NVIDIA H200"
 std::string device_label(const Trace& trace, std::uint16_t device);
 
-/// "device 0: NVIDIA H200, 11 steps of 164.8 ms (median), from NVTX ranges 'step #'".
+/// "device 0: NVIDIA H200, 11 training steps of 164.8 ms (median), from NVTX ranges 'step #'".
+std::string device_text(const Analysis& analysis, const DeviceSteps& device);
+
 /// What recorded the report, and what kind of program: "Nsight Systems 2025.3.2.0, schema 3.20.3:
 /// PyTorch, training".
 std::string recording_text(const Analysis& analysis);
-std::string device_text(const Analysis& analysis, const DeviceSteps& device);
-
-/// What is told of: "step", or "window" where no steps were found and the window stands for one.
-const char* unit_of(const Analysis& analysis);
 
 /// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
 std::string op_label(const Analysis& analysis, Row op);
+
+/// "What repeats: 7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats
+/// within a step.
+std::string repeats_text(const Analysis& analysis);
 
 /// What a step takes without the profiler, and what recording added; "" where nobody measured.
 std::string measured_text(const Analysis& analysis);

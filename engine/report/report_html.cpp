@@ -31,10 +31,10 @@ std::string verdict_text(const Analysis& a, const Report& report) {
       fmt::format("{}{}", first->title, worth.empty() ? "" : ": fixing it is worth " + worth);
   if (report.plan && report.plan->fixes.size() > 1) {
     const Plan& p = *report.plan;
-    text +=
-        fmt::format(", and {} fixes together take the {} from {} to {}{}", p.fixes.size(),
-                    unit_of(a), duration(p.now.step_ns), p.ceiling.empty() ? "" : "no less than ",
-                    duration(p.fixes.back().step.step_ns));
+    text += fmt::format(", and {} fixes together take the {} from {} to {}{}", p.fixes.size(),
+                        a.words().noun, duration(p.now.step_ns),
+                        p.ceiling.empty() ? "" : "no less than ",
+                        duration(p.fixes.back().step.step_ns));
   }
   return text + '.';
 }
@@ -67,7 +67,7 @@ std::string where(const ReportPage& page) {
 
 std::string html_of(const ReportPage& page) {
   const Analysis& a = page.analysis;
-  TimelineData timelines(page.allowed.text);
+  TimelineData timelines(page.allowed.text, a.words());
   // The overview is the first timeline, which the script does not let wait for others.
   const std::string overview = overview_section(page, timelines),
                     findings = findings_section(page, timelines);
@@ -77,11 +77,12 @@ std::string html_of(const ReportPage& page) {
       element("h1", page.cut(verdict_text(a, page.report))) + '\n' + first_advice(page.report) +
       where(page) + "</header>\n<main>\n";
   body += section("plan", "What to fix first", plan_section(page));
-  body += section("account", a.has_steps() ? "Where a step goes" : "Where the time goes",
+  body += section("account",
+                  a.has_steps() ? fmt::format("Where {} goes", a.words().a) : "Where the time goes",
                   account_section(page));
   body += section("overview", "The whole window", overview);
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
-  body += section("steps", "How long steps take", steps_section(page));
+  body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));
   body += section("kernels", "Kernels", kernels_section(page));
   body += section("copies", "Copies over the link", copies_section(page));
   body += section("rules", "What else was looked at", rules_section(page));
@@ -110,8 +111,7 @@ std::string ReportPage::link_to_finding(std::size_t number) const {
 
 std::string ReportPage::mean_of() const {
   if (!analysis.has_steps()) return "";
-  return analysis.devices.front().source == StepSource::selected_range ? ", of a mean stretch"
-                                                                       : ", of a mean step";
+  return ", of a mean " + analysis.words().noun;
 }
 
 double ReportPage::steps() const {

@@ -103,7 +103,9 @@ std::string concerned_html(const ReportPage& page, const Finding& f) {
       c.per_step ? "Kernels and calls concerned" + page.mean_of() : "What ran in the evidence",
       {{"Name"},
        {"Kind"},
-       {c.per_step && page.analysis.has_steps() ? "A step" : "How many", true},
+       {c.per_step && page.analysis.has_steps() ? capitalized(page.analysis.words().per)
+                                                : "How many",
+        true},
        {"Time", true},
        {"Each", true}});
   for (const Use& u : c.uses) {
@@ -152,7 +154,7 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
       f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
   out += element("p", page.cut(f.message) + doubt);
   if (const std::string text = prediction_text(f); !text.empty())
-    out += element("p", fmt::format("The {}: {}", unit_of(page.analysis), page.cut(text)));
+    out += element("p", fmt::format("The {}: {}", page.analysis.words().noun, page.cut(text)));
   if (const std::string text = sharing_text(f, page.report); !text.empty())
     out += element("p", "Shared with other findings: " + page.cut(text));
   if (!f.follows_from.empty())

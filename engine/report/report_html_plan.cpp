@@ -21,15 +21,12 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
   const bool forecast = p.ceiling.empty();
   const auto full = static_cast<double>(std::max<Ns>(p.now.step_ns, 1));
   const auto numbers = fix_numbers(page.report);
-  const bool steps = page.analysis.has_steps();
+  const std::string unit = page.analysis.words().noun;
   HtmlTable table(
-      fmt::format("The {} with these fixes made, one after the other{}", unit_of(page.analysis),
+      fmt::format("The {} with these fixes made, one after the other{}", unit,
                   forecast ? "; brackets show between what it is expected once measured"
                            : ": no less than this"),
-      {{"Fix"},
-       {steps ? "Step then" : "Window then", true},
-       {"Between", true},
-       {steps ? "Length of the step" : "Length of the window"}});
+      {{"Fix"}, {capitalized(unit) + " then", true}, {"Between", true}, {"Length of the " + unit}});
   table.row({p.measured ? "as it is, measured without the profiler"
                         : "as it is, without what the profiler adds",
              Cell(step_text(p, p.now), full), "", Cell::raw(plain_bar(1, "worth"))});
@@ -53,10 +50,7 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
 
 std::string findings_table(const ReportPage& page) {
   HtmlTable table("Every finding, the best fix first, and what it is worth",
-                  {{"Finding"},
-                   {"Severity"},
-                   {"Worth"},
-                   {page.analysis.has_steps() ? "Of the step" : "Of the window"}});
+                  {{"Finding"}, {"Severity"}, {"Worth"}, {"Of the " + page.analysis.words().noun}});
   for (std::size_t i = 0; i < page.report.findings.size() && i < most_findings_listed; ++i) {
     const Finding& f = page.report.findings[i];
     const std::string worth = worth_text(f, page.analysis);

@@ -59,6 +59,11 @@ std::string bar_label(const Analysis& a, const DeviceSteps& d) {
   return label;
 }
 
+// The heading of times that are a step's, or the window's.
+std::string time_column(const Analysis& a) {
+  return a.has_steps() ? capitalized(a.words().per) : "Time";
+}
+
 // A bar a device, as long as its mean step.
 std::string device_bars(const ReportPage& page) {
   const Analysis& a = page.analysis;
@@ -81,8 +86,7 @@ std::string device_bars(const ReportPage& page) {
 // Every cause, the one that takes most first, with a column for each of a few devices.
 HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   const Analysis& a = page.analysis;
-  std::vector<HtmlTable::Column> columns{
-      {"Cause"}, {a.has_steps() ? "A step" : "Time", true}, {"Share", true}};
+  std::vector<HtmlTable::Column> columns{{"Cause"}, {time_column(a), true}, {"Share", true}};
   const std::size_t apart =
       a.devices.size() > 1 ? std::min<std::size_t>(a.devices.size(), most_device_columns) : 0;
   std::vector<CauseTimes> of_devices;
@@ -94,7 +98,7 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   columns.push_back({"Share, drawn"});
 
   HtmlTable table(fmt::format("Every nanosecond of {} in exactly one cause",
-                              a.has_steps() ? "every step" : "the window"),
+                              a.has_steps() ? "every " + a.words().noun : "the window"),
                   columns);
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& x, const auto& y) { return x.second > y.second; });
@@ -119,12 +123,11 @@ std::string path_table(const ReportPage& page) {
   if (!page.report.replay || page.report.replay->path().items.empty()) return "";
   const Path& p = page.report.replay->path();
   const double a_step = p.scale / static_cast<double>(p.periods);
-  const bool steps = page.analysis.has_steps();
   HtmlTable table(
       fmt::format("What {} waits for: every nanosecond on one thing, walked back from "
                   "the end along what each point waited for last",
-                  steps ? "a step" : "the window"),
-      {{"Waits for"}, {steps ? "A step" : "Time", true}, {"Share", true}, {"Share, drawn"}});
+                  page.analysis.words().a),
+      {{"Waits for"}, {time_column(page.analysis), true}, {"Share", true}, {"Share, drawn"}});
   Ns small_ns = 0;
   std::size_t small_count = 0;
   const auto add = [&](const std::string& name, Ns of_all) {
@@ -164,9 +167,10 @@ std::string account_section(const ReportPage& page) {
   const bool several = a.devices.size() > 1;
   const CauseTimes causes = times_of(a);
   const std::vector<StackPart> parts = stack_of(causes);
-  const std::string what = !a.has_steps()             ? "all of it"
-                           : a.measured_step_ns() > 0 ? "the mean recorded step"
-                                                      : "the mean step";
+  const std::string what =
+      a.has_steps() ? fmt::format("the mean {}{}", a.measured_step_ns() > 0 ? "recorded " : "",
+                                  a.words().noun)
+                    : "all of it";
   std::string out =
       element("p", busy_text(a)) +
       stacked_bar(several ? what + " over devices" : what, parts, duration(a.recorded_step_ns()));
@@ -179,9 +183,10 @@ std::string overview_section(const ReportPage& page, TimelineData& timelines) {
   if (page.analysis.total_ns() == 0 || page.allowed.parts == 0) return "";
   const Overview o = overview_of(page.analysis, page.allowed.parts, page.allowed.steps);
   const std::size_t view = timelines.add(o, page.report, page.findings_shown());
-  std::string out = remark(
-      "What each device did over time, the steps, and above them each "
-      "finding's evidence: choose a mark to go to its finding.");
+  std::string out = remark(fmt::format(
+      "What each device did over time{}, and above it each finding's evidence: choose a "
+      "mark to go to its finding.",
+      page.analysis.has_steps() ? ", the " + page.analysis.words().many : ""));
   if (o.devices_left_out > 0) out += more_devices(o.devices_left_out, "are not drawn");
   return out +
          fmt::format("<figure class=timeline id=timeline-overview data-view={}></figure>\n", view) +
@@ -192,7 +197,8 @@ std::string steps_section(const ReportPage& page) {
   const Analysis& a = page.analysis;
   if (a.total_ns() == 0 && !a.has_steps()) return "";
   if (!a.has_steps())
-    return element("p", "No steps were found in this report, so the window stands for one.");
+    return element("p",
+                   "Nothing was found in this report that repeats, so the window stands for all.");
   Ns longest_ns = 0;
   for (const Ns ns : a.step_lengths()) longest_ns = std::max(longest_ns, ns);
   std::string out;
@@ -200,8 +206,8 @@ std::string steps_section(const ReportPage& page) {
     std::vector<StripDot> steps;
     for (const Step& s : a.devices[d].steps)
       steps.push_back({static_cast<double>(s.span.start) / 1e9, s.span.length()});
-    out += strip_plot(device_label(a.trace, a.devices[d].device), steps, StripAxis::seconds,
-                      longest_ns, page.allowed.steps / 2);
+    out += strip_plot(device_label(a.trace, a.devices[d].device), steps,
+                      {StripAxis::Of::seconds, a.words()}, longest_ns, page.allowed.steps / 2);
   }
   if (a.devices.size() > most_strips)
     out += more_devices(a.devices.size() - most_strips, "are not drawn");

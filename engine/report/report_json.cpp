@@ -66,6 +66,20 @@ Json steps_json(const Analysis& a) {
           {"found", a.has_steps()}};
 }
 
+// What repeats, and what repeats within it, the outermost first. A window is one.
+Json unit_json(const Analysis& a) {
+  Json levels = Json::array();
+  std::int64_t count = 1;
+  for (const DeviceSteps& d : a.devices) {
+    if (d.source == StepSource::none) continue;
+    count = static_cast<std::int64_t>(d.steps.size());
+    for (std::size_t i = 1; i < d.levels.size(); ++i)
+      levels.push_back({{"name", d.levels[i].name}, {"count", d.levels[i].count}});
+    break;
+  }
+  return {{"name", a.unit()}, {"count", count}, {"levels", levels}};
+}
+
 // What the report does not say of a device is null.
 Json device_json(const Analysis& a, std::size_t device) {
   const DeviceSteps& steps = a.devices[device];
@@ -148,6 +162,7 @@ std::string render_json(const Analysis& a, const Report& report) {
                      {"program", program_json(a.program)},
                      {"devices", devices},
                      {"window_ns", window},
+                     {"unit", unit_json(a)},
                      {"steps", steps_json(a)},
                      {"account", account_json(a.account, accounts)},
                      {"path", path_json(a, report)},

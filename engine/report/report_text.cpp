@@ -47,7 +47,7 @@ std::vector<AccountLine> account_lines(const Analysis& a) {
   return lines;
 }
 
-// What the step waited for, the thing that takes most first; those below 2 % are one line.
+// What a step waited for, the thing that takes most first; those below 2 % are one line.
 std::vector<AccountLine> path_lines(const Analysis& a, const Path& p) {
   std::vector<AccountLine> lines;
   Ns small_ns = 0;
@@ -69,8 +69,7 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
   if (!report.replay || report.replay->path().items.empty()) return "";
   const Path& p = report.replay->path();
   const double a_step = p.scale / static_cast<double>(p.periods);
-  std::string out =
-      paint.bold(a.has_steps() ? "What a step waits for" : "What the window waits for") + '\n';
+  std::string out = paint.bold(fmt::format("What {} waits for", a.words().a)) + '\n';
   for (const AccountLine& l : path_lines(a, p))
     out += fmt::format("  {:>10} {:>6}  {}\n", duration(static_cast<double>(l.ns) * a_step),
                        percent(static_cast<double>(l.ns) / static_cast<double>(p.total_ns)),
@@ -81,7 +80,9 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
 // The account is the recording's, whatever a step takes without the profiler.
 std::string account_title(const Analysis& a) {
   if (!a.has_steps()) return "Where the time goes";
-  return fmt::format("Where a {}step goes (mean{})", a.measured_step_ns() > 0 ? "recorded " : "",
+  const UnitWords unit = a.words();
+  return fmt::format("Where {} goes (mean{})",
+                     a.measured_step_ns() > 0 ? "a recorded " + unit.noun : unit.a,
                      a.devices.size() > 1 ? " over devices" : "");
 }
 
@@ -105,9 +106,10 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
                        duration(static_cast<double>(l.ns) / static_cast<double>(steps)),
                        percent(fraction), drawn.empty() ? "" : "  ", drawn);
   }
-  const std::string sum = fmt::format("  {} {:>10} {:>6}",
-                                      padded(a.has_steps() ? "the step" : "all", label_width),
-                                      duration(all / steps), "100 %"),
+  const std::string sum = fmt::format(
+                        "  {} {:>10} {:>6}",
+                        padded(a.has_steps() ? "the " + a.words().noun : "all", label_width),
+                        duration(all / steps), "100 %"),
                     of_it = busy_text(a);
   const bool beside = sum.size() + 2 + of_it.size() <= style.width;
   return out + sum + (beside ? "  " : "\n  ") + of_it + '\n';
@@ -153,7 +155,7 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
   const std::string worth = worth_text(f, a);
   out.title(number, f.severity, f.title + (worth.empty() ? "" : ", worth " + worth));
   out.why(f);
-  if (const std::string text = prediction_text(f); !text.empty()) out.field(unit_of(a), text);
+  if (const std::string text = prediction_text(f); !text.empty()) out.field(a.words().noun, text);
   if (const std::string text = sharing_text(f, report); !text.empty()) out.field("shared", text);
   out.follows_from(f);
   for (std::size_t i = 0; i < f.evidence.size(); ++i)

@@ -34,8 +34,8 @@ class Events {
         quoted(text), pid, tid, microseconds(s.start + origin_), microseconds(s.length()),
         args.dump());
   }
-  void counter(std::int64_t pid, const char* text, Ns at, const Json& values) {
-    add(R"({{"ph":"C","name":"{}","pid":{},"ts":{},"args":{}}})", text, pid,
+  void counter(std::int64_t pid, const std::string& text, Ns at, const Json& values) {
+    add(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{}}})", quoted(text), pid,
         microseconds(at + origin_), values.dump());
   }
 
@@ -83,7 +83,8 @@ void add_findings(Events& events, const Report& report) {
 
 // The steps, and their account as a counter.
 void add_steps(Events& events, const Analysis& a, std::size_t device, std::int64_t pid) {
-  events.name("thread_name", pid, 1, "steps");
+  const UnitWords unit = a.words();
+  events.name("thread_name", pid, 1, unit.many);
   const std::vector<Step>& steps = a.devices[device].steps;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     Json args, values;
@@ -92,10 +93,10 @@ void add_steps(Events& events, const Analysis& a, std::size_t device, std::int64
         args[a.account.causes[c]] = duration(ns);
         values[a.account.causes[c]] = static_cast<double>(ns) / 1e6;
       }
-    events.span(pid, 1, a.has_steps() ? fmt::format("step {}", steps[s].number) : "all",
+    events.span(pid, 1, a.has_steps() ? fmt::format("{} {}", unit.noun, steps[s].number) : "all",
                 steps[s].span, args);
-    events.counter(pid, a.has_steps() ? "account of the step, ms" : "account of the window, ms",
-                   steps[s].span.start, values);
+    events.counter(pid, fmt::format("account of the {}, ms", unit.noun), steps[s].span.start,
+                   values);
   }
 }
 

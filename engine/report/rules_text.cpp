@@ -16,7 +16,9 @@ bool warns_by_share(const Rule& rule) { return rule.warning_at <= 1; }
 std::string severity_text(const Rule& rule) {
   if (!warns_by_share(rule)) return "By what it says, not by what it is worth.";
   return fmt::format(
-      "An error from 20 % of the step that can be won back, a warning from {}, a note below.",
+      "An error from 20 % of the step (or token, iteration, window) that can be won back, a "
+      "warning "
+      "from {}, a note below.",
       percent(rule.warning_at));
 }
 

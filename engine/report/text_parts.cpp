@@ -22,11 +22,12 @@ void FindingText::title(std::size_t number, Severity severity, const std::string
   text_ += paint_.severity(severity, tag) + plain.substr(tag.size()) + '\n';
 }
 
-void FindingText::line(const char* name, const std::string& text) {
-  text_ += fmt::format("   {}{}\n", paint_.faint(padded(name, indent - 3)), text);
+void FindingText::line(const std::string& name, const std::string& text) {
+  text_ +=
+      fmt::format("   {}{}\n", paint_.faint(padded(fmt::format("{} ", name), indent - 3)), text);
 }
 
-void FindingText::field(const char* name, const std::string& text) {
+void FindingText::field(const std::string& name, const std::string& text) {
   line(name, wrapped(text, style_.width, indent));
 }
 

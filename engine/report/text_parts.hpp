@@ -18,7 +18,7 @@ class FindingText {
   /// "1. warning: the title and what follows it", the number and the severity in colour.
   void title(std::size_t number, Severity severity, const std::string& rest);
   /// Wraps. `name` may be "": the line then continues the field above.
-  void field(const char* name, const std::string& text);
+  void field(const std::string& name, const std::string& text);
   void why(const Finding& finding);
   void follows_from(const Finding& finding);
   void advice(const Finding& finding);
@@ -30,7 +30,7 @@ class FindingText {
   const std::string& text() const { return text_; }
 
  private:
-  void line(const char* name, const std::string& text);
+  void line(const std::string& name, const std::string& text);
 
   const TextStyle& style_;
   Paint paint_;

@@ -217,9 +217,11 @@ class ViewMaker {
 
   void add_steps() {
     if (!a_.has_steps()) return;
+    const UnitWords unit = a_.words();
     const std::vector<Step>& all = a_.devices[device_].steps;
-    std::vector<Event>& events =
-        source("steps", [&all](std::size_t i) { return fmt::format("step {}", all[i].number); });
+    std::vector<Event>& events = source(unit.many, [&all, noun = unit.noun](std::size_t i) {
+      return fmt::format("{} {}", noun, all[i].number);
+    });
     for (std::size_t i = 0; i < all.size(); ++i)
       if (shown(all[i].span.start, all[i].span.end))
         events.push_back({all[i].span, Activity::step, i});

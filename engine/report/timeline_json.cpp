@@ -50,17 +50,20 @@ std::size_t TimelineData::add(const Overview& o, const Report& report, std::size
       Json steps = Json::array();
       for (const Step& s : d.steps)
         steps.push_back(
-            piece({s.span, fmt::format("step {}", s.number), Activity::step, 1, 0}, o.span.start));
-      lanes.push_back({{"label", fmt::format("steps, {}", d.label.substr(0, d.label.find(':')))},
-                       {"pieces", steps}});
+            piece({s.span, fmt::format("{} {}", unit_.noun, s.number), Activity::step, 1, 0},
+                  o.span.start));
+      lanes.push_back(
+          {{"label", fmt::format("{}, {}", unit_.many, d.label.substr(0, d.label.find(':')))},
+           {"pieces", steps}});
     }
     Json parts = Json::array();
     for (const auto& shares : d.parts) parts.push_back(shares_json(shares));
     lanes.push_back({{"label", d.label}, {"parts", std::move(parts)}});
   }
   return push(
-      {{"label",
-        "The whole window: steps, what each device did, and where findings have their evidence"},
+      {{"label", fmt::format("The whole window: {}what each device did, and where findings have "
+                             "their evidence",
+                             unit_.is_window() ? "" : unit_.many + ", ")},
        {"origin", o.span.start},
        {"length", o.span.length()},
        {"detail", {0, o.span.length()}},
@@ -75,7 +78,10 @@ std::size_t TimelineData::add(const View& v, const std::string& label) {
     for (const Piece& p : l.pieces) pieces.push_back(piece(p, v.span.start));
     lanes.push_back({{"label", shortened(l.label, 80)}, {"pieces", std::move(pieces)}});
   }
+  const bool steps = std::any_of(v.lanes.begin(), v.lanes.end(),
+                                 [&](const Lane& l) { return l.label == unit_.many; });
   return push({{"label", label},
+               {"all", steps ? "the " + unit_.many : "the window"},
                {"origin", v.span.start},
                {"length", v.span.length()},
                {"detail", {v.detail.start - v.span.start, v.detail.end - v.span.start}},
@@ -85,9 +91,11 @@ std::size_t TimelineData::add(const View& v, const std::string& label) {
 
 std::string TimelineData::json() const {
   Json activities = Json::array();
-  for (std::size_t i = 0; i < activity_count; ++i)
-    activities.push_back({{"name", name_of(static_cast<Activity>(i))},
-                          {"label", label_of(static_cast<Activity>(i))}});
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const auto activity = static_cast<Activity>(i);
+    activities.push_back({{"name", name_of(activity)},
+                          {"label", activity == Activity::step ? unit_.noun : label_of(activity)}});
+  }
   return Json{{"activities", activities}, {"names", names_}, {"views", views_}}.dump(
       -1, ' ', false, Json::error_handler_t::replace);
 }

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "base/json.hpp"
+#include "base/unit_words.hpp"
 #include "report/timeline.hpp"
 
 namespace gh {
@@ -12,8 +14,9 @@ namespace gh {
 /// Collects the timelines of one page. Names that occur in several are written once.
 class TimelineData {
  public:
-  /// Names are cut to `most_text` characters.
-  explicit TimelineData(std::size_t most_text) : most_text_(most_text) {}
+  /// Names are cut to `most_text` characters; `unit` is what a step is called.
+  explicit TimelineData(std::size_t most_text, UnitWords unit = {})
+      : most_text_(most_text), unit_(std::move(unit)) {}
 
   /// Adds what ran around evidence; `label` says what it is to people. Returns the number by which
   /// a figure of the page asks for it.
@@ -31,6 +34,7 @@ class TimelineData {
   std::int64_t name(const std::string& text);
 
   std::size_t most_text_, name_bytes_ = 0;
+  UnitWords unit_;
   std::unordered_map<std::string, std::int64_t> name_ids_;
   Json names_ = Json::array(), views_ = Json::array();
 };

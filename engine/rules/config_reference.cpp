@@ -85,7 +85,9 @@ const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-si
        "[ranges] tells how the team's ranges are called: regular expressions (RE2), asked beside "
        "those of schemas/ranges.toml."},
       {"ranges.step", "list of strings",
-       "Ranges that enclose a training step; looked for before all others."},
+       "Ranges that enclose what the program repeats: a training step, a request, a token. They "
+       "are "
+       "looked for before all others."},
       {"ranges.loader", "list of strings", "In these the launching thread fetches its next batch."},
       {"ranges.optimizer", "list of strings", "In these parameters are updated."},
       {"ranges.checkpoint", "list of strings", "In these the state of the run is written."},

@@ -66,9 +66,8 @@ Severity severity_of(double recoverable_fraction, const Rule& rule) {
 // From what is recoverable, unless the rule says otherwise, or the configuration, which has the
 // last word.
 Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
-                       const RuleSettings& settings, const Analysis& analysis) {
-  Severity severity =
-      is_too_little(analysis) ? Severity::note : severity_of(f.recoverable_fraction, rule);
+                       const RuleSettings& settings) {
+  Severity severity = severity_of(f.recoverable_fraction, rule);
   if (const std::string s = t.text("severity", false); !s.empty())
     severity = parse_severity(s, "a finding");
   if (const std::string s = t.text("at_most", false); !s.empty())
@@ -150,7 +149,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   if (!doubt.empty()) claim_at_most(f, by_account);
 
   f.alone_ns = f.recoverable_ns;
-  f.severity = read_severity(t, f, rule, settings, analysis);
+  f.severity = read_severity(t, f, rule, settings);
   f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
   f.confidence = read_confidence(t, f.confidence);
   if (!doubt.empty()) {

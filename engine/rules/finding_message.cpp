@@ -8,22 +8,12 @@
 namespace gh {
 namespace {
 
-// Training steps, stretches that the user selected, or, with neither, the whole window.
-bool are_stretches(const Analysis& a) {
-  return a.devices.front().source == StepSource::selected_range;
-}
-
 std::string each_step(const Analysis& a) {
   const std::string length = duration(a.recorded_step_ns());
   if (!a.has_steps()) return (a.remade ? "the remaining " : "the recorded ") + length;
   // What a rule counts, it counts in the recording.
   const char* recorded = a.measured_step_ns() > 0 ? "recorded " : "";
-  return fmt::format("each {}{} {}", recorded, length, are_stretches(a) ? "stretch" : "step");
-}
-
-std::string a_step(const Analysis& a) {
-  if (!a.has_steps()) return "in all";
-  return are_stretches(a) ? "a stretch" : "a step";
+  return fmt::format("each {}{} {}", recorded, length, a.words().noun);
 }
 
 std::string text_or_count(const std::string& key, const LuaTable& data) {
@@ -45,7 +35,9 @@ std::string number_with_unit(const std::string& key, const std::string& unit,
 
 std::string value_of(const std::string& field, const LuaTable& data, const Analysis& analysis) {
   if (field == "each_step") return each_step(analysis);
-  if (field == "a_step") return a_step(analysis);
+  if (field == "a_step") return analysis.words().per;
+  if (field == "unit") return analysis.words().noun;
+  if (field == "units") return analysis.has_steps() ? analysis.words().many : window_unit;
   const std::string key = field.substr(0, field.find(':'));
   const std::string unit = field.size() > key.size() ? field.substr(key.size() + 1) : "";
   return unit.empty() ? text_or_count(key, data) : number_with_unit(key, unit, data);

@@ -126,8 +126,8 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
     if (!p.why.empty()) p.why += "; ";
     p.why += off > 0 ? fmt::format("recording added {} beyond what a profiler is known to add",
                                    duration(off))
-                     : fmt::format("the measured step is {} longer than the recorded one",
-                                   duration(-off));
+                     : fmt::format("the measured {} is {} longer than the recorded one",
+                                   replay.analysis().words().noun, duration(-off));
   }
   if (!replay.trusted()) {
     p.most_ns = std::max(p.most_ns, now);

@@ -236,14 +236,14 @@ struct Replay::State {
     const Ns measured_ns = analysis.measured_step_ns();
     if (measured_ns > scaled(analysis.recorded_step_ns(), 1 + run_to_run))
       return fmt::format(
-          "the measured step, {}, is longer than the recorded one, {}, to which the profiler can "
+          "the measured {}, {}, is longer than the recorded one, {}, to which the profiler can "
           "only have added",
-          duration(measured_ns), duration(analysis.recorded_step_ns()));
+          analysis.words().noun, duration(measured_ns), duration(analysis.recorded_step_ns()));
     if (unexplained_ns() > scaled(target_ns(), most_unexplained))
       return fmt::format(
-          "the measured step, {}, is shorter than the recorded one, {}, by more than a profiler is "
+          "the measured {}, {}, is shorter than the recorded one, {}, by more than a profiler is "
           "known to add",
-          duration(measured_ns), duration(analysis.recorded_step_ns()));
+          analysis.words().noun, duration(measured_ns), duration(analysis.recorded_step_ns()));
     return "";
   }
 };
@@ -301,9 +301,10 @@ bool Replay::trusted() const {
 std::string Replay::distrust() const {
   if (!reason().empty()) return reason();
   if (uniform_error() > trusted_error)
-    return fmt::format("the replay of the {} is {} off",
-                       whole_window() ? "window as it is" : "steps as they are",
-                       percent(uniform_error()));
+    return fmt::format(
+        "the replay of the {} is {} off",
+        whole_window() ? "window as it is" : analysis().words().many + " as they are",
+        percent(uniform_error()));
   if (unresolved() > trusted_error)
     return fmt::format("{} of the time is spent in waits of which the trace does not tell what for",
                        percent(unresolved()));
@@ -311,10 +312,10 @@ std::string Replay::distrust() const {
     return "other ranks are not in the report: how long collectives wait for them is taken to stay "
            "as it is";
   if (unrepresentative() > trusted_error)
-    return fmt::format(
-        "the replayed {} by {}",
-        whole_window() ? "part of the window differs from all of it" : "steps differ from all",
-        percent(unrepresentative()));
+    return fmt::format("the replayed {} by {}",
+                       whole_window() ? "part of the window differs from all of it"
+                                      : analysis().words().many + " differ from all",
+                       percent(unrepresentative()));
   return state_->distrust_of_measured();
 }
 

@@ -130,14 +130,14 @@ void match_devices(const Analysis& a, const Run& run, ReplayedSteps& out) {
     }
     // One more or less at either end is of the same steps; a program with far more has others.
     if (count < 2 || count > run.count + 2) {
-      out.reason = "the devices' steps do not match";
+      out.reason = fmt::format("the devices' {} do not match", a.words().many);
       return;
     }
     out.device_steps.emplace_back(first, count);
     sum += static_cast<Ns>(Run{first, count, out.led}.mean_ns(d.steps));
   }
   out.recorded_ns = sum / static_cast<Ns>(a.devices.size());
-  if (out.recorded_ns <= 0) out.reason = "the steps have no length";
+  if (out.recorded_ns <= 0) out.reason = fmt::format("the {} have no length", a.words().many);
 }
 
 RowBlock rows_in(const std::vector<Ns>& start, Span window) {
@@ -279,7 +279,8 @@ std::vector<ReplayedSteps> step_runs(const Analysis& a) {
   for (ReplayedSteps& r : runs) {
     r.unrepresentative = off;
     if (off > most_unrepresentative)
-      r.reason = fmt::format("the steps that can be replayed differ from all by {}", percent(off));
+      r.reason = fmt::format("the {} that can be replayed differ from all by {}", a.words().many,
+                             percent(off));
   }
   return runs;
 }
@@ -292,7 +293,7 @@ std::vector<ReplayedSteps> choose_runs(const Analysis& a) {
   if (!out.reason.empty()) return {out};
   if (steps_repeat(a)) return step_runs(a);
   if (a.has_steps()) {  // the GPU may still work on the one before when the host begins it
-    out.reason = "one step alone has no beginning that is known";
+    out.reason = fmt::format("one {} alone has no beginning that is known", a.words().noun);
     return {out};
   }
   take_window(a, out);

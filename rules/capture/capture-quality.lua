@@ -18,17 +18,17 @@ return {
     dropped = "The profiler says that it lost events: \"{text}\"",
     unlaunched = "{share:fraction} of the GPU operations have no CUDA call that launched them, so why the GPU was idle is only partly known.",
     no_steps = "Nothing was found that repeats, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
-    few_steps = "Only {count} steps were recorded: what is usual and what is not cannot be told apart.",
+    few_steps = "Only {count} {units} were recorded: what is usual and what is not cannot be told apart.",
     shared = "{count} processes launch work on one GPU, and where one keeps it waiting another may fill it. What a fix is worth is therefore an upper limit, and a rule that found no idle time does not show that there is none.",
-    overhead = "The profiler itself took {share:fraction} of the steps; times of short calls and gaps are too long by that.",
-    added = "Recording made the step {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. Worth and plan are of the former; the account and shares of idle time are of the latter.",
-    longer = "The measured step of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two are not of the same work: no forecast is made from them.",
+    overhead = "The profiler itself took {share:fraction} of the {units}; times of short calls and gaps are too long by that.",
+    added = "Recording made the {unit} {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. Worth and plan are of the former; the account and shares of idle time are of the latter.",
+    longer = "The measured {unit} of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two are not of the same work: no forecast is made from them.",
   },
   doc = {
     what = "Looks at the recording itself: whether there is GPU work, whether events were lost, how many steps there are, what the profiler's own work cost, and whether a step that was measured without it (--measured-step) fits.",
     why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so by itself; this tells what concerns them all.",
     fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
-    wrong = "A program that does not train has no steps; the note can be ignored then. Many of the profiler's warnings are harmless (\"might have been\", symbols of cuDNN) and are not repeated here.",
+    wrong = "A program that does everything once repeats nothing; the note can be ignored then. Many of the profiler's warnings are harmless (\"might have been\", symbols of cuDNN) and are not repeated here.",
   },
   evaluate = function(trace, options)
     local findings = {}

@@ -12,7 +12,7 @@ return {
     empty = "{count} kernels {a_step} have fewer blocks than this GPU has SMs ({sms}) and run alone: they take {time:ns} of {each_step} and leave {empty:fraction} of the SMs empty meanwhile, {share:fraction} of the time in which kernels run.{sampled}",
   },
   doc = {
-    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them, and at most what sampled SM activity (GPU metrics, or DCGM aligned to the report) leaves. Collectives, fused attention (one token decodes with few blocks) and persistent kernels, which start as many blocks as they need, are left out. Without steps it is at most a note, unless one kernel takes most of the recording.",
+    what = "Adds up kernels with fewer blocks than the GPU has SMs, weighted by the SMs that they leave empty, where no other kernel runs beside them, and at most what sampled SM activity (GPU metrics, or DCGM aligned to the report) leaves. Collectives, fused attention (one token decodes with few blocks) and persistent kernels, which start as many blocks as they need, are left out.",
     why = "A kernel on 1 of 132 SMs counts as a busy GPU and uses less than one percent of it.",
     fix = "Give each kernel more work: a larger batch or micro-batch, longer sequences, grouped or batched products instead of many small ones; split-K for a product whose result is small. Independent small kernels can share the GPU on several streams. A single block that sums everything up belongs into a two-stage reduction.",
     wrong = "Fewer blocks can be right where each is bound by memory and many SMs would only share the same bandwidth. What is won is at most what is said: twice the work in the same time.",
@@ -78,8 +78,6 @@ return {
       data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns",
         sampled = active and string.format(" Sampled, SMs are active %.0f %% of the time.", 100 * active) or "" },
       recoverable_ns = lost,
-      -- Without steps there is no telling a loop from a start or a generation, unless one kernel is most of all there is.
-      at_most = trace:fact "steps.found" == 0 and 2 * names[1].rows:union_ns() < trace:fact "steps.total_ns" and "note" or nil,
       confidence = "medium",
       metrics = { { name = "SMs left empty by small grids", value = share, unit = "fraction", threshold = options.share } },
       evidence = names[1].rows:evidence { most = 2 },

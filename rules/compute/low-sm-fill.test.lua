@@ -35,7 +35,7 @@ return {
   { name = "is silent about attention before Hopper", trace = steps(5000, 64, { kernel = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t> >(pytorch_flash::Flash_fwd_params)" }), expect = "clean" },
   { name = "warns without steps where one kernel is most of all", trace = { ops = { { 20, 9000, kernel = little, blocks = 1, threads = 1 }, { 9000, 10000, kernel = full } } }, expect = { { severity = "error" } } },
   { name = "is silent where kernels of two streams fill the GPU together", trace = steps(0, 1, { ops = { { 20, 9000, kernel = little, blocks = 112 }, { 20, 9000, kernel = little, blocks = 20, stream = 8 }, { 9000, 10000, kernel = full } } }), expect = "clean" },
-  { name = "only notes it without steps", trace = { ops = { { 20, 4020, kernel = little, blocks = 1 }, { 4020, 10000, kernel = full } } }, expect = { { severity = "note", subject = "small grids" } } },
+  { name = "goes by its share where nothing repeats", trace = { ops = { { 20, 4020, kernel = little, blocks = 1 }, { 4020, 10000, kernel = full } } }, expect = { { severity = "error", subject = "small grids", message = "1 kernels in all*", worth = { 0.39, 0.41 } } } },
   { name = "leaves out what waits for pages of unified memory", trace = steps(5000, 1, { gpu_faults = { { 20, 5000, address = 0 } } }), expect = "clean" },
   { name = "is silent about kernels that are over at once", trace = steps(0, 1, { repeats = { times = 200, every = 5 }, ranges = {}, ops = { { 1, 3, kernel = little, blocks = 1 } } }), expect = "clean" },
   { name = "is silent where others run beside it", trace = steps(0, 1, { ops = { { 20, 5020, kernel = little, blocks = 1, stream = 8 }, { 20, 10000, kernel = full } } }), expect = "clean" },

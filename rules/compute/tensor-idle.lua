@@ -12,7 +12,7 @@ return {
     tensor_active = { default = 10, unit = "count", doc = "Tensor cores active up to which they are idle, in percent." },
   },
   messages = {
-    idle = "In {share:fraction} of the samples within the steps the SMs are busy and the tensor cores idle; over all samples tensor cores are active {mean} % of the time.{most}",
+    idle = "In {share:fraction} of the samples within the {units} the SMs are busy and the tensor cores idle; over all samples tensor cores are active {mean} % of the time.{most}",
   },
   doc = {
     what = "Reads the sampled GPU metrics, or those of DCGM (--dcgm) where their times are aligned to the report: moments at which most SMs are active and the tensor cores hardly.",

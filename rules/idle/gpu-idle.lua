@@ -15,12 +15,12 @@ return {
     share = { default = 0.10, unit = "fraction", doc = "Idle time that no other rule explains, of the step (or of the whole recording), from which it counts." },
   },
   messages = {
-    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something that is no GPU, {most:ns} of it in '{doing}'{within}.{host}",
-    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.{host}",
-    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}",
+    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something that is no GPU, {most:ns} of it in '{doing}'{within}.{host}{start}",
+    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.{host}{start}",
+    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}{start}",
   },
   doc = {
-    what = "Takes the idle time in which the host neither launched nor waited, allocated, compiled or loaded data, and names what it did by the innermost range, operator or call of the operating system that took most of it. Left out is what has a rule of its own: the time next to copies of offloaded tensors, and in ranges of a checkpoint, an evaluation or Python's garbage collection. Where no steps were found and it does not go on all through the recording it may be the program's start: then it is a note.",
+    what = "Takes the idle time in which the host neither launched nor waited, allocated, compiled or loaded data, and names what it did by the innermost range, operator or call of the operating system that took most of it. Left out is what has a rule of its own: the time next to copies of offloaded tensors, and in ranges of a checkpoint, an evaluation or Python's garbage collection. Where nothing repeats and it does not go on all through the recording it may be the program's start: then it is a note.",
     why = "Whatever the host does there, the GPU could have worked meanwhile. Python that runs between steps (metrics, logging, schedules, tokenizing), environments that are stepped on the CPU and data that is made there are the usual finds.",
     fix = "Where it is not named, put NVTX ranges around the parts of the loop, or record Python stacks (nsys profile --python-sampling=true, or py-spy). Then move it to another thread or process, do it every so many steps, do it on the GPU, or make it faster.",
     wrong = "Work that the step depends on and that only the host can do has to be done; it can still be done while the GPU works on something else.",
@@ -47,6 +47,8 @@ return {
     for _, call in ipairs(waiting) do waits = waits or doing ~= nil and doing:glob(call) end
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
+    -- Where nothing repeats, pauses between pieces of work that do not go on all through the recording may be its start.
+    local once = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 3
     local advice = {}
     if doing == "Waiting for GIL" then
       advice[1] = "Another thread of this Python process computes meanwhile: move what it does to a process of its own (multiprocessing, DataLoader workers), or into code that gives the lock back (NumPy, PyTorch, a C extension)."
@@ -67,11 +69,11 @@ return {
     return { {
       subject = "host",
       message = waits and "waits" or doing and "named" or "host",
-      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and short(doing) or "", most = most / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "" },
+      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and short(doing) or "", most = most / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "",
+        start = once and " It does not go on all through the recording: it may be the program's start." or "" },
       recoverable_ns = idle,
       change = { { pause = pauses } },
-      -- Without steps only pauses between pieces of work that go on all through the recording are a loop's.
-      at_most = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 3 and "note" or not found and "warning" or nil,
+      at_most = once and "note" or nil,
       confidence = doing and "high" or "medium",
       follows_from = 2 * turns > idle and "um-migration-storm" or nil,
       metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },

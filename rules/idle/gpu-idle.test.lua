@@ -60,8 +60,8 @@ return {
   { name = "is silent about a GPU that works", trace = steps(0), expect = "clean" },
   { name = "is silent with a threshold of zero and nothing idle", trace = steps(0), options = { share = 0 }, expect = "clean" },
 
-  { name = "fires without steps where it goes on all through", trace = steps(4000, { ranges = {} }), expect = { { severity = "warning", message = "The GPU is idle for 24.* ms of the recorded*" } } },
-  { name = "is a note without steps where it may be the start", trace = { ops = { { 0, 1000, kernel = "a" }, { 5000, 9000, kernel = "b" }, { 9000, 20000, kernel = "a" } } }, expect = { { severity = "note" } } },
+  { name = "goes by its share where nothing repeats and it goes on all through", trace = steps(4000, { ranges = {} }), expect = { { severity = "error", message = "The GPU is idle for 24.* ms of the recorded*that no range names." } } },
+  { name = "is a note, and says so, where it may be the start", trace = { ops = { { 0, 1000, kernel = "a" }, { 5000, 9000, kernel = "b" }, { 9000, 20000, kernel = "a" } } }, expect = { { severity = "note", message = "* it may be the program's start." } } },
   { name = "needs calls", trace = steps(4000, { not_collected = { "calls" } }), expect = "not checked" },
 
   { name = "good", fixture = "good", expect = "clean" },

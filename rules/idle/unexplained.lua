@@ -34,12 +34,12 @@ return {
     pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before what had been launched is the GPU's own, between one operation and the next, and no wait for anything else." },
   },
   messages = {
-    idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.{host}",
-    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, none of which takes a tenth: {names}.",
-    exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.",
+    idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.{host}{start}",
+    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, none of which takes a tenth: {names}.{start}",
+    exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.{start}",
   },
   doc = {
-    what = "Goes through what the account gives idle time and exposed copies and collectives to. What takes a tenth or more, and of which no other rule has found anything, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; what several smaller causes take together is a note. Where no steps were found and it does not go on all through the recording it may be the program's start: then it is a note.",
+    what = "Goes through what the account gives idle time and exposed copies and collectives to. What takes a tenth or more, and of which no other rule has found anything, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; what several smaller causes take together is a note. Where nothing repeats and it does not go on all through the recording it may be the program's start: then it is a note.",
     why = "A report that is idle for half of its time and clean all the same misleads. Where no rule knows a remedy, the place to look at is still known.",
     fix = "Look at the stretches in the timeline. Idle although launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other waits for.",
     wrong = "A program that hands work from one GPU to the next lets each wait by design.",
@@ -57,12 +57,15 @@ return {
     end
     local findings = {}
     local function add(subject, message, what, names, rows, time)
+      -- Where nothing repeats, what does not go on all through the recording may be its start.
+      local once = not found and rows:quarters() < 3
       findings[#findings + 1] = {
         subject = subject,
         message = message,
-        data = { time = time / steps, share = time / total, what = what, names = names, host = message == "idle" and subject ~= "dependency" and subject ~= "launch_latency" and rows:host() or "" },  -- what had been launched does not wait for the host
+        data = { time = time / steps, share = time / total, what = what, names = names, host = message == "idle" and subject ~= "dependency" and subject ~= "launch_latency" and rows:host() or "",  -- what had been launched does not wait for the host
+          start = once and " It does not go on all through the recording: it may be the program's start." or "" },
         recoverable_ns = time,
-        at_most = not found and (rows:quarters() < 3 and "note" or "warning") or nil,
+        at_most = once and "note" or nil,
         confidence = "medium",
         metrics = { { name = subject, value = time / total, unit = "fraction", threshold = options.share } },
         evidence = rows:evidence { most = 5 },

@@ -31,7 +31,7 @@ return {
   },
   evaluate = function(trace, options)
     if trace:fact "steps.found" == 0 and not trace:fact "loader.range_ns_per_step" then
-      return nil, "no steps were found and no range names the data loader, so a pause cannot be told from the program's own",
+      return nil, "nothing was found that repeats and no range names the data loader, so a pause cannot be told from the program's own",
         trace:words {
           nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")",
           torch_profiler = "torch.profiler.profile, with profiler.step() after each step, or record_function(\"dataloader\") around the loader",

@@ -72,7 +72,7 @@ return {
       return {}
     end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so a pause cannot be told from the program's own start-up", trace:words {
+      return nil, "nothing was found that repeats, so a pause cannot be told from the program's own start-up", trace:words {
         nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step, and one around garbage collection (gc.callbacks)",
         torch_profiler = "torch.profiler.profile, with profiler.step() after each step, and record_function around garbage collection (gc.callbacks)",
       }

@@ -10,10 +10,11 @@ return {
   warning_at = 0.03,
   options = {
     share = { default = 0.03, unit = "fraction", doc = "What waiting costs, of the step, from which it counts. One loss.item() a step costs 0.5 to 1.5 % in healthy recordings; one for each parameter 7 %, measured." },
+    least = { default = 10, unit = "count", doc = "Where nothing repeats: fewer waits in the whole recording are set-up or results, whatever they take, and a note." },
     input_share = { default = 0.05, unit = "fraction", doc = "Idle time at the data loader, of the step, from which it is data-loader-starvation's and left out here." },
   },
   messages = {
-    seldom = "{call} makes the host wait for the GPU in one of {every} steps{range}; then the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
+    seldom = "{call} makes the host wait for the GPU in one of {every} {units}{range}; then the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
     waits = "{call} makes the host wait for the GPU {times} {a_step}{range}; each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
@@ -103,6 +104,7 @@ return {
       about = true,
       recoverable_ns = idle,
       change = { { remove = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 } }, { unblock = blocking } },
+      at_most = trace:fact "steps.found" == 0 and calls:count() < options.least and "note" or nil,
       confidence = "high",
       metrics = {
         { name = "idle after waits", value = share, unit = "fraction", threshold = options.share },

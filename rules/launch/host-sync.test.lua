@@ -90,4 +90,10 @@ return {
   { name = "offload: waits for offloaded tensors", fixture = "offload", expect = "clean" },
   { name = "um: stalls are to blame", fixture = "um", expect = "clean" },
   { name = "ddp", fixture = "ddp", expect = "clean" },
+  { name = "goes by its share where nothing repeats", trace = steps(50, { ranges = {} }), expect = { { severity = "warning", message = "cudaStreamSynchronize makes the host wait for the GPU 120 times in all*" } } },
+  { name = "is a note about a few waits where nothing repeats", trace = { ops = (function()
+      local ops = {}
+      for i = 0, 4 do ops[i + 1] = { i * 500 + 100, i * 500 + 400 + 20 * i, kernel = "k" .. i, launched = { i * 500 + 92, i * 500 + 97 } } end
+      return ops
+    end)(), calls = { { 100, 405, "cudaStreamSynchronize" }, { 600, 925, "cudaStreamSynchronize" }, { 1100, 1445, "cudaStreamSynchronize" }, { 1600, 1965, "cudaStreamSynchronize" } } }, expect = { { severity = "note" } } },
 }

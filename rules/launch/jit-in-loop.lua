@@ -9,12 +9,13 @@ return {
     share = { default = 0.03, unit = "fraction", doc = "Idle time while the host loads a module, compiles or instantiates a graph, of the step, from which it counts. After warm-up there is none." },
   },
   messages = {
+    start = "Code is compiled as the program starts ({call} most of all): the GPU is idle for {idle:ns} of {each_step} ({share:fraction}) meanwhile.",
     throughout = "Code is loaded or compiled all through the recording ({call} most of all): the GPU is idle for {idle:ns} of {each_step} ({share:fraction}) meanwhile.",
-    again = "Code is loaded or compiled in {some} of {all} steps ({call} most of all): the GPU is idle for {idle:ns} of {each_step} ({share:fraction}) meanwhile.",
-    once = "Code is loaded or compiled in one of {all} steps ({call} most of all): the GPU is idle for {time:ns} there. It may be warm-up that was recorded.",
+    again = "Code is loaded or compiled in {some} of {all} {units} ({call} most of all): the GPU is idle for {idle:ns} of {each_step} ({share:fraction}) meanwhile.",
+    once = "Code is loaded or compiled in one of {all} {units} ({call} most of all): the GPU is idle for {time:ns} there. It may be warm-up that was recorded.",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host loads a module or library, compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. What happens in one step only is a note. Host work that ends with loading a module counts as well: it made that code. Where no steps were found it has to go on all through the recording.",
+    what = "Adds up the time in which a GPU is idle while the host loads a module or library, compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. What happens in one step only is a note. Host work that ends with loading a module counts as well: it made that code. Where nothing repeats and it does not go on all through the recording it is the program's start, and a note.",
     why = "Kernels are loaded when they are first used, and compiled when a new shape comes: each time the host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends after the first steps.",
     fix = "Keep shapes fixed: pad to a few lengths, drop_last=True; torch.compile(dynamic=True) or torch._dynamo.mark_dynamic, and TORCH_LOGS=recompiles tells what changes (PyTorch: torch.compile troubleshooting). Load early with CUDA_MODULE_LOADING=EAGER, keep caches (CUDA_CACHE_PATH, TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR), and build PTX-only extensions for this GPU (TORCH_CUDA_ARCH_LIST). Instantiate graphs once, and update them with cudaGraphExecUpdate.",
     wrong = "A recording that begins with the first step shows start-up: record later (10 steps or more).",
@@ -39,10 +40,11 @@ return {
       end
       if some <= 1 and waits:where { cause = "compilation" }:count() == 0 then return {} end  -- first-use has it
     else
-      -- Without steps only what goes on all through the recording is no start.
       some, most = waits:quarters(), 3
-      if some < most then return {} end
     end
+    -- Where nothing repeats, what does not go on all through the recording is its start.
+    local start = not found and some < most
+    if start and waits:where { cause = "compilation" }:count() == 0 then return {} end  -- first-use has it
     local call = waits:group("name")[1].key
     local advice = {}
     if string.glob(call, "*Graph*") then
@@ -68,12 +70,12 @@ return {
     end
     return { {
       subject = "code",
-      message = not found and "throughout" or some > 1 and "again" or "once",
+      message = start and "start" or not found and "throughout" or some > 1 and "again" or "once",
       data = { call = call, some = some, all = most, idle = idle / steps, time = idle / #devices, share = share },
       recoverable_ns = idle,
       change = { { drop = trace:calls { class = { "compilation", "loading" } } }, { pause = waits } },
       about = true,
-      at_most = some <= 1 and "note" or not found and "warning" or nil,
+      at_most = (start or found and some <= 1) and "note" or nil,
       metrics = { { name = "idle while compiling", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },
       advice = advice,

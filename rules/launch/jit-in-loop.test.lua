@@ -43,7 +43,7 @@ return {
   { name = "is silent about allocations, which have a rule", trace = steps(1500, { call = "cudaMalloc" }), expect = "clean" },
   { name = "is silent with a threshold of zero and nothing compiled", trace = steps(0, { calls = {} }), options = { share = 0 }, expect = "clean" },
 
-  { name = "is silent without steps about a start", trace = { calls = { { 200, 1900, "nvrtcCompileProgram" } }, ops = { { 0, 100, kernel = "a" }, { 2000, 9000, kernel = "a" } } }, expect = "clean" },
+  { name = "is a note about a start, and says so", trace = { calls = { { 200, 1900, "nvrtcCompileProgram" } }, ops = { { 0, 100, kernel = "a" }, { 2000, 9000, kernel = "a" } } }, expect = { { severity = "note", message = "Code is compiled as the program starts (nvrtcCompileProgram*" } } },
   { name = "leaves a module that is loaded once to first-use", trace = some({ { 1000, 1600, "cuLibraryLoadData" } }, 600, 0), expect = "clean" },
   { name = "needs calls", trace = steps(1500, { not_collected = { "calls" } }), expect = "not checked" },
 

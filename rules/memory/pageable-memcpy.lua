@@ -11,14 +11,14 @@ return {
     min_bytes = { default = 65537, unit = "bytes", doc = "Smaller ones cost the same either way: up to 64 KiB the driver takes a copy's data with the call." },
   },
   messages = {
-    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.",
-    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.",
+    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.{start}",
+    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.{start}",
   },
   doc = {
     what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall. Where the GPU waits longer for the host to make what is copied than for the copies, it is a note that follows from gpu-idle: made on the GPU, nothing would be copied.",
     why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: two to fifteen GB/s where the link carries 25 to 55, the host is kept busy with it, and cudaMemcpyAsync is not asynchronous.",
     fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for buffers that are used again; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
-    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where no steps were found and the copies do not go on all through the recording they may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
+    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where nothing repeats and the copies do not go on all through the recording they may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
@@ -52,6 +52,8 @@ return {
     -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is not copied at all.
     local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
     local up = copies:where { direction = "h2d" }:sum "bytes"
+    -- Where nothing repeats, copies that do not go on all through the recording may be its start.
+    local once = not found and copies:quarters() < 3
     local advice = {}
     if follows then
       advice[1] = {
@@ -90,14 +92,13 @@ return {
     return { {
       subject = follows and "offloaded tensors" or 2 * up > bytes and "uploads" or "downloads",
       message = link and "link" or "plain",
-      data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share },
+      data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share, start = once and " It does not go on all through the recording: it may be the program's start." or "" },
       recoverable_ns = exposed - alone * left,
       change = link and { { scale = copies, by = left, least = 0.8 * left, most = math.min(1, 1.3 * left) }, { unblock = copies:calls() }, { pause = gaps },
         { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = follows and 50000 or math.huge }, by = 0, most = 1 } } or nil,
       about = true,
       uncertain = "what the host did to feed the copies goes too, as far as it shows",
-      -- Without steps copies that do not go on all through the recording may be its start.
-      at_most = (made or not found and copies:quarters() < 3) and "note" or not found and "warning" or nil,
+      at_most = (made or once) and "note" or nil,
       confidence = link and not coherent and "high" or "medium",
       follows_from = follows and "offload-sync-gap" or made and "gpu-idle" or nil,
       metrics = {

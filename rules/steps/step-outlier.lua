@@ -25,7 +25,7 @@ local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*"
 return {
   id = "step-outlier",
   category = "steps",
-  title = "Some steps take far longer than the others",
+  title = "Some rounds of the loop take far longer than the others",
   since = "0.1",
   needs = { "kernels" },
   options = {
@@ -34,7 +34,7 @@ return {
     usual = { default = 0.25, unit = "fraction", doc = "Where more steps than this share are long, long steps are a part of the program: a note." },
   },
   messages = {
-    main = "{count} of {steps} steps take far longer: up to {longest:ns}, {factor} times the median of {median:ns}. What they hold and the others do not: {what}{range}.",
+    main = "{count} of {steps} {units} take far longer: up to {longest:ns}, {factor} times the median of {median:ns}. What they hold and the others do not: {what}{range}.",
   },
   doc = {
     what = "Compares steps that take more than a multiple of the median with the others, by what the GPU did in them and why it was idle, and by ranges. Start-up steps are left out already.",
@@ -45,13 +45,13 @@ return {
   evaluate = function(trace, options)
     local steps = trace:steps()
     if steps:count() == 0 then
-      return nil, "nothing was found that repeats", trace:words {
+      return nil, "nothing was found that repeats, so nothing can take longer than usual", trace:words {
         nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)",
         torch_profiler = "torch.profiler.profile, with profiler.step() after each step",
       }
     end
     if steps:count() < options.least_steps * trace:fact "device.count" then
-      return nil, string.format("only %d steps were recorded: what is usual and what is not cannot be told apart", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10)" }
+      return nil, string.format("only %d repetitions were recorded: what is usual and what is not cannot be told apart", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10)" }
     end
     local middle = trace:fact "step.median_ns"
     local long = steps:where { min_ns = math.floor(options.factor * middle) + 1 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "report/report.hpp"
 #include "support/program.hpp"
 #include "support/traces.hpp"
 
@@ -621,8 +622,12 @@ TEST_CASE("comparison: another program, GPU or profiler, or nothing at all, cann
   CHECK(contains(reasons(good, other), "holds no GPU work"));
   CHECK(contains(reasons(other, good), "holds no GPU work"));
   other = good;
-  other.has_steps = false;
-  CHECK(contains(reasons(good, other), "no training steps"));
+  other.unit = gh::window_unit;
+  CHECK(contains(reasons(good, other), "shows nothing that repeats"));
+  other.unit = "token";
+  CHECK(reasons(good, other) ==
+        "another unit: tokens where the baseline has " + gh::plural(good.unit) +
+            "; choose the same with --unit, or mark it with ranges ([ranges] step)");
   other = good;
   other.findings = {found("capture-quality", 0, gh::Severity::error)};
   other.findings[0].voids = true;
@@ -934,4 +939,28 @@ TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
     for (const std::string& l : changed) text += l + '\n';
     refused(text);
   }
+}
+
+TEST_CASE("comparison: every format calls what repeats by its name") {
+  auto [before, after] = pair_with_rule(110);
+  for (Capture* c : {&before, &after}) c->unit = "token";
+  after.findings = {found("r", 8, gh::Severity::warning)};
+  const Comparison c = compare({before}, {after});
+  CHECK(contains(c.headline, "Regressed: r came in; the token takes 110.0 ms instead of 100.0 ms"));
+  CHECK(contains(c.step.basis, "5 tokens against 5"));
+  const std::string text = gh::render_comparison_text(c, gh::Detail::everything, {}),
+                    markdown = gh::render_comparison_markdown(c),
+                    page = gh::render_comparison_html(c, {before}, {after});
+  for (const std::string words :
+       {"The token\n", "Where the token's time changed (mean)", "8.00 ms a token"})
+    CHECK_MESSAGE(contains(text, words), words);
+  CHECK(contains(markdown, "### Where a token goes"));
+  CHECK(contains(markdown, "**the token** (median)"));
+  for (const std::string words : {">The token</h2>", "a token before", "Tokens in order"})
+    CHECK_MESSAGE(contains(page, words), words);
+  for (const std::string& format : {text, markdown})
+    for (const std::string words : {"a step", "the step", "The step", "steps against"})
+      CHECK_MESSAGE(!contains(format, words), words);
+  CHECK(contains(gh::render_comparison_json(c), "\"unit\": \"token\""));
+  CHECK(gh::finding_of(c.budgets.at(0)).title == "The token became longer");
 }

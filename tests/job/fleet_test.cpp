@@ -72,7 +72,7 @@ TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
   CHECK(contains(error(flipped), "is no intact digest"));
   CHECK(contains(error(with("gh-advise digest", "gh-advise baseline")),
                  "it does not say that it is one"));
-  CHECK(contains(error(with("\"analysis_version\":1", "\"analysis_version\":2")),
+  CHECK(contains(error(with("\"analysis_version\":2", "\"analysis_version\":3")),
                  "was made by another version, gh-advise 0.1.0"));
   CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":-")), "is out of range"));
   CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":0,\"was\":")), "its step takes no time"));
@@ -121,10 +121,10 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   CHECK(contains(off.notes[0],
                  "begin 3600 s apart, yet their collectives match: a machine's clock is off"));
   for (gh::Digest& d : other) d.ranks[0].collectives = {};
-  CHECK(contains(error_of(other), "are not of one job: their first steps lie 3600 s apart"));
+  CHECK(contains(error_of(other), "are not of one job: what they repeat begins 3600 s apart"));
   // Whichever digest comes first.
-  other[0].ranks[0].has_steps = false;
-  CHECK(contains(error_of(other), "are not of one job: their first steps lie 3600 s apart"));
+  other[0].ranks[0].unit = gh::window_unit;
+  CHECK(contains(error_of(other), "are not of one job: what they repeat begins 3600 s apart"));
   other = four;
   for (gh::Digest& d : other) d.world_size = 3;
   CHECK(contains(left_out(other), "3.digest: is of rank 3, but says that its job has 3 ranks"));
@@ -475,4 +475,24 @@ TEST_CASE(
   CHECK_FALSE(contains(page, "<b>n"));
   CHECK_FALSE(contains(page, "<i>x"));
   CHECK(contains(page, "&lt;b&gt;n&amp;"));
+}
+
+TEST_CASE(
+    "fleet: every format calls what repeats by its name, and names ranks that repeat another") {
+  std::vector<gh::Digest> digests = job(12);
+  make_late(digests[3]);
+  for (gh::Digest& d : digests) d.ranks[0].unit = "token";
+  digests[5].ranks[0].unit = "request";
+  const gh::Fleet fleet = fleet_of(digests);
+  CHECK(fleet.unit.name == "token");
+  const std::string text = gh::render_fleet_text(fleet, {}, {}),
+                    page = gh::render_fleet_html(fleet, {});
+  for (const std::string words : {"The job's token takes ", "Where a token goes, over ranks",
+                                  " of each token for the last one", " late a token",
+                                  "rank 5: unit: request, the others token"})
+    CHECK_MESSAGE(contains(text, words), words);
+  for (const std::string words : {"Late a token", "Where a token goes, over ranks", "Of the token"})
+    CHECK_MESSAGE(contains(page, words), words);
+  CHECK_FALSE(contains(text, "The job's step"));
+  CHECK(contains(gh::render_fleet_json(fleet, {}), "\"unit\": \"token\""));
 }

@@ -51,6 +51,7 @@ Json one_of_each() {
   all["not_checked"] = json_of(advise("compile-graphs.sqlite --format json"))["not_checked"];
   all["problems"] = {"some rows"};
   all["program"]["runners"] = {"DDP"};
+  all["unit"]["levels"] = {{{"name", "micro-batch"}, {"count", 8}}};
   all["findings"] =
       Json::array({all["findings"][1]});  // data-loader-starvation; the team's rule comes first
   all["findings"][0]["after"] = {"0123456789abcdef"};

@@ -85,8 +85,7 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "Steps analysed, over all devices. Without steps, 1 a device: the whole window.",
        steps_count},
       {"steps.found", Unit::count,
-       "1 where training steps were found, 0 where the whole window stands in for them.",
-       steps_found},
+       "1 where something repeats, 0 where the whole window stands in for steps.", steps_found},
       {"unit.name", Unit::text,
        "What a step of these facts is: \"training step\", \"token\", \"denoising step\", "
        "\"frame\", "

@@ -61,11 +61,12 @@ constexpr Verb verbs[] = {
      "`inferred` tells input that no range names.",
      verb<idle>},
     {"trace:steps", "(filter?) -> selection",
-     "The training steps; none where the whole window stands in for them. Fields: number, "
+     "The steps, whatever a step is (fact unit.name); none where the whole window stands in for "
+     "them. Fields: number, "
      "device.",
      verb<steps>},
     {"trace:threads", "(glob) -> count",
-     "How many threads of the training processes have a name like this.", verb<threads>},
+     "How many threads of the processes that launch have a name like this.", verb<threads>},
     {"trace:diagnostics", "(glob, least_severity = 2) -> list of texts",
      "Messages of the profiler about its own recording.", verb<diagnostics>},
     {"trace:failed_calls", "() -> list of { call, class, result, means, fatal, count, rows }",
