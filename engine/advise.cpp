@@ -20,7 +20,7 @@ MeasuredStep measured_beside_all(const Request& request) {
     if (!measured) continue;
     const std::string name = printable(measured_path(file).filename().string());
     // A part of a step, or another unit, is not what was measured.
-    if (measured->unit != "step" || !request.selection.range.empty()) {
+    if (!request.selection.range.empty() || (files > 0 && measured->unit != step.unit)) {
       if (request.notes)
         request.notes(fmt::format("{} is not used: it is of a {}, which is not what is analysed",
                                   name, measured->unit));
@@ -29,6 +29,7 @@ MeasuredStep measured_beside_all(const Request& request) {
     sum += measured->ns;
     step.ns = sum / ++files;
     step.from = name;
+    step.unit = measured->unit;
     if (measured->samples > 0) step.from += fmt::format(", the mean of {}", measured->samples);
   }
   if (files > 1) step.from = fmt::format("the mean of {} files beside the reports", files);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/host_steps.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
 
@@ -72,7 +73,7 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
     : trace(std::move(read)), classes(std::move(known)) {
   names = timed("names", [&] { return NameClasses(trace, classes); });
   program = timed("program", [&] { return program_of(trace, classes, names); });
-  devices = timed("steps", [&] { return find_steps(trace, classes, names, selection); });
+  devices = timed("steps", [&] { return find_steps(trace, classes, names, program, selection); });
   unused_devices = take_unused(trace, devices);
   account_for_time();
 }
@@ -120,6 +121,12 @@ std::string Analysis::unit() const {
   });
   if (d.source == StepSource::selected_range) return "stretch";
   return d.levels.empty() ? "step" : d.levels.front().name;
+}
+
+Ns Analysis::measured_step_ns() const {
+  const MeasuredStep& measured = trace.measured_step;
+  const bool fits = has_steps() && (measured.unit == "step" || is_called(unit(), measured.unit));
+  return fits ? measured.ns : 0;
 }
 
 std::string Analysis::repeats() const {

@@ -71,7 +71,7 @@ struct Analysis {
   Ns recorded_step_ns() const;
   /// The step as it was measured without a profiler; 0 where nobody did, or no steps were found
   /// that it could be one of.
-  Ns measured_step_ns() const { return has_steps() ? trace.measured_step.ns : 0; }
+  Ns measured_step_ns() const;
   /// How long a step takes: measured where it was, else as recorded.
   Ns step_ns() const { return measured_step_ns() > 0 ? measured_step_ns() : recorded_step_ns(); }
   /// From the first device's first step to the last one's end; what the host did is looked at

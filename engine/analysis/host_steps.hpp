@@ -32,7 +32,7 @@ std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& cl
 
 /// What repeats in the sequence of launches. Nothing where nothing does.
 std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
-                                             const NameClasses& names, const UnitHints& hints,
+                                             const NameClasses& names, const ProgramKind& program,
                                              const DeviceSteps& device);
 
 /// Whether a level is meant when somebody asks for "tokens", "Step", "training step".
@@ -44,7 +44,7 @@ std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classe
                                        std::uint16_t process, const std::vector<Row>& device_ops,
                                        const std::string& unit, std::vector<std::string>& known);
 std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
-                                         const NameClasses& names, const UnitHints& hints,
+                                         const NameClasses& names, const ProgramKind& program,
                                          const DeviceSteps& device, const std::string& unit,
                                          std::vector<std::string>& known);
 

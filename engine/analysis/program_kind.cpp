@@ -298,6 +298,11 @@ bool ProgramKind::is(std::string_view kind) const {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
+bool ProgramKind::runs_models() const {
+  const Kind* kind = framework ? gh::kinds().find(framework->key) : nullptr;
+  return kind && kind->models;
+}
+
 std::string ProgramKind::described() const {
   std::vector<std::string> parts;
   if (framework) parts.push_back(framework->name);

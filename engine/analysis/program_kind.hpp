@@ -30,6 +30,8 @@ struct ProgramKind {
   std::vector<std::string> kinds;
 
   bool is(std::string_view kind) const;
+  /// Whether its framework runs models, which have layers.
+  bool runs_models() const;
   /// "PyTorch, Lightning, training"; "" where nothing is known.
   std::string described() const;
 };

@@ -97,7 +97,7 @@ std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Hos
 
 // What steps of ranges are called, and what repeats within a typical one.
 std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
-                                 const NameClasses& names, const UnitHints& hints,
+                                 const NameClasses& names, const ProgramKind& program,
                                  const DeviceSteps& device, const HostSteps& host) {
   std::vector<std::pair<Ns, std::size_t>> lengths;
   for (std::size_t k = 0; k < device.steps.size(); ++k)
@@ -114,7 +114,7 @@ std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
     if (const Ns at = launched_at(trace, op); at >= launched.start && at < launched.end)
       ops.push_back(op);
   const LaunchSequence sequence(trace, classes, names, ops, launched);
-  const UnitNames unit_names(trace, classes, names, hints, sequence);
+  const UnitNames unit_names(trace, classes, names, program, sequence);
   std::vector<UnitLevel> levels = unit_names.levels_within(0, sequence.size());
   levels.insert(levels.begin(), {unit_names.name_of(0, sequence.size(), host.noun),
                                  static_cast<std::int64_t>(device.steps.size()) + host.cut_off});
@@ -143,17 +143,17 @@ void leave_out_first(const Trace& trace, DeviceSteps& device, const HostSteps& h
 // Finds the steps of a device from ranges, else from launches. Leaves its source at none where
 // neither tells.
 void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const UnitHints& hints, const std::string& unit, DeviceSteps& device) {
+                     const ProgramKind& program, const std::string& unit, DeviceSteps& device) {
   std::vector<std::string> known;
   std::optional<HostSteps> host =
       unit.empty() ? steps_from_ranges(trace, classes, device.process, device.ops)
                    : ranges_called(trace, classes, device.process, device.ops, unit, known);
   if (host) device.steps = cut(trace, device.ops, *host);
   if (!device.steps.empty()) {
-    host->levels = levels_of(trace, classes, names, hints, device, *host);
+    host->levels = levels_of(trace, classes, names, program, device, *host);
   } else {
-    host = unit.empty() ? steps_from_launches(trace, classes, names, hints, device)
-                        : launches_called(trace, classes, names, hints, device, unit, known);
+    host = unit.empty() ? steps_from_launches(trace, classes, names, program, device)
+                        : launches_called(trace, classes, names, program, device, unit, known);
     if (host) device.steps = cut(trace, device.ops, *host);
     // Launches that were not recorded cut nothing.
     if (host && 4 * device.steps.size() < 3 * host->begins.size()) device.steps.clear();
@@ -273,10 +273,8 @@ void select_range(const Trace& trace, std::vector<DeviceSteps>& devices, const s
 }  // namespace
 
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
-                                    const NameClasses& names, const Selection& selection) {
-  UnitHints hints;
-  for (Row op = 0; op < trace.ops.size() && !hints.models; ++op)
-    hints.models = trace.names[trace.ops.name[op]].find("at::native") != std::string::npos;
+                                    const NameClasses& names, const ProgramKind& program,
+                                    const Selection& selection) {
   std::vector<DeviceSteps> devices = devices_with_work(trace);
   if (selection.rank) keep_rank(devices, *selection.rank);
   if (selection.device) keep_device(trace, devices, *selection.device);
@@ -290,7 +288,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
   if (!selection.range.empty() && !selection.unit.empty())
     throw Error("--range and --unit: give one of them");
   for (DeviceSteps& device : devices) {
-    find_repetition(trace, classes, names, hints, selection.unit, device);
+    find_repetition(trace, classes, names, program, selection.unit, device);
     if (!device.steps.empty() && selection.steps)
       keep_numbers(device.steps, selection.steps->first, selection.steps->second);
     else if (!device.steps.empty() && !are_too_little(trace, device))
@@ -302,6 +300,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
           "12\", or use --range");
     else
       take_whole_window(trace, device);
+    device.before_ns = device.steps.front().span.start - trace.ops.start[device.ops.front()];
   }
   return devices;
 }

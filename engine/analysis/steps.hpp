@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/classes.hpp"
+#include "analysis/program_kind.hpp"
 #include "trace/trace.hpp"
 
 namespace gh {
@@ -55,6 +56,8 @@ struct DeviceSteps {
   std::vector<UnitLevel> levels;
   /// Start-up steps at the front that took far longer than the rest, and so were left out.
   std::int64_t left_out = 0;
+  /// From the device's first operation to the first step, start-up steps included.
+  Ns before_ns = 0;
 };
 
 /// What is shorter is the start of a program: shares of it say nothing of what the program takes
@@ -64,6 +67,7 @@ inline constexpr Ns least_judged_ns = 1'000'000;
 /// The devices that did any work (and that `selection` names), in order of ordinal. Throws Error
 /// where the selection names what the report does not have.
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
-                                    const NameClasses& names, const Selection& selection);
+                                    const NameClasses& names, const ProgramKind& program,
+                                    const Selection& selection);
 
 }  // namespace gh

@@ -36,7 +36,7 @@ class UnitSearch {
   UnitSearch(const Trace& trace, const UnitNames& names, const LaunchSequence& sequence,
              std::uint16_t process)
       : trace_(trace), names_(names), seq_(sequence) {
-    if (names_.hints().models) find_modules(process);
+    if (names_.may_be_layers()) find_modules(process);
   }
 
   // Levels that may be the unit, outermost first.
@@ -72,8 +72,8 @@ class UnitSearch {
     if (static_cast<double>(inner.kinds) * each < static_cast<double>(outer.kinds)) return false;
     const UnitContent within = content(inner), around = content(outer);
     if (around.optimizer && !within.optimizer) return false;
-    if (names_.hints().models && within.is_inside()) return false;
-    if (names_.hints().tokens && within.loss_or_embedding) return false;  // tokens of a request
+    if (names_.may_be_layers() && within.is_inside()) return false;
+    if (names_.are_tokens() && within.loss_or_embedding) return false;  // tokens of a request
     if (within.optimizer && within.product && inner.regular_fraction >= 0.75) return true;
     const double added = static_cast<double>(outer.length()) -
                          std::round(each) * static_cast<double>(inner.length());
@@ -85,7 +85,7 @@ class UnitSearch {
   // a wait; and no layers inside. Something comes before the first and after the last. Ranges that
   // name a module by its index say so as well.
   bool is_layer(const Period& p) const {
-    if (!names_.hints().models) return false;
+    if (!names_.may_be_layers()) return false;
     if (are_modules(p)) return true;
     if (50 * (p.cuts.back() - p.cuts.front()) > 49 * seq_.size() || !content(p).is_inside())
       return false;
@@ -229,10 +229,10 @@ bool is_called(const std::string& name, const std::string& asked) {
 }
 
 std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
-                                             const NameClasses& names, const UnitHints& hints,
+                                             const NameClasses& names, const ProgramKind& program,
                                              const DeviceSteps& device) {
   const LaunchSequence sequence(trace, classes, names, device.ops);
-  const UnitNames unit_names(trace, classes, names, hints, sequence);
+  const UnitNames unit_names(trace, classes, names, program, sequence);
   const UnitSearch search(trace, unit_names, sequence, device.process);
   const std::vector<Period> levels = search.levels();
   if (levels.empty()) return std::nullopt;
@@ -240,11 +240,11 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
 }
 
 std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
-                                         const NameClasses& names, const UnitHints& hints,
+                                         const NameClasses& names, const ProgramKind& program,
                                          const DeviceSteps& device, const std::string& unit,
                                          std::vector<std::string>& known) {
   const LaunchSequence sequence(trace, classes, names, device.ops);
-  const UnitNames unit_names(trace, classes, names, hints, sequence);
+  const UnitNames unit_names(trace, classes, names, program, sequence);
   const UnitSearch search(trace, unit_names, sequence, device.process);
   return UnitChoice(unit_names, sequence).called(unit, search.levels(), known);
 }

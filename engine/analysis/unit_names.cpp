@@ -3,10 +3,18 @@
 #include "analysis/periods.hpp"
 
 namespace gh {
+namespace {
+
+bool is_sine(const std::string& kernel) {
+  return kernel.find("sin_kernel") != std::string::npos ||
+         kernel.find("cos_kernel") != std::string::npos;
+}
+
+}  // namespace
 
 UnitNames::UnitNames(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const UnitHints& hints, const LaunchSequence& sequence)
-    : trace_(trace), classes_(classes), names_(names), hints_(hints), seq_(sequence) {
+                     const ProgramKind& program, const LaunchSequence& sequence)
+    : trace_(trace), classes_(classes), names_(names), program_(program), seq_(sequence) {
   has_optimizer_ = content(0, seq_.size()).optimizer;
 }
 
@@ -22,7 +30,8 @@ UnitContent UnitNames::content(std::size_t from, std::size_t to) const {
       const std::string& k = classes_.kernel_classes()[names_.kernel[trace_.ops.name[op]]];
       c.optimizer = c.optimizer || k == "optimizer";
       c.loss_or_embedding = c.loss_or_embedding || k == "softmax_loss" || k == "embedding";
-      c.product = c.product || k.starts_with("gem") || k == "attention_fused";
+      c.product = c.product || k.starts_with("gemm") || k == "attention_fused";
+      c.time_embedding = c.time_embedding || is_sine(trace_.names[trace_.ops.name[op]]);
     } else if (trace_.ops.copy[op] == CopyKind::h2d || trace_.ops.copy[op] == CopyKind::d2h) {
       c.meets_host = true;
       c.input = c.input || trace_.ops.copy[op] == CopyKind::h2d;
@@ -35,16 +44,18 @@ std::string UnitNames::name_of(std::size_t from, std::size_t to, const std::stri
   const bool general = noun.empty() || noun == "step" || noun == "iteration" || noun == "batch";
   if (!general) return noun;
   const UnitContent c = content(from, to);
-  if (c.optimizer || (hints_.training && !has_optimizer_)) return "training step";
-  if (hints_.training && c.product) return has_optimizer_ ? "micro-batch" : "training step";
-  if (hints_.tokens) {
-    const std::vector<UnitLevel> inside = levels_within(from, to);
-    return !inside.empty() && inside.front().name == "token" ? "request" : "token";
-  }
-  if (hints_.diffusion) return "denoising step";
+  const bool trains = program_.is("training");
+  if (c.optimizer || (trains && !has_optimizer_ && c.product)) return "training step";
+  if (trains && c.product && c.loss_or_embedding) return "micro-batch";
+  const std::vector<UnitLevel> inside = levels_within(from, to);
+  const auto holds = [&](const char* level) {
+    return !inside.empty() && inside.front().name == level;
+  };
+  if (are_tokens()) return holds("token") ? "request" : "token";
+  if (program_.is("diffusion")) return holds("denoising step") ? "image" : "denoising step";
   if (!noun.empty()) return noun;
-  if (hints_.inference) return "batch";
-  if (!hints_.models)
+  if (program_.is("inference")) return "batch";
+  if (!program_.runs_models())
     for (std::size_t i = from; i < to; ++i)
       if (seq_.is(i, OpKind::kernel))
         if (std::string name = classes_.unit_of_kernel(trace_.names[trace_.ops.name[seq_.op(i)]]);
@@ -53,22 +64,31 @@ std::string UnitNames::name_of(std::size_t from, std::size_t to, const std::stri
   return "iteration";
 }
 
+std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& inner,
+                                   double share) const {
+  constexpr double most = 0.75;
+  if (!inner.product) return "";
+  if (inner.loss_or_embedding || inner.input) {  // a whole pass of the model
+    if (unit.optimizer) return "micro-batch";
+    return are_tokens() && share >= most ? "token" : "";
+  }
+  if (program_.is("diffusion") && inner.time_embedding && share >= most) return "denoising step";
+  // Backward takes twice what forward does; without it layers are nearly all that there is.
+  const bool trains = unit.optimizer || program_.is("training");
+  return trains || share >= 0.6 ? "layer" : "";
+}
+
 std::vector<UnitLevel> UnitNames::levels_within(std::size_t from, std::size_t to) const {
   std::vector<UnitLevel> levels;
-  if (!hints_.models) return levels;
-  const bool steps = content(from, to).optimizer;
+  if (!may_be_layers()) return levels;
+  UnitContent around = content(from, to);
   while (const auto inner = repeat_within(seq_, from, to)) {
     from = inner->begin;
     to = from + inner->length;
-    const UnitContent in = content(from, to);
-    const bool whole = in.loss_or_embedding || in.input;  // passes of the model
-    const bool batches = whole && steps, tokens = whole && hints_.tokens;
-    if (!in.product || (whole && !batches && !tokens)) break;
-    levels.push_back({batches  ? "micro-batch"
-                      : tokens ? "token"
-                               : "layer",
-                      static_cast<std::int64_t>(inner->count)});
-    if (!batches && !tokens) break;
+    const std::string name = name_within(around, content(from, to), inner->share);
+    if (name.empty()) break;
+    levels.push_back({name, static_cast<std::int64_t>(inner->count)});
+    if (name == "layer") break;
   }
   return levels;
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/classes.hpp"
 #include "analysis/launch_sequence.hpp"
+#include "analysis/program_kind.hpp"
 #include "analysis/steps.hpp"
 
 namespace gh {
@@ -14,37 +15,38 @@ namespace gh {
 /// What a stretch of launches holds.
 struct UnitContent {
   bool optimizer = false, product = false, loss_or_embedding = false;
-  bool input = false;       ///< something comes from the host
-  bool meets_host = false;  ///< a copy from or to it, a wait for the device, a graph
+  bool input = false;           ///< something comes from the host
+  bool meets_host = false;      ///< a copy from or to it, a wait for the device, a graph
+  bool time_embedding = false;  ///< sines and cosines: of the moment that is denoised
 
   /// Nothing of what a step of a model has and its layers have not.
   bool is_inside() const { return !optimizer && !loss_or_embedding && !meets_host; }
 };
 
-/// What is known of the program as a whole.
-struct UnitHints {
-  bool models = false;  ///< it runs a model, which has layers
-  bool training = false, tokens = false, diffusion = false, inference = false;
-};
-
 class UnitNames {
  public:
   UnitNames(const Trace& trace, const Classes& classes, const NameClasses& names,
-            const UnitHints& hints, const LaunchSequence& sequence);
+            const ProgramKind& program, const LaunchSequence& sequence);
 
   UnitContent content(std::size_t from, std::size_t to) const;
   /// Of a unit of which the typical one lies between two places. `noun`: what the program's own
   /// ranges call it, "" where nothing does.
   std::string name_of(std::size_t from, std::size_t to, const std::string& noun) const;
-  /// What repeats between two places, outermost first.
+  /// What repeats between two places, outermost first: as far as it can be named.
   std::vector<UnitLevel> levels_within(std::size_t from, std::size_t to) const;
-  const UnitHints& hints() const { return hints_; }
+  /// Whether launches in turn may be layers of a model. XLA has loops of its own on the device that
+  /// look alike.
+  bool may_be_layers() const { return program_.runs_models() && !program_.is("jax"); }
+  bool are_tokens() const { return program_.is("tokens"); }
 
  private:
+  // Of what repeats within a unit and holds a share of it; "" where nothing tells.
+  std::string name_within(const UnitContent& unit, const UnitContent& inner, double share) const;
+
   const Trace& trace_;
   const Classes& classes_;
   const NameClasses& names_;
-  const UnitHints hints_;
+  const ProgramKind& program_;
   const LaunchSequence& seq_;
   bool has_optimizer_ = false;  // anywhere
 };

@@ -110,7 +110,11 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
     text += fmt::format("{} of {} (median), from {}",
                         plural(static_cast<std::int64_t>(d.steps.size()), a.unit()),
                         duration(median(lengths)), d.described);
-  if (d.left_out > 0)
+  Ns told = 0;
+  for (const Ns length : lengths) told += length;
+  if (d.source != StepSource::none && 10 * d.before_ns > told && d.before_ns > 3 * median(lengths))
+    text += fmt::format("; {} of start-up left out", duration(d.before_ns));
+  else if (d.left_out > 0)
     text += fmt::format("; {} of start-up left out", plural(d.left_out, a.words().noun));
   return text;
 }
@@ -139,8 +143,10 @@ std::string measured_text(const Analysis& a) {
   const MeasuredStep& measured = a.trace.measured_step;
   if (measured.ns == 0) return "";
   if (a.measured_step_ns() == 0)
-    return fmt::format("The measured step of {} ({}) is not used: nothing was found that repeats",
-                       duration(measured.ns), measured.from);
+    return fmt::format("The measured {} of {} ({}) is not used: {}", measured.unit,
+                       duration(measured.ns), measured.from,
+                       a.has_steps() ? "what repeats here is called " + a.unit()
+                                     : "nothing was found that repeats");
   const double more =
       static_cast<double>(a.recorded_step_ns()) / static_cast<double>(measured.ns) - 1;
   return fmt::format("Measured without the profiler: {} {} ({}); recorded, it takes {}, {} {}",

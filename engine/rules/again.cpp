@@ -99,10 +99,9 @@ class AskingAgain {
     auto round = std::make_unique<Round>();
     round->remade = replay.remade(made);
     if (round->remade.devices.size() != replay.analysis().devices.size()) return nullptr;
-    round->analysis = std::make_unique<const Analysis>(std::move(round->remade.trace),
-                                                       std::move(round->remade.devices),
-                                                       replay.analysis().classes,
-                                                       replay.analysis().program);
+    round->analysis = std::make_unique<const Analysis>(
+        std::move(round->remade.trace), std::move(round->remade.devices), replay.analysis().classes,
+        replay.analysis().program);
     round->replay = std::make_shared<const Replay>(*round->analysis);
     if (!is_forecast(*round->replay, report_.plan->recorded_ns)) return nullptr;
     const Facts facts(*round->analysis);

@@ -46,6 +46,7 @@ void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
       std::llround(measured > 0 ? f.recoverable_fraction * measured : recoverable / steps));
 }
 
+// The start of a program, of which no error can be made.
 bool is_too_little(const Analysis& analysis) {
   return !analysis.has_steps() && analysis.total_ns() < least_judged_ns;
 }
@@ -66,8 +67,9 @@ Severity severity_of(double recoverable_fraction, const Rule& rule) {
 // From what is recoverable, unless the rule says otherwise, or the configuration, which has the
 // last word.
 Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
-                       const RuleSettings& settings) {
+                       const RuleSettings& settings, const Analysis& analysis) {
   Severity severity = severity_of(f.recoverable_fraction, rule);
+  if (is_too_little(analysis)) severity = std::min(severity, Severity::warning);
   if (const std::string s = t.text("severity", false); !s.empty())
     severity = parse_severity(s, "a finding");
   if (const std::string s = t.text("at_most", false); !s.empty())
@@ -149,7 +151,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   if (!doubt.empty()) claim_at_most(f, by_account);
 
   f.alone_ns = f.recoverable_ns;
-  f.severity = read_severity(t, f, rule, settings);
+  f.severity = read_severity(t, f, rule, settings, analysis);
   f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
   f.confidence = read_confidence(t, f.confidence);
   if (!doubt.empty()) {

@@ -326,6 +326,7 @@ struct Diagnostic {
 struct MeasuredStep {
   Ns ns = 0;         ///< 0: nobody measured
   std::string from;  ///< for people: "--measured-step", "run.measured.json, 10 steps"
+  std::string unit = "step";  ///< what was measured: "step" of anything that repeats, "token"
 };
 
 struct Trace {

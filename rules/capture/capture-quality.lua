@@ -9,6 +9,7 @@ return {
     overhead_share = { default = 0.05, unit = "fraction", doc = "Time that the profiler took itself, of the steps, from which it is mentioned." },
     added_share = { default = 0.1, unit = "fraction", doc = "What recording added to the step, of the step measured without the profiler, from which it is mentioned." },
     run_to_run = { default = 0.06, unit = "fraction", doc = "By how much the measured step may be longer than the recorded one: steps of one program differ by that from run to run." },
+    start_share = { default = 0.5, unit = "fraction", doc = "What comes before the first step, of all that the device was recorded for, from which it is mentioned." },
     least_steps = { default = 3, unit = "count", doc = "Fewer steps say little of how steps usually go." },
   },
   messages = {
@@ -18,6 +19,7 @@ return {
     dropped = "The profiler says that it lost events: \"{text}\"",
     unlaunched = "{share:fraction} of the GPU operations have no CUDA call that launched them, so why the GPU was idle is only partly known.",
     no_steps = "Nothing was found that repeats, so the whole recording was taken, start-up and all: shares are of {window:ns}.",
+    start = "{before:ns} of what was recorded ({share:fraction}) come before the first {unit} and are left out: start-up, such as loading code and data, compiling, and trying kernels.",
     few_steps = "Only {count} {units} were recorded: what is usual and what is not cannot be told apart.",
     shared = "{count} processes launch work on one GPU, and where one keeps it waiting another may fill it. What a fix is worth is therefore an upper limit, and a rule that found no idle time does not show that there is none.",
     overhead = "The profiler itself took {share:fraction} of the {units}; times of short calls and gaps are too long by that.",
@@ -25,7 +27,7 @@ return {
     longer = "The measured {unit} of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two are not of the same work: no forecast is made from them.",
   },
   doc = {
-    what = "Looks at the recording itself: whether there is GPU work, whether events were lost, how many steps there are, what the profiler's own work cost, and whether a step that was measured without it (--measured-step) fits.",
+    what = "Looks at the recording itself: whether there is GPU work, whether events were lost, how many steps there are and what comes before them, what the profiler's own work cost, and whether a step that was measured without it (--measured-step) fits.",
     why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so by itself; this tells what concerns them all.",
     fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
     wrong = "A program that does everything once repeats nothing; the note can be ignored then. Many of the profiler's warnings are harmless (\"might have been\", symbols of cuDNN) and are not repeated here.",
@@ -76,6 +78,12 @@ return {
         })
     elseif steps < options.least_steps then
       say("steps", "few_steps", { count = math.floor(steps) }, "Record five to ten steps after warm-up.", nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
+    end
+    local before = trace:fact "steps.before_ns"
+    local start_share = before / (before + trace:fact "steps.total_ns" / trace:fact "device.count")
+    if trace:fact "steps.found" == 1 and start_share >= options.start_share then
+      say("start-up", "start", { before = before, share = start_share }, "If that is what takes too long, record it alone and look at it there; if not, record after it: " .. how .. ".", nil,
+        { { name = "start-up", value = start_share, unit = "fraction", threshold = options.start_share } })
     end
     local processes = trace:fact "device.processes"
     if processes > 1 then

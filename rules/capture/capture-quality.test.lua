@@ -14,6 +14,14 @@ return {
   { name = "says how few steps there are", trace = steps { repeats = { times = 3, every = 1000 } }, expect = { { severity = "note", subject = "steps", message = "Only 2 steps*" } } },
   { name = "asks for as many as the team wants", trace = steps {}, options = { least_steps = 10 }, expect = { { severity = "note", subject = "steps", message = "Only 5 steps*" } } },
   { name = "says that nothing repeats", trace = steps { ranges = {} }, expect = { { severity = "note", subject = "steps", message = "Nothing was found that repeats*" } } },
+  { name = "says how much of the recording is start-up", trace = { ops = (function()
+      local ops = { { 0, 30000, kernel = "nvjet_tst_gemm", launched = { -10, -5 } } }
+      for i = 0, 19 do
+        ops[#ops + 1] = { 30100 + 500 * i, 30200 + 500 * i, copy = "h2d", bytes = 65536 }
+        ops[#ops + 1] = { 30200 + 500 * i, 30500 + 500 * i, kernel = "nvjet_tst_gemm" }
+      end
+      return ops
+    end)() }, expect = { { severity = "note", subject = "start-up", message = "30.* ms of what was recorded (7* %) come before the first iteration*" } } },
   { name = "says that launches are missing", trace = steps { ops = { { 20, 500, kernel = "nvjet_tst_gemm", launched = false }, { 500, 950, kernel = "nvjet_tst_gemm" } } }, expect = { { severity = "note", subject = "launches", message = "50 % of*" } } },
   { name = "says what the profiler took", fixture = "compile-graphs", options = { overhead_share = 0.001 }, expect = { { severity = "note", subject = "overhead", message = "The profiler itself took 0.5 %*" } } },
   { name = "says what recording added to a measured step", trace = steps { measured_step = 500 }, expect = { { severity = "note", subject = "what recording added", message = "Recording made the step 100 % longer: 500.0 us without the profiler, 1.00 ms with it.*" } } },

@@ -20,6 +20,17 @@ local function bytes_in(copies, steps)
   return bytes
 end
 
+-- Whether long steps come at one stride: a loop around them has more to do then, which is no exception.
+local function come_regularly(long)
+  local numbers = {}
+  for _, row in ipairs(long:top(1000, "number")) do numbers[#numbers + 1] = row.number end
+  table.sort(numbers)
+  for i = 3, #numbers do
+    if numbers[i] - numbers[i - 1] ~= numbers[2] - numbers[1] then return false end
+  end
+  return #numbers >= 3
+end
+
 local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
 
 return {
@@ -112,7 +123,7 @@ return {
       about = true,
       recoverable_ns = math.min(lost, math.max(excess, 0)),
       -- What is told by its launches is longer by nature where a loop around it has more to do.
-      at_most = (count > options.usual * steps:count() or trace:fact("steps.source"):glob "what repeats*") and "note" or nil,
+      at_most = (count > options.usual * steps:count() or come_regularly(long) or trace:fact("steps.source"):glob "what repeats*") and "note" or nil,
       follows_from = root,
       metrics = { { name = "longest step of the median", value = trace:fact "step.longest_ns" / middle, unit = "count", threshold = options.factor } },
       evidence = long:evidence { most = 5 },

@@ -45,6 +45,8 @@ return {
   { name = "counts copies that take longer for as many bytes", trace = streamed(250e6), expect = { { severity = "error", message = "*copies (30.0 ms more).", worth = { 0.19, 0.22 } } } },
   { name = "is a note where more than a quarter of the steps are long", trace = steps(12, { 4, 7, 10 }, 40000, 30000), expect = { { severity = "note", message = "3 of 11 steps*" } } },
 
+  { name = "is a note where long steps come at one stride", trace = steps(20, { 5, 10, 15 }, 40000, 30000), expect = { { severity = "note", message = "3 of 19 steps*" } } },
+  { name = "and none where they do not", trace = steps(20, { 5, 10, 16 }, 40000, 30000), expect = { { severity = "error", message = "3 of 19 steps*" } } },
   { name = "is silent about steady steps", trace = steps(12, {}, 0, 0), expect = "clean" },
   { name = "is silent about 1.4 times the median", trace = steps(12, { 7 }, 14000, 4000), expect = "clean" },
   { name = "is silent about start-up", trace = steps(12, { 2 }, 40000, 30000), expect = "clean" },

@@ -239,7 +239,7 @@ TEST_CASE("account: it is the same on one processor and on several") {
   const NameClasses names(trace, classes);
   const auto account = [&](unsigned threads) {
     use_threads(threads);
-    const auto devices = find_steps(trace, classes, names, {});
+    const auto devices = find_steps(trace, classes, names, program_of(trace, classes, names), {});
     Account a = make_account(trace, classes, names, devices);
     use_threads(0);
     return a;

@@ -11,7 +11,8 @@ namespace {
 
 std::vector<DeviceSteps> steps_of(const Trace& trace, const Selection& selection = {}) {
   const Classes classes;
-  return find_steps(trace, classes, NameClasses(trace, classes), selection);
+  const NameClasses names(trace, classes);
+  return find_steps(trace, classes, names, program_of(trace, classes, names), selection);
 }
 
 std::vector<DeviceSteps> steps_of(const std::string& lua, const Selection& selection = {}) {

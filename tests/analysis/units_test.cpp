@@ -49,7 +49,9 @@ class Program {
     const Classes classes;
     Selection selection;
     selection.unit = unit;
-    const auto devices = find_steps(trace, classes, NameClasses(trace, classes), selection);
+    const NameClasses names(trace, classes);
+    const auto devices =
+        find_steps(trace, classes, names, program_of(trace, classes, names), selection);
     REQUIRE(devices.size() == 1);
     return devices.front();
   }
@@ -294,9 +296,11 @@ TEST_CASE("units: recordings repeat as often with their ranges taken out") {
     CAPTURE(path);
     Trace trace = read_report(path);
     const Classes classes;
-    const auto marked = find_steps(trace, classes, NameClasses(trace, classes), {});
+    const NameClasses names(trace, classes);
+    const ProgramKind program = program_of(trace, classes, names);
+    const auto marked = find_steps(trace, classes, names, program, {});
     trace.ranges = {};
-    const auto bare = find_steps(trace, classes, NameClasses(trace, classes), {});
+    const auto bare = find_steps(trace, classes, names, program, {});
     REQUIRE(marked.size() == bare.size());
     for (std::size_t d = 0; d < bare.size(); ++d) {
       CAPTURE(marked[d].described);

@@ -49,6 +49,7 @@ FactValue unit_repeats(const Analysis&);
 FactValue steps_source(const Analysis&, const Device&);
 FactValue steps_total_ns(const Analysis&);
 FactValue steps_left_out(const Analysis&);
+FactValue steps_before_ns(const Analysis&);
 FactValue step_measured_ns(const Analysis&);
 FactValue step_median_ns(const Analysis&);
 FactValue step_mean_ns(const Analysis&);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "analysis/facts/functions.hpp"
+#include "analysis/facts/sums.hpp"
 
 namespace gh::fact {
 namespace {
@@ -38,6 +39,12 @@ FactValue steps_left_out(const Analysis& a) {
   std::int64_t n = 0;
   for (const DeviceSteps& d : a.devices) n += d.left_out;
   return static_cast<double>(n);
+}
+
+FactValue steps_before_ns(const Analysis& a) {
+  double ns = 0;
+  for (const DeviceSteps& d : a.devices) ns += static_cast<double>(d.before_ns);
+  return per(ns, static_cast<double>(a.devices.size()), "no GPU did any work in this report");
 }
 
 FactValue step_measured_ns(const Analysis& a) {
