@@ -71,13 +71,34 @@ LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const
   const auto earlier = [](const Entry& a, const Entry& b) { return a.begun < b.begun; };
   if (!std::is_sorted(all.begin(), all.end(), earlier))
     std::stable_sort(all.begin(), all.end(), earlier);
+  const std::vector<char> minor = minor_threads(trace, all);
+  Ns done = 0;
   for (const Entry& e : all) {
     ops_.push_back(e.op);
     begun_.push_back(e.begun);
-    done_.push_back(e.done);
+    const bool counts = e.call == no_row || !minor[trace.calls.thread[e.call]];
+    pause_.push_back(counts && done > 0 ? e.begun - std::min(done, e.begun) : 0);
+    if (counts) done = e.done;
     waits_.push_back(e.op == no_row && names.call[trace.calls.name[e.call]] == CallClass::sync);
   }
   number(classes, names, all);
+}
+
+// Threads whose work the device hardly feels, such as one that looks whether it is still there:
+// what they launch ends no pause of the program.
+std::vector<char> LaunchSequence::minor_threads(const Trace& trace, const std::vector<Entry>& all) {
+  constexpr double least_share = 0.05;  // of the device's time
+  std::vector<double> busy_ns(trace.threads.size());
+  double total_ns = 0;
+  for (const Entry& e : all)
+    if (e.op != no_row && e.call != no_row) {
+      const auto ns = static_cast<double>(trace.span_of(e.op).length());
+      busy_ns[trace.calls.thread[e.call]] += ns;
+      total_ns += ns;
+    }
+  std::vector<char> minor;
+  for (const double ns : busy_ns) minor.push_back(ns < least_share * total_ns);
+  return minor;
 }
 
 std::vector<LaunchSequence::Entry> LaunchSequence::entries(const NameClasses& names,

@@ -31,10 +31,8 @@ class LaunchSequence {
   bool waits(std::size_t i) const { return waits_[i] != 0; }
   /// When the host began it.
   Ns begun(std::size_t i) const { return begun_[i]; }
-  /// How long the host did something else before.
-  Ns pause_before(std::size_t i) const {
-    return i == 0 ? 0 : begun_[i] - std::min(done_[i - 1], begun_[i]);
-  }
+  /// How long the program did something else before.
+  Ns pause_before(std::size_t i) const { return pause_[i]; }
   /// How long the device worked on it.
   Ns busy_ns(std::size_t i) const {
     return ops_[i] == no_row ? 0 : trace_.span_of(ops_[i]).length();
@@ -51,13 +49,14 @@ class LaunchSequence {
 
  private:
   struct Entry;
+  static std::vector<char> minor_threads(const Trace& trace, const std::vector<Entry>& all);
   std::vector<Entry> entries(const NameClasses& names, const std::vector<Row>& device_ops,
                              Span calls_in) const;
   void number(const Classes& classes, const NameClasses& names, const std::vector<Entry>& entries);
 
   const Trace& trace_;
   std::vector<Row> ops_;
-  std::vector<Ns> begun_, done_;  // by the host
+  std::vector<Ns> begun_, pause_;  // of the host
   std::vector<char> waits_;
   Tokens alike_, exact_, on_stream_;
 };

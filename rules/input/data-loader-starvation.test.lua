@@ -82,10 +82,12 @@ return {
   { name = "is silent when synchronization is to blame", trace = steps { calls = { { 150, 5950, "cudaDeviceSynchronize" } } }, expect = "clean" },
   { name = "is silent about 1 %", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 150, 250, loader } }, ops = { { 310, 9900, kernel = "nvjet_tst_gemm", launched = { 300, 305 } } } }, expect = "clean" },
 
+  { name = "beat: another thread's tiny kernels do not hide what the launching one does", fixture = "beat", expect = { { severity = "error", worth = { 0.8, 0.9 } } } },
+
   -- No verdict.
   { name = "needs calls", trace = steps { not_collected = { "calls" } }, expect = "not checked" },
   { name = "needs kernels", trace = steps { not_collected = { "kernels" } }, expect = "not checked" },
-  { name = "needs steps or a loader's range", trace = steps { ranges = {}, ops = upload }, expect = "not checked" },
+  { name = "needs something that repeats or a loader's range", trace = steps { ranges = {}, ops = upload, repeats = { times = 2, every = 10000 } }, expect = "not checked" },
   { name = "needs GPU work", trace = steps { ops = {} }, expect = "not checked" },
 
   -- Recorded.

@@ -11,7 +11,7 @@ return {
     fault_share = { default = 0.05, unit = "fraction", doc = "Page-fault time, of the step, from which allocations of unified memory are a matter of um-fault-stall first." },
   },
   messages = {
-    churn = "{allocations} allocations and {frees} frees {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
+    churn = "{allocations} and {frees} {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc, a stream-ordered form (cudaMallocAsync) or a driver form of them, within the steps. Where no steps were found it counts what goes on all through the recording, without single long calls that set something up.",
@@ -54,9 +54,9 @@ return {
       local here = all_steps:where { device = tonumber(device.key) }
       all, without = all + here:count(), without + here:exposed(waits, 1):count()
     end
-    local function often(selection)
+    local function often(selection, what)
       local count = selection:count() / own_steps
-      return string.format(count > 0 and count < 9.5 and count % 1 ~= 0 and "%.1f" or "%.0f", count)
+      return string.format(count > 0 and count < 9.5 and count % 1 ~= 0 and "%.1f %s%s" or "%.0f %s%s", count, what, count == 1 and "" or "s")
     end
     local advice = {}
     local call = waits:group("name")[1].key
@@ -98,7 +98,7 @@ return {
     return { {
       subject = managed and "managed allocations" or "allocations",
       message = "churn",
-      data = { allocations = often(allocations), frees = often(frees), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = call, idle = idle / steps, share = share },
+      data = { allocations = often(allocations, "allocation"), frees = often(frees, "free"), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = call, idle = idle / steps, share = share },
       recoverable_ns = idle,
       change = { { drop = calls } },
       at_most = found and 2 * without > all and waits:quarters() < 3 and "note" or nil,

@@ -4,16 +4,16 @@ local function advise(direction, coherent, stays, little_room)
   local advice = {}
   if stays then
     advice[1] = {
-      openacc = "The same bytes come and go again and again: keep the data on the device. Put a data region around the loop (acc data copy), and update only what the host really reads in between (acc update self).",
-      openmp = "The same bytes come and go again and again: keep the data on the device. Put target data around the loop, and fetch only what the host really reads in between (target update from).",
-      directives = "The same bytes come and go again and again: keep the data on the device. Put a data region around the loop (OpenACC: acc data; OpenMP: target data), and fetch only what the host really reads in between.",
-      numba = "The same bytes come and go again and again: keep the data on the device. An array of the host that is passed to a kernel goes there and back at each call: cuda.to_device once before the loop, copy_to_host once after it.",
-      cupy = "The same bytes come and go again and again: keep the data on the device. cupy.asarray once before the loop, .get() once after it.",
-      jax = "The same bytes come and go again and again: keep the data on the device. jax.device_put once before the loop; np.asarray fetches, so only what the host really reads.",
-      julia = "The same bytes come and go again and again: keep the data on the device. CuArray(x) once before the loop, Array(y) once after it.",
-      pytorch = "The same bytes come and go again and again: keep the tensors on the device. .to(device) once before the loop, .cpu() once after it.",
-      kokkos = "The same bytes come and go again and again: keep the data on the device. Kokkos::deep_copy once before the loop and once after it, not in between.",
-      cuda = "The same bytes come and go again and again: keep the data on the device. Copy it there once before the loop and back once after it, and fetch only what the host really reads in between.",
+      openacc = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Put a data region around the loop (acc data copy), and update only what the host really reads in between (acc update self).",
+      openmp = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Put target data around the loop, and fetch only what the host really reads in between (target update from).",
+      directives = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Put a data region around the loop (OpenACC: acc data; OpenMP: target data), and fetch only what the host really reads in between.",
+      numba = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. An array of the host that is passed to a kernel goes there and back at each call: cuda.to_device once before the loop, copy_to_host once after it.",
+      cupy = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. cupy.asarray once before the loop, .get() once after it.",
+      jax = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. jax.device_put once before the loop; np.asarray fetches, so only what the host really reads.",
+      julia = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. CuArray(x) once before the loop, Array(y) once after it.",
+      pytorch = "As many bytes come as go, again and again: if they are the same data, keep the tensors on the device. .to(device) once before the loop, .cpu() once after it.",
+      kokkos = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Kokkos::deep_copy once before the loop and once after it, not in between.",
+      cuda = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Copy it there once before the loop and back once after it, and fetch only what the host really reads in between.",
     }
   end
   if little_room and not stays then
@@ -75,7 +75,10 @@ local function finding(trace, options, copies, prefetched, resident)
     recoverable_ns = recoverable,
     -- What cannot hide is no smaller a problem: less has to be sent.
     severity = not prefetched and recoverable < exposed / 2 and share >= options.link_bound and "warning" or nil,
-    change = not prefetched and (stays > 0 and { { remove = resident } } or recoverable == exposed and { { overlap = copies } }) or nil,
+    -- Equal sizes both ways may be data that could stay, or new data each time, which can only hide, and go to and fro at once: the
+    -- trace does not tell.
+    change = not prefetched and (stays > 0 and { { overlap = copies }, { scale = resident, by = 0.5, least = 0, most = 1 } } or recoverable == exposed and { { overlap = copies } }) or nil,
+    uncertain = stays > 0 and "what is not new each time can stay on the device, what is new can at best go both ways at once" or nil,
     metrics = {
       { name = prefetched and "exposed prefetches" or "exposed copies", value = share, unit = "fraction", threshold = options.share },
       { name = "bandwidth", value = rate, unit = "bytes/s", threshold = not prefetched and direction ~= "p2p" and trace:fact "device.link_bytes_per_s" or nil },

@@ -32,7 +32,7 @@ return {
   { name = "expects of Grace Hopper what its link gives", trace = steps(2000, 10 * MiB, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = { { severity = "warning", confidence = "medium", message = "*reaches about 200.0 GB/s*", worth = { 0.193, 0.199 } } } },
   { name = "names no link that it does not know", trace = steps(2000, 10 * MiB, { device = { name = "NVIDIA X1", compute = 99.0, sm_count = 0 } }),
     expect = { { severity = "error", confidence = "medium", message = "10 MiB a step go through pageable host memory, at 5.24 GB/s: *", worth = { 0.19, 0.21 } } } },
-  { name = "goes by its share where nothing repeats", trace = steps(4000, 20 * MiB, { ranges = {} }), expect = { { severity = "error", message = "120 MiB in all go*waiting for it." } } },
+  { name = "goes by its share of what repeats without ranges", trace = steps(4000, 20 * MiB, { ranges = {} }), expect = { { severity = "error", message = "20 MiB an iteration go*waiting for it." } } },
   { name = "is a note where it may be the start", trace = { ops = (function()
       local ops = { { 10000, 60000, kernel = "my_stencil" } }
       for i = 0, 9 do ops[#ops + 1] = { i * 1000, i * 1000 + 900, copy = "h2d", bytes = 5 * MiB, from = "pageable" } end

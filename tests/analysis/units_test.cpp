@@ -215,7 +215,7 @@ TEST_CASE("units: layers that fetch their weights are none where ranges name the
       else
         weights_and_layer();
     }
-    CHECK(told(p.units()) == (named ? "window" : "12 iterations"));
+    CHECK(told(p.units()) == (named ? "window" : "12 batches"));
   }
 }
 
