@@ -13,7 +13,7 @@ local selection = {}
 ---@return any
 function trace:fact(name) end
 
---- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes) was recorded, why not, and the `nsys profile` options that record it.
+--- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was recorded, why not, and the `nsys profile` options that record it.
 --- (source) -> known, reason, record_with
 ---@param source any
 ---@return any
@@ -55,13 +55,13 @@ function trace:gpu_faults(filter) end
 ---@return gh.Selection
 function trace:idle(filter) end
 
---- The training steps; none where the whole window stands in for them. Fields: number, device.
+--- The steps, whatever a step is (fact unit.name); none where the whole window stands in for them. Fields: number, device.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
 function trace:steps(filter) end
 
---- How many threads of the training processes have a name like this.
+--- How many threads of the processes that launch have a name like this.
 --- (glob) -> count
 ---@param glob any
 ---@return any
@@ -79,6 +79,12 @@ function trace:diagnostics(glob, least_severity) end
 ---@return table
 function trace:failed_calls() end
 
+--- The value of a variable of the program's environment: of those in schemas/environment.toml, the only ones that are read. "set" of a value that is none of the usual ones; nil where the report does not hold the variable.
+--- (name) -> value | nil
+---@param name any
+---@return any
+function trace:environment(name) end
+
 --- What other rules have found, for rules that come `after_others`; an error in others.
 --- () -> list of { rule, subject, severity, share }
 ---@return table
@@ -94,6 +100,18 @@ function trace:asked(rule) end
 --- () -> list of texts
 ---@return table
 function trace:problems() end
+
+--- Whether the program is known to be of a kind: "pytorch", "training", "python" (schemas/programs.toml). For what it has to be said, see trace:words.
+--- (kind) -> boolean
+---@param kind any
+---@return any
+function trace:is(kind) end
+
+--- The text that fits the program, of a table by kind as a finding's `advice` may have; nil where none does. `nsys` and `torch_profiler` are kinds as well: the tool that recorded the report, whose options are the ones to name.
+--- ({ kind = text, ... }) -> text | nil
+---@param arguments any
+---@return any
+function trace:words(arguments) end
 
 --- Copies to the host of which the same number of bytes came back later, and those that brought them back.
 --- ({ min_bytes = 1 MiB }?) -> selection, pairs
@@ -222,6 +240,11 @@ function selection:minus(other) end
 ---@param most? any
 ---@return table
 function selection:group(field, most) end
+
+--- Sentences, each after a space, for the end of a message: what the profiler saw of the launching thread during this idle time, where it sampled stacks or traced context switches or Python's lock. "" of reports without these.
+--- () -> text
+---@return any
+function selection:host() end
 
 --- The matrix products that these operations compute, where the range or operator that launched them carries shapes (PyTorch's record_shapes), the longest first. aligned: whether rows of operands and result begin at multiples of 16 bytes; nil where the shapes do not tell. odd: the extent in elements that is to blame.
 --- () -> list of { m, n, k, aligned, odd, count, sum_ns, rows }

@@ -2,10 +2,11 @@
 // rule.
 //
 //   classes.hpp   what names mean: kernels, CUDA calls, ranges, GPUs (tables in schemas/)
-//   program_kind.hpp  what kind of program it is
+//   program_kind.hpp  what kind of program it is, by kinds.hpp (schemas/programs.toml)
 //   ranks.hpp     the ranks of one job joined to one trace, on one clock
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
-//                 steps_from_launches.cpp
+//                 steps_from_launches.cpp, which chooses among what repeats in the launches:
+//                 launch_sequence.hpp, periods.hpp; unit_names.hpp says what they are
 //   crews.hpp     which host threads launch one work together
 //   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   host_work.hpp what a host thread did in a stretch of time
