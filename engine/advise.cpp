@@ -4,6 +4,7 @@
 
 #include "base/profile.hpp"
 #include "base/text.hpp"
+#include "base/unit_words.hpp"
 #include "read/dcgm.hpp"
 #include "read/measured.hpp"
 #include "read/read.hpp"
@@ -22,8 +23,8 @@ MeasuredStep measured_beside_all(const Request& request) {
     // A part of a step, or another unit, is not what was measured.
     if (!request.selection.range.empty() || (files > 0 && measured->unit != step.unit)) {
       if (request.notes)
-        request.notes(fmt::format("{} is not used: it is of a {}, which is not what is analysed",
-                                  name, measured->unit));
+        request.notes(fmt::format("{} is not used: it is of {}, which is not what is analysed",
+                                  name, UnitWords(measured->unit).a));
       continue;
     }
     sum += measured->ns;

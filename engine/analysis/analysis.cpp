@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/host_steps.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
 

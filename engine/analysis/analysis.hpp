@@ -61,10 +61,6 @@ struct Analysis {
   std::string unit() const;
   /// The forms of it that sentences need.
   UnitWords words() const { return UnitWords(unit()); }
-  /// The same in running text, where "step" says as much as "training step".
-  std::string short_unit() const { return words().noun; }
-  /// With its article: "a step", "an iteration"; "the window".
-  std::string a_unit() const { return words().a; }
   /// "7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats.
   std::string repeats() const;
   std::vector<Ns> step_lengths() const;  ///< of all devices

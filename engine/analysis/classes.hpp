@@ -80,6 +80,11 @@ class Classes {
   const std::vector<std::string>& kernel_classes() const { return kernel_classes_; }
   std::uint8_t kernel_class(std::string_view demangled_name) const;
   CallClass call_class(std::string_view name) const;
+  /// Whether kernels of a class are matrix products, or attention that is made of them.
+  bool is_product(std::uint8_t kernel_class) const {
+    const std::string& name = kernel_classes_[kernel_class];
+    return name.starts_with("gemm_") || name == "attention_fused";
+  }
 
   /// What a CUDA call may return that is not success, and says of its result.
   struct CallResult {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/steps.hpp"
-#include "analysis/unit_names.hpp"
 
 namespace gh {
 
@@ -35,14 +34,10 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
                                              const NameClasses& names, const ProgramKind& program,
                                              const DeviceSteps& device);
 
-/// Whether a level is meant when somebody asks for "tokens", "Step", "training step".
-bool is_called(const std::string& name, const std::string& asked);
-
-/// The level of that name, told by ranges or by launches. Where there is none, adds to `known`
-/// which there are.
+/// The level of that name, told by ranges; or by launches, where else `known` gets what there is.
 std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
                                        std::uint16_t process, const std::vector<Row>& device_ops,
-                                       const std::string& unit, std::vector<std::string>& known);
+                                       const std::string& unit);
 std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
                                          const NameClasses& names, const ProgramKind& program,
                                          const DeviceSteps& device, const std::string& unit,

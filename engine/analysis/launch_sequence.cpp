@@ -1,6 +1,7 @@
 #include "analysis/launch_sequence.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <unordered_map>
 
@@ -49,14 +50,6 @@ std::vector<char> launching_threads(const Trace& trace, const std::vector<Row>& 
   return launch;
 }
 
-// Of each kernel class whether its kernels are products.
-std::vector<char> product_classes(const Classes& classes) {
-  std::vector<char> products;
-  for (const std::string& c : classes.kernel_classes())
-    products.push_back(c.starts_with("gem") || c == "attention_fused");
-  return products;
-}
-
 }  // namespace
 
 struct LaunchSequence::Entry {
@@ -82,6 +75,7 @@ LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const
     waits_.push_back(e.op == no_row && names.call[trace.calls.name[e.call]] == CallClass::sync);
   }
   number(classes, names, all);
+  number_orders();
 }
 
 // Threads whose work the device hardly feels, such as one that looks whether it is still there:
@@ -133,7 +127,6 @@ std::vector<LaunchSequence::Entry> LaunchSequence::entries(const NameClasses& na
 
 void LaunchSequence::number(const Classes& classes, const NameClasses& names,
                             const std::vector<Entry>& entries) {
-  const std::vector<char> products = product_classes(classes);
   constexpr std::uint64_t a_call = 0xFF, a_product = 0xFE;
   Numbers alike(alike_), exact(exact_), on_stream(on_stream_);
   const Ops& ops = trace_.ops;
@@ -152,7 +145,7 @@ void LaunchSequence::number(const Classes& classes, const NameClasses& names,
     }
     What class_of = what;
     if (e.op != no_row && ops.kind[e.op] == OpKind::kernel)
-      if (const std::uint8_t c = names.kernel[ops.name[e.op]]; products[c])
+      if (const std::uint8_t c = names.kernel[ops.name[e.op]]; classes.is_product(c))
         class_of.kind_and_name = std::uint64_t{c} << 16 | a_product;
     alike.add(class_of);
     if (e.op != no_row) {
@@ -164,6 +157,26 @@ void LaunchSequence::number(const Classes& classes, const NameClasses& names,
     if (e.op != no_row) what.stream = ops.stream[e.op] + 1;
     on_stream.add(what);
   }
+}
+
+void LaunchSequence::number_orders() {
+  using Four = std::array<Token, 4>;
+  const auto hash = [](const Four& four) {
+    std::uint64_t h = 0;
+    for (const Token t : four) h = (h ^ t ^ h >> 29) * 0x9E3779B97F4A7C15U;
+    return static_cast<std::size_t>(h ^ h >> 31);
+  };
+  std::unordered_map<Four, Token, decltype(hash)> numbers(16, hash);
+  std::vector<Four> last(trace_.streams.size() + 1,
+                         Four{});  // by stream, that of calls behind them
+  for (std::size_t i = 0; i < size(); ++i) {
+    Four& four = last[ops_[i] == no_row ? trace_.streams.size() : trace_.ops.stream[ops_[i]]];
+    four = {four[1], four[2], four[3], alike_.at[i] + 1};
+    const auto next = static_cast<Token>(numbers.size()) + 1;
+    // The first three have not three before them.
+    in_order_.at.push_back(four[0] == 0 ? 0 : numbers.try_emplace(four, next).first->second);
+  }
+  in_order_.count = numbers.size() + 1;
 }
 
 }  // namespace gh

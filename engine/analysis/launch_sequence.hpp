@@ -47,18 +47,23 @@ class LaunchSequence {
   /// On one stream as well; empty where there is one only.
   const Tokens& on_stream() const { return on_stream_; }
 
+  /// Of one kind and name as the three before it on its stream: what tells the order in which
+  /// things come from a heap of them. 0 of the first three.
+  const Tokens& in_order() const { return in_order_; }
+
  private:
   struct Entry;
   static std::vector<char> minor_threads(const Trace& trace, const std::vector<Entry>& all);
   std::vector<Entry> entries(const NameClasses& names, const std::vector<Row>& device_ops,
                              Span calls_in) const;
+  void number_orders();
   void number(const Classes& classes, const NameClasses& names, const std::vector<Entry>& entries);
 
   const Trace& trace_;
   std::vector<Row> ops_;
   std::vector<Ns> begun_, pause_;  // of the host
   std::vector<char> waits_;
-  Tokens alike_, exact_, on_stream_;
+  Tokens alike_, exact_, on_stream_, in_order_;
 };
 
 }  // namespace gh

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
@@ -76,30 +77,37 @@ class Search {
         usual_ns_(seq_.alike().count),
         piece_(seq_.alike().count),
         piece_ns_(seq_.alike().count),
+        orders_(seq_.in_order().count),
         seen_(seq_.exact().count) {
     for (std::size_t i = 0; i < seq_.size(); ++i)
       busy_until_[i + 1] = busy_until_[i] + static_cast<double>(seq_.busy_ns(i));
   }
 
   std::vector<Period> periods() {
-    std::vector<Period> found;
-    int tried = 0;
-    for (const Turns& turns : all_turns()) {
-      if (!holds_half(turns.first.front(), turns.first.back() + 1)) continue;
-      if (++tried > most_tried) break;
-      // Those with more evidence came before.
-      const auto same_level = [&](const Period& p) {
-        return 2 * turns.first.size() < 3 * p.count() && 2 * p.count() < 3 * turns.first.size();
-      };
-      if (std::any_of(found.begin(), found.end(), same_level)) continue;
-      if (std::optional<Period> period = period_of(turns)) found.push_back(std::move(*period));
-    }
+    std::vector<Period> found = periods_of(all_turns());
+    if (found.empty()) found = periods_of(all_turns_of_several());
     std::sort(found.begin(), found.end(),
               [](const Period& a, const Period& b) { return a.count() < b.count(); });
     return found;
   }
 
  private:
+  std::vector<Period> periods_of(const std::vector<Turns>& all) {
+    std::vector<Period> found;
+    int tried = 0;
+    for (const Turns& turns : all) {
+      if (!holds_half(turns.first.front(), turns.first.back() + 1)) continue;
+      // Those with more evidence came before.
+      const auto same_level = [&](const Period& p) {
+        return 2 * turns.first.size() < 3 * p.count() && 2 * p.count() < 3 * turns.first.size();
+      };
+      if (std::any_of(found.begin(), found.end(), same_level)) continue;
+      if (++tried > most_tried) break;
+      if (std::optional<Period> period = period_of(turns)) found.push_back(std::move(*period));
+    }
+    return found;
+  }
+
   bool holds_half(std::size_t from, std::size_t to) const {
     return 2 * (to - from) >= seq_.size() ||
            2 * (busy_until_[to] - busy_until_[from]) >= busy_until_.back();
@@ -121,6 +129,36 @@ class Search {
       if (on_stream_[t].size() != exact_[seq_.exact().at[on_stream_[t].front()]].size())
         add(on_stream_[t]);
 
+    return turns_among(by_count);
+  }
+
+  // Where nothing comes once (A B A C B C), something comes several times in each, at distances
+  // that repeat: one of them in each is taken.
+  std::vector<Turns> all_turns_of_several() {
+    std::map<std::size_t, std::vector<Places>> by_count;
+    for (std::size_t t = 0; t < exact_.size(); ++t) {
+      const std::size_t several = stride_of(exact_[t]);
+      if (several == 0) continue;
+      std::vector<std::uint32_t>& one = one_of_several_.emplace_back();
+      for (std::size_t k = 0; k < exact_[t].size(); k += several) one.push_back(exact_[t][k]);
+      if (one.size() >= least_count) by_count[one.size()].push_back(one);
+    }
+    return turns_among(by_count);
+  }
+
+  // After how many the distances between places repeat, two or more; 0 where they do not.
+  static std::size_t stride_of(Places places) {
+    constexpr std::size_t most = 8;
+    for (std::size_t stride = 1; stride <= most && 3 * stride < places.size(); ++stride) {
+      std::size_t same = 0, all = 0;
+      for (std::size_t k = 1; k + stride < places.size(); ++k, ++all)
+        same += places[k] - places[k - 1] == places[k + stride] - places[k + stride - 1];
+      if (10 * same >= 8 * all) return stride == 1 ? 0 : stride;
+    }
+    return 0;
+  }
+
+  std::vector<Turns> turns_among(std::map<std::size_t, std::vector<Places>>& by_count) const {
     std::vector<Turns> all;
     for (auto& [count, tokens] : by_count) {
       std::sort(tokens.begin(), tokens.end(),
@@ -217,16 +255,21 @@ class Search {
     cuts = well_cut(cuts);
     if (cuts.size() < least_count + 1 || !holds_half(cuts.front(), cuts.back()))
       return std::nullopt;
+    if (!come_in_order(cuts)) return std::nullopt;
     Period period{.cuts = std::move(cuts), .kinds = turns.kinds, .seen = anchors.size()};
     // One kernel that is launched again and again is no loop that anybody can be told of, but a
     // graph is many kernels.
     period.typical = of_median_length(period.cuts);
     if (period.length() == 1 && !is_graph(anchors)) return std::nullopt;
+    finish(period);
+    return period;
+  }
+
+  void finish(Period& period) const {
     period.busy_ns = busy_until_[period.cuts.back()] - busy_until_[period.cuts.front()];
     period.typical_ns =
         busy_until_[period.end_of(period.typical)] - busy_until_[period.begin_of(period.typical)];
     period.regular_fraction = regular_fraction(period);
-    return period;
   }
 
   // Which piece is of the median length, the first of several.
@@ -251,6 +294,31 @@ class Search {
     for (std::size_t k = 0; k < period.count(); ++k)
       regular += std::abs(launches(k) - usual) <= 0.1 * usual;
     return static_cast<double>(regular) / static_cast<double>(period.count());
+  }
+
+  // Whether most of what a piece holds comes in the same order in the next: pieces of any heap of
+  // launches hold about the same, but not in order.
+  bool come_in_order(const std::vector<std::size_t>& cuts) {
+    constexpr double least_share = 0.5;
+    const std::vector<Token>& orders = seq_.in_order().at;
+    std::size_t again = 0, all = 0;
+    for (std::size_t k = 1; k + 1 < cuts.size(); ++k) {
+      std::size_t before = 0, here = 0;
+      for (std::size_t i = cuts[k - 1]; i < cuts[k]; ++i)
+        if (orders[i] != 0) {
+          ++orders_[orders[i]];
+          ++before;
+        }
+      for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) {
+        here += orders[i] != 0;
+        if (orders[i] == 0 || orders_[orders[i]] == 0) continue;
+        --orders_[orders[i]];
+        ++again;
+      }
+      for (std::size_t i = cuts[k - 1]; i < cuts[k]; ++i) orders_[orders[i]] = 0;
+      all += std::min(before, here);
+    }
+    return static_cast<double>(again) >= least_share * static_cast<double>(all);
   }
 
   // Copies alone are the loading of a model.
@@ -397,7 +465,9 @@ class Search {
   std::vector<double> busy_until_;  // device time of what was launched before
   // By token that is alike: of the typical piece, and of the one that is held against it.
   std::vector<double> usual_, usual_ns_, piece_, piece_ns_;
-  std::vector<std::size_t> seen_;  // by exact token; 0 but within each_place
+  std::deque<std::vector<std::uint32_t>> one_of_several_;  // places, by token
+  std::vector<std::size_t> orders_;  // by token in order; 0 but within come_in_order
+  std::vector<std::size_t> seen_;    // by exact token; 0 but within each_place
   double usual_length_ = 0, usual_square_ = 0, usual_ns_square_ = 0;
 };
 
@@ -406,76 +476,6 @@ class Search {
 std::vector<Period> find_periods(const LaunchSequence& sequence) {
   if (sequence.size() < least_count) return {};
   return Search(sequence).periods();
-}
-
-namespace {
-
-using Distances = std::vector<std::pair<std::size_t, std::size_t>>;  // what it may hold, and it
-
-// How far those that are alike are apart: a period is a distance that many share.
-Distances most_shared_distances(const std::vector<Token>& tokens, std::size_t from,
-                                std::size_t to) {
-  constexpr std::size_t most = 24, least_length = 2;
-  std::map<Token, std::size_t> last;
-  std::map<std::size_t, std::size_t> apart;
-  for (std::size_t i = from; i < to; ++i) {
-    const auto [at, added] = last.try_emplace(tokens[i], i);
-    if (!added && i - at->second >= least_length) ++apart[i - at->second];
-    at->second = i;
-  }
-  Distances distances;
-  for (const auto& [distance, shared] : apart) distances.emplace_back(shared * distance, distance);
-  std::sort(distances.rbegin(), distances.rend());
-  distances.resize(std::min(distances.size(), most));
-  return distances;
-}
-
-// How often something is repeated of which one run has been found: the first and the last may lie
-// apart, next to what comes before and after. What comes once in each tells.
-std::size_t count_of(const std::vector<Token>& tokens, std::size_t from, std::size_t to,
-                     const InnerRepeat& run) {
-  std::map<Token, std::size_t> in_one, in_all;
-  for (std::size_t i = run.begin; i < run.begin + run.length; ++i) ++in_one[tokens[i]];
-  for (std::size_t i = from; i < to; ++i) ++in_all[tokens[i]];
-  std::map<std::size_t, std::size_t> votes;
-  for (const auto& [token, times] : in_one)
-    if (times == 1) ++votes[in_all[token]];
-  std::size_t count = run.count, most = 0;
-  for (const auto& [times, tokens_of_it] : votes)
-    if (times >= run.count && times <= run.count + 2 && tokens_of_it > most) {
-      most = tokens_of_it;
-      count = times;
-    }
-  return count;
-}
-
-}  // namespace
-
-std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::size_t from,
-                                         std::size_t to) {
-  constexpr double least_share = 0.25;
-  const std::vector<Token>& tokens = sequence.exact().at;
-  InnerRepeat best;
-  std::size_t held = 0;
-  for (const auto& [holds, distance] : most_shared_distances(tokens, from, to))
-    for (std::size_t i = from, run = 0; i + distance <= to; ++i) {
-      if (i + distance < to && tokens[i] == tokens[i + distance]) {
-        ++run;
-        continue;
-      }
-      const std::size_t count = run / distance + 1;
-      // In a form twice as long it holds as much.
-      if (count > 1 && (count * distance > held ||
-                        (10 * count * distance > 9 * held && distance < best.length))) {
-        held = std::max(held, count * distance);
-        best = {i - run, distance, count, 0};
-      }
-      run = 0;
-    }
-  best.share = static_cast<double>(best.count * best.length) / static_cast<double>(to - from);
-  if (best.share < least_share) return std::nullopt;
-  best.count = count_of(tokens, from, to, best);
-  return best;
 }
 
 }  // namespace gh

@@ -6,7 +6,6 @@
 // and the pieces have to hold nearly the same.
 #pragma once
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "analysis/launch_sequence.hpp"
@@ -33,17 +32,5 @@ struct Period {
 /// Those that repeat three times or more and hold half of what was launched, or half of the
 /// device's time, outermost first. Linear in the launches.
 std::vector<Period> find_periods(const LaunchSequence& sequence);
-
-/// What repeats back to back within one repetition: micro-batches in a step, layers in them.
-struct InnerRepeat {
-  std::size_t begin = 0, length = 0;  ///< of the first
-  std::size_t count = 0;
-  double share = 0;  ///< of the places between
-};
-
-/// The one that holds most places between two, in its shortest form. Nothing where none holds a
-/// quarter of them.
-std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::size_t from,
-                                         std::size_t to);
 
 }  // namespace gh

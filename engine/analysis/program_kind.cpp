@@ -239,8 +239,7 @@ class Finder {
   bool has_products() const {
     for (std::size_t id = 0; id < kernels_.size(); ++id) {
       if (kernels_[id] == 0) continue;
-      const std::string& kernel_class = classes_.kernel_classes()[names_.kernel[id]];
-      if (kernel_class.starts_with("gemm_") || kernel_class == "attention_fused") return true;
+      if (classes_.is_product(names_.kernel[id])) return true;
     }
     return false;
   }

@@ -8,10 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/host_steps.hpp"
-#include "analysis/launch_sequence.hpp"
 #include "analysis/launch_times.hpp"
-#include "analysis/unit_names.hpp"
+#include "analysis/repetition.hpp"
 
 namespace gh {
 namespace {
@@ -77,93 +75,12 @@ void keep_device(const Trace& trace, std::vector<DeviceSteps>& devices, int ordi
                     ordinals.empty() ? "none" : fmt::format("{}", fmt::join(ordinals, ", "))));
 }
 
-// Cuts a device's time where the host began steps: every boundary is the latest end of what had
-// been launched until then. Where nothing had, the end of the first operation is the boundary.
-std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const HostSteps& host) {
-  std::vector<Ns> times;
-  for (const HostSteps::Begin& b : host.begins) times.push_back(b.at);
-  times.push_back(host.end);
-  const LaunchedUntil launched = launched_until(trace, ops, std::move(times));
-  std::vector<Step> steps;
-  for (std::size_t k = 0; k < host.begins.size(); ++k) {
-    const auto& before = launched.at[k];
-    const auto& after = launched.at[k + 1];
-    const Ns from = std::max(before.last_end, launched.first_end);
-    if (after.count > before.count && after.last_end > from)
-      steps.push_back({{from, after.last_end}, host.begins[k].number, host.begins[k].at});
-  }
-  return steps;
-}
-
-// What steps of ranges are called, and what repeats within a typical one.
-std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
-                                 const NameClasses& names, const ProgramKind& program,
-                                 const DeviceSteps& device, const HostSteps& host) {
-  std::vector<std::pair<Ns, std::size_t>> lengths;
-  for (std::size_t k = 0; k < device.steps.size(); ++k)
-    lengths.emplace_back(device.steps[k].span.length(), k);
-  std::nth_element(lengths.begin(),
-                   lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),
-                   lengths.end());
-  const std::size_t typical = lengths[lengths.size() / 2].second;
-  const Span launched{device.steps[typical].host_start, typical + 1 < device.steps.size()
-                                                            ? device.steps[typical + 1].host_start
-                                                            : host.end};
-  std::vector<Row> ops;
-  for (const Row op : device.ops)
-    if (const Ns at = launched_at(trace, op); at >= launched.start && at < launched.end)
-      ops.push_back(op);
-  const LaunchSequence sequence(trace, classes, names, ops, launched);
-  const UnitNames unit_names(trace, classes, names, program, sequence);
-  std::vector<UnitLevel> levels = unit_names.levels_within(0, sequence.size());
-  levels.insert(levels.begin(), {unit_names.name_of(0, sequence.size(), host.noun),
-                                 static_cast<std::int64_t>(device.steps.size()) + host.cut_off});
-  return levels;
-}
-
-// What the host did before the very first launch was not recorded: where steps are told by their
-// launches the first may lack its pause.
-void leave_out_first(const Trace& trace, DeviceSteps& device, const HostSteps& host) {
-  if (host.source != StepSource::kernels || device.steps.size() < 4) return;
-  if (device.steps.front().host_start > launched_at(trace, device.ops.front())) return;
-  std::vector<Ns> lengths;
-  for (const Step& s : device.steps) lengths.push_back(s.span.length());
-  const Ns first = lengths.front();
-  if (10 * first < 9 * median(std::move(lengths))) device.steps.erase(device.steps.begin());
-}
-
 [[noreturn]] void throw_no_such_unit(const std::string& unit, std::vector<std::string> known) {
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
   throw Error(
       fmt::format("--unit '{}': nothing that repeats is called so{}", unit,
                   known.empty() ? "" : fmt::format("; what does: {}", fmt::join(known, ", "))));
-}
-
-// Finds the steps of a device from ranges, else from launches. Leaves its source at none where
-// neither tells.
-void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const ProgramKind& program, const std::string& unit, DeviceSteps& device) {
-  std::vector<std::string> known;
-  std::optional<HostSteps> host =
-      unit.empty() ? steps_from_ranges(trace, classes, device.process, device.ops)
-                   : ranges_called(trace, classes, device.process, device.ops, unit, known);
-  if (host) device.steps = cut(trace, device.ops, *host);
-  if (!device.steps.empty()) {
-    host->levels = levels_of(trace, classes, names, program, device, *host);
-  } else {
-    host = unit.empty() ? steps_from_launches(trace, classes, names, program, device)
-                        : launches_called(trace, classes, names, program, device, unit, known);
-    if (host) device.steps = cut(trace, device.ops, *host);
-    // Launches that were not recorded cut nothing.
-    if (host && 4 * device.steps.size() < 3 * host->begins.size()) device.steps.clear();
-  }
-  if (device.steps.empty() && !unit.empty()) throw_no_such_unit(unit, std::move(known));
-  if (device.steps.empty()) return;
-  leave_out_first(trace, device, *host);
-  device.source = host->source;
-  device.described = std::move(host->described);
-  device.levels = std::move(host->levels);
 }
 
 void keep_numbers(std::vector<Step>& steps, std::int64_t first, std::int64_t last) {
@@ -176,19 +93,31 @@ void keep_numbers(std::vector<Step>& steps, std::int64_t first, std::int64_t las
 // Steps at the front that took far longer than the rest are start-up: lazy loading, autotuning,
 // first allocations.
 void leave_out_startup(DeviceSteps& device) {
-  if (device.steps.size() < 4) return;
+  if (device.steps.size() < 3) return;
   std::vector<Ns> lengths;
   for (const Step& s : device.steps) lengths.push_back(s.span.length());
   // Of a few steps only what is far out of line.
   const Ns most = (device.steps.size() < 5 ? 4 : 2) * median(lengths);
+  const std::size_t most_steps = std::max<std::size_t>(1, device.steps.size() / 4);
   std::size_t n = 0;
-  while (n < device.steps.size() / 4 && lengths[n] > most) ++n;
+  while (n < most_steps && lengths[n] > most) ++n;
   // Start-up ends at once; where steps grow shorter little by little, they have less and less to
   // do.
   const auto after = lengths.begin() + static_cast<std::ptrdiff_t>(n);
-  if (n > 0 && 4 * lengths[n - 1] < 5 * median({after, after + 3})) return;
+  if (n > 0 && 4 * lengths[n - 1] < 5 * median({after, std::min(after + 3, lengths.end())})) return;
   device.steps.erase(device.steps.begin(), device.steps.begin() + static_cast<std::ptrdiff_t>(n));
   device.left_out = static_cast<std::int64_t>(n);
+}
+
+// Devices on which the level of that name repeats, its repetitions being the steps.
+void select_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
+                 const ProgramKind& program, const std::string& unit,
+                 std::vector<DeviceSteps>& devices) {
+  std::vector<std::string> known;
+  for (DeviceSteps& device : devices)
+    find_unit(trace, classes, names, program, unit, device, known);
+  std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
+  if (devices.empty()) throw_no_such_unit(unit, std::move(known));
 }
 
 // From the first operation's start to the last one's end.
@@ -214,6 +143,7 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
                     plural(device.levels.front().name),
                     duration(device.steps.back().span.end - device.steps.front().span.start));
   device.source = StepSource::none;
+  device.levels.clear();
   device.steps = {{window, 0, launched_at(trace, device.ops.front())}};
 }
 
@@ -279,28 +209,29 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
   if (selection.rank) keep_rank(devices, *selection.rank);
   if (selection.device) keep_device(trace, devices, *selection.device);
 
+  if (!selection.range.empty() && !selection.unit.empty())
+    throw Error("--range and --unit: give one of them");
   if (!selection.range.empty()) {
     if (selection.steps)
       throw Error("--range and --steps: give one of them; a range's stretches have no numbers");
     select_range(trace, devices, selection.range);
     return devices;
   }
-  if (!selection.range.empty() && !selection.unit.empty())
-    throw Error("--range and --unit: give one of them");
+  if (!selection.unit.empty()) select_unit(trace, classes, names, program, selection.unit, devices);
   for (DeviceSteps& device : devices) {
-    find_repetition(trace, classes, names, program, selection.unit, device);
+    if (selection.unit.empty()) find_repetition(trace, classes, names, program, device);
+    const Ns begin = trace.ops.start[device.ops.front()];
     if (!device.steps.empty() && selection.steps)
       keep_numbers(device.steps, selection.steps->first, selection.steps->second);
-    else if (!device.steps.empty() && !are_too_little(trace, device))
+    else if (!device.steps.empty() && (!selection.unit.empty() || !are_too_little(trace, device)))
       leave_out_startup(device);
     else if (selection.steps)
       throw Error(
           "--steps: nothing was found in the report that repeats; mark it with NVTX ranges such as "
-          "\"step "
-          "12\", or use --range");
+          "\"step 12\", or use --range");
     else
       take_whole_window(trace, device);
-    device.before_ns = device.steps.front().span.start - trace.ops.start[device.ops.front()];
+    if (!selection.steps) device.before_ns = device.steps.front().span.start - begin;
   }
   return devices;
 }

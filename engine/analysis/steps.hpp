@@ -1,5 +1,5 @@
-// Finds the training steps of a trace, and on every device the stretch of time that each of them
-// took there.
+// Finds the steps of a trace, one repetition of what the program repeats each, and on every device
+// the stretch of time that each of them took there.
 #pragma once
 #include <optional>
 #include <string>
@@ -42,7 +42,7 @@ struct UnitLevel {
 enum class StepSource { ranges, kernels, selected_range, none };
 
 /// The steps of one device. With StepSource::none there is one, the whole window, and it is no
-/// training step.
+/// repetition.
 struct DeviceSteps {
   std::uint16_t device = 0;
   std::uint16_t process = 0;  ///< that launched most of the work

@@ -5,15 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "analysis/host_steps.hpp"
+#include "analysis/inner_repeat.hpp"
 #include "analysis/launch_sequence.hpp"
 #include "analysis/periods.hpp"
 #include "analysis/unit_names.hpp"
-#include "base/quantities.hpp"
+#include "base/unit_words.hpp"
 
 namespace gh {
 namespace {
@@ -165,9 +167,12 @@ class UnitChoice {
   std::optional<HostSteps> called(const std::string& unit, const std::vector<Period>& levels,
                                   std::vector<std::string>& names) const {
     for (const Period& level : levels) {
+      const std::string name = name_of(level, &level != &levels.front());
+      if (name.empty()) continue;
       HostSteps found = steps(level);
-      if (is_called(found.levels.front().name, unit)) return found;
-      names.push_back(found.levels.front().name);
+      found.levels.front().name = name;
+      if (is_called(name, unit)) return found;
+      names.push_back(name);
     }
     for (const Period& level : levels)
       if (auto found = inside(level, unit, names)) return found;
@@ -175,6 +180,16 @@ class UnitChoice {
   }
 
  private:
+  // Layers within a model's passes; "" of those of a training step, which has them forward and
+  // backward, so that none is a stretch of its own.
+  std::string name_of(const Period& level, bool is_inner) const {
+    const std::size_t from = level.begin_of(level.typical), to = level.end_of(level.typical);
+    const bool is_layer =
+        is_inner && names_.may_be_layers() && names_.content(from, to).is_inside();
+    if (!is_layer) return names_.name_of(from, to, "");
+    return names_.trains() ? "" : "layer";
+  }
+
   // What repeats inside has to fill most of the level around it: layers do so in a token, but not
   // in a training step, which has them forward and backward.
   std::optional<HostSteps> inside(const Period& level, const std::string& unit,
@@ -186,10 +201,11 @@ class UnitChoice {
     if (!inner || levels.empty() || inner->share < least_share) return std::nullopt;
     names.push_back(levels.front().name);
     if (!is_called(levels.front().name, unit)) return std::nullopt;
+    const auto beginning = once_in_each(*inner);
+    if (!beginning) return std::nullopt;
     Period period;
-    for (std::size_t k = 0; k < level.count(); ++k)
-      for (const std::size_t at : beginnings(*inner, level.begin_of(k), level.end_of(k)))
-        period.cuts.push_back(at);
+    for (std::size_t i = level.cuts.front(); i < level.cuts.back(); ++i)
+      if (seq_.exact().at[i] == *beginning) period.cuts.push_back(i);
     period.cuts.push_back(level.cuts.back());
     period.typical = period.count() / 2;
     HostSteps found = steps_of(period, seq_);
@@ -198,21 +214,14 @@ class UnitChoice {
     return found;
   }
 
-  // Where those of one repetition begin: at what comes once in each.
-  std::vector<std::size_t> beginnings(const InnerRepeat& inner, std::size_t from,
-                                      std::size_t to) const {
+  // What comes once in each of those inside, the first in order; nothing where nothing does.
+  std::optional<LaunchSequence::Token> once_in_each(const InnerRepeat& inner) const {
     const auto& tokens = seq_.exact().at;
-    std::size_t first = inner.begin;
-    const auto end = inner.begin + inner.length;
-    const auto times = [&](std::size_t i) {
-      return std::count(tokens.begin() + static_cast<std::ptrdiff_t>(inner.begin),
-                        tokens.begin() + static_cast<std::ptrdiff_t>(end), tokens[i]);
-    };
-    while (first + 1 < end && times(first) != 1) ++first;
-    std::vector<std::size_t> places;
-    for (std::size_t i = from; i < to; ++i)
-      if (tokens[i] == tokens[first]) places.push_back(i);
-    return places;
+    std::map<LaunchSequence::Token, std::size_t> times;
+    for (std::size_t i = inner.begin; i < inner.begin + inner.length; ++i) ++times[tokens[i]];
+    for (std::size_t i = inner.begin; i < inner.begin + inner.length; ++i)
+      if (times[tokens[i]] == 1) return tokens[i];
+    return std::nullopt;
   }
 
   const UnitNames& names_;
@@ -220,13 +229,6 @@ class UnitChoice {
 };
 
 }  // namespace
-
-bool is_called(const std::string& name, const std::string& asked) {
-  const auto fits = [&](const std::string& one) {
-    return one == asked || one.ends_with(" " + asked);
-  };
-  return fits(name) || fits(plural(name));
-}
 
 std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
                                              const NameClasses& names, const ProgramKind& program,

@@ -9,6 +9,7 @@
 
 #include "analysis/host_steps.hpp"
 #include "analysis/launch_times.hpp"
+#include "base/unit_words.hpp"
 
 namespace gh {
 namespace {
@@ -28,7 +29,8 @@ CountedName counted(std::string name) {
     if (const std::size_t at = name.find(suffix); at != std::string::npos) name.resize(at);
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   // "epoch 1 step 7" counts steps, whatever number comes first.
-  static const re2::RE2 noun("(?i)(?:step|iter|iteration|batch)[ _:=#./-]*(\\d)");
+  static const re2::RE2 noun(
+      "(?i)(?:step|iter|iteration|batch|token|frame|tile|request)[ _:=#./-]*(\\d)");
   static const re2::RE2 total(" *(of|/) *\\d+$");
   RE2::Replace(&name, total, "");  // "step 7 of 600"
   re2::StringPiece number;
@@ -266,14 +268,10 @@ std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& cl
 
 std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
                                        std::uint16_t process, const std::vector<Row>& device_ops,
-                                       const std::string& unit, std::vector<std::string>& known) {
+                                       const std::string& unit) {
   const StepTest test(trace, classes, device_ops);
-  auto found = best_of(trace, classes, process, grouped(trace, classes, process, unit),
-                       [&](const RangeGroup& group) { return test.follow_each_other(group); });
-  if (found) return found;
-  const auto steps = steps_from_ranges(trace, classes, process, device_ops);
-  if (steps && !steps->noun.empty()) known.push_back(steps->noun);
-  return std::nullopt;
+  return best_of(trace, classes, process, grouped(trace, classes, process, unit),
+                 [&](const RangeGroup& group) { return test.follow_each_other(group); });
 }
 
 }  // namespace gh

@@ -1,6 +1,8 @@
 #include "analysis/unit_names.hpp"
 
-#include "analysis/periods.hpp"
+#include <set>
+
+#include "analysis/inner_repeat.hpp"
 
 namespace gh {
 namespace {
@@ -15,6 +17,12 @@ bool is_sine(const std::string& kernel) {
 UnitNames::UnitNames(const Trace& trace, const Classes& classes, const NameClasses& names,
                      const ProgramKind& program, const LaunchSequence& sequence)
     : trace_(trace), classes_(classes), names_(names), program_(program), seq_(sequence) {
+  if (program.is("diffusion")) {
+    // Each name is looked at once, not each launch.
+    for (std::size_t i = 0; i < seq_.size(); ++i)
+      if (seq_.is(i, OpKind::kernel)) sines_.try_emplace(trace_.ops.name[seq_.op(i)], false);
+    for (auto& [name, sine] : sines_) sine = is_sine(trace_.names[name]);
+  }
   has_optimizer_ = content(0, seq_.size()).optimizer;
 }
 
@@ -27,11 +35,12 @@ UnitContent UnitNames::content(std::size_t from, std::size_t to) const {
     } else if (op == no_row) {
       continue;  // takes or returns memory
     } else if (seq_.is(i, OpKind::kernel)) {
-      const std::string& k = classes_.kernel_classes()[names_.kernel[trace_.ops.name[op]]];
+      const std::uint8_t kernel_class = names_.kernel[trace_.ops.name[op]];
+      const std::string& k = classes_.kernel_classes()[kernel_class];
       c.optimizer = c.optimizer || k == "optimizer";
       c.loss_or_embedding = c.loss_or_embedding || k == "softmax_loss" || k == "embedding";
-      c.product = c.product || k.starts_with("gemm") || k == "attention_fused";
-      c.time_embedding = c.time_embedding || is_sine(trace_.names[trace_.ops.name[op]]);
+      c.product = c.product || classes_.is_product(kernel_class);
+      c.time_embedding = c.time_embedding || is_known_sine(trace_.ops.name[op]);
     } else if (trace_.ops.copy[op] == CopyKind::h2d || trace_.ops.copy[op] == CopyKind::d2h) {
       c.meets_host = true;
       c.input = c.input || trace_.ops.copy[op] == CopyKind::h2d;
@@ -55,12 +64,14 @@ std::string UnitNames::name_of(std::size_t from, std::size_t to, const std::stri
   if (program_.is("diffusion")) return holds("denoising step") ? "image" : "denoising step";
   if (!noun.empty()) return noun;
   if (program_.is("inference")) return "batch";
-  if (!program_.runs_models())
+  if (!program_.runs_models()) {
+    std::set<NameId> kernels;  // in order, so that the same is found on every machine
     for (std::size_t i = from; i < to; ++i)
-      if (seq_.is(i, OpKind::kernel))
-        if (std::string name = classes_.unit_of_kernel(trace_.names[trace_.ops.name[seq_.op(i)]]);
-            !name.empty())
-          return name;
+      if (seq_.is(i, OpKind::kernel)) kernels.insert(trace_.ops.name[seq_.op(i)]);
+    for (const NameId kernel : kernels)
+      if (std::string name = classes_.unit_of_kernel(trace_.names[kernel]); !name.empty())
+        return name;
+  }
   return "iteration";
 }
 
@@ -81,12 +92,12 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
 std::vector<UnitLevel> UnitNames::levels_within(std::size_t from, std::size_t to) const {
   std::vector<UnitLevel> levels;
   if (!may_be_layers()) return levels;
-  UnitContent around = content(from, to);
+  const UnitContent unit = content(from, to);
   while (const auto inner = repeat_within(seq_, from, to)) {
     from = inner->begin;
     to = from + inner->length;
-    const std::string name = name_within(around, content(from, to), inner->share);
-    if (name.empty()) break;
+    const std::string name = name_within(unit, content(from, to), inner->share);
+    if (name.empty() || (!levels.empty() && name == levels.back().name)) break;
     levels.push_back({name, static_cast<std::int64_t>(inner->count)});
     if (name == "layer") break;
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/classes.hpp"
@@ -37,6 +38,7 @@ class UnitNames {
   /// Whether launches in turn may be layers of a model. XLA has loops of its own on the device that
   /// look alike.
   bool may_be_layers() const { return program_.runs_models() && !program_.is("jax"); }
+  bool trains() const { return program_.is("training"); }
   bool are_tokens() const { return program_.is("tokens"); }
 
  private:
@@ -48,6 +50,11 @@ class UnitNames {
   const NameClasses& names_;
   const ProgramKind& program_;
   const LaunchSequence& seq_;
+  std::unordered_map<NameId, bool> sines_;  // of kernels, in programs that denoise
+  bool is_known_sine(NameId kernel) const {
+    const auto it = sines_.find(kernel);
+    return it != sines_.end() && it->second;
+  }
   bool has_optimizer_ = false;  // anywhere
 };
 

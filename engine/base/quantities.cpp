@@ -71,7 +71,8 @@ std::string percent(double fraction) {
 }
 
 std::string plural(std::string_view noun) {
-  const bool hisses = noun.ends_with("ch") || noun.ends_with("s") || noun.ends_with("x");
+  const bool hisses = (noun.ends_with("ch") && !noun.ends_with("poch")) || noun.ends_with("s") ||
+                      noun.ends_with("x");
   return fmt::format("{}{}", noun, hisses ? "es" : "s");
 }
 

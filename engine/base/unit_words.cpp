@@ -1,5 +1,7 @@
 #include "base/unit_words.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +15,16 @@ UnitWords::UnitWords(std::string full_name) : name(std::move(full_name)) {
   const bool vowel = !noun.empty() && std::string_view("aeiou").find(noun.front()) != noun.npos;
   a = (is_window() ? "the " : vowel ? "an " : "a ") + noun;
   per = is_window() ? "in all" : a;
+}
+
+bool is_called(std::string_view name, std::string_view asked) {
+  std::string lower(asked);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto fits = [&](const std::string& one) {
+    return one == lower || one.ends_with(" " + lower);
+  };
+  return !lower.empty() && (fits(std::string(name)) || fits(plural(name)));
 }
 
 std::string capitalized(std::string text) {

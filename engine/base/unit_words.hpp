@@ -1,6 +1,7 @@
 // How reports speak of what a program repeats.
 #pragma once
 #include <string>
+#include <string_view>
 
 namespace gh {
 
@@ -19,6 +20,9 @@ struct UnitWords {
   explicit UnitWords(std::string full_name);
   bool is_window() const { return name == window_unit; }
 };
+
+/// Whether a unit of this name is meant by somebody who asks for "tokens", "Step", "training step".
+bool is_called(std::string_view name, std::string_view asked);
 
 /// With a capital letter.
 std::string capitalized(std::string text);

@@ -112,8 +112,6 @@ Selection ReportOptions::selection() const {
   selection.range = printable(range.value_or(""));  // as the names are that it is held against
   if (unit && unit->empty()) throw Error("--unit: is empty; give a name, such as token");
   selection.unit = printable(unit.value_or(""));
-  std::transform(selection.unit.begin(), selection.unit.end(), selection.unit.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   selection.device = device;
   selection.rank = rank;
   if (steps.empty()) return selection;

@@ -169,6 +169,27 @@ std::string selection_text(const Capture& c) {
   return c.selection.empty() ? "all of it" : c.selection;
 }
 
+double mean_of(const std::vector<Ns>& lengths) {
+  double sum = 0;
+  for (const Ns ns : lengths) sum += static_cast<double>(ns);
+  return lengths.empty() ? 0 : sum / static_cast<double>(lengths.size());
+}
+
+// Loops nest: where one repetition holds several times as many kernels and takes as many times as
+// long, another level was found, which has the same name. "" where it is the same.
+std::string other_level(const Capture& first, const Capture& c) {
+  constexpr double most_times = 3;
+  const double kernels = c.program.kernels / first.program.kernels,
+               time = mean_of(c.step_ns) / mean_of(first.step_ns);
+  const bool more = kernels >= most_times && time >= most_times,
+             less = kernels * most_times <= 1 && time * most_times <= 1;
+  if (c.unit == window_unit || !(more || less)) return "";  // NaN where nothing is known
+  return fmt::format(
+      "another level of what repeats: {} of {} has {:.0f} kernels, one of {} {:.0f}; mark the same "
+      "with ranges ([ranges] step)",
+      UnitWords(c.unit).a, c.path, c.program.kernels, first.path, first.program.kernels);
+}
+
 void add_how_they_differ(const Capture& first, const Capture& c,
                          std::vector<std::string>& reasons) {
   if (c.devices != first.devices) {
@@ -206,6 +227,7 @@ void add_how_they_differ(const Capture& first, const Capture& c,
              reasons);
     return;  // what each takes says nothing of the other
   }
+  add_once(other_level(first, c), reasons);
   add_once(other_program(first.program, c.program, UnitWords(c.unit)), reasons);
 }
 

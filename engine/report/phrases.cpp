@@ -136,7 +136,8 @@ std::string op_label(const Analysis& a, Row op) {
 std::string repeats_text(const Analysis& a) {
   const bool nested = std::any_of(a.devices.begin(), a.devices.end(),
                                   [](const DeviceSteps& d) { return d.levels.size() > 1; });
-  return nested ? "What repeats: " + a.repeats() : "";
+  const std::string repeats = a.repeats();
+  return nested && !repeats.empty() ? "What repeats: " + repeats : "";
 }
 
 std::string measured_text(const Analysis& a) {

@@ -324,8 +324,8 @@ struct Diagnostic {
 
 /// How long a step takes when no profiler watches: said by the user, or by a file beside a report.
 struct MeasuredStep {
-  Ns ns = 0;         ///< 0: nobody measured
-  std::string from;  ///< for people: "--measured-step", "run.measured.json, 10 steps"
+  Ns ns = 0;                  ///< 0: nobody measured
+  std::string from;           ///< for people: "--measured-step", "run.measured.json, 10 steps"
   std::string unit = "step";  ///< what was measured: "step" of anything that repeats, "token"
 };
 

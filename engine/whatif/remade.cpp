@@ -314,6 +314,7 @@ class Remaking {
       device.device = recorded.device;
       device.process = recorded.process;
       device.source = recorded.source;
+      device.levels = recorded.levels;
       device.described = recorded.described;
       device.steps = steps_of(d);
       for (Row op = 0; op < out_.trace.ops.size(); ++op)

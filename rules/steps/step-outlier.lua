@@ -23,7 +23,10 @@ end
 -- Whether long steps come at one stride: a loop around them has more to do then, which is no exception.
 local function come_regularly(long)
   local numbers = {}
-  for _, row in ipairs(long:top(1000, "number")) do numbers[#numbers + 1] = row.number end
+  local seen = {}  -- each device has its own
+  for _, row in ipairs(long:top(1000, "number")) do
+    if not seen[row.number] then numbers[#numbers + 1], seen[row.number] = row.number, true end
+  end
   table.sort(numbers)
   for i = 3, #numbers do
     if numbers[i] - numbers[i - 1] ~= numbers[2] - numbers[1] then return false end
@@ -123,7 +126,7 @@ return {
       about = true,
       recoverable_ns = math.min(lost, math.max(excess, 0)),
       -- What is told by its launches is longer by nature where a loop around it has more to do.
-      at_most = (count > options.usual * steps:count() or come_regularly(long) or trace:fact("steps.source"):glob "what repeats*") and "note" or nil,
+      at_most = (count > options.usual * steps:count() or come_regularly(long) or trace:fact "steps.told_by" == "launches") and "note" or nil,
       follows_from = root,
       metrics = { { name = "longest step of the median", value = trace:fact "step.longest_ns" / middle, unit = "count", threshold = options.factor } },
       evidence = long:evidence { most = 5 },

@@ -47,6 +47,7 @@ FactValue unit_name(const Analysis&);
 FactValue unit_per(const Analysis&);
 FactValue unit_repeats(const Analysis&);
 FactValue steps_source(const Analysis&, const Device&);
+FactValue steps_told_by(const Analysis&, const Device&);
 FactValue steps_total_ns(const Analysis&);
 FactValue steps_left_out(const Analysis&);
 FactValue steps_before_ns(const Analysis&);

@@ -24,7 +24,7 @@ FactValue steps_found(const Analysis& a) { return a.has_steps() ? 1.0 : 0.0; }
 
 FactValue unit_name(const Analysis& a) { return a.unit(); }
 
-FactValue unit_per(const Analysis& a) { return a.has_steps() ? a.a_unit() : "in all"; }
+FactValue unit_per(const Analysis& a) { return a.words().per; }
 
 FactValue unit_repeats(const Analysis& a) {
   if (!a.has_steps()) return Unknown{"nothing was found that repeats"};
@@ -32,6 +32,16 @@ FactValue unit_repeats(const Analysis& a) {
 }
 
 FactValue steps_source(const Analysis& a, const Device&) { return a.devices.front().described; }
+
+FactValue steps_told_by(const Analysis& a, const Device&) {
+  switch (a.devices.front().source) {
+    case StepSource::ranges: return "ranges";
+    case StepSource::kernels: return "launches";
+    case StepSource::selected_range: return "selection";
+    case StepSource::none: break;
+  }
+  return "nothing";
+}
 
 FactValue steps_total_ns(const Analysis& a) { return static_cast<double>(a.total_ns()); }
 
@@ -50,7 +60,9 @@ FactValue steps_before_ns(const Analysis& a) {
 FactValue step_measured_ns(const Analysis& a) {
   if (a.trace.measured_step.ns == 0)
     return Unknown{"nobody measured a step without the profiler (--measured-step 16.5ms)"};
-  if (a.measured_step_ns() == 0) return Unknown{"a step was measured, but none was found"};
+  if (a.measured_step_ns() == 0)
+    return Unknown{"what was measured is called " + a.trace.measured_step.unit +
+                   ", and nothing of that name was found to repeat"};
   return static_cast<double>(a.measured_step_ns());
 }
 

@@ -68,7 +68,9 @@ void describe(const Context& c, const Rows& s, Row r, Evidence& e) {
       break;
     }
     case Kind::idle: describe_idle(c, c.idle_of(r), e); break;
-    case Kind::steps: e.name = fmt::format("step {}", c.step_of(r).number); break;
+    case Kind::steps:
+      e.name = fmt::format("{} {}", c.analysis.words().noun, c.step_of(r).number);
+      break;
     case Kind::chains: e.name = shortened(t.names[t.ops.name[(*s.chains)[r].op]], 120); break;
   }
 }

@@ -1,0 +1,118 @@
+#include "analysis/repetition.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/host_steps.hpp"
+#include "analysis/launch_sequence.hpp"
+#include "analysis/launch_times.hpp"
+#include "analysis/unit_names.hpp"
+#include "base/unit_words.hpp"
+
+namespace gh {
+namespace {
+
+// Cuts a device's time where the host began steps: every boundary is the latest end of what had
+// been launched until then. Where nothing had, the end of the first operation is the boundary.
+std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const HostSteps& host) {
+  std::vector<Ns> times;
+  for (const HostSteps::Begin& b : host.begins) times.push_back(b.at);
+  times.push_back(host.end);
+  const LaunchedUntil launched = launched_until(trace, ops, std::move(times));
+  std::vector<Step> steps;
+  for (std::size_t k = 0; k < host.begins.size(); ++k) {
+    const auto& before = launched.at[k];
+    const auto& after = launched.at[k + 1];
+    const Ns from = std::max(before.last_end, launched.first_end);
+    if (after.count > before.count && after.last_end > from)
+      steps.push_back({{from, after.last_end}, host.begins[k].number, host.begins[k].at});
+  }
+  return steps;
+}
+
+// What steps of ranges are called, and what repeats within a typical one.
+std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
+                                 const NameClasses& names, const ProgramKind& program,
+                                 const DeviceSteps& device, const HostSteps& host) {
+  std::vector<std::pair<Ns, std::size_t>> lengths;
+  for (std::size_t k = 0; k < device.steps.size(); ++k)
+    lengths.emplace_back(device.steps[k].span.length(), k);
+  std::nth_element(lengths.begin(),
+                   lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),
+                   lengths.end());
+  const std::size_t typical = lengths[lengths.size() / 2].second;
+  const Span launched{device.steps[typical].host_start, typical + 1 < device.steps.size()
+                                                            ? device.steps[typical + 1].host_start
+                                                            : host.end};
+  std::vector<Row> ops;
+  for (const Row op : device.ops)
+    if (const Ns at = launched_at(trace, op); at >= launched.start && at < launched.end)
+      ops.push_back(op);
+  const LaunchSequence sequence(trace, classes, names, ops, launched);
+  const UnitNames unit_names(trace, classes, names, program, sequence);
+  std::vector<UnitLevel> levels = unit_names.levels_within(0, sequence.size());
+  levels.insert(levels.begin(), {unit_names.name_of(0, sequence.size(), host.noun),
+                                 static_cast<std::int64_t>(device.steps.size()) + host.cut_off});
+  return levels;
+}
+
+// What the host did before the very first launch was not recorded: where steps are told by their
+// launches the first may lack its pause.
+void leave_out_first(const Trace& trace, DeviceSteps& device) {
+  if (device.steps.size() < 4) return;
+  if (device.steps.front().host_start > launched_at(trace, device.ops.front())) return;
+  std::vector<Ns> lengths;
+  for (const Step& s : device.steps) lengths.push_back(s.span.length());
+  const Ns first = lengths.front();
+  if (10 * first < 9 * median(std::move(lengths))) device.steps.erase(device.steps.begin());
+}
+
+// Takes steps that ranges tell, where there are such ranges and something was launched in them.
+void take_ranges(const Trace& trace, const Classes& classes, const NameClasses& names,
+                 const ProgramKind& program, DeviceSteps& device, std::optional<HostSteps> host) {
+  if (host) device.steps = cut(trace, device.ops, *host);
+  if (device.steps.empty()) return;
+  device.source = host->source;
+  device.described = std::move(host->described);
+  device.levels = levels_of(trace, classes, names, program, device, *host);
+}
+
+// Takes steps that launches tell. Launches that were not recorded cut nothing.
+void take_launches(const Trace& trace, DeviceSteps& device, HostSteps host) {
+  device.steps = cut(trace, device.ops, host);
+  if (4 * device.steps.size() < 3 * host.begins.size()) device.steps.clear();
+  if (device.steps.empty()) return;
+  leave_out_first(trace, device);
+  device.source = host.source;
+  device.described = std::move(host.described);
+  device.levels = std::move(host.levels);
+}
+
+}  // namespace
+
+void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
+                     const ProgramKind& program, DeviceSteps& device) {
+  take_ranges(trace, classes, names, program, device,
+              steps_from_ranges(trace, classes, device.process, device.ops));
+  if (!device.steps.empty()) return;
+  if (auto host = steps_from_launches(trace, classes, names, program, device))
+    take_launches(trace, device, std::move(*host));
+}
+
+void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
+               const ProgramKind& program, const std::string& unit, DeviceSteps& device,
+               std::vector<std::string>& known) {
+  find_repetition(trace, classes, names, program, device);
+  if (!device.steps.empty()) {
+    if (is_called(device.levels.front().name, unit)) return;
+    known.push_back(device.levels.front().name);
+  }
+  device.steps.clear();
+  take_ranges(trace, classes, names, program, device,
+              ranges_called(trace, classes, device.process, device.ops, unit));
+  if (!device.steps.empty()) return;
+  if (auto host = launches_called(trace, classes, names, program, device, unit, known))
+    take_launches(trace, device, std::move(*host));
+}
+
+}  // namespace gh
