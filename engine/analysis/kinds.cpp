@@ -11,14 +11,14 @@ namespace {
 constexpr const char* schema_path = "schemas/programs.toml";
 constexpr std::array place_keys{"kernels", "ranges", "threads"};
 
-Kind kind_of(const toml::table& row) {
+KindRow kind_of(const toml::table& row) {
   const auto text = [&](const char* key) { return row[key].value_or(std::string()); };
-  Kind kind;
+  KindRow kind;
   kind.of = text("of");
   kind.key = text("key");
   kind.name = text("name");
   kind.within = text("within");
-  for (std::size_t p = 0; p < places; ++p) kind.match[p] = strings(row[place_keys[p]]);
+  for (std::size_t p = 0; p < name_places; ++p) kind.match[p] = strings(row[place_keys[p]]);
   kind.except = Patterns(strings(row["except"]), schema_path);
   kind.formats = strings(row["formats"]);
   kind.implies = strings(row["implies"]);
@@ -28,21 +28,21 @@ Kind kind_of(const toml::table& row) {
   return kind;
 }
 
-std::vector<Kind> read_kinds(const toml::table& schema) {
-  std::vector<Kind> all;
+std::vector<KindRow> read_kinds(const toml::table& schema) {
+  std::vector<KindRow> all;
   for (const toml::node& row : *schema["kind"].as_array()) all.push_back(kind_of(*row.as_table()));
   return all;
 }
 
-PatternLists lists_of(const std::vector<Kind>& all, std::size_t place) {
+PatternLists lists_of(const std::vector<KindRow>& all, std::size_t place) {
   std::vector<std::vector<std::string>> lists;
-  for (const Kind& k : all) lists.push_back(k.match[place]);
+  for (const KindRow& k : all) lists.push_back(k.match[place]);
   return {lists, schema_path};
 }
 
 Kinds make_kinds() {
   const toml::table schema = schema_table(schema_path);
-  std::vector<Kind> all = read_kinds(schema);
+  std::vector<KindRow> all = read_kinds(schema);
   std::vector<std::vector<std::string>> together;
   std::vector<std::size_t> together_of;
   for (std::size_t k = 0; k < all.size(); ++k)
@@ -57,8 +57,9 @@ Kinds make_kinds() {
 
 }  // namespace
 
-const Kind* Kinds::find(std::string_view key) const {
-  const auto it = std::find_if(all.begin(), all.end(), [&](const Kind& k) { return k.key == key; });
+const KindRow* Kinds::find(std::string_view key) const {
+  const auto it =
+      std::find_if(all.begin(), all.end(), [&](const KindRow& k) { return k.key == key; });
   return it == all.end() ? nullptr : &*it;
 }
 

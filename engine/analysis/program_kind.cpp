@@ -24,7 +24,7 @@ struct Tally {
 };
 
 // What the names of a report say: by kind, then by place.
-using Tallies = std::vector<std::array<Tally, places>>;
+using Tallies = std::vector<std::array<Tally, name_places>>;
 
 void add(Tally& tally, std::int64_t rows, const std::string& name) {
   tally.rows += rows;
@@ -35,9 +35,9 @@ void add(Tally& tally, std::int64_t rows, const std::string& name) {
 }
 
 // Rows by name, of kernels or of ranges.
-std::vector<std::int64_t> count_names(const Trace& trace, Place place) {
+std::vector<std::int64_t> count_names(const Trace& trace, NamePlace place) {
   std::vector<std::int64_t> rows(trace.names.size());
-  if (place == Place::range) {
+  if (place == NamePlace::range) {
     for (const NameId name : trace.ranges.name) ++rows[name];
     for (const NameId name : trace.frames.name) ++rows[name];
     return rows;
@@ -49,7 +49,7 @@ std::vector<std::int64_t> count_names(const Trace& trace, Place place) {
 
 // All distinct names of a place, several at a time: a framework that numbers its ranges leaves
 // millions.
-void tally_names(const Trace& trace, Place place, const std::vector<std::int64_t>& rows,
+void tally_names(const Trace& trace, NamePlace place, const std::vector<std::int64_t>& rows,
                  Tallies& tallies) {
   constexpr std::size_t at_a_time = 1024;
   const auto p = static_cast<std::size_t>(place);
@@ -78,14 +78,15 @@ void tally_threads(const Trace& trace, Tallies& tallies) {
   for (const std::uint16_t p : launching)
     if (p < trace.processes.size()) names.push_back(trace.processes[p].name);
   for (const std::string& name : names)
-    for (const std::size_t k : kinds().match[static_cast<std::size_t>(Place::thread)].match(name))
-      add(tallies[k][static_cast<std::size_t>(Place::thread)], 1, name);
+    for (const std::size_t k :
+         kinds().match[static_cast<std::size_t>(NamePlace::thread)].match(name))
+      add(tallies[k][static_cast<std::size_t>(NamePlace::thread)], 1, name);
 }
 
-std::string evidence_of(const std::array<Tally, places>& tallies) {
+std::string evidence_of(const std::array<Tally, name_places>& tallies) {
   constexpr std::size_t widest = 70;
   static constexpr std::array words{"kernel", "range", "thread or process"};
-  for (std::size_t p = 0; p < places; ++p) {
+  for (std::size_t p = 0; p < name_places; ++p) {
     const Tally& t = tallies[p];
     if (t.rows == 0) continue;
     std::string text = fmt::format("{} '{}'", words[p], shortened(t.example, widest));
@@ -100,10 +101,10 @@ void take_implied(const ProgramKind& program, std::string_view of, std::optional
   std::vector<Trait> known = program.runners;
   if (program.framework) known.push_back(*program.framework);
   for (const Trait& t : known) {
-    const Kind* kind = kinds().find(t.key);
+    const KindRow* kind = kinds().find(t.key);
     if (!kind) continue;
     for (const std::string& key : kind->implies)
-      if (const Kind* implied = kinds().find(key); !to && implied && implied->of == of)
+      if (const KindRow* implied = kinds().find(key); !to && implied && implied->of == of)
         to = Trait{implied->key, implied->name, t.name};
   }
 }
@@ -113,9 +114,9 @@ class Finder {
  public:
   Finder(const Trace& trace, const Classes& classes, const NameClasses& names)
       : trace_(trace), classes_(classes), names_(names), tallies_(kinds().all.size()) {
-    kernels_ = count_names(trace, Place::kernel);
-    tally_names(trace, Place::kernel, kernels_, tallies_);
-    tally_names(trace, Place::range, count_names(trace, Place::range), tallies_);
+    kernels_ = count_names(trace, NamePlace::kernel);
+    tally_names(trace, NamePlace::kernel, kernels_, tallies_);
+    tally_names(trace, NamePlace::range, count_names(trace, NamePlace::range), tallies_);
     tally_threads(trace, tallies_);
   }
 
@@ -133,7 +134,7 @@ class Finder {
   Trait trait(std::size_t k) const {
     return {kinds().all[k].key, kinds().all[k].name, evidence_of(tallies_[k])};
   }
-  std::int64_t rows(std::size_t k, Place place) const {
+  std::int64_t rows(std::size_t k, NamePlace place) const {
     return tallies_[k][static_cast<std::size_t>(place)].rows;
   }
   bool any(std::size_t k) const { return !evidence_of(tallies_[k]).empty(); }
@@ -141,15 +142,15 @@ class Finder {
   // The one whose kernels are launched most; else the one with the most ranges, else threads. What
   // speaks for a kind speaks for its cases as well, where anything else does.
   void find_framework() {
-    const std::vector<Kind>& all = kinds().all;
-    for (std::size_t p = 0; p < places && !program_.framework; ++p) {
+    const std::vector<KindRow>& all = kinds().all;
+    for (std::size_t p = 0; p < name_places && !program_.framework; ++p) {
       std::int64_t most = 0;
       for (std::size_t k = 0; k < all.size(); ++k) {
         if (all[k].of != "framework") continue;
         std::int64_t here = tallies_[k][p].rows;
         if (here > 0 && !all[k].within.empty())
           here += rows(static_cast<std::size_t>(kinds().find(all[k].within) - all.data()),
-                       static_cast<Place>(p));
+                       static_cast<NamePlace>(p));
         if (here <= most) continue;
         most = here;
         program_.framework = trait(k);
@@ -193,19 +194,19 @@ class Finder {
       if (kinds().all[k].of == "runner" && any(k)) program_.runners.push_back(trait(k));
   }
 
-  const Kind* framework() const {
+  const KindRow* framework() const {
     return program_.framework ? kinds().find(program_.framework->key) : nullptr;
   }
 
   // Ranges are a programmer's words: "backward" is a gradient's only where there are models.
   bool speaks_for_task(std::size_t k) const {
     const bool in_model = framework() && framework()->models;
-    return rows(k, Place::kernel) > 0 ||
-           (in_model && (rows(k, Place::range) > 0 || rows(k, Place::thread) > 0));
+    return rows(k, NamePlace::kernel) > 0 ||
+           (in_model && (rows(k, NamePlace::range) > 0 || rows(k, NamePlace::thread) > 0));
   }
 
   void find_task() {
-    const std::vector<Kind>& all = kinds().all;
+    const std::vector<KindRow>& all = kinds().all;
     const auto training = static_cast<std::size_t>(kinds().find("training") - all.data());
     if (speaks_for_task(training)) {
       program_.task = trait(training);
@@ -270,7 +271,7 @@ std::vector<std::string> kinds_of(const ProgramKind& program, const std::string&
   const auto put = [&keys](std::string key) {
     while (!key.empty()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-      const Kind* kind = kinds().find(key);
+      const KindRow* kind = kinds().find(key);
       key = kind ? kind->within : "";
     }
   };
@@ -284,7 +285,7 @@ std::vector<std::string> kinds_of(const ProgramKind& program, const std::string&
 }
 
 std::string tool_of(const Trace& trace) {
-  for (const Kind& k : kinds().all)
+  for (const KindRow& k : kinds().all)
     if (k.of == "tool" &&
         std::find(k.formats.begin(), k.formats.end(), trace.format) != k.formats.end())
       return k.key;
@@ -298,7 +299,7 @@ bool ProgramKind::is(std::string_view kind) const {
 }
 
 bool ProgramKind::runs_models() const {
-  const Kind* kind = framework ? gh::kinds().find(framework->key) : nullptr;
+  const KindRow* kind = framework ? gh::kinds().find(framework->key) : nullptr;
   return kind && kind->models;
 }
 
@@ -313,7 +314,7 @@ std::string ProgramKind::described() const {
 const std::vector<std::string>& program_kinds() {
   static const std::vector<std::string> keys = [] {
     std::vector<std::string> all;
-    for (const Kind& k : kinds().all) all.push_back(k.key);
+    for (const KindRow& k : kinds().all) all.push_back(k.key);
     all.emplace_back(plain_cuda);
     return all;
   }();
@@ -330,7 +331,7 @@ ProgramKind program_of_kinds(const std::vector<std::string>& keys) {
   ProgramKind program;
   std::string tool = "nsys";
   for (const std::string& key : keys) {
-    const Kind* kind = kinds().find(key);
+    const KindRow* kind = kinds().find(key);
     if (!kind)
       throw Error(fmt::format("there is no kind '{}'{}", key, did_you_mean(key, program_kinds())));
     const Trait trait{kind->key, kind->name, "as said"};

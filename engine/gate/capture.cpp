@@ -89,7 +89,7 @@ std::vector<Grid> grids_of(const Analysis& a, const ProgramSums& sums, double st
   return grids;
 }
 
-Program program_of(const Analysis& a) {
+Program program_of_step(const Analysis& a) {
   ProgramSums sums;
   sums.program.shown = a.trace.availability(Source::graph_nodes).known() &&
                        a.trace.availability(Source::kernels).known();
@@ -266,7 +266,7 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
     c.sources[name_of(static_cast<Source>(s))] = a.trace.sources[s].state;
   }
   c.problems = a.trace.problems;
-  c.program = program_of(a);
+  c.program = program_of_step(a);
   add_steps(a, c);
   c.waits = waits_of(report);
   c.facts = numbers_of(facts);

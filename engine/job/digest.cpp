@@ -125,9 +125,9 @@ RankDigest rank_of(const Analysis& a, const std::vector<Rule>& rules,
 
 // ---- a report
 
-// The processes that train, as Selection::rank counts them: in order of their GPUs, with those that
-// do not train.
-std::vector<int> training_ranks(const Analysis& a) {
+// The processes whose devices are analysed, as Selection::rank counts them: in order of their GPUs,
+// together with those that are left out.
+std::vector<int> analysed_ranks(const Analysis& a) {
   std::vector<const DeviceSteps*> all;
   for (const DeviceSteps& d : a.devices) all.push_back(&d);
   for (const DeviceSteps& d : a.unused_devices) all.push_back(&d);
@@ -205,7 +205,7 @@ Digest make_digest(const std::function<Analysis(std::optional<int>)>& analyse,
   d.problems = t.problems;
   if (d.problems.size() > most_problems) d.problems.resize(most_problems);
 
-  const std::vector<int> ranks = training_ranks(whole);
+  const std::vector<int> ranks = analysed_ranks(whole);
   std::optional<std::int64_t> first = options.first_rank;
   // What a name says of one rank says nothing of where the ranks of a report with several begin.
   if (!first && !place.job.empty() && ranks.size() == 1) first = place.rank;

@@ -15,16 +15,6 @@
 namespace gh {
 namespace {
 
-// Counts as it goes: what comes before the damage counts.
-void count_variables(const Database& report, const std::string& table, const Globs& names,
-                     std::int64_t& count) {
-  if (names.empty() || !report.has_table(table)) return;
-  const std::vector<std::string> columns = report.columns(table);
-  if (std::find(columns.begin(), columns.end(), "name") == columns.end()) return;
-  Query rows(report, fmt::format("SELECT name FROM {}", quoted_name(table)));
-  while (rows.step()) count += any_matches(names, rows.text(0));
-}
-
 // The forms of values, by name of the variable.
 const std::map<std::string, std::unique_ptr<RE2>, std::less<>>& forms() {
   static const auto parsed = [] {
@@ -40,7 +30,7 @@ const std::map<std::string, std::unique_ptr<RE2>, std::less<>>& forms() {
 }
 
 // Takes a variable, if it is known. The first of a name counts.
-void take(std::string_view name, std::string_view value, Environment& to) {
+void take(std::string_view name, std::string_view value, KnownVariables& to) {
   const auto form = forms().find(name);
   if (form == forms().end()) return;
   const bool as_expected =
@@ -49,7 +39,7 @@ void take(std::string_view name, std::string_view value, Environment& to) {
 }
 
 // The same of NAME=value or NAME="value".
-void take(std::string_view variable, Environment& to) {
+void take(std::string_view variable, KnownVariables& to) {
   const std::size_t equals = variable.find('=');
   if (equals == variable.npos) return;
   std::string_view value = variable.substr(equals + 1);
@@ -61,7 +51,7 @@ void take(std::string_view variable, Environment& to) {
 
 // The environment of a process as the system gives it away: variables with NULs between. No other
 // text of a report holds NULs.
-void take_all(std::string_view block, Environment& to) {
+void take_all(std::string_view block, KnownVariables& to) {
   if (block.find('\0') == block.npos) return;
   for (std::size_t from = 0; from < block.size();) {
     const std::size_t end = std::min(block.find('\0', from), block.size());
@@ -70,33 +60,37 @@ void take_all(std::string_view block, Environment& to) {
   }
 }
 
-}  // namespace
-
-std::int64_t environment_variables(const Database& report) {
-  std::int64_t count = 0;
-  try {
-    for (const auto& [table, names] : private_data_schema().nsys.names) {
-      count_variables(report, table, of_kind(names.private_names, PrivateKind::environment), count);
-    }
-    // Before 2022 it stood among the first strings.
-    if (count == 0 && report.has_table("StringIds")) {
-      Query texts(report, "SELECT count(*) FROM StringIds WHERE id < 1000 AND value GLOB 'PATH=*'");
-      if (texts.step()) count = texts.integer(0);
-    }
-  } catch (const Error&) {
-    // Whoever reads the rest of the report says that it is damaged.
+// A table of names and values, in which variables have these names.
+void read_table(const Database& report, const std::string& table, const Globs& names,
+                Environment& to) {
+  if (names.empty() || !report.has_table(table)) return;
+  const std::vector<std::string> columns = report.columns(table);
+  const auto has = [&](const char* column) {
+    return std::find(columns.begin(), columns.end(), column) != columns.end();
+  };
+  if (!has("name")) return;
+  const char* value = has("value") ? "value" : "NULL";
+  Query rows(report, fmt::format("SELECT name, {} FROM {}", value, quoted_name(table)));
+  while (rows.step()) {
+    if (!any_matches(names, rows.text(0))) continue;
+    ++to.variables;
+    take(rows.text(1), to.known);
   }
-  return count;
 }
 
-std::int64_t environment_variables_beside_events(const nlohmann::json& head) {
-  std::int64_t count = 0;
-  each_private_value(head, [&](PrivateKind kind, const nlohmann::json& value) {
-    if (kind != PrivateKind::environment) return;
-    count += value.is_structured() ? static_cast<std::int64_t>(value.size()) : 1;
-  });
-  return count;
+// Before 2022 it stood among the first strings: processes begin before their events do.
+void read_first_strings(const Database& report, Environment& to) {
+  if (!report.has_table("StringIds")) return;
+  std::int64_t blocks = 0;
+  Query texts(report, "SELECT value FROM StringIds WHERE id < 1000");
+  while (texts.step()) {
+    blocks += texts.text(0).starts_with("PATH=");
+    take_all(texts.text(0), to.known);
+  }
+  if (to.variables == 0) to.variables = blocks;
 }
+
+}  // namespace
 
 std::vector<std::string> known_variables() {
   std::vector<std::string> names;
@@ -104,49 +98,35 @@ std::vector<std::string> known_variables() {
   return names;
 }
 
-Environment known_environment(const Database& report) {
-  // It stands among the first strings: processes begin before their events do.
-  constexpr const char* first_strings = "SELECT value FROM StringIds WHERE id < 1000";
-  Environment known;
+Environment read_environment(const Database& report) {
+  Environment read;
   try {
-    for (const auto& [table, names] : private_data_schema().nsys.names) {
-      const Globs& of_environment = of_kind(names.private_names, PrivateKind::environment);
-      if (of_environment.empty() || !report.has_table(table)) continue;
-      const std::vector<std::string> columns = report.columns(table);
-      const auto has = [&](const char* column) {
-        return std::find(columns.begin(), columns.end(), column) != columns.end();
-      };
-      if (!has("name") || !has("value")) continue;
-      Query rows(report, fmt::format("SELECT name, value FROM {}", quoted_name(table)));
-      while (rows.step()) {
-        if (any_matches(of_environment, rows.text(0))) take(rows.text(1), known);
-      }
-    }
-    if (report.has_table("StringIds")) {
-      Query texts(report, first_strings);
-      while (texts.step()) take_all(texts.text(0), known);
-    }
+    for (const auto& [table, names] : private_data_schema().nsys.names)
+      read_table(report, table, of_kind(names.private_names, PrivateKind::environment), read);
+    read_first_strings(report, read);
   } catch (const Error&) {
-    // Whoever reads the rest of the report says that it is damaged.
+    // Whoever reads the rest of the report says that it is damaged. What came before it counts.
   }
-  return known;
+  return read;
 }
 
-Environment known_environment_beside_events(const nlohmann::json& head) {
-  Environment known;
+Environment environment_beside_events(const nlohmann::json& head) {
+  Environment read;
   each_private_value(head, [&](PrivateKind kind, const nlohmann::json& value) {
-    if (kind != PrivateKind::environment || !value.is_structured()) return;
+    if (kind != PrivateKind::environment) return;
+    read.variables += value.is_structured() ? static_cast<std::int64_t>(value.size()) : 1;
+    if (!value.is_structured()) return;
     for (const auto& [name, item] : value.items()) {
       if (!item.is_string()) continue;
       const std::string text = item.get<std::string>();
       if (value.is_array()) {
-        take(text, known);
+        take(text, read.known);
       } else {
-        take(name, text, known);
+        take(name, text, read.known);
       }
     }
   });
-  return known;
+  return read;
 }
 
 }  // namespace gh

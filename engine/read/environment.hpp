@@ -13,19 +13,19 @@ namespace gh {
 
 class Database;
 
-/// How many environment variables an export of Nsight Systems holds. What is damaged is not
-/// counted.
-std::int64_t environment_variables(const Database& report);
-
-/// How many a PyTorch trace holds beside its events.
-std::int64_t environment_variables_beside_events(const nlohmann::json& head);
-
 /// The names in schemas/environment.toml.
 std::vector<std::string> known_variables();
 
 /// By name: the value where it has the form that the schema expects of it, otherwise "set".
-using Environment = std::map<std::string, std::string>;
-Environment known_environment(const Database& report);
-Environment known_environment_beside_events(const nlohmann::json& head);
+using KnownVariables = std::map<std::string, std::string>;
+
+struct Environment {
+  std::int64_t variables = 0;  ///< how many the report holds; what is damaged is not counted
+  KnownVariables known;
+};
+/// Of an export of Nsight Systems.
+Environment read_environment(const Database& report);
+/// Of what a PyTorch trace holds beside its events.
+Environment environment_beside_events(const nlohmann::json& head);
 
 }  // namespace gh

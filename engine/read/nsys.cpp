@@ -82,8 +82,9 @@ Trace read_nsys(const std::filesystem::path& path) {
   evidence.capture_options = nsys::read_capture_options(db, trace);
   nsys::read_diagnostics(db, trace);
   nsys::settle_availability(db, evidence, trace);
-  trace.environment_variables = environment_variables(db);
-  trace.environment = known_environment(db);
+  Environment environment = read_environment(db);
+  trace.environment_variables = environment.variables;
+  trace.environment = std::move(environment.known);
   trace.seal();
   if (trace.capture_end - trace.capture_start > longest_capture_ns) {
     throw Error(

@@ -1,5 +1,6 @@
 // Reports as people and programs read them. No renderer sees more of a report than Analysis, Facts
-// and Report hold: the profiled program's environment and its captured output are never among that.
+// and Report hold: neither the captured output of the profiled program nor its environment is among
+// that, but for the variables of schemas/environment.toml.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
 -- What each variable does where it is set so, and whether the report bears that out: evaluate() returns the share of the time that it
--- concerns and the rows that show it, or nothing.
+-- concerns and the rows that show it, or nothing. `only`: the kind of program that reads the variable; any, where it is not there.
 local variables = {
   {
     name = "CUDA_LAUNCH_BLOCKING", set = function(value) return value ~= "0" end,
@@ -16,21 +16,22 @@ local variables = {
       return {
         message = "blocking", data = { within = within, launches = launches:count() }, rows = launches,
         -- What launches wait for their kernels, at most what the GPU is idle.
-        idle = math.min(idle:union_ns(), math.max(0, launches:union_ns() - options.launch_ns * launches:count())),
+        worth_ns = math.min(idle:union_ns(), math.max(0, launches:union_ns() - options.launch_ns * launches:count())),
         metric = { name = "kernels that run while their launch waits", value = within, unit = "fraction", threshold = options.within },
       }
     end,
   },
   {
-    name = "PYTORCH_NO_CUDA_MEMORY_CACHING", set = function() return true end,
-    advice = "Unset PYTORCH_NO_CUDA_MEMORY_CACHING: it is for finding errors with compute-sanitizer.",
+    name = "PYTORCH_NO_CUDA_MEMORY_CACHING", only = "pytorch", set = function() return true end,
+    advice = { pytorch = "Unset PYTORCH_NO_CUDA_MEMORY_CACHING: it is for finding errors with compute-sanitizer." },
     evaluate = function(trace, options)
       local calls = trace:calls { class = "allocation" }
       local count = calls:count() / trace:fact "steps.count"
       local idle = trace:idle { cause = "allocation" }
       if calls:count() < options.least or calls:quarters() < 3 then return end
       return {
-        message = "caching", data = { count = string.format("%.0f", count), time = calls:union_ns() / trace:fact "steps.count" }, rows = calls, idle = idle:union_ns(),
+        message = "caching", data = { count = string.format("%.0f", count), time = calls:union_ns() / trace:fact "steps.count" }, rows = calls,
+        worth_ns = idle:union_ns(),
         change = { { drop = calls } },
         metric = { name = "allocations and frees", value = calls:count(), unit = "count", threshold = options.least },
       }
@@ -46,7 +47,7 @@ local variables = {
       local share = time / trace:fact "steps.total_ns"
       if share < options.share or speedup < 1.5 then return end
       return {
-        message = "tf32", data = { share = share }, rows = products, idle = time * (1 - 1 / speedup),
+        message = "tf32", data = { share = share }, rows = products, worth_ns = time * (1 - 1 / speedup),
         change = { { scale = products, by = 1 / speedup, least = 0.85 / speedup, most = math.min(1, 1.8 / speedup) } },
         metric = { name = "products on CUDA cores", value = share, unit = "fraction", threshold = options.share },
       }
@@ -70,13 +71,13 @@ end
 for _, v in ipairs {
   { name = "NCCL_P2P_DISABLE", set = "1", message = "p2p", advice = "Unset NCCL_P2P_DISABLE, and see with NCCL_DEBUG=INFO which way NCCL then takes; where the machine hangs with it, mend that (IOMMU, ACS)." },
   { name = "NCCL_IB_DISABLE", set = "1", message = "ib", advice = "Unset NCCL_IB_DISABLE where the machines have InfiniBand or RoCE; NCCL_DEBUG=INFO tells which network NCCL takes." },
-  { name = "TORCH_DISTRIBUTED_DEBUG", set = "DETAIL", message = "debug", advice = "Unset TORCH_DISTRIBUTED_DEBUG, or set it to INFO: DETAIL is for finding ranks that disagree." },
+  { name = "TORCH_DISTRIBUTED_DEBUG", only = "pytorch", set = "DETAIL", message = "debug", advice = "Unset TORCH_DISTRIBUTED_DEBUG, or set it to INFO: DETAIL is for finding ranks that disagree." },
 } do
-  variables[#variables + 1] = { name = v.name, set = function(value) return value == v.set end, advice = v.advice, evaluate = exposed(v.message) }
+  variables[#variables + 1] = { name = v.name, only = v.only, set = function(value) return value == v.set end, severity = "warning", advice = v.advice, evaluate = exposed(v.message) }
 end
 variables[#variables + 1] = {
-  name = "OMP_NUM_THREADS", set = function(value) return value == "1" end,
-  advice = "Set OMP_NUM_THREADS to the cores that each process may use (torchrun sets 1 where nothing is set).",
+  name = "OMP_NUM_THREADS", set = function(value) return value == "1" end, severity = "note",
+  advice = "Set OMP_NUM_THREADS to the cores that each process may use.",
   evaluate = function(trace, options)
     local idle = trace:idle { cause = { "unknown", "input" } }
     local share = idle:union_ns() / trace:fact "steps.total_ns"
@@ -108,7 +109,7 @@ return {
     p2p = "{variable} is set: GPUs of one machine exchange data through host memory, and the GPU waits {share:fraction} of the time for communication that nothing hides.",
     ib = "{variable} is set: machines exchange data over sockets, and the GPU waits {share:fraction} of the time for communication that nothing hides.",
     debug = "{variable} is set: each collective is checked before it runs, and the GPU waits {share:fraction} of the time for communication that nothing hides.",
-    threads = "{variable} is set, and the GPU is idle for {share:fraction} of the time while the host does work of its own: where that is array code (NumPy, PyTorch on the CPU, data transforms), it has one core.",
+    threads = "{variable} is set, and the GPU is idle for {share:fraction} of the time while the host does work of its own: where that is array code (NumPy, data transforms), it has one core.",
   },
   doc = {
     what = "Looks for variables of the program's environment that make CUDA, PyTorch or NCCL slow (schemas/environment.toml; nothing else of the environment is read), and speaks of one only where the report shows what it does: launches that wait for their kernels, allocations all through the recording, products on CUDA cores, communication that nothing hides, a host that the GPU waits for.",
@@ -120,16 +121,17 @@ return {
     local findings = {}
     for _, variable in ipairs(variables) do
       local value = trace:environment(variable.name)
-      local shown = value and variable.set(value) and variable.evaluate(trace, options)
+      local applies = value and variable.set(value) and (not variable.only or trace:is(variable.only))
+      local shown = applies and variable.evaluate(trace, options)
       if shown then
         shown.data.variable = value == "set" and variable.name or variable.name .. "=" .. value
         findings[#findings + 1] = {
           subject = variable.name,
           message = shown.message,
           data = shown.data,
-          recoverable_ns = shown.idle,
+          recoverable_ns = shown.worth_ns,
           change = shown.change,
-          severity = not shown.idle and (variable.name == "OMP_NUM_THREADS" and "note" or "warning") or nil,
+          severity = variable.severity,
           confidence = "high",
           metrics = { shown.metric },
           evidence = shown.rows:evidence { most = 3 },

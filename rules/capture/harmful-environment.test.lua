@@ -14,6 +14,8 @@ local function with(name, value, more)
 end
 local reduce = { { 20, 420, kernel = "nvjet_tst_gemm" }, { 430, 900, kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096>)" } }
 local sgemm = { { 20, 900, kernel = "ampere_sgemm_128x64_nn" } }
+-- PyTorch's operators around the launches, as far as they are needed to know it by.
+local torch = { { 0, 15, "aten::mm" } }
 local churn = { { 650, 750, "cudaMalloc" }, { 760, 900, "cudaFree" } }
 
 return {
@@ -22,16 +24,18 @@ return {
   { name = "launches wait, but nothing says why", trace = loop(true), expect = "clean" },
   { name = "switched off", trace = loop(true, with("CUDA_LAUNCH_BLOCKING", "0")), expect = "clean" },
   { name = "a few launches are no loop", trace = loop(true, with("CUDA_LAUNCH_BLOCKING", "1", { repeats = { times = 6, every = 1000 } })), expect = "clean" },
-  { name = "no caching allocator, and allocations in the loop", trace = loop(false, with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", { calls = churn })), expect = { { subject = "PYTORCH_NO_CUDA_MEMORY_CACHING", message = "*every tensor is allocated by the driver*" } } },
-  { name = "no caching allocator, and no allocations", trace = loop(false, with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")), expect = "clean" },
+  { name = "no caching allocator, and allocations in the loop", trace = loop(false, with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", { calls = churn, ranges = torch })), expect = { { subject = "PYTORCH_NO_CUDA_MEMORY_CACHING", message = "*every tensor is allocated by the driver*" } } },
+  { name = "no caching allocator, and no allocations", trace = loop(false, with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", { ranges = torch })), expect = "clean" },
+  { name = "allocations of a program that does not read PyTorch's variable", trace = loop(false, with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", { calls = churn })), expect = "clean" },
   { name = "allocations, but nothing says why", trace = loop(false, { calls = churn }), expect = "clean" },
   { name = "TF32 is off and products run on CUDA cores", trace = loop(false, with("NVIDIA_TF32_OVERRIDE", "0", { ops = sgemm })), expect = { { subject = "NVIDIA_TF32_OVERRIDE", message = "NVIDIA_TF32_OVERRIDE=0 is set: products run on CUDA cores for 8* %*" } } },
   { name = "TF32 is off and nothing would use it", trace = loop(false, with("NVIDIA_TF32_OVERRIDE", "0")), expect = "clean" },
   { name = "TF32 is on", trace = loop(false, with("NVIDIA_TF32_OVERRIDE", "1", { ops = sgemm })), expect = "clean" },
   { name = "through host memory", trace = loop(false, with("NCCL_P2P_DISABLE", "1", { ops = reduce })), expect = { { subject = "NCCL_P2P_DISABLE", severity = "warning", message = "NCCL_P2P_DISABLE=1 is set: GPUs of one machine exchange data through host memory*" } } },
   { name = "over sockets", trace = loop(false, with("NCCL_IB_DISABLE", "1", { ops = reduce })), expect = { { subject = "NCCL_IB_DISABLE", severity = "warning" } } },
-  { name = "collectives that are checked", trace = loop(false, with("TORCH_DISTRIBUTED_DEBUG", "DETAIL", { ops = reduce })), expect = { { subject = "TORCH_DISTRIBUTED_DEBUG", severity = "warning" } } },
-  { name = "collectives that are told of", trace = loop(false, with("TORCH_DISTRIBUTED_DEBUG", "INFO", { ops = reduce })), expect = "clean" },
+  { name = "collectives that are checked", trace = loop(false, with("TORCH_DISTRIBUTED_DEBUG", "DETAIL", { ops = reduce, ranges = torch })), expect = { { subject = "TORCH_DISTRIBUTED_DEBUG", severity = "warning" } } },
+  { name = "collectives that are told of", trace = loop(false, with("TORCH_DISTRIBUTED_DEBUG", "INFO", { ops = reduce, ranges = torch })), expect = "clean" },
+  { name = "collectives of a program that does not read PyTorch's variable", trace = loop(false, with("TORCH_DISTRIBUTED_DEBUG", "DETAIL", { ops = reduce })), expect = "clean" },
   { name = "no collectives", trace = loop(false, with("NCCL_P2P_DISABLE", "1")), expect = "clean" },
   { name = "one thread, and a host that the GPU waits for", trace = loop(false, with("OMP_NUM_THREADS", "1", { repeats = { times = 36, every = 5000 } })), expect = { { subject = "OMP_NUM_THREADS", severity = "note", message = "OMP_NUM_THREADS=1 is set, and the GPU is idle for *" } } },
   { name = "one thread, and a GPU that works", trace = loop(false, with("OMP_NUM_THREADS", "1", { ops = { { 20, 990, kernel = "nvjet_tst_gemm" } } })), expect = "clean" },

@@ -1,3 +1,9 @@
+-- How to hide a collective that reduces or gathers, where the program has no switch for it.
+local let_overlap = {
+  jax = "Let XLA overlap it: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
+  cuda = "Start it in pieces, each as soon as its data is there, on a stream of its own; kernels that need the result wait for an event (cudaStreamWaitEvent).",
+}
+
 -- What each kind of collective is called, in ranges around its launch and in its kernel, and where its overlap is switched on.
 local kinds = {
   { name = "all-reduce", started = { "nccl:all_reduce*", "nccl:allreduce*", "c10d::allreduce*", "ncclAllReduce" }, match = { "*AllReduce*", "*all_reduce*", "*allreduce*", "*cross_device_reduce*" }, advice = {
@@ -12,8 +18,8 @@ local kinds = {
         },
         cuda = "Start each with async_op=True as soon as its input is there, and wait for it only where the result is used. Where each layer needs its own (tensor parallelism), send one half of the batch while the other computes.",
       },
-      jax = "Let XLA overlap it: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
-      cuda = "Start it in pieces, each as soon as its data is there, on a stream of its own; kernels that need the result wait for an event (cudaStreamWaitEvent).",
+      jax = let_overlap.jax,
+      cuda = let_overlap.cuda,
     },
   } },
   { name = "reduce-scatter and all-gather", started = { "nccl:*reduce_scatter*", "nccl:*all_gather*", "nccl:*allgather*", "ncclReduceScatter", "ncclAllGather" }, match = { "*ReduceScatter*", "*AllGather*", "*reduce_scatter*", "*all_gather*" }, advice = {
@@ -28,8 +34,8 @@ local kinds = {
         },
         cuda = "Gather the next layer's weights while this one computes (async_op=True, or FSDP with forward_prefetch=True); where memory allows, keep them gathered.",
       },
-      jax = "Let XLA overlap it: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
-      cuda = "Start it in pieces, each as soon as its data is there, on a stream of its own; kernels that need the result wait for an event (cudaStreamWaitEvent).",
+      jax = let_overlap.jax,
+      cuda = let_overlap.cuda,
     },
   } },
   { name = "all-to-all", started = { "nccl:all_to_all*", "c10d::all*to*all*", "ncclAllToAll*", "ncclAlltoAll*" }, match = { "*AllToAll*", "*all_to_all*", "*alltoall*", "*internode*", "*intranode*" }, advice = {

@@ -1,3 +1,10 @@
+-- How to record all ranks in one report; "%s" is the launcher.
+local record_all_ranks = {
+  nsys = "--trace=cuda,nvtx,osrt around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
+  torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
+}
+local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "torchrun", cuda = "mpirun" }) end
+
 -- What a device spends its steps on, by what may keep it from coming in time.
 local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
 local words = { input = "waiting for its input", sync = "waiting for its own synchronization", launch = "waiting for its launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
@@ -43,10 +50,7 @@ return {
     if comm:count() == 0 then return {} end
     local devices = trace:fact "device.count"
     if devices < 2 then
-      return nil, "the report holds one rank only, so who comes late to a collective does not show", trace:words {
-        nsys = { pytorch = "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report; or give the reports of all ranks at once", cuda = "--trace=cuda,nvtx,osrt around the launcher (mpirun), so that all ranks of the host are in one report; or give the reports of all ranks at once" },
-        torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
-      }
+      return nil, "the report holds one rank only, so who comes late to a collective does not show", how_to_record(trace)
     end
     local late = trace:late_devices()
     if #late == 0 then return nil, "the ranks' collectives could not be matched with each other: they differ in number, or go from one to one other", "" end
@@ -97,20 +101,30 @@ return {
     if what == "computing" then
       local usual = median(other_kernels)
       if math.abs(kernels - usual) <= usual / 100 then
-        advice[1] = string.format("Device %d runs as many kernels as the others, and they take longer: either %s, or the GPU is slower (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE; another process on it).", worst.device,
-          trace:words { pytorch = "its batches are larger (compare tokens by rank; pack or sort sequences by length)", cuda = "its part of the problem is larger (compare sizes by rank)" })
+        advice[1] = string.format("Device %d runs as many kernels as the others, and they take longer. %s Otherwise the GPU is slower (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE; another process on it).", worst.device,
+          trace:words { pytorch = "Its batches may be larger: compare tokens by rank, and pack or sort sequences by length.", cuda = "Its part of the problem may be larger: compare sizes by rank." })
       else
         advice[1] = string.format("Device %d runs %.0f kernels %s, the others %.0f: it has other work. %s", worst.device, kernels / steps, a_step, usual / steps,
           trace:words { pytorch = "Balance layers over pipeline stages and experts over ranks, and move what only this rank does (metrics, logging) out of the loop.", cuda = "Give all ranks parts of the same size, and move what only this rank does (output, checks) out of the loop." })
       end
     elseif what == "input" then
-      advice[1] = string.format("Device %d waits for its data: give all ranks as many %s, and parts of the same size.", worst.device, trace:words { pytorch = "loader workers and cores (num_workers, OMP_NUM_THREADS, numactl --cpunodebind)", cuda = "cores and threads that read (OMP_NUM_THREADS, numactl --cpunodebind)" })
+      advice[1] = string.format("Device %d waits for its data: %s", worst.device,
+        trace:words {
+          pytorch = "give all ranks as many loader workers and cores (num_workers, OMP_NUM_THREADS, numactl --cpunodebind), and parts of the same size.",
+          cuda = "give all ranks as many cores and threads that read (OMP_NUM_THREADS, numactl --cpunodebind), and parts of the same size.",
+        })
     elseif what == "launch" then
-      advice[1] = string.format("The host of device %d is slower at launching, %.1f ms %s. The profiler slows launching as well: time the step without it first. If it stays, give every rank as many cores (%s).", worst.device, excess / steps / 1e6, a_step,
-        trace:words { pytorch = "numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile", cuda = "numactl), or launch less (CUDA graphs" })
+      advice[1] = string.format("The host of device %d is slower at launching, %.1f ms %s. The profiler slows launching as well: time the step without it first. If it stays, %s", worst.device, excess / steps / 1e6, a_step,
+        trace:words {
+          pytorch = "give every rank as many cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).",
+          cuda = "give every rank as many cores (numactl), or launch less (CUDA graphs).",
+        })
     elseif what then
-      advice[1] = string.format("Device %d spends %.1f ms %s more than the others %s: keep what only this rank does (%s) out of the loop or do it on all in turn; bind each process to the cores next to its GPU (%s).", worst.device, excess / steps / 1e6, a_step, words[what],
-        trace:words { pytorch = "logging, validation, saving, .item()", cuda = "output, checks, saving" }, trace:words { pytorch = "numactl, torchrun with --numa-binding", cuda = "numactl" })
+      advice[1] = string.format("Device %d spends %.1f ms %s more than the others %s: %s", worst.device, excess / steps / 1e6, a_step, words[what],
+        trace:words {
+          pytorch = "keep what only this rank does (logging, validation, saving, .item()) out of the loop or do it on all in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).",
+          cuda = "keep what only this rank does (output, checks, saving) out of the loop or do it on all in turn; bind each process to the cores next to its GPU (numactl).",
+        })
     else
       advice[1] = "No one kind of work sets the late rank apart: compare the timelines of the ranks before the longest of these waits."
     end

@@ -1,3 +1,10 @@
+-- How to record all ranks in one report; "%s" is the launcher.
+local record_all_ranks = {
+  nsys = "--trace=cuda,nvtx,osrt around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
+  torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
+}
+local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "torchrun", cuda = "mpirun" }) end
+
 -- Bytes that cross the busiest link, for n ranks and a message as NCCL counts it: what one rank passes in, for all-gather and
 -- reduce-scatter a part of the whole.
 local kinds = {
@@ -30,10 +37,7 @@ return {
     local comm = trace:ops { class = "collective" }
     if comm:count() == 0 then return {} end
     if trace:fact "device.count" < 2 then
-      return nil, "the report holds one rank only: how long its collectives waited for others does not show", trace:words {
-        nsys = { pytorch = "--trace=cuda,nvtx,osrt around the launcher (torchrun), so that all ranks of the host are in one report; or give the reports of all ranks at once", cuda = "--trace=cuda,nvtx,osrt around the launcher (mpirun), so that all ranks of the host are in one report; or give the reports of all ranks at once" },
-        torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
-      }
+      return nil, "the report holds one rank only: how long its collectives waited for others does not show", how_to_record(trace)
     end
     local messages = trace:ranges { name = "nccl*", min_bytes = 1 }
     if messages:count() == 0 then

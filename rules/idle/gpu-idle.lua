@@ -51,7 +51,10 @@ return {
     local once = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 3
     local advice = {}
     if doing == "Waiting for GIL" then
-      advice[1] = "Another thread of this Python process computes meanwhile: move what it does to a process of its own (multiprocessing, DataLoader workers), or into code that gives the lock back (NumPy, PyTorch, a C extension)."
+      advice[1] = {
+        pytorch = "Another thread of this Python process computes meanwhile: move what it does to a process of its own (multiprocessing, DataLoader workers), or into code that gives the lock back (NumPy, PyTorch, a C extension).",
+        cuda = "Another thread of this Python process computes meanwhile: move what it does to a process of its own (multiprocessing), or into code that gives the lock back (NumPy, a C extension).",
+      }
     elseif waits then
       advice[1] = string.format("The thread stands still in '%s'%s until another thread, process or device is done, or a time is over: see in the timeline what ends it, and shorten that, or do not wait for it.", short(doing), within ~= "" and " (within '" .. short(within) .. "')" or "")
     elseif doing then

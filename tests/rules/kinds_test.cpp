@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/patterns.hpp"
+#include "read/kineto/schema.hpp"
+#include "read/nsys/schema.hpp"
 #include "rules/rule_test.hpp"
 #include "rules/rules.hpp"
 #include "support/support.hpp"
@@ -272,6 +274,21 @@ TEST_CASE("kinds: every text of a rule stands under the kinds whose words it use
     }
   });
   CHECK(texts > 500);
+}
+
+TEST_CASE("kinds: what a report lacks is recorded with the profiler that wrote it") {
+  const ProgramKind of_nsys = program_of_kinds({"nsys"});
+  const ProgramKind of_torch = program_of_kinds({"pytorch", "torch_profiler"});
+  for (std::size_t s = 0; s < static_cast<std::size_t>(Source::count); ++s) {
+    const auto source = static_cast<Source>(s);
+    INFO(name_of(source));
+    CHECK(misfit(nsys::source_schema(source).record_with, of_nsys) == "");
+    const kineto::SourceSchema& torch = kineto::schema().sources[s];
+    CHECK(misfit(torch.reason + " " + torch.record_with, of_torch) == "");
+    // Options of another tool may have any name.
+    const std::string& with = torch.record_with;
+    CHECK((with.empty() || with.starts_with("torch.profiler.profile")));
+  }
 }
 
 TEST_CASE("kinds: what rules say of their tests' traces fits every kind of program") {

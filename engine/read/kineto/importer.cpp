@@ -130,8 +130,9 @@ void Importer::finish(const std::string& head_text, std::int64_t strays) {
   add_forwards();
   describe(head);
   settle_availability(head);
-  trace_.environment_variables = environment_variables_beside_events(head);
-  trace_.environment = known_environment_beside_events(head);
+  Environment environment = environment_beside_events(head);
+  trace_.environment_variables = environment.variables;
+  trace_.environment = std::move(environment.known);
   if (first_ == std::numeric_limits<Ns>::max()) first_ = 0;  // no event made sense
   trace_.origin_ns = first_;
   trace_.epoch_ns =

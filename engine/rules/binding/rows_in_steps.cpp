@@ -19,7 +19,7 @@ RowSet ops_in_steps(const Analysis& a) {
   return std::move(found).set();
 }
 
-RowSet training_steps(const Analysis& a) {
+RowSet found_steps(const Analysis& a) {
   RowBits found((static_cast<std::size_t>(a.step_count())));
   Row step = 0;
   for (const DeviceSteps& device : a.devices) {
@@ -70,7 +70,7 @@ RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
   const Trace& t = a.trace;
   const Span window = a.analysed_window();
   ops = ops_in_steps(a);
-  steps = training_steps(a);
+  steps = found_steps(a);
   idle = all_idle(a);
   copies = ops.where([&](Row op) { return t.ops.kind[op] == OpKind::copy; });
   calls = host_rows(a, t.calls, window);

@@ -20,7 +20,7 @@ class RowsInSteps {
   RowSet calls, ranges, os_calls;  ///< of the processes that are analysed
   RowSet gpu_faults;
   RowSet idle;   ///< of every Idle, one device after the other
-  RowSet steps;  ///< of every step, one device after the other; training steps only
+  RowSet steps;  ///< of every step, one device after the other; none where nothing repeats
   /// All operations of the analysed devices, in and beside the steps, by stream.
   const std::vector<std::vector<Row>>& by_stream() const;
   /// By analysed device: when page faults of unified memory were handled, or pages migrated.

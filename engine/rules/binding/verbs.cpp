@@ -25,7 +25,7 @@ constexpr Verb verbs[] = {
     {"trace:available", "(source) -> known, reason, record_with",
      "Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, "
      "cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was "
-     "recorded, why not, and the `nsys profile` options that record it.",
+     "recorded, why not, and the options of its profiler that record it.",
      verb<available>},
     {"trace:ops", "(filter?) -> selection",
      "GPU operations that overlap the analysed steps. Fields: kind (kernel, copy, set, graph), "
