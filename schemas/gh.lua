@@ -13,7 +13,7 @@ local selection = {}
 ---@return any
 function trace:fact(name) end
 
---- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was recorded, why not, and the `nsys profile` options that record it.
+--- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was recorded, why not, and the options of its profiler that record it.
 --- (source) -> known, reason, record_with
 ---@param source any
 ---@return any
