@@ -59,21 +59,22 @@ struct HostWork::Tally {
 };
 
 void HostWork::watch() {
-  const auto by_thread = [&](const auto& events, auto wanted) {
-    std::vector<std::vector<Row>> rows(trace_.threads.size());
-    for (Row r = 0; r < events.size(); ++r)
-      if (wanted(r)) rows[events.thread[r]].push_back(r);
-    return rows;
-  };
-  const auto all = [](Row) { return true; };
+  const std::vector<Thread>& threads = trace_.threads;
+  samples_.resize(threads.size());
+  on_cpu_.resize(threads.size());
+  lock_waits_.resize(threads.size());
+  lock_holds_.resize(trace_.processes.size());
+  const HostSamples& samples = trace_.host_samples;
+  for (Row r = 0; r < samples.size(); ++r) samples_[samples.thread[r]].push_back(r);
+  const CpuStretches& on = trace_.cpu_stretches;
+  for (Row r = 0; r < on.size(); ++r) on_cpu_[on.thread[r]].push_back(r);
   const PythonLock& lock = trace_.python_lock;
-  samples_ = by_thread(trace_.host_samples, all);
-  on_cpu_ = by_thread(trace_.cpu_stretches, all);
-  lock_waits_ = by_thread(lock, [&](Row r) { return lock.holds[r] == 0; });
-  lock_holds_ = by_thread(lock, [&](Row r) { return lock.holds[r] != 0; });
-  const std::vector<std::uint16_t>& cpu = trace_.cpu_stretches.cpu;
-  if (!cpu.empty()) on_.resize(std::size_t{*std::max_element(cpu.begin(), cpu.end())} + 1);
-  for (Row r = 0; r < cpu.size(); ++r) on_[cpu[r]].push_back(r);
+  for (Row r = 0; r < lock.size(); ++r) {
+    const std::uint16_t thread = lock.thread[r];
+    (lock.holds[r] != 0 ? lock_holds_[threads[thread].process] : lock_waits_[thread]).push_back(r);
+  }
+  if (on.size() > 0) on_.resize(std::size_t{*std::max_element(on.cpu.begin(), on.cpu.end())} + 1);
+  for (Row r = 0; r < on.size(); ++r) on_[on.cpu[r]].push_back(r);
 }
 
 void HostWork::see_samples(const Stretch& stretch, Tally& tally) const {
@@ -83,8 +84,7 @@ void HostWork::see_samples(const Stretch& stretch, Tally& tally) const {
                                   [&](Row r) { return samples.start[r] < stretch.span.start; });
   for (; row != rows.end() && samples.start[*row] < stretch.span.end; ++row) {
     const NameId function = samples.function[*row], module = samples.module[*row];
-    const bool is_python = trace_.names[module].ends_with(".py");
-    Tally::Samples& to = is_python ? tally.python : tally.native;
+    Tally::Samples& to = samples.is_python[*row] != 0 ? tally.python : tally.native;
     ++to.count;
     ++to.functions[function];
     ++to.modules[module];
@@ -158,18 +158,15 @@ void HostWork::see_cpu(const Stretch& stretch, Tally& tally) const {
 
 void HostWork::see_lock(const Stretch& stretch, Tally& tally) const {
   const PythonLock& lock = trace_.python_lock;
+  const std::vector<Row>& holds = lock_holds_[trace_.threads[stretch.thread].process];
   for (const Row wait : touching(lock, lock_waits_[stretch.thread], stretch.span)) {
     const Span span{std::max(lock.start[wait], stretch.span.start),
                     std::min(lock.end[wait], stretch.span.end)};
     if (span.length() <= 0) continue;
     tally.seen.lock_ns += span.length();
-    for (std::uint16_t other = 0; other < lock_holds_.size(); ++other) {
-      if (other == stretch.thread || lock_holds_[other].empty() ||
-          trace_.threads[other].process != trace_.threads[stretch.thread].process)
-        continue;
-      for (const Row held : touching(lock, lock_holds_[other], span))
-        tally.holders[other] += shared_ns(lock, held, span);
-    }
+    for (const Row held : touching(lock, holds, span))
+      if (lock.thread[held] != stretch.thread)
+        tally.holders[lock.thread[held]] += shared_ns(lock, held, span);
   }
 }
 

@@ -79,8 +79,9 @@ class HostWork {
   std::vector<RangesOfThread> ranges_;                 // by thread
   std::vector<std::vector<std::uint16_t>> narrators_;  // by process: threads with most ranges
   // By thread, in order of start; empty where nothing was recorded.
-  std::vector<std::vector<Row>> samples_, on_cpu_, lock_waits_, lock_holds_;
-  std::vector<std::vector<Row>> on_;  // by CPU: stretches on it, in order of start
+  std::vector<std::vector<Row>> samples_, on_cpu_, lock_waits_;
+  std::vector<std::vector<Row>> lock_holds_;  // by process: one holds it at a time
+  std::vector<std::vector<Row>> on_;          // by CPU: stretches on it, in order of start
 };
 
 }  // namespace gh

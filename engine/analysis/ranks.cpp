@@ -175,7 +175,7 @@ class Appending {
     add_names(to_.host_samples.function, from_.host_samples.function);
     add_names(to_.host_samples.module, from_.host_samples.module);
     add_names(to_.host_samples.line, from_.host_samples.line);
-    append(to_.host_samples.waits, from_.host_samples.waits);
+    append(to_.host_samples.is_python, from_.host_samples.is_python);
     add_thread_events(to_.python_lock, from_.python_lock);
     append(to_.python_lock.holds, from_.python_lock.holds);
   }

@@ -135,7 +135,7 @@ class Builder {
     each("samples", {"period"}, &Builder::sample);
     each("memory_use", {"bytes"}, &Builder::memory_use);
     each("cpu_stretches", {"thread", "rank", "cpu"}, &Builder::cpu_stretch);
-    each("host_samples", {"thread", "rank", "module", "line", "waits"}, &Builder::host_sample);
+    each("host_samples", {"thread", "rank", "module", "line", "python"}, &Builder::host_sample);
     each("python_lock", {"thread", "rank", "holds"}, &Builder::python_lock);
   }
 
@@ -276,7 +276,7 @@ class Builder {
     samples.function.push_back(trace_.names.intern(r.text_at(2)));
     samples.module.push_back(trace_.names.intern(r.text("module", "")));
     samples.line.push_back(trace_.names.intern(r.text("line", "")));
-    samples.waits.push_back(r.is_true("waits"));
+    samples.is_python.push_back(r.is_true("python"));
   }
 
   void python_lock(const LiteralRow& r) {
@@ -395,7 +395,7 @@ std::string_view literal_trace_example() {
   gpu_faults = { { 5, 9, address = 0, count = 3 } }, cpu_faults = { { 5, address = 0 } }, memory_use = { { 0, bytes = 1e9 } },
   samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: a monitor's, an average over so long before
   cpu_stretches = { { 0, 300, thread = "main", cpu = 2 } },   -- when a thread was on a CPU
-  host_samples = { { 5, "tokenize (train.py)", thread = "main", module = "train.py", line = "train.py(40): tokenize" } },
+  host_samples = { { 5, "tokenize (train.py)", thread = "main", module = "train.py", line = "train.py(40): tokenize", python = true } },
   python_lock = { { 5, 9, thread = "main" }, { 0, 9, thread = "loader", holds = true } },   -- waiting for it, or holding it
   environment = { CUDA_LAUNCH_BLOCKING = "1" },
   measured_step = 800,   -- how long a step takes without the profiler

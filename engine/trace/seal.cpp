@@ -148,11 +148,11 @@ void sort(CpuStretches& s, const Places& place) {
 }
 
 void sort(HostSamples& s, const Places& place) {
-  sort_columns(
-      s.size(),
-      earlier_point(s, Placed{s.thread, place.thread}, Placed{s.line, place.name},
-                    Placed{s.function, place.name}, Placed{s.module, place.name}, Plain{s.waits}),
-      s.start, s.thread, s.function, s.module, s.line, s.waits);
+  sort_columns(s.size(),
+               earlier_point(s, Placed{s.thread, place.thread}, Placed{s.line, place.name},
+                             Placed{s.function, place.name}, Placed{s.module, place.name},
+                             Plain{s.is_python}),
+               s.start, s.thread, s.function, s.module, s.line, s.is_python);
 }
 
 void sort(PythonLock& l, const Places& place) {

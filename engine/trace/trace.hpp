@@ -179,10 +179,10 @@ struct CpuStretches {
 struct HostSamples {
   std::vector<Ns> start;
   std::vector<std::uint16_t> thread;
-  std::vector<NameId> function;     ///< "tokenize (train.py)", "float_fill (numpy.random._common)"
-  std::vector<NameId> module;       ///< "train.py", "numpy.random._common"
-  std::vector<NameId> line;         ///< of Python: "train.py(40): tokenize"; otherwise ""
-  std::vector<std::uint8_t> waits;  ///< 1 where the thread was not running
+  std::vector<NameId> function;  ///< "tokenize (train.py)", "float_fill (numpy.random._common)"
+  std::vector<NameId> module;    ///< "train.py", "numpy.random._common"
+  std::vector<NameId> line;      ///< of Python: "train.py(40): tokenize"; otherwise ""
+  std::vector<std::uint8_t> is_python;  ///< 1 of a Python stack, 0 of a native one
   std::size_t size() const { return start.size(); }
 };
 

@@ -26,9 +26,9 @@ return {
   { name = "tells waiting from working", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = { { severity = "error", message = "*while the host waits for something that is no GPU*in 'pthread_cond_wait'." } } },
   { name = "says in which function the thread was sampled", trace = steps(4000, { host_samples = (function()
       local samples = {}
-      for i = 0, 9 do samples[#samples + 1] = { 2500 + i * 300, i < 8 and "tokenize (train.py)" or "hash (train.py)", module = "train.py", line = i < 8 and "train.py(40): tokenize" or "train.py(9): hash" } end
+      for i = 0, 9 do samples[#samples + 1] = { 2500 + i * 300, i < 8 and "tokenize (prepare.py)" or "hash (prepare.py)", module = "prepare.py", line = i < 8 and "prepare.py(40): tokenize" or "prepare.py(9): hash", python = true } end
       return samples
-    end)() }), expect = { { confidence = "high", message = "*of it in 'tokenize (train.py)'. The launching thread was in 'tokenize (train.py)' in 40 of its 50 samples there, most often at train.py(40)." } } },
+    end)() }), expect = { { confidence = "high", message = "*of it in 'tokenize (prepare.py)'. The launching thread was in 'tokenize (prepare.py)' in 40 of its 50 samples there, most often at prepare.py(40)." } } },
   { name = "says in whose code it was sampled where no function stands out", trace = steps(4000, { host_samples = { { 2500, "a (libfoo.so)", module = "libfoo.so" }, { 3500, "b (libfoo.so)", module = "libfoo.so" }, { 4500, "c (libfoo.so)", module = "libfoo.so" } } }),
     expect = { { message = "*The launching thread was in code of 'libfoo.so' in 15 of its 15 samples there." } } },
   { name = "does not judge by two samples", trace = steps(4000, { repeats = { times = 2, every = 10000 }, host_samples = { { 2500, "a (libfoo.so)" } } }), expect = { { message = "*that no range names." } } },

@@ -104,6 +104,11 @@ TEST_CASE("host work: waiting for Python's lock comes before the call that it wa
   const Watched w(lock, 100, 400);
   CHECK(w.seen.lock_ns == 280'000);
   CHECK(w.thread(w.seen.holder) == "other");
+  const Watched several(
+      "python_lock = { { 100, 380 }, { 0, 160, thread = 'a', holds = true }, { 160, 380, thread = "
+      "'b', holds = true }, { 0, 400, thread = 'of another process', rank = 1, holds = true } }",
+      100, 400);
+  CHECK(several.thread(several.seen.holder) == "b");
   // To hold it is no wait.
   CHECK(doing("python_lock = { { 100, 380, holds = true } }", 100, 400) == "");
 }
@@ -111,15 +116,24 @@ TEST_CASE("host work: waiting for Python's lock comes before the call that it wa
 TEST_CASE("host work: Python's own stacks are asked before native ones") {
   const Watched w(
       "host_samples = { { 110, 'tokenize (train.py)', module = 'train.py', line = 'train.py(40): "
-      "tokenize' }, { 115, 'tokenize (train.py)', module = 'train.py', line = 'train.py(41): "
-      "tokenize' }, { 118, 'tokenize (train.py)', module = 'train.py', line = 'train.py(41): "
-      "tokenize' }, { 120, 'f (libfoo.so)', module = 'libfoo.so' }, { 121, 'f (libfoo.so)', module "
+      "tokenize', python = true }, { 115, 'tokenize (train.py)', module = 'train.py', line = "
+      "'train.py(41): tokenize', python = true }, { 118, 'tokenize (train.py)', module = "
+      "'train.py', line = 'train.py(41): tokenize', python = true }, { 120, 'f (libfoo.so)', "
+      "module = 'libfoo.so' }, { 121, 'f (libfoo.so)', module "
       "= 'libfoo.so' }, { 122, 'f (libfoo.so)' }, { 123, 'f (libfoo.so)' } }",
       100, 400);
   CHECK(w.seen.samples == 3);
   CHECK(w.name(w.seen.function) == "tokenize (train.py)");
   CHECK(w.seen.in_function == 3);
   CHECK(w.name(w.seen.line) == "train.py(41): tokenize");
+  // Not all Python stands in files: "<string>", "<frozen importlib._bootstrap>".
+  const Watched frozen(
+      "host_samples = { { 110, '_find_spec (<frozen importlib._bootstrap>)', module = '<frozen "
+      "importlib._bootstrap>', python = true }, { 120, 'f (libfoo.so)', module = 'libfoo.so' }, { "
+      "121, 'f (libfoo.so)', module = 'libfoo.so' } }",
+      100, 400);
+  CHECK(frozen.seen.samples == 1);
+  CHECK(frozen.name(frozen.seen.module) == "<frozen importlib._bootstrap>");
 }
 
 TEST_CASE("host work: off the CPU in a call it waits, in no call it is held off") {

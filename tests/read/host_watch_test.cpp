@@ -52,7 +52,7 @@ std::string sampled(const gh::Trace& t) {
   for (Row r = 0; r < s.size(); ++r)
     texts.push_back(fmt::format("{} {}{}{}", s.start[r], t.names[s.function[r]],
                                 s.line[r] == 0 ? "" : " at " + t.names[s.line[r]],
-                                s.waits[r] ? " waits" : ""));
+                                s.is_python[r] ? " (Python)" : ""));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
@@ -113,11 +113,11 @@ TEST_CASE("host watch: a native sample is named by its innermost frame that tell
       frame(2, 6, 7, 0) + frame(2, 12, 12, 1) +                    // without a symbol
       frame(3, 8, 9, 0) +                                          // Python itself
       frame(4, 10, 11, 1) + frame(4, 2, 3, 0) +                    // in any order
-      frame(5, 2, 3, 0));                                          // all that there is; 6: nothing
+      frame(5, 2, 3, 0));                                          // all that there is; 6: no stack
   CHECK(t.problems.empty());
   CHECK(sampled(t) ==
         "20 at::native::add (libtorch_cpu.so), 30 a.out, 40 Python itself (python3.12), 50 "
-        "float_fill (numpy.random._common), 60 __memmove_avx (libc.so.6), 70 ");
+        "float_fill (numpy.random._common), 60 __memmove_avx (libc.so.6)");
 }
 
 TEST_CASE("host watch: a module is named without whose folder it is in") {
@@ -146,8 +146,8 @@ TEST_CASE("host watch: Python's stacks at moments name the line of the program")
            sample(40, "Running", "") + sample(50, "Running", "7, {"));
   CHECK(t.problems.empty());
   CHECK(sampled(t) ==
-        "10 tokenize (train.py) at /w/train.py(40): tokenize, 20 tokenize (train.py) at "
-        "/w/train.py(41): tokenize waits, 30 forward (linear.py)");
+        "10 tokenize (train.py) at /w/train.py(40): tokenize (Python), 20 tokenize (train.py) at "
+        "/w/train.py(41): tokenize (Python), 30 forward (linear.py) (Python)");
   CHECK(t.ranges.size() == 0);
   CHECK(t.frames.size() == 0);
 }

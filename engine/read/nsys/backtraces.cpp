@@ -61,7 +61,6 @@ const Backtraces::Sample& Backtraces::sample(std::string_view json) {
   if (!added) return it->second;
   const auto stack = stack_in(json, of_moment);
   Sample& sample = it->second;
-  sample.waits = stack.contains("Thread state") && stack["Thread state"] != "Running";
   for (const auto& frame : stack["Frames"]) {
     const std::string file = text(number_in(frame, "File")),
                       function = text(number_in(frame, "Function"));

@@ -23,7 +23,6 @@ class Backtraces {
     std::string function;  ///< "tokenize (train.py)"; "" of no stack
     std::string module;    ///< "train.py"
     std::string line;      ///< "train.py(40): tokenize"; "" where no frame is of the program itself
-    bool waits = false;    ///< the thread was not running
   };
   const Sample& sample(std::string_view json);
 

@@ -212,12 +212,13 @@ void name_samples(const StackSamples& samples, const StackFrames& frames, Trace&
   HostSamples& to = trace.host_samples;
   for (Row s = 0; s < samples.size(); ++s) {
     const Best& best = by_id[samples.id[s]];
+    if (best.told.function == 0) continue;
     to.start.push_back(samples.start[s]);
     to.thread.push_back(samples.thread[s]);
     to.function.push_back(best.told.function);
     to.module.push_back(best.told.module);
     to.line.push_back(0);
-    to.waits.push_back(0);
+    to.is_python.push_back(0);
   }
 }
 

@@ -219,7 +219,8 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
   columns.plain(stack_frames, &Part::stack_frames, &StackFrames::sample, &StackFrames::depth);
   columns.numbered(stack_frames, &Part::stack_frames, &StackFrames::symbol, &Meaning::names);
   columns.numbered(stack_frames, &Part::stack_frames, &StackFrames::module, &Meaning::names);
-  columns.plain(trace.host_samples, &Part::host_samples, &HostSamples::start, &HostSamples::waits);
+  columns.plain(trace.host_samples, &Part::host_samples, &HostSamples::start,
+                &HostSamples::is_python);
   columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::thread,
                    &Meaning::threads);
   columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::function,

@@ -66,7 +66,7 @@ void read_ranges(const TablePart& from, Part& part) {
     samples.function.push_back(part.numbers->names({-1, sample.function}));
     samples.module.push_back(part.numbers->names({-1, sample.module}));
     samples.line.push_back(part.numbers->names({-1, sample.line}));
-    samples.waits.push_back(sample.waits);
+    samples.is_python.push_back(1);
   };
 
   while (rows.next()) {
