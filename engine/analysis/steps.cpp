@@ -139,7 +139,7 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
   device.described = "nothing was found that repeats: the whole window";
   if (!device.steps.empty())
     device.described =
-        fmt::format("the whole window, of which {} {} take {}", device.steps.size(),
+        fmt::format("too little repeats ({} {}, {} in all): the whole window", device.steps.size(),
                     plural(device.levels.front().name),
                     duration(device.steps.back().span.end - device.steps.front().span.start));
   device.source = StepSource::none;

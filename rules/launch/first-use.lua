@@ -8,7 +8,7 @@ return {
     share = { default = 0.05, unit = "fraction", doc = "Idle time while the host loads code, of the step (or of the whole recording), from which it counts." },
   },
   messages = {
-    loading = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while code is loaded: {kernels} first launches of a kernel and {modules} calls that load a module, the longest of them {longest:ns} in {call}.",
+    loading = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while code is loaded: {what}, the longest {longest:ns} in {call}.",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the host loads code: in the first launch of a kernel where that takes ten times as long as launches usually do, and in calls that load a module or library. What recurs from step to step is left to jit-in-loop.",
@@ -25,11 +25,16 @@ return {
     local idle = waits:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
-    local longest = waits:top(1)[1]
+    local longest, parts = waits:top(1)[1], {}
+    local function counted(rows, one, many)
+      if rows:count() > 0 then parts[#parts + 1] = string.format("%d %s", rows:count(), rows:count() == 1 and one or many) end
+    end
+    counted(launches, "first launch of a kernel", "first launches of a kernel")
+    counted(modules, "call that loads a module", "calls that load a module")
     return { {
       subject = "loading",
       message = "loading",
-      data = { idle = idle / steps, share = share, kernels = launches:count(), modules = modules:count(), longest = longest.duration_ns, call = longest.name },
+      data = { idle = idle / steps, share = share, what = table.concat(parts, " and "), longest = longest.duration_ns, call = longest.name },
       recoverable_ns = idle,
       change = { { pause = waits } },
       at_most = "warning",  -- code is loaded once, whatever the share of a short recording

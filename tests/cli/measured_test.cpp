@@ -99,8 +99,10 @@ TEST_CASE("measured step: a file beside a report that is damaged, or of another 
   }
   const Beside other(R"({"schema_version":1,"unit":"request","measured_step_ns":16500000})");
   const Ran ran = advise("run.sqlite --format json", other.how());
-  CHECK(contains(ran.err, "run.measured.json is not used: it is of a request"));
   CHECK(json_of(ran)["steps"]["measured_ns"].is_null());
+  CHECK(contains(advise("run.sqlite", other.how()).out,
+                 "The measured request of 16.5 ms (run.measured.json) is not used: what repeats "
+                 "here is called training\nstep"));
 }
 
 TEST_CASE("measured step: every format speaks of it as the step now") {

@@ -43,6 +43,7 @@ struct Said {
 bool speaks_of_steps(std::string said) {
   said = said.substr(0, said.find("\n1. "));
   RE2::GlobalReplace(&said, "'[^']*'", "");
+  RE2::Replace(&said, ": PyTorch, training", "");  // what kind of program it is
   return RE2::PartialMatch(said, "(?i)\\bsteps?\\b|training");
 }
 

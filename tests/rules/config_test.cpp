@@ -154,7 +154,8 @@ TEST_CASE(
     return ids;
   };
   CHECK(rules("") == "data-loader-starvation ");
-  CHECK(rules("--config ../../../other.toml") == "capture-quality failed-calls ");
+  CHECK(rules("--config ../../../other.toml") ==
+        "capture-quality failed-calls harmful-environment ");
   write_file(dir / "a/gh-advise.toml", "selct = ['input']");
   const Ran ran = advise("rules", {"", dir / "a/b/c"});
   CHECK(ran.status == 2);
@@ -175,7 +176,7 @@ TEST_CASE("configuration: select, ignore and fail_on hold until the command line
   CHECK(checked(folder.check("eager")) ==
         std::vector<std::string>{"data-loader-starvation", "unfused-softmax"});
   CHECK(checked(folder.check("eager", "--select capture")) ==
-        std::vector<std::string>{"capture-quality", "failed-calls"});
+        std::vector<std::string>{"capture-quality", "failed-calls", "harmful-environment"});
   CHECK(checked(folder.check("eager", "--ignore input")) ==
         std::vector<std::string>{"non-tensor-core-gemm", "unfused-softmax"});
   CHECK(folder.run("eager").status == 1);

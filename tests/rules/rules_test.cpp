@@ -624,9 +624,9 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"two-straggler", {{"rank-straggler"}, {}}},
       {"two-sync-each", {{}, {"exposed-collective"}}},
       {"two-tensor-parallel", {{"exposed-collective"}, {}}},
-      {"beat", {{"gpu-idle"}, {}}},
+      {"beat", {{"data-loader-starvation"}, {"exposed-memcpy", "pageable-memcpy"}}},
       {"tiles", {}},
-      {"products", {{"first-use"}, {}}},
+      {"products", {}},
       {"graphs",
        {{"non-tensor-core-gemm", "low-sm-fill"},
         {}}},  // a tiny model in FP32, as PyTorch's profiler saw it
