@@ -6,10 +6,11 @@
 //   ranks.hpp     the ranks of one job joined to one trace, on one clock
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
 //                 steps_from_launches.cpp, which chooses among what repeats in the launches:
-//                 launch_sequence.hpp, periods.hpp; unit_names.hpp says what they are
+//                 launch_sequence.hpp, turns.hpp, periods.hpp, inner_repeat.hpp; unit_names.hpp
+//                 says what they are
 //   crews.hpp     which host threads launch one work together
 //   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
-//   host_work.hpp what a host thread did in a stretch of time
+//   host_work.hpp what a host thread did in a stretch of time; host_seen.cpp: as samples show
 //   facts.hpp     all of that as named values; a new one is a row of facts/table.cpp
 //   flops.hpp     operations of matrix products, told by shapes in ranges
 //   metrics.hpp   sampled GPU metrics within the steps

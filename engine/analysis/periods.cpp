@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <utility>
+
+#include "analysis/turns.hpp"
 
 namespace gh {
 namespace {
 
 using Token = LaunchSequence::Token;
-using Places = std::span<const std::uint32_t>;
 
-// Fewer repetitions prove no loop.
-constexpr std::size_t least_count = 3;
+constexpr std::size_t least_count = TurnSearch::least_count;
 // Of the pieces between its ends, so many have to be alike: every fourth may save a checkpoint.
 constexpr double least_alike = 0.7;
 // Cosines. Time varies with the data, and counts do where a solver converges.
@@ -28,50 +26,11 @@ constexpr double alike_share = 0.9;
 constexpr double most_times_as_long = 4;
 // Levels that are tried. Real programs nest a handful.
 constexpr int most_tried = 64;
-// Of one count, so many loops are told apart.
-constexpr std::size_t most_turns = 16;
-
-// Where each token stands.
-class PlacesOf {
- public:
-  explicit PlacesOf(const LaunchSequence::Tokens& tokens)
-      : from_(tokens.count + 1), places_(tokens.at.size()) {
-    for (const Token t : tokens.at) ++from_[t + 1];
-    for (std::size_t t = 0; t < tokens.count; ++t) from_[t + 1] += from_[t];
-    std::vector<std::uint32_t> next(from_.begin(), from_.end() - 1);
-    for (std::size_t i = 0; i < tokens.at.size(); ++i)
-      places_[next[tokens.at[i]]++] = static_cast<std::uint32_t>(i);
-  }
-  std::size_t size() const { return from_.size() - 1; }
-  Places operator[](std::size_t t) const {
-    return Places(places_).subspan(from_[t], from_[t + 1] - from_[t]);
-  }
-
- private:
-  std::vector<std::uint32_t> from_, places_;
-};
-
-// Launches that occur as often as each other and alternate: the places of the one that comes first,
-// and how many there are.
-struct Turns {
-  Places first;
-  std::size_t kinds = 1;
-};
-
-// b comes once after each of a.
-bool alternate(Places a, Places b) {
-  for (std::size_t k = 0; k < a.size(); ++k)
-    if (b[k] < a[k] || (k + 1 < a.size() && b[k] >= a[k + 1])) return false;
-  return true;
-}
 
 class Search {
  public:
   explicit Search(const LaunchSequence& sequence)
       : seq_(sequence),
-        alike_(seq_.alike()),
-        exact_(seq_.exact()),
-        on_stream_(seq_.on_stream()),
         busy_until_(seq_.size() + 1),
         usual_(seq_.alike().count),
         usual_ns_(seq_.alike().count),
@@ -84,8 +43,9 @@ class Search {
   }
 
   std::vector<Period> periods() {
-    std::vector<Period> found = periods_of(all_turns());
-    if (found.empty()) found = periods_of(all_turns_of_several());
+    TurnSearch turns(seq_);
+    std::vector<Period> found = periods_of(turns.all());
+    if (found.empty()) found = periods_of(turns.of_several());
     std::sort(found.begin(), found.end(),
               [](const Period& a, const Period& b) { return a.count() < b.count(); });
     return found;
@@ -114,70 +74,6 @@ class Search {
   }
 
   bool is_graph(Places places) const { return seq_.is(places.front(), OpKind::graph); }
-
-  // Those of which most take turns first; among equals, those that come seldom.
-  std::vector<Turns> all_turns() const {
-    std::map<std::size_t, std::vector<Places>> by_count;
-    const auto add = [&](Places places) {
-      if (places.size() >= least_count) by_count[places.size()].push_back(places);
-    };
-    for (std::size_t t = 0; t < alike_.size(); ++t) add(alike_[t]);
-    // What is told apart no further says nothing new.
-    for (std::size_t t = 0; t < exact_.size(); ++t)
-      if (exact_[t].size() != alike_[seq_.alike().at[exact_[t].front()]].size()) add(exact_[t]);
-    for (std::size_t t = 0; t < on_stream_.size(); ++t)
-      if (on_stream_[t].size() != exact_[seq_.exact().at[on_stream_[t].front()]].size())
-        add(on_stream_[t]);
-
-    return turns_among(by_count);
-  }
-
-  // Where nothing comes once (A B A C B C), something comes several times in each, at distances
-  // that repeat: one of them in each is taken.
-  std::vector<Turns> all_turns_of_several() {
-    std::map<std::size_t, std::vector<Places>> by_count;
-    for (std::size_t t = 0; t < exact_.size(); ++t) {
-      const std::size_t several = stride_of(exact_[t]);
-      if (several == 0) continue;
-      std::vector<std::uint32_t>& one = one_of_several_.emplace_back();
-      for (std::size_t k = 0; k < exact_[t].size(); k += several) one.push_back(exact_[t][k]);
-      if (one.size() >= least_count) by_count[one.size()].push_back(one);
-    }
-    return turns_among(by_count);
-  }
-
-  // After how many the distances between places repeat, two or more; 0 where they do not.
-  static std::size_t stride_of(Places places) {
-    constexpr std::size_t most = 8;
-    for (std::size_t stride = 1; stride <= most && 3 * stride < places.size(); ++stride) {
-      std::size_t same = 0, all = 0;
-      for (std::size_t k = 1; k + stride < places.size(); ++k, ++all)
-        same += places[k] - places[k - 1] == places[k + stride] - places[k + stride - 1];
-      if (10 * same >= 8 * all) return stride == 1 ? 0 : stride;
-    }
-    return 0;
-  }
-
-  std::vector<Turns> turns_among(std::map<std::size_t, std::vector<Places>>& by_count) const {
-    std::vector<Turns> all;
-    for (auto& [count, tokens] : by_count) {
-      std::sort(tokens.begin(), tokens.end(),
-                [](Places a, Places b) { return a.front() < b.front(); });
-      std::vector<Turns> turns;
-      for (const Places& places : tokens) {
-        const auto same = std::find_if(turns.begin(), turns.end(),
-                                       [&](const Turns& t) { return alternate(t.first, places); });
-        if (same != turns.end())
-          ++same->kinds;
-        else if (turns.size() < most_turns)
-          turns.push_back({places});
-      }
-      all.insert(all.end(), turns.begin(), turns.end());
-    }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Turns& a, const Turns& b) { return a.kinds > b.kinds; });
-    return all;
-  }
 
   // --- How alike pieces are
 
@@ -461,11 +357,9 @@ class Search {
   }
 
   const LaunchSequence& seq_;
-  const PlacesOf alike_, exact_, on_stream_;
   std::vector<double> busy_until_;  // device time of what was launched before
   // By token that is alike: of the typical piece, and of the one that is held against it.
   std::vector<double> usual_, usual_ns_, piece_, piece_ns_;
-  std::deque<std::vector<std::uint32_t>> one_of_several_;  // places, by token
   std::vector<std::size_t> orders_;  // by token in order; 0 but within come_in_order
   std::vector<std::size_t> seen_;    // by exact token; 0 but within each_place
   double usual_length_ = 0, usual_square_ = 0, usual_ns_square_ = 0;

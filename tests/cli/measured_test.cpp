@@ -102,7 +102,7 @@ TEST_CASE("measured step: a file beside a report that is damaged, or of another 
   CHECK(json_of(ran)["steps"]["measured_ns"].is_null());
   CHECK(contains(advise("run.sqlite", other.how()).out,
                  "The measured request of 16.5 ms (run.measured.json) is not used: what repeats "
-                 "here is called training\nstep"));
+                 "here is called"));
 }
 
 TEST_CASE("measured step: every format speaks of it as the step now") {
