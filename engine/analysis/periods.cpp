@@ -46,8 +46,8 @@ class Search {
     TurnSearch turns(seq_);
     std::vector<Period> found = periods_of(turns.all());
     if (found.empty()) found = periods_of(turns.of_several());
-    std::sort(found.begin(), found.end(),
-              [](const Period& a, const Period& b) { return a.count() < b.count(); });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Period& a, const Period& b) { return a.count() < b.count(); });
     return found;
   }
 

@@ -98,13 +98,13 @@ class UnitSearch {
   // Whether each repetition begins with a module of its own, "blocks.3", and not all with one.
   bool are_modules(const Period& p) const {
     std::size_t told = 0, other = 0;
-    std::string before;
+    std::uint32_t before = 0;
     for (std::size_t k = 0, m = 0; k < p.count(); ++k) {
       while (m < modules_.size() && modules_[m].at < seq_.begun(p.begin_of(k))) ++m;
       if (m == modules_.size() || modules_[m].at > seq_.begun(p.end_of(k) - 1)) continue;
-      if (!before.empty()) ++told;
-      other += !before.empty() && modules_[m].name != before;
-      before = modules_[m].name;
+      told += before != 0;
+      other += before != 0 && modules_[m].number != before;
+      before = modules_[m].number;
     }
     return told >= 3 && 10 * other >= 8 * told;
   }
@@ -112,19 +112,22 @@ class UnitSearch {
   // Ranges that name a module of a list, with the list's outermost index: "encoder.block.14".
   void find_modules(std::uint16_t process) {
     static const re2::RE2 indexed("([A-Za-z_][A-Za-z_.]*\\.\\d+)(?:\\D|$)");
-    std::unordered_map<NameId, std::string> known;
+    std::unordered_map<NameId, std::uint32_t> known;  // the module's number; 0 of other ranges
+    std::unordered_map<std::string, std::uint32_t> numbers;
     for (Row r = 0; r < trace_.ranges.size(); ++r) {
       if (trace_.threads[trace_.ranges.thread[r]].process != process) continue;
-      const NameId id = trace_.ranges.name[r];
-      const auto [it, added] = known.try_emplace(id);
-      if (added) re2::RE2::PartialMatch(trace_.names[id], indexed, &it->second);
-      if (!it->second.empty()) modules_.push_back({trace_.ranges.start[r], it->second});
+      const auto [it, added] = known.try_emplace(trace_.ranges.name[r], 0);
+      std::string module;
+      if (added && re2::RE2::PartialMatch(trace_.names[it->first], indexed, &module))
+        it->second = numbers.try_emplace(module, static_cast<std::uint32_t>(numbers.size() + 1))
+                         .first->second;
+      if (it->second != 0) modules_.push_back({trace_.ranges.start[r], it->second});
     }
   }
 
   struct Module {
     Ns at = 0;
-    std::string name;
+    std::uint32_t number = 0;
   };
 
   const Trace& trace_;

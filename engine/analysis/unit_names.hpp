@@ -45,17 +45,18 @@ class UnitNames {
   // Of what repeats within a unit and holds a share of it; "" where nothing tells.
   std::string name_within(const UnitContent& unit, const UnitContent& inner, double share) const;
 
+  bool is_known_sine(NameId kernel) const {
+    const auto it = sines_.find(kernel);
+    return it != sines_.end() && it->second;
+  }
+
   const Trace& trace_;
   const Classes& classes_;
   const NameClasses& names_;
   const ProgramKind& program_;
   const LaunchSequence& seq_;
   std::unordered_map<NameId, bool> sines_;  // of kernels, in programs that denoise
-  bool is_known_sine(NameId kernel) const {
-    const auto it = sines_.find(kernel);
-    return it != sines_.end() && it->second;
-  }
-  bool has_optimizer_ = false;  // anywhere
+  bool has_optimizer_ = false;              // anywhere
 };
 
 }  // namespace gh
