@@ -21,15 +21,6 @@ constexpr std::array call_class_names{"other",   "sync",         "allocation", "
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
                                  "garbage_collection"};
 
-std::vector<std::string> strings(const toml::table& table, std::string_view key) {
-  std::vector<std::string> out;
-  if (const toml::array* list = table[key].as_array())
-    for (const toml::node& item : *list) out.push_back(item.value_or(std::string()));
-  else if (const auto one = table[key].value<std::string>())
-    out.push_back(*one);
-  return out;
-}
-
 template <class Each>
 void for_tables(const toml::table& table, std::string_view key, Each each) {
   if (const toml::array* list = table[key].as_array())
@@ -55,32 +46,32 @@ Classes::Classes() {
     if (name == call_class_names.end())
       throw std::logic_error("schemas/calls.toml names an unknown class");
     calls_.push_back({static_cast<CallClass>(name - call_class_names.begin()),
-                      Patterns(strings(entry, "match"), "schemas/calls.toml"),
-                      Patterns(strings(entry, "except"), "schemas/calls.toml")});
+                      Patterns(strings(entry["match"]), "schemas/calls.toml"),
+                      Patterns(strings(entry["except"]), "schemas/calls.toml")});
   });
   add_call_results(calls);
 
   const toml::table ranges = schema_table("schemas/ranges.toml");
   for_tables(ranges, "step", [&](const toml::table& entry) {
     steps_.push_back(
-        {Patterns(strings(entry, "match"), "schemas/ranges.toml"), StepPattern::At::whole});
+        {Patterns(strings(entry["match"]), "schemas/ranges.toml"), StepPattern::At::whole});
   });
   for_tables(ranges, "mark", [&](const toml::table& entry) {
-    steps_.push_back({Patterns(strings(entry, "match"), "schemas/ranges.toml"),
+    steps_.push_back({Patterns(strings(entry["match"]), "schemas/ranges.toml"),
                       entry["at"].value_or(std::string()) == "start" ? StepPattern::At::start
                                                                      : StepPattern::At::end});
   });
-  no_steps_ = Patterns(strings(*ranges["no_step"].as_table(), "match"), "schemas/ranges.toml");
+  no_steps_ = Patterns(strings((*ranges["no_step"].as_table())["match"]), "schemas/ranges.toml");
   for_tables(ranges, "unit", [&](const toml::table& entry) {
     units_.push_back({entry["name"].value_or(std::string()),
-                      Patterns(strings(entry, "match"), "schemas/ranges.toml"),
-                      Patterns(strings(entry, "kernels"), "schemas/ranges.toml")});
+                      Patterns(strings(entry["match"]), "schemas/ranges.toml"),
+                      Patterns(strings(entry["kernels"]), "schemas/ranges.toml")});
   });
   for (std::size_t i = 0; i < phases_.size(); ++i) {
     const toml::table& phase = *ranges["phase"][phase_names[i]].as_table();
-    phases_[i].expressions = strings(phase, "match");
+    phases_[i].expressions = strings(phase["match"]);
     phases_[i].match = Patterns(phases_[i].expressions, "schemas/ranges.toml");
-    phases_[i].except = Patterns(strings(phase, "except"), "schemas/ranges.toml");
+    phases_[i].except = Patterns(strings(phase["except"]), "schemas/ranges.toml");
   }
 }
 
@@ -101,10 +92,10 @@ void Classes::extend(const toml::table& config, std::string_view where) {
   add_gpus(config, where, true);
   const toml::table* ranges = config["ranges"].as_table();
   if (!ranges) return;
-  if (const auto steps = strings(*ranges, "step"); !steps.empty())
+  if (const auto steps = strings((*ranges)["step"]); !steps.empty())
     steps_.insert(steps_.begin(), {Patterns(steps, where), StepPattern::At::whole});
   for (std::size_t i = 0; i < phases_.size(); ++i) {
-    const std::vector<std::string> more = strings(*ranges, phase_names[i]);
+    const std::vector<std::string> more = strings((*ranges)[phase_names[i]]);
     if (more.empty()) continue;
     phases_[i].expressions.insert(phases_[i].expressions.end(), more.begin(), more.end());
     phases_[i].match = Patterns(phases_[i].expressions, where);
@@ -119,7 +110,7 @@ void Classes::add_call_results(const toml::table& table) {
   });
   for_tables(table, "expected_result", [&](const toml::table& entry) {
     ExpectedResult& expected =
-        expected_.emplace_back(Patterns(strings(entry, "match"), "schemas/calls.toml"));
+        expected_.emplace_back(Patterns(strings(entry["match"]), "schemas/calls.toml"));
     if (const toml::array* codes = entry["results"].as_array())
       for (const toml::node& code : *codes)
         expected.results.push_back(static_cast<std::uint16_t>(code.value_or(0)));
@@ -165,8 +156,8 @@ void Classes::add_kernel_classes(const toml::table& table, std::string_view wher
   std::vector<KernelClass> added;
   for_tables(table, "kernel_class", [&](const toml::table& entry) {
     added.push_back({class_index(entry["class"].value_or(std::string("other"))),
-                     Patterns(strings(entry, "match"), where),
-                     Patterns(strings(entry, "except"), where)});
+                     Patterns(strings(entry["match"]), where),
+                     Patterns(strings(entry["except"]), where)});
   });
   kernels_.insert(first ? kernels_.begin() : kernels_.end(), added.begin(), added.end());
 }
@@ -200,7 +191,7 @@ void Classes::add_gpus(const toml::table& table, std::string_view where, bool fi
     p.known = p.fp32 > 0;
     p.source =
         fmt::format("{}: {}", where, printable(entry["name"].value_or(std::string("unnamed"))));
-    added.push_back({Patterns(strings(entry, "match"), where), p,
+    added.push_back({Patterns(strings(entry["match"]), where), p,
                      static_cast<int>(std::min(most_sms, std::max(0.0, number("sm_count"))))});
   });
   gpus_.insert(first ? gpus_.begin() : gpus_.end(), added.begin(), added.end());
@@ -229,7 +220,7 @@ GpuPeaks Classes::peaks(const Device& device) const {
     if (entry["compute_capability_major"].value_or(-1) != device.compute_major ||
         entry["compute_capability_minor"].value_or(-1) != device.compute_minor)
       return;
-    if (const auto names = strings(entry, "match");
+    if (const auto names = strings(entry["match"]);
         p.known || (!names.empty() && !Patterns(names, "schemas/gpus.toml").match(device.name)))
       return;
     p.has_tensor_cores = entry["tensor_cores"].value_or(p.has_tensor_cores);

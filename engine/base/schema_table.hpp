@@ -14,11 +14,13 @@ inline toml::table schema_table(const char* path) {
   return toml::parse(embedded_file(path), std::string_view(path));
 }
 
-/// The strings of a list; none where it is no list.
+/// The strings of a list, or a single one; none where it is neither.
 inline std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
   std::vector<std::string> out;
   if (const toml::array* list = node.as_array())
     for (const toml::node& item : *list) out.push_back(item.value_or(std::string()));
+  else if (const auto one = node.value<std::string>())
+    out.push_back(*one);
   return out;
 }
 

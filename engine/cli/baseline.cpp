@@ -11,7 +11,7 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct BaselineCommand {
   std::vector<std::string> reports;
   OutputOptions output;
   RuleOptions rule;
@@ -31,7 +31,7 @@ void note_spread(const std::vector<Capture>& captures, double noise_floor) {
                     UnitWords(captures.front().unit).noun, duration(*least), duration(*most)));
 }
 
-int baseline(const Options& o) {
+int baseline(const BaselineCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   if (o.output.outputs.size() != 1) throw Error("baseline writes one file: --output baseline.json");
@@ -55,7 +55,7 @@ int baseline(const Options& o) {
 Command add_baseline(CommandLine& line) {
   Parser command(line, "baseline",
                  "Keep what one or several captures come to, for gate to compare with");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<BaselineCommand>();
   command.option("REPORT", o->reports, "Reports of one program on one kind of GPU").required();
   command.option("-o,--output", o->output.outputs, "The baseline")
       .type("FILE")

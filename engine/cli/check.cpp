@@ -18,7 +18,7 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct CheckCommand {
   std::vector<std::string> reports;
   std::string fail_on;
   OutputOptions output;
@@ -120,7 +120,7 @@ Verdict verdict_of(int status) {
   return status == threshold_met ? Verdict::regressed : Verdict::passes;
 }
 
-int check(const Options& o) {
+int check(const CheckCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
@@ -175,7 +175,7 @@ int check(const Options& o) {
 
 Command add_check(CommandLine& line) {
   Parser command(line, "check", "Advise on one or several reports");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CheckCommand>();
   command
       .option("REPORT", o->reports,
               "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch "

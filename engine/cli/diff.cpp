@@ -7,14 +7,14 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct DiffCommand {
   std::vector<std::string> reports;  // before and after
   OutputOptions output;
   RuleOptions rule;
   ReportOptions report;
 };
 
-int diff(const Options& o) {
+int diff(const DiffCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Output> outputs =
@@ -34,7 +34,7 @@ int diff(const Options& o) {
 
 Command add_diff(CommandLine& line) {
   Parser command(line, "diff", "Show what changed between two reports or baselines");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<DiffCommand>();
   command.option("REPORT", o->reports, "Before and after").required().exactly(2);
   o->output.add(command, format_names(diff_formats));
   o->rule.add_choice(command);

@@ -15,7 +15,7 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct DigestCommand {
   std::vector<std::string> reports;  // one
   std::optional<std::int64_t> first_rank;
   std::string node;
@@ -24,7 +24,7 @@ struct Options {
   ReportOptions report;
 };
 
-int digest(const Options& o) {
+int digest(const DigestCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   if (o.output.outputs.size() != 1) throw Error("digest writes one file: --output rank.digest");
@@ -53,7 +53,7 @@ int digest(const Options& o) {
 Command add_digest(CommandLine& line) {
   Parser command(line, "digest",
                  "Write what one report of a job comes to, for fleet to bring together");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<DigestCommand>();
   command.option("REPORT", o->reports, "The report of a rank, or of all ranks of a node")
       .required()
       .exactly(1);

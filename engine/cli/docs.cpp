@@ -17,12 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct DocsCommand {
   std::string folder;
   RuleOptions rule;
 };
 
-int docs(const Options& o) {
+int docs(const DocsCommand& o) {
   const Settings settings(o.rule);
   for (const Page& page : documentation(settings.all_rules, fixtures_beside_program())) {
     const fs::path path = fs::path(o.folder) / page.path;
@@ -40,7 +40,7 @@ int docs(const Options& o) {
 Command add_docs(CommandLine& line) {
   Parser command(line, "docs",
                  "Write the documentation: rules, facts, the rule API, configuration, formats");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<DocsCommand>();
   command.option("--out", o->folder, "The folder to write to").required().type("DIR");
   o->rule.add_sources(command);
   return {command, [o] { return docs(*o); }};

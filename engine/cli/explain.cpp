@@ -11,12 +11,12 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct ExplainCommand {
   std::string id;
   RuleOptions rule;
 };
 
-int explain(const Options& o) {
+int explain(const ExplainCommand& o) {
   const Settings settings(o.rule);
   std::vector<std::string> ids;
   for (const Rule& rule : settings.all_rules) {
@@ -33,7 +33,7 @@ int explain(const Options& o) {
 
 Command add_explain(CommandLine& line) {
   Parser command(line, "explain", "Print a rule's documentation");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<ExplainCommand>();
   command.option("RULE", o->id, "The rule's id").required();
   o->rule.add_sources(command);
   return {command, [o] { return explain(*o); }};

@@ -10,14 +10,14 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct FactsCommand {
   std::vector<std::string> reports;  // one
   OutputOptions output;
   RuleOptions rule;
   ReportOptions report;
 };
 
-Analysis analyse_report(const Options& o) {
+Analysis analyse_report(const FactsCommand& o) {
   const Settings settings(o.rule);
   Request request = settings.request(o.report);
   request.files = o.reports;
@@ -27,7 +27,7 @@ Analysis analyse_report(const Options& o) {
   return analyse(request);
 }
 
-int facts(const Options& o) {
+int facts(const FactsCommand& o) {
   const Working working(o.report);
   const Analysis analysis = analyse_report(o);
   const Facts facts(analysis);
@@ -40,7 +40,7 @@ int facts(const Options& o) {
 
 Command add_facts(CommandLine& line) {
   Parser command(line, "facts", "Print the facts of a report, with units");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<FactsCommand>();
   command.option("REPORT", o->reports, "A report").required().exactly(1);
   o->output.add(command, format_names(facts_formats));
   o->rule.add_sources(command);

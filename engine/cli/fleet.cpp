@@ -16,7 +16,7 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct FleetCommand {
   std::vector<std::string> digests;
   std::string fail_on, work;
   OutputOptions output;
@@ -49,7 +49,7 @@ void add_not_digested(const std::string& work, std::vector<std::string>& errors)
 }
 
 // `errors`: what could not be digested, or cannot be read, or does not belong to the others.
-Fleet read_fleet(const Options& o, const Settings& settings, const std::vector<Rule>& rules,
+Fleet read_fleet(const FleetCommand& o, const Settings& settings, const std::vector<Rule>& rules,
                  std::vector<std::string>& errors) {
   const std::vector<std::string> files = find_digests(o.digests);
   Progress progress(1);
@@ -82,7 +82,7 @@ std::vector<std::string> not_judged(const Fleet& fleet, bool gated,
   return why;
 }
 
-int fleet(const Options& o) {
+int fleet(const FleetCommand& o) {
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
   const std::vector<Output> outputs = o.output.parsed(format_names(fleet_formats), o.digests);
@@ -113,7 +113,7 @@ Command add_fleet(CommandLine& line) {
   Parser command(line, "fleet",
                  "Bring the digests of a job's ranks together: what "
                  "holds on how many, who is late, what to fix");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<FleetCommand>();
   command
       .option("DIGEST", o->digests,
               "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")

@@ -16,7 +16,7 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct GateCommand {
   std::vector<std::string> reports, baselines, accept;
   std::string fail_on, reason, until;
   OutputOptions output;
@@ -54,7 +54,7 @@ bool is_day(const std::string& date) {
       .ok();
 }
 
-void check_accept_options(const Options& o) {
+void check_accept_options(const GateCommand& o) {
   if (o.accept.empty()) {
     if (!o.reason.empty() || !o.until.empty())
       throw Error("--reason and --until belong to --accept ID");
@@ -94,7 +94,7 @@ std::vector<Acceptable> acceptable(const Comparison& comparison) {
 }
 
 // The suppressions that --accept asks for. They hold up to a fifth more than it costs now.
-std::vector<Suppression> accepted(const Options& o, const Comparison& comparison) {
+std::vector<Suppression> accepted(const GateCommand& o, const Comparison& comparison) {
   constexpr double headroom = 1.2;
   std::vector<Suppression> suppressions;
   std::vector<std::string> names;
@@ -130,7 +130,7 @@ struct Judged {
 };
 
 // Writes the exceptions into the configuration and compares again with them.
-void accept(const Options& o, const Settings& settings, const GateSettings& limits,
+void accept(const GateCommand& o, const Settings& settings, const GateSettings& limits,
             Judged& judged) {
   Comparison& c = judged.comparison;
   if (c.verdict == Verdict::cannot_tell && c.reasons.empty() &&
@@ -151,7 +151,7 @@ void accept(const Options& o, const Settings& settings, const GateSettings& limi
               o.meant());
 }
 
-Judged judge(const Options& o, const Settings& settings, const GateSettings& limits,
+Judged judge(const GateCommand& o, const Settings& settings, const GateSettings& limits,
              const std::vector<Output>& outputs) {
   Judged judged;
   Comparison& c = judged.comparison;
@@ -178,7 +178,7 @@ Judged judge(const Options& o, const Settings& settings, const GateSettings& lim
   return judged;
 }
 
-int gate(const Options& o) {
+int gate(const GateCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   check_accept_options(o);
@@ -202,7 +202,7 @@ int gate(const Options& o) {
 Command add_gate(CommandLine& line) {
   Parser command(line, "gate",
                  "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<GateCommand>();
   command.option("REPORT", o->reports, "One or several captures of what is to be merged")
       .required();
   command

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct NewRuleCommand {
   std::string name, folder;
 };
 
@@ -26,7 +26,7 @@ NewRule made_rule(const std::string& name) {
   return make_rule(name.substr(0, slash), name.substr(slash + 1));
 }
 
-int new_rule(const Options& o) {
+int new_rule(const NewRuleCommand& o) {
   const NewRule made = made_rule(o.name);
   const fs::path folder = fs::path(o.folder) / made.category;
   std::error_code ec;
@@ -51,7 +51,7 @@ int new_rule(const Options& o) {
 
 Command add_new_rule(CommandLine& line) {
   Parser command(line, "new-rule", "Write a rule and its test, to be edited");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<NewRuleCommand>();
   command.option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives").required();
   command.option("--in", o->folder, "The team's folder of rules").required().type("DIR");
   return {command, [o] { return new_rule(*o); }};

@@ -8,12 +8,12 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct RulesCommand {
   OutputOptions output;
   RuleOptions rule;
 };
 
-int list_rules(const Options& o) {
+int list_rules(const RulesCommand& o) {
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
   write_outputs(o.output.parsed(format_names(rules_formats), {}), rules_formats, rules);
@@ -24,7 +24,7 @@ int list_rules(const Options& o) {
 
 Command add_rules(CommandLine& line) {
   Parser command(line, "rules", "List the rules");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<RulesCommand>();
   o->output.add(command, format_names(rules_formats));
   o->rule.add_choice(command);
   o->rule.add_sources(command);

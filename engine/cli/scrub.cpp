@@ -15,7 +15,7 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct ScrubCommand {
   std::vector<std::string> reports, outputs;  // one each
   std::int64_t timeout = 0;
 };
@@ -68,7 +68,7 @@ Command add_scrub(CommandLine& line) {
   Parser command(line, "scrub",
                  "Copy a report without environment, command lines, captured output and "
                  "names of hosts and users, to be shared");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<ScrubCommand>();
   command
       .option("REPORT", o->reports,
               "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct SlurmCommand {
   std::string folder, work, program, container, partition, nsys = "nsys";
   std::vector<std::string> sbatch;
   std::int64_t tasks = 0;
@@ -37,7 +37,7 @@ std::string absolute(const std::string& path) {
 }
 
 // Where the jobs run and with what. The scripts run in another folder, so paths become absolute.
-SlurmOptions slurm_options(const Options& o) {
+SlurmOptions slurm_options(const SlurmCommand& o) {
   SlurmOptions slurm;
   slurm.folder = o.folder;
   slurm.work = o.work;
@@ -60,7 +60,7 @@ SlurmOptions slurm_options(const Options& o) {
 }
 
 // Hands configuration and rules on to the jobs' commands.
-void pass_on(const Options& o, const Settings& settings, SlurmOptions& slurm) {
+void pass_on(const SlurmCommand& o, const Settings& settings, SlurmOptions& slurm) {
   const auto pass = [&](const char* option, const std::vector<std::string>& values) {
     for (const std::string& value : values)
       for (auto* arguments : {&slurm.digest_arguments, &slurm.fleet_arguments})
@@ -106,7 +106,7 @@ SlurmStatus wait_for(const SlurmOptions& slurm) {
   }
 }
 
-int slurm(const Options& o) {
+int slurm(const SlurmCommand& o) {
   SlurmOptions slurm = slurm_options(o);
   if (!o.status) {
     const Settings settings(o.rule);
@@ -123,7 +123,7 @@ int slurm(const Options& o) {
   return status.failed.empty() && merged ? done : could_not;
 }
 
-void add_job_options(Parser& command, Options& o) {
+void add_job_options(Parser& command, SlurmCommand& o) {
   command.option("--partition", o.partition, "As sbatch has it").type("NAME");
   command
       .option("--ntasks", o.tasks,
@@ -154,7 +154,7 @@ Command add_slurm(CommandLine& line) {
   Parser command(line, "slurm",
                  "Digest a folder of reports as a Slurm job, and "
                  "bring them together in another that depends on it");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<SlurmCommand>();
   command
       .option("DIR", o->folder,
               "The reports of a job's ranks, on a file system that the nodes share; what has "

@@ -8,12 +8,12 @@
 namespace gh {
 namespace {
 
-struct Options {
+struct TestCommand {
   std::string folder, fixtures, filter = "*";
   bool update = false;
 };
 
-int test(const Options& o) {
+int test(const TestCommand& o) {
   RuleTestOptions how;
   how.fixtures = o.fixtures.empty() ? fixtures_beside_program() : std::filesystem::path(o.fixtures);
   how.filter = o.filter;
@@ -27,7 +27,7 @@ int test(const Options& o) {
 
 Command add_test(CommandLine& line) {
   Parser command(line, "test", "Run the tests of the rules in a folder");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<TestCommand>();
   command.option("DIR", o->folder, "A folder with *.test.lua beside the rules").required();
   command
       .option("--filter", o->filter, "Only cases, or rules, whose name matches (* and ? allowed)")

@@ -36,12 +36,6 @@ std::string gpus_text(const std::vector<std::string>& devices) {
   return text;
 }
 
-void add_once(std::string reason, std::vector<std::string>& reasons) {
-  if (!reason.empty() && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
-    reasons.push_back(std::move(reason));
-  }
-}
-
 Collected state_of(const Capture& c, Source source) {
   const auto it = c.sources.find(name_of(source));
   return it == c.sources.end() ? Collected::unknown : it->second;
@@ -169,7 +163,7 @@ std::string selection_text(const Capture& c) {
   return c.selection.empty() ? "all of it" : c.selection;
 }
 
-double mean_of(const std::vector<Ns>& lengths) {
+double mean_length(const std::vector<Ns>& lengths) {
   double sum = 0;
   for (const Ns ns : lengths) sum += static_cast<double>(ns);
   return lengths.empty() ? 0 : sum / static_cast<double>(lengths.size());
@@ -180,7 +174,7 @@ double mean_of(const std::vector<Ns>& lengths) {
 std::string other_level(const Capture& first, const Capture& c) {
   constexpr double most_times = 3;
   const double kernels = c.program.kernels / first.program.kernels,
-               time = mean_of(c.step_ns) / mean_of(first.step_ns);
+               time = mean_length(c.step_ns) / mean_length(first.step_ns);
   const bool more = kernels >= most_times && time >= most_times,
              less = kernels * most_times <= 1 && time * most_times <= 1;
   if (c.unit == window_unit || !(more || less)) return "";  // NaN where nothing is known

@@ -1,13 +1,22 @@
 // The passes of compare(), in order, each in the file that is named above it.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "gate/comparison.hpp"
 
 namespace gh {
+
+/// Adds a reason that is not among them yet; "" is none.
+inline void add_once(std::string reason, std::vector<std::string>& reasons) {
+  if (!reason.empty() && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+    reasons.push_back(std::move(reason));
+  }
+}
 
 /// What every pass looks at. Neither side is empty.
 struct Sides {

@@ -8,10 +8,6 @@
 namespace gh {
 namespace {
 
-void add_once(std::string text, std::vector<std::string>& list) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
-}
-
 // Where nothing is kept of a side's settings, it was taken by those of now.
 bool keeps_settings(const Capture& c) { return !c.settings.empty(); }
 

@@ -44,6 +44,7 @@ struct PrivateDataSchema {
 /// Whether something of that name, a variable, an option or a key, holds a secret.
 bool names_a_secret(std::string_view name);
 const PrivateDataSchema& private_data_schema();
+inline const PrivateDataSchema::Torch& torch_schema() { return private_data_schema().torch; }
 
 /// The kinds of which the keys of a PyTorch trace tell.
 inline constexpr std::array kinds_by_key{PrivateKind::environment, PrivateKind::command,

@@ -66,7 +66,7 @@ std::string lower(std::string_view text) {
 }  // namespace
 
 PageFile::PageFile(const std::filesystem::path& path)
-    : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   std::array<unsigned char, file_header_bytes> head{};
   std::error_code ec;
   const std::uintmax_t size = std::filesystem::file_size(path, ec);
@@ -80,11 +80,11 @@ PageFile::PageFile(const std::filesystem::path& path)
            pages_ < (std::uint64_t{1} << 32) && big32(head.data() + 56) == 1;  // UTF-8
   }
   if (good) return;
-  if (file_ >= 0) close(file_);
+  if (file_ >= 0) ::close(file_);
   throw UnexpectedPage();
 }
 
-PageFile::~PageFile() { close(file_); }
+PageFile::~PageFile() { ::close(file_); }
 
 void PageFile::read(std::uint32_t first, std::size_t count, unsigned char* to) const {
   expect(first >= 1 && first + count - 1 <= pages_);

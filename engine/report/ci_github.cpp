@@ -9,7 +9,7 @@ namespace {
 
 // Without the characters that would end a command, or a property of one.
 enum class Part { text, property };
-std::string escaped(const std::string& text, Part part) {
+std::string escaped_for_github(const std::string& text, Part part) {
   std::string out;
   for (const char c : printable_lines(text))
     if (c == '%' || c == '\r' || c == '\n' || (part == Part::property && (c == ':' || c == ',')))
@@ -24,11 +24,12 @@ std::string command(const char* level, const std::string& title, const std::stri
                     const SourceLine& place) {
   std::string where;
   if (!place.file.empty()) {
-    where = fmt::format("file={},", escaped(place.file, Part::property));
+    where = fmt::format("file={},", escaped_for_github(place.file, Part::property));
     if (place.line > 1) where += fmt::format("line={},", place.line);
   }
-  return fmt::format("::{} {}title={}::{}\n", level, where, escaped(title, Part::property),
-                     escaped(text, Part::text));
+  return fmt::format("::{} {}title={}::{}\n", level, where,
+                     escaped_for_github(title, Part::property),
+                     escaped_for_github(text, Part::text));
 }
 
 const char* level_of(const CiFinding& f) {

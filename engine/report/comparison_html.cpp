@@ -16,10 +16,10 @@ namespace {
 
 using Cell = HtmlTable::Cell;
 
-constexpr std::size_t most_items = 50, most_findings = 200, most_facts = 200, most_kernels = 60,
-                      most_dots = 400;
+constexpr std::size_t most_items = 50, most_changes = 200, most_facts = 200,
+                      most_kernel_changes = 60, most_dots = 400;
 
-std::string list(const char* title, std::vector<std::string> items) {
+std::string titled_items(const char* title, std::vector<std::string> items) {
   if (items.empty()) return "";
   if (items.size() > most_items) items.resize(most_items);
   for (std::string& i : items) i = shortened(i, 1'000);
@@ -138,7 +138,7 @@ std::string findings_section(const Comparison& c) {
                                              {"Fails"},
                                              {"Why, and what to do"}});
   const auto cost = [](double ns) { return Cell(ns > 0 ? duration(ns) : "", ns); };
-  for (std::size_t i = 0; i < c.findings.size() && i < most_findings; ++i) {
+  for (std::size_t i = 0; i < c.findings.size() && i < most_changes; ++i) {
     const FindingChange& f = c.findings[i];
     table.row({Cell::raw(fmt::format("<span class=change-{0}>{0}</span>", name_of(f.change))),
                name_of(f.finding.severity),
@@ -165,7 +165,7 @@ std::string kernels_section(const Comparison& c) {
                                                                    {"Change", true},
                                                                    {"How many before", true},
                                                                    {"Now", true}});
-  for (std::size_t i = 0; i < c.kernels.size() && i < most_kernels; ++i) {
+  for (std::size_t i = 0; i < c.kernels.size() && i < most_kernel_changes; ++i) {
     const KernelChange& k = c.kernels[i];
     std::vector<Cell> cells{shortened(kernel_label(k.name), 300), k.kernel_class};
     for (Cell& cell : change_cells(k.ns_before, k.ns_after, ns_text))
@@ -198,8 +198,8 @@ std::string render_comparison_html(const Comparison& c, const std::vector<Captur
       "<header><p class=faint>gh-advise</p>" + element("h1", shortened(c.headline, 500)) +
       bullets({shortened("before: " + c.before, 400), shortened("now: " + c.after, 400)}, "where") +
       "</header>\n<main>\n";
-  body += list("Why it fails", c.reasons);
-  body += list("What cannot be compared", c.incomparable);
+  body += titled_items("Why it fails", c.reasons);
+  body += titled_items("What cannot be compared", c.incomparable);
   if (!c.step.basis.empty()) {
     body += section("step", "The " + c.unit.noun, step_section(c, before, after));
     body += section("findings", "Findings", findings_section(c));
@@ -207,8 +207,8 @@ std::string render_comparison_html(const Comparison& c, const std::vector<Captur
     body += section("kernels", "Kernels", kernels_section(c));
     body += section("facts", "Facts", facts_section(c));
   }
-  body += list("Notes", c.notes);
-  body += list("Suppressed", suppression_lines(c));
+  body += titled_items("Notes", c.notes);
+  body += titled_items("Suppressed", suppression_lines(c));
   body += "</main>\n" + page_footer();
   return html_page("gh-advise: " + shortened(c.headline, 100), body, TimelineData(100).json());
 }

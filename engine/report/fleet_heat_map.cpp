@@ -25,7 +25,7 @@ constexpr std::array<double, 7> shades{0.08, 0.17, 0.28, 0.42, 0.58, 0.78, 1};
 // The place of the map in its SVG, in the units of its viewBox.
 constexpr double left = 190, right = 1000, top = 18, row_height = 20;
 
-struct Cell {
+struct HeatCell {
   const FleetRank* rank;
   std::size_t shade;  // counted from 1; 0 draws nothing
 };
@@ -62,10 +62,10 @@ class HeatMap {
  private:
   // Where there are more ranks than columns, a column shows that one of its ranks which differs
   // most from the middle rank, as that is what one looks for.
-  std::vector<Cell> cells_of(std::size_t cause) const {
+  std::vector<HeatCell> cells_of(std::size_t cause) const {
     const std::size_t n = fleet_.ranks.size();
     const auto usual = static_cast<double>(fleet_.account[cause].middle);
-    std::vector<Cell> cells;
+    std::vector<HeatCell> cells;
     for (std::size_t i = 0; i < n; i += each_) {
       const auto first = fleet_.ranks.begin() + static_cast<std::ptrdiff_t>(i),
                  last = fleet_.ranks.begin() + static_cast<std::ptrdiff_t>(std::min(i + each_, n));
@@ -87,7 +87,7 @@ class HeatMap {
     const double y = top + row_height * static_cast<double>(index);
     std::string out = fmt::format("<text x={} y={:.0f} text-anchor=end>{}</text>", left - 6, y + 14,
                                   escaped(shortened(cause_label(fleet_.causes[cause]), 32)));
-    const std::vector<Cell> cells = cells_of(cause);
+    const std::vector<HeatCell> cells = cells_of(cause);
     for (std::size_t i = 0; i < cells.size();) {
       std::size_t end = i + 1;
       while (end < cells.size() && cells[end].shade == cells[i].shade) ++end;
@@ -97,7 +97,7 @@ class HeatMap {
     return out;
   }
 
-  std::string rectangle(std::size_t cause, const std::vector<Cell>& cells, std::size_t begin,
+  std::string rectangle(std::size_t cause, const std::vector<HeatCell>& cells, std::size_t begin,
                         std::size_t end, double y) const {
     const FleetRank &first = *cells[begin].rank, &last = *cells[end - 1].rank;
     double least = first.cause_ns[cause], most = least;

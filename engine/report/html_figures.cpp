@@ -74,7 +74,7 @@ std::string plain_bar(double fraction, std::string_view css_class,
 namespace {
 
 // The place of the plot in its SVG, in the units of its viewBox.
-constexpr double left = 70, right = 1000, top = 10, bottom = 110;
+constexpr double plot_left = 70, plot_right = 1000, plot_top = 10, plot_bottom = 110;
 
 // Where steps stand in a strip plot.
 class StripScale {
@@ -87,11 +87,12 @@ class StripScale {
         last_(std::max(steps.back().x, first_ + 1e-9)) {}
 
   double x(double at) const {
-    if (single_) return (left + right) / 2;
-    return left + 5 + (right - left - 10) * (at - first_) / (last_ - first_);
+    if (single_) return (plot_left + plot_right) / 2;
+    return plot_left + 5 + (plot_right - plot_left - 10) * (at - first_) / (last_ - first_);
   }
   double y(Ns ns) const {
-    return bottom - (bottom - top) * static_cast<double>(ns) / static_cast<double>(most_ns_);
+    return plot_bottom -
+           (plot_bottom - plot_top) * static_cast<double>(ns) / static_cast<double>(most_ns_);
   }
   std::string text(double at) const {
     return axis_.of == StripAxis::Of::seconds ? fmt::format("{:.3f} s", at)
@@ -110,13 +111,14 @@ std::string strip_axes(const StripScale& scale, const std::vector<StripDot>& ste
   std::string out = fmt::format(
       "<line class=axis x1={0} x2={0} y1={1} y2={2} /><line class=axis x1={0} x2={3} y1={2} y2={2} "
       "/>",
-      left, top, bottom, right);
+      plot_left, plot_top, plot_bottom, plot_right);
   for (const Ns ns : {Ns{0}, most_ns / 2, most_ns})
-    out += fmt::format("<text x={} y={:.1f} text-anchor=end>{}</text>", left - 5, scale.y(ns) + 4,
-                       duration(ns));
-  out += fmt::format("<text x={} y=126>{}</text><text x={} y=126 text-anchor=end>{}</text>", left,
-                     scale.text(steps.front().x), right, scale.text(steps.back().x));
-  out += fmt::format("<line class=median x1={} x2={} y1={:.1f} y2={:.1f} />", left, right,
+    out += fmt::format("<text x={} y={:.1f} text-anchor=end>{}</text>", plot_left - 5,
+                       scale.y(ns) + 4, duration(ns));
+  out +=
+      fmt::format("<text x={} y=126>{}</text><text x={} y=126 text-anchor=end>{}</text>", plot_left,
+                  scale.text(steps.front().x), plot_right, scale.text(steps.back().x));
+  out += fmt::format("<line class=median x1={} x2={} y1={:.1f} y2={:.1f} />", plot_left, plot_right,
                      scale.y(median_ns), scale.y(median_ns));
   return out;
 }

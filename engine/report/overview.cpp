@@ -7,7 +7,7 @@
 namespace gh {
 namespace {
 
-using Part = std::array<double, account_activities>;
+using ActivityTimes = std::array<double, account_activities>;
 
 // From the first step of any device to the last one's end.
 Span window_of(const Analysis& a) {
@@ -48,7 +48,7 @@ Account account_of_parts(const Analysis& a, std::size_t devices, const Cuts& cut
   return make_account(a.trace, a.classes, a.names, even, a.failed_calls);
 }
 
-void add_work(std::vector<Part>& parts, const Account& account, std::size_t device,
+void add_work(std::vector<ActivityTimes>& parts, const Account& account, std::size_t device,
               const Cuts& cuts) {
   for (std::size_t i = 0; i < cuts.parts; ++i)
     for (std::size_t c = 0; c < account.causes.size(); ++c)
@@ -57,7 +57,7 @@ void add_work(std::vector<Part>& parts, const Account& account, std::size_t devi
             cuts.share(i, account.devices[device].step_ns[i][c]);
 }
 
-void add_idle(std::vector<Part>& parts, const IdleList& idle_list, const Cuts& cuts) {
+void add_idle(std::vector<ActivityTimes>& parts, const IdleList& idle_list, const Cuts& cuts) {
   std::size_t first = 0;
   for (const Idle& idle : idle_list) {
     const auto activity =

@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_bytes = 1 << 20;  // thousands of suppressions
+constexpr std::size_t largest_file_bytes = 1 << 20;  // thousands of suppressions
 // Levels at one place: brackets that are open, and the dots of a key. Ours have five.
 constexpr std::size_t most_levels = 32;
 
 Error too_large(const std::string& shown_path) {
   return Error(fmt::format("{}: is larger than {} MiB, so it is no configuration", shown_path,
-                           most_bytes >> 20));
+                           largest_file_bytes >> 20));
 }
 
 // The last character of the string that begins at `at`; of one that is not closed the end of its
@@ -85,13 +85,13 @@ std::string configuration_text(const fs::path& path) {
   const std::string shown_path = printable(path.string());
   if (!fs::exists(path, ec) || fs::is_directory(path, ec))
     throw Error(fmt::format("{}: cannot be read; check that it exists and is a file", shown_path));
-  if (const std::uintmax_t bytes = fs::file_size(path, ec); !ec && bytes > most_bytes)
+  if (const std::uintmax_t bytes = fs::file_size(path, ec); !ec && bytes > largest_file_bytes)
     throw too_large(shown_path);
   return read_text(path);
 }
 
 void check_nesting(std::string_view text, const std::string& shown_path) {
-  if (text.size() > most_bytes) throw too_large(shown_path);
+  if (text.size() > largest_file_bytes) throw too_large(shown_path);
   std::size_t open = 0, dots = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     switch (text[at]) {

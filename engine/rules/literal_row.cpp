@@ -12,7 +12,6 @@ namespace gh {
 namespace {
 
 constexpr double longest_us = 1e12;  // 11 days
-constexpr double exact = 9e15;       // up to which a double tells neighbours apart
 
 }  // namespace
 
@@ -68,7 +67,7 @@ double LiteralRow::number(const char* field, double otherwise) const {
   if (!is_number) return otherwise;
   if (std::isnan(number))
     throw Error(fmt::format("'{}' of {} is not a number", field, table_.where()));
-  return std::clamp(number, -exact, exact);
+  return std::clamp(number, -largest_exact, largest_exact);
 }
 
 std::optional<Span> LiteralRow::span(const char* field) const {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t most_events = 250'000;
 constexpr int most_repeats = 1000;
 constexpr double longest_period_us = 1e12;  // 11 days
-constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
+constexpr std::int64_t largest_bytes = std::int64_t{1} << 50;
 constexpr std::uint32_t most_blocks = 1U << 31;
 constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63, most_result = 9999,
                         most_cpu = 1023;
@@ -172,7 +172,7 @@ class Builder {
     ops.kind.push_back(kind);
     ops.copy.push_back(copied);
     ops.correlation.push_back(correlation);
-    ops.bytes.push_back(r.count("bytes", 0, most_bytes));
+    ops.bytes.push_back(r.count("bytes", 0, largest_bytes));
     ops.stream.push_back(stream(r, stream_id));
     ops.name.push_back(trace_.names.intern(r.text("kernel", "")));
     ops.blocks.push_back(r.count("blocks", is_kernel ? 1024 : 0, most_blocks));
@@ -180,7 +180,7 @@ class Builder {
     ops.source.push_back(named(r.text("from", from), MemoryKind::unknown, "from"));
     ops.target.push_back(named(r.text("to", to), MemoryKind::unknown, "to"));
     ops.cause.push_back(named(r.text("cause", ""), MigrationCause::access_counter, "cause"));
-    ops.address.push_back(r.count("address", 0, most_bytes));
+    ops.address.push_back(r.count("address", 0, largest_bytes));
     ops.in_graph.push_back(r.is_true("in_graph"));
     if (correlation != 0) launch(r, s.start, launch_of(kind), correlation);
   }
@@ -216,7 +216,7 @@ class Builder {
     trace_.ranges.end.push_back(s.end);
     trace_.ranges.name.push_back(trace_.names.intern(name));
     trace_.ranges.thread.push_back(thread(r));
-    trace_.ranges.bytes.push_back(r.count("bytes", 0, most_bytes));
+    trace_.ranges.bytes.push_back(r.count("bytes", 0, largest_bytes));
     trace_.ranges.nest.push_back(1);
   }
 
@@ -233,13 +233,13 @@ class Builder {
     trace_.gpu_faults.start.push_back(s.start);
     trace_.gpu_faults.end.push_back(s.end);
     trace_.gpu_faults.device.push_back(0);
-    trace_.gpu_faults.address.push_back(r.count("address", 0, most_bytes));
-    trace_.gpu_faults.count.push_back(r.count("count", 1, most_bytes));
+    trace_.gpu_faults.address.push_back(r.count("address", 0, largest_bytes));
+    trace_.gpu_faults.count.push_back(r.count("count", 1, largest_bytes));
   }
 
   void cpu_fault(const LiteralRow& r) {
     trace_.cpu_faults.start.push_back(r.time(1) + shift_);
-    trace_.cpu_faults.address.push_back(r.count("address", 0, most_bytes));
+    trace_.cpu_faults.address.push_back(r.count("address", 0, largest_bytes));
     trace_.cpu_faults.function.push_back(0);
   }
 

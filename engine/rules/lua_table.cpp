@@ -15,8 +15,6 @@ namespace {
 // What reading one value takes at most.
 constexpr int stack_values = 8;
 
-constexpr double exact = 9e15;  // up to which a double tells neighbours apart
-
 }  // namespace
 
 std::string lua_bytes(lua_State* lua, int index) {
@@ -105,7 +103,8 @@ std::size_t LuaTable::count(const char* key, std::size_t otherwise, std::size_t 
   if (type != LUA_TNUMBER || std::isnan(n)) {
     throw Error(fmt::format("{}: '{}' has to be a number", where_, key));
   }
-  return static_cast<std::size_t>(std::clamp(n, 0.0, std::min(static_cast<double>(most), exact)));
+  return static_cast<std::size_t>(
+      std::clamp(n, 0.0, std::min(static_cast<double>(most), largest_exact)));
 }
 
 bool LuaTable::truth(const char* key) const {

@@ -18,6 +18,8 @@ namespace gh {
 
 /// A finding's longest text has some hundred bytes.
 inline constexpr std::size_t most_text_bytes = 16 << 10;
+/// Up to which a double tells neighbours apart.
+inline constexpr double largest_exact = 9e15;
 /// A finding's longest list has ten elements.
 inline constexpr std::size_t most_elements = 1000;
 

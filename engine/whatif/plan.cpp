@@ -16,7 +16,7 @@ namespace {
 // overhead (59 recordings: median 1 %).
 constexpr double spread = 0.06;
 // Of the step that is left, for a fix to be part of the plan.
-constexpr double least_worth = 0.02;
+constexpr double least_gain = 0.02;
 constexpr std::size_t most_fixes = 8;
 
 Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by); }
@@ -96,7 +96,7 @@ Best best_of(const Replay& replay, const std::vector<Candidate>& candidates, con
     // clearly more.
     if (best.step_ns == step_ns
             ? ns < best.step_ns
-            : static_cast<double>(best.step_ns - ns) > least_worth * static_cast<double>(step_ns))
+            : static_cast<double>(best.step_ns - ns) > least_gain * static_cast<double>(step_ns))
       best = {i, ns};
   }
   return best;
@@ -152,7 +152,7 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
   Ns step = plan.now.step_ns;
   while (!rest.empty() && plan.fixes.size() < most_fixes) {
     const Best best = best_of(replay, rest, made, step);
-    if (static_cast<double>(step - best.step_ns) < least_worth * static_cast<double>(step)) break;
+    if (static_cast<double>(step - best.step_ns) < least_gain * static_cast<double>(step)) break;
     const Candidate fix = rest[best.candidate];
     made.insert(made.end(), fix.changes->begin(), fix.changes->end());
     plan.fixes.push_back({fix.rule, fix.fingerprint, predicted(replay, made, "")});

@@ -71,7 +71,7 @@ std::string packed(const std::string& text) {
 fs::path trace_of(const std::string& name) { return support::fixture(name + ".pt.trace.json"); }
 
 // All of a trace that analyses read, as text.
-std::string dump(const gh::Trace& t) {
+std::string work_of(const gh::Trace& t) {
   std::string s = t.producer + t.schema;
   for (gh::Row r = 0; r < t.ops.size(); ++r)
     s += fmt::format("{} {} {} {} {} {} {} {} {}\n", t.ops.start[r], t.ops.end[r],
@@ -408,18 +408,19 @@ TEST_CASE("kineto: what recording costs is not called launching") {
 
 TEST_CASE("kineto: the order of events means nothing") {
   nlohmann::json all = nlohmann::json::parse(support::read_file(trace_of("compile")));
-  const std::string before = dump(gh::read_report(trace_of("compile")));
+  const std::string before = work_of(gh::read_report(trace_of("compile")));
   std::shuffle(all["traceEvents"].begin(), all["traceEvents"].end(), std::mt19937(7));
-  const bool same = dump(read_text(all.dump())) == before;
+  const bool same = work_of(read_text(all.dump())) == before;
   CHECK(same);
 }
 
 TEST_CASE("kineto: a trace is the same packed or not, by any name") {
-  const std::string text = support::read_file(trace_of("compile")), before = dump(read_text(text));
-  CHECK(before == dump(gh::read_report(trace_of("compile"))));
-  CHECK(dump(read_text(packed(text))) == before);
+  const std::string text = support::read_file(trace_of("compile")),
+                    before = work_of(read_text(text));
+  CHECK(before == work_of(gh::read_report(trace_of("compile"))));
+  CHECK(work_of(read_text(packed(text))) == before);
   const std::size_t half = text.size() / 2;
-  CHECK(dump(read_text(packed(text.substr(0, half)) + packed(text.substr(half)))) ==
+  CHECK(work_of(read_text(packed(text.substr(0, half)) + packed(text.substr(half)))) ==
         before);  // gzip's files may be joined
 }
 

@@ -317,14 +317,6 @@ void check_gone(const std::string& bytes, const std::vector<Plant>& planted) {
   }
 }
 
-// What is said of a report, its name and the note on its environment aside.
-std::string advice(const fs::path& report) {
-  auto json = json_of(advise("--format json " + quoted(report)));
-  json["report"].erase("path");
-  json["report"].erase("environment_variables");
-  return json.dump(1);
-}
-
 }  // namespace
 
 TEST_CASE("scrub: of 600 secrets, written in 60 ways into an export, none stays") {
@@ -353,7 +345,7 @@ TEST_CASE("scrub: of 600 secrets, written in 60 ways into an export, none stays"
   check_gone(read_file(dir / "shared.sqlite"), planted);
   check_gone(texts_of(dir / "shared.sqlite"), planted);
   check_gone(ran.out, planted);
-  CHECK(advice(dir / "shared.sqlite") == advice(GH_FIXTURES "/starved.sqlite"));
+  CHECK(advice_on(dir / "shared.sqlite") == advice_on(GH_FIXTURES "/starved.sqlite"));
 }
 
 TEST_CASE("scrub: of 600 secrets, written in 60 ways into a trace, none stays, plain and packed") {
@@ -385,7 +377,7 @@ TEST_CASE("scrub: of 600 secrets, written in 60 ways into a trace, none stays, p
     const Ran ran = advise(std::string("scrub trace.json -o ") + name, {"", dir / ""});
     REQUIRE_MESSAGE(ran.status == 0, ran.err);
     check_gone(ran.out, planted);
-    CHECK(advice(dir / name) == advice(GH_FIXTURES "/graphs.pt.trace.json"));
+    CHECK(advice_on(dir / name) == advice_on(GH_FIXTURES "/graphs.pt.trace.json"));
   }
   const std::string shared = read_file(dir / "shared.json");
   check_gone(shared, planted);
@@ -513,7 +505,7 @@ TEST_CASE("scrub: a secret that is a word of kernels stays, and is named; settin
   REQUIRE_MESSAGE(ran.status == 0, ran.err);
   CHECK(contains(ran.out, "the values of KERNEL_TOKEN, SHORT_KEY, which are too short"));
   CHECK(contains(ran.out, "other values and names were not searched for: settings such as true"));
-  CHECK(advice(dir / "shared.sqlite") == advice(GH_FIXTURES "/good.sqlite"));
+  CHECK(advice_on(dir / "shared.sqlite") == advice_on(GH_FIXTURES "/good.sqlite"));
 }
 
 TEST_CASE("scrub: numbers that are a secret go where the program chose them; ids and times stay") {

@@ -6,14 +6,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What is said of a report, its name and the note on its environment aside.
-std::string advice(const fs::path& report) {
-  auto json = json_of(advise("--format json " + quoted(report)));
-  json["report"].erase("path");
-  json["report"].erase("environment_variables");
-  return json.dump(1);
-}
-
 void check_none(const std::string& bytes, const std::vector<std::string>& secrets) {
   for (const std::string& secret : secrets) CHECK_MESSAGE(bytes.find(secret) == bytes.npos, secret);
 }
@@ -24,7 +16,7 @@ const std::vector<std::string> planted{
     "tok-8fa3c51e77", "gpu-node-17.cluster.example", "gpu-node-17",      "mmuster",
     "/home/mmuster",  "/gpfs/projects/apollo",       "sk_live_4242abcd", "run the secret plan",
     "mallory",        "s3://bucket-of-ours/data",    "pw=hunter2hunter2"};
-constexpr const char* plant = R"(
+constexpr const char* planted_text = R"(
   INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'API_TOKEN="tok-8fa3c51e77"'), ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HOSTNAME="gpu-node-17.cluster.example"'),
     ('PROCESS_0:ENVIRONMENT_VARIABLE', 'USER="mmuster"'), ('PROCESS_0:ENVIRONMENT_VARIABLE', 'PWD="/gpfs/projects/apollo"'), ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HOME="/home/mmuster"'),
     ('PROCESS_0:ENVIRONMENT_VARIABLE', 'CUDA_VISIBLE_DEVICES="0"'), ('PROCESS_0:ARGUMENT_0', '--key=sk_live_4242abcd'), ('PROCESS_0:ARGUMENT_1', 's3://bucket-of-ours/data'), ('PROCESS_0:USER_NAME', 'mmuster');
@@ -47,7 +39,7 @@ constexpr const char* plant = R"(
 TEST_CASE("scrub: of what was planted in a report nothing is left, and its advice stays") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
-  run_sql(dir / "report.sqlite", plant);
+  run_sql(dir / "report.sqlite", planted_text);
   const std::string before = read_file(dir / "report.sqlite");
   for (const std::string& secret : planted) CHECK_MESSAGE(contains(before, secret), secret);
   const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
@@ -60,7 +52,7 @@ TEST_CASE("scrub: of what was planted in a report nothing is left, and its advic
   check_none(read_file(dir / "shared.sqlite"), planted);
   check_none(read_file(dir / "shared.sqlite"), {"mmuster@", "apollo", "mallory", "hunter2"});
   CHECK(read_file(dir / "report.sqlite") == before);
-  CHECK(advice(dir / "shared.sqlite") == advice(GH_FIXTURES "/starved.sqlite"));
+  CHECK(advice_on(dir / "shared.sqlite") == advice_on(GH_FIXTURES "/starved.sqlite"));
   // Once more changes nothing.
   CHECK(advise("scrub shared.sqlite -o again.sqlite", {"", dir / ""}).status == 0);
   CHECK(read_file(dir / "again.sqlite") == read_file(dir / "shared.sqlite"));
@@ -74,7 +66,7 @@ TEST_CASE("scrub: the advice on recorded reports and traces stays") {
     INFO(name);
     const Ran ran = advise("scrub " + std::string(name) + " -o " + quoted(dir / name));
     CHECK_MESSAGE(ran.status == 0, ran.err);
-    CHECK(advice(dir / name) == advice(fs::path(GH_FIXTURES) / name));
+    CHECK(advice_on(dir / name) == advice_on(fs::path(GH_FIXTURES) / name));
   }
 }
 

@@ -30,7 +30,7 @@ struct TeamRules {
 };
 
 // Each recorded report's document.
-const std::map<std::string, Json>& documents() {
+const std::map<std::string, Json>& documents_of_recordings() {
   static const auto all = [] {
     std::map<std::string, Json> documents;
     for (const std::string& name : recording_names())
@@ -41,7 +41,7 @@ const std::map<std::string, Json>& documents() {
 }
 
 // A small document in which every field occurs: each list has one element.
-Json one_of_each() {
+Json one_of_each_field() {
   const TeamRules rules;
   write_file(rules.dir / "gh-advise.toml",
              "[[suppress]]\nrule = 'unfused-norm'\nreason = 'the norm is being replaced'\nuntil = "
@@ -75,14 +75,14 @@ std::int64_t sum_ns(const Json& account) {
 }  // namespace
 
 TEST_CASE("JSON: what is printed of every report keeps to the schema") {
-  REQUIRE(documents().size() >= 21);
+  REQUIRE(documents_of_recordings().size() >= 21);
   std::vector<std::string> names;
   std::vector<Json> all;
   const auto add = [&](const std::string& name, const Json& document) {
     names.push_back(name);
     all.push_back(document);
   };
-  for (const auto& [name, document] : documents()) add(name, document);
+  for (const auto& [name, document] : documents_of_recordings()) add(name, document);
 
   const TempDir dir;
   std::filesystem::copy_file(GH_FIXTURES "/starved.sqlite", dir / "idle.sqlite");
@@ -130,7 +130,7 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
 }
 
 TEST_CASE("JSON: the schema requires every field, knows its type, and allows no other") {
-  const Json good = one_of_each();
+  const Json good = one_of_each_field();
   std::vector<Broken> all = broken(good);
   for (const auto& [pointer, value] :
        std::vector<std::pair<std::string, Json>>{{"/schema_version", 2},
@@ -187,7 +187,7 @@ TEST_CASE("JSON: every field of the schemas has a description") {
 
 TEST_CASE(
     "JSON: the account adds up to the window to the nanosecond, on every device of every report") {
-  for (const auto& [name, report] : documents()) {
+  for (const auto& [name, report] : documents_of_recordings()) {
     INFO(name);
     CHECK(report["window_ns"].get<std::int64_t>() > 0);
     CHECK(sum_ns(report["account"]) == report["window_ns"].get<std::int64_t>());
@@ -215,7 +215,7 @@ TEST_CASE(
     "JSON: findings come best first, worth a part of the step, each rule in exactly one list") {
   const auto rules = json_of(advise("rules --format json"))["rules"];
   bool any = false;
-  for (const auto& [name, report] : documents()) {
+  for (const auto& [name, report] : documents_of_recordings()) {
     INFO(name);
     const double step = report["window_ns"].get<double>() / report["steps"]["count"].get<double>();
     std::pair<bool, double> before{
@@ -253,7 +253,7 @@ TEST_CASE(
 
 TEST_CASE("JSON: the plan goes down step by step, each fix one of the findings, within its range") {
   std::size_t plans = 0, fixes = 0;
-  for (const auto& [name, report] : documents()) {
+  for (const auto& [name, report] : documents_of_recordings()) {
     INFO(name);
     const Json& plan = report["plan"];
     if (plan.is_null()) continue;
@@ -296,9 +296,9 @@ TEST_CASE("JSON: the fingerprint survives recording again and another selection 
     return std::string("not found");
   };
   // The same program, recorded with and without GPU metrics, and some of its steps only.
-  const std::string one = of(documents().at("eager"), "unfused-softmax");
+  const std::string one = of(documents_of_recordings().at("eager"), "unfused-softmax");
   CHECK(one != "not found");
-  CHECK(of(documents().at("gpumetrics"), "unfused-softmax") == one);
+  CHECK(of(documents_of_recordings().at("gpumetrics"), "unfused-softmax") == one);
   CHECK(of(json_of(advise("eager.sqlite --format json --steps 2:3")), "unfused-softmax") == one);
-  CHECK(of(documents().at("starved"), "data-loader-starvation") != one);
+  CHECK(of(documents_of_recordings().at("starved"), "data-loader-starvation") != one);
 }

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // What a configuration is refused with, the folder left out; "" where it is fine.
-std::string refused(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   const TempDir dir;
   write_file(dir / "gh-advise.toml", text);
   try {
@@ -56,80 +56,81 @@ std::int64_t ns_of(const nlohmann::ordered_json& report, const std::string& caus
 
 TEST_CASE(
     "configuration: unknown keys are refused at every level, with line, column and a suggestion") {
-  CHECK(refused("") == "");
-  CHECK(refused("ignroe = []\n") ==
+  CHECK(refusal_of("") == "");
+  CHECK(refusal_of("ignroe = []\n") ==
         "gh-advise.toml:1:1: unknown key 'ignroe' (did you mean 'ignore'?)");
-  CHECK(refused("# a comment\n[kernel_clas]\n") ==
+  CHECK(refusal_of("# a comment\n[kernel_clas]\n") ==
         "gh-advise.toml:2:2: unknown key 'kernel_clas' (did you mean 'kernel_class'?)");
-  CHECK(refused("[ranges]\n  steps = ['x']\n") ==
+  CHECK(refusal_of("[ranges]\n  steps = ['x']\n") ==
         "gh-advise.toml:2:3: unknown key 'steps' (did you mean 'step'?)");
-  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcpet = ['y']\n") ==
+  CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcpet = ['y']\n") ==
         "gh-advise.toml:4:1: unknown key 'excpet' (did you mean 'except'?)");
-  CHECK(refused("[[gpu]]\nname = 'X'\nmatch = 'X'\nfp23_tflops = 1\n") ==
+  CHECK(refusal_of("[[gpu]]\nname = 'X'\nmatch = 'X'\nfp23_tflops = 1\n") ==
         "gh-advise.toml:4:1: unknown key 'fp23_tflops' (did you mean 'fp32_tflops'?)");
-  CHECK(refused("[rule.unfused-sotfmax]\n")
+  CHECK(refusal_of("[rule.unfused-sotfmax]\n")
             .ends_with(": there is no rule 'unfused-sotfmax' (did you mean 'unfused-softmax'?)"));
-  CHECK(refused("[rule.unfused-softmax]\nshaer = 1\n") ==
+  CHECK(refusal_of("[rule.unfused-softmax]\nshaer = 1\n") ==
         "gh-advise.toml:2:1: rule 'unfused-softmax' has no option 'shaer' (did you mean 'share'?)");
-  CHECK(refused("[rule.unfused-softmax]\nseverty = 'note'\n") ==
+  CHECK(refusal_of("[rule.unfused-softmax]\nseverty = 'note'\n") ==
         "gh-advise.toml:2:1: rule 'unfused-softmax' has no option 'severty' (did you mean "
         "'severity'?)");
 }
 
 TEST_CASE("configuration: values of the wrong type are refused with their place") {
-  CHECK(refused("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' has to be a list");
-  CHECK(refused("select = ['memory', 3]\n") ==
+  CHECK(refusal_of("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' has to be a list");
+  CHECK(refusal_of("select = ['memory', 3]\n") ==
         "gh-advise.toml:1:21: 'select' is a list of strings");
-  CHECK(refused("ignore = [true]\n") == "gh-advise.toml:1:11: 'ignore' is a list of strings");
-  CHECK(refused("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' has to be a list");
-  CHECK(refused("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' has to be a string");
-  CHECK(refused("fail_on = 'eror'\n") ==
+  CHECK(refusal_of("ignore = [true]\n") == "gh-advise.toml:1:11: 'ignore' is a list of strings");
+  CHECK(refusal_of("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' has to be a list");
+  CHECK(refusal_of("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' has to be a string");
+  CHECK(refusal_of("fail_on = 'eror'\n") ==
         "gh-advise.toml:1:11: 'eror' is none of note, warning, error (did you mean 'error'?)");
-  CHECK(refused("rule = 3\n") == "gh-advise.toml:1:8: 'rule' has to be a table");
-  CHECK(refused("rule.unfused-softmax = 3\n") ==
+  CHECK(refusal_of("rule = 3\n") == "gh-advise.toml:1:8: 'rule' has to be a table");
+  CHECK(refusal_of("rule.unfused-softmax = 3\n") ==
         "gh-advise.toml:1:24: write [rule.unfused-softmax] and its options below");
-  CHECK(refused("[rule.unfused-softmax]\nseverity = 'loud'\n") ==
+  CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 'loud'\n") ==
         "gh-advise.toml:2:12: 'loud' is none of note, warning, error");
-  CHECK(refused("[rule.unfused-softmax]\nseverity = 3\n").starts_with("gh-advise.toml:2:12: "));
-  CHECK(refused("[rule.unfused-softmax]\nshare = 'a lot'\n") ==
+  CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 3\n").starts_with("gh-advise.toml:2:12: "));
+  CHECK(refusal_of("[rule.unfused-softmax]\nshare = 'a lot'\n") ==
         "gh-advise.toml:2:9: option 'share' of rule 'unfused-softmax' has to be a number");
-  CHECK(refused("[rule.unfused-softmax]\nmost = 14\n") == "");  // integers are numbers
-  CHECK(refused("[kernel_class]\nclass = 'x'\n") ==
+  CHECK(refusal_of("[rule.unfused-softmax]\nmost = 14\n") == "");  // integers are numbers
+  CHECK(refusal_of("[kernel_class]\nclass = 'x'\n") ==
         "gh-advise.toml:1:1: 'kernel_class' has to be a list");
-  CHECK(refused("kernel_class = [3]\n") == "gh-advise.toml:1:17: write [[kernel_class]] for each");
-  CHECK(refused("[[kernel_class]]\nclass = 'mine'\n") ==
+  CHECK(refusal_of("kernel_class = [3]\n") ==
+        "gh-advise.toml:1:17: write [[kernel_class]] for each");
+  CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\n") ==
         "gh-advise.toml:1:1: [[kernel_class]] needs 'class' and 'match'");
-  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = 'x'\n") ==
+  CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = 'x'\n") ==
         "gh-advise.toml:3:9: 'match' has to be a list");
   // An expression that is no string would be taken for an empty one, which every name matches.
-  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = [3]\n") ==
+  CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = [3]\n") ==
         "gh-advise.toml:3:10: 'match' is a list of strings");
-  CHECK(refused("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcept = [3]\n") ==
+  CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcept = [3]\n") ==
         "gh-advise.toml:4:11: 'except' is a list of strings");
-  CHECK(refused("[[kernel_class]]\nclass = 'my class'\nmatch = ['x']\n") ==
+  CHECK(refusal_of("[[kernel_class]]\nclass = 'my class'\nmatch = ['x']\n") ==
         "gh-advise.toml:2:9: a class is named with lower-case letters, digits and '_', not 'my "
         "class'");
-  CHECK(refused("[[gpu]]\nmatch = 'x'\n") ==
+  CHECK(refusal_of("[[gpu]]\nmatch = 'x'\n") ==
         "gh-advise.toml:1:1: [[gpu]] needs 'name' and 'match'");
-  CHECK(refused("[[gpu]]\nname = 'x'\nmatch = 3\n") ==
+  CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 3\n") ==
         "gh-advise.toml:3:9: 'match' has to be a regular expression or a list of them");
-  CHECK(refused("[[gpu]]\nname = 'x'\nmatch = 'x'\nfp32_tflops = 'fast'\n") ==
+  CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 'x'\nfp32_tflops = 'fast'\n") ==
         "gh-advise.toml:4:15: 'fp32_tflops' has to be a number");
-  CHECK(refused("[[gpu]]\nname = 'x'\nmatch = 'x'\ncoherent = 1\n") ==
+  CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 'x'\ncoherent = 1\n") ==
         "gh-advise.toml:4:12: 'coherent' has to be true or false");
-  CHECK(refused("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' has to be a list");
-  CHECK(refused("[ranges]\nloader = [3]\n") ==
+  CHECK(refusal_of("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' has to be a list");
+  CHECK(refusal_of("[ranges]\nloader = [3]\n") ==
         "gh-advise.toml:2:11: 'loader' is a list of strings");
 }
 
 TEST_CASE("configuration: mistakes of syntax and bad expressions are refused with their place") {
-  CHECK(refused("select = [\n'memory'\nignore = 3").starts_with("gh-advise.toml:3:1: "));
-  CHECK(refused("select == 3").starts_with("gh-advise.toml:1:9: "));
-  CHECK(refused("select = []\nselect = []\n").starts_with("gh-advise.toml:2:"));
+  CHECK(refusal_of("select = [\n'memory'\nignore = 3").starts_with("gh-advise.toml:3:1: "));
+  CHECK(refusal_of("select == 3").starts_with("gh-advise.toml:1:9: "));
+  CHECK(refusal_of("select = []\nselect = []\n").starts_with("gh-advise.toml:2:"));
   for (const char* text :
        {"[[kernel_class]]\nclass = 'mine'\nmatch = ['(']\n", "[[gpu]]\nname = 'x'\nmatch = '('\n",
         "[ranges]\nstep = ['(']\n", "[ranges]\nloader = ['(']\n"})
-    CHECK(refused(text).starts_with("gh-advise.toml: '(' is not a regular expression: "));
+    CHECK(refusal_of(text).starts_with("gh-advise.toml: '(' is not a regular expression: "));
 }
 
 TEST_CASE(

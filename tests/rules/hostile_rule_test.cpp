@@ -25,7 +25,7 @@ Ran with_rule(const TempDir& dir, const std::string& body) {
                quoted(dir / ""));
 }
 
-const std::string finding =
+const std::string any_finding =
     "{ message = 'main', data = { share = 0.1 }, subject = 'it', recoverable_ns = 1, advice = { "
     "'Do it.' } }";
 
@@ -80,63 +80,64 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
       {"return { { message = 'main', data = { share = 1 }, subject = string.rep('x', 1e9) } }",
        "resulting string too large"},
       {"local s = 'x' while true do s = s .. s end", "more than 1 MiB"},
-      {"local f = " + finding + " f.subject = string.rep('x', 1e6) return { f }",
+      {"local f = " + any_finding + " f.subject = string.rep('x', 1e6) return { f }",
        "'subject' is longer than 16 KiB"},
-      {"local f = " + finding + " f.advice = { string.rep('x', 1e6) } return { f }",
+      {"local f = " + any_finding + " f.advice = { string.rep('x', 1e6) } return { f }",
        "'advice' is longer than 16 KiB"},
-      {"local f = " + finding + " for i = 1, 1e5 do f.advice[i] = 'Do it.' end return { f }",
+      {"local f = " + any_finding + " for i = 1, 1e5 do f.advice[i] = 'Do it.' end return { f }",
        "'advice' has more than 1000 elements"},
-      {"local f = " + finding +
+      {"local f = " + any_finding +
            " f.metrics = {} for i = 1, 1e5 do f.metrics[i] = { name = 'a', value = 1, unit = "
            "'count' } end return { f }",
        "'metrics' has more than 1000 elements"},
       // Thousands of findings.
-      {"local all = {} for i = 1, 5000 do all[i] = " + finding +
+      {"local all = {} for i = 1, 5000 do all[i] = " + any_finding +
            " all[i].subject = 'it ' .. i end return all",
        "more than 200 findings"},
-      {"local all = {} for i = 1, 180 do all[i] = " + finding +
+      {"local all = {} for i = 1, 180 do all[i] = " + any_finding +
            " all[i].subject = 'it ' .. i all[i].change = { { remove = trace:ops {} } } end return "
            "all",
        "too many changes to be replayed"},
       // Evidence that nothing in the trace is.
-      {"local f = " + finding +
+      {"local f = " + any_finding +
            " f.evidence = { { start_ns = 0, end_ns = math.maxinteger } } return { f }",
        "evidence that lies outside of the trace"},
-      {"local f = " + finding +
+      {"local f = " + any_finding +
            " f.evidence = { { start_ns = math.mininteger, end_ns = 0 } } return { f }",
        "evidence that lies outside of the trace"},
-      {"local f = " + finding + " f.evidence = { {} } return { f }",
+      {"local f = " + any_finding + " f.evidence = { {} } return { f }",
        "evidence that lies outside of the trace"},
-      {"local f = " + finding + " f.evidence = 7 return { f }", "'evidence' has to be a list"},
+      {"local f = " + any_finding + " f.evidence = 7 return { f }", "'evidence' has to be a list"},
       // What is no finding.
       {"return { setmetatable({}, { __index = function() while true do end end }) }",
        "needs 'message', a string"},
-      {"return setmetatable({}, { __index = function(t, i) return " + finding +
+      {"return setmetatable({}, { __index = function(t, i) return " + any_finding +
            " end, __len = function() return 1e9 end })",
        "none"},
       {"return { { message = 'main', data = { share = 0/0 } } }", "not a finite number"},
       // Selections where one is too many for Lua's stack, and where there are none.
-      {"local k, st = trace:ops {}, {} for i = 1, 28 do st[i] = k end local f = " + finding +
+      {"local k, st = trace:ops {}, {} for i = 1, 28 do st[i] = k end local f = " + any_finding +
            " f.change = { { shorten = k, stalls = st } } return { f }",
        "'stalls' of a change has more than 16 elements"},
-      {"local k, st = trace:ops {}, {} for i = 1, 1000 do st[i] = k end local f = " + finding +
+      {"local k, st = trace:ops {}, {} for i = 1, 1000 do st[i] = k end local f = " + any_finding +
            " f.change = { { shorten = k, stalls = st } } return { f }",
        "'stalls' of a change has more than 16 elements"},
-      {"local f = " + finding +
+      {"local f = " + any_finding +
            " f.change = { { shorten = trace:ops {}, stalls = { 7 } } } return { f }",
        "each of 'stalls' of a change has to be a selection"},
       {"local k, all = trace:ops {}, {} for i = 1, 1e4 do all[i] = { remove = k } end local f = " +
-           finding + " f.change = all return { f }",
+           any_finding + " f.change = all return { f }",
        "'change' of a finding has more than 100 elements"},
-      {"local f = " + finding +
+      {"local f = " + any_finding +
            " f.change = setmetatable({}, { __index = function() error 'boom' end }) f.change[1] = "
            "setmetatable({}, { __index = function() return trace:ops {} end }) return { f }",
        "a change is one of remove"},
-      {"local f = " + finding +
+      {"local f = " + any_finding +
            " f.change = {} for i = 1, 50 do f.change[i] = { scale = trace:ops {}, by = 1e300, most "
            "= 1e308 } end return { f }",
        "none"},
-      {"local f = " + finding + " f.change = { { scale = trace:ops {}, by = 0/0 } } return { f }",
+      {"local f = " + any_finding +
+           " f.change = { { scale = trace:ops {}, by = 0/0 } } return { f }",
        "'by' is not a finite number"},
       // What a metatable would give is not asked for, and so cannot be collected under the verb.
       {"trace:chains(setmetatable({}, { __index = function() return trace:ops {} end }))",
@@ -166,12 +167,13 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
        ""},
       {"local s = string.rep('x', 16000) for i = 1, 1e9 do pcall(trace.fact, trace, s) end",
        "more than 8 MiB of text"},
-      {"local a = {} for i = 1, 1000 do a[i] = string.rep('x', 16000) end local f = " + finding +
-           " f.advice = a local all = {} for i = 1, 200 do all[i] = f end return all",
+      {"local a = {} for i = 1, 1000 do a[i] = string.rep('x', 16000) end local f = " +
+           any_finding + " f.advice = a local all = {} for i = 1, 200 do all[i] = f end return all",
        "rule hands over more than 8 MiB of text"},
       {"local e = {} for i = 1, 100 do e[i] = { start_ns = 0, end_ns = 0, name = string.rep('x', "
        "16000), note = string.rep('x', 16000) } end local f = " +
-           finding + " f.evidence = e local all = {} for i = 1, 200 do all[i] = f end return all",
+           any_finding +
+           " f.evidence = e local all = {} for i = 1, 200 do all[i] = f end return all",
        ""},
       {"error(setmetatable({}, { __tostring = function() while true do end end }))",
        "the error is a table"},

@@ -36,6 +36,13 @@ Ran on_terminal(const std::string& arguments, const How& how, int columns) {
   return ran;
 }
 
+std::string advice_on(const std::filesystem::path& report) {
+  auto json = json_of(advise("--format json " + quoted(report)));
+  json["report"].erase("path");
+  json["report"].erase("environment_variables");
+  return json.dump(1);
+}
+
 nlohmann::ordered_json json_of(const Ran& ran) {
   INFO(ran.err);
   REQUIRE(!ran.out.empty());

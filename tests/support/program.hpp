@@ -32,6 +32,9 @@ Ran advise(const std::string& arguments, const How& how = {});
 /// but for the line that says what is being done, which comes on slow machines.
 Ran on_terminal(const std::string& arguments, const How& how = {}, int columns = 100);
 
+/// What is said of a report, as JSON, its name and the note on its environment aside.
+std::string advice_on(const std::filesystem::path& report);
+
 /// The JSON on standard output.
 nlohmann::ordered_json json_of(const Ran& ran);
 

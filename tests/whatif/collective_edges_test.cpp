@@ -33,10 +33,11 @@ const std::string straggler =
     "{ 50, 1075, 'cudaStreamSynchronize', rank = 1 } }, ops = { " +
     rank(0, "product", 200) + rank(1, "late", 700) + "} }";
 
-struct Replayed {
+struct ReplayedRanks {
   Analysis analysis;
   Replay replay;
-  explicit Replayed(Trace trace) : analysis(std::move(trace), Classes(), {}), replay(analysis) {}
+  explicit ReplayedRanks(Trace trace)
+      : analysis(std::move(trace), Classes(), {}), replay(analysis) {}
 
   double us(Change::Kind kind, const std::string& kernel, double by = 1) const {
     Change c{
@@ -51,7 +52,7 @@ struct Replayed {
 }  // namespace
 
 TEST_CASE("collectives: a rank that comes sooner ends the others' wait") {
-  const Replayed r(trace_from_text("return " + straggler));
+  const ReplayedRanks r(trace_from_text("return " + straggler));
   REQUIRE(r.replay.reason() == "");
   CHECK_FALSE(r.replay.collectives());
   CHECK(r.replay.profiled_step_ns({}) == 1'100'000);
@@ -68,7 +69,7 @@ TEST_CASE("collectives: with a rank that is not in the report their wait stays a
   Trace t = trace_from_text("return " + straggler);
   t.groups = {{0, 3}};
   t.ops.group.assign(t.ops.size(), 0);  // three ranks, of which the report holds two
-  const Replayed r(std::move(t));
+  const ReplayedRanks r(std::move(t));
   CHECK(r.replay.collectives());
   CHECK_FALSE(r.replay.trusted());
   CHECK(r.replay.distrust().starts_with("other ranks are not in the report"));
@@ -80,7 +81,7 @@ TEST_CASE(
   for (const char* name : {"ddp", "ddp-small-collectives", "two-straggler", "two-reduce-at-end",
                            "two-fsdp-no-prefetch", "two-tensor-parallel", "two-pipeline-2"}) {
     CAPTURE(name);
-    const Replayed r(
+    const ReplayedRanks r(
         read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")));
     REQUIRE(r.replay.reason() == "");
     CHECK_FALSE(r.replay.collectives());

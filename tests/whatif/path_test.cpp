@@ -15,7 +15,7 @@ using namespace gh;
 
 namespace {
 
-using Kind = PathItem::Kind;
+using PathKind = PathItem::Kind;
 
 struct Walked {
   Analysis analysis;
@@ -24,7 +24,7 @@ struct Walked {
   explicit Walked(const std::string& literal) : Walked(trace_from_text("return " + literal)) {}
 
   // Of one step.
-  double us(Kind kind, const std::string& name) const {
+  double us(PathKind kind, const std::string& name) const {
     const Path& p = replay.path();
     const auto item = std::find_if(p.items.begin(), p.items.end(), [&](const PathItem& i) {
       return i.kind == kind && i.name == name;
@@ -49,25 +49,25 @@ TEST_CASE("path: a step that the GPU bounds waits for its kernels") {
   calls = { { 30, 942, "cudaStreamSynchronize" } },
   ops = { { 20, 520, kernel = "my_product", launched = { 10, 15 } }, { 521, 921, kernel = "my_product", launched = { 16, 21 } } } })"));
   CHECK(w.replay.path().total_ns == w.replay.path().periods * 1'000'000);
-  CHECK(w.us(Kind::compute, "other") == doctest::Approx(900));
-  CHECK(w.us(Kind::call, "cudaStreamSynchronize") == doctest::Approx(21));
+  CHECK(w.us(PathKind::compute, "other") == doctest::Approx(900));
+  CHECK(w.us(PathKind::call, "cudaStreamSynchronize") == doctest::Approx(21));
 }
 
 TEST_CASE("path: a step that the host bounds waits for what the host's ranges say") {
   const Walked w(std::string(
       R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" }, { 50, 850, "thinking 7" } },
   ops = { { 20, 70, kernel = "a", launched = { 10, 15 } }, { 905, 955, kernel = "b", launched = { 895, 900 } } } })"));
-  CHECK(w.us(Kind::host, "thinking #") == doctest::Approx(800));
-  CHECK(w.us(Kind::host, "step #") == doctest::Approx(180).epsilon(0.05));
-  CHECK(w.us(Kind::compute, "other") < 60);
+  CHECK(w.us(PathKind::host, "thinking #") == doctest::Approx(800));
+  CHECK(w.us(PathKind::host, "step #") == doctest::Approx(180).epsilon(0.05));
+  CHECK(w.us(PathKind::compute, "other") < 60);
 }
 
 TEST_CASE("path: an operation that was launched long before waits for other work") {
   const Walked w(std::string(
       R"({ ranges = {}, ops = { { 20, 100, kernel = "a", launched = { 5, 10 } }, { 600, 700, kernel = "b", launched = { 11, 15 } } } })"));
-  CHECK(w.us(Kind::dependency, "other") == doctest::Approx(500));
-  CHECK(w.us(Kind::compute, "other") == doctest::Approx(180));
-  CHECK(w.us(Kind::launch_latency, "") == doctest::Approx(10));
+  CHECK(w.us(PathKind::dependency, "other") == doctest::Approx(500));
+  CHECK(w.us(PathKind::compute, "other") == doctest::Approx(180));
+  CHECK(w.us(PathKind::launch_latency, "") == doctest::Approx(10));
 }
 
 TEST_CASE("path: where ranks wait for a late one, it goes on there") {
@@ -84,16 +84,16 @@ TEST_CASE("path: where ranks wait for a late one, it goes on there") {
       "'cudaStreamSynchronize' }, { 30, 905, 'cudaStreamSynchronize', rank = 1 } }, ops = { " +
       rank(0, 200) + rank(1, 700) + "} }";
   const Walked w(trace_from_text(both));
-  CHECK(w.us(Kind::communication, "") == doctest::Approx(98));
-  CHECK(w.us(Kind::compute, "other") == doctest::Approx(700));
+  CHECK(w.us(PathKind::communication, "") == doctest::Approx(98));
+  CHECK(w.us(PathKind::compute, "other") == doctest::Approx(700));
   for (const PathItem& i : w.replay.path().items)
-    if (i.kind == Kind::compute) CHECK(i.by_device.at(1) == i.ns);
+    if (i.kind == PathKind::compute) CHECK(i.by_device.at(1) == i.ns);
 
   // With a rank that the report does not hold, the wait for it is a part of the communication.
   Trace of_three = trace_from_text(both);
   of_three.groups = {{0, 3}};
   of_three.ops.group.assign(of_three.ops.size(), 0);
-  CHECK(Walked(std::move(of_three)).us(Kind::communication, "other_ranks") >= 98);
+  CHECK(Walked(std::move(of_three)).us(PathKind::communication, "other_ranks") >= 98);
 }
 
 TEST_CASE("path: a long name is cut between characters") {
@@ -104,7 +104,7 @@ TEST_CASE("path: a long name is cut between characters") {
                  "kernel = 'b', launched = { 605, 615 } } } }");
   bool found = false;
   for (const PathItem& i : w.replay.path().items)
-    if (i.kind == Kind::host && i.ns > 400'000) {
+    if (i.kind == PathKind::host && i.ns > 400'000) {
       found = true;
       CHECK(i.name == valid_utf8(i.name));
       CHECK(display_width(i.name) == 120);
@@ -132,7 +132,8 @@ TEST_CASE("path: on every recording it adds up to the steps, to the nanosecond")
     // Devices may differ from their mean.
     CHECK(static_cast<double>(p.total_ns / p.periods) ==
           doctest::Approx(static_cast<double>(w.replay.recorded_ns())).epsilon(0.01));
-    CHECK(w.us(Kind::unrecorded, "") < 0.02 * static_cast<double>(w.replay.recorded_ns()) / 1e3);
+    CHECK(w.us(PathKind::unrecorded, "") <
+          0.02 * static_cast<double>(w.replay.recorded_ns()) / 1e3);
     CHECK(std::is_sorted(p.items.begin(), p.items.end(),
                          [](const PathItem& a, const PathItem& b) { return a.ns > b.ns; }));
   }

@@ -9,10 +9,10 @@ namespace {
 
 // A host may read what a program computed when all is over; a recording may begin long before
 // the program uses its GPU.
-constexpr Limit most_beside{0.9}, most_samples_beside{0.98};
+constexpr Limit most_migrations_beside{0.9}, most_samples_beside{0.98};
 // The shortest of 40,000 faults took 11 us.
 constexpr Ns least_fault_ns = 1'000;
-constexpr Limit most_too_short{0.1}, most_unheard_of{0.1}, most_absurd{0.01};
+constexpr Limit most_short_faults{0.1}, most_unheard_of{0.1}, most_absurd{0.01};
 
 struct Window {
   Ns start = std::numeric_limits<Ns>::max(), end = std::numeric_limits<Ns>::min();
@@ -56,7 +56,7 @@ void check_faults(Checks& checks) {
   const GpuFaults& f = checks.trace.gpu_faults;
   checks.add(
       count_rows(f.size(), [&](Row row) { return f.end[row] - f.start[row] < least_fault_ns; }),
-      f.size(), most_too_short, "page faults of a GPU take less time than any can",
+      f.size(), most_short_faults, "page faults of a GPU take less time than any can",
       {Source::gpu_faults});
   checks.add(count_faults_of_nobody(checks), f.size(), most_unheard_of,
              "page faults of a GPU lie where nothing runs on it", {Source::gpu_faults});
@@ -68,7 +68,7 @@ void check_migrations(Checks& checks, const Window& window) {
                         [&](Row op) {
                           return checks.is_migration(op) && !window.holds(o.start[op], o.end[op]);
                         }),
-             checks.migrations, most_beside,
+             checks.migrations, most_migrations_beside,
              "migrations of unified memory lie before or after all that used it",
              {Source::unified_copies});
 }

@@ -23,7 +23,7 @@ constexpr Limit most_crawling{0.3}, most_flying{0.02};
 constexpr Limit most_alone{0.5};
 constexpr std::int64_t least_alone = 1000;
 // A program may mark what it does before and after it uses CUDA, but hardly that alone.
-constexpr Limit most_beside{0.98}, most_unended{0.5}, most_ended_before{0.05};
+constexpr Limit most_ranges_beside{0.98}, most_unended{0.5}, most_ended_before{0.05};
 // So many ranges of a thread may go on when the recording ends: of the program, of its epochs...
 constexpr std::uint32_t most_open = 8;
 
@@ -205,7 +205,7 @@ void check_times_of_ranges(Checks& checks) {
   const Ranges& r = t.ranges;
   checks.add(
       count_rows(r.size(), [&](Row row) { return r.end[row] < first || r.start[row] > last; }),
-      r.size(), most_beside, "ranges lie before or after all that was recorded within them",
+      r.size(), most_ranges_beside, "ranges lie before or after all that was recorded within them",
       {Source::ranges});
   checks.add(count_unended(t), r.size(), most_unended,
              "ranges had not ended when the recording did");

@@ -10,7 +10,7 @@
 namespace gh::doubts {
 namespace {
 
-constexpr Limit most_beside{0.02}, most_overtaken{0.02}, most_late{0.05};
+constexpr Limit most_beside_two{0.02}, most_overtaken{0.02}, most_late{0.05};
 // A wait may be for another stream.
 constexpr Limit most_late_fetches{0.5};
 
@@ -35,7 +35,7 @@ void check_overlap(Checks& checks) {
     ends.before = std::max(ends.before, std::min(ends.last, o.end[op]));
     ends.last = std::max(ends.last, o.end[op]);
   }
-  checks.add_by_kind(most_beside, "begin while two others of their stream run",
+  checks.add_by_kind(most_beside_two, "begin while two others of their stream run",
                      Checks::Unknown::operations, [&](Row op) { return overlaps[op] != 0; });
 }
 

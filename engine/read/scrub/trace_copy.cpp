@@ -20,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const PrivateDataSchema::Torch& schema() { return private_data_schema().torch; }
-
 std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -32,7 +30,7 @@ template <class Use>
 std::string with_own_numbers(const std::string& event, Use use) {
   std::string out, arguments, numbers;
   const auto own = [&](std::string_view key, std::string_view value) -> std::string_view {
-    if (!any_matches(schema().numbers, key)) return value;
+    if (!any_matches(torch_schema().numbers, key)) return value;
     numbers = with_numbers(value, use);
     if (value.starts_with('[')) numbers = use(numbers).value_or(numbers);
     return numbers == value ? value : std::string_view(numbers);
@@ -84,7 +82,8 @@ class TraceCopy {
   }
 
   void add_words_of_format() {
-    for (const Globs* keys : {&schema().keep, &schema().event, &schema().argument, &schema().gpu}) {
+    for (const Globs* keys : {&torch_schema().keep, &torch_schema().event, &torch_schema().argument,
+                              &torch_schema().gpu}) {
       for (const std::string& key : *keys) work_.vocabulary.add_words_of_format(key);
     }
     for (const char* category : {"ac2g", "async_cpu_to_gpu", "gpu_user_annotation", "Trace"}) {
@@ -109,7 +108,7 @@ class TraceCopy {
     events_.learn_signs(text_of(head));
     std::set<std::string> unknown;
     for (const auto& [key, value] : head.items()) {
-      if (!any_matches(schema().keep, key)) {
+      if (!any_matches(torch_schema().keep, key)) {
         if (unknown.insert(key).second) left_out_.push_back(key);
       } else if (key == "deviceProperties") {
         if (value.is_array()) head_.emplace(key, known_of_gpus(value));
@@ -125,7 +124,7 @@ class TraceCopy {
     for (const Json& gpu : gpus) {
       Json known = Json::object();
       for (const auto& [key, value] : gpu.items()) {
-        if (!gpu.is_object() || !any_matches(schema().gpu, key)) continue;
+        if (!gpu.is_object() || !any_matches(torch_schema().gpu, key)) continue;
         if (key == "name") work_.vocabulary.add(text_of(value));
         known.emplace(key, value);
       }

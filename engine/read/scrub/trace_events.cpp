@@ -16,19 +16,17 @@ namespace {
 
 using Text = std::string_view;
 
-const PrivateDataSchema::Torch& schema() { return private_data_schema().torch; }
-
 using Keys = std::unordered_set<Text>;
 bool is_event_key(Text key) {
-  static const Keys keys(schema().event.begin(), schema().event.end());
+  static const Keys keys(torch_schema().event.begin(), torch_schema().event.end());
   return keys.contains(key);
 }
 bool is_argument_key(Text key) {
-  static const Keys keys(schema().argument.begin(), schema().argument.end());
+  static const Keys keys(torch_schema().argument.begin(), torch_schema().argument.end());
   return keys.contains(key);
 }
 
-Text unquoted(Text literal) {
+Text inside_quotes(Text literal) {
   return literal.size() < 2 || literal.front() != '"' ? Text()
                                                       : literal.substr(1, literal.size() - 2);
 }
@@ -56,8 +54,8 @@ void TraceEvents::learn_names(Text event) {
   Text category, name;
   std::size_t at = 0;
   while (const auto member = next_member(event, at)) {
-    if (member->key == "\"cat\"") category = unquoted(member->value);
-    if (member->key == "\"name\"") name = unquoted(member->value);
+    if (member->key == "\"cat\"") category = inside_quotes(member->value);
+    if (member->key == "\"name\"") name = inside_quotes(member->value);
     if (!category.empty() && !name.empty()) break;
   }
   if (!is_vocabulary(category, name) || known_names_.contains(name)) return;
@@ -76,7 +74,7 @@ void TraceEvents::learn_signs(Text json) {
 void TraceEvents::learn_value(const std::string& key, const Json& value, std::size_t depth) {
   if (depth > most_json_depth || value == replacement) return;
   for (const PrivateKind kind : kinds_by_key) {
-    if (!any_matches(of_kind(schema().private_keys, kind), in_lower_case(key))) continue;
+    if (!any_matches(of_kind(torch_schema().private_keys, kind), in_lower_case(key))) continue;
     return add(kind, "", value);
   }
   if (names_a_secret(key)) return add(PrivateKind::environment, key, value);

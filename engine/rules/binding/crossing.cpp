@@ -57,8 +57,7 @@ Context& context(lua_State* lua) {
 // --- To Lua
 
 void push_number(lua_State* lua, double number) {
-  constexpr double exact_integers = 9e15;  // up to which a double tells neighbours apart
-  if (number == std::floor(number) && std::abs(number) < exact_integers) {
+  if (number == std::floor(number) && std::abs(number) < largest_exact) {
     lua_pushinteger(lua, static_cast<lua_Integer>(number));
   } else {
     lua_pushnumber(lua, number);

@@ -58,7 +58,7 @@ void either_memory(const Given& g, Filter& filter) {
                   const Context& c, const Rows& s, Row r) { return from(c, s, r) || to(c, s, r); });
 }
 
-double duration_ns(const Context& c, const Rows& s, Row r) {
+double length_ns(const Context& c, const Rows& s, Row r) {
   return static_cast<double>(span_of(c, s, r).length());
 }
 
@@ -231,8 +231,8 @@ constexpr FilterKey filter_keys[] = {
     {"memory", all_kinds, either_memory},
     {"device", all_kinds, device},
     {"phase", only(Kind::ranges), phase},
-    {"min_ns", all_kinds, at_least<duration_ns>},
-    {"max_ns", all_kinds, at_most<duration_ns>},
+    {"min_ns", all_kinds, at_least<length_ns>},
+    {"max_ns", all_kinds, at_most<length_ns>},
     {"min_bytes", all_kinds, at_least<value<Field::bytes>>},
     {"max_bytes", all_kinds, at_most<value<Field::bytes>>},
     {"min_blocks", all_kinds, at_least<value<Field::blocks>>},

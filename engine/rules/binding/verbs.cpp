@@ -66,7 +66,7 @@ constexpr Verb verbs[] = {
      "device.",
      verb<steps>},
     {"trace:threads", "(glob) -> count",
-     "How many threads of the processes that launch have a name like this.", verb<threads>},
+     "How many threads of the processes that launch have a name like this.", verb<thread_count>},
     {"trace:diagnostics", "(glob, least_severity = 2) -> list of texts",
      "Messages of the profiler about its own recording.", verb<diagnostics>},
     {"trace:failed_calls", "() -> list of { call, class, result, means, fatal, count, rows }",

@@ -8,7 +8,7 @@ namespace gh::binding {
 // recording.cpp: what is known of the report as a whole
 int fact(lua_State* lua, const Context& c);
 int available(lua_State* lua, const Context& c);
-int threads(lua_State* lua, const Context& c);
+int thread_count(lua_State* lua, const Context& c);
 int diagnostics(lua_State* lua, const Context& c);
 int problems(lua_State* lua, const Context& c);
 int is_kind(lua_State* lua, const Context& c);

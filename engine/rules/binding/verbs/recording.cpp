@@ -46,7 +46,7 @@ int available(lua_State* lua, const Context& c) {
   throw Error(fmt::format("there is no source '{}'{}", wanted, did_you_mean(wanted, names)));
 }
 
-int threads(lua_State* lua, const Context& c) {
+int thread_count(lua_State* lua, const Context& c) {
   const std::string glob = checked_glob(lua, 2);
   std::set<std::uint16_t> processes;
   for (const DeviceSteps& d : c.analysis.devices) processes.insert(d.process);
