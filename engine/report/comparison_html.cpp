@@ -19,7 +19,7 @@ using Cell = HtmlTable::Cell;
 constexpr std::size_t most_items = 50, most_changes = 200, most_facts = 200,
                       most_kernel_changes = 60, most_dots = 400;
 
-std::string titled_items(const char* title, std::vector<std::string> items) {
+std::string html_list(const char* title, std::vector<std::string> items) {
   if (items.empty()) return "";
   if (items.size() > most_items) items.resize(most_items);
   for (std::string& i : items) i = shortened(i, 1'000);
@@ -198,8 +198,8 @@ std::string render_comparison_html(const Comparison& c, const std::vector<Captur
       "<header><p class=faint>gh-advise</p>" + element("h1", shortened(c.headline, 500)) +
       bullets({shortened("before: " + c.before, 400), shortened("now: " + c.after, 400)}, "where") +
       "</header>\n<main>\n";
-  body += titled_items("Why it fails", c.reasons);
-  body += titled_items("What cannot be compared", c.incomparable);
+  body += html_list("Why it fails", c.reasons);
+  body += html_list("What cannot be compared", c.incomparable);
   if (!c.step.basis.empty()) {
     body += section("step", "The " + c.unit.noun, step_section(c, before, after));
     body += section("findings", "Findings", findings_section(c));
@@ -207,8 +207,8 @@ std::string render_comparison_html(const Comparison& c, const std::vector<Captur
     body += section("kernels", "Kernels", kernels_section(c));
     body += section("facts", "Facts", facts_section(c));
   }
-  body += titled_items("Notes", c.notes);
-  body += titled_items("Suppressed", suppression_lines(c));
+  body += html_list("Notes", c.notes);
+  body += html_list("Suppressed", suppression_lines(c));
   body += "</main>\n" + page_footer();
   return html_page("gh-advise: " + shortened(c.headline, 100), body, TimelineData(100).json());
 }

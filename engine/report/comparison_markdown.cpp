@@ -18,7 +18,7 @@ const char* mark_of(Verdict verdict) {
   }
 }
 
-std::string titled_list(const char* title, const std::vector<std::string>& items) {
+std::string markdown_list(const char* title, const std::vector<std::string>& items) {
   if (items.empty()) return "";
   std::string out = fmt::format("{}\n\n", title);
   for (const std::string& item : items) out += fmt::format("* {}\n", markdown_text(item));
@@ -107,16 +107,16 @@ std::string waits(const Comparison& c) {
 std::string render_comparison_markdown(const Comparison& c) {
   std::string out =
       fmt::format("## {} gh-advise\n\n**{}**\n\n", mark_of(c.verdict), markdown_text(c.headline));
-  out += titled_list("Why it fails:", c.reasons);
-  out += titled_list("What cannot be compared:", c.incomparable);
+  out += markdown_list("Why it fails:", c.reasons);
+  out += markdown_list("What cannot be compared:", c.incomparable);
   out += changed_findings(c);
   out += failing_findings(c);
   out += budgets(c);
   if (c.step.basis.empty()) return out;  // nothing could be read
   out += account(c);
   out += waits(c);
-  out += titled_list("Notes:", c.notes);
-  out += titled_list("Suppressed:", suppression_lines(c));
+  out += markdown_list("Notes:", c.notes);
+  out += markdown_list("Suppressed:", suppression_lines(c));
   out += fmt::format("<sub>before: {}; now: {}; {}; gh-advise {}</sub>\n", markdown_text(c.before),
                      markdown_text(c.after), markdown_text(basis_text(c.step)), GH_ADVISE_VERSION);
   return out;

@@ -1,9 +1,12 @@
-// ASCII letters and digits, whatever the locale.
+// Bytes of a text, ASCII letters and digits, whatever the locale.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace gh::scrubbing {
+
+constexpr std::uint32_t byte(char c) { return static_cast<unsigned char>(c); }  ///< 0 to 255
 
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }

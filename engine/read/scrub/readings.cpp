@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "read/scrub/characters.hpp"
+
 namespace gh::scrubbing {
 namespace {
 
 using Text = std::string_view;
 constexpr std::uint32_t none = ~0U;
-
-constexpr std::uint32_t byte(char c) { return static_cast<unsigned char>(c); }
 
 constexpr std::uint32_t hexadecimal_digit(char c) {
   if (c >= '0' && c <= '9') return byte(c) - '0';

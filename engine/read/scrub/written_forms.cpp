@@ -25,8 +25,6 @@ constexpr std::size_t most_escaped_bytes = 4096;
 
 using Text = std::string_view;
 
-constexpr unsigned value_of_byte(char c) { return static_cast<unsigned char>(c); }
-
 // --- escapes
 
 std::string each_byte(Text value, const std::function<std::string(char)>& written) {
@@ -63,7 +61,7 @@ std::string in_url(Text value, Text kept, bool plus_for_space) {
   return each_byte(value, [&](char c) {
     if (plus_for_space && c == ' ') return std::string("+");
     if (is_letter_or_digit(c) || kept.find(c) != kept.npos) return std::string(1, c);
-    return fmt::format("%{:02X}", value_of_byte(c));
+    return fmt::format("%{:02X}", byte(c));
   });
 }
 
@@ -74,7 +72,7 @@ std::string base64(Text bytes, Text alphabet) {
   std::uint32_t bits = 0;
   int held = 0;
   for (const char c : bytes) {
-    bits = bits << 8 | value_of_byte(c);
+    bits = bits << 8 | byte(c);
     for (held += 8; held >= 6; held -= 6) out += alphabet[bits >> (held - 6) & 63];
   }
   return out;  // without the last, of which the next byte also tells
@@ -94,11 +92,11 @@ std::string in_utf16(Text value, bool big_endian) {
   std::string out;
   for (std::size_t i = 0; i < value.size();) {
     // UTF-8 of up to three bytes; what is none, and the rare fourth, has no such form.
-    const unsigned first = value_of_byte(value[i]);
+    const unsigned first = byte(value[i]);
     const std::size_t size = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : 0;
     if (size == 0 || i + size > value.size()) return "";
     unsigned point = size == 1 ? first : first & (size == 2 ? 31 : 15);
-    for (std::size_t k = 1; k < size; ++k) point = point << 6 | (value_of_byte(value[i + k]) & 63);
+    for (std::size_t k = 1; k < size; ++k) point = point << 6 | (byte(value[i + k]) & 63);
     const char high = static_cast<char>(point >> 8), low = static_cast<char>(point & 255);
     out += big_endian ? std::string{high, low} : std::string{low, high};
     i += size;
@@ -111,8 +109,8 @@ std::string in_utf16(Text value, bool big_endian) {
 std::string in_other_case(Text value, bool upper) {
   std::string out(value);
   for (std::size_t i = 0; i + 1 < out.size(); ++i) {
-    if (value_of_byte(out[i]) >> 5 != 6) continue;
-    const unsigned point = (value_of_byte(out[i]) & 31) << 6 | (value_of_byte(out[i + 1]) & 63);
+    if (byte(out[i]) >> 5 != 6) continue;
+    const unsigned point = (byte(out[i]) & 31) << 6 | (byte(out[i + 1]) & 63);
     unsigned other = point;
     const auto between = [&](unsigned from, unsigned to) { return point >= from && point <= to; };
     if (between(0x100, 0x137)) {
@@ -162,8 +160,8 @@ class Forms {
     for (const char* format :
          {"{:02x}", "\\x{:02x}", "\\u{:04x}", "%{:02x}", "{:02x} ", "{:02x}:"}) {
       if (format[1] != ':' && text.size() > most_escaped_bytes) continue;
-      std::string all = each_byte(
-          text, [&](char c) { return fmt::format(fmt::runtime(format), value_of_byte(c)); });
+      std::string all =
+          each_byte(text, [&](char c) { return fmt::format(fmt::runtime(format), byte(c)); });
       if (all.back() == ' ' || all.back() == ':') all.pop_back();
       add(all);
     }
