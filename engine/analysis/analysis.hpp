@@ -12,7 +12,9 @@
 //   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   host_work.hpp what a host thread did in a stretch of time; host_seen.cpp: as samples show
 //   facts.hpp     all of that as named values; a new one is a row of facts/table.cpp
-//   flops.hpp     operations of matrix products, told by shapes in ranges
+//   flops.hpp     operations of matrix products and convolutions, told by shapes in ranges
+//   roofline.hpp  what the device needs for them at least, and what binds a unit
+//   residency.hpp how many blocks of a kernel an SM holds at once
 //   metrics.hpp   sampled GPU metrics within the steps
 #pragma once
 #include <cstddef>

@@ -35,8 +35,10 @@ const char* name_of(CallClass c) { return call_class_names[static_cast<std::size
 const char* name_of(Phase p) { return phase_names[static_cast<std::size_t>(p)]; }
 
 Classes::Classes() {
-  add_kernel_classes(schema_table("schemas/kernels.toml"), "schemas/kernels.toml", false);
+  const toml::table kernels = schema_table("schemas/kernels.toml");
+  add_kernel_classes(kernels, "schemas/kernels.toml", false);
   class_index("other");
+  libraries_ = Patterns(strings(kernels["library"]["match"]), "schemas/kernels.toml");
   add_gpus(schema_table("schemas/gpus.toml"), "schemas/gpus.toml", false);
 
   const toml::table calls = schema_table("schemas/calls.toml");
@@ -185,6 +187,7 @@ void Classes::add_gpus(const toml::table& table, std::string_view where, bool fi
     p.tf32 = number("tf32_tflops") * 1e12;
     p.half = number("half_tflops") * 1e12;
     p.fp8 = number("fp8_tflops") * 1e12;
+    p.memory_bytes_per_s = number("memory_gb_per_s") * 1e9;
     p.host_link_bytes_per_s = number("host_link_gb_per_s") * 1e9;
     p.coherent = entry["coherent"].value_or(false);
     p.has_tensor_cores = entry["tensor_cores"].value_or(p.half > p.fp32);
@@ -197,7 +200,24 @@ void Classes::add_gpus(const toml::table& table, std::string_view where, bool fi
   gpus_.insert(first ? gpus_.begin() : gpus_.end(), added.begin(), added.end());
   if (const toml::table* rates = table["attainable"].as_table())
     attainable_ = {(*rates)["fp32"].value_or(1.0), (*rates)["tf32"].value_or(1.0),
-                   (*rates)["half"].value_or(1.0), (*rates)["fp8"].value_or(1.0)};
+                   (*rates)["half"].value_or(1.0), (*rates)["fp8"].value_or(1.0),
+                   (*rates)["memory"].value_or(1.0)};
+  for_tables(table, "sm", [&](const toml::table& entry) {
+    const auto number = [&](std::string_view key) {
+      return static_cast<std::uint32_t>(
+          std::clamp<std::int64_t>(entry[key].value_or(0), 0, 1 << 30));
+    };
+    const toml::array* capability = entry["compute_capability"].as_array();
+    if (!capability || capability->size() != 2) return;
+    sms_[{(*capability)[0].value_or(0), (*capability)[1].value_or(0)}] = {
+        number("warps"), number("blocks"), number("registers"), number("shared_bytes"),
+        number("shared_bytes_a_block")};
+  });
+}
+
+std::optional<SmLimits> Classes::sm_limits(const Device& device) const {
+  const auto it = sms_.find({device.compute_major, device.compute_minor});
+  return it == sms_.end() ? std::nullopt : std::optional(it->second);
 }
 
 GpuPeaks Classes::peaks(const Device& device) const {
@@ -207,14 +227,17 @@ GpuPeaks Classes::peaks(const Device& device) const {
       // A slice of a GPU (MIG) bears its parent's name and has a part of its SMs.
       if (device.sm_count > 0 && 10 * device.sm_count < 9 * gpu.sm_count) {
         const double part = static_cast<double>(device.sm_count) / gpu.sm_count;
-        for (double* rate : {&p.fp32, &p.tf32, &p.half, &p.fp8}) *rate *= part;
+        for (double* rate : {&p.fp32, &p.tf32, &p.half, &p.fp8, &p.memory_bytes_per_s})
+          *rate *= part;
       }
+      if (device.memory_bytes_per_s > 0) p.memory_bytes_per_s = device.memory_bytes_per_s;
       return p;
     }
   // An unknown name: by architecture, where the report tells SMs and clock. Operations per SM and
   // clock, dense.
   static const toml::table table = schema_table("schemas/gpus.toml");
   GpuPeaks p;
+  p.memory_bytes_per_s = device.memory_bytes_per_s;
   p.has_tensor_cores = device.compute_major >= 7;
   for_tables(table, "architecture", [&](const toml::table& entry) {
     if (entry["compute_capability_major"].value_or(-1) != device.compute_major ||
@@ -237,7 +260,10 @@ GpuPeaks Classes::peaks(const Device& device) const {
 }
 
 NameClasses::NameClasses(const Trace& trace, const Classes& classes)
-    : kernel(trace.names.size()), call(trace.names.size()), phases(trace.names.size()) {
+    : kernel(trace.names.size()),
+      own(trace.names.size()),
+      call(trace.names.size()),
+      phases(trace.names.size()) {
   enum : std::uint8_t { of_kernel = 1, of_call = 2, of_range = 4, of_frame = 8 };
   std::vector<std::uint8_t> borne(trace.names.size());  // by what
   for (Row r = 0; r < trace.ops.size(); ++r)
@@ -255,7 +281,10 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
          ++id) {
       const auto name = static_cast<NameId>(id);
       const std::string& text = trace.names[name];
-      if (borne[id] & of_kernel) kernel[id] = classes.kernel_class(text);
+      if (borne[id] & of_kernel) {
+        kernel[id] = classes.kernel_class(text);
+        own[id] = !classes.is_library_kernel(text);
+      }
       if (borne[id] & of_call) call[id] = classes.call_class(text);
       if (borne[id] & of_range)
         for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p)

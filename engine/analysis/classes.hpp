@@ -3,10 +3,12 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/text.hpp"
@@ -55,6 +57,7 @@ const char* name_of(Phase);
 /// Peak rates of a GPU, dense, in operations a second; 0 where it has no such units or nobody said.
 struct GpuPeaks {
   double fp32 = 0, tf32 = 0, half = 0, fp8 = 0;
+  double memory_bytes_per_s = 0;
   double host_link_bytes_per_s = 0;  ///< one way, as reached in practice
   bool coherent = false;             ///< the host's memory is one with the GPU's (NVLink-C2C)
   bool has_tensor_cores = false;
@@ -62,10 +65,16 @@ struct GpuPeaks {
   std::string source;  ///< which table's row said so
 };
 
+/// What one SM holds at once, by compute capability.
+struct SmLimits {
+  std::uint32_t warps = 0, blocks = 0, registers = 0, shared_bytes = 0;
+  std::uint32_t shared_bytes_a_block = 0;  ///< that the driver takes for itself
+};
+
 /// How much faster a GEMM runs at another precision on a GPU, from peaks and the fraction of them
 /// that GEMMs reach.
 struct Attainable {
-  double fp32 = 1, tf32 = 1, half = 1, fp8 = 1;
+  double fp32 = 1, tf32 = 1, half = 1, fp8 = 1, memory = 1;
 };
 
 class Classes {
@@ -80,6 +89,10 @@ class Classes {
   const std::vector<std::string>& kernel_classes() const { return kernel_classes_; }
   std::uint8_t kernel_class(std::string_view demangled_name) const;
   CallClass call_class(std::string_view name) const;
+  /// Whether a kernel is a library's or a framework's, and not the program's own.
+  bool is_library_kernel(std::string_view demangled_name) const {
+    return libraries_.match(demangled_name);
+  }
   /// Whether kernels of a class are matrix products, or attention that is made of them.
   bool is_product(std::uint8_t kernel_class) const {
     const std::string& name = kernel_classes_[kernel_class];
@@ -113,6 +126,8 @@ class Classes {
   }
 
   GpuPeaks peaks(const Device& device) const;
+  /// What an SM of the device holds at once; nothing where its compute capability is not listed.
+  std::optional<SmLimits> sm_limits(const Device& device) const;
   const Attainable& attainable() const { return attainable_; }
 
  private:
@@ -132,6 +147,7 @@ class Classes {
     Patterns match, except;
   };
   std::vector<KernelClass> kernels_;
+  Patterns libraries_;
   struct CallPattern {
     CallClass value;
     Patterns match, except;
@@ -156,6 +172,7 @@ class Classes {
   };
   std::array<PhasePatterns, static_cast<std::size_t>(Phase::count)> phases_;
   std::vector<Gpu> gpus_;
+  std::map<std::pair<int, int>, SmLimits> sms_;  // by compute capability
   Attainable attainable_;
 };
 
@@ -166,6 +183,7 @@ std::vector<Row> failed_calls(const Trace& trace, const Classes& classes);
 struct NameClasses {
   /// By NameId: index into Classes::kernel_classes; only of names that kernels bear.
   std::vector<std::uint8_t> kernel;
+  std::vector<std::uint8_t> own;     ///< by NameId: 1 of kernels that no library has
   std::vector<CallClass> call;       ///< by NameId; only of names that calls bear
   std::vector<std::uint8_t> phases;  ///< by NameId of a range: one bit a Phase
   /// Of ranges and Python frames that name a line of the program.

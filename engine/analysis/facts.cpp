@@ -39,7 +39,7 @@ FactValue computed(const Fact& fact, const Analysis& a) {
 
 const char* name_of(Unit unit) {
   static constexpr std::array names{"ns",      "fraction", "count", "bytes",
-                                    "bytes/s", "FLOP/s",   "text"};
+                                    "bytes/s", "FLOP/s",   "W",     "text"};
   return names[static_cast<std::size_t>(unit)];
 }
 
@@ -52,6 +52,7 @@ std::string shown(const FactValue& value, Unit unit) {
     case Unit::fraction: return percent(v);
     case Unit::bytes: return bytes_text(v);
     case Unit::bytes_per_s: return fmt::format("{:.{}f} GB/s", v / 1e9, v < 9.95e9 ? 2 : 1);
+    case Unit::watts: return fmt::format("{:.0f} W", v);
     case Unit::flops_per_s: return fmt::format("{:.0f} TFLOP/s", v / 1e12);
     default: return v == std::floor(v) ? fmt::format("{:.0f}", v) : fmt::format("{:.1f}", v);
   }

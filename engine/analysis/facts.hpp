@@ -20,7 +20,7 @@ struct Unknown {
 };
 using FactValue = std::variant<Unknown, double, std::string>;
 
-enum class Unit { ns, fraction, count, bytes, bytes_per_s, flops_per_s, text };
+enum class Unit { ns, fraction, count, bytes, bytes_per_s, flops_per_s, watts, text };
 const char* name_of(Unit);
 /// A value as a person reads it: "160.3 ms", "71 %", "unknown (...)".
 std::string shown(const FactValue& value, Unit unit);

@@ -57,7 +57,84 @@ std::optional<Factors> factors_of(std::string_view op) {
   return std::nullopt;
 }
 
+// "mm" of "aten::mm, sizes = ...".
+std::string_view aten_operator(std::string_view name) {
+  return name.starts_with("aten::") ? name.substr(6, name.find(',') - 6) : std::string_view();
+}
+
+// Those that compute; aten::conv2d, aten::convolution and aten::_convolution only call them.
+bool is_convolution(std::string_view op) {
+  for (const char* known :
+       {"cudnn_convolution", "cudnn_convolution_relu", "cudnn_convolution_add_relu",
+        "cudnn_convolution_transpose", "cudnn_convolution_backward",
+        "cudnn_convolution_backward_input", "convolution_backward", "miopen_convolution",
+        "_slow_conv2d_forward", "slow_conv3d_forward"})
+    if (op == known) return true;
+  return false;
+}
+
+double elements_of(const Shape& shape) {
+  double elements = 1;
+  for (const double n : shape) elements *= n;
+  return elements;
+}
+
+// What stands between quotation marks in "concrete = ["", "[3, 3]", "1"]": the values of arguments
+// that are no tensors, "" of those that are.
+std::vector<std::string_view> concrete_of(std::string_view name) {
+  std::vector<std::string_view> values;
+  constexpr std::string_view title = "concrete = [";
+  const std::size_t at = name.find(title);
+  if (at == name.npos) return values;
+  std::string_view rest = name.substr(at + title.size());
+  while (true) {
+    const std::size_t open = rest.find('"');
+    const std::size_t close = open == rest.npos ? rest.npos : rest.find('"', open + 1);
+    if (close == rest.npos) return values;
+    values.push_back(rest.substr(open + 1, close - open - 1));
+    rest.remove_prefix(close + 1);
+  }
+}
+
+// "[3, 3]"; one number stands for all extents.
+std::optional<Shape> extents(std::string_view list, std::size_t count) {
+  Shape numbers;
+  for (std::size_t i = 0; i < list.size();) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(list.data() + i, list.data() + list.size(), number);
+    if (error != std::errc()) {
+      ++i;
+      continue;
+    }
+    numbers.push_back(number);
+    i = static_cast<std::size_t>(end - list.data());
+  }
+  if (numbers.size() == 1) numbers.resize(count, numbers[0]);
+  return numbers.size() == count ? std::optional(numbers) : std::nullopt;
+}
+
+// Elements of the result of cudnn_convolution(input, weight, padding, stride, dilation, groups); 0
+// where the values do not tell.
+double convolved(const Shape& input, const Shape& weight,
+                 const std::vector<std::string_view>& values) {
+  constexpr std::size_t first = 2;  // behind input and weight
+  if (values.size() < first + 3) return 0;
+  const std::size_t count = input.size() - 2;
+  const auto padding = extents(values[first], count), stride = extents(values[first + 1], count),
+             dilation = extents(values[first + 2], count);
+  if (!padding || !stride || !dilation) return 0;
+  double elements = input[0] * weight[0];
+  for (std::size_t i = 0; i < count; ++i) {
+    const double covered = (*dilation)[i] * (weight[i + 2] - 1) + 1;
+    if ((*stride)[i] <= 0) return 0;
+    elements *= std::floor((input[i + 2] + 2 * (*padding)[i] - covered) / (*stride)[i]) + 1;
+  }
+  return std::max(0.0, elements);
+}
+
 }  // namespace
+
+std::vector<std::vector<double>> shapes_of_range(std::string_view name) { return shapes_of(name); }
 
 std::optional<Product> product_of_range(std::string_view name) {
   if (!name.starts_with("aten::")) return std::nullopt;
@@ -110,18 +187,96 @@ std::optional<double> flops_of_range(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<double> product_flops(const Analysis& a) {
-  std::map<NameId, std::optional<double>> known;
-  std::optional<double> sum;
+std::optional<double> convolution_flops(std::string_view name, double output_elements) {
+  const std::string_view op = aten_operator(name);
+  const std::vector<Shape> shapes = shapes_of(name);
+  const auto has = [&](std::size_t i) { return shapes.size() > i && shapes[i].size() >= 3; };
+  // Each element of the result takes one of the weights for each channel that goes into it.
+  const auto flops = [](double result_elements, const Shape& weight) {
+    return weight[0] > 0 ? 2 * result_elements * elements_of(weight) / weight[0] : 0;
+  };
+  if (op == "cudnn_convolution_backward_input" || op == "cudnn_convolution_backward") {
+    // The whole has the gradient's input first, and what it does besides calling the former is the
+    // gradient of its weights.
+    return has(1) && has(2) ? std::optional(flops(elements_of(shapes[1]), shapes[2]))
+                            : std::nullopt;
+  }
+  if (op == "convolution_backward") {
+    const std::vector<std::string_view> values = concrete_of(name);
+    constexpr std::size_t transposed = 7, wanted = 10;
+    if (!has(0) || !has(2) || (values.size() > transposed && values[transposed] == "True"))
+      return std::nullopt;
+    // The first convolution of a model needs no gradient of its input.
+    double products = 2;
+    if (values.size() > wanted && values[wanted].starts_with("[False")) products = 1;
+    return products * flops(elements_of(shapes[0]), shapes[2]);
+  }
+  if (op != "cudnn_convolution" || !has(0) || !has(1) || shapes[0].size() != shapes[1].size())
+    return std::nullopt;
+  if (output_elements <= 0) output_elements = convolved(shapes[0], shapes[1], concrete_of(name));
+  return output_elements > 0 ? std::optional(flops(output_elements, shapes[1])) : std::nullopt;
+}
+
+RangeFlops::RangeFlops(const Trace& trace) {
+  // Backward tells how large the result of forward was.
+  std::map<std::pair<Shape, Shape>, double> results;  // by input and weight
+  std::vector<bool> seen(trace.names.size());
+  std::vector<NameId> forward;
+  for (const NameId id : trace.ranges.name) {
+    if (seen[id]) continue;
+    seen[id] = true;
+    const std::string& name = trace.names[id];
+    if (!name.starts_with("aten::")) continue;
+    const std::string_view op = aten_operator(name);
+    if (!is_convolution(op)) {
+      if (const auto flops = flops_of_range(name)) known_[id] = flops;
+      continue;
+    }
+    known_[id] = convolution_flops(name);
+    if (op == "cudnn_convolution" && !known_[id]) forward.push_back(id);
+    // Whose gradients come first: the result's, or in older versions the input.
+    const bool older = op == "cudnn_convolution_backward";
+    if (op != "convolution_backward" && !older) continue;
+    if (const auto shapes = shapes_of(name); shapes.size() >= 3)
+      results[{shapes[older ? 0 : 1], shapes[2]}] = elements_of(shapes[older ? 1 : 0]);
+  }
+  for (const NameId id : forward) {
+    const auto shapes = shapes_of(trace.names[id]);
+    if (shapes.size() < 2) continue;
+    if (const auto result = results.find({shapes[0], shapes[1]}); result != results.end())
+      known_[id] = convolution_flops(trace.names[id], result->second);
+  }
+}
+
+std::optional<double> RangeFlops::of(NameId range) const {
+  const auto it = known_.find(range);
+  return it == known_.end() ? std::optional(0.0) : it->second;
+}
+
+ProductFlops product_flops(const Analysis& a) {
+  const RangeFlops known(a.trace);
+  ProductFlops sum;
   const Span window = a.analysed_window();
   const Ranges& ranges = a.trace.ranges;
   for (Row r = 0; r < ranges.size() && ranges.start[r] < window.end; ++r) {
     if (ranges.start[r] < window.start) continue;
-    const auto [it, first] = known.try_emplace(ranges.name[r]);
-    if (first) it->second = flops_of_range(a.trace.names[ranges.name[r]]);
-    if (it->second) sum = sum.value_or(0) + *it->second;
+    const auto flops = known.of(ranges.name[r]);
+    if (!flops)
+      ++sum.convolutions_untold;
+    else if (*flops > 0)
+      sum.flops = sum.flops.value_or(0) + *flops;
   }
   return sum;
+}
+
+std::optional<double> mfu_of(const Analysis& a) {
+  const ProductFlops counted = product_flops(a);
+  double peak = 0;  // operations that all devices could have done
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half *
+            static_cast<double>(total(a.account.devices[d].window)) / 1e9;
+  if (!counted.flops || counted.convolutions_untold > 0 || peak <= 0) return std::nullopt;
+  return *counted.flops / peak;
 }
 
 std::optional<double> mfu_upper_bound(const Analysis& a) {

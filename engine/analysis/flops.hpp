@@ -1,13 +1,19 @@
 // Operations of the products that a program computes, where its ranges carry the shapes of their
 // operands.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/analysis.hpp"
 
 namespace gh {
+
+/// The shapes of an operator's operands, from "sizes = [[8192, 2048], []]" behind its name; an
+/// empty one of what is no tensor. None where the name carries none.
+std::vector<std::vector<double>> shapes_of_range(std::string_view name);
 
 /// Floating-point operations of the product that a range of
 /// torch.autograd.profiler.emit_nvtx(record_shapes=True) names, from its "sizes = [[8192, 2048],
@@ -37,8 +43,36 @@ std::optional<Product> product_of_range(std::string_view name);
 /// either. `odd` becomes the extent that is to blame.
 std::optional<bool> is_aligned(const Product& product, int element_bytes, double* odd = nullptr);
 
-/// The same over all ranges of the analysed steps; nothing where no range carries shapes.
-std::optional<double> product_flops(const Analysis& analysis);
+/// Operations of convolutions that such a range names: 2 for each element of the result and each of
+/// the weights that go into it. Of aten::cudnn_convolution the result's extent follows from
+/// padding, stride and dilation, which PyTorch traces tell; emit_nvtx does not, then
+/// `output_elements` is asked for (0: not known). Backward has the gradient of the result, and is
+/// two products, of its input and of its weights. Nothing for any other name, nor for transposed
+/// convolutions.
+std::optional<double> convolution_flops(std::string_view name, double output_elements = 0);
+
+/// Operations over all ranges of the analysed steps that name products.
+struct ProductFlops {
+  std::optional<double> flops;  ///< nothing where no range carries shapes
+  /// Convolutions whose operations the recording does not tell: `flops` is then only a part.
+  std::int64_t convolutions_untold = 0;
+};
+ProductFlops product_flops(const Analysis& analysis);
+
+/// The operations of each range's product, by name of the range: of those that carry shapes.
+class RangeFlops {
+ public:
+  explicit RangeFlops(const Trace& trace);
+  /// 0 of a range that names no product; nothing of a convolution that does not tell.
+  std::optional<double> of(NameId range) const;
+
+ private:
+  std::unordered_map<NameId, std::optional<double>> known_;
+};
+
+/// Model FLOPs utilization, of the GPUs' peak in FP16 and BF16; nothing where operations or peaks
+/// are not known.
+std::optional<double> mfu_of(const Analysis& analysis);
 
 /// The most that the model FLOPs utilization can be: time in products and fused attention, each at
 /// the peak of its tier, of all step time, against the peak in FP16 and BF16. Graphs traced whole

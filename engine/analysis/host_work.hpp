@@ -26,6 +26,11 @@ class HostWork {
   /// `thread`: no_index where nobody knows which gave the GPU work next.
   Doing during(std::uint16_t thread, std::uint16_t process, Span stretch) const;
 
+  /// The same of the thread's own time alone.
+  Doing own(std::uint16_t thread, Span stretch) const {
+    return thread == no_index || stretch.length() <= 0 ? Doing{} : of_thread(thread, stretch);
+  }
+
   /// Fewer samples tell nothing of where time goes.
   static constexpr std::size_t least_samples = 3;
 

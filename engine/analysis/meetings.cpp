@@ -65,16 +65,19 @@ struct Family {
   std::vector<std::ptrdiff_t> offsets;
 };
 
-// Takes out of `lanes` the first and those of other devices that belong to it.
-Family take_family(const Trace& t, std::vector<const Lane*>& lanes) {
+// Takes out of `lanes` the first and those of other devices that belong to it, as long as there are
+// comparisons left.
+Family take_family(const Trace& t, std::vector<const Lane*>& lanes, std::size_t& comparisons) {
   Family family{{lanes.front()}, {0}};
   std::vector<const Lane*> rest;
   for (const Lane* lane : lanes) {
     if (lane == lanes.front()) continue;
     const Group &group = family.lanes.front()->group, &theirs = lane->group;
     const bool may_belong = (group == theirs || group.ranks == 0 || theirs.ranks == 0) &&
+                            comparisons > 0 &&
                             std::none_of(family.lanes.begin(), family.lanes.end(),
                                          [&](const Lane* l) { return l->device == lane->device; });
+    comparisons -= may_belong;
     const auto offset = may_belong ? offset_between(t, *family.lanes.front(), *lane) : std::nullopt;
     if (offset) {
       family.lanes.push_back(lane);
@@ -121,8 +124,10 @@ std::vector<Meeting> meetings(const Analysis& analysis, Row first, Row end) {
     const NameId name = it->first.first;
     std::vector<const Lane*> alike;
     for (; it != lanes.end() && it->first.first == name; ++it) alike.push_back(&it->second);
-    while (alike.size() > 1) {
-      const Family family = take_family(t, alike);
+    // Where thousands of streams have nothing to do with each other, what is found by then is all.
+    std::size_t comparisons = 64 * alike.size();
+    while (alike.size() > 1 && comparisons > 0) {
+      const Family family = take_family(t, alike, comparisons);
       const std::size_t all = std::max<std::size_t>(2, family.lanes.front()->group.ranks);
       if (family.lanes.size() >= all) add_meetings(t, family, out);
     }

@@ -7,6 +7,27 @@
 #include "trace/metric_names.hpp"
 
 namespace gh {
+namespace {
+
+// Which samples are of an activity; each name is looked at once.
+class ActivitySamples {
+ public:
+  ActivitySamples(const Trace& trace, const SampledActivity& activity)
+      : trace_(trace), activity_(activity) {}
+  bool holds(Row sample) {
+    const NameId metric = trace_.samples.metric[sample];
+    const auto [it, is_new] = is_part_.emplace(metric, false);
+    if (is_new) it->second = part_of(activity_, trace_.names[metric]) >= 0;
+    return it->second;
+  }
+
+ private:
+  const Trace& trace_;
+  const SampledActivity& activity_;
+  std::map<NameId, bool> is_part_;
+};
+
+}  // namespace
 
 bool sampled_in_steps(const Analysis& a, std::size_t device, Row sample) {
   const Samples& s = a.trace.samples;
@@ -18,7 +39,7 @@ std::optional<double> sampled_activity(const Analysis& a, std::string_view name)
   const SampledActivity* activity = activity_of(name);
   const Samples& s = a.trace.samples;
   if (!activity) return std::nullopt;
-  std::map<NameId, int> parts;
+  ActivitySamples of_activity(a.trace, *activity);
   std::map<std::uint16_t, std::size_t> slots;
   for (std::size_t d = 0; d < a.devices.size(); ++d) slots[a.devices[d].device] = d;
   double sum = 0, n = 0, moment = 0;
@@ -32,16 +53,35 @@ std::optional<double> sampled_activity(const Analysis& a, std::string_view name)
     moment = 0;
   };
   for (Row r = 0; r < s.size(); ++r) {
-    const auto [part, first] = parts.emplace(s.metric[r], -1);
-    if (first) part->second = part_of(*activity, a.trace.names[s.metric[r]]);
     const auto slot = slots.find(s.device[r]);
-    if (part->second < 0 || slot == slots.end() || !sampled_in_steps(a, slot->second, r)) continue;
+    if (!of_activity.holds(r) || slot == slots.end() || !sampled_in_steps(a, slot->second, r))
+      continue;
     if (last == no_row || s.start[last] != s.start[r] || s.device[last] != s.device[r]) settle();
     moment += s.value[r];
     last = r;
   }
   settle();
   return n > 0 ? std::optional(sum / n / 100) : std::nullopt;
+}
+
+std::optional<double> sampled_value(const Analysis& a, std::string_view name) {
+  const SampledActivity* activity = activity_of(name);
+  const Samples& s = a.trace.samples;
+  if (!activity) return std::nullopt;
+  std::map<std::uint16_t, std::size_t> slots;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) slots[a.devices[d].device] = d;
+  ActivitySamples of_activity(a.trace, *activity);
+  double sum = 0, n = 0;
+  for (Row r = 0; r < s.size(); ++r) {
+    const auto slot = slots.find(s.device[r]);
+    if (!of_activity.holds(r) || slot == slots.end() || !sampled_in_steps(a, slot->second, r))
+      continue;
+    sum += s.value[r];
+    ++n;
+  }
+  if (n > 0) return sum / n;
+  const auto unaligned = unaligned_activity(a, name);
+  return unaligned ? std::optional(100 * *unaligned) : std::nullopt;
 }
 
 std::optional<double> unaligned_activity(const Analysis& a, std::string_view name) {
@@ -55,6 +95,38 @@ std::optional<double> unaligned_activity(const Analysis& a, std::string_view nam
       n += static_cast<double>(m.count);
     }
   return n > 0 ? std::optional(sum / n / 100) : std::nullopt;
+}
+
+SampledCurve::SampledCurve(const Analysis& a, std::string_view name)
+    : pieces_(a.trace.devices.size()) {
+  const SampledActivity* activity = activity_of(name);
+  const Samples& s = a.trace.samples;
+  if (!activity) return;
+  ActivitySamples of_activity(a.trace, *activity);
+  for (Row r = 0; r < s.size(); ++r) {
+    if (s.period[r] > 0 || !of_activity.holds(r)) continue;
+    std::vector<Piece>& pieces = pieces_[s.device[r]];
+    if (pieces.empty() || pieces.back().end != s.start[r]) pieces.push_back({s.start[r], 0, 0});
+    pieces.back().value = std::min(pieces.back().value + s.value[r] / 100, 1.0);
+  }
+  for (std::vector<Piece>& pieces : pieces_)
+    for (std::size_t i = 1; i < pieces.size(); ++i)
+      pieces[i].active_ns =
+          pieces[i - 1].active_ns +
+          pieces[i].value * static_cast<double>(pieces[i].end - pieces[i - 1].end);
+}
+
+SampledTime SampledCurve::over(std::uint16_t device, Span span) const {
+  const std::vector<Piece>& pieces = pieces_[device];
+  if (pieces.size() < 2) return {};
+  span = {std::max(span.start, pieces.front().end), std::min(span.end, pieces.back().end)};
+  if (span.length() <= 0) return {};
+  const auto active_until = [&](Ns time) {
+    const auto p = std::lower_bound(pieces.begin(), pieces.end(), time,
+                                    [](const Piece& piece, Ns t) { return piece.end < t; });
+    return p->active_ns - p->value * static_cast<double>(p->end - time);
+  };
+  return {static_cast<double>(span.length()), active_until(span.end) - active_until(span.start)};
 }
 
 }  // namespace gh

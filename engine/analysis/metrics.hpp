@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "analysis/analysis.hpp"
 
@@ -14,8 +15,44 @@ bool sampled_in_steps(const Analysis& a, std::size_t device, Row sample);
 /// The mean of an activity over the samples within the steps, 0 to 1. Nothing where there are none.
 std::optional<double> sampled_activity(const Analysis& a, std::string_view activity);
 
+/// The mean of what is no share, such as power in W, likewise: over the samples within the steps,
+/// else over the whole of a monitor's file.
+std::optional<double> sampled_value(const Analysis& a, std::string_view activity);
+
 /// Likewise over the whole of a monitor's file of which nothing tells what lies within the steps:
 /// idle time and other work may be in it.
 std::optional<double> unaligned_activity(const Analysis& a, std::string_view activity);
+
+/// How long samples cover something, and the activity times that: sums give the activity's mean.
+struct SampledTime {
+  double sampled_ns = 0, active_ns = 0;
+  SampledTime& operator+=(const SampledTime& o) {
+    sampled_ns += o.sampled_ns;
+    active_ns += o.active_ns;
+    return *this;
+  }
+  /// 0 to 1. Nothing where no sample covers it.
+  std::optional<double> mean() const {
+    return sampled_ns > 0 ? std::optional(active_ns / sampled_ns) : std::nullopt;
+  }
+};
+
+/// An activity over time, by the profiler's own samples: a monitor's are too far apart to tell of
+/// single kernels.
+class SampledCurve {
+ public:
+  SampledCurve(const Analysis& a, std::string_view activity);
+
+  /// `device`: an index into trace.devices.
+  SampledTime over(std::uint16_t device, Span span) const;
+
+ private:
+  // A sample tells of the time since the one before: up to `end`, in all `active_ns` until then.
+  struct Piece {
+    Ns end;
+    double value, active_ns;
+  };
+  std::vector<std::vector<Piece>> pieces_;  // by device
+};
 
 }  // namespace gh

@@ -117,6 +117,9 @@ class Appending {
     Ops& to = to_.ops;
     const Ops& from = from_.ops;
     append_if_any(to.occupancy, to.size(), from.occupancy, from.size(), no_occupancy);
+    append_if_any(to.registers, to.size(), from.registers, from.size(), 0);
+    append_if_any(to.shared_bytes, to.size(), from.shared_bytes, from.size(), 0);
+    append_if_any(to.blocks_x, to.size(), from.blocks_x, from.size(), 0);
     add_groups();
     append_if_any(to.address, to.size(), from.address, from.size(), 0);
     add_spans(to, from);

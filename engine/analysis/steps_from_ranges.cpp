@@ -23,10 +23,7 @@ struct CountedName {
 };
 
 CountedName counted(std::string name) {
-  // torch.autograd.profiler.emit_nvtx appends sequence numbers and shapes: "..., seq = 12, op_id =
-  // 34, sizes = [...]".
-  for (const char* suffix : {", seq = ", ", op_id = ", ", sizes = "})
-    if (const std::size_t at = name.find(suffix); at != std::string::npos) name.resize(at);
+  name.resize(without_arguments(name).size());
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   // "epoch 1 step 7" counts steps, whatever number comes first.
   static const re2::RE2 noun(

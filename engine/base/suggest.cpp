@@ -32,6 +32,9 @@ const std::string* nearest(std::string_view word, const std::vector<std::string>
   const std::string* best = nullptr;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& c : candidates) {
+    const std::size_t length = std::min(c.size(), most_compared);
+    const std::size_t at_least = std::max(word.size(), length) - std::min(word.size(), length);
+    if (at_least >= least) continue;
     const std::size_t d = distance(word, std::string_view(c).substr(0, most_compared));
     if (d < least && d < std::max(word.size(), c.size())) {
       least = d;

@@ -130,4 +130,10 @@ bool is_name(std::string_view word) {
   });
 }
 
+std::string_view without_arguments(std::string_view range) {
+  for (const char* suffix : {", seq = ", ", op_id = ", ", sizes = "})
+    range = range.substr(0, range.find(suffix));
+  return range;
+}
+
 }  // namespace gh

@@ -31,6 +31,10 @@ std::string printable_lines(std::string_view text);
 /// ends.
 std::string shortened(std::string_view text, std::size_t width);
 
+/// A range's name without what torch.autograd.profiler.emit_nvtx and readers append: "aten::mm" of
+/// "aten::mm, seq = 12, op_id = 34, sizes = [...]".
+std::string_view without_arguments(std::string_view range);
+
 /// The characters that text takes on a terminal, ASCII and the block and dash characters that we
 /// print counted as one each.
 std::size_t display_width(std::string_view utf8);

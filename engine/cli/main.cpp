@@ -18,6 +18,7 @@ int run(int argc, char** argv) {
       gh::add_slurm(line),       // both as Slurm jobs
       gh::add_diff(line),        // what changed between two reports
       gh::add_facts(line),       // what was measured
+      gh::add_top(line),         // what takes the time
       gh::add_rules(line),       // the rules,
       gh::add_explain(line),     // what one of them does,
       gh::add_test(line),        // tests of a team's own,

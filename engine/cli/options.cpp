@@ -96,8 +96,8 @@ void ReportOptions::add(Parser& command) {
                "Print to standard error where the program's own time and memory went");
   command
       .option("--dcgm", dcgm,
-              "What DCGM sampled meanwhile: the text of `dcgmi dmon -e 1002,1003,1004,1005`, "
-              "or of dcgm-exporter's metrics")
+              "What DCGM sampled meanwhile: the text of `dcgmi dmon -e "
+              "1002,1003,1004,1005,100,155,164`, or of dcgm-exporter's metrics")
       .type("FILE");
 }
 

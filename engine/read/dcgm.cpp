@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "read/dcgm/contents.hpp"
+#include "trace/metric_names.hpp"
 
 namespace gh {
 namespace {
@@ -27,9 +28,10 @@ std::string counted(std::int64_t n, const char* noun) {
 std::vector<std::string> left_out(const Contents& contents) {
   std::vector<std::string> notes;
   if (contents.impossible) {
-    notes.push_back(fmt::format("{} that {} no number between 0 and 1 left out",
-                                counted(contents.impossible, "value"),
-                                contents.impossible == 1 ? "is" : "are"));
+    notes.push_back(fmt::format(
+        "{} that {} no number between 0 and 1, nor a "
+        "power or a clock, left out",
+        counted(contents.impossible, "value"), contents.impossible == 1 ? "is" : "are"));
   }
   if (contents.unread) {
     notes.push_back(fmt::format("{} that cannot be read left out, the first of them line {}",
@@ -61,25 +63,46 @@ std::set<int> leave_out_strangers(const Devices& devices, std::vector<Sample>& s
   return strangers;
 }
 
+// As Samples hold it: shares in percent.
+double as_sampled(const Sample& s) { return s.activity->is_share() ? 100 * s.value : s.value; }
+
+// What the report has sampled itself, and finer: leaves it out.
+void leave_out_known(const Trace& trace, std::vector<Sample>& samples) {
+  std::set<NameId> names(trace.samples.metric.begin(), trace.samples.metric.end());
+  std::set<const SampledActivity*> known;
+  for (const SampledActivity& a : activities())
+    for (const NameId name : names)
+      if (part_of(a, trace.names[name]) >= 0) known.insert(&a);
+  std::erase_if(samples, [&](const Sample& s) { return known.contains(s.activity); });
+}
+
 // Where nothing tells which samples lie within the steps.
+// What a report with samples of its own says of them first.
+std::string own_base(const Trace& trace) {
+  return trace.samples.size() > 0 ? "aligned: the report's own samples; of other metrics " : "";
+}
+
 void add_means(const std::vector<Sample>& samples, const Devices& devices, bool timed,
                Trace& trace) {
   Monitor& monitor = trace.monitor;
-  monitor.time_base = fmt::format(
-      "none: averaged over the whole of {}, since {}", monitor.path,
-      timed ? "the report does not say what time it was" : "it holds samples without times");
+  const char* why =
+      timed ? "the report does not say what time it was" : "it holds samples without times";
+  monitor.time_base = fmt::format("{}none: averaged over the whole of {}, since {}",
+                                  own_base(trace), monitor.path, why);
   Availability& have = trace.availability(Source::samples);
-  have.state = Collected::not_collected;
-  have.reason = fmt::format(
-      "nothing tells which samples of {} lie within the steps, since {}", monitor.path,
-      timed ? "the report does not say what time it was" : "it holds some without times");
+  if (trace.samples.size() == 0) {
+    have.state = Collected::not_collected;
+    have.reason = fmt::format(
+        "nothing tells which samples of {} lie within the steps, since {}", monitor.path,
+        timed ? "the report does not say what time it was" : "it holds some without times");
+  }
   std::map<std::pair<std::uint16_t, std::string>, UnalignedMean> means;
   for (const Sample& s : samples) {
     const std::uint16_t device = devices.at(s.gpu);
     UnalignedMean& m = means[{device, s.activity->dcgm_field}];
     m.metric = s.activity->dcgm_field;
     m.device = device;
-    m.mean += 100 * s.ratio;
+    m.mean += as_sampled(s);
     ++m.count;
   }
   for (auto& [key, m] : means) {
@@ -91,11 +114,12 @@ void add_means(const std::vector<Sample>& samples, const Devices& devices, bool 
 // A scrape tells what was since the one before. One that comes twice, for two pods on a GPU say, is
 // one.
 void add_samples(const std::vector<Sample>& from, const Devices& devices, Trace& trace) {
-  trace.monitor.time_base = fmt::format("aligned: {} by its times", trace.monitor.path);
+  trace.monitor.time_base =
+      fmt::format("{}aligned: {} by its times", own_base(trace), trace.monitor.path);
   std::map<std::pair<std::uint16_t, NameId>, std::map<Ns, double>> series;
   for (const Sample& s : from) {
     series[{devices.at(s.gpu), trace.names.intern(s.activity->dcgm_field)}].emplace(
-        *s.time - trace.epoch_ns, 100 * s.ratio);
+        *s.time - trace.epoch_ns, as_sampled(s));
   }
   Samples& samples = trace.samples;
   for (const auto& [key, values] : series) {
@@ -129,15 +153,20 @@ std::vector<std::string> add_dcgm(Trace& trace, const std::filesystem::path& pat
   const std::string shown = printable(path.string());
   Contents contents = dcgm::read_contents(path, shown);
   std::vector<std::string> notes = left_out(contents);
-  if (trace.samples.size() > 0) {
-    notes.push_back("not used, since the report has GPU metrics of its own");
-  } else {
-    const Devices devices = devices_of(trace);
-    const std::set<int> strangers = leave_out_strangers(devices, contents.samples);
-    if (!strangers.empty()) {
-      notes.push_back(fmt::format("GPU {} left out, which the report does not have",
-                                  fmt::join(strangers, ", ")));
-    }
+  const Devices devices = devices_of(trace);
+  const std::set<int> strangers = leave_out_strangers(devices, contents.samples);
+  if (!strangers.empty()) {
+    notes.push_back(
+        fmt::format("GPU {} left out, which the report does not have", fmt::join(strangers, ", ")));
+  }
+  const std::size_t read = contents.samples.size();
+  leave_out_known(trace, contents.samples);
+  if (contents.samples.size() < read) {
+    notes.push_back(contents.samples.empty()
+                        ? "not used, since the report has GPU metrics of its own"
+                        : "only what the report's own GPU metrics do not hold is used");
+  }
+  if (read == 0 || !contents.samples.empty()) {
     trace.monitor.path = shown;
     const bool timed = std::all_of(contents.samples.begin(), contents.samples.end(),
                                    [](const Sample& s) { return s.time.has_value(); });

@@ -7,6 +7,7 @@
 #include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "rules/rule_test.hpp"
+#include "rules/seen.hpp"
 
 namespace gh {
 namespace {
@@ -38,6 +39,10 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
                                     {"How to fix it", &rule.fix},
                                     {"When it is wrong", &rule.wrong}})
     s += fmt::format("## {}\n\n{}\n\n", title, *text);
+  s += fmt::format(
+      "## Seen on recordings\n\nIt {}. The [recordings](../../fixtures/README.md) ship with the "
+      "source.\n\n",
+      seen_text(rule));
   s += example(rule, fixtures);
   if (!rule.options.empty()) {
     s += fmt::format(
@@ -129,7 +134,7 @@ std::string formats_page() {
        {std::tuple("text", "all", "for people, in a terminal"),
         {"html", "check, gate, diff, fleet",
          "a page to look at and to send: one file that fetches nothing"},
-        {"json", "check, gate, diff, fleet, facts, rules",
+        {"json", "check, gate, diff, fleet, facts, rules, top",
          "for programs, held to [JSON schemas](json-schemas.md)"},
         {"markdown", "check, gate, diff, fleet", "a summary for a pull request"},
         {"sarif", "check, gate, fleet",
@@ -139,6 +144,7 @@ std::string formats_page() {
         {"github", "check, gate, fleet",
          "workflow commands, which annotate a run of GitHub Actions"},
         {"junit", "check, gate, fleet", "JUnit XML: a case for each rule and budget"},
+        {"csv", "top", "comma-separated values, for spreadsheets: one line a row of its tables"},
         {"trace", "check",
          "a Chrome trace of the evidence and the account, on the time axis of the report, for "
          "Perfetto"}})
@@ -163,6 +169,9 @@ std::string json_schemas_page() {
         {"what `digest` writes, unpacked", "digest"},
         {"`fleet --format json`", "fleet"},
         {"`facts --format json`", "facts"},
+        {"`top --format json`: one object a report, a list of them where several reports were "
+         "named",
+         "top"},
         {"what is read beside a report, in `NAME.measured.json`", "measured"}})
     s += fmt::format("\n{}:\n\n```json\n{}```\n", of,
                      embedded_file(fmt::format("schemas/{}.schema.json", schema)));

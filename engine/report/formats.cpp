@@ -38,6 +38,12 @@ std::string facts_text(const FactsDocument& d, const TextStyle& style) {
 std::string facts_json(const FactsDocument& d, const TextStyle&) {
   return render_facts_json(d.analysis, d.facts);
 }
+std::string top_json_of(const std::vector<Top>& tops, const TextStyle&) {
+  return render_top_json(tops);
+}
+std::string top_csv_of(const std::vector<Top>& tops, const TextStyle&) {
+  return render_top_csv(tops);
+}
 std::string rules_json(const std::vector<Rule>& rules, const TextStyle&) {
   return render_rules_json(rules);
 }
@@ -100,6 +106,12 @@ const std::vector<Format<FleetDocument>> fleet_formats{
 const std::vector<Format<FactsDocument>> facts_formats{
     {"text", facts_text},
     {"json", facts_json},
+};
+
+const std::vector<Format<std::vector<Top>>> top_formats{
+    {"text", render_top_text},
+    {"json", top_json_of},
+    {"csv", top_csv_of},
 };
 
 const std::vector<Format<std::vector<Rule>>> rules_formats{

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/report.hpp"
+#include "report/top.hpp"
 
 namespace gh {
 
@@ -41,6 +42,8 @@ struct FactsDocument {
   const Facts& facts;
 };
 extern const std::vector<Format<FactsDocument>> facts_formats;
+/// What `top` writes, of each report.
+extern const std::vector<Format<std::vector<Top>>> top_formats;
 extern const std::vector<Format<std::vector<Rule>>> rules_formats;
 
 /// What `check` writes of a report. It reads one report after the other and keeps none, so most

@@ -7,7 +7,9 @@
 
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
+#include "analysis/roofline.hpp"
 #include "report/layout.hpp"
+#include "report/top.hpp"
 
 namespace gh {
 namespace {
@@ -26,16 +28,14 @@ std::string activity_text(const Analysis& a) {
   return text.empty() || aligned ? text : text + " over all that was monitored";
 }
 
-// How much of the GPU's peak the model can have reached.
+// How much of the GPU's peak the model can have reached. Below what can be printed it says so: "0
+// %" would be read as not counted.
 std::string mfu_text(const Analysis& a) {
   const auto bound = a.has_steps() ? mfu_upper_bound(a) : std::nullopt;
   if (!bound || *bound == 0) return "";
-  const auto flops = product_flops(a);
-  double peak = 0;  // operations that all devices could have done
-  for (std::size_t d = 0; d < a.devices.size(); ++d)
-    peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half *
-            static_cast<double>(total(a.account.devices[d].window)) / 1e9;
-  return flops ? ", MFU " + percent(*flops / peak) : ", MFU at most " + percent(*bound);
+  if (const auto mfu = mfu_of(a))
+    return *mfu < 0.0005 ? ", MFU below 0.1 %" : ", MFU " + percent(*mfu);
+  return ", MFU at most " + percent(*bound);
 }
 
 // A loss that no rule explains is reported from this share on: launch gaps and waits of healthy
@@ -212,6 +212,34 @@ std::string busy_text(const Analysis& a) {
   return "GPU busy " +
          percent(static_cast<double>(busy) / static_cast<double>(std::max<Ns>(a.total_ns(), 1))) +
          mfu_text(a) + activity_text(a);
+}
+
+std::string hottest_kernel_text(const Analysis& a) {
+  // A fix of what takes less than a twentieth is worth less than that.
+  constexpr double least_share = 0.05;
+  const std::optional<HottestKernel> hottest = hottest_kernel(a);
+  if (!hottest || hottest->of_window < least_share) return "";
+  const double steps = static_cast<double>(std::max<std::int64_t>(a.step_count(), 1));
+  const double launches = static_cast<double>(hottest->count) / steps;
+  const std::string& kernel_class = a.classes.kernel_classes()[hottest->kernel_class];
+  return fmt::format(
+      "The kernel that takes most is {} ({}): {} of the kernels' time, {} of the {}, {:.{}f} "
+      "time{} {}, {} each.",
+      shortened(kernel_label(a.trace.names[hottest->name]), 80),
+      cause_label("compute." + kernel_class).substr(std::string_view("compute: ").size()),
+      percent(hottest->of_kernels), percent(hottest->of_window), a.words().noun, launches,
+      launches == std::floor(launches) ? 0 : 1, launches == 1 ? "" : "s", a.words().per,
+      duration(static_cast<double>(hottest->ns) / static_cast<double>(hottest->count)));
+}
+
+std::string bound_verdict_text(const Analysis& a) {
+  const BoundBy bound = bound_by(a);
+  if (bound.by.empty()) return "";
+  std::string text = "Bound by " + bound_text(a, bound) + ".";
+  if (const std::string verdict = mfu_verdict(a); verdict.starts_with("below")) {
+    if (const auto mfu = mfu_of(a)) text += fmt::format(" MFU {} is {}.", percent(*mfu), verdict);
+  }
+  return text;
 }
 
 std::string worth_text(const Finding& f, const Analysis& a) {

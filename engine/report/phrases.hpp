@@ -47,6 +47,13 @@ std::string path_device(const Analysis& analysis, const PathItem& item);
 
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
 std::string busy_text(const Analysis& analysis);
+/// "Bound by compute: 61 % of each step; memory 27 %. MFU 20 % is below what is usual: ..."; ""
+/// without GPU work.
+std::string bound_verdict_text(const Analysis& analysis);
+
+/// "The kernel that takes most is KERNEL (GEMM, TF32): 49.9 % of the kernels' time, 31 % of the
+/// step, 12 times a step, 1.2 ms each"; "" where none takes a twentieth of the devices' time.
+std::string hottest_kernel_text(const Analysis& analysis);
 
 /// "about 113.3 ms of each 160.1 ms step (71 %)"; "" where nothing is known to be recoverable.
 std::string worth_text(const Finding& finding, const Analysis& analysis);

@@ -24,7 +24,7 @@ std::string render_json(const Analysis& analysis, const Report& report);
 std::string render_trace(const Analysis& analysis, const Report& report);
 
 /// A page to look at, one file below 2 MB: verdict, plan, account, timelines of the evidence,
-/// steps, kernels, copies. `rules` document themselves in it.
+/// steps, kernels, ranges, calls, copies. `rules` document themselves in it.
 std::string render_html(const Analysis& analysis, const Report& report,
                         const std::vector<Rule>& rules);
 

@@ -84,6 +84,7 @@ std::string html_of(const ReportPage& page) {
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
   body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));
   body += section("kernels", "Kernels", kernels_section(page));
+  body += section("calls", "Ranges, layers, calls", calls_section(page));
   body += section("copies", "Copies over the link", copies_section(page));
   body += section("rules", "What else was looked at", rules_section(page));
   body += fmt::format(

@@ -172,7 +172,7 @@ std::string account_section(const ReportPage& page) {
                                   a.words().noun)
                     : "all of it";
   std::string out =
-      element("p", busy_text(a)) +
+      element("p", busy_text(a)) + element("p", bound_verdict_text(a)) +
       stacked_bar(several ? what + " over devices" : what, parts, duration(a.recorded_step_ns()));
   if (several) out += device_bars(page);
   return out + legend(parts) + "<details><summary>As a table</summary>" +

@@ -6,15 +6,16 @@
 
 #include "report/html_figures.hpp"
 #include "report/html_parts.hpp"
-#include "report/layout.hpp"
+#include "report/phrases.hpp"
 #include "report/report_page.hpp"
+#include "report/top.hpp"
 
 namespace gh {
 namespace {
 
 using Cell = HtmlTable::Cell;
 
-constexpr std::size_t most_kernels = 30;
+constexpr std::size_t most_costliest = 30;  // of a table
 
 struct KernelSum {
   double count = 0, ns = 0;
@@ -23,13 +24,8 @@ struct KernelSum {
     ns += more_ns;
   }
 };
-struct NamedKernel {
-  std::string kernel_class;
-  KernelSum sum;
-};
 struct KernelSums {
   std::map<std::string, KernelSum> classes;
-  std::map<NameId, NamedKernel> kernels;
   double ns = 0;  // of all: kernels side by side count twice
 };
 
@@ -42,8 +38,6 @@ KernelSums kernel_sums(const Analysis& a) {
       const auto ns = static_cast<double>(ops.end[op] - ops.start[op]);
       const std::string& kernel_class = a.kernel_class(op);
       sums.classes[kernel_class].add(ns);
-      sums.kernels.try_emplace(ops.name[op], NamedKernel{kernel_class, {}})
-          .first->second.sum.add(ns);
       sums.ns += ns;
     }
   return sums;
@@ -71,23 +65,55 @@ std::string kernel_classes(const ReportPage& page, const KernelSums& sums) {
   return table.html();
 }
 
-std::string costliest_kernels(const ReportPage& page, const KernelSums& sums) {
-  std::vector<std::pair<NameId, NamedKernel>> costliest(sums.kernels.begin(), sums.kernels.end());
-  std::stable_sort(costliest.begin(), costliest.end(),
-                   [](const auto& x, const auto& y) { return x.second.sum.ns > y.second.sum.ns; });
-  const std::size_t shown = std::min(costliest.size(), most_kernels);
-  HtmlTable table(
-      fmt::format("The costliest {} of {} kernels", shown, costliest.size()),
-      {{"Kernel"}, {"Class"}, {"Time", true}, {"Share", true}, {"How many", true}, {"Each", true}});
+Cell share_cell(const std::optional<double>& fraction) {
+  return fraction ? Cell::share(*fraction) : Cell("");
+}
+
+// A table of `gh-advise top`, of a mean step; "" where it has no rows.
+std::string top_table(const ReportPage& page, const Top& top, const std::string& name,
+                      const std::string& caption, const std::string& column) {
+  const auto table = std::find_if(top.tables.begin(), top.tables.end(),
+                                  [&](const TopTable& t) { return t.name == name; });
+  if (table == top.tables.end()) return "";
+  const bool of_devices = table->rows.front().device_fraction.has_value();
+  std::vector<HtmlTable::Column> columns{{column}};
+  const bool has_class = !table->rows.front().of_class.empty();
+  if (has_class) columns.push_back({"Class"});
+  columns.insert(columns.end(), {{"Time", true}, {"How many", true}, {"Each", true}});
+  if (of_devices) columns.push_back({"Of the devices' time", true});
+  if (top.path_ns > 0) columns.push_back({"Of the path", true});
+  HtmlTable html(fmt::format("{}{}{}", caption, page.mean_of(),
+                             table->rows_in_all > table->rows.size()
+                                 ? fmt::format("; the costliest {} of {}", table->rows.size(),
+                                               table->rows_in_all)
+                                 : ""),
+                 columns);
   const double steps = page.steps();
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto& [name, kernel] = costliest[i];
-    const KernelSum& s = kernel.sum;
-    table.row({page.cut(kernel_label(page.analysis.trace.names[name]), 300), kernel.kernel_class,
-               Cell(duration(s.ns / steps), s.ns), Cell::share(s.ns / sums.ns),
-               Cell(fmt::format("{:.1f}", s.count / steps), s.count), Cell::time(s.ns / s.count)});
+  for (const TopRow& r : table->rows) {
+    const auto ns = static_cast<double>(r.total_ns), count = static_cast<double>(r.count);
+    std::vector<Cell> cells{page.cut(r.label, 300)};
+    if (has_class) cells.emplace_back(r.of_class);
+    cells.insert(cells.end(),
+                 {Cell(duration(ns / steps), ns), Cell(fmt::format("{:.1f}", count / steps), count),
+                  Cell::time(r.mean_ns())});
+    if (of_devices) cells.push_back(share_cell(r.device_fraction));
+    if (top.path_ns > 0) cells.push_back(share_cell(r.path_fraction));
+    html.row(cells);
   }
-  return table.html();
+  return html.html();
+}
+
+Top costliest(const ReportPage& page, std::vector<std::string> tables) {
+  TopOptions options;
+  options.tables = std::move(tables);
+  options.most = most_costliest;
+  return top_of(page.analysis, page.report.replay.get(), options);
+}
+
+std::string folded(const std::string& title, const std::string& html) {
+  return html.empty()
+             ? ""
+             : "<details><summary>" + escaped(title) + "</summary>" + html + "</details>\n";
 }
 
 struct CopySum {
@@ -127,9 +153,21 @@ double link_bytes_per_s(const Analysis& a) {
 
 std::string kernels_section(const ReportPage& page) {
   const KernelSums sums = kernel_sums(page.analysis);
-  if (sums.kernels.empty()) return "";
-  return kernel_classes(page, sums) + "<details><summary>The costliest kernels</summary>" +
-         costliest_kernels(page, sums) + "</details>\n";
+  if (sums.classes.empty()) return "";
+  const std::string hottest = hottest_kernel_text(page.analysis);
+  return (hottest.empty() ? "" : remark(page.cut(hottest, 400))) + kernel_classes(page, sums) +
+         folded("The costliest kernels",
+                top_table(page, costliest(page, {"kernels"}), "kernels", "Kernels", "Kernel"));
+}
+
+std::string calls_section(const ReportPage& page) {
+  const Top top = costliest(page, {"calls", "ranges", "operators"});
+  return top_table(page, top, "ranges",
+                   "Ranges and layers by name, with all that was launched in them", "Range") +
+         folded("Operators and calls of libraries",
+                top_table(page, top, "operators", "Operators, with all that was launched in them",
+                          "Operator")) +
+         folded("CUDA calls", top_table(page, top, "calls", "CUDA calls", "Call"));
 }
 
 std::string copies_section(const ReportPage& page) {

@@ -1,5 +1,7 @@
 // One report as JSON (schemas/report.schema.json).
+#include "analysis/roofline.hpp"
 #include "report/json_parts.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "rules/finding_json.hpp"
 
@@ -98,6 +100,16 @@ Json device_json(const Analysis& a, std::size_t device) {
           {"account", account_json(a.account, {&a.account.devices[device]})}};
 }
 
+// What binds a step; null without GPU work.
+Json bound_json(const Analysis& a) {
+  const BoundBy bound = bound_by(a);
+  if (bound.by.empty()) return nullptr;
+  Json shares = Json::array();
+  for (const auto& [group, share] : bound.shares)
+    shares.push_back({{"by", group}, {"fraction", share}});
+  return {{"by", bound.by}, {"shares", shares}, {"text", bound_verdict_text(a)}};
+}
+
 // What a step waited for, or the window; null where nothing was replayed.
 Json path_json(const Analysis& a, const Report& report) {
   if (!report.replay || report.replay->path().items.empty()) return nullptr;
@@ -165,6 +177,7 @@ std::string render_json(const Analysis& a, const Report& report) {
                      {"unit", unit_json(a)},
                      {"steps", steps_json(a)},
                      {"account", account_json(a.account, accounts)},
+                     {"bound", bound_json(a)},
                      {"path", path_json(a, report)},
                      {"plan", plan_json(report)},
                      {"findings", findings_json(report.findings)},

@@ -44,6 +44,7 @@ std::string overview_section(const ReportPage& page, TimelineData& timelines);
 std::string findings_section(const ReportPage& page, TimelineData& timelines);
 std::string steps_section(const ReportPage& page);
 std::string kernels_section(const ReportPage& page);
+std::string calls_section(const ReportPage& page);
 std::string copies_section(const ReportPage& page);
 std::string rules_section(const ReportPage& page);
 

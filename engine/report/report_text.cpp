@@ -112,7 +112,10 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
                         duration(all / steps), "100 %"),
                     of_it = busy_text(a);
   const bool beside = sum.size() + 2 + of_it.size() <= style.width;
-  return out + sum + (beside ? "  " : "\n  ") + of_it + '\n';
+  out += sum + (beside ? "  " : "\n  ") + of_it + '\n';
+  for (const std::string& line : {bound_verdict_text(a), hottest_kernel_text(a)})
+    if (!line.empty()) out += "  " + wrapped(line, style.width, 2) + '\n';
+  return out;
 }
 
 std::string plan_text(const Report& report, const TextStyle& style, const Paint& paint) {

@@ -1,9 +1,20 @@
 // The rules and their documentation as JSON.
 #include "base/json.hpp"
 #include "report/report.hpp"
+#include "rules/seen.hpp"
 
 namespace gh {
 namespace {
+
+// On which recordings it was seen to fire, and how far off its forecasts were.
+Json seen_json(const Rule& r) {
+  const Seen seen = seen_of(r);
+  const bool measured = seen.pairs > 0;
+  return {{"recordings", seen.recordings},
+          {"measured_fixes", seen.pairs},
+          {"median_error", measured ? Json(seen.median_error) : Json(nullptr)},
+          {"worst_error", measured ? Json(seen.worst_error) : Json(nullptr)}};
+}
 
 Json rule_json(const Rule& r) {
   Json options = Json::array(), needs = Json::array();
@@ -19,6 +30,7 @@ Json rule_json(const Rule& r) {
           {"since", r.since},
           {"needs", needs},
           {"options", options},
+          {"seen", seen_json(r)},
           {"doc", {{"what", r.what}, {"why", r.why}, {"fix", r.fix}, {"wrong", r.wrong}}}};
 }
 

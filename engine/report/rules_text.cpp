@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "base/unit_words.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
+#include "rules/seen.hpp"
 
 namespace gh {
 namespace {
@@ -32,6 +34,16 @@ constexpr const char* worth_explained =
     "bounds what is left. Where no step is given the worth is the rule's own account of the "
     "time: a ceiling, or its estimate.";
 
+std::string rule_line(const Rule& r, std::size_t id_width, const TextStyle& style) {
+  const Seen seen = seen_of(r);
+  const auto count = [](std::size_t n) { return n > 0 ? std::to_string(n) : ""; };
+  return fmt::format("  {}  {:>10}  {:>4}  {:>5}  {:>6}  {}\n", padded(r.id, id_width),
+                     warns_by_share(r) ? percent(warns_from(r, {})) : "",
+                     count(seen.recordings.size()), count(static_cast<std::size_t>(seen.pairs)),
+                     seen.pairs > 0 ? percent(seen.median_error) : "",
+                     wrapped(r.title, style.width, id_width + 37));
+}
+
 }  // namespace
 
 std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& style) {
@@ -42,16 +54,20 @@ std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& s
     id_width = std::max(id_width, r.id.size());
     by_category[r.category].push_back(&r);
   }
-  const std::string head = "  " + padded("RULE", id_width) + "  WARNS FROM  FINDS";
+  const std::string head =
+      "  " + padded("RULE", id_width) + "  WARNS FROM  SEEN  PAIRS  OFF BY  FINDS";
   std::string out = paint.faint(head) + '\n';
   for (const auto& [category, list] : by_category) {
     out += '\n' + paint.bold(category) + '\n';
-    for (const Rule* r : list)
-      out += fmt::format("  {}  {:>10}  {}\n", padded(r->id, id_width),
-                         warns_by_share(*r) ? percent(warns_from(*r, {})) : "",
-                         wrapped(r->title, style.width, id_width + 16));
+    for (const Rule* r : list) out += rule_line(*r, id_width, style);
   }
-  return out;
+  return out +
+         wrapped(
+             "\nSEEN: on how many recordings the rule fires that ship with the program's source. "
+             "PAIRS: fixes of them that were made and timed; OFF BY: how far the predicted step is "
+             "off there, in the median.",
+             style.width, 0) +
+         '\n';
 }
 
 std::string render_explanation(const Rule& rule, const TextStyle& style) {
@@ -65,6 +81,7 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   part("Why it matters", rule.why);
   part("How to fix it", rule.fix);
   part("When it is wrong", rule.wrong);
+  part("Seen on recordings", capitalized(seen_text(rule)) + ".");
   part("Severity", severity_text(rule));
   part("What it is worth", worth_explained);
   if (!rule.needs.empty()) {

@@ -29,11 +29,14 @@ Severity parse_severity(const std::string& name, const std::string& where) {
 Unit parse_unit(const std::string& name, const std::string& where) {
   static const std::map<std::string, Unit> units{
       {"ns", Unit::ns},       {"fraction", Unit::fraction},   {"count", Unit::count},
-      {"bytes", Unit::bytes}, {"bytes/s", Unit::bytes_per_s}, {"FLOP/s", Unit::flops_per_s}};
+      {"bytes", Unit::bytes}, {"bytes/s", Unit::bytes_per_s}, {"FLOP/s", Unit::flops_per_s},
+      {"W", Unit::watts}};
   const auto it = units.find(name);
   if (it == units.end())
-    throw Error(fmt::format("{}: unit '{}' is none of ns, fraction, count, bytes, bytes/s, FLOP/s",
-                            where, printable(name)));
+    throw Error(
+        fmt::format("{}: unit '{}' is none of ns, fraction, count, bytes, bytes/s, FLOP/s, "
+                    "W",
+                    where, printable(name)));
   return it->second;
 }
 

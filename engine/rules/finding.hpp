@@ -23,7 +23,7 @@ inline constexpr double error_at = 0.20;
 /// note, warning or error; throws Error that starts with `where` otherwise.
 Severity parse_severity(const std::string& name, const std::string& where);
 
-/// The unit that rules call ns, fraction, count, bytes, bytes/s or FLOP/s; throws likewise.
+/// The unit that rules call ns, fraction, count, bytes, bytes/s, FLOP/s or W; throws likewise.
 Unit parse_unit(const std::string& name, const std::string& where);
 
 /// A stretch of the trace that proves a finding. Fields that do not apply are -1 or "".

@@ -33,6 +33,16 @@ std::string number_with_unit(const std::string& key, const std::string& unit,
   return shown(*number, parse_unit(unit, "message"));
 }
 
+// "# kernel takes|# kernels take": what fits one, and what fits any other number.
+std::string one_or_many(const std::string& key, const std::string& words, const LuaTable& data) {
+  const std::string count = text_or_count(key, data);
+  const std::size_t bar = words.find('|');
+  std::string out;
+  for (const char c : count == "1" ? words.substr(0, bar) : words.substr(bar + 1))
+    out += c == '#' ? count : std::string(1, c);
+  return out;
+}
+
 std::string value_of(const std::string& field, const LuaTable& data, const Analysis& analysis) {
   if (field == "each_step") return each_step(analysis);
   if (field == "a_step") return analysis.words().per;
@@ -40,6 +50,7 @@ std::string value_of(const std::string& field, const LuaTable& data, const Analy
   if (field == "units") return analysis.has_steps() ? analysis.words().many : window_unit;
   const std::string key = field.substr(0, field.find(':'));
   const std::string unit = field.size() > key.size() ? field.substr(key.size() + 1) : "";
+  if (unit.find('|') != std::string::npos) return one_or_many(key, unit, data);
   return unit.empty() ? text_or_count(key, data) : number_with_unit(key, unit, data);
 }
 

@@ -8,8 +8,9 @@
 namespace gh {
 
 /// The message that a pattern makes. A field "{name}" is a text or a count of the data,
-/// "{name:unit}" a number of it with its unit; "{each_step}", "{a_step}", "{unit}" and "{units}"
-/// say what times and shares are of: "each 160.3 ms step", "each 12.1 ms token", "a step", "token",
+/// "{name:unit}" a number of it with its unit, "{name:# kernel|# kernels}" words that fit one or
+/// any other number, which stands for #; "{each_step}", "{a_step}", "{unit}" and "{units}" say what
+/// times and shares are of: "each 160.3 ms step", "each 12.1 ms token", "a step", "token",
 /// "tokens". Throws Error where the data lacks a field.
 std::string filled_message(const std::string& pattern, const LuaTable& data,
                            const Analysis& analysis);

@@ -4,8 +4,10 @@
 #include <lua.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
@@ -22,8 +24,10 @@ constexpr int most_repeats = 1000;
 constexpr double longest_period_us = 1e12;  // 11 days
 constexpr std::int64_t largest_bytes = std::int64_t{1} << 50;
 constexpr std::uint32_t most_blocks = 1U << 31;
+constexpr std::uint8_t most_registers = 255;
+constexpr std::uint32_t most_shared_bytes = 1U << 20;
 constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63, most_result = 9999,
-                        most_cpu = 1023;
+                        most_ranks = 65535, most_cpu = 1023;
 constexpr std::size_t most_threads = 1000, most_streams = 1000;
 // What reading a row costs beside Lua: some 0.3 us.
 constexpr std::int64_t instructions_per_row = 30;
@@ -124,8 +128,9 @@ class Builder {
 
   void events() {
     each("ops",
-         {"kernel", "copy", "set", "graph", "stream", "bytes", "blocks", "threads", "from", "to",
-          "cause", "address", "launched", "in_graph", "thread", "rank"},
+         {"kernel", "copy",  "set",   "graph",     "stream",   "bytes",    "blocks",  "threads",
+          "from",   "to",    "cause", "address",   "launched", "in_graph", "thread",  "rank",
+          "gpu",    "group", "ranks", "registers", "shared",   "order",    "blocks_x"},
          &Builder::op);
     each("calls", {"thread", "rank", "result"}, &Builder::call);
     each("ranges", {"thread", "rank", "bytes"}, &Builder::range);
@@ -176,13 +181,31 @@ class Builder {
     ops.stream.push_back(stream(r, stream_id));
     ops.name.push_back(trace_.names.intern(r.text("kernel", "")));
     ops.blocks.push_back(r.count("blocks", is_kernel ? 1024 : 0, most_blocks));
+    ops.blocks_x.push_back(r.count("blocks_x", ops.blocks.back(), most_blocks));
     ops.threads.push_back(r.count("threads", is_kernel ? 256 : 0, most_threads_in_block));
+    ops.registers.push_back(r.count("registers", is_kernel ? 32 : 0, most_registers));
+    ops.shared_bytes.push_back(r.count("shared", 0, most_shared_bytes));
     ops.source.push_back(named(r.text("from", from), MemoryKind::unknown, "from"));
     ops.target.push_back(named(r.text("to", to), MemoryKind::unknown, "to"));
     ops.cause.push_back(named(r.text("cause", ""), MigrationCause::access_counter, "cause"));
     ops.address.push_back(r.count("address", 0, largest_bytes));
     ops.in_graph.push_back(r.is_true("in_graph"));
+    group(r);
     if (correlation != 0) launch(r, s.start, launch_of(kind), correlation);
+  }
+
+  void group(const LiteralRow& r) {
+    Ops& ops = trace_.ops;
+    const bool known = r.has("group") || r.has("ranks");
+    if (known && ops.group.empty()) ops.group.resize(ops.size() - 1, no_group);
+    if (ops.group.empty()) return;
+    ops.group.push_back(no_group);
+    if (!known) return;
+    const Group of{trace_.names.intern(r.text("group", "")),
+                   static_cast<std::uint32_t>(r.count("ranks", 2, most_ranks))};
+    const auto it = std::find(trace_.groups.begin(), trace_.groups.end(), of);
+    ops.group.back() = static_cast<std::uint32_t>(it - trace_.groups.begin());
+    if (it == trace_.groups.end()) trace_.groups.push_back(of);
   }
 
   // The call that launched an operation: of 5 us, 10 us before it, unless the row says when.
@@ -306,16 +329,28 @@ class Builder {
     return s;
   }
 
+  // The GPU of a rank is the one of its number, unless the row names another that its process
+  // drives.
+  std::uint16_t gpu(const LiteralRow& r, std::uint16_t rank) {
+    const std::uint16_t gpu = r.count("gpu", rank, most_rank);
+    add_devices(gpu);
+    return gpu;
+  }
+
+  void add_devices(std::uint16_t last) {
+    while (trace_.devices.size() <= last) {
+      trace_.devices.push_back(trace_.devices.front());
+      trace_.devices.back().ordinal = static_cast<int>(trace_.devices.size()) - 1;
+    }
+  }
+
   // Each rank is a process with a GPU of its own.
   std::uint16_t rank(const LiteralRow& r) {
     const std::uint16_t rank = r.count("rank", 0, most_rank);
     while (trace_.processes.size() <= rank)
       trace_.processes.push_back(
           {static_cast<std::int64_t>(trace_.processes.size()) + 1, "python3"});
-    while (trace_.devices.size() <= rank) {
-      trace_.devices.push_back(trace_.devices.front());
-      trace_.devices.back().ordinal = static_cast<int>(trace_.devices.size()) - 1;
-    }
+    add_devices(rank);
     return rank;
   }
 
@@ -332,13 +367,18 @@ class Builder {
   }
 
   std::uint32_t stream(const LiteralRow& r, std::int64_t id) {
-    const std::uint16_t own = rank(r);
+    const std::uint16_t own = rank(r), on = gpu(r, own);
     const auto [known, is_new] =
-        streams_.emplace(std::pair(own, id), static_cast<std::uint32_t>(streams_.size()));
+        streams_.emplace(std::tuple(own, on, id), static_cast<std::uint32_t>(streams_.size()));
     if (!is_new) return known->second;
     if (streams_.size() > most_streams)
       throw Error(fmt::format("a literal trace has more than {} streams", most_streams));
-    trace_.streams.push_back({own, own, id});
+    static constexpr std::array<const char*, 4> orders{"", "legacy", "blocking", "apart"};
+    const std::string order = r.text("order", "");
+    const auto at = std::find(orders.begin(), orders.end(), order);
+    if (at == orders.end())
+      throw Error(fmt::format("order: '{}' is none of legacy, blocking, apart", order));
+    trace_.streams.push_back({on, own, id, static_cast<StreamOrder>(at - orders.begin())});
     return known->second;
   }
 
@@ -366,8 +406,9 @@ class Builder {
 
   const LuaTable& table_;
   Trace trace_;
-  std::map<std::pair<std::uint16_t, std::string>, std::uint16_t> threads_;   // by process and name
-  std::map<std::pair<std::uint16_t, std::int64_t>, std::uint32_t> streams_;  // by process and id
+  std::map<std::pair<std::uint16_t, std::string>, std::uint16_t> threads_;  // by process and name
+  // By process, device and id.
+  std::map<std::tuple<std::uint16_t, std::uint16_t, std::int64_t>, std::uint32_t> streams_;
   std::size_t events_ = 0;
   int round_ = 0;  // of `repeats`
   Ns shift_ = 0;   // of the round
@@ -387,9 +428,12 @@ Trace trace_from_lua(const LuaTable& table) { return Builder(table).build(); }
 std::string_view literal_trace_example() {
   return R"lua({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141, clock_mhz = 1980 },
   repeats = { times = 6, every = 1000 },      -- everything below again, later each time; {n} in a range's name counts from 1
-  ops = { { 10, 110, kernel = "sm80_xmma_gemm_...", blocks = 132, stream = 7, launched = { 0, 5 }, thread = "main" },
+  ops = { { 10, 110, kernel = "sm80_xmma_gemm_...", blocks = 132, stream = 7, launched = { 0, 5 }, thread = "main" },   -- blocks_x = 132, threads = 256, registers = 32, shared = 0 (bytes)
           { 120, 200, copy = "h2d", bytes = 1048576, from = "pinned" },   -- or to = "pageable", cause = "fault", address = 4096
-          { 210, 215, set = true }, { 220, 230, graph = true } },
+          { 210, 215, set = true }, { 220, 230, graph = true },
+          { 300, 350, kernel = "ncclDevKernel_AllReduce_...", stream = 8, rank = 1, group = "dp [0, 1]", ranks = 2 },   -- rank: of another process
+          { 300, 350, kernel = "gemm", gpu = 1 },   -- on another GPU of the same process
+          { 360, 370, kernel = "k", stream = 9, order = "blocking" } },   -- how CUDA orders the stream: legacy, blocking, apart
   calls = { { 20, 25, "cudaStreamSynchronize", thread = "main", result = 0 } },
   ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
   gpu_faults = { { 5, 9, address = 0, count = 3 } }, cpu_faults = { { 5, address = 0 } }, memory_use = { { 0, bytes = 1e9 } },

@@ -19,6 +19,7 @@
 //
 // And each by itself:
 //   config.hpp           gh-advise.toml
+//   seen.hpp             on which recordings each rule fires, and how far off its forecasts were
 //   finding_json.hpp     findings and the plan as JSON
 //   rule_test.hpp        ID.test.lua: tests of rules; literal_trace.hpp: traces written for them
 //   new_rule.hpp         a new rule to start from

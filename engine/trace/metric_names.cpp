@@ -16,6 +16,8 @@ std::vector<SampledActivity> read_activities() {
     a.name = name.str();
     a.dcgm_field = entry.at_path("dcgm_field").value_or(std::string());
     a.dcgm_column = entry.at_path("dcgm_column").value_or(std::string());
+    a.unit = entry.at_path("unit").value_or(std::string());
+    a.most = entry.at_path("most").value_or(1.0);
     for (const toml::node& part : *entry.at_path("parts").as_array()) {
       a.parts.emplace_back();
       for (const toml::node& glob : *part.as_array())

@@ -8,10 +8,14 @@ namespace gh {
 
 /// An activity of a GPU that is sampled under a name of its own by every tool.
 struct SampledActivity {
-  std::string name;  ///< ours: sm_active, sm_occupancy, tensor_active, dram_active, dram_read
+  std::string name;  ///< ours: sm_active, sm_occupancy, tensor_active, dram_active, dram_read,
+                     ///< sm_clock, power, power_limit
   /// Globs over names of metrics; a metric that one list matches is one part of the activity.
   std::vector<std::vector<std::string>> parts;
   std::string dcgm_field, dcgm_column;  ///< "" where DCGM has none
+  std::string unit;  ///< "W", "MHz"; "" of a share, which reports hold in percent
+  double most = 1;   ///< what no value exceeds, in that unit; of a share, 1
+  bool is_share() const { return unit.empty(); }
 };
 
 /// All that schemas/metrics.toml lists, in order of name.

@@ -110,7 +110,8 @@ void sort(Ops& o, const Places& place) {
       earlier(o, Placed{o.stream, place.stream}, Plain{o.correlation}, Plain{o.kind}, Plain{o.copy},
               Placed{o.name, place.name}, Addresses{o}, Plain{o.bytes}, Plain{o.cause}),
       o.start, o.end, o.bytes, o.stream, o.name, o.correlation, o.blocks, o.threads, o.kind, o.copy,
-      o.source, o.target, o.cause, o.address, o.in_graph, o.occupancy, o.group);
+      o.source, o.target, o.cause, o.address, o.in_graph, o.occupancy, o.registers, o.shared_bytes,
+      o.blocks_x, o.group);
 }
 
 void sort(Calls& c, const Places& place) {

@@ -104,11 +104,23 @@ struct Ops {
   /// Kernels: achieved occupancy as the profiler estimates it, in percent, or no_occupancy. Empty
   /// where it never does.
   std::vector<std::uint8_t> occupancy;
+  /// Kernels: registers of a thread and shared memory of a block (static and dynamic); 0 of other
+  /// operations. Empty where the report tells neither: ask `registers_of`, `shared_bytes_of`.
+  std::vector<std::uint8_t> registers;
+  std::vector<std::uint32_t> shared_bytes;
+  /// Kernels: the first extent of the grid, of which `blocks` is the product. Empty where the
+  /// report tells of none: ask `blocks_x_of`.
+  std::vector<std::uint32_t> blocks_x;
   /// Collectives: index into Trace::groups, or no_group. Empty where the report tells of none.
   std::vector<std::uint32_t> group;
 
   std::size_t size() const { return start.size(); }
   std::int64_t address_of(Row op) const { return address.empty() ? 0 : address[op]; }
+  std::uint32_t blocks_x_of(Row op) const { return blocks_x.empty() ? 0 : blocks_x[op]; }
+  std::uint8_t registers_of(Row op) const { return registers.empty() ? 0 : registers[op]; }
+  std::uint32_t shared_bytes_of(Row op) const {
+    return shared_bytes.empty() ? 0 : shared_bytes[op];
+  }
 };
 
 /// CUDA runtime and driver calls of the host.
@@ -123,6 +135,10 @@ struct Calls {
   std::size_t size() const { return start.size(); }
   std::uint16_t result_of(Row call) const { return result.empty() ? 0 : result[call]; }
 };
+
+/// Nests (Ranges::nest) of what is no range of the program's own: calls of libraries, and operators
+/// where the profiler tells them from annotations.
+inline constexpr std::uint8_t nest_of_library_calls = 255, nest_of_operators = 254;
 
 /// NVTX push/pop and start/end ranges, or a profiler's annotations and operators. One that was
 /// still open at the end of the recording ends there.
@@ -278,9 +294,17 @@ struct Thread {
   std::int64_t tid = 0;
   std::string name;
 };
+/// How CUDA orders a stream's work against that of others, without events.
+enum class StreamOrder : std::uint8_t {
+  unknown,
+  legacy,    ///< the legacy default stream: waits for all blocking ones, and they for it
+  blocking,  ///< made by cudaStreamCreate
+  apart,     ///< made with cudaStreamNonBlocking: waits for nobody
+};
 struct Stream {
   std::uint16_t device = 0, process = 0;
   std::int64_t id = 0;
+  StreamOrder order = StreamOrder::unknown;
 };
 
 /// What a report may hold; an analysis asks before it calls absence a fact.

@@ -162,7 +162,9 @@ class Application {
       if (host.parts.empty() && host.whole.empty() && beside.empty()) continue;
       for (const Row c : g_.thread_calls[thread]) {
         shorten_pause_before(c, thread, host, beside, by);
-        cut(g_.end_node(c), edge::begin, time_in(c, host.whole), by);
+        // A wait may go on after what it waits for, and the GPU then idles in it.
+        for (const std::size_t place : {edge::begin, edge::wait})
+          cut(g_.end_node(c), place, time_in(c, host.whole), by);
       }
     }
     // A call that returns sooner has begun what it launches sooner.

@@ -78,7 +78,7 @@ std::vector<Row> done_before(const ReplayGraph& g) {
 
 // Finds what comes before each operation on its stream, and what launch and stream usually take:
 // the lower quartile of starts on idle GPUs, since some of those waited for something else, and
-// the median pause of streams that were fed in time.
+// the median pause of streams that were fed in time, while no other stream had work.
 void measure_streams(ReplayGraph& g) {
   const Trace& t = g.analysis.trace;
   const RowBlock& ops = g.steps.ops;
@@ -97,7 +97,7 @@ void measure_streams(ReplayGraph& g) {
     const Ns launched = t.calls.start[call], idle_from = t.ops.end[before];
     if (launched > idle_since)
       from_idle.push_back(t.ops.start[op] - launched);
-    else if (launched + launched_ahead_ns < idle_from)
+    else if (launched + launched_ahead_ns < idle_from && idle_since == idle_from)
       from_fed.push_back(t.ops.start[op] - idle_from);
   }
   if (!from_idle.empty()) {

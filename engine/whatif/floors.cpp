@@ -106,10 +106,14 @@ Bounds Floors::of_device(const Edges& edges, Guess guess) const {
   return b;
 }
 
+Ns Floors::of_host(Edges edges) const {
+  std::fill(edges.length.begin(), edges.length.end(), 0);
+  return graph_.step_ns(graph_.times(edges));
+}
+
 Bounds Floors::of(Edges edges) const {
   Bounds b = of_device(edges, Guess::best);
-  std::fill(edges.length.begin(), edges.length.end(), 0);
-  b.host_ns = graph_.step_ns(graph_.times(edges));
+  b.host_ns = of_host(std::move(edges));
   return b;
 }
 

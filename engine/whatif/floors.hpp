@@ -27,6 +27,8 @@ class Floors {
   Bounds of(Edges edges) const;
   /// The same without the host's, which takes another replay.
   Bounds of_device(const Edges& edges, Guess guess) const;
+  /// The host's alone.
+  Ns of_host(Edges edges) const;
 
  private:
   const ReplayGraph& graph_;

@@ -21,19 +21,6 @@ constexpr Ns usual_gap_ns = 5'000;
 constexpr std::array kind_names{"compute",    "copy", "communication", "launch_latency", "gap",
                                 "dependency", "call", "host",          "unrecorded",     "rest"};
 
-// "blocks.3.attn" -> "blocks.#.attn": what counts is one thing.
-std::string without_numbers(const std::string& name) {
-  std::string out;
-  for (const char c : shortened(name, most_characters)) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit)
-      out += c;
-    else if (out.empty() || out.back() != '#')
-      out += '#';
-  }
-  return out;
-}
-
 // The innermost range in which each thread is, from one moment to the next.
 class InnermostRanges {
  public:
@@ -104,6 +91,7 @@ class Walk {
   Path back() {
     Path path;
     path.scale = g_.steps.scale;
+    parts_ = &path.parts;
     Node node = find_ends(path);
     const Ns end = at_ + g_.tail_ns;
     while (node != origin && at_ > start_) node = past(node);
@@ -185,6 +173,7 @@ class Walk {
     if (place == edge::launch) {
       const Row call = call_of(before);
       take(PathItem::Kind::launch_latency, "", times_[g_.end_node(call)]);
+      take_part(PathPart::Of::call, call, times_[before]);
       take(PathItem::Kind::call, t_.names[t_.calls.name[call]], times_[before]);
     } else if (at_ - times_[before] <= usual_gap_ns) {
       take(PathItem::Kind::gap, "", times_[before]);
@@ -197,6 +186,7 @@ class Walk {
   void take_op(Row op, Ns from) {
     const bool crosses_link = t_.ops.kind[op] == OpKind::copy && t_.ops.copy[op] != CopyKind::d2d;
     const std::string name = what(op);
+    take_part(PathPart::Of::operation, op, from);
     if (name == "collective")
       take(PathItem::Kind::communication, g_.start_node(op) == g_.op_node(op) ? "other_ranks" : "",
            from);
@@ -219,21 +209,30 @@ class Walk {
     const std::size_t place = binding(n);
     const Node before = g_.recorded.from[n][place];
     const Ns from = before == origin ? start_ : times_[before];
-    if (n == g_.end_node(call))
+    if (n == g_.end_node(call)) {
+      take_part(PathPart::Of::call, call, from);
       take(PathItem::Kind::call, t_.names[t_.calls.name[call]], from);
-    else
+    } else {
       take_host(t_.calls.thread[call], from);
+    }
     return before;
   }
 
   void take_host(std::uint16_t thread, Ns from) {
     from = std::max(from, start_);
     if (from >= at_) return;
+    take_part(PathPart::Of::host, thread, from);
     ranges_.split(thread, {from, at_}, [&](Span part, NameId name) {
       const auto [label, is_new] = labels_.try_emplace(name);
       if (is_new) label->second = without_numbers(t_.names[name]);
       take(PathItem::Kind::host, label->second, part.start);
     });
+  }
+
+  // Who has the time that is taken next.
+  void take_part(PathPart::Of of, std::uint32_t row, Ns from) {
+    from = std::max(from, start_);
+    if (from < at_) parts_->push_back({of, row, {from, at_}});
   }
 
   // The path's time from `from` to where the walk stands.
@@ -268,6 +267,7 @@ class Walk {
   const std::vector<Ns> times_;
   std::vector<std::size_t> device_of_;  // by device of the trace: among those analysed
   std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
+  std::vector<PathPart>* parts_ = nullptr;
   Ns at_ = 0, start_ = 0;
   std::vector<Ns> begins_;  // of the path's steps
   std::size_t device_ = 0;  // whose work, or whose host's, the walk stands at
@@ -283,6 +283,23 @@ std::optional<PathItem::Kind> path_kind_named(std::string_view name) {
   const auto it = std::find(kind_names.begin(), kind_names.end(), name);
   if (it == kind_names.end()) return std::nullopt;
   return static_cast<PathItem::Kind>(it - kind_names.begin());
+}
+
+std::string without_numbers(const std::string& name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
+  const std::string text = shortened(name, most_characters);
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    // One digit between letters is part of a word: "h2d", "conv2d".
+    const bool in_word =
+        i > 0 && i + 1 < text.size() && is_letter(text[i - 1]) && is_letter(text[i + 1]);
+    if (!is_digit(text[i]) || in_word)
+      out += text[i];
+    else if (out.empty() || out.back() != '#')
+      out += '#';
+  }
+  return out;
 }
 
 Path find_path(const ReplayGraph& graph) { return Walk(graph).back(); }

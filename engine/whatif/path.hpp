@@ -43,12 +43,27 @@ const char* name_of(PathItem::Kind);
 /// Nothing where there is no kind of that name.
 std::optional<PathItem::Kind> path_kind_named(std::string_view name);
 
+/// One stretch of the path that an operation, a call or a host thread takes.
+struct PathPart {
+  enum class Of : std::uint8_t { operation, call, host };
+  Of of = Of::operation;
+  std::uint32_t row = 0;  ///< of Trace::ops or Trace::calls; of a host's: the thread
+  Span span;
+  friend bool operator==(const PathPart&, const PathPart&) = default;
+};
+
 struct Path {
   Ns total_ns = 0;              ///< what the items add up to
   Ns periods = 1;               ///< how many steps long it is
   double scale = 1;             ///< of the window, how many times the part that was walked
   std::vector<PathItem> items;  ///< what takes most first
+  /// The same one by one, from the end on, but for what nothing of the report takes: latencies,
+  /// pauses, time unrecorded.
+  std::vector<PathPart> parts;
 };
+
+/// "blocks.3.attn" -> "blocks.#.attn": what counts is one thing. A long name is cut.
+std::string without_numbers(const std::string& name);
 
 /// The path of the recorded steps, or of the window; empty where nothing ran.
 Path find_path(const ReplayGraph& graph);

@@ -193,7 +193,9 @@ class Remaking {
                to(from.threads, ops.threads), to(from.kind, ops.kind), to(from.copy, ops.copy),
                to(from.source, ops.source), to(from.target, ops.target), to(from.cause, ops.cause),
                to(from.address, ops.address), to(from.in_graph, ops.in_graph),
-               to(from.occupancy, ops.occupancy), to(from.group, ops.group));
+               to(from.occupancy, ops.occupancy), to(from.registers, ops.registers),
+               to(from.shared_bytes, ops.shared_bytes), to(from.blocks_x, ops.blocks_x),
+               to(from.group, ops.group));
       if (fate_of(op) == Fate::aside) ops.stream.back() = stream_beside(from.stream[op], aside);
       const Row call = g_.launch_of(op);
       const Row graph = call == no_row ? no_row : graph_of_[call - g_.steps.calls.first];

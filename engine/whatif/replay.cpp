@@ -44,12 +44,26 @@ Edges uniform(const ReplayGraph& g) {
   return edges;
 }
 
-// No step is shorter than what the device or the link is busy for, whatever waits for what.
+// Whether a change puts kernels beside others: these then hide behind the busiest stream.
+bool moves_kernels(const Trace& t, const Changes& changes) {
+  return std::any_of(changes.begin(), changes.end(), [&](const Change& c) {
+    return c.kind == Change::Kind::overlap &&
+           std::any_of(c.rows.begin(), c.rows.end(),
+                       [&](Row op) { return t.ops.kind[op] == OpKind::kernel; });
+  });
+}
+
+// No step is shorter than what the device or the link is busy for, whatever waits for what. The
+// replayed steps may live off a lead that the host had when they began: at most, up to a step of
+// `now`, it has none.
 Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
-             Guess guess) {
+             Guess guess, Ns now) {
   for (const Change& c : changes) apply(g, c, guess, edges);
-  const Bounds b = floors.of_device(edges, guess);
-  return std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
+  const Guess room = moves_kernels(g.analysis.trace, changes) ? Guess::least : guess;
+  const Bounds b = floors.of_device(edges, room);
+  const Ns step = std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
+  if (guess != Guess::most) return step;
+  return std::max(step, std::min(now, floors.of_host(std::move(edges))));
 }
 
 // One run of steps, ready to be replayed.
@@ -97,8 +111,9 @@ struct ReplayedRun {
 
   Ns step_ns(const Changes& changes, Guess guess) const {
     if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
-    return as_measured(step_with(*graph, *floors, without_profiler(guess), changes, guess), changes,
-                       guess);
+    return as_measured(
+        step_with(*graph, *floors, without_profiler(guess), changes, guess, now[index_of(guess)]),
+        changes, guess);
   }
 
   // What each node waits for with these changes made.
@@ -341,7 +356,7 @@ Ns Replay::step_ns(const Changes& changes, Guess guess) const {
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {
   return state_->mean_ns([&](const ReplayedRun& r) {
-    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best);
+    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best, 0);
   });
 }
 

@@ -33,6 +33,7 @@ class Waits {
       if (!is_unified(t_.ops.copy[op])) by_stream_[t_.ops.stream[op]].push_back(op);
       if (const Row c = g.launch_of(op); c != no_row) launched_by_[c - calls.first] = op;
     }
+    launches_wait_ = all_launches_wait();
     for (std::uint32_t s = 0; s < t_.streams.size(); ++s)
       if (!by_stream_[s].empty()) streams_[t_.streams[s].process].push_back(s);
     for (Row s = 0; s < t_.syncs.size(); ++s)
@@ -46,8 +47,10 @@ class Waits {
       case CallClass::allocation: return synced_with(call, kind == CallClass::allocation);
       case CallClass::copy:
       case CallClass::copy_sync: return copied(call, kind == CallClass::copy_sync);
-      default: return launches(kind) ? room_made_by(call) : no_row;
+      default: break;
     }
+    if (!launches(g_.call_class(call))) return no_row;
+    return launches_wait_ ? own_kernel(call) : room_made_by(call);
   }
 
  private:
@@ -97,6 +100,27 @@ class Waits {
     return (synchronous || lasted) && t_.ops.end[op] <= end + clock_skew_ns ? op : no_row;
   }
 
+  // Whether launches return when their kernels have ended (CUDA_LAUNCH_BLOCKING): nine tenths of
+  // the kernels' time lies within their own launches then, and next to none otherwise.
+  bool all_launches_wait() const {
+    Ns all = 0, within = 0;
+    const RowBlock& ops = g_.steps.ops;
+    for (Row op = ops.first; op < ops.end(); ++op) {
+      const Row c = g_.launch_of(op);
+      if (t_.ops.kind[op] != OpKind::kernel || c == no_row) continue;
+      const Span kernel = t_.span_of(op);
+      all += kernel.length();
+      within += std::max<Ns>(
+          0, std::min(kernel.end, t_.calls.end[c]) - std::max(kernel.start, t_.calls.start[c]));
+    }
+    return all > 0 && 10 * within >= 9 * all;
+  }
+
+  Row own_kernel(Row call) const {
+    const Row op = launched_by_[call - g_.steps.calls.first];
+    return op != no_row && t_.ops.end[op] <= t_.calls.end[call] + clock_skew_ns ? op : no_row;
+  }
+
   // The operation whose end made room in the queue of a stream that was full.
   Row room_made_by(Row call) const {
     const Row op = launched_by_[call - g_.steps.calls.first];
@@ -138,7 +162,8 @@ class Waits {
   std::vector<std::vector<Row>> by_stream_;          // operations of the block
   std::vector<std::vector<std::uint32_t>> streams_;  // by process: those with operations
   std::vector<Row> launched_by_;                     // by call of the block: the last it launched
-  std::vector<std::uint32_t> stream_of_sync_;        // by call of the block
+  bool launches_wait_ = false;
+  std::vector<std::uint32_t> stream_of_sync_;  // by call of the block
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ local variables = {
         message = "blocking", data = { within = within, launches = launches:count() }, rows = launches,
         -- What launches wait for their kernels, at most what the GPU is idle.
         worth_ns = math.min(idle:union_ns(), math.max(0, launches:union_ns() - options.launch_ns * launches:count())),
+        change = { { unblock = launches } },
         metric = { name = "kernels that run while their launch waits", value = within, unit = "fraction", threshold = options.within },
       }
     end,

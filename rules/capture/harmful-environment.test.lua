@@ -20,6 +20,7 @@ local churn = { { 650, 750, "cudaMalloc" }, { 760, 900, "cudaFree" } }
 
 return {
   { name = "launches that wait", trace = loop(true, with("CUDA_LAUNCH_BLOCKING", "1")), expect = { { subject = "CUDA_LAUNCH_BLOCKING", message = "CUDA_LAUNCH_BLOCKING=1 is set: each of 36 launches waits*(100 % of*" } } },
+  { name = "launches that wait, replayed without", replay = true, trace = loop(true, with("CUDA_LAUNCH_BLOCKING", "1")), expect = { { worth = { 0.02, 0.4 } } } },
   { name = "set, but launches do not wait", trace = loop(false, with("CUDA_LAUNCH_BLOCKING", "1")), expect = "clean" },
   { name = "launches wait, but nothing says why", trace = loop(true), expect = "clean" },
   { name = "switched off", trace = loop(true, with("CUDA_LAUNCH_BLOCKING", "0")), expect = "clean" },

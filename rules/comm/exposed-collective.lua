@@ -4,12 +4,27 @@ local let_overlap = {
   cuda = "Start it in pieces, each as soon as its data is there, on a stream of its own; kernels that need the result wait for an event (cudaStreamWaitEvent).",
 }
 
--- What each kind of collective is called, in ranges around its launch and in its kernel, and where its overlap is switched on.
+-- What DeepEP's own calls have for it, where the program makes them itself.
+local deepep_kernels = { "*deep_ep::*", "*internode::*", "*intranode::*", "*internode_ll::*" }
+local deepep_advice = {
+  {
+    pytorch = {
+      "DeepEP: dispatch and combine with async_finish=True (ElasticBuffer: async_with_compute_stream=True), work on other tokens meanwhile, and wait for the event only where the result is used. What stays alone on the GPU may take more SMs (num_sms).",
+      { tokens = "Decoding: low_latency_dispatch and low_latency_combine with return_recv_hook=True travel without taking SMs." },
+    },
+    cuda = "Let one half of the tokens travel while the other half is computed, and keep what is exchanged within NVLink.",
+  },
+}
+
+-- Where the overlap of each kind of collective is switched on.
 local kinds = {
-  { name = "all-reduce", started = { "nccl:all_reduce*", "nccl:allreduce*", "c10d::allreduce*", "ncclAllReduce" }, match = { "*AllReduce*", "*all_reduce*", "*allreduce*", "*cross_device_reduce*" }, advice = {
+  { of = { "all-reduce" }, name = "all-reduce", advice = {
     {
       megatron = "Tensor parallelism: --sequence-parallel --tp-comm-overlap. Distributed optimizer: --overlap-grad-reduce --overlap-param-gather.",
       nemo = "Tensor parallelism: model.ub_tp_comm_overlap=True. Distributed optimizer: overlap_grad_reduce=True, overlap_param_gather=True.",
+      vllm = "Tensor parallelism: over as few GPUs as the model needs (--tensor-parallel-size), within NVLink, and replicas on the others (--data-parallel-size).",
+      sglang = "Tensor parallelism: --enable-flashinfer-allreduce-fusion takes it into the norm that follows. Over as few GPUs as the model needs (--tp-size), and replicas on the others (--dp-size).",
+      tensorrt_llm = "Tensor parallelism: over as few GPUs as the model needs (tensor_parallel_size), within NVLink, and replicas on the others.",
       deepspeed = "overlap_comm: true in zero_optimization; with gradient accumulation reduce once, at its boundary.",
       pytorch = {
         training = {
@@ -22,7 +37,7 @@ local kinds = {
       cuda = let_overlap.cuda,
     },
   } },
-  { name = "reduce-scatter and all-gather", started = { "nccl:*reduce_scatter*", "nccl:*all_gather*", "nccl:*allgather*", "ncclReduceScatter", "ncclAllGather" }, match = { "*ReduceScatter*", "*AllGather*", "*reduce_scatter*", "*all_gather*" }, advice = {
+  { of = { "reduce-scatter", "all-gather" }, name = "reduce-scatter and all-gather", advice = {
     {
       megatron = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather; tensor parallelism: --sequence-parallel --tp-comm-overlap.",
       nemo = "overlap_grad_reduce=True and overlap_param_gather=True of the distributed optimizer; tensor parallelism: model.ub_tp_comm_overlap=True.",
@@ -38,9 +53,11 @@ local kinds = {
       cuda = let_overlap.cuda,
     },
   } },
-  { name = "all-to-all", started = { "nccl:all_to_all*", "c10d::all*to*all*", "ncclAllToAll*", "ncclAlltoAll*" }, match = { "*AllToAll*", "*all_to_all*", "*alltoall*", "*internode*", "*intranode*" }, advice = {
+  { of = { "all-to-all" }, name = "all-to-all", advice = {
     {
-      torchrec = "Look the next batch up beside this one's compute: TrainPipelineSparseDist.",
+      torchrec = "Exchange the next batch's features beside this one's compute: TrainPipelineSparseDist, and PrefetchTrainPipelineSparseDist where tables are cached on the GPU.",
+      vllm = "Let one half of the batch travel while the other is computed: --enable-dbo, which wants --data-parallel-size, --enable-expert-parallel and one of DeepEP's --all2all-backend.",
+      sglang = "Let one half of the batch travel while the other is computed: --enable-two-batch-overlap, with --moe-a2a-backend deepep.",
       megatron = "--moe-shared-expert-overlap, --moe-token-dispatcher-type flex with --moe-enable-deepep. Keep expert parallelism within NVLink.",
       pytorch = {
         "Experts: let one half of the tokens travel while the other half computes. Keep expert parallelism within NVLink.",
@@ -49,7 +66,13 @@ local kinds = {
       cuda = "Let one half of the data travel while the other half is computed, and keep what is exchanged within NVLink.",
     },
   } },
-  { name = "send and receive", started = { "nccl:send*", "nccl:recv*", "ncclSend", "ncclRecv" }, match = { "*SendRecv*" }, advice = {
+  { of = { "broadcast" }, name = "broadcast", advice = {
+    {
+      pytorch = "Send what does not change once, not in each step; what does, start with async_op=True beside work that does not need it.",
+      cuda = "Send what does not change once, not in each step; what does, on a stream of its own beside work that does not need it.",
+    },
+  } },
+  { of = { "send and receive" }, name = "send and receive", advice = {
     {
       megatron = "Pipeline parallelism: more micro-batches a step, --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication.",
       nemo = "Pipeline parallelism: more micro-batches a step, virtual_pipeline_model_parallel_size.",
@@ -58,25 +81,6 @@ local kinds = {
     },
   } },
 }
-
--- Of a kind is what its operator or NCCL's range started. The kernel's name tells only where there is none: NCCL runs all-to-all as
--- messages, and old versions everything in one kernel. Of messages without a range around them all-to-all has two each way or more,
--- stages of a pipeline one.
-local function by_kind(trace, comm)
-  local of_kind, rest = {}, comm
-  for i, kind in ipairs(kinds) do
-    of_kind[i] = comm:where { launched_in = trace:ranges { name = kind.started } }
-    rest = rest:minus(of_kind[i])
-  end
-  local messages = rest:where { name = "*SendRecv*" }
-  local each_way = math.min(trace:ranges { name = "ncclSend" }:count(), trace:ranges { name = "ncclRecv" }:count())
-  if each_way < 2 * messages:count() then messages = messages:minus(messages) end
-  for i, kind in ipairs(kinds) do
-    of_kind[i] = of_kind[i]:plus(rest:minus(messages):where { name = kind.match })
-    if kind.name == "all-to-all" then of_kind[i] = of_kind[i]:plus(messages) end
-  end
-  return of_kind
-end
 
 return {
   id = "exposed-collective",
@@ -90,7 +94,7 @@ return {
     note_share = { default = 0.05, unit = "fraction", doc = "From this share on it is mentioned as a note." },
   },
   messages = {
-    main = "Collectives keep the GPU from computing for {exposed:ns} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of what shows is {kind}.{waits}",
+    main = "Collectives keep the GPU from computing for {exposed:ns} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of what shows is {kind}{among}.{waits}",
   },
   doc = {
     what = "Adds up the time in which a GPU runs collectives (NCCL and its likes) and nothing else, out of the account. Where a report holds several ranks, it tells how much of that is waiting for a rank that came later.",
@@ -111,16 +115,32 @@ return {
     if share == 0 or share < options.note_share then return {} end
 
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
-    local kind, most = nil, 0
-    for i, of_kind in ipairs(by_kind(trace, comm)) do
+    local kind, most, rows = nil, 0, nil
+    for _, k in ipairs(kinds) do
+      local of_kind = comm:where { collective = k.of }
       local shown = of_kind:exposed_ns(compute)
-      if shown > most then kind, most = kinds[i], shown end
+      if shown > most then kind, most, rows = k, shown, of_kind end
+    end
+    -- In which process group most of it is, where the report tells.
+    local group = rows and rows:exposed(compute, 0.5):group("group", 1)[1]
+    local among = ""
+    if group and group.key ~= "" then
+      local ranks = group.rows:median "ranks"
+      among = string.format(" in group %s%s", #group.key > 40 and group.key:sub(1, 37) .. "..." or group.key, ranks and string.format(" of %.0f ranks", ranks) or "")
     end
     -- What stages of a pipeline wait for each other gets less with more and smaller micro-batches; no message becomes shorter by it.
     local bubble = kind and kind.name == "send and receive"
+    -- What has a rule of its own: gathers that come late, and reductions that come too often.
+    local root = bubble and "pipeline-bubble" or nil
+    if kind and not root then
+      local weights, gradients = trace:gathered_weights(), trace:reduced_gradients()
+      if 2 * weights.late:plus(weights.held_up):exposed_ns(compute) > exposed then root = "fsdp-late-gather"
+      elseif 2 * gradients.early:exposed_ns(compute) > exposed then root = "grad-sync-every-microbatch" end
+    end
     local short = comm:where { max_ns = 50000 }:exposed_ns(compute)
 
-    local advice = { kind and kind.advice or "Put communication on a stream of its own, and start it as soon as its data is ready." }
+    local deepep = rows and 2 * rows:where { name = deepep_kernels }:exposed_ns(compute) > most and not (trace:is "vllm" or trace:is "sglang" or trace:is "megatron" or trace:is "nemo")
+    local advice = { deepep and deepep_advice or kind and kind.advice or "Put communication on a stream of its own, and start it as soon as its data is ready." }
     if comm:where { name = { "*_f32_*", "*_float*", "*Sum_f32*" } }:union_ns() > comm:union_ns() / 2 then
       advice[#advice + 1] = {
         megatron = "Messages are FP32: halve them, without --accumulate-allreduce-grads-in-fp32.",
@@ -132,12 +152,12 @@ return {
     return { {
       subject = "collectives",
       message = "main",
-      data = { exposed = exposed / steps, share = exposed / total, time = comm:union_ns() / steps, hidden = math.max(0, 1 - exposed / comm:union_ns()), kind = kind and kind.name or "of another kind",
+      data = { exposed = exposed / steps, share = exposed / total, time = comm:union_ns() / steps, hidden = math.max(0, 1 - exposed / comm:union_ns()), kind = kind and kind.name or "of another kind", among = among,
         waits = waits > exposed / 10 and string.format(" About %.0f %% of it is waiting for a rank that comes later and is not counted here.", math.min(1, waits / exposed) * 100) or "" },
       recoverable_ns = bubble and options.won * sending or sending,
       change = not bubble and { { scale = comm:exposed(compute, 0.5), by = 1 - options.won, least = 1 - 1.5 * options.won, most = 1 - 0.5 * options.won } } or nil,
       at_most = share < options.share and "note" or nil,
-      follows_from = short > exposed / 2 and "small-collectives" or nil,
+      follows_from = root or short > exposed / 2 and "small-collectives" or nil,
       metrics = {
         { name = "exposed communication", value = share, unit = "fraction", threshold = options.share },
         { name = "of it waiting for a later rank", value = math.min(1, waits / math.max(exposed, 1)), unit = "fraction" },

@@ -7,8 +7,9 @@ return {
   options = {
     per_step = { default = 50, unit = "count", doc = "Small collectives a step on a GPU from which they count. Recorded: DDP with its default buckets sends 17 a step." },
     short_ns = { default = 50000, unit = "ns", doc = "One that takes no longer is small: starting a collective takes 10 to 20 us of it." },
-    min_bytes = { default = 1048576, unit = "bytes", doc = "And so is one of fewer bytes, where NCCL's ranges tell: below 1 MiB latency decides, not bandwidth." },
+    min_bytes = { default = 5242880, unit = "bytes", doc = "And so is an all-reduce or a broadcast of fewer bytes, where ranges tell: a fifth of the 25 MiB that DistributedDataParallel sends at once, and less than a matrix of most models. Of gathers and scatters, of which ranges tell one rank's part, a fifth of that: below 1 MiB latency decides, not bandwidth." },
     note_share = { default = 0.01, unit = "fraction", doc = "Time that the small ones show, or that starting them keeps the host where the GPU waits for its launches, of the step, from which it is mentioned: hidden behind compute they cost little." },
+    unrepeated_share = { default = 0.05, unit = "fraction", doc = "Where nothing repeats, the program's start is in the recording, and the replay hides behind it what a step would show: from this share of the recording on that they run alone it is a warning, whatever the replay says. As exposed-collective." },
   },
   messages = {
     main = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) run with nothing computed beside them for {exposed:ns} of {each_step} ({share:fraction}).",
@@ -24,7 +25,8 @@ return {
     local comm = trace:ops { class = "collective" }
     if comm:count() == 0 then return {} end
     local steps = trace:fact "steps.count"
-    local messages = trace:ranges { name = "nccl*", min_bytes = 1, max_bytes = options.min_bytes - 1 }
+    local messages = trace:ranges { name = { "ncclAllReduce", "nccl:all_reduce*", "nccl:allreduce*", "ncclBroadcast", "ncclBcast", "nccl:broadcast*" }, min_bytes = 1, max_bytes = options.min_bytes - 1 }
+      :plus(trace:ranges { name = "nccl*", min_bytes = 1, max_bytes = options.min_bytes / 5 - 1 })
     local small = comm:where { max_ns = options.short_ns }:plus(comm:where { launched_in = messages })
     if small:count() == 0 or small:count() < options.per_step * steps or 2 * small:count() < comm:count() then return {} end
     local exposed = small:exposed_ns(trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm))
@@ -61,6 +63,7 @@ return {
       data = { host = host / steps, host_share = host_share, count = per_step, all = math.floor(comm:count() / steps + 0.5), median = small:median "duration_ns", exposed = exposed / steps, share = share },
       about = true,
       recoverable_ns = math.max(exposed, host),
+      severity = trace:fact "steps.found" == 0 and share >= options.unrepeated_share and "warning" or nil,
       -- To start a few costs the host next to nothing; to put them together it launches copies.
       change = { { fuse = comm:where { name = names }, by = 3, least = 1, most = 10 }, { pause = starts, by = 0, most = 0.3 } },
       metrics = {

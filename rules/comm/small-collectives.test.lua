@@ -22,6 +22,7 @@ return {
   { name = "fires on many short collectives", trace = steps(60, 20),
     expect = { { severity = "warning", subject = "small collectives", message = "60 small collectives a step on each GPU (of 60, median 20.0 us)*1.20 ms of each 10.0 ms step (12 %).", worth = { 0.11, 0.13 } } } },
   { name = "fires on many small messages that take long", trace = steps(60, 80, { bytes = 65536 }), expect = { { severity = "error", message = "60 small collectives*median 80.0 us*", worth = { 0.47, 0.49 } } } },
+  { name = "fires on one message a parameter", trace = steps(60, 80, { bytes = 2 * 1048576 }), expect = { { message = "60 small collectives*median 80.0 us*" } } },
   { name = "counts only what shows", trace = steps(60, 20, { ops = { { 20, 4000, kernel = gemm }, { 9000, 9950, kernel = gemm } } }), expect = { { severity = "warning", worth = { 0.05, 0.07 } } } },
   { name = "is a note where little shows", trace = steps(60, 5), expect = { { severity = "note", worth = { 0.02, 0.04 } } } },
   { name = "counts the host's time to start them where the GPU waits for launches", trace = { repeats = { times = 6, every = 10000 }, ranges = starting, ops = started }, expect = { { severity = "error", message = "*take the host 3.00 ms of each 10.0 ms step (30 %) to start*" } } },

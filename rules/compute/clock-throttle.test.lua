@@ -5,6 +5,10 @@ local function steps(slow, clock, more)
   for i = 0, 9 do
     local low = i < slow
     if not more.no_clock then samples[#samples + 1] = { i * 1000 + 500, "GPC Clock Frequency [MHz]", (low and clock or 1980) * (more.unit or 1) } end
+    if more.power then
+      samples[#samples + 1] = { i * 1000 + 500, "DCGM_FI_DEV_POWER_USAGE", more.power }
+      samples[#samples + 1] = { i * 1000 + 500, "DCGM_FI_DEV_ENFORCED_POWER_LIMIT", 700 }
+    end
     samples[#samples + 1] = { i * 1000 + 500, "SMs Active [Throughput %]", low and more.sms or 95 }
   end
   return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step {n}" } }, samples = samples, not_collected = more.not_collected, device = more.device, ops = { { 20, 10000, kernel = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT" } } }
@@ -15,6 +19,10 @@ return {
   { name = "warns where the clock falls by a third for half of the time", trace = steps(5, 1386),
     expect = { { severity = "warning", subject = "clock", confidence = "medium", message = "In 50 % of the samples*10 % or more under its own maximum of 1980 MHz; it falls to 1386 MHz*", worth = { 0.12, 0.16 } } } },
   { name = "reads a clock in Hz", trace = steps(5, 1386, { unit = 1e6 }), expect = { { severity = "warning", message = "*maximum of 1980 MHz; it falls to 1386 MHz*", worth = { 0.12, 0.16 } } } },
+  { name = "says that it is the power limit", trace = steps(5, 1386, { power = 692 }), expect = { { severity = "warning", confidence = "high", message = "*It draws 692 W of the 700 W that it may." } } },
+  { name = "says that it is not", trace = steps(5, 1386, { power = 400 }), expect = { { severity = "warning", confidence = "medium", message = "*It draws 400 W of the 700 W that it may." } } },
+  { name = "takes the team's own share of the limit", trace = steps(5, 1386, { power = 400 }), options = { at_limit = 0.5 }, expect = { { severity = "warning", confidence = "high" } } },
+  { name = "does not blame power where the clock holds", trace = steps(0, 0, { power = 699 }), expect = "clean" },
   { name = "is never an error: products run at less", trace = steps(9, 500), expect = { { severity = "warning" } } },
   { name = "notes little", trace = steps(3, 1700), expect = { { severity = "note", worth = { 0.02, 0.05 } } } },
   { name = "fires by the team's own drop", trace = steps(5, 1900), options = { drop = 0.02 }, expect = { { severity = "note" } } },

@@ -18,7 +18,7 @@ return {
     what = "Adds up tensor-core GEMMs and convolutions whose name ends in align1 or align2 (CUTLASS, cuBLAS): one of their rows does not begin at a multiple of 16 bytes. Where the recording has the shapes of operands (record_shapes of torch.profiler and emit_nvtx), those decide, whatever the name says; a kernel whose name says that it loads four or more elements at a time is never counted.",
     why = "The fast kernels load 16 bytes at a time, or whole tiles by hardware. A single odd dimension, most often the vocabulary or the number of classes, sends the largest product of the model to kernels that load element by element.",
     fix = "Pad the odd dimension to a multiple of 64 (at least of 8, of 16 for FP8): the vocabulary in the tokenizer's embedding (model.resize_token_embeddings(n, pad_to_multiple_of=64)), the number of classes, hidden and head sizes, the sequence length (pad_to_multiple_of in the collator). Megatron: --make-vocab-size-divisible-by.",
-    wrong = "Padding changes the shape of saved weights. CUDA-core products of unaligned FP32 data are another rule's.",
+    wrong = "Padding changes the shape of saved weights. Products of attention that is written out are cured by fusing it: then this stands behind unfused-softmax. CUDA-core products of unaligned FP32 data are another rule's.",
   },
   evaluate = function(trace, options)
     local gemms = trace:ops { class = "gemm_*" }
@@ -37,6 +37,13 @@ return {
     end
     exact = exact:minus(exact:where { name = { "*align4*", "*align8*", "*align16*", "*aligna4_*", "*aligna8_*", "*aligna16_*", "*_ldg4*", "*_ldg8*", "*nvjet*" } })
     slow = slow:plus(exact)
+
+    -- Whose they are: attention's, which is written out and needs no padding once it is fused, or the vocabulary's.
+    local small = trace:ops { class = { "pointwise", "reduction", "embedding", "softmax", "softmax_loss" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
+    local function around(centre) return trace:chains { centre = small:where { class = centre }, edge = gemms, through = small, most = 30, edges = 2 } end
+    local written_out, _, attention = around "softmax"
+    local _, _, head = around "softmax_loss"
+    head = head:plus(on_tensor_cores:minus(head):beside(head))
     local time = slow:own_ns()
     local share = time / trace:fact "steps.total_ns"
     if time == 0 or share < options.note_share then return {} end
@@ -47,23 +54,37 @@ return {
     local speedup = math.max(1, fallen_back and options.hopper_speedup or options.speedup)
     local shape = largest and string.format("[%d, %d] x [%d, %d]", largest.m, largest.k, largest.k, largest.n) or ""
     local by_shape = exact:own_ns() > time / 2
+    local of_attention = written_out:count() >= 2 * steps and slow:minus(slow:minus(attention)):own_ns() > time / 2
+    local of_vocabulary = slow:minus(slow:minus(head)):own_ns() > time / 2
     local advice = { {
       pytorch = "Look for the odd dimension: a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length. Pad it to a multiple of 64, at least of 8 (16 for FP8).",
       cuda = "Pad the matrices' leading dimensions to a multiple of 64 elements, at least of 8 (16 for FP8), and begin them at multiples of 16 bytes.",
     } }
-    if by_shape then
-      advice[1] = string.format("Pad %d to %d, the next multiple of 64 (at least to one of 8, of 16 for FP8).", largest.odd, math.ceil(largest.odd / 64) * 64)
+    if of_attention then
+      advice[1] = "The odd dimension is a length of attention that is written out: fused attention needs no padding and takes these products' place."
+    elseif by_shape then
+      advice[1] = string.format("Pad %d%s to %d, the next multiple of 64 (at least to one of 8, of 16 for FP8).", largest.odd, of_vocabulary and ", the vocabulary or number of classes," or "", math.ceil(largest.odd / 64) * 64)
+    elseif of_vocabulary then
+      advice[1] = { pytorch = "They stand beside the loss: pad the vocabulary (GPT-2's is 50257) or the number of classes to a multiple of 64, at least of 8 (16 for FP8).", cuda = advice[1].cuda }
     end
-    advice[2] = {
-      transformers = "model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64), and pad_to_multiple_of=8 in the data collator.",
-      megatron = "--make-vocab-size-divisible-by 128.",
-      nemo = "make_vocab_size_divisible_by=128.",
-      pytorch = "A vocabulary's logits that are added have to be masked where they count.",
-    }
+    if of_vocabulary then
+      advice[2] = {
+        transformers = "model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
+        megatron = "--make-vocab-size-divisible-by 128.",
+        nemo = "make_vocab_size_divisible_by=128.",
+        pytorch = "A vocabulary's logits that are added have to be masked where they count.",
+      }
+    elseif not of_attention then
+      advice[2] = {
+        transformers = "Sequence lengths: pad_to_multiple_of=8 in the data collator. Vocabularies: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
+        pytorch = "What is added to a sequence has to be masked, and a vocabulary's added logits where they count.",
+      }
+    end
     return { {
       subject = "unaligned GEMMs",
       message = by_shape and "shaped" or "padded",
       confidence = by_shape and "high" or "medium",
+      follows_from = of_attention and "unfused-softmax" or nil,
       data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:own_ns(),
         odd = largest and string.format("%d", largest.odd) or "", shape = shape, elements = single:count() > 0 and "one element" or "two elements", speedup = string.format("%.0f", speedup) },
       about = true,

@@ -13,6 +13,16 @@ end
 local function shaped(kernel, range, thread)
   return steps(kernel, 5000, { ranges = { { 0, 9990, "step {n}" }, { 4, 11, range, thread = thread } } })
 end
+-- Kernels of `us` each, the last one for the rest of the step.
+local attention = "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 10, false, false>(c10::BFloat16*)"
+local loss = "void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float, float, float, at::native::(anonymous namespace)::LogSoftMaxForwardEpilogue>(float*)"
+local cast = "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)>(int)"
+local norm = "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, false>(int, float)"
+local function among(kernels, us)
+  local ops = {}
+  for i, kernel in ipairs(kernels) do ops[i] = { 20 + (i - 1) * us, i == #kernels and 10000 or 20 + i * us, kernel = kernel } end
+  return steps(align1, 5000, { ops = ops })
+end
 local a100 = { name = "NVIDIA A100-SXM4-80GB", compute = 8.0, sm_count = 108, memory_gib = 80 }
 
 return {
@@ -41,6 +51,8 @@ return {
   { name = "asks TF32 for multiples of 4 only", trace = shaped("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align1>(T1::Params)", "aten::mm, sizes = [[8192, 768], [768, 1004]]"), expect = "clean" },
   { name = "is not led by shapes of another thread", trace = shaped(align1, "aten::mm, sizes = [[8192, 768], [768, 4096]]", "other"), expect = { { confidence = "medium" } } },
 
+  { name = "stands behind attention that is written out, which needs no padding once fused", trace = among({ align1, attention, align1, norm, align1, attention, align1, norm }, 500), expect = { { severity = "warning", message = "4 tensor-core GEMMs*", advice = "The odd dimension is a length of attention*" } } },
+  { name = "names the vocabulary where the loss is beside", trace = among({ align1, cast, loss, cast, align1, align1, norm }, 500), expect = { { advice = "They stand beside the loss: pad the vocabulary*" } } },
   { name = "is silent about 1 %", trace = steps(align1, 100), expect = "clean" },
   { name = "is silent about aligned products", trace = steps(aligned, 5000), expect = "clean" },
   { name = "is silent about align8", trace = steps("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64_64x3_nt_align8>(T1::Params)", 5000), expect = "clean" },

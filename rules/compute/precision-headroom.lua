@@ -16,7 +16,7 @@ return {
   messages = {
     tf32 = "Products of FP32 data run in TF32: they take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
     beyond = "Beyond TF32 there is BF16: once the FP32 GEMMs have left the CUDA cores, BF16 makes them about {speedup} times as fast again{attention}.",
-    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast; whether the result bears it is for its owner to say.",
+    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast, from operands of half the bytes; whether the result bears it is for its owner to say.",
   },
   doc = {
     what = "Estimates what GEMMs would take one tier down: TF32 in BF16 by the ratio of what this GPU attains in both, FP32 attention by a measured ratio; BF16 in FP8 on a GPU that has it, convolutions aside, as a note.",
@@ -118,10 +118,18 @@ return {
           tensorrt_llm = "Quantize the checkpoint to FP8 (ModelOpt). Compare answers first.",
           tensorrt = "Quantize to FP8 with ModelOpt before the engine is built. Compare results first.",
           pytorch = {
-            training = "Transformer Engine: fp8_autocast with a DelayedScaling recipe of format HYBRID (E4M3 forward, E5M2 backward); plain PyTorch torchao.float8. Compare the loss over a few thousand steps first.",
-            cuda = "torchao.quantization: float8_dynamic_activation_float8_weight. Compare results first.",
+            training = "Transformer Engine: fp8_autocast with a DelayedScaling recipe of format HYBRID: E4M3 forward, where weights and activations need its precision, E5M2 backward, where gradients need its range. Plain PyTorch: torchao.float8, E4M3 with a scale a tensor or row. Compare the loss over a few thousand steps first.",
+            cuda = "torchao.quantization: quantize_(model, Float8DynamicActivationFloat8WeightConfig()). Compare results first.",
           },
-          cuda = "cublasLtMatmul with operands of __nv_fp8_e4m3 and a scale for each. Compare results first.",
+          cuda = "cublasLtMatmul with operands of __nv_fp8_e4m3 and a scale for each; __nv_fp8_e5m2 where range matters more than precision. Compare results first.",
+        },
+        {
+          tokens = "Weights in FP8 also take half the memory of BF16: room for a larger batch or cache, and half the bytes to read for each token.",
+          training = {
+            pytorch = "Operands in FP8 take half the memory of BF16: what is saved for backward shrinks, and with Transformer Engine's fp8_model_init the weights.",
+            cuda = "Operands in FP8 take half the memory of BF16: what is saved for backward shrinks.",
+          },
+          inference = "Weights in FP8 also take half the memory of BF16.",
         },
       },
     } }

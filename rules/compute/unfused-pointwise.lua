@@ -8,16 +8,17 @@ return {
     share = { default = 0.10, unit = "fraction", doc = "Time of runs of elementwise kernels and reductions, of the step, from which they count. Compiled, the same model has 3 %." },
     note_share = { default = 0.05, unit = "fraction", doc = "From this share on they are mentioned as a note." },
     least = { default = 3, unit = "count", doc = "Kernels in an uninterrupted run on one stream, at least. Of two there is little to win." },
+    least_gates = { default = 0.05, unit = "fraction", doc = "Time of an MLP's activation and gate that stand apart, a product between them, of the step, from which they count as well: the multiplication then computes the activation." },
     loop = { default = 50, unit = "count", doc = "A run of so many is an optimizer's loop, another rule's." },
   },
   messages = {
-    runs = "{runs} runs {a_step} of three and more elementwise kernels and reductions in a row ({kernels} kernels) take {time:ns} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.",
+    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels} kernels) {runs:takes|take} {time:ns} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
   },
   doc = {
-    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream. Those of attention written out, of normalizations written out and of an optimizer's loop are left to their own rules; the step that is predicted is that of torch.compile, which fuses norms as well.",
+    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream; two are enough between the products of an MLP (activation and gate), which may also stand apart. Dropout and residual right before a norm that is one kernel are fused with it. Those of attention written out, of normalizations written out and of an optimizer's loop are left to their own rules; the step that is predicted is that of torch.compile, which fuses norms as well.",
     why = "Each such kernel reads its input from memory and writes its result back; fused, a whole run reads and writes once. They keep the GPU busy and compute next to nothing.",
     fix = "torch.compile(model) fuses runs on its own. By hand: Liger's kernels (SwiGLU, rotary embedding, cross-entropy), apex's and Transformer Engine's fused layers, Megatron's --bias-gelu-fusion, --bias-swiglu-fusion, --bias-dropout-fusion and its fused rotary embedding.",
-    wrong = "Neighbours in a run need not work on the same data (casts of separate weights under autocast): those do not fuse, and the estimate is too high by them. torch.compile may choose other kernels for the rest as well.",
+    wrong = "Neighbours in a run need not work on the same data: those do not fuse, and the estimate is too high by them. Casts in a row, as of separate weights under autocast, scans, and rolls, which read their neighbours, are left out. torch.compile may choose other kernels for the rest as well.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
@@ -50,38 +51,70 @@ return {
     local _, loop = trace:runs { of = pointwise, least = math.max(options.loop, 1) }
     if products:where { launched_in = ranges }:count() == 0 then loop = loop:plus(small:where { launched_in = ranges }) end
 
-    local runs, inner, longest = trace:runs { of = small:minus(attention):minus(by_hand):minus(norms):minus(loop), least = options.least }
+    -- Scans do not fuse with what stands beside them, nor does one weight's cast with the next one's.
+    local scans = small:where { name = { "*scan_innermost_dim*", "*scan_outer_dim*", "*DeviceScan*", "*roll_cuda_kernel*" } }
+    local casts = pointwise:where { name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }
+    local _, apart = trace:runs { of = casts, least = 2 }
+
+    local left = small:minus(attention):minus(by_hand):minus(norms):minus(loop):minus(scans):minus(apart)
+    local _, inner, longest = trace:runs { of = left, least = options.least }
+    -- An MLP's activation and gate, of which two are worth fusing as well.
+    local _, mlp = trace:chains { centre = left:where { class = "pointwise", name = { "*silu*", "*gelu*", "*Gelu*", "*GELU*", "*sigmoid_kernel*", "*tanh_kernel*", "*erf_kernel*" } }, edge = products, through = left, edges = 2 }
+    local _, pairs_of_mlp, longest_of_mlp = trace:runs { of = mlp, least = options.least <= 3 and 2 or options.least }
+    -- Where the gate's product runs before that of the other half, activation and multiplication stand alone.
+    local function alone(centre) return select(2, trace:chains { centre = centre, edge = products, through = centre }) end
+    local activation = alone(left:where { class = "pointwise", name = { "*silu*", "*gelu*", "*Gelu*", "*GELU*" } }):minus(pairs_of_mlp)
+    local multiplied = alone(left:where { class = "pointwise", name = "*MulFunctor*" }):minus(pairs_of_mlp)
+    local gates = activation:minus(activation:where { name = "*backward*" })
+    if multiplied:count() < gates:count() or activation:plus(multiplied):own_ns() < options.least_gates * total then
+      activation, multiplied = activation:minus(activation), multiplied:minus(multiplied)
+    end
+    inner, longest = inner:plus(pairs_of_mlp):plus(activation):plus(multiplied), longest:plus(longest_of_mlp:minus(inner)):plus(multiplied)
+    local runs = trace:runs { of = inner, least = 1 }
+    -- Dropout and residual before a norm that is one kernel: all three fuse.
+    local norm = trace:ops { class = "norm" }
+    local residual = left:minus(mlp):where { class = "pointwise", name = { "*dropout*", "*CUDAFunctor_add*" } }:beside(norm)
+    norm = norm:beside(residual)
     local time, fused = inner:own_ns(), longest:own_ns()
     local share = time / total
-    if runs:count() == 0 or share < options.note_share then return {} end
+    if inner:count() == 0 or share < options.note_share then return {} end
+
+    -- What most of it is, by name.
+    local patterns, of_mlp, of_residual = "", pairs_of_mlp:plus(activation):plus(multiplied):own_ns(), residual:plus(norm):own_ns()
+    if of_mlp >= time / 10 then patterns = string.format(" %.0f %% of that is the activation of an MLP, between its products.", 100 * of_mlp / time) end
+    if of_residual >= time / 10 then patterns = string.format("%s Dropout, residual and normalization (%.1f ms) fuse with each other as well.", patterns, of_residual / steps / 1e6) end
+    local advice = {
+      {
+        pytorch = "Compile the model: torch.compile(model). Fixed shapes (padding to a few lengths) keep it from compiling again.",
+        jax = "Put more of the program under one jax.jit: XLA fuses what it sees together.",
+        tensorflow = "tf.function(jit_compile=True): XLA fuses them.",
+        cupy = "cupy.fuse on the function, or cupy.ElementwiseKernel for the whole expression.",
+        numba = "Write the row as one kernel.",
+        julia = "Write the row as one broadcast expression (@.), which becomes one kernel.",
+        cuda = "Put the row into one kernel that reads its input once and writes its result once (a functor of thrust::transform, or a kernel of your own).",
+      },
+      {
+        transformers = "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy (use_liger_kernel=True).",
+        megatron = "Without compiling: --bias-gelu-fusion, --bias-swiglu-fusion, --bias-dropout-fusion, --apply-rope-fusion.",
+        nemo = "Without compiling: bias_activation_fusion, bias_dropout_fusion, apply_rope_fusion.",
+      },
+    }
+    if of_mlp >= time / 3 then
+      table.insert(advice, 2, { pytorch = "The MLP alone: torch.nn.functional.gelu(x, approximate=\"tanh\") instead of its formula, gate and activation in one kernel (Liger's SwiGLU or GEGLU), or torch.compile of that module." })
+    end
     return { {
       subject = "elementwise runs",
       message = "runs",
-      data = { runs = math.floor(runs:count() / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, longest = fused / steps, step = trace:fact "step.mean_ns", share = share },
+      data = { patterns = patterns, runs = math.floor(runs:count() / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, longest = fused / steps, step = trace:fact "step.mean_ns", share = share },
       about = true,
       recoverable_ns = time - fused,
-      change = { { fuse = inner:plus(norms), by = 1, least = 0.7, most = 2 } },
+      change = { { fuse = inner:minus(activation):plus(norms):plus(residual):plus(norm), by = 1, least = 0.7, most = 2 }, { remove = activation } },
       uncertain = "what a compiler fuses, and which products and attention it chooses, does not show in the trace",
       at_most = share < options.share and "note" or "warning",
       confidence = "medium",
       metrics = { { name = "runs of elementwise kernels", value = share, unit = "fraction", threshold = options.share } },
       evidence = runs:evidence { most = 5, note = "a run, from its first kernel" },
-      advice = {
-        {
-          pytorch = "Compile the model: torch.compile(model). Fixed shapes (padding to a few lengths) keep it from compiling again.",
-          jax = "Put more of the program under one jax.jit: XLA fuses what it sees together.",
-          tensorflow = "tf.function(jit_compile=True): XLA fuses them.",
-          cupy = "cupy.fuse on the function, or cupy.ElementwiseKernel for the whole expression.",
-          numba = "Write the row as one kernel.",
-          julia = "Write the row as one broadcast expression (@.), which becomes one kernel.",
-          cuda = "Put the row into one kernel that reads its input once and writes its result once (a functor of thrust::transform, or a kernel of your own).",
-        },
-        {
-          transformers = "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy (use_liger_kernel=True).",
-          megatron = "Without compiling: --bias-gelu-fusion, --bias-swiglu-fusion, --bias-dropout-fusion, --apply-rope-fusion.",
-          nemo = "Without compiling: bias_activation_fusion, bias_dropout_fusion, apply_rope_fusion.",
-        },
-      },
+      advice = advice,
     } }
   end,
 }

@@ -10,6 +10,8 @@ return {
     least_chains = { default = 2, unit = "count", doc = "Chains in a step, of a size within a factor of two, from which they are attention. One alone may be a loss or a gate: a note." },
     most = { default = 14, unit = "count", doc = "Kernels from the softmax to the GEMM on either side, at most: an eager PyTorch attention has five." },
     fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "What fused attention takes, of the time of the GEMMs alone that it replaces. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
+    odd_slowdown = { default = 2, unit = "count", doc = "How many times slower products of an odd length are, before Hopper: as in misaligned-gemm." },
+    hopper_odd_slowdown = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on. Measured on an H100: 6." },
   },
   messages = {
     chains = "Attention is written out {count} times {a_step}: softmax, with scale, mask, cast and dropout, runs as kernels of its own between two GEMMs and takes {time:ns} of {each_step} ({share:fraction}), writing and reading the whole score matrix each time.",
@@ -81,7 +83,15 @@ return {
       local half_speedup = trace:fact "device.half_speedup" or 1
       change[2] = { scale = edges:minus(cores), by = options.fused_gemm_factor, least = 0.5 * options.fused_gemm_factor, most = 1.5 * options.fused_gemm_factor }
       change[3] = { scale = cores, by = options.fused_gemm_factor / half_speedup, least = 0.5 * options.fused_gemm_factor / half_speedup, most = 1.5 * options.fused_gemm_factor / half_speedup }
+      -- A fused kernel does not mind an odd length, by which products fall back to slow ones.
+      local unaligned = edges:where { name = { "*_align1", "*_align1>*", "*_align1_*", "*_align2", "*_align2>*", "*_align2_*" } }:minus(cores)
+      local hopper = (trace:fact "device.compute_capability" or 0) >= 9
+      local even = options.fused_gemm_factor / math.max(1, hopper and options.hopper_odd_slowdown or options.odd_slowdown)
+      change[4] = { scale = unaligned, by = even, least = 0.5 * even, most = 2 * even }
     end
+    -- The math path of scaled_dot_product_attention is what attention-backend finds.
+    local maths = met:where { launched_in = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" } }
+    local fell_back = maths:count() >= met:minus(back):count() / 2 and maths:count() > 0 and edges:where { class = "gemm_half" }:count() > 0 and (trace:fact "device.compute_capability" or 0) >= 8
     return { {
       subject = "attention",
       message = single and "single" or "chains",
@@ -92,6 +102,7 @@ return {
       uncertain = "how long the fused kernel takes depends on head size, mask and GPU: a quarter to three quarters of the products that it replaces",
       at_most = (single or share < options.share) and "note" or nil,
       confidence = single and "medium" or "high",
+      follows_from = fell_back and "attention-backend" or nil,
       metrics = { { name = "kernels between the GEMMs of attention", value = share, unit = "fraction", threshold = options.share } },
       evidence = (chains:count() > 0 and chains or by_hand):evidence { most = 4, note = "from the first kernel after a GEMM to the last before the next" },
       advice = {
@@ -99,7 +110,7 @@ return {
           transformers = "Use fused attention: attn_implementation=\"sdpa\" (\"flash_attention_2\" where installed).",
           megatron = "Use fused attention: --transformer-impl transformer_engine, --use-flash-attn.",
           nemo = "Use fused attention: Transformer Engine's (transformer_impl=\"transformer_engine\").",
-          pytorch = "Use fused attention: torch.nn.functional.scaled_dot_product_attention, or attn_implementation=\"sdpa\" where the model comes from a library that has such a switch.",
+          pytorch = "Use fused attention: torch.nn.functional.scaled_dot_product_attention, or attn_implementation=\"sdpa\" where the model comes from a library that has such a switch. Where the program calls it already, its math backend was chosen: look for sdpa_kernel(SDPBackend.MATH), enable_flash_sdp(False) and inputs in FP32.",
           jax = "Use fused attention: jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
           cuda = "Use fused attention: cuDNN's (scaled dot-product attention of its graph API) or FlashAttention's kernel instead of product, softmax and product.",
         },

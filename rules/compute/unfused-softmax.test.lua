@@ -36,6 +36,16 @@ local function twice(kernels)
   return list
 end
 local forward = { gemm, scale, softmax, cast, gemm }
+-- The same, launched in time and waited for at the end of the step.
+local align1 = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1>(T1::Params)"
+local function odd(product)
+  local trace = steps(twice { product, scale, softmax, cast, product })
+  for i, op in ipairs(trace.ops) do op.launched = { i, i + 0.5 } end
+  trace.repeats.every, trace.ranges[1][2] = 3000, 2999
+  trace.ops[#trace.ops][2] = 2990
+  trace.calls = { { 16, 2995, "cudaDeviceSynchronize" } }
+  return trace
+end
 local found = "Attention is written out 1 times a step*1.50 ms of each 10.0 ms step (15 %)*"
 
 return {
@@ -57,6 +67,14 @@ return {
   { name = "adds forward and backward of a single layer", trace = steps { gemm, scale, softmax, gemm, norm, gemm, backward, scale, gemm }, expect = { { severity = "error", message = "*2 times*" } } },
   { name = "only notes one chain where there are no steps", trace = { ops = { { 0, 1000, kernel = gemm }, { 1000, 2000, kernel = softmax }, { 2000, 3000, kernel = gemm } } }, expect = { { severity = "note", confidence = "medium" } } },
   { name = "leaves out what waits for pages of unified memory", trace = steps(twice(forward), { gpu_faults = { { 20, 2540, address = 0 } } }), expect = "clean" },
+
+  { name = "wins more of products of an odd length, which padding would cure as well", replay = true, trace = odd(align1), expect = { { severity = "error", worth = { 0.79, 0.81 } } } },
+  { name = "than of those of an even one", replay = true, trace = odd(gemm), expect = { { severity = "error", worth = { 0.66, 0.68 } } } },
+  { name = "fires on the math path of scaled_dot_product_attention, which attention-backend names", trace = steps(twice(forward), { ranges = { { 0, 9995, "step {n}" }, { 30, 3000, "aten::_scaled_dot_product_attention_math" } }, ops = (function()
+      local ops = steps(twice(forward)).ops
+      for i, op in ipairs(ops) do op.launched = { 40 + i * 5, 42 + i * 5 } end
+      return ops
+    end)() }), expect = { { severity = "error", subject = "attention" } } },
 
   { name = "only notes a gate that mixes experts, once a step", trace = steps { gemm, softmax, scale, gemm }, expect = { { severity = "note", confidence = "medium", message = "Softmax runs as a kernel of its own*1 times*", worth = { 0.09, 0.11 } } } },
   { name = "only notes two of different size", trace = steps { gemm, { softmax, 1000, 8 }, gemm, norm, gemm, softmax, gemm }, expect = { { severity = "note", confidence = "medium", worth = { 0.14, 0.16 } } } },

@@ -4,21 +4,21 @@ local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or nam
 -- What the account may give time to, in the words of a message, and the rules that speak of it.
 local known = {
   { cause = "input", what = "while the host fetches its next input", rules = { "data-loader-starvation" } },
-  { cause = "sync", what = "while the host waits for the GPU, or has just waited", rules = { "host-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap" } },
-  { cause = "launch", what = "while the host launches", rules = { "launch-bound", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
+  { cause = "sync", what = "while the host waits for the GPU, or has just waited", rules = { "host-sync", "alloc-churn", "data-dependent-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer" } },
+  { cause = "launch", what = "while the host launches", rules = { "launch-bound", "data-dependent-sync", "graph-breaks", "ddp-buffers", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
   { cause = "launch_latency", what = "between a launch and the start of what it launched", rules = { "launch-bound", "host-sync", "alloc-churn" } },
   { cause = "allocation", what = "while the host allocates or frees memory", rules = { "alloc-churn" } },
   { cause = "compilation", what = "while the host compiles", rules = { "jit-in-loop" } },
   { cause = "loading", what = "while the host loads code", rules = { "first-use", "jit-in-loop" } },
   { cause = "faults", what = "while the host touches pages of unified memory that are on the GPU", rules = { "um-migration-storm", "um-fault-stall" } },
   { cause = "failed", what = "in calls that fail", rules = { "failed-calls" } },
-  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", rules = { "rank-straggler" } },
-  { cause = "unknown", what = "while the host does something else", rules = { "gpu-idle", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
+  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", rules = { "rank-straggler", "pipeline-bubble", "dependency-stall" } },
+  { cause = "unknown", what = "while the host does something else", rules = { "gpu-idle", "host-bound", "cpu-optimizer", "gil-contention", "jit-in-loop", "ddp-buffers", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
 }
 local exposed = {
-  { fact = "account.copy_exposed_fraction", subject = "copies", what = "copies run with no kernel beside them", rules = { "exposed-memcpy", "pageable-memcpy", "offload-sync-gap", "checkpoint-stall", "um-migration-storm" },
+  { fact = "account.copy_exposed_fraction", subject = "copies", what = "copies run with no kernel beside them", rules = { "exposed-memcpy", "resident-data", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer", "checkpoint-stall", "um-migration-storm" },
     rows = function(trace) return trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p", "h2h", "other", "um_*" } } end, by = "direction" },
-  { fact = "account.communication_exposed_fraction", subject = "communication", what = "collectives run with no kernel beside them", rules = { "exposed-collective", "slow-collective", "small-collectives", "rank-straggler" },
+  { fact = "account.communication_exposed_fraction", subject = "communication", what = "collectives run with no kernel beside them", rules = { "exposed-collective", "slow-collective", "small-collectives", "rank-straggler", "pipeline-bubble", "ddp-buffers", "data-parallel", "fsdp-late-gather", "fsdp-regather", "grad-sync-every-microbatch" },
     rows = function(trace) return trace:ops { class = "collective" } end, by = "name" },
 }
 

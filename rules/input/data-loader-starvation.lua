@@ -38,6 +38,7 @@ return {
         }
     end
     local waits = trace:idle { cause = "input" }
+    waits = waits:minus(waits:where { stretch = "lock" })  -- gil-contention has them
     local idle = waits:union_ns()
     local share = idle / trace:fact "steps.total_ns"
     if idle == 0 or share < options.note_share then

@@ -18,7 +18,7 @@ return {
     waits = "{call} makes the host wait for the GPU {times} {a_step}{range}; each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host waited for it (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize and their driver forms) and until the host is ahead again. Of what follows a wait it counts no more than that wait took: without it the host would be ahead by so much. What the host does afterwards beside launching is not counted. Waits for offloaded tensors, synchronous copies and allocations are left to their own rules.",
+    what = "Adds up the time in which a GPU is idle because the host waited for it (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize and their driver forms) and until the host is ahead again. Of what follows a wait it counts no more than that wait took: without it the host would be ahead by so much. What the host does afterwards beside launching is not counted. Waits for offloaded tensors, synchronous copies, allocations and pools that give memory back are left to their own rules, as are waits for results that decide what is launched next (data-dependent-sync).",
     why = "The GPU stays busy only while the host launches ahead of it. A wait lets it catch up; what the host does next, be it launching or loading, then happens with the GPU idle.",
     fix = "Read results seldom and late: not .item(), .cpu(), print(loss) or if tensor: in each step, but every 50 steps; keep sums on the device and read one value. torch.cuda.set_sync_debug_mode(\"warn\") names each line of Python that waits (PyTorch performance tuning guide). Drop torch.cuda.synchronize() that was put in for timing (use events).",
     wrong = "A loop that has to decide on the host by what the GPU computed has to wait. GradScaler waits once a step, which BF16 does without.",
@@ -33,9 +33,14 @@ return {
     if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
     offloaded = offloaded:plus(trace:streamed_uploads())
     local saving = trace:ranges { phase = "checkpoint" }  -- checkpoint-stall has them
+    local reads, _, deciding = trace:read_backs()  -- data-dependent-sync has them
+    if trace:fact "steps.found" == 0 or deciding:count() < 2 * steps then deciding = deciding:minus(deciding) end
+    offloaded = offloaded:plus(deciding)
     local function own(idle) return idle:minus(idle:where { after = offloaded }):minus(idle:where { before = offloaded }):minus(idle:where { inside = saving }) end
 
     local dry = own(trace:idle { cause = "sync", name = names })
+    -- What gives a pool's memory back to the system is alloc-churn's.
+    if trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0 then dry = dry:exposed(trace:os_calls { name = "ioctl" }, 0.5) end
     if dry:count() == 0 then return {} end
     -- What followed a wait, of no more than it took.
     local after = { "launch", "launch_latency" }
@@ -90,11 +95,18 @@ return {
         cuda = string.format("No value is read back where it waits: look for %s that is there for timing or looking for errors only. Events (cudaEventRecord) time without a wait, and kernels of one stream wait for each other by themselves.", call),
       }
     end
+    -- Servers of tokens wait for what they sampled before they plan the next step; each has a switch that plans ahead.
+    advice[1] = trace:words {
+      vllm = "Plan the next step while this one runs: --async-scheduling, and no option that rules it out (--no-async-scheduling).",
+      sglang = "Plan the next batch while this one runs: without --disable-overlap-schedule.",
+      tensorrt_llm = "Plan the next step while this one runs: without disable_overlap_scheduler.",
+    } or advice[1]
     advice[#advice + 1] = {
       transformers = { training = "logging_nan_inf_filter=False and a larger logging_steps." },
       lightning = "A larger log_every_n_steps, and no .item() in training_step.",
       megatron = "A larger --log-interval, no timing barriers (--timing-log-level 0).",
       nemo = "A larger log_every_n_steps, and no timing barriers.",
+      torchrec = "Waits for the lengths of sparse features (KJTAllToAll): TrainPipelineSparseDist exchanges those of the next batch beside this one's compute.",
       pytorch = "torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait.",
     }
     return { {
@@ -104,6 +116,8 @@ return {
       about = true,
       recoverable_ns = idle,
       change = { { remove = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 } }, { unblock = blocking } },
+      -- Waits for results that size what comes next are no others than that rule's.
+      follows_from = 2 * dry:where { after = reads }:count() > dry:count() and "data-dependent-sync" or nil,
       at_most = trace:fact "steps.found" == 0 and calls:count() < options.least and "note" or nil,
       confidence = "high",
       metrics = {

@@ -3,12 +3,12 @@ local function steps(refill, more)
   local ops, calls = {}, {}
   for i = 0, 19 do
     local at = i * 500
-    ops[#ops + 1] = { at + refill, at + 500, kernel = "nvjet_tst_gemm", launched = { at + refill - 8, at + refill - 3 } }
+    ops[#ops + 1] = { at + refill, at + 500, kernel = more and more.kernel or "nvjet_tst_gemm", launched = { at + refill - 8, at + refill - 3 } }
     calls[#calls + 1] = { at + refill, at + 505, more and more.call or "cudaStreamSynchronize" }
   end
   local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = ops, calls = calls }
   for key, value in pairs(more or {}) do trace[key] = value end
-  trace.call = nil
+  trace.call, trace.kernel = nil, nil
   return trace
 end
 local MiB = 1048576
@@ -47,7 +47,23 @@ local function seldom()  -- steps of 1 ms, of which one waits
   return trace
 end
 
+-- The driver gives a pool's memory back once the GPU has finished, when the pool frees in stream order.
+local function trims(free)
+  local trace = steps(10)
+  trace.os_calls = {}
+  for i = 0, 19 do
+    local at = i * 500
+    trace.ops[i + 1][2] = at + 460
+    trace.calls[#trace.calls + 1] = { at + 11, at + 13, free }
+    trace.os_calls[#trace.os_calls + 1] = { at + 462, at + 503, "ioctl" }
+  end
+  return trace
+end
+
 return {
+  { name = "leaves pools that give memory back to alloc-churn", trace = trims "cudaFreeAsync", expect = "clean" },
+  { name = "knows no pool where nothing is freed in stream order", trace = trims "cudaEventRecord", expect = { { severity = "warning" } } },
+  { name = "names the switch of a server of tokens", trace = steps(100, { kernel = "void vllm::rms_norm_kernel" }), expect = { { advice = "*--async-scheduling*" } } },
   { name = "fires on waits after which the GPU runs dry", trace = steps(50),
     expect = { { severity = "warning", subject = "cudaStreamSynchronize", confidence = "high", message = "cudaStreamSynchronize makes the host wait for the GPU 20 times a step; each time*", worth = { 0.09, 0.105 } } } },
   { name = "is an error from a fifth of the step on", trace = steps(120), expect = { { severity = "error", worth = { 0.22, 0.25 } } } },

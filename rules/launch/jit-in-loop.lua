@@ -15,7 +15,7 @@ return {
     once = "Code is loaded or compiled in one of {all} {units} ({call} most of all): the GPU is idle for {time:ns} there. It may be warm-up that was recorded.",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host loads a module or library, compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. What happens in one step only is a note. Host work that ends with loading a module counts as well: it made that code. Where nothing repeats and it does not go on all through the recording it is the program's start, and a note.",
+    what = "Adds up the time in which a GPU is idle while the host loads a module or library, compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. What happens in one step only is a note. Host work that ends with loading a module counts as well: it made that code. So does what the host does between the first and the last of these calls in a step, in pauses that are more than a millisecond and twice as long as any in steps without such calls: steps that are warm show what a step needs without. Where nothing repeats and it does not go on all through the recording it is the program's start, and a note.",
     why = "Kernels are loaded when they are first used, and compiled when a new shape comes: each time the host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends after the first steps.",
     fix = "Keep shapes fixed: pad to a few lengths, drop_last=True; torch.compile(dynamic=True) or torch._dynamo.mark_dynamic, and TORCH_LOGS=recompiles tells what changes (PyTorch: torch.compile troubleshooting). Load early with CUDA_MODULE_LOADING=EAGER, keep caches (CUDA_CACHE_PATH, TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR), and build PTX-only extensions for this GPU (TORCH_CUDA_ARCH_LIST). Instantiate graphs once, and update them with cudaGraphExecUpdate.",
     wrong = "A recording that begins with the first step shows start-up: record later (10 steps or more).",
@@ -24,6 +24,9 @@ return {
     local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
     local waits = trace:idle { cause = { "compilation", "loading" } }
     waits = waits:minus(waits:where { cause = "loading", name = { "cudaLaunch*", "cuLaunch*" } })  -- a kernel's first launch loads it once
+    local calls = waits
+    -- What the host does among such calls, and in no step without them, is the compiler's work.
+    waits = waits:plus(trace:idle { stretch = "compiler" })
     local idle = waits:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
@@ -45,7 +48,8 @@ return {
     -- Where nothing repeats, what does not go on all through the recording is its start.
     local start = not found and some < most
     if start and waits:where { cause = "compilation" }:count() == 0 then return {} end  -- first-use has it
-    local call = waits:group("name")[1].key
+    local call = calls:group("name")[1].key
+    local compiled = trace:is "pytorch" and trace:ops { kind = "kernel", name = "triton_*" }:count() > 0
     local advice = {}
     if string.glob(call, "*Graph*") then
       advice[1] = {
@@ -54,15 +58,18 @@ return {
         cuda = "Instantiate each graph once and launch it again; update its parameters with cudaGraphExecUpdate.",
       }
     else
-      advice[1] = {
+      if compiled then
+        advice[1] = { pytorch = "torch.compile compiles anew for each new shape: torch.compile(dynamic=True), or torch._dynamo.mark_dynamic for the dimension that changes, compiles once for all; pad to a few lengths where that is slower. TORCH_LOGS=recompiles names what changes." }
+      end
+      advice[#advice + 1] = not compiled and {
         pytorch = { training = "Let warm-up steps see every shape, and keep the number of shapes small: pad to a few lengths, drop_last=True. With torch.compile TORCH_LOGS=recompiles names what changes; dynamic=True compiles once for all.", cuda = "Let warm-up see every shape, and keep the number of shapes small: pad to a few lengths. With torch.compile TORCH_LOGS=recompiles names what changes; dynamic=True compiles once for all." },
         jax = "Keep shapes and static arguments fixed: jax.config.update(\"jax_log_compiles\", True) names what is compiled anew. Pad to a few lengths, and jit once, outside of the loop.",
         cupy = "Make kernels (RawKernel, ElementwiseKernel, fuse) once, outside of the loop, and call each with every type before it.",
         numba = "Compile before the loop: call each kernel once with the types that occur, or give it a signature; cache=True keeps it.",
         julia = "Compile before the loop: call each kernel once with the types that occur (CUDA.@device_code_warntype shows unstable ones).",
         cuda = "Make plans, handles and modules (cuFFT, cuBLAS, cuSOLVER, nvrtc, cuModuleLoad) once, outside of the loop, and keep them; launch every kernel once before it.",
-      }
-      advice[2] = {
+      } or nil
+      advice[#advice + 1] = {
         pytorch = "Load early and keep what was compiled: CUDA_MODULE_LOADING=EAGER; TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and CUDA_CACHE_PATH on a local disk that stays; torch.backends.cudnn.benchmark=False where shapes vary.",
         jax = "Keep what was compiled: jax.config.update(\"jax_compilation_cache_dir\", ...) on a local disk that stays.",
         cuda = "Load early and compile ahead: CUDA_MODULE_LOADING=EAGER, code for this very GPU (nvcc -gencode arch=compute_XY,code=sm_XY), CUDA_CACHE_PATH on a local disk that stays.",
@@ -73,7 +80,9 @@ return {
       message = start and "start" or not found and "throughout" or some > 1 and "again" or "once",
       data = { call = call, some = some, all = most, idle = idle / steps, time = idle / #devices, share = share },
       recoverable_ns = idle,
-      change = { { drop = trace:calls { class = { "compilation", "loading" } } }, { pause = waits } },
+      -- Where every step makes code, none shows how fast the code is launched once it is there.
+      change = { { drop = trace:calls { class = { "compilation", "loading" } } }, { pause = waits }, { pause = trace:idle { cause = { "launch", "unknown" } }:minus(waits), by = 1, least = found and some == most and 0 or 1 } },
+      uncertain = waits:count() > calls:count() and "what the host does among such calls is taken for a compiler's work, and what it needs to launch code that is there does not show" or nil,
       about = true,
       at_most = (start or found and some <= 1) and "note" or nil,
       metrics = { { name = "idle while compiling", value = share, unit = "fraction", threshold = options.share } },

@@ -34,6 +34,21 @@ return {
   { name = "fires where it comes again in some steps", trace = some({ { 1000, 1600, "cuModuleLoadData" }, { 2000, 2400, "cuModuleLoadData" } }, 600, 400), expect = { { severity = "error", message = "*in 2 of 4 steps*" } } },
   { name = "is a note where it comes once", trace = some({ { 1000, 1600, "nvrtcCompileProgram" } }, 600, 0), expect = { { severity = "note", message = "*in one of 4 steps (nvrtcCompileProgram most of all): the GPU is idle for 600.0 us there*" } } },
   { name = "counts what the host did to make a module", trace = steps(3000, { calls = { { 2800, 3010, "cuModuleLoadData" } } }), expect = { { severity = "error", worth = { 0.29, 0.31 } } } },
+  { name = "counts what the host does between two such calls of a step", trace = steps(0, { ops = { { 5030, 9990, kernel = "nvjet_tst_gemm", launched = { 5020, 5025 } } }, calls = { { 10, 410, "cuLibraryLoadData" }, { 4610, 5010, "cuLibraryLoadData" } } }), expect = { { severity = "error", worth = { 0.48, 0.52 } } } },
+  { name = "does not count what the host does in warm steps as well", trace = (function()
+      local trace = { ranges = {}, ops = {}, calls = {} }
+      for index = 0, 5 do
+        local at = 10000 * index
+        trace.ranges[index + 1] = { at, at + 9900, "step " .. index }
+        trace.ops[#trace.ops + 1] = { at + 20, at + 500, kernel = "nvjet_tst_gemm", launched = { at + 5, at + 10 } }
+        trace.ops[#trace.ops + 1] = { at + 5030, at + 9990, kernel = "nvjet_tst_gemm", launched = { at + 5020, at + 5025 } }
+        if index == 2 or index == 4 then
+          trace.calls[#trace.calls + 1] = { at + 510, at + 910, "cuLibraryLoadData" }
+          trace.calls[#trace.calls + 1] = { at + 4610, at + 5010, "cuLibraryLoadData" }
+        end
+      end
+      return trace
+    end)(), expect = { { message = "*in 2 of 5 steps*", worth = { 0.02, 0.06 } } } },
   { name = "fires without steps on what goes on all through", trace = steps(1500, { ranges = {} }), expect = { { severity = "warning", message = "Code is loaded or compiled all through the recording (cuModuleLoadData most of all)*" } } },
 
   { name = "is silent while the GPU works", trace = steps(0, { ops = { { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }, calls = { { 20, 4800, "cuModuleLoadData" } } }), expect = "clean" },

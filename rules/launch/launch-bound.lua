@@ -10,14 +10,17 @@ return {
     pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else, such as waiting for a lock." },
     overhead_ns = { default = 6000, unit = "ns", doc = "What the profiler may add to a CUDA call. Recorded steps less unprofiled ones: 2 to 6 us a call. Where this alone would explain the idle time the finding is a note." },
     eager_ns = { default = 10000, unit = "ns", doc = "What PyTorch needs on the host for a launch, at least, with nothing recorded: however much recording may have cost, the rest is no faster. Measured on an H200: 11 to 16 us." },
+    reads = { default = 3, unit = "count", doc = "Results a step that the host waits for, from which graphs are cut to pieces: one or two are the loss and a norm, at the end of a step." },
+    piece = { default = 30, unit = "count", doc = "Launches from one such result to the next, up to which a step with fewer of them is cut to pieces as well: what repeats is then one turn of a loop that asks the GPU each time." },
+    read_bytes = { default = 65536, unit = "bytes", doc = "Larger copies are tensors that travel, and no results." },
     graph_gap_ns = { default = 700, unit = "ns", doc = "The pause that stays between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
   },
   messages = {
-    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches} launches {a_step}, one each {pace:ns}, of operations that take {kernel:ns} on average.",
+    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one each {pace:ns}, of operations that take {kernel:ns} on average.",
     graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: what the host does between the graphs takes longer than they do.",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the one before had ended. Pauses of more than a millisecond are left out, as are first launches that load code (first-use), and as much as the host lost by waiting or allocating before.",
+    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the one before had ended. Pauses of more than a millisecond are left out, as are first launches that load code (first-use), and as much as the host lost by waiting or allocating before. Results that are read back and waited for end a graph, and what is launched with other grids after them (data-dependent-sync) fits none.",
     why = "An eager framework takes 5 to 50 us from one launch to the next. Kernels that are shorter leave the GPU waiting, and a faster GPU then changes nothing.",
     fix = "Launch less often: torch.compile(mode=\"reduce-overhead\") records the step into CUDA graphs and fuses kernels; torch.cuda.make_graphed_callables or torch.cuda.CUDAGraph where it does not apply; Transformers and NeMo have switches for both. Or give each kernel more to do: a larger micro-batch, fused optimizer and attention.",
     wrong = "The profiler itself makes calls slower: a step that is just bound by the GPU without it may look launch-bound in the recording. Compare with the step's time without the profiler.",
@@ -39,11 +42,16 @@ return {
     end
     local share = idle / total
     local launches = trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
+    local blocking = (trace:environment "CUDA_LAUNCH_BLOCKING" or "0") ~= "0"
     if idle <= 0 or share < options.share or launches < options.least then return {} end
     -- Ranks launch side by side; one thread that drives several devices launches for one after the other.
     local driven = #launching:group("thread")[1].rows:group "device"
 
     local operations = trace:ops { kind = { "kernel", "copy", "set", "graph" } }
+    local reads, _, deciding, changing = trace:read_backs()
+    local decided = trace:fact "steps.found" == 1 and deciding:count() >= 2 * steps
+    local barred = (decided and deciding or reads):where { max_bytes = options.read_bytes }:count() / steps
+    local cut = barred >= options.reads or (barred >= 0.9 and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
     -- Of the recorded time, what recording added: known where a step was measured without the profiler.
@@ -59,6 +67,7 @@ return {
     local advice = {}
     if mostly_graphs then
       advice[1] = {
+        vllm = "Take the whole step into one graph: cudagraph_mode FULL_AND_PIECEWISE in --compilation-config, with an attention backend that can be captured.",
         pytorch = { training = "Take more of the step into the graphs: zero_grad, clipping and the optimizer (capturable=True) as well (torch.cuda.CUDAGraph around the whole step, see the PyTorch notes on CUDA graphs).", cuda = "Take more into the graphs (torch.cuda.CUDAGraph around all that one iteration does, see the PyTorch notes on CUDA graphs)." },
         jax = "Do several iterations in one call (jax.lax.scan, jax.lax.fori_loop under jax.jit).",
         cuda = "Take more into each graph: several iterations at once, with a loop inside of it (conditional nodes) where their number depends on data.",
@@ -67,9 +76,9 @@ return {
       advice[1] = {
         megatron = "Record the step into CUDA graphs: --enable-cuda-graph.",
         nemo = "Record the step into CUDA graphs: enable_cuda_graph of the model's configuration.",
-        vllm = "Decode with CUDA graphs: without enforce_eager, and with max_num_seqs within the captured sizes.",
+        vllm = "Decode with CUDA graphs: without --enforce-eager, and with --max-num-seqs within the captured sizes.",
         sglang = "Decode with CUDA graphs: without --disable-cuda-graph, and --cuda-graph-max-bs as large as the batches.",
-        tensorrt_llm = "Decode with CUDA graphs: cuda_graph_config.",
+        tensorrt_llm = "Decode with CUDA graphs: cuda_graph_config, with max_batch_size as large as the batches and enable_padding.",
         transformers = {
           training = "Record the step into CUDA graphs: torch_compile=True with torch_compile_mode=\"reduce-overhead\".",
           tokens = "Record it into CUDA graphs: a static cache for generate() (cache_implementation=\"static\") and torch.compile(mode=\"reduce-overhead\").",
@@ -89,6 +98,11 @@ return {
         cuda = "Capture the loop's body into a CUDA graph (cudaStreamBeginCapture, cudaStreamEndCapture, cudaGraphInstantiate) and launch that; or put more into each kernel.",
       }
     end
+    if not mostly_graphs and cut then
+      local graphs = advice[1]
+      advice[1] = string.format("%s %s read back while the host waits, and no graph can be captured across one%s: get rid of %s first.", barred < 1.5 and "One result" or string.format("%.0f results", barred), trace:fact "unit.per" .. (barred < 1.5 and " is" or " are"), decided and ", nor hold what is launched with other grids each time" or "", barred < 1.5 and "it" or "them")
+      if not decided then advice[2] = graphs end
+    end
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     advice[#advice + 1] = string.format("Or give each launch more to do: %s larger by a factor of %.0f keeps the GPU busy for as long as the host takes.%s", trace:words { training = "a micro-batch", inference = "a batch", cuda = "a problem" }, math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
       peak and memory and peak < 0.5 * memory and string.format(" Memory allows for it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
@@ -101,9 +115,11 @@ return {
       cited_ns = idle,
       -- In graphs short pauses between the kernels stay.
       recoverable_ns = math.max(0, math.min((little or heavy) and unprofiled * total or idle, mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns)),
-      change = { { graph = operations:minus(nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, by = 1, least = 0.5 } },
+      -- What is launched otherwise each time fits no graph.
+      change = { { graph = operations:minus(nodes):minus(decided and changing or nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, by = 1, least = 0.5 } },
       uncertain = "whether elementwise kernels are fused as well, and how many, does not show in the trace",
       metrics = { { name = "idle while launching", value = share, unit = "fraction", threshold = options.share } },
+      follows_from = (decided or cut) and "data-dependent-sync" or blocking and "harmful-environment" or trace:ops { name = "triton_*" }:count() > 0 and "graph-breaks" or nil,
       evidence = launching:evidence { most = 5 },
       advice = advice,
     } }

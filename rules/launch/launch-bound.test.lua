@@ -71,6 +71,19 @@ return {
       return ops
     end)() }), expect = "clean" },
 
+  { name = "says that graphs end where results are read back", trace = steps(40, { ops = (function()
+      local ops = {}
+      for i = 0, 99 do
+        ops[#ops + 1] = i % 20 == 19 and { i * 100 + 60, i * 100 + 62, copy = "d2h", bytes = 4, to = "pageable", launched = { i * 100 + 40, i * 100 + 64 } }
+          or { i * 100 + 60, i * 100 + 100, kernel = "at::native::add", launched = { i * 100 + 50, i * 100 + 55 } }
+      end
+      return ops
+    end)(), calls = (function()
+      local calls = {}
+      for i = 19, 99, 20 do calls[#calls + 1] = { i * 100 + 65, i * 100 + 67, "cudaStreamSynchronize" } end
+      return calls
+    end)() }), expect = { { advice = "* results a step are read back while the host waits, and no graph can be captured across one: get rid of them first." } } },
+
   { name = "needs calls", trace = steps(40, { not_collected = { "calls" } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(40, { not_collected = { "kernels" } }), expect = "not checked" },
 

@@ -12,9 +12,10 @@ return {
   },
   messages = {
     churn = "{allocations} and {frees} {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
+    trims = "{allocations} and {frees} {a_step}{where}: {call} takes memory from the system, and synchronizing gives what the pool has free back to it, {trimming:ns} after the GPU has finished. The GPU is idle meanwhile for {idle:ns} of {each_step} ({share:fraction}).",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc, a stream-ordered form (cudaMallocAsync) or a driver form of them, within the steps. Where no steps were found it counts what goes on all through the recording, without single long calls that set something up.",
+    what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc, a stream-ordered form (cudaMallocAsync) or a driver form of them, within the steps. Where memory is freed in stream order it adds what is left of a synchronization once the GPU has finished, if the host is in the driver (ioctl) for most of that: so long it takes to give the pool's memory back to the system. Where no steps were found it counts what goes on all through the recording, without single long calls that set something up.",
     why = "Each such call takes 10 us to milliseconds, maps memory, and cudaFree waits for the device: the GPU runs dry each time. A caching allocator asks the driver for nothing once training is under way.",
     fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the limit of memory set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold (PyTorch notes, CUDA semantics). In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
     wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps, and not all through the recording, is therefore a note.",
@@ -33,9 +34,14 @@ return {
       end
       waits = waits:where { max_ns = options.set_up * usual }
     end
-    local idle = waits:union_ns()
+    -- Without calls of the operating system a synchronization that gives memory back looks like any other.
+    local trims = trace:idle { cause = "sync" }
+    local driver = trace:os_calls { name = "ioctl" }
+    trims = trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0 and trims:minus(trims:exposed(driver, 0.5)) or trims:minus(trims)
+    local trimming = trims:union_ns()
+    local idle = waits:plus(trims):union_ns()
     local share = idle / total
-    if idle == 0 or share < options.share then return {} end
+    if waits:count() == 0 or share < options.share then return {} end
 
     -- Those of the threads that launch where it idles, counted for each rank that does it.
     local devices, threads = waits:group("device", 1000), {}
@@ -60,6 +66,8 @@ return {
     end
     local advice = {}
     local call = waits:group("name")[1].key
+    local change = { { drop = calls } }
+    if trimming > 0 then change[2] = { pause = trims, by = trims:exposed_ns(driver) / trimming } end
     if call:glob "*Async" then
       advice[1] = "Let the pool keep what is given back: cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, UINT64_MAX). By default it returns unused memory to the system at each synchronization, and maps it anew afterwards."
     elseif managed then
@@ -75,6 +83,7 @@ return {
       }
     elseif frees:count() < allocations:count() / 2 then
       advice[1] = {
+        directives = "Memory is allocated for each parallel region, and kept: put a data region around the loop (OpenACC: acc data copyin, create; OpenMP: target data map), so that each array is allocated once.",
         pytorch = "Memory grows and little is freed: the allocator still gathers what it needs. Let warm-up see the largest batch, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
         cuda = "Memory grows and little is freed: allocate what the loop needs once, before it.",
       }
@@ -97,12 +106,13 @@ return {
     end
     return { {
       subject = managed and "managed allocations" or "allocations",
-      message = "churn",
-      data = { allocations = often(allocations, "allocation"), frees = often(frees, "free"), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = call, idle = idle / steps, share = share },
+      message = trimming > 0 and "trims" or "churn",
+      data = { allocations = often(allocations, "allocation"), frees = often(frees, "free"), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = call, trimming = trimming / steps, idle = idle / steps, share = share },
       recoverable_ns = idle,
-      change = { { drop = calls } },
+      change = change,
       at_most = found and 2 * without > all and waits:quarters() < 3 and "note" or nil,
-      follows_from = managed and faults >= options.fault_share and "um-fault-stall" or nil,
+      -- Where PyTorch was told not to keep memory, that is why.
+      follows_from = trace:is "pytorch" and trace:environment "PYTORCH_NO_CUDA_MEMORY_CACHING" and "harmful-environment" or managed and faults >= options.fault_share and "um-fault-stall" or nil,
       metrics = { { name = "idle in allocations", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },
       advice = advice,

@@ -27,7 +27,25 @@ local function ranks(number)  -- of which the first does as above, and the other
   return trace
 end
 
+-- Twenty rounds of 500 us: 50 us in cudaMallocAsync, a kernel, and 60 us in which the host still synchronizes, `driver` us of them in ioctl.
+local function trims(driver, free)
+  local ops, calls, os_calls = {}, {}, {}
+  for i = 0, 19 do
+    local at = i * 500
+    calls[#calls + 1] = { at, at + 50, "cudaMallocAsync" }
+    ops[#ops + 1] = { at + 65, at + 435, kernel = "filter", launched = { at + 55, at + 60 } }
+    calls[#calls + 1] = { at + 61, at + 63, free or "cudaFreeAsync" }
+    calls[#calls + 1] = { at + 64, at + 495, "cudaStreamSynchronize" }
+    os_calls[#os_calls + 1] = { at + 437, at + 437 + driver, "ioctl" }
+  end
+  return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9999, "step {n}" } }, ops = ops, calls = calls, os_calls = os_calls }
+end
+
 return {
+  { name = "counts pools that give back at each synchronization", trace = trims(55), replay = true, expect = { { severity = "error", message = "20 allocations and 20 frees a step: cudaMallocAsync takes memory from the system, and synchronizing gives *",
+    advice = "Let the pool keep what is given back: *", worth = { 0.19, 0.23 } } } },
+  { name = "leaves other waits to their rule", trace = trims(5), replay = true, expect = { { severity = "warning", message = "20 allocations and 20 frees a step, most of the time in cudaMallocAsync*", worth = { 0.09, 0.12 } } } },
+  { name = "leaves waits alone where memory is not freed in stream order", trace = trims(55, "cudaEventRecord"), expect = { { message = "20 allocations and 0 frees a step, most*" } } },
   { name = "counts for the rank that does it", trace = ranks(8), expect = { { severity = "warning", message = "20 allocations and 20 frees a step on 1 of 8 devices, most*", worth = { 0.06, 0.07 } } } },
   { name = "leaves out what other threads allocate", trace = steps(50, { calls = (function()
       local calls = steps(50).calls

@@ -1,22 +1,8 @@
 local ways = { h2d = "to the device", d2h = "to the host", p2p = "between devices", um_h2d = "to the device", um_d2h = "to the host", um_d2d = "between devices" }
 
-local function advise(direction, coherent, stays, little_room)
+local function advise(direction, coherent, little_room)
   local advice = {}
-  if stays then
-    advice[1] = {
-      openacc = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Put a data region around the loop (acc data copy), and update only what the host really reads in between (acc update self).",
-      openmp = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Put target data around the loop, and fetch only what the host really reads in between (target update from).",
-      directives = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Put a data region around the loop (OpenACC: acc data; OpenMP: target data), and fetch only what the host really reads in between.",
-      numba = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. An array of the host that is passed to a kernel goes there and back at each call: cuda.to_device once before the loop, copy_to_host once after it.",
-      cupy = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. cupy.asarray once before the loop, .get() once after it.",
-      jax = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. jax.device_put once before the loop; np.asarray fetches, so only what the host really reads.",
-      julia = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. CuArray(x) once before the loop, Array(y) once after it.",
-      pytorch = "As many bytes come as go, again and again: if they are the same data, keep the tensors on the device. .to(device) once before the loop, .cpu() once after it.",
-      kokkos = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Kokkos::deep_copy once before the loop and once after it, not in between.",
-      cuda = "As many bytes come as go, again and again: if they are the same data, keep the data on the device. Copy it there once before the loop and back once after it, and fetch only what the host really reads in between.",
-    }
-  end
-  if little_room and not stays then
+  if little_room then
     advice[1] = "Kernels take far less than these copies, so little of it can hide: send less, or keep on the device what is sent again and again."
   elseif direction:starts_with "um_" then
     advice[#advice + 1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of what comes next on a side stream while this is computed, with cudaStreamWaitEvent before the first kernel that uses it."
@@ -51,8 +37,8 @@ local function advise(direction, coherent, stays, little_room)
 end
 
 -- The finding on copies of which kernels hide too little; nil where that is little of the step.
--- `resident`: those of data that comes and goes although it could stay.
-local function finding(trace, options, copies, prefetched, resident)
+-- `touched`: copies between which the host has its turn; what depends on that cannot hide.
+local function finding(trace, options, copies, prefetched, touched)
   local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
   local kernels = trace:ops { kind = { "kernel", "graph" } }
   copies = copies:exposed(kernels, 1 - options.hidden_share)
@@ -60,11 +46,10 @@ local function finding(trace, options, copies, prefetched, resident)
   local share = exposed / total
   if exposed == 0 or share < options.share then return nil end
   local rate = copies:sum "bytes" / (copies:sum "duration_ns" / 1e9)
-  -- Beside kernels there is room for as long as they run alone; data that stays does not travel at all.
-  resident = resident:minus(resident:minus(copies))
-  local stays = resident:exposed_ns(kernels)
+  -- Beside kernels there is room for as long as they run alone.
   local room = kernels:exposed_ns(trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } })
-  local recoverable = math.min(exposed, stays + room)
+  local recoverable = math.min(exposed, room)
+  local in_turn = copies:minus(touched):count() < copies:count()
   local groups = copies:group "direction"
   local direction = groups[1].key
   local way = 4 * groups[1].sum_ns < 3 * copies:sum "duration_ns" and "to and fro" or ways[direction]
@@ -75,16 +60,15 @@ local function finding(trace, options, copies, prefetched, resident)
     recoverable_ns = recoverable,
     -- What cannot hide is no smaller a problem: less has to be sent.
     severity = not prefetched and recoverable < exposed / 2 and share >= options.link_bound and "warning" or nil,
-    -- Equal sizes both ways may be data that could stay, or new data each time, which can only hide, and go to and fro at once: the
-    -- trace does not tell.
-    change = not prefetched and (stays > 0 and { { overlap = copies }, { scale = resident, by = 0.5, least = 0, most = 1 } } or recoverable == exposed and { { overlap = copies } }) or nil,
-    uncertain = stays > 0 and "what is not new each time can stay on the device, what is new can at best go both ways at once" or nil,
+    change = not prefetched and not in_turn and recoverable == exposed and { { overlap = copies } } or nil,
+    -- There a data region is what is missing.
+    follows_from = not prefetched and in_turn and (trace:is "directives" or trace:is "openacc" or trace:is "openmp") and "resident-data" or nil,
     metrics = {
       { name = prefetched and "exposed prefetches" or "exposed copies", value = share, unit = "fraction", threshold = options.share },
       { name = "bandwidth", value = rate, unit = "bytes/s", threshold = not prefetched and direction ~= "p2p" and trace:fact "device.link_bytes_per_s" or nil },
     },
     evidence = copies:evidence { most = 5 },
-    advice = advise(direction, trace:fact "device.coherent" == 1, stays > 0, recoverable < exposed / 2),
+    advice = advise(direction, trace:fact "device.coherent" == 1, recoverable < exposed / 2),
   }
 end
 
@@ -105,7 +89,7 @@ return {
     alone = "{bytes:bytes} {a_step} are copied {direction} with no kernel beside them: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
   },
   doc = {
-    what = "Finds copies over a link (host to device, device to host, device to device of another GPU) of which kernels hide less than half and which take 100 us or more, alone or with their neighbours on the stream; and migrations of unified memory that the program asked for with a prefetch. Only as much can hide as kernels run alone; in a program without a model data that comes and goes all through the run could stay on the device, and is counted whole. Left to rules of their own are copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations.",
+    what = "Finds copies over a link (host to device, device to host, device to device of another GPU) of which kernels hide less than half and which take 100 us or more, alone or with their neighbours on the stream; and migrations of unified memory that the program asked for with a prefetch. Only as much can hide as kernels run alone, and nothing is forecast of data that the host has a turn with. Left to rules of their own are data that could stay on the device (resident-data), copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations.",
     why = "Copy engines work beside the SMs: a copy costs time only if nothing runs meanwhile, which is so when it is queued on the stream of the kernels.",
     fix = "Issue it early, on a stream of its own, from pinned memory: the next batch's .to(device, non_blocking=True) under torch.cuda.stream(side) before this step's forward, with wait_stream and record_stream where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. A prefetch of unified memory likewise: cudaMemPrefetchAsync on another stream, a layer or a batch ahead. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
     wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot be hidden. Uploads before the first step are start-up: where no steps were found the finding is about the whole window.",
@@ -113,21 +97,22 @@ return {
   evaluate = function(trace, options)
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } }
     local trips, pairs_found = trace:round_trips()
-    -- Without a model nothing is offloaded (offload-sync-gap says so as well): what comes and goes all through the run could stay.
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
-    if pairs_found < (model and 2 or 0.5) * trace:fact "steps.count" then trips = trips:minus(trips) end
-    -- Bytes of one size that go over several streams are pieces of more than the device keeps, or one piece after another.
-    local piecewise = #trips:group "stream" > trace:fact "device.count"
-    local resident = (model or piecewise or trips:quarters() < 3) and trips:minus(trips) or trips
-    local others = trips:minus(resident):plus(trace:streamed_uploads()):plus(copies:where { memory = "pageable" }):plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
-    copies = copies:minus(others):plus(resident)
+    local stays, touched = trace:residency()
+    if model then
+      if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
+    elseif #trips:group "stream" <= trace:fact "device.count" then
+      trips = stays  -- resident-data's; over several streams they are pieces of what the device does not keep
+    end
+    local others = trips:plus(trace:streamed_uploads()):plus(copies:where { memory = "pageable" }):plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
+    copies = copies:minus(others)
     -- Short ones in a row with no kernel beside them are like a long one.
     local rows, inner = trace:runs { of = copies, least = 2 }
     local in_row = inner:where { inside = rows:where { min_ns = options.min_ns }:exposed(trace:ops { kind = { "kernel", "graph" } }, 1 - options.hidden_share) }
     local found = {}
-    found[1] = finding(trace, options, copies:where { min_ns = options.min_ns }:plus(in_row), false, resident)
+    found[1] = finding(trace, options, copies:where { min_ns = options.min_ns }:plus(in_row), false, touched)
     -- The driver splits a prefetch into pieces of 2 MiB and less.
-    found[#found + 1] = finding(trace, options, trace:ops { direction = "um_*", cause = "prefetch" }, true, resident:minus(resident))
+    found[#found + 1] = finding(trace, options, trace:ops { direction = "um_*", cause = "prefetch" }, true, touched)
     return found
   end,
 }

@@ -45,6 +45,11 @@ return {
   { name = "is silent where kernels hide more than half", trace = steps(upload(2000, "pinned", 520)), expect = "clean" },
   { name = "is silent below 5 %", trace = steps(upload(400)), expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(upload(1500)), options = { share = 0.3 }, expect = "clean" },
+  { name = "is silent about data that could stay on the device, which has a rule", trace = { repeats = { times = 8, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
+      { 20, 1520, copy = "h2d", bytes = 70 * MiB, from = "pinned", launched = { 5, 10 } }, { 1530, 8430, kernel = "stencil", launched = { 12, 15 } }, { 8440, 9950, copy = "d2h", bytes = 70 * MiB, to = "pinned", launched = { 16, 20 } } } }, expect = "clean" },
+  { name = "forecasts nothing of data that the host has a turn with", trace = { repeats = { times = 8, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
+      { 3020, 4520, copy = "h2d", bytes = 70 * MiB, from = "pinned", launched = { 3005, 3010 } }, { 4530, 8430, kernel = "stencil", launched = { 3012, 3015 } }, { 8440, 9950, copy = "d2h", bytes = 70 * MiB, to = "pinned", launched = { 3016, 3020 } } } },
+    expect = { { severity = "error", message = "140 MiB a step are copied to and fro*" } } },
   { name = "is silent about many short copies", trace = steps((function()
       local ops = {}
       for i = 0, 19 do ops[#ops + 1] = { i * 500 + 20, i * 500 + 110, copy = "h2d", bytes = MiB / 2, launched = { i * 500 + 5, i * 500 + 10 } }; ops[#ops + 1] = { i * 500 + 110, i * 500 + 515, kernel = "nvjet_tst_gemm" } end

@@ -49,6 +49,8 @@ return {
     -- Without a model there is nothing to offload (offload-sync-gap says so as well).
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
     local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
+    -- Kept on the device it does not travel at all.
+    local stays = not model and 2 * copies:minus(copies:minus((trace:residency()))):sum "bytes" > bytes
     -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is not copied at all.
     local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
     local up = copies:where { direction = "h2d" }:sum "bytes"
@@ -100,7 +102,7 @@ return {
       uncertain = "what the host did to feed the copies goes too, as far as it shows",
       at_most = (made or once) and "note" or nil,
       confidence = link and not coherent and "high" or "medium",
-      follows_from = follows and "offload-sync-gap" or made and "gpu-idle" or nil,
+      follows_from = follows and (trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer" or "offload-sync-gap") or stays and "resident-data" or made and "gpu-idle" or nil,
       metrics = {
         { name = "pageable copies alone and waits for them", value = share, unit = "fraction", threshold = options.share },
         { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },

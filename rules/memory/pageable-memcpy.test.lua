@@ -16,6 +16,9 @@ local function trips(memory)
 end
 
 return {
+  { name = "follows from resident-data where the data could stay on the device", trace = { repeats = { times = 8, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
+      { 20, 2020, copy = "h2d", bytes = 2e7, from = "pageable", launched = { 5, 10 } }, { 2030, 7930, kernel = "stencil", launched = { 12, 15 } }, { 7940, 9950, copy = "d2h", bytes = 2e7, to = "pageable", launched = { 16, 20 } } } },
+    expect = { { severity = "error" } } },
   { name = "fires on a pageable batch", trace = steps(2000, 10 * MiB),
     expect = { { severity = "warning", subject = "uploads", confidence = "high", message = "10 MiB a step go through pageable host memory, at 5.24 GB/s where pinned memory reaches about 55.0 GB/s: 2.0* ms of*", worth = { 0.17, 0.19 } } } },
   { name = "tells a program of its own of CUDA's ways", trace = steps(2000, 10 * MiB), expect = { { advice = "Pin what is uploaded: cudaHostAlloc*" } } },

@@ -43,6 +43,9 @@ return {
   { name = "tells thrashing: the same page, both ways, in every step", trace = steps(0, { ops = {
       { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 1000, 1500, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" }, { 9000, 9500, copy = "um_d2h", bytes = kib64, address = kib64, cause = "fault" } } }),
     expect = { { severity = "warning", message = "* 100 % of the bytes thrash*" } } },
+  { name = "calls nothing thrashing that goes up in two pieces and comes down once", trace = { ops = {
+      { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 1000, 1500, copy = "um_h2d", bytes = 4096, address = kib64, cause = "fault" }, { 1600, 2100, copy = "um_h2d", bytes = kib64 - 4096, address = kib64 + 4096, cause = "speculative" },
+      { 9000, 9500, copy = "um_d2h", bytes = kib64, address = kib64, cause = "fault" } } }, expect = { { message = "*(15 %)." } } },
   { name = "is a note where little of the step is lost", trace = steps(2), expect = { { severity = "note", worth = { 0.019, 0.021 } } } },
 
   { name = "is silent about prefetches that the program asked for", trace = steps(20, { cause = "prefetch" }), expect = "clean" },

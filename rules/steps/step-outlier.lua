@@ -95,7 +95,10 @@ return {
     end
     table.sort(order, function(a, b) return extra[a] > extra[b] or extra[a] == extra[b] and a < b end)
     local held = {}
-    for i = 1, math.min(2, #order) do held[i] = string.format("%s (%.1f ms more)", words[order[i]], extra[order[i]] / long:count() / 1e6) end
+    for i = 1, math.min(2, #order) do
+      local longer = extra[order[i]] / long:count()
+      held[i] = string.format(longer < 1e5 and "%s (%.0f us more)" or "%s (%.1f ms more)", words[order[i]], longer / (longer < 1e5 and 1e3 or 1e6))
+    end
 
     -- The range that explains it: of a phase that steps do not have as a rule, else the one that grew most. Names with numbers
     -- are those of steps.

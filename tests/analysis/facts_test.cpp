@@ -119,6 +119,11 @@ TEST_CASE("facts: recordings have the values that were measured on them") {
   CHECK_FALSE(good.unknown("samples.sm_active_fraction").empty());
 }
 
+TEST_CASE("facts: micro-batches are counted where they repeat in a step") {
+  CHECK(known("two-sync-each").number("unit.micro_batches") == 4);
+  CHECK(known("ddp").unknown("unit.micro_batches").find("micro-batches") != std::string::npos);
+}
+
 TEST_CASE("facts: a literal trace has the values that one can count in it") {
   const Known k(trace_from_text(
       R"(return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 0, 50, "data loader" } },
@@ -193,4 +198,19 @@ TEST_CASE("facts: values are shown as people read them") {
   CHECK(support::contains(shown(0.71, Unit::fraction), "71"));
   CHECK(shown(std::string("text"), Unit::text) == "text");
   CHECK(shown(Unknown{"why"}, Unit::ns) == "unknown (why)");
+}
+
+TEST_CASE("facts: a block that turns twice thrashes; one that goes in pieces does not") {
+  const auto thrashed = [](const std::string& more) {
+    return Known(trace_from_text(
+                     "return { ops = { { 0, 900, kernel = 'k' }, { 10, 20, copy = 'um_h2d', bytes "
+                     "= 4096, address = 65536, cause = 'fault' }, { 30, 40, copy = 'um_h2d', bytes "
+                     "= 61440, address = 69632, cause = 'speculative' }, { 50, 60, copy = "
+                     "'um_d2h', bytes = 65536, address = 65536, cause = 'fault' }" +
+                     more + " } }"))
+        .number("um.thrashed_fraction");
+  };
+  CHECK(thrashed("") == 0);
+  CHECK(thrashed(
+            ", { 70, 80, copy = 'um_h2d', bytes = 65536, address = 65536, cause = 'fault' }") == 1);
 }

@@ -103,6 +103,30 @@ TEST_CASE("kind: runners are told by their ranges and processes, with what goes 
   CHECK(launching({elementwise}, "python3", {"Optimizer.step#SGD.step"}).optimizer == "SGD");
 }
 
+TEST_CASE("kind: an agent that acts in an environment is reinforcement learning, which trains") {
+  for (const char* range : {"rollout", "env.step", "ppo_update", "collect_rollouts",
+                            "stable_baselines3/ppo/ppo.py(180): train", "verl/workers/actor.py"}) {
+    INFO(range);
+    const ProgramKind p = launching({elementwise, product}, "python3", {range});
+    CHECK(task(p) == "rl");
+    CHECK(p.is("training"));
+  }
+  // Words that other programs use as well.
+  for (const char* range : {"environment setup", "stepper", "policy", "generate_batch"}) {
+    INFO(range);
+    CHECK(task(launching({elementwise, product}, "python3", {range})) == "inference");
+  }
+}
+
+TEST_CASE("kind: codes of physics and of molecules solve") {
+  for (const char* kernel :
+       {"void amrex::launch_global<128, f>(f)", "hypre_CSRMatvec", "pme_spread_kernel",
+        "void LAMMPS_NS::PairLJCutKokkos<Kokkos::Cuda>::operator()(int) const"}) {
+    INFO(kernel);
+    CHECK(task(launching({kernel}, "simulate")) == "solver");
+  }
+}
+
 TEST_CASE(
     "kind: the recordings are of PyTorch, which trains in all but two, and of that is evidence") {
   for (const std::string& name : recording_names()) {

@@ -39,8 +39,11 @@ TEST_CASE("check: a report that cannot be read does not hinder the others") {
 TEST_CASE("check: rules are chosen by id and category") {
   const std::set<std::string> all = rule_ids(advise("rules --format json"));
   CHECK(all.size() >= 31);
-  const std::set<std::string> comm{"exposed-collective", "rank-straggler", "slow-collective",
-                                   "small-collectives"};
+  const std::set<std::string> comm{"data-parallel",      "ddp-buffers",
+                                   "exposed-collective", "fsdp-late-gather",
+                                   "fsdp-regather",      "grad-sync-every-microbatch",
+                                   "pipeline-bubble",    "rank-straggler",
+                                   "slow-collective",    "small-collectives"};
   const auto comm_and = [&](std::set<std::string> more) {
     return more.insert(comm.begin(), comm.end()), more;
   };
@@ -117,7 +120,7 @@ TEST_CASE("check: --fail-on sets the exit status, and by default nothing found d
         2);  // worse than what was found
 }
 
-TEST_CASE("check: two runs print the same bytes") {
+TEST_CASE("check: two runs print the same bytes" * slow_with_sanitizers) {
   for (const char* name : {"ddp", "um-umtouch-full", "eager-autogradnvtx", "lora"})
     for (const char* how : {"", " --format json"})
       CHECK(advise(std::string(name) + ".sqlite" + how).out ==

@@ -7,7 +7,8 @@
 
 using namespace support;
 
-TEST_CASE("docs: each rule has a page with what it says, and everything else has one") {
+TEST_CASE("docs: each rule has a page with what it says, and everything else has one" *
+          slow_with_sanitizers) {
   const TempDir dir;
   CHECK(advise("docs --out " + quoted(dir / "docs")).status == 0);
   const std::string index = read_file(dir / "docs/index.md"),

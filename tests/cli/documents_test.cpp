@@ -152,7 +152,7 @@ TEST_CASE("completion: fish completes commands, options, values and files") {
   CHECK(offered_by_fish("gh-advise config --out").empty());
 }
 
-TEST_CASE("completion: zsh completes commands, options, values and files") {
+TEST_CASE("completion: zsh completes commands, options, values and files" * slow_with_sanitizers) {
   CHECK(completed_by_zsh("gh-advise new") == "gh-advise new-rule");
   CHECK(completed_by_zsh("gh-advise check starved.sqlite --format js") ==
         "gh-advise check starved.sqlite --format json");

@@ -60,7 +60,8 @@ TEST_CASE("gate: each problem that comes in fails by name, and gone it passes as
 
 TEST_CASE(
     "gate: a report against itself passes, a second recording as well, and another program cannot "
-    "be compared") {
+    "be compared" *
+    slow_with_sanitizers) {
   for (const std::string& name : recording_names()) {
     CAPTURE(name);
     const Gate same = gate(name, name);
@@ -155,7 +156,7 @@ TEST_CASE("gate: an empty, broken or poorer capture never passes, on either side
         false);
 }
 
-TEST_CASE("gate: a copy of a capture neither passes nor counts twice") {
+TEST_CASE("gate: a copy of a capture neither passes nor counts twice" * slow_with_sanitizers) {
   const TempDir dir;
   std::filesystem::copy_file(GH_FIXTURES "/good.sqlite", dir / "run.sqlite");
   std::filesystem::create_symlink(GH_FIXTURES "/good.sqlite", dir / "link.sqlite");
@@ -284,8 +285,8 @@ TEST_CASE("gate: budgets and what is taken for noise come from the configuration
   CHECK(contains(shown, "fact = \"step.median_ns\"\nmax = 50000000"));
 }
 
-TEST_CASE(
-    "gate: --accept writes the exception into the configuration, and it holds until its day") {
+TEST_CASE("gate: --accept writes the exception into the configuration, and it holds until its day" *
+          slow_with_sanitizers) {
   const TempDir dir;
   const How here{"", dir / ""};
   const std::string run =

@@ -56,7 +56,8 @@ TEST_CASE("output: a file is written whole or not at all") {
   CHECK(full.err == "gh-advise: cannot write to standard output: No space left on device\n");
 }
 
-TEST_CASE("output: several formats are written in one run, and each says the same") {
+TEST_CASE("output: several formats are written in one run, and each says the same" *
+          slow_with_sanitizers) {
   const GateRun in("good", "starved");
   CHECK(in.ran.status == 1);
   CHECK(in.ran.out == advise("gate starved.sqlite --baseline good.sqlite").out);

@@ -26,7 +26,7 @@ TEST_CASE("terminal: colour is there only, and only where it is wanted") {
   CHECK(on_terminal("starved.sqlite").status == 0);
 }
 
-TEST_CASE("terminal: its width is respected, and COLUMNS comes first") {
+TEST_CASE("terminal: its width is respected, and COLUMNS comes first" * slow_with_sanitizers) {
   for (const int columns : {60, 75, 120})
     CHECK(on_terminal("starved.sqlite", {"NO_COLOR=1"}, columns).out ==
           advise("starved.sqlite", {"COLUMNS=" + std::to_string(columns)}).out);
@@ -39,10 +39,11 @@ TEST_CASE("terminal: its width is respected, and COLUMNS comes first") {
     CHECK(advise(command, {"COLUMNS=70"}).out != advise(command, {"COLUMNS=90"}).out);
 }
 
-TEST_CASE("terminal: a line says what is being done to whom waits, and only there") {
+TEST_CASE("terminal: a line says what is being done to whom waits, and only there" *
+          slow_with_sanitizers) {
   // Reports enough for some seconds; the first sight of the line ends it.
   std::string many;
-  const int reports = emulated || sanitized ? 8 : 80;
+  const int reports = emulated ? 8 : 80;
   for (int i = 0; i < reports; ++i) many += " eager-autogradnvtx.sqlite";
   const Ran shown =
       shell("script -qec \"'" GH_PROGRAM "'" + many + " >/dev/null\" /dev/null | head -c 80");

@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 
 TEST_CASE(
     "digest: it is small, keeps to its schema, and is the same once read and written again, of "
-    "every recording") {
+    "every recording" *
+    slow_with_sanitizers) {
   const TempDir dir;
   std::vector<fs::path> reports = recordings();
   const std::vector<fs::path> traces = torch_traces();

@@ -189,6 +189,39 @@ TEST_CASE("dcgm: a report says what time it was") {
   CHECK(same.monitor.path.empty());
 }
 
+TEST_CASE("dcgm: power and its limit are facts in W, aligned where they have times") {
+  std::string text = "#Entity POWER EPLMT SMCLK SMACT\nID\n";
+  const Read mean(
+      with(ten_seconds(), text + "GPU 0 600.5 700 1980 0.9\nGPU 0 640.5 700 1755 0.7\n"));
+  CHECK(mean.number("samples.power_w") == doctest::Approx(620.5));
+  CHECK(mean.number("samples.power_limit_w") == 700);
+  CHECK(shown(mean.facts.value("samples.power_w"), Unit::watts) == "620 W");
+  CHECK(mean.number("samples.sm_active_fraction") == doctest::Approx(0.8));
+
+  std::string timed = "1700000000.0 " + text.substr(0, text.find('\n')) + "\n";
+  for (int i = -2; i < 13; ++i)
+    timed +=
+        fmt::format("{}.000 GPU 0  {}  700  1980  0.5\n", epoch_s + i, i > 0 && i < 10 ? 690 : 90);
+  CHECK(Read(with(ten_seconds(), timed)).number("samples.power_w") == doctest::Approx(690));
+
+  const Read exported(with(ten_seconds(), "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 512.25\n"));
+  CHECK(exported.number("samples.power_w") == doctest::Approx(512.25));
+  CHECK_FALSE(std::holds_alternative<double>(exported.facts.value("samples.power_limit_w")));
+  // No GPU draws that.
+  CHECK(contains(error_of("#Entity POWER\nGPU 0 1e6\n"), "holds no sample to use"));
+}
+
+TEST_CASE("dcgm: a report with GPU metrics of its own takes what it lacks") {
+  const Trace t = read_nsys(std::filesystem::path(GH_FIXTURES) / "gpumetrics.sqlite");
+  const Read own(std::pair(t, std::vector<std::string>()));
+  const Read both(with(t, "#Entity SMACT POWER EPLMT\nGPU 0 0.01 650 700\n"));
+  CHECK(contains(both.notes.at(0), "only what the report's own GPU metrics do not hold is used"));
+  CHECK(both.number("samples.sm_active_fraction") == own.number("samples.sm_active_fraction"));
+  CHECK(both.number("samples.power_w") == 650);
+  CHECK(contains(both.shown_fact("samples.time_base"), "aligned: the report's own samples; of "));
+  CHECK(both.analysis.trace.availability(Source::samples).known());
+}
+
 TEST_CASE("dcgm: what cannot be used is left out and said") {
   const std::string head = "#Entity SMACT TENSO\n";
   SUBCASE("values that are none") {
@@ -196,7 +229,9 @@ TEST_CASE("dcgm: what cannot be used is left out and said") {
       CAPTURE(value);
       const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU 0 " + value + " 0.5\n"));
       CHECK(r.number("samples.sm_active_fraction") == doctest::Approx(0.5));
-      CHECK(contains(r.notes.at(0), "1 value that is no number between 0 and 1 left out"));
+      CHECK(
+          contains(r.notes.at(0),
+                   "1 value that is no number between 0 and 1, nor a power or a clock, left out"));
     }
     CHECK(
         Read(with(ten_seconds(), head + "GPU 0 1.01 0.5\n")).number("samples.sm_active_fraction") ==
@@ -227,12 +262,13 @@ TEST_CASE("dcgm: what is no DCGM is refused in one line that names the place") {
                  "line 2 is neither the header of `dcgmi dmon`"));
   CHECK(contains(error_of(std::string("\0\1\2", 3)), "line 1 is no text"));
   CHECK(contains(error_of("#Entity SMACT\nGPU x y\n"), "line 2 cannot be read"));
-  CHECK(contains(error_of("#Entity POWER\nGPU 0 300\n"), "no value of fields 1002 to 1005"));
+  CHECK(contains(error_of("#Entity FANSP\nGPU 0 300\n"), "no value of fields 1002 to 1005, 100"));
   CHECK(contains(error_of("DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\" 0.5\n"), "line 1 cannot be read"));
   CHECK(contains(error_of("DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",Hostname=\"a\"} "
                           "0.5\nDCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",Hostname=\"b\"} 0.5\n"),
                  "several hosts (a, b"));
-  CHECK(contains(error_of("#Entity SMACT\nGPU 0 1e300\n"), "no value lies between 0 and 1"));
+  CHECK(contains(error_of("#Entity SMACT\nGPU 0 1e300\n"),
+                 "no value lies between 0 and 1, or is a power"));
   for (const char* file : {"/nonexistent", "/tmp"}) {
     Trace t = ten_seconds();
     CHECK_THROWS_AS(add_dcgm(t, file), Error);

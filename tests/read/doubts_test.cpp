@@ -7,6 +7,7 @@
 #include "analysis/facts.hpp"
 #include "read/read.hpp"
 #include "rules/rules.hpp"
+#include "support/program.hpp"
 #include "support/traces.hpp"
 
 using namespace gh;
@@ -183,7 +184,8 @@ TEST_CASE(
   CHECK(t.problems.empty());
 }
 
-TEST_CASE("doubts: times that PyTorch rounded each by itself give rise to none") {
+TEST_CASE("doubts: times that PyTorch rounded each by itself give rise to none" *
+          slow_with_sanitizers) {
   const TempDir dir;
   for (const fs::path& path : torch_traces()) {
     CAPTURE(path);

@@ -120,6 +120,7 @@ TEST_CASE("kineto: kernels, copies, memsets, calls and ranges become rows of the
         std::vector<gh::OpKind>{gh::OpKind::kernel, gh::OpKind::copy, gh::OpKind::set});
   CHECK(t.names[t.ops.name[0]] == "void add<float>(int)");
   CHECK(t.ops.blocks[0] == 8);
+  CHECK(t.ops.blocks_x == std::vector<std::uint32_t>{4, 0, 0});
   CHECK(t.ops.threads[0] == 128);
   CHECK(t.ops.copy[1] == gh::CopyKind::d2h);
   CHECK(t.ops.source[1] == gh::MemoryKind::device);
@@ -188,7 +189,7 @@ TEST_CASE("kineto: shapes make the operations of products exact") {
   // The same model by two ways of recording, and compiled or not.
   const auto flops = [](const fs::path& path) {
     const gh::Analysis a(gh::read_report(path), gh::Classes(), {});
-    return gh::product_flops(a).value_or(0) / static_cast<double>(a.step_count());
+    return gh::product_flops(a).flops.value_or(0) / static_cast<double>(a.step_count());
   };
   CHECK(flops(trace_of("eager")) == flops(fs::path(GH_FIXTURES) / "eager-autogradnvtx.sqlite"));
   CHECK(flops(trace_of("good")) == flops(trace_of("compile")));

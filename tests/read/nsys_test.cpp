@@ -464,14 +464,26 @@ TEST_CASE("nsys: 3. row order means nothing") {
                                       std::filesystem::path(GH_FIXTURES) / (name + ".sqlite"s),
                                   shuffled = dir / "shuffled.sqlite";
       std::filesystem::copy_file(original, shuffled);
-      for (const char* table :
-           {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
-            "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-            "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API",
-            "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUDA_UM_GPU_PAGE_FAULT_EVENTS", "GPU_METRICS",
-            "TARGET_INFO_GPU_METRICS", "PROFILER_OVERHEAD", "TARGET_INFO_GPU",
-            "TARGET_INFO_CUDA_DEVICE", "ThreadNames", "PROCESSES", "DIAGNOSTIC_EVENT",
-            "META_DATA_CAPTURE", "META_DATA_EXPORT"}) {
+      for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL",
+                                "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                "CUPTI_ACTIVITY_KIND_MEMSET",
+                                "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                                "CUPTI_ACTIVITY_KIND_RUNTIME",
+                                "NVTX_EVENTS",
+                                "OSRT_API",
+                                "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                                "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+                                "GPU_METRICS",
+                                "TARGET_INFO_GPU_METRICS",
+                                "PROFILER_OVERHEAD",
+                                "TARGET_INFO_GPU",
+                                "TARGET_INFO_CUDA_DEVICE",
+                                "TARGET_INFO_CUDA_STREAM",
+                                "ThreadNames",
+                                "PROCESSES",
+                                "DIAGNOSTIC_EVENT",
+                                "META_DATA_CAPTURE",
+                                "META_DATA_EXPORT"}) {
         if (!gh::Database(shuffled).has_table(table)) continue;
         support::run_sql(
             shuffled,
@@ -818,6 +830,21 @@ TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
     CHECK(t.devices.at(t.device_of(1)).name == "H200 of 43");
     CHECK(t.devices.at(t.device_of(1)).ordinal == 5);
   }
+  SUBCASE("TARGET_INFO_CUDA_STREAM tells how CUDA orders a stream") {
+    const auto order = [&](const std::string& rows) {
+      const gh::Trace t = read(
+          one_kernel +
+          "CREATE TABLE TARGET_INFO_CUDA_STREAM (streamId, processId, contextId, priority, flag);" +
+          into("TARGET_INFO_CUDA_STREAM", rows));
+      return t.streams.at(0).order;
+    };
+    CHECK(order("(7, 42, 1, 0, 3)") == gh::StreamOrder::legacy);
+    CHECK(order("(7, 42, 1, 0, 1)") == gh::StreamOrder::blocking);
+    CHECK(order("(7, 42, 1, 0, 2)") == gh::StreamOrder::apart);
+    CHECK(order("(8, 42, 1, 0, 2)") == gh::StreamOrder::unknown);
+    CHECK(order("(7, 42, 1, 0, 2), (7, 42, 2, 0, 1)") == gh::StreamOrder::unknown);
+    CHECK(order("(7, 42, 1, 0, 9)") == gh::StreamOrder::unknown);
+  }
   SUBCASE("before 2022 the specifications stood elsewhere, in other units") {
     const gh::Device d = device_of(
         one_kernel + "CREATE TABLE TARGET_INFO_GPU (deviceId, name, isDiscrete);" +
@@ -1048,6 +1075,7 @@ TEST_CASE("nsys: 15. columns that came or went with versions may be missing") {
       CHECK(names(t, t.ops.name) == "void k<float>()");
       CHECK(t.ops.correlation[0] == 5);
       CHECK(t.ops.blocks[0] == 6);
+      CHECK(t.ops.blocks_x_of(0) == 3);
       CHECK(t.ops.threads[0] == 256);
       CHECK(t.ops.in_graph[0] == 0);
     }

@@ -57,7 +57,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("text: no line is longer than the terminal is wide, and none ends in spaces") {
+TEST_CASE("text: no line is longer than the terminal is wide, and none ends in spaces" *
+          slow_with_sanitizers) {
   for (const char* name :
        {"starved", "offload", "lora", "um-umtouch-full", "compile-graphs", "ddp", "eager"})
     for (const char* command : {"", "facts "})
@@ -78,7 +79,7 @@ TEST_CASE("text: no line is longer than the terminal is wide, and none ends in s
       }
 }
 
-TEST_CASE("text: a number and its unit stay on one line") {
+TEST_CASE("text: a number and its unit stay on one line" * slow_with_sanitizers) {
   for (const char* name : {"starved", "offload", "lora", "um-umtouch-full", "eager"})
     for (const std::size_t width : {60, 73, 80, 87, 100})
       for (const std::string& line : lines_of(

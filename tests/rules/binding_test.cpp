@@ -1,6 +1,7 @@
 // What a rule can ask of a trace: verbs on tiny traces whose answers one can count on one's
 // fingers.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 
@@ -85,6 +86,19 @@ TEST_CASE("binding: products are told by the shapes around their launch") {
   CHECK(answer(trace(", { 1, 10, 'forward' }"), list) == "");
   CHECK(answer(trace(""), "return pcall(trace:calls().products, trace:calls())")
             .starts_with("false"));
+}
+
+TEST_CASE("binding: shapes are those of operators that carry them, the longest first") {
+  const std::string trace = five_steps(
+      "{ 10, 900, kernel = 'k' }",
+      ", { 1, 10, 'aten::bmm, sizes = [[64, 1, 8], [], [3]], strides = [[8, 8, 1], [], [1]]' }"
+      ", { 12, 50, 'aten::mm, sizes = [[2, 4], [4, 2]]' }, { 60, 900, 'aten::mm' }");
+  CHECK(answer(trace,
+               "local s = '' for _, o in ipairs(trace:ranges { name = 'aten::*' }:shapes()) do s = "
+               "s .. o.name .. ' ' .. o.count .. ' ' .. o.sum_ns .. ' ' .. #o.sizes .. ' ' .. "
+               "table.concat(o.sizes[1], 'x') .. ' ' .. #o.sizes[2] .. ';' end return s") ==
+        "aten::mm 5 190000 2 2x4 2;aten::bmm 5 45000 3 64x1x8 0;");
+  CHECK(answer(trace, "return pcall(trace:ops().shapes, trace:ops())").starts_with("false"));
 }
 
 TEST_CASE("binding: phases are told by ranges") {
@@ -203,6 +217,123 @@ TEST_CASE("binding: collectives tell who came late") {
                "return #trace:late_devices()") == "0");
 }
 
+TEST_CASE("binding: collectives have a kind, a group and ranks") {
+  const std::string trace =
+      "{ ops = { { 0, 10, kernel = 'gemm' }, { 10, 20, kernel = 'ncclDevKernel_AllReduce', stream "
+      "= 8, group = 'dp [0, 1]', ranks = 2 }, { 30, 40, kernel = 'ncclDevKernel_AllGather', stream "
+      "= 8 } } }";
+  CHECK(answer(trace, "return trace:ops { collective = 'all-*' }:count()") == "2");
+  CHECK(answer(trace, "return trace:ops { collective = 'all-reduce', group = 'dp*' }:count()") ==
+        "1");
+  CHECK(answer(trace, "return trace:ops { group = 'dp*' }:median 'ranks'") == "2");
+}
+
+TEST_CASE("binding: gradients of all backward passes but the last are early") {
+  // Two losses, each with a reduction after it; the optimizer, where there is one, between them.
+  const auto steps = [](const std::string& between) {
+    return five_steps(
+        "{ 10, 100, kernel = 'nll_loss_forward' }, { 100, 200, kernel = "
+        "'ncclDevKernel_AllReduce', stream = 8 }, { 200, 220, copy = 'd2d', bytes = 8 }, { 220, "
+        "230, copy = 'd2d', bytes = 8 }" +
+        between +
+        ", { 400, 500, kernel = 'nll_loss_forward' }, { 500, 600, kernel = "
+        "'ncclDevKernel_AllReduce', stream = 8 }");
+  };
+  const std::string ask =
+      "local g = trace:reduced_gradients() return g.phases .. ' ' .. g.early:count() .. ' ' .. "
+      "g.last:count() .. ' ' .. g.copies:count()";
+  CHECK(answer(steps(""), ask) == "2 5 5 10");
+  CHECK(answer(steps(", { 300, 310, kernel = 'multi_tensor_apply_kernel<FusedAdam>' }"), ask) ==
+        "0 0 0 0");
+  // What forward reduces on the same stream is no gradient.
+  CHECK(answer(steps(", { 2, 5, kernel = 'ncclDevKernel_AllReduce', stream = 8 }"), ask)
+            .starts_with("0 0"));
+}
+
+TEST_CASE("binding: weights are gathered block by block, late ones after the block before") {
+  const auto steps = [](int second) {
+    const auto gather = [](int from) {
+      return "{ " + std::to_string(from) + ", " + std::to_string(from + 50) +
+             ", kernel = 'ncclDevKernel_AllGather', stream = 8 }";
+    };
+    return five_steps(
+        gather(20) + ", { 80, 180, kernel = 'gemm' }, " + gather(second) +
+        ", { 300, 400, kernel = 'gemm' }, { 400, 410, kernel = 'nll_loss_forward' }, " +
+        gather(420) +
+        ", { 480, 600, kernel = 'gemm' }, { 600, 650, kernel = "
+        "'ncclDevKernel_ReduceScatter', stream = 9 }");
+  };
+  const std::string ask =
+      "local w = trace:gathered_weights() return w.steps .. ' ' .. w.all:count() .. ' ' .. "
+      "w.late:count() .. ' ' .. w.again:count() .. ' ' .. w.scattered:count()";
+  CHECK(answer(steps(190), ask) == "5 15 10 5 5");
+  CHECK(answer(steps(75), ask) == "5 15 5 5 5");
+}
+
+TEST_CASE("binding: broadcasts before a loss, and the copies right after them") {
+  const std::string trace = five_steps(
+      "{ 10, 20, kernel = 'ncclDevKernel_Broadcast', stream = 8 }, { 30, 32, copy = 'd2d' }, { 34, "
+      "36, copy = 'd2d' }, { 40, 90, kernel = 'gemm' }, { 90, 92, copy = 'd2d' }, { 95, 99, kernel "
+      "= 'nll_loss_forward' }, { 100, 110, kernel = 'ncclDevKernel_Broadcast', stream = 8 }");
+  CHECK(answer(trace,
+               "local b, c = trace:broadcast_buffers() return b:count() > 0 and "
+               "c:count() == 2 * b:count() and b:overlap_ns(b) == b:count() * 10000") == "true");
+}
+
+TEST_CASE("binding: devices of one process take turns, or work together") {
+  const auto two = [](int second, const char* whose) {
+    return five_steps("{ 10, 400, kernel = 'gemm' }, { 400, 405, copy = 'p2p' }, { " +
+                      std::to_string(second) + ", " + std::to_string(second + 400) +
+                      ", kernel = 'gemm', " + whose + " = 1, launched = { 5, 8 } }");
+  };
+  const std::string ask =
+      "local d = trace:devices_in_turn()[1] return d.devices .. ' ' .. d.together_ns .. ' ' .. "
+      "d.copies:count()";
+  CHECK(answer(two(500, "gpu"), ask) == "2 0 5");
+  CHECK(answer(two(10, "gpu"), "return trace:devices_in_turn()[1].together_ns > 1500000") ==
+        "true");
+  CHECK(answer(two(500, "rank"), "return #trace:devices_in_turn()") == "0");
+}
+
+TEST_CASE("binding: streams that take turns, and what orders them") {
+  const auto streams = [](const std::string& order, int blocks) {
+    std::string ops;
+    for (int i = 0; i < 6; ++i) {
+      const int at = 100 + 100 * i;
+      ops += "{ " + std::to_string(at) + ", " + std::to_string(at + 99) + ", kernel = 'k" +
+             std::to_string(i % 2) + "', stream = " + std::to_string(i % 2 == 0 ? 7 : 9) +
+             ", order = '" + (i % 2 == 0 ? "legacy" : order) +
+             "', blocks = " + std::to_string(blocks) + ", launched = { " + std::to_string(10 + i) +
+             ", " + std::to_string(10 + i) + ".5 } },";
+    }
+    return five_steps(ops);
+  };
+  const std::string ask =
+      "local t = trace:stream_turns()[1] return t.count .. ' ' .. tostring(t.legacy) .. ' ' .. "
+      "t.events";
+  CHECK(answer(streams("blocking", 40), ask).ends_with(" true 0"));
+  CHECK(answer(streams("apart", 40), ask).ends_with(" false 0"));
+  CHECK(answer(streams("blocking", 800), "return #trace:stream_turns()") == "0");
+}
+
+TEST_CASE("binding: members of a message wait for the one that comes last") {
+  const std::string trace =
+      "{ ops = { { 0, 10, kernel = 'gemm' }, { 10, 100, kernel = 'ncclDevKernel_SendRecv', stream "
+      "= 8 }, { 0, 90, kernel = 'gemm', rank = 1 }, { 90, 100, kernel = 'ncclDevKernel_SendRecv', "
+      "stream = 8, rank = 1 } } }";
+  CHECK(answer(trace,
+               "local w = trace:ops { class = 'collective' }:waits() return #w .. ' ' .. "
+               "w[1].wait_ns .. ' ' .. w[2].wait_ns") == "2 80000 0");
+  // Two pairs that never meet are no four devices that do.
+  std::string pairs;
+  for (const int rank : {0, 1, 2, 3})
+    pairs += fmt::format("{{ {}, {}, kernel = 'ncclDevKernel_SendRecv', rank = {} }}, ",
+                         rank < 2 ? 10 : 210, rank < 2 ? 100 : 300, rank);
+  CHECK(answer("{ ops = { " + pairs + "} }",
+               "local w = trace:ops { class = 'collective' }:waits() return #w .. ' ' .. "
+               "w[1].together .. ' ' .. w[4].together") == "4 2 2");
+}
+
 TEST_CASE("binding: weights come layer by layer, batches with a loss after each") {
   std::string layers, batches;
   for (int i = 0; i < 5; ++i) {
@@ -215,4 +346,217 @@ TEST_CASE("binding: weights come layer by layer, batches with a loss after each"
   }
   CHECK(answer(five_steps(layers), "return trace:streamed_uploads():count()") == "25");
   CHECK(answer(five_steps(batches), "return trace:streamed_uploads():count()") == "0");
+}
+
+TEST_CASE("binding: residency is data that comes back only to go up again, too soon for a change") {
+  // To change 4 MiB takes 84 us at 50 GB/s. In the first `pause` us of each round nothing is
+  // copied.
+  const auto rounds = [](int pause, const std::string& more = "") {
+    const auto at = [&](int us) { return std::to_string(us + pause); };
+    return "{ repeats = { times = 7, every = 1000 }, ranges = { { 0, 990, 'step {n}' } }, ops = { "
+           "{ " +
+           at(0) + ", " + at(100) + ", copy = 'h2d', bytes = 4194304 }, { " + at(110) + ", " +
+           at(600) + ", kernel = 'k' }, { " + at(610) + ", 980, copy = 'd2h', bytes = 4194304 }" +
+           more + " } }";
+  };
+  const std::string question =
+      "local untouched, touched, gap = trace:residency() return untouched:count() .. ' ' .. "
+      "touched:count() .. ' ' .. gap";
+  // Six steps, and so five turns: what begins and ends them is like the others.
+  CHECK(answer(rounds(10), question) == "12 0 30000");
+  CHECK(answer(rounds(100), question) == "0 12 0");
+  // Time in other copies is not the host's.
+  CHECK(
+      answer(rounds(100, ", { 10, 95, copy = 'h2d', bytes = 99 }"), question).starts_with("12 0"));
+  CHECK(answer(rounds(10), "return trace:residency { min_bytes = 5e6 }:count()") == "0");
+  // Over several streams they are pieces.
+  CHECK(answer(rounds(10, ", { 300, 310, copy = 'h2d', bytes = 4194304, stream = 9 }"), question)
+            .starts_with("0 0"));
+}
+
+TEST_CASE("binding: relayed copies come down from one device and go up to another") {
+  const std::string question =
+      "local down, up = trace:relayed() return down:count() .. ' ' .. up:count()";
+  const auto copies = [](const std::string& more) {
+    return "{ ops = { { 0, 10, copy = 'd2h', bytes = 4e6 }, { 20, 30, copy = 'h2d', bytes = 4e6, "
+           "gpu = 1 }, { 40, 50, copy = 'd2h', bytes = 4e6 }" +
+           more + " } }";
+  };
+  CHECK(answer(copies(""), question) == "1 1");
+  CHECK(answer(copies(", { 60, 70, copy = 'h2d', bytes = 4e6, gpu = 1 }"), question) == "2 2");
+  CHECK(answer(copies(", { 60, 70, copy = 'h2d', bytes = 4e6 }"), question) == "0 0");  // its own
+}
+
+TEST_CASE("binding: repeated finds sequences that come again, most of which differ") {
+  const auto kernels = [](const std::string& names, int at, int blocks, const char* thread) {
+    std::string ops;
+    for (const char name : names) {
+      const std::string start = std::to_string(at);
+      ops += "{ " + start + ", " + std::to_string(at + 5) + ", kernel = '" + name +
+             "', blocks = " + std::to_string(blocks) + ", launched = { " + start + ", " +
+             std::to_string(at + 1) + " }, thread = '" + thread + "' }, ";
+      at += 10;
+    }
+    return ops;
+  };
+  const auto found = [&](const std::string& first, const std::string& later, int blocks = 8) {
+    return answer(
+        "{ ops = { " + kernels(first, 0, 8, "one") + kernels(later, 1000, blocks, "two") + " } }",
+        "return trace:repeated { within = trace:ops { thread = 'two*' }, of = trace:ops "
+        "{ thread = 'one*' }, least = 4 }:count()");
+  };
+  CHECK(found("abcd", "xabcdy") == "4");
+  CHECK(found("abcdefg", "xabcdyefgz") == "4");  // three are too few
+  CHECK(found("abcdef", "abcdef") == "6");
+  CHECK(found("abcd", "xabcdy", 9) == "0");  // other shapes
+  CHECK(found("abcd", "xabdcy") == "0");     // another order
+  CHECK(found("aaaaa", "aaaaa") == "0");     // all alike
+  CHECK(answer("{ ops = { { 0, 10, kernel = 'k' } } }", "return pcall(trace.repeated, trace, {})")
+            .starts_with("false"));
+}
+
+TEST_CASE("binding: the first of a step are those of its first micro-batch") {
+  const std::string trace =
+      "{ repeats = { times = 3, every = 100 }, ranges = { { 0, 99, 'step {n}' } }, ops = { "
+      "{ 5, 10, kernel = 'a' }, { 10, 20, kernel = 'k', blocks = 1 }, { 30, 40, kernel = 'k', "
+      "blocks = 2 }, { 50, 60, kernel = 'k', blocks = 3 }, { 70, 80, kernel = 'k', blocks = 4 } } "
+      "}";
+  const std::string first = "local s = trace:ops { name = 'k' }:first_of_steps";
+  CHECK(answer(trace, first + "(0.5) return s:count() .. ' ' .. s:sum 'blocks'") == "4 6");
+  CHECK(answer(trace, first + "(0) return s:count()") == "0");
+  CHECK(answer(trace, first + "(1) return s:count()") == "8");
+}
+
+TEST_CASE("binding: a gather's grid tells how many it fetches") {
+  const std::string trace =
+      "{ ops = { { 0, 10, kernel = 'k', blocks = 12, blocks_x = 4 }, { 10, 20, copy = 'h2d' } } }";
+  CHECK(answer(trace, "return trace:ops():where { kind = 'kernel' }:median 'blocks_x'") == "4");
+}
+
+TEST_CASE("binding: growth tells what takes longer and longer from what varies") {
+  const auto copies = [](auto bytes) {
+    std::string ops;
+    for (int i = 0; i < 160; ++i) {
+      ops += "{ " + std::to_string(10 * i) + ", " + std::to_string(10 * i + 5) +
+             ", copy = 'd2d', bytes = " + std::to_string(bytes(i)) + " },";
+    }
+    return "{ ops = { " + ops + " } }";
+  };
+  const std::string question = "local g = trace:ops():growth 'bytes' return g.rising";
+  CHECK(answer(copies([](int i) { return 1000 + i; }), question) == "1");
+  CHECK(std::stod(answer(copies([](int i) { return 1000 + i % 50; }), question)) > 0.85);
+  CHECK(std::stod(answer(copies([](int i) { return 1000 + ((i * i * i + 5 * i) * 31 >> 3) % 101; }),
+                         question)) < 0.7);
+  CHECK(answer(copies([](int) { return 7; }), question) == "0");
+  CHECK(std::stod(answer(copies([](int i) { return i < 80 ? 7 : 8; }), question)) < 0.1);
+  CHECK(answer("{ ops = { { 0, 10, kernel = 'k' } } }", "return trace:ops():growth 'bytes'") ==
+        "nil");
+}
+
+TEST_CASE("binding: what is joined before attention had been kept where nothing can have made it") {
+  // x: a concatenation of 20 us, a: attention, s: a memset, p: another kernel of 10 us.
+  const auto kept = [](const std::string& order) {
+    std::string ops;
+    int at = 0;
+    for (const char kind : order) {
+      const int ends = at + (kind == 'x' ? 20 : 10);
+      const std::string what = kind == 's' ? "set = true" : std::string("kernel = '") + kind + "'";
+      ops += "{ " + std::to_string(at) + ", " + std::to_string(ends) + ", " + what + " }, ";
+      at = ends;
+    }
+    return answer("{ ops = { " + ops + " } }",
+                  "local kept, rest = trace:ops { name = 'x' }:kept_for(trace:ops { name = 'a' }) "
+                  "return kept:count() .. ' ' .. rest // 1000");
+  };
+  CHECK(kept("pxxapxxa") == "4 20");
+  CHECK(kept("pxxsapxxa") == "4 30");  // memsets pass
+  CHECK(kept("ppppxxappppxxa") == "4 80");
+  CHECK(kept("pppppxxapppppxxa") == "0 100");  // these may have computed it
+  CHECK(kept("xxpaxxpa") == "0 100");
+  CHECK(kept("xxxaxxxa") == "0 120");
+  CHECK(kept("xxaxa") == "0 20");
+  CHECK(kept("pxxapxxapxx") == "6 30");  // the last reader comes after the end
+  CHECK(kept("papa") == "0 20");
+}
+
+TEST_CASE("binding: operators are the innermost ranges around launches, shorter than a step") {
+  CHECK(answer(five_steps("{ 10, 400, kernel = 'a', launched = { 2, 4 } }, { 400, 500, kernel = "
+                          "'b', launched = { 20, 22 } }, { 500, 900, kernel = 'c', launched = { "
+                          "40, 42 } }",
+                          ", { 1, 30, 'outer' }, { 1, 8, 'inner' }"),
+               "local s = '' for _, o in ipairs(trace:ops():operators()) do s = s .. o.name .. ' ' "
+               ".. o.count .. ';' end return s") == "inner 5;outer 5;");
+}
+
+TEST_CASE("binding: an operation's thread is the one that launched it") {
+  const std::string trace =
+      "{ ops = { { 10, 20, kernel = 'a', launched = { 2, 4 }, thread = 'one' }, { 30, 40, kernel = "
+      "'b', launched = { 22, 24 }, thread = 'two' } } }";
+  CHECK(answer(trace, "return trace:ops { thread = 'two*' }:top(1)[1].name") == "b");
+  CHECK(answer(trace, "return #trace:ops():group 'thread'") == "2");
+}
+
+TEST_CASE("binding: a read-back is a result for which the host waits before it launches again") {
+  const std::string kernels =
+      "{ 10, 100, kernel = 'a', launched = { 5, 8 } }, { 101, 103, copy = 'd2h', bytes = 4, "
+      "launched = { 20, 25 } }, { 300, 900, kernel = 'b', launched = { 290, 295 } }";
+  const std::string ask =
+      "local copies, waits, deciding = trace:read_backs() return copies:count() .. ' ' .. "
+      "waits:count() .. ' ' .. deciding:count()";
+  const auto with = [&](const std::string& calls) {
+    return "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, 'step {n}' } }, ops = "
+           "{ " +
+           kernels + " }, calls = { " + calls + " } }";
+  };
+  CHECK(answer(with("{ 30, 110, 'cudaStreamSynchronize' }"), ask) == "5 5 0");
+  CHECK(answer(with(""), ask) == "0 0 0");                                     // nobody waits
+  CHECK(answer(with("{ 30, 60, 'cudaStreamSynchronize' }"), ask) == "0 0 0");  // for something else
+  CHECK(answer(with("{ 930, 950, 'cudaStreamSynchronize' }"), ask) == "0 0 0");  // after the step
+}
+
+TEST_CASE("binding: what lies amid a loop, and what after it") {
+  const std::string trace =
+      "{ ops = { { 0, 1, kernel = 'x' }, { 5, 6, kernel = 'y' }, { 10, 11, kernel = 'x' }, { 15, "
+      "16, kernel = 'y' }, { 20, 21, kernel = 'x' }, { 25, 26, kernel = 'y' }, { 500, 501, kernel "
+      "= "
+      "'x' } } }";
+  const std::string ask = "return trace:ops { name = 'y' }:amid(trace:ops { name = 'x' }):count()";
+  CHECK(answer(trace, ask) == "2");  // the last x is too far to be of the loop
+  CHECK(answer(trace, "return pcall(trace:ops().amid, trace:ops(), trace:calls())")
+            .starts_with("false"));
+}
+
+TEST_CASE("binding: a stretch of the host's is one thing") {
+  const auto stretch = [&](const std::string& more) {
+    return answer(
+        "{ repeats = { times = 6, every = 10000 }, ops = { { 20, 2000, kernel = 'a', launched = { "
+        "5, 10 } }, { 6020, 9990, kernel = 'b', launched = { 6010, 6015 } } }, ranges = { { 0, "
+        "9900, "
+        "'step {n}' } " +
+            more + " }",
+        "local g = trace:idle { cause = 'unknown' }:group('stretch') return #g > 0 and g[1].key");
+  };
+  CHECK(stretch("}") == "works");  // calls that wait were recorded, and it is in none
+  CHECK(stretch("}, not_collected = { 'os_calls' }") == "unnamed");
+  CHECK(stretch(", { 2000, 6000, 'metrics' } }, not_collected = { 'os_calls' }") == "works");
+  CHECK(stretch(", { 2000, 6000, 'save_checkpoint' } }") == "phase");
+  CHECK(stretch(", { 2000, 6015, 'aten::mul_' } }") == "launching");
+  CHECK(stretch("}, os_calls = { { 2010, 6000, 'poll' } }") == "waits");
+  CHECK(stretch("}, python_lock = { { 2010, 6000 } }") == "lock");
+  const std::string off = "}, cpu_stretches = { { 0, 2100 }, { 6000, 9990 }";
+  CHECK(stretch(off + " }") == "unnamed");  // it may wait in a way that was not recorded
+  CHECK(stretch(off + ", { 2100, 6000, thread = 'other' } }") == "preempted");
+  CHECK(stretch("}, calls = { { 2000, 2400, 'cuLibraryLoadData' }, { 5600, 6000, "
+                "'cuLibraryLoadData' } }") == "compiler");
+}
+
+TEST_CASE("binding: what the host did for most of its idle time has a name") {
+  const std::string trace = five_steps(
+      "{ 10, 100, kernel = 'a', launched = { 5, 8 } }, { 900, 980, "
+      "kernel = 'b', launched = { 890, 895 } }",
+      ", { 100, 700, 'make data' }, { 200, 690, 'aten::randn' }");
+  CHECK(answer(trace,
+               "local name, within = trace:idle { cause = 'unknown' }:doing(0.5) return "
+               "name .. ' ' .. within") == "aten::randn make data");
+  CHECK(answer(trace, "return trace:idle { cause = 'unknown' }:doing(1.1)") == "nil");
 }

@@ -94,6 +94,21 @@ TEST_CASE("the rules' own tests pass") {
   CHECK_FALSE(contains(result.output, "has no test"));
 }
 
+TEST_CASE("rules: a message has the words that fit one, or any other number") {
+  const auto message = [](const std::string& n) {
+    std::string source =
+        rule_source("return { { subject = 'it', message = 'plain', data = { n = " + n +
+                    " }, recoverable_ns = trace:fact \"steps.total_ns\" } }");
+    const std::string plain = "Something is so.";
+    source.replace(source.find(plain), plain.size(), "{n:# copy takes|# copies take} time.");
+    return evaluated({load_rule(source, "a-rule.lua")}, ten_steps()).findings.at(0).message;
+  };
+  CHECK(message("1") == "1 copy takes time.");
+  CHECK(message("0") == "0 copies take time.");
+  CHECK(message("1.25") == "1.2 copies take time.");
+  CHECK(message("12") == "12 copies take time.");
+}
+
 TEST_CASE("rules: a rule's test fails where anything differs from what it expects") {
   const TempDir dir;
   write_file(dir / "a-rule.lua", rule_source("return { " + finding("0.5") + " }"));
@@ -611,19 +626,74 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"ddp", {{}, {"exposed-collective"}}},
       {"ddp-straggler",
        {{"rank-straggler"}, {"gpu-idle"}}},  // it sleeps, which is idle for no other reason
-      {"ddp-small-collectives", {{"small-collectives"}, {"exposed-collective"}}},
+      {"ddp-small-collectives", {{"small-collectives"}, {"exposed-collective", "loss-head"}}},
       {"alloc-churn", {{"alloc-churn"}, {"launch-bound"}}},
       {"exposed-copy", {{"exposed-memcpy"}, {}}},
       {"checkpoint-stall", {{"checkpoint-stall"}, {"step-outlier"}}},
       {"gc-pause", {{"gc-pause"}, {"launch-bound"}}},
       {"two-experts", {{"exposed-collective"}, {}}},
-      {"two-fsdp-no-prefetch", {{"exposed-collective"}, {}}},
-      {"two-pipeline-2", {{"exposed-collective"}, {}}},
+      {"two-fsdp-no-prefetch", {{"fsdp-late-gather"}, {"exposed-collective"}}},
+      {"two-pipeline-2", {{"pipeline-bubble"}, {"exposed-collective"}}},
       {"two-reduce-at-end", {{}, {"exposed-collective"}}},
-      {"two-slow-loader", {{"rank-straggler"}, {"gpu-idle"}}},
+      {"two-slow-loader", {{"rank-straggler"}, {"gpu-idle", "host-bound"}}},
       {"two-straggler", {{"rank-straggler"}, {}}},
-      {"two-sync-each", {{}, {"exposed-collective"}}},
+      {"two-sync-each", {{"grad-sync-every-microbatch"}, {"exposed-collective"}}},
       {"two-tensor-parallel", {{"exposed-collective"}, {}}},
+      {"cpuadam",
+       {{"cpu-optimizer"},
+        {"gpu-idle", "sync-memcpy", "exposed-memcpy", "host-sync", "unexplained"}}},
+      {"devicemap", {{"pipeline-bubble"}, {}}},
+      {"hftrainer",
+       {{"unfused-softmax", "misaligned-gemm"}, {"host-sync", "launch-bound", "loss-head"}}},
+      {"moe",
+       {{"launch-bound"},
+        {"data-dependent-sync", "gpu-idle", "sync-memcpy", "host-sync", "unexplained"}}},
+      {"recompile",
+       {{"jit-in-loop"}, {"gpu-idle", "launch-bound", "gc-pause", "first-use", "unexplained"}}},
+      {"recompute", {{"recompute-with-headroom"}, {"host-sync"}}},
+      {"rlenv", {{"host-bound"}, {"launch-bound", "sync-memcpy", "host-sync", "unexplained"}}},
+      {"um-stencil", {{"um-migration-storm"}, {"host-sync", "gpu-idle", "um-fault-stall"}}},
+      {"um-stencil-device", {{}, {"host-sync"}}},
+      {"attention-efficient", {{"attention-backend"}, {"loss-head"}}},
+      {"attention-math", {{"unfused-softmax"}, {"non-tensor-core-gemm"}}},
+      {"cpu-optimizer", {{"cpu-optimizer"}, {}}},
+      {"cu-alloc-async-trim", {{"alloc-churn"}, {"host-sync"}}},
+      {"cu-data-dependent-sync", {{"sync-memcpy"}, {}}},
+      {"cu-dependency-stall", {{"low-sm-fill"}, {}}},
+      {"cu-dependency-stall-legacy", {{"dependency-stall"}, {"low-sm-fill"}}},
+      {"cu-dependency-stall-lookalike", {{"low-sm-fill"}, {}}},
+      {"cu-hot-kernel", {}},
+      {"cu-low-sm-fill", {{"low-sm-fill"}, {}}},
+      {"cu-low-sm-fill-lookalike", {}},
+      {"cu-resident-data", {{"resident-data"}, {}}},
+      {"cu-resident-data-lookalike", {}},
+      {"data-dependent-sync", {{"data-dependent-sync"}, {"launch-bound", "host-sync"}}},
+      {"data-dependent-sync-lookalike", {}},
+      {"decode-bandwidth", {}},
+      {"decode-launch", {{"launch-bound"}, {}}},
+      {"device-copies", {}},
+      {"expert-gather", {{"expert-gather"}, {}}},
+      {"expert-gather-lookalike", {}},
+      {"fp8-cast-overhead", {{"fp8-cast-overhead"}, {}}},
+      {"gil-contention", {{"gil-contention"}, {}}},
+      {"gil-contention-lookalike", {}},
+      {"graph-breaks", {{"graph-breaks"}, {"launch-bound", "host-bound"}}},
+      {"kv-concat", {{"kv-concat"}, {}}},
+      {"launch-blocking", {{"harmful-environment"}, {"launch-bound"}}},
+      {"layout-conversion", {{"layout-conversion"}, {}}},
+      {"layout-conversion-lookalike", {}},
+      {"loss-head", {{"loss-head"}, {}}},
+      {"low-sm-fill", {{"low-sm-fill"}, {}}},
+      {"no-caching", {{"harmful-environment"}, {"alloc-churn"}}},
+      {"padding-lookalike", {{}, {"loss-head"}}},
+      {"padding-waste", {}},
+      {"recompute-lookalike", {}},
+      {"recompute-with-headroom", {{"recompute-with-headroom"}, {}}},
+      {"repeated-casts", {}},
+      {"resident-data", {{"resident-data"}, {}}},
+      {"resident-data-lookalike", {{"exposed-memcpy"}, {"host-sync"}}},
+      {"rl", {{"host-bound"}, {"launch-bound"}}},
+      {"unfused-mlp", {}},
       {"beat", {{"data-loader-starvation"}, {"exposed-memcpy", "pageable-memcpy"}}},
       {"tiles", {}},
       {"products", {}},

@@ -1,5 +1,6 @@
 // Runs the built program as a user would, in a shell.
 #pragma once
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
@@ -63,5 +64,9 @@ inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
 #endif
+
+/// Of a test that takes minutes with sanitizers in the program, and runs only code that others run
+/// as well: TEST_CASE("..." * slow_with_sanitizers).
+inline const doctest::skip slow_with_sanitizers{sanitized};
 
 }  // namespace support

@@ -124,6 +124,18 @@ TEST_CASE("path: on every recording it adds up to the steps, to the nanosecond")
       continue;
     }
     CHECK(sum(p) == p.total_ns);
+    // What of it has an owner, one by one, is what the items of these kinds add up to.
+    Ns owned = 0, parts = 0;
+    for (const PathItem& i : p.items)
+      if (i.kind == PathKind::compute || i.kind == PathKind::copy ||
+          i.kind == PathKind::communication || i.kind == PathKind::call || i.kind == PathKind::host)
+        owned += i.ns;
+    for (std::size_t i = 0; i < p.parts.size(); ++i) {
+      parts += p.parts[i].span.length();
+      CHECK((i == 0 || p.parts[i].span.end <= p.parts[i - 1].span.start));
+    }
+    CHECK(parts <= owned);
+    CHECK(parts >= owned - p.total_ns / 50);  // what comes behind the last operation has no owner
     for (const PathItem& i : p.items) {
       CHECK(std::accumulate(i.by_device.begin(), i.by_device.end(), Ns{0}) <= i.ns);
       CHECK(std::accumulate(i.by_step.begin(), i.by_step.end(), Ns{0}) == i.ns);

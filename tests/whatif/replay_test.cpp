@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -99,7 +100,13 @@ TEST_CASE(
     const Replayed r(read_nsys(path));
     // Of the first step only the end is replayed; that of beat is longer than the others.
     CHECK(r.replay.profiled_step_ns({}) == doctest::Approx(r.replay.recorded_ns()).epsilon(0.01));
-    CHECK(r.replay.trusted());
+    // With one set of weights the two halves of devicemap no longer wait for each other as they
+    // did, nor does the host for the kernels of launch-blocking and the counts of
+    // cu-data-dependent-sync; the first of three steps of cpuadam is unlike the others.
+    static const std::set<std::string> untrusted{"cpuadam", "devicemap", "launch-blocking",
+                                                 "cu-data-dependent-sync"};
+    INFO(r.replay.distrust());
+    CHECK(r.replay.trusted() == !untrusted.contains(path.stem().string()));
   }
 }
 
@@ -323,6 +330,29 @@ TEST_CASE("replay: no forecast lies below what the link needs") {
   CHECK(r.us({overlap, r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 800);
 }
 
+TEST_CASE("replay: at most a step takes what the host needs when its lead is used up") {
+  // The host launches a step each 300 us; the GPU takes 800 us for the first and 1.2 ms for the
+  // last, so that those in the middle are replayed.
+  std::string ranges, ops;
+  int ended = 20;
+  for (int i = 0; i < 80; ++i) {
+    const int launched = 300 * i, at = ended + 1;
+    ended = at + 800 + 5 * i;
+    ranges += fmt::format("{{ {}, {}, \"step {}\" }},", launched, launched + 299, i);
+    ops += fmt::format("{{ {}, {}, kernel = \"k\", launched = {{ {}, {} }} }},", at, ended,
+                       launched + 10, launched + 15);
+  }
+  const Replayed r("{ ranges = { " + ranges + " }, ops = { " + ops + " } }");
+  const auto us_of = [&](double by, Guess guess) {
+    return static_cast<double>(r.replay.step_ns({r.change(Kind::scale, "k", by)}, guess)) / 1e3;
+  };
+  // Less what the profiler may have added to the host's calls.
+  CHECK(us_of(0.2, Guess::best) < 240);
+  CHECK(us_of(0.2, Guess::most) > 250);
+  CHECK(us_of(0.2, Guess::most) < 305);
+  CHECK(us_of(0.5, Guess::most) == doctest::Approx(500).epsilon(0.05));
+}
+
 TEST_CASE("replay: copies on a stream of their own run beside the kernels") {
   const Replayed r(std::string(
       R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } }, calls = { { 30, 992, "cudaStreamSynchronize" } },
@@ -430,4 +460,31 @@ TEST_CASE("replay: what follows from a root may be cured by its fix") {
   CHECK(findings[1].predicted->most_ns == 95);
   CHECK(support::contains(findings[1].predicted->why, "root"));
   CHECK(findings[0].predicted->least_ns == 40);
+}
+
+TEST_CASE("replay: launches that wait for their kernels are freed, and the host runs ahead") {
+  // The host works for 100 us before each launch, with the GPU idle meanwhile.
+  const Replayed r(R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
+    ops = { { 110, 490, kernel = "a", launched = { 100, 500 } }, { 610, 990, kernel = "b", launched = { 600, 999 } } } })");
+  CHECK(r.us({}) == 1000);
+  const double free = r.us({r.calls(Kind::unblock, "cudaLaunchKernel")});
+  CHECK(free < 800);  // two kernels of 380 us follow each other
+  CHECK(free >= 760);
+}
+
+TEST_CASE("replay: kernels of two streams that took turns run side by side") {
+  // Each stream computes half of the time, since each kernel waits for the other stream's.
+  std::string ops;
+  for (int i = 0; i < 8; ++i)
+    ops += fmt::format("{{ {}, {}, kernel = '{}', stream = {}, launched = {{ {}, {}.5 }} }},",
+                       20 + 110 * i, 129 + 110 * i, i % 2 == 0 ? "a" : "b", i % 2 == 0 ? 7 : 9,
+                       1 + i, 1 + i);
+  const Replayed r(
+      "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, "
+      "calls = { { 15, 910, 'cudaDeviceSynchronize' } }, ops = { " +
+      ops + " } }");
+  REQUIRE(r.replay.reason() == "");
+  const Ns apart = r.replay.step_ns({r.change(Change::Kind::overlap, "b")});
+  CHECK(apart > 430'000);
+  CHECK(apart < 600'000);
 }

@@ -75,6 +75,11 @@ FactValue link_bytes_per_s(const Analysis& a, const Device& d) {
                "schemas/gpus.toml does not list this GPU");
 }
 
+FactValue memory_bytes_per_s(const Analysis& a, const Device& d) {
+  return known(a.classes.peaks(d).memory_bytes_per_s * a.classes.attainable().memory,
+               "neither the report nor schemas/gpus.toml tells");
+}
+
 FactValue coherent(const Analysis& a, const Device& d) {
   return a.classes.peaks(d).coherent ? 1.0 : 0.0;
 }

@@ -38,6 +38,7 @@ FactValue half_flops(const Analysis&, const Device&);
 FactValue tf32_speedup(const Analysis&, const Device&);
 FactValue half_speedup(const Analysis&, const Device&);
 FactValue link_bytes_per_s(const Analysis&, const Device&);
+FactValue memory_bytes_per_s(const Analysis&, const Device&);
 FactValue coherent(const Analysis&, const Device&);
 
 // steps.cpp: how many, and how long
@@ -46,6 +47,7 @@ FactValue steps_found(const Analysis&);
 FactValue unit_name(const Analysis&);
 FactValue unit_per(const Analysis&);
 FactValue unit_repeats(const Analysis&);
+FactValue unit_micro_batches(const Analysis&);
 FactValue steps_source(const Analysis&, const Device&);
 FactValue steps_told_by(const Analysis&, const Device&);
 FactValue steps_total_ns(const Analysis&);
@@ -66,8 +68,13 @@ FactValue sm_fill(const Analysis&);
 FactValue occupancy(const Analysis&);
 FactValue sm_efficiency(const Analysis&);
 FactValue flops_per_step(const Analysis&);
-FactValue mfu(const Analysis&, const Device&);
+FactValue mfu(const Analysis&);
 FactValue mfu_bound(const Analysis&);
+FactValue mfu_compared(const Analysis&);
+FactValue roofline_known(const Analysis&);
+FactValue roofline_efficiency(const Analysis&);
+FactValue bound_by_name(const Analysis&);
+FactValue bound_by_reason(const Analysis&);
 
 // memory.cpp: copies, unified memory, memory in use
 FactValue h2d_bytes_per_step(const Analysis&);
@@ -88,6 +95,8 @@ FactValue held_off(const Analysis&);
 FactValue waits_for_python_lock(const Analysis&);
 
 // samples.cpp: GPU metrics, sampled by the profiler or a monitor
+FactValue sampled_power(const Analysis&);
+FactValue sampled_power_limit(const Analysis&);
 FactValue sampled_sm_active(const Analysis&);
 FactValue sampled_sm_occupancy(const Analysis&);
 FactValue sampled_tensor_active(const Analysis&);

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "analysis/facts/functions.hpp"
 #include "analysis/facts/sums.hpp"
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
+#include "analysis/roofline.hpp"
 
 namespace gh::fact {
 
@@ -76,23 +79,62 @@ FactValue sm_efficiency(const Analysis& a) {
 }
 
 FactValue flops_per_step(const Analysis& a) {
-  if (const auto flops = product_flops(a)) return per_step(a, *flops);
+  const ProductFlops counted = product_flops(a);
+  if (counted.flops) return per_step(a, *counted.flops);
   return Unknown{
       "no range carries the shapes of products; record under "
       "torch.autograd.profiler.emit_nvtx(record_shapes=True)"};
 }
 
-FactValue mfu(const Analysis& a, const Device& d) {
-  const auto flops = product_flops(a);
-  if (!flops)
+FactValue mfu(const Analysis& a) {
+  if (const auto share = mfu_of(a)) return *share;
+  const ProductFlops counted = product_flops(a);
+  if (counted.convolutions_untold > 0)
+    return Unknown{
+        fmt::format("the recording does not tell the results' extents of {} convolutions; see "
+                    "mfu.upper_bound_fraction",
+                    counted.convolutions_untold)};
+  if (!counted.flops)
     return Unknown{"no range carries the shapes of products; see mfu.upper_bound_fraction"};
-  return per(*flops, a.classes.peaks(d).half * static_cast<double>(a.total_ns()) / 1e9,
-             "the GPU's peak is not known");
+  return Unknown{"the GPU's peak is not known"};
 }
 
 FactValue mfu_bound(const Analysis& a) {
   if (const auto bound = mfu_upper_bound(a)) return *bound;
   return Unknown{"the GPU's peak is not known"};
+}
+
+FactValue mfu_compared(const Analysis& a) {
+  if (std::string text = mfu_verdict(a); !text.empty()) return text;
+  return Unknown{
+      "told of training a transformer on Ampere and Hopper of data centers, where shapes or the "
+      "bound tell"};
+}
+
+FactValue roofline_known(const Analysis& a) {
+  const Roofline r = roofline_of(a);
+  return per(r.known_ns, r.device_ns, "there were no kernels");
+}
+
+FactValue roofline_efficiency(const Analysis& a) {
+  const Roofline r = roofline_of(a);
+  // A few memsets say nothing of the program.
+  constexpr double least_known = 0.05;
+  if (r.known_ns < least_known * r.device_ns)
+    return Unknown{"of hardly a kernel are operations or bytes known: no range carries shapes"};
+  return per(r.least_ns, r.known_ns, "of no kernel are operations or bytes known");
+}
+
+FactValue bound_by_name(const Analysis& a) {
+  const BoundBy bound = bound_by(a);
+  if (bound.by.empty()) return Unknown{"no GPU did any work in this report"};
+  return bound.by;
+}
+
+FactValue bound_by_reason(const Analysis& a) {
+  const BoundBy bound = bound_by(a);
+  if (bound.by.empty()) return Unknown{"no GPU did any work in this report"};
+  return bound_text(a, bound);
 }
 
 }  // namespace gh::fact

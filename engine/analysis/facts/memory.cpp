@@ -47,10 +47,13 @@ FactValue um_share_of_memory_operations(const Analysis& a) {
              "there were no memory operations");
 }
 
-// Thrashing: 64 KiB blocks that moved at least three times and in both directions.
+// Thrashing: 64 KiB blocks that went there, back and there again. One block often travels in
+// several pieces, what faulted first and what the driver guessed next, so turns are counted, not
+// pieces.
 FactValue um_thrashed(const Analysis& a) {
   struct Moves {
-    int up = 0, down = 0;
+    int turns = 0;
+    CopyKind last = CopyKind::none;
     double bytes = 0;
   };
   std::unordered_map<std::int64_t, Moves> blocks;
@@ -61,7 +64,10 @@ FactValue um_thrashed(const Analysis& a) {
       if (!is_unified(a.trace.ops.copy[op])) continue;
       addressed = addressed || a.trace.ops.address_of(op) != 0;
       Moves& m = blocks[a.trace.ops.address_of(op) >> 16];
-      (a.trace.ops.copy[op] == CopyKind::um_d2h ? m.down : m.up) += 1;
+      const CopyKind to =
+          a.trace.ops.copy[op] == CopyKind::um_d2h ? CopyKind::um_d2h : CopyKind::um_h2d;
+      m.turns += m.last != CopyKind::none && m.last != to;
+      m.last = to;
       m.bytes += static_cast<double>(a.trace.ops.bytes[op]);
       all += static_cast<double>(a.trace.ops.bytes[op]);
     }
@@ -69,7 +75,7 @@ FactValue um_thrashed(const Analysis& a) {
     return Unknown{"there were no migrations, or the report has no addresses of them"};
   double thrashed = 0;
   for (const auto& [block, m] : blocks)
-    if (m.up > 0 && m.down > 0 && m.up + m.down >= 3) thrashed += m.bytes;
+    if (m.turns >= 2) thrashed += m.bytes;
   return thrashed / all;
 }
 

@@ -11,7 +11,16 @@ FactValue activity(const Analysis& a, const char* name) {
   return Unknown{have.known() ? "this metric was not sampled within the steps" : have.reason};
 }
 
+FactValue value(const Analysis& a, const char* name) {
+  if (const auto sampled = sampled_value(a, name)) return *sampled;
+  return Unknown{"it was not sampled within the steps; --dcgm takes what DCGM sampled of it"};
+}
+
 }  // namespace
+
+FactValue sampled_power(const Analysis& a) { return value(a, "power"); }
+
+FactValue sampled_power_limit(const Analysis& a) { return value(a, "power_limit"); }
 
 FactValue sampled_sm_active(const Analysis& a) { return activity(a, "sm_active"); }
 

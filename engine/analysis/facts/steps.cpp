@@ -31,6 +31,13 @@ FactValue unit_repeats(const Analysis& a) {
   return a.repeats();
 }
 
+FactValue unit_micro_batches(const Analysis& a) {
+  for (const DeviceSteps& d : a.devices)
+    for (std::size_t i = 1; i < d.levels.size(); ++i)
+      if (d.levels[i].name == "micro-batch") return static_cast<double>(d.levels[i].count);
+  return Unknown{"no micro-batches were found to repeat within a step"};
+}
+
 FactValue steps_source(const Analysis& a, const Device&) { return a.devices.front().described; }
 
 FactValue steps_told_by(const Analysis& a, const Device&) {

@@ -77,6 +77,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
       {"device.link_bytes_per_s", Unit::bytes_per_s,
        "What its link to the host carries in one direction, in practice.",
        first_device<link_bytes_per_s>},
+      {"device.memory_bytes_per_s", Unit::bytes_per_s,
+       "What its memory carries, reading and writing together, in practice: the data sheet's "
+       "bandwidth times what copies attain of it.",
+       first_device<memory_bytes_per_s>},
       {"device.coherent", Unit::count,
        "1 where CPU and GPU share their memory over NVLink-C2C (Grace Hopper, Grace Blackwell), 0 "
        "where not.",
@@ -101,6 +105,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "layers "
        "each\".",
        unit_repeats},
+      {"unit.micro_batches", Unit::count,
+       "Micro-batches in a training step, where they repeat in it (gradient accumulation, stages "
+       "of a pipeline).",
+       unit_micro_batches},
       {"steps.source", Unit::text, "What the steps were found from.", first_device<steps_source>},
       {"steps.told_by", Unit::text,
        "What told the steps: ranges, launches, selection (--range), or nothing.",
@@ -144,16 +152,36 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "against SMs.",
        sm_efficiency},
       {"gemm.flops_per_step", Unit::count,
-       "Floating-point operations of matrix products and attention a step, from the shapes that "
-       "ranges carry (emit_nvtx with record_shapes).",
+       "Floating-point operations of matrix products, convolutions and attention a step, from the "
+       "shapes that ranges or operators carry (record_shapes).",
        flops_per_step, Source::ranges},
       {"mfu.fraction", Unit::fraction,
-       "Model FLOPs utilization: those operations against the GPU's peak in FP16 and BF16.",
-       first_device<mfu>},
+       "Model FLOPs utilization: those operations against the GPU's peak in FP16 and BF16.", mfu},
       {"mfu.upper_bound_fraction", Unit::fraction,
        "The most that it can be: time in matrix products and fused attention, each at the peak of "
        "its tier, of the steps.",
        mfu_bound, Source::kernels},
+      {"mfu.verdict", Unit::text,
+       "Of training a transformer on Ampere or Hopper: whether that is usual, and what takes the "
+       "rest.",
+       mfu_compared, Source::kernels},
+      {"roofline.known_fraction", Unit::fraction,
+       "Time of products, convolutions and attention whose shapes are recorded, and of copies "
+       "within the device and memsets, of the time of all kernels and these.",
+       roofline_known, Source::kernels},
+      {"roofline.efficiency_fraction", Unit::fraction,
+       "What the device needs for those, at the rates that it attains (schemas/gpus.toml) and by "
+       "the larger of operations and bytes, of what they took. A mask that leaves half of an "
+       "attention out is assumed.",
+       roofline_efficiency, Source::kernels},
+      {"unit.bound_by", Unit::text,
+       "What most of a step goes by: compute (products, convolutions, attention), memory "
+       "(elementwise work, norms, reductions, optimizers, products of few rows), launching, the "
+       "link, the network, the host, unified memory, waiting for other work; kernels of its own, "
+       "or graphs, where nothing tells what binds them.",
+       bound_by_name, Source::kernels},
+      {"unit.bound_by_reason", Unit::text, "That with its share, and the next two.",
+       bound_by_reason, Source::kernels},
       {"copies.h2d_bytes_per_step", Unit::bytes, "Copied from host to device a step.",
        h2d_bytes_per_step, Source::copies},
       {"copies.d2h_bytes_per_step", Unit::bytes, "Copied from device to host a step.",
@@ -172,8 +200,8 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "Migrations' share of the time of all copies, memsets and migrations.",
        um_share_of_memory_operations, Source::unified_copies},
       {"um.thrashed_fraction", Unit::fraction,
-       "The share of migrated bytes in 64 KiB blocks that moved at least three times and both "
-       "ways: thrashing.",
+       "The share of migrated bytes in 64 KiB blocks that went to and fro and back again, turning "
+       "at least twice: thrashing.",
        um_thrashed, Source::unified_copies},
       {"um.gpu_faults_per_step", Unit::count, "Page faults of the GPU on unified memory a step.",
        gpu_faults_per_step, Source::gpu_faults},
@@ -203,6 +231,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        sampled_dram_active},
       {"samples.dram_read_fraction", Unit::fraction,
        "Bandwidth of device memory used for reading, averaged likewise.", sampled_dram_read},
+      {"samples.power_w", Unit::watts,
+       "What a GPU draws, averaged likewise: DCGM's field 155 (--dcgm).", sampled_power},
+      {"samples.power_limit_w", Unit::watts,
+       "What it may draw, all limits considered: DCGM's field 164 (--dcgm).", sampled_power_limit},
       {"samples.time_base", Unit::text,
        "Whether the samples are aligned to the steps, or averaged over the whole of a monitor's "
        "file (--dcgm), which may hold idle time and other work.",

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 // A day of eight GPUs at ten samples a second is half of this.
 constexpr std::size_t most_bytes = std::size_t{256} << 20;
-// Activities are ratios. Rounding may lift one a little above 1; what is further off is none.
+// Rounding may lift a ratio a little above 1; what is further off is none.
 constexpr double most_ratio = 1.5;
 
 std::optional<double> number_in(std::string_view text) {
@@ -41,13 +41,13 @@ bool is_blank(double v) {
          (v >= 9.2233720368547e18 && v < 9.2233720368548e18);
 }
 
-void add_value(Contents& contents, int gpu, const SampledActivity& activity, double ratio,
+void add_value(Contents& contents, int gpu, const SampledActivity& activity, double value,
                std::optional<Ns> time) {
-  if (is_blank(ratio)) return;
-  if (!(ratio >= 0 && ratio <= most_ratio)) {
+  if (is_blank(value)) return;
+  if (!(value >= 0 && value <= (activity.is_share() ? most_ratio : activity.most))) {
     ++contents.impossible;
   } else {
-    contents.samples.push_back({gpu, &activity, std::min(ratio, 1.0), time});
+    contents.samples.push_back({gpu, &activity, std::min(value, activity.most), time});
   }
 }
 
@@ -233,9 +233,9 @@ Format format_of(const std::vector<std::string_view>& words, std::int64_t number
 
 std::string why_unusable(const Contents& contents) {
   if (contents.unread) return fmt::format("line {} cannot be read", contents.first_unread);
-  if (contents.impossible) return "no value lies between 0 and 1";
+  if (contents.impossible) return "no value lies between 0 and 1, or is a power or a clock";
   if (contents.instances) return "all rows are of MIG instances";
-  return "there is no value of fields 1002 to 1005";
+  return "there is no value of fields 1002 to 1005, 100, 155 or 164";
 }
 
 void check_usable(const Contents& contents, const std::string& shown) {
@@ -278,9 +278,10 @@ Contents read_contents(const fs::path& path, const std::string& shown) {
     }
   }
   if (number == 0 || format == Format::undecided) {
-    throw Error(fmt::format(
-        "--dcgm {}: is empty; give what `dcgmi dmon -e 1002,1003,1004,1005` or dcgm-exporter wrote",
-        shown));
+    throw Error(
+        fmt::format("--dcgm {}: is empty; give what `dcgmi dmon -e "
+                    "1002,1003,1004,1005,100,155,164` or dcgm-exporter wrote",
+                    shown));
   }
   check_usable(contents, shown);
   return contents;

@@ -15,7 +15,7 @@ namespace gh::dcgm {
 struct Sample {
   int gpu = 0;
   const SampledActivity* activity = nullptr;
-  double ratio = 0;
+  double value = 0;        ///< a share, or in the activity's unit
   std::optional<Ns> time;  ///< since 1970
 };
 
@@ -23,7 +23,7 @@ struct Sample {
 struct Contents {
   std::vector<Sample> samples;
   std::set<std::string> hosts;
-  std::int64_t impossible = 0;    ///< values that no ratio can have
+  std::int64_t impossible = 0;    ///< values that nothing of the kind can have
   std::int64_t unread = 0;        ///< lines that cannot be read
   std::int64_t first_unread = 0;  ///< the first of them
   std::int64_t instances = 0;     ///< rows of MIG instances

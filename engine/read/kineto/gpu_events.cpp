@@ -52,6 +52,9 @@ bool Importer::put_op(Category c, const Event& e, Ns start, Ns end) {
     o.source.push_back(MemoryKind::unknown);
     o.target.push_back(MemoryKind::unknown);
     put_occupancy(e);
+    put_resources(e);
+    o.blocks_x.resize(o.size() - 1);
+    o.blocks_x.push_back(first_of(e[Argument::grid]));
     put_group(e);
     return true;
   }
@@ -66,6 +69,11 @@ bool Importer::put_op(Category c, const Event& e, Ns start, Ns end) {
   o.source.push_back(is_copy ? memory_of(between(e.name, "(", " ->")) : MemoryKind::unknown);
   o.target.push_back(memory_of(is_copy ? between(e.name, "-> ", ")") : between(e.name, "(", ")")));
   if (!o.occupancy.empty()) o.occupancy.push_back(no_occupancy);
+  if (!o.registers.empty()) {
+    o.registers.push_back(0);
+    o.shared_bytes.push_back(0);
+  }
+  if (!o.blocks_x.empty()) o.blocks_x.push_back(0);
   if (!o.group.empty()) o.group.push_back(no_group);
   return true;
 }
@@ -88,6 +96,21 @@ void Importer::put_occupancy(const Event& e) {
     blocks = o.blocks.back();
     sms = static_cast<int>(std::lround(blocks / per_sm));
   }
+}
+
+// The columns begin with the first kernel that has them.
+void Importer::put_resources(const Event& e) {
+  constexpr std::int64_t most_registers = 255, most_shared_bytes = 1 << 30;
+  Ops& o = trace_.ops;
+  const auto registers = integer(e[Argument::registers]),
+             shared = integer(e[Argument::shared_bytes]);
+  if (!registers && o.registers.empty()) return;
+  o.registers.resize(o.size() - 1);
+  o.shared_bytes.resize(o.size() - 1);
+  o.registers.push_back(static_cast<std::uint8_t>(
+      std::clamp<std::int64_t>(registers.value_or(0), 0, most_registers)));
+  o.shared_bytes.push_back(static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(shared.value_or(0), 0, most_shared_bytes)));
 }
 
 // The process group of a collective.

@@ -33,7 +33,7 @@ void append_list(std::string& to, std::string_view title, std::string_view list)
 
 }  // namespace
 
-bool Importer::put_range(const Event& e, Ns start, Ns end) {
+bool Importer::put_range(const Event& e, Ns start, Ns end, std::uint8_t nest) {
   Ranges& r = trace_.ranges;
   const bool has_shapes = !e[Argument::shapes].empty() && is_product(e.name);
   r.start.push_back(start);
@@ -41,7 +41,7 @@ bool Importer::put_range(const Event& e, Ns start, Ns end) {
   r.name.push_back(has_shapes ? product_with_shapes(e) : name(e.name));
   r.thread.push_back(thread_of(e));
   r.bytes.push_back(message_bytes(e));
-  r.nest.push_back(1);
+  r.nest.push_back(nest);
   return true;
 }
 
@@ -58,6 +58,8 @@ NameId Importer::product_with_shapes(const Event& e) {
   shaped_.assign(e.name);
   append_list(shaped_, ", sizes = ", e[Argument::shapes]);
   if (!e[Argument::strides].empty()) append_list(shaped_, ", strides = ", e[Argument::strides]);
+  if (!e[Argument::concrete].empty() && e.name.find("convolution") != e.name.npos)
+    append_list(shaped_, ", concrete = ", e[Argument::concrete]);
   return name(shaped_);
 }
 

@@ -52,8 +52,8 @@ void Importer::add(const Event& e) {
 
 bool Importer::put(Category c, const Event& e, Ns start, Ns end) {
   switch (c) {
-    case Category::torch_operator:
-    case Category::annotation: return put_range(e, start, end);
+    case Category::torch_operator: return put_range(e, start, end, nest_of_operators);
+    case Category::annotation: return put_range(e, start, end, 1);
     case Category::kernel:
     case Category::copy:
     case Category::set: return put_op(c, e, start, end);

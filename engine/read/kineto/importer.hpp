@@ -29,11 +29,12 @@ class Importer {
   // gpu_events.cpp
   bool put_op(Category c, const Event& e, Ns start, Ns end);
   void put_occupancy(const Event& e);
+  void put_resources(const Event& e);
   void put_group(const Event& e);
   bool put_sync(const Event& e, Ns start, Ns end);
   bool put_memory(const Event& e, Ns start);
   // host_events.cpp
-  bool put_range(const Event& e, Ns start, Ns end);
+  bool put_range(const Event& e, Ns start, Ns end, std::uint8_t nest);
   bool put_call(const Event& e, Ns start, Ns end);
   bool put_frame(const Event& e, Ns start, Ns end);
   bool put_forward(const Event& e, Ns start);

@@ -43,9 +43,12 @@ enum class Argument : std::uint8_t {
   block,
   blocks_per_sm,
   occupancy,
+  registers,
+  shared_bytes,
   shapes,
   strides,
   types,
+  concrete,
   reserved,
   memory_device,
   memory_kind,
@@ -61,10 +64,11 @@ enum class Argument : std::uint8_t {
 };
 inline constexpr auto argument_count = static_cast<std::size_t>(Argument::count);
 inline constexpr std::array<const char*, argument_count> argument_names{
-    "device",        "stream",      "correlation", "bytes",       "grid",         "block",
-    "blocks_per_sm", "occupancy",   "shapes",      "strides",     "types",        "reserved",
-    "memory_device", "memory_kind", "collective",  "elements_in", "elements_out", "element_type",
-    "group_name",    "group_ranks", "group_size",  "text"};
+    "device",        "stream",        "correlation", "bytes",       "grid",
+    "block",         "blocks_per_sm", "occupancy",   "registers",   "shared_bytes",
+    "shapes",        "strides",       "types",       "concrete",    "reserved",
+    "memory_device", "memory_kind",   "collective",  "elements_in", "elements_out",
+    "element_type",  "group_name",    "group_ranks", "group_size",  "text"};
 
 /// A map that is asked with texts which it does not hold.
 struct TextHash {

@@ -1,5 +1,6 @@
 #include "read/kineto/values.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -76,6 +77,13 @@ double elements(std::string_view list) {
     }
   }
   return sum;
+}
+
+std::uint32_t first_of(std::string_view list) {
+  double first = 0;
+  const std::size_t at = std::min(list.find_first_of("0123456789"), list.size());
+  std::from_chars(list.data() + at, list.data() + list.size(), first);
+  return static_cast<std::uint32_t>(std::clamp(first, 0.0, 4e9));
 }
 
 std::string_view between(std::string_view text, std::string_view open, std::string_view close) {

@@ -27,6 +27,9 @@ inline std::uint32_t product_of(std::string_view list) {
   return static_cast<std::uint32_t>(std::clamp(elements(list), 0.0, 4e9));
 }
 
+/// The first of them, at most 4e9; 0 of none.
+std::uint32_t first_of(std::string_view list);
+
 /// What stands between the first `open` and the next `close`, or the end; "" without `open`.
 std::string_view between(std::string_view text, std::string_view open, std::string_view close);
 

@@ -110,11 +110,24 @@ void add_address(Ops& ops, std::int64_t address) {
 }  // namespace
 
 void read_kernels(const TablePart& from, Part& part) {
-  enum { name = first_own, grid_x, grid_y, grid_z, block_x, block_y, block_z, graph_node };
-  TableReader rows(from,
-                   with_shared_columns({"name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
-                                        "block_z", "graph_node"}),
-                   part.problems, &part.count);
+  enum {
+    name = first_own,
+    grid_x,
+    grid_y,
+    grid_z,
+    block_x,
+    block_y,
+    block_z,
+    registers,
+    static_shared,
+    dynamic_shared,
+    graph_node
+  };
+  TableReader rows(
+      from,
+      with_shared_columns({"name", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+                           "registers", "static_shared", "dynamic_shared", "graph_node"}),
+      part.problems, &part.count);
   Ops& ops = part.ops;
   reserve_ops(rows, from, ops);
   while (rows.next()) {
@@ -122,11 +135,20 @@ void read_kernels(const TablePart& from, Part& part) {
     const FileNameView kernel = rows.name(name);
     const std::uint32_t blocks =
         product(rows.integer(grid_x), rows.integer(grid_y), rows.integer(grid_z));
+    const std::uint32_t blocks_x = product(rows.integer(grid_x), 1, 1);
     const std::uint32_t threads =
         product(rows.integer(block_x), rows.integer(block_y), rows.integer(block_z));
+    const auto used_registers =
+        static_cast<std::uint8_t>(std::clamp<std::int64_t>(rows.integer(registers), 0, 255));
+    const std::uint32_t shared =
+        small(std::clamp<std::int64_t>(rows.integer(static_shared), 0, 1 << 30) +
+              std::clamp<std::int64_t>(rows.integer(dynamic_shared), 0, 1 << 30));
     const bool in_graph = is_in_graph(rows, graph_node);
     if (!rows.sound(work.start, work.end)) continue;
     add(work, in_graph, part);
+    ops.registers.push_back(used_registers);
+    ops.shared_bytes.push_back(shared);
+    ops.blocks_x.push_back(blocks_x);
     ops.name.push_back(part.numbers->names(kernel));
     ops.blocks.push_back(blocks);
     ops.threads.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(threads, 65535)));

@@ -14,7 +14,7 @@ namespace gh::nsys {
 namespace {
 
 // They nest in each other, as calls do. Domains of NVTX never get so far (ranges.cpp).
-constexpr std::uint8_t nest_of_calls = std::numeric_limits<std::uint8_t>::max();
+constexpr std::uint8_t nest_of_calls = nest_of_library_calls;
 
 void add(Part& part, Ns start, Ns end, const FileNameView& name, std::int64_t thread) {
   add_stretch(part.ranges, start, end, name, thread, *part.numbers);

@@ -200,6 +200,9 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
   const Timed timed("read/merge");
   Columns columns(tables, translator, trace);
   complete(tables, &Part::ops, &Ops::address);
+  complete(tables, &Part::ops, &Ops::registers);
+  complete(tables, &Part::ops, &Ops::shared_bytes);
+  complete(tables, &Part::ops, &Ops::blocks_x);
   complete(tables, &Part::calls, &Calls::result);
 
   columns.stretches(trace.calls, &Part::calls);
@@ -230,7 +233,8 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
 
   columns.plain(trace.ops, &Part::ops, &Ops::start, &Ops::end, &Ops::bytes, &Ops::correlation,
                 &Ops::blocks, &Ops::threads, &Ops::kind, &Ops::copy, &Ops::source, &Ops::target,
-                &Ops::cause, &Ops::address, &Ops::in_graph);
+                &Ops::cause, &Ops::address, &Ops::in_graph, &Ops::registers, &Ops::shared_bytes,
+                &Ops::blocks_x);
   columns.numbered(trace.ops, &Part::ops, &Ops::stream, &Meaning::streams);
   columns.numbered(trace.ops, &Part::ops, &Ops::name, &Meaning::names);
 

@@ -27,8 +27,8 @@ std::int64_t message_bytes(std::string_view json) {
 // Each library has a domain of its own, in which its ranges nest, whatever others push and pop.
 // Programs have a few; NULL is the one without a name.
 std::uint8_t nest_of(std::int64_t domain) {
-  // The last nest is for calls of libraries (library_calls.cpp).
-  constexpr std::int64_t most_domains = std::numeric_limits<std::uint8_t>::max() - 1;
+  // The last nests are for operators and calls of libraries.
+  constexpr std::int64_t most_domains = nest_of_operators - 1;
   return domain >= 0 && domain < most_domains ? static_cast<std::uint8_t>(domain + 1) : 0;
 }
 

@@ -91,7 +91,7 @@ std::vector<std::uint32_t> Translator::streams(const std::vector<StreamKey>& key
     if (added) {
       const std::uint16_t d = device(gpus_.id_of(pid_of(key.process), key.device), key.device);
       const std::uint16_t p = process(key.process);
-      trace_.streams.push_back({d, p, key.stream});
+      trace_.streams.push_back({d, p, key.stream, order_of(key)});
     }
     ids[i] = it->second;
   }
@@ -175,6 +175,26 @@ void Translator::read_thread_names() {
       thread_names_->try_emplace(thread, FileName{name.id, std::string(name.text)});
     }
   });
+}
+
+// Streams of two contexts may have one id: where they differ, nothing is known of either.
+StreamOrder Translator::order_of(const StreamKey& key) {
+  if (!orders_) {
+    orders_.emplace();
+    each_row(db_, "cuda_stream", {"stream", "pid", "flag"}, trace_.problems,
+             [&](TableReader& rows) {
+               const std::int64_t stream = rows.integer(0), pid = rows.integer(1),
+                                  flag = rows.integer(2);
+               if (!rows.sound() || flag < 1 || flag > 3) return;
+               static constexpr StreamOrder by_flag[] = {StreamOrder::blocking, StreamOrder::apart,
+                                                         StreamOrder::legacy};
+               const StreamOrder order = by_flag[flag - 1];
+               const auto [it, added] = orders_->try_emplace({pid, stream}, order);
+               if (!added && it->second != order) it->second = StreamOrder::unknown;
+             });
+  }
+  const auto it = orders_->find({pid_of(key.process), key.stream});
+  return it == orders_->end() ? StreamOrder::unknown : it->second;
 }
 
 void Translator::read_process_names() {

@@ -53,6 +53,7 @@ class Translator {
   std::string process_name(std::int64_t global);
   void read_thread_names();
   void read_process_names();
+  StreamOrder order_of(const StreamKey& key);
 
   const Database& db_;
   Trace& trace_;
@@ -65,6 +66,8 @@ class Translator {
   // Read when the first is asked for.
   std::optional<std::map<std::int64_t, FileName>> thread_names_;
   std::optional<std::map<std::int64_t, std::string>> process_names_;
+  std::optional<std::map<std::pair<std::int64_t, std::int64_t>, StreamOrder>>
+      orders_;  // by pid, id
 };
 
 }  // namespace gh::nsys

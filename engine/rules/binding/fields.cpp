@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "rules/binding/stretches.hpp"
 
 namespace gh::binding {
 namespace {
@@ -64,6 +65,10 @@ TextKey cause_key(const Context& c, const Rows& s, Row r) {
 }
 
 TextKey thread_key(const Context& c, const Rows& s, Row r) {
+  if (s.kind == Kind::ops) {
+    const Row call = c.trace().ops.call[r];
+    return call == no_row ? no_text : c.trace().calls.thread[call];
+  }
   const std::uint16_t thread = thread_of(c, s, r);
   return thread == no_index ? no_text : thread;
 }
@@ -91,6 +96,23 @@ TextKey next_key(const Context& c, const Rows& s, Row r) {
   if (s.kind != Kind::idle) return no_text;
   const Row next = c.idle_of(r).next;
   return next == no_row || !is_kernel(c, next) ? no_text : c.trace().ops.name[next];
+}
+
+TextKey stretch_key(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::idle) return no_text;
+  const Stretch stretch = stretch_of(c, r);
+  return stretch == Stretch::none ? no_text : key_of(stretch);
+}
+
+TextKey collective_key(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::ops) return no_text;
+  const CollectiveKind kind = c.in_steps.collectives().kind(r);
+  return kind == CollectiveKind::none ? no_text : key_of(kind);
+}
+
+TextKey group_key(const Context& c, const Rows& s, Row r) {
+  const Group* group = s.kind == Kind::ops ? c.trace().group_of(r) : nullptr;
+  return group ? group->name : no_text;
 }
 
 // --- Texts: what a key stands for
@@ -141,8 +163,25 @@ Number blocks(const Context& c, const Rows& s, Row r) {
   return s.kind == Kind::ops ? number(c.trace().ops.blocks[r]) : Number();
 }
 
+// Nothing where the report does not tell.
+Number blocks_x(const Context& c, const Rows& s, Row r) {
+  const std::uint32_t told = s.kind == Kind::ops ? c.trace().ops.blocks_x_of(r) : 0;
+  return told > 0 ? number(told) : Number();
+}
+
 Number threads(const Context& c, const Rows& s, Row r) {
   return s.kind == Kind::ops ? number(c.trace().ops.threads[r]) : Number();
+}
+
+// Nothing where the report does not tell.
+Number registers(const Context& c, const Rows& s, Row r) {
+  const bool told = s.kind == Kind::ops && c.trace().ops.registers_of(r) > 0;
+  return told ? number(c.trace().ops.registers_of(r)) : Number();
+}
+
+Number shared_bytes(const Context& c, const Rows& s, Row r) {
+  const bool told = s.kind == Kind::ops && c.trace().ops.registers_of(r) > 0;
+  return told ? number(c.trace().ops.shared_bytes_of(r)) : Number();
 }
 
 Number stream(const Context& c, const Rows& s, Row r) {
@@ -159,13 +198,18 @@ Number fault_count(const Context& c, const Rows& s, Row r) {
   return s.kind == Kind::gpu_faults ? number(c.trace().gpu_faults.count[r]) : Number();
 }
 
+Number ranks(const Context& c, const Rows& s, Row r) {
+  const Group* group = s.kind == Kind::ops ? c.trace().group_of(r) : nullptr;
+  return group ? number(group->ranks) : Number();
+}
+
 Number step_number(const Context& c, const Rows& s, Row r) {
   return s.kind == Kind::steps ? number(c.step_of(r).number) : Number();
 }
 
 }  // namespace
 
-const std::array<FieldSpec, 21> fields{{
+const std::array<FieldSpec, field_count> fields{{
     {"name", name_key, name_text, nullptr},
     {"class", class_key, class_text, nullptr},
     {"kind", kind_key, enum_text<OpKind>, nullptr},
@@ -177,16 +221,23 @@ const std::array<FieldSpec, 21> fields{{
     {"doing", doing_key, name_text, nullptr},
     {"within", within_key, name_text, nullptr},
     {"next", next_key, name_text, nullptr},
+    {"stretch", stretch_key, enum_text<Stretch>, nullptr},
+    {"collective", collective_key, enum_text<CollectiveKind>, nullptr},
+    {"group", group_key, name_text, nullptr},
     {"start_ns", nullptr, nullptr, start_ns},
     {"end_ns", nullptr, nullptr, end_ns},
     {"duration_ns", nullptr, nullptr, duration_ns},
     {"bytes", nullptr, nullptr, bytes},
     {"blocks", nullptr, nullptr, blocks},
+    {"blocks_x", nullptr, nullptr, blocks_x},
     {"threads", nullptr, nullptr, threads},
+    {"registers", nullptr, nullptr, registers},
+    {"shared_bytes", nullptr, nullptr, shared_bytes},
     {"stream", nullptr, nullptr, stream},
     {"device", nullptr, nullptr, device},
     {"count", nullptr, nullptr, fault_count},
     {"number", nullptr, nullptr, step_number},
+    {"ranks", nullptr, nullptr, ranks},
 }};
 
 Field field_named(const std::string& name) {

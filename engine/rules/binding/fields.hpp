@@ -23,17 +23,26 @@ enum class Field {
   doing,
   within,
   next,
+  stretch,
+  collective,
+  group,
   start_ns,
   end_ns,
   duration_ns,
   bytes,
   blocks,
+  blocks_x,
   threads,
+  registers,
+  shared_bytes,
   stream,
   device,
   count,
-  number
+  number,
+  ranks,
+  count_of_fields
 };
+constexpr std::size_t field_count = static_cast<std::size_t>(Field::count_of_fields);
 
 /// A small number that stands for a text: rows with the same key have the same text.
 using TextKey = std::uint32_t;
@@ -46,7 +55,7 @@ struct FieldSpec {
   std::string (*text)(const Context&, Kind, TextKey);
   std::optional<double> (*number)(const Context&, const Rows&, Row);
 };
-extern const std::array<FieldSpec, 21> fields;
+extern const std::array<FieldSpec, field_count> fields;
 
 inline const FieldSpec& spec_of(Field field) { return fields[static_cast<std::size_t>(field)]; }
 

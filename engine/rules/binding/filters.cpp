@@ -123,6 +123,14 @@ void in_graph(const Given& g, Filter& filter) {
   });
 }
 
+// Kernels that no library or framework has (schemas/kernels.toml).
+void own(const Given& g, Filter& filter) {
+  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
+    const Ops& ops = c.trace().ops;
+    return (ops.kind[r] == OpKind::kernel && c.analysis.names.own[ops.name[r]] != 0) == want;
+  });
+}
+
 void inferred(const Given& g, Filter& filter) {
   filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
     return c.idle_of(r).inferred == want;
@@ -149,6 +157,12 @@ void migrating(const Given& g, Filter& filter) {
     const std::int64_t at = s.kind == Kind::gpu_faults ? c.trace().gpu_faults.address[r] : 0;
     return (overlap(*set, Span{at, at + 1}) > 0) == want;
   });
+}
+
+// Whose business a stretch of the host's is. To find that of all of them is work, whoever is first.
+void stretch(const Given& g, Filter& filter) {
+  charge(g.lua(), g.c.in_steps.idle.size());
+  matches<Field::stretch>(g, filter);
 }
 
 // --- Selections
@@ -228,6 +242,9 @@ constexpr FilterKey filter_keys[] = {
     {"to", all_kinds, matches<Field::to>},
     {"cause", all_kinds, matches<Field::cause>},
     {"thread", all_kinds, matches<Field::thread>},
+    {"stretch", only(Kind::idle), stretch},
+    {"collective", all_kinds, matches<Field::collective>},
+    {"group", all_kinds, matches<Field::group>},
     {"memory", all_kinds, either_memory},
     {"device", all_kinds, device},
     {"phase", only(Kind::ranges), phase},
@@ -238,6 +255,7 @@ constexpr FilterKey filter_keys[] = {
     {"min_blocks", all_kinds, at_least<value<Field::blocks>>},
     {"max_blocks", all_kinds, at_most<value<Field::blocks>>},
     {"in_graph", only(Kind::ops), in_graph},
+    {"own", only(Kind::ops), own},
     {"inferred", only(Kind::idle), inferred},
     {"drained", only(Kind::idle), drained},
     {"migrating", all_kinds, migrating},

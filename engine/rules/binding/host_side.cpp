@@ -190,7 +190,8 @@ std::string host_note(const Context& c, const Idle& idle) {
   const Trace& t = c.trace();
   std::string note;
   if (const Row range = innermost(t.ranges, idle.thread, idle.span, 1); range != no_row) {
-    note = fmt::format("in range '{}'", shortened(t.names[t.ranges.name[range]], 60));
+    note = fmt::format("in range '{}'",
+                       shortened(without_arguments(t.names[t.ranges.name[range]]), 60));
   }
   if (const Row frame = frame_of(t, idle); frame != no_row) {
     note += note.empty() ? "in " : ", ";

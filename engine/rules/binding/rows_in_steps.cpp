@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules/binding/read_backs.hpp"
+
 namespace gh {
 namespace {
 
@@ -79,7 +81,7 @@ RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
   gpu_faults = faults_in_steps(a);
 }
 
-// Each of these two is put together first and then kept: if that fails half-way, the next who asks
+// Each of these is put together first and then kept: if that fails half-way, the next who asks
 // begins anew.
 
 const std::vector<Spans>& RowsInSteps::stalls() const {
@@ -108,6 +110,17 @@ const HostWork& RowsInSteps::host_work() const {
                                                   analysis_.total_ns() / steps);
   });
   return *host_work_;
+}
+
+const ReadBacks& RowsInSteps::read_backs() const {
+  std::call_once(read_backs_found_, [this] { read_backs_ = find_read_backs(analysis_, ops); });
+  return read_backs_;
+}
+
+const CollectiveKinds& RowsInSteps::collectives() const {
+  std::call_once(collectives_made_,
+                 [this] { collectives_ = std::make_unique<const CollectiveKinds>(analysis_); });
+  return *collectives_;
 }
 
 const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {

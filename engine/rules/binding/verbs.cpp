@@ -31,7 +31,11 @@ constexpr Verb verbs[] = {
      "GPU operations that overlap the analysed steps. Fields: kind (kernel, copy, set, graph), "
      "class (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), "
      "from and to (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, "
-     "threads, stream, device.",
+     "blocks_x (along the first extent of the grid), threads, registers (of a thread) and "
+     "shared_bytes (of a block), stream, device, thread (that launched it); of collectives also "
+     "collective (all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, send and "
+     "receive, another kind) and, where the report tells, group (the process group, with its "
+     "ranks) and ranks (how many they are).",
      verb<ops>},
     {"trace:calls", "(filter?) -> selection",
      "CUDA calls of the host during the steps, of the processes that launched them. Fields: "
@@ -56,7 +60,11 @@ constexpr Verb verbs[] = {
      "the call that the host was in, or had waited in where `drained`: what came after a wait, of "
      "no more than it took, until the host got ahead again. `doing` is what the host did for most "
      "of it, by its innermost name (a call, an operator, a range), `within` the program's own "
-     "range around that, `next` the kernel that ended it. `after` and `before` keep those next to "
+     "range around that, `next` the kernel that ended it. `stretch` is whose business a stretch of "
+     "the host's is, of cause unknown (offload, phase, optimizer, compiler, lock, preempted, "
+     "waits, "
+     "launching, works, unnamed; also lock of inferred input): each is one thing only. `after` and "
+     "`before` keep those next to "
      "operations of a selection; "
      "`inferred` tells input that no range names.",
      verb<idle>},
@@ -105,6 +113,26 @@ constexpr Verb verbs[] = {
      "Copies from the host that come bit by bit within a step, in at least so many bursts with "
      "kernels between them: weights fetched layer by layer. A batch is one burst.",
      verb<streamed_uploads, Cost{.ops = 4}>},
+    {"trace:read_backs", "() -> copies, waits, deciding, changing",
+     "Copies to the host for which it waited before it gave the GPU more to do within the step, "
+     "and "
+     "the calls that waited. `deciding`: those of the copies after which the GPU is given other "
+     "work than in other steps (other kernels, grids or sizes), though the step begins alike; "
+     "`changing`: all operations that do not come equally often in every step. Both are empty "
+     "where fewer than three steps can be compared, or fewer than two copies come a step.",
+     verb<read_backs, Cost{.ops = 4, .calls = 4}>},
+    {"trace:residency", "({ min_bytes = 1 MiB }?) -> untouched, touched, gap_ns",
+     "Data that comes back to the host only to go up again, at least five times: copies to the "
+     "host with those of as many bytes to the same device that follow. Untouched are those that go "
+     "up so soon that the host cannot have changed them (50 GB/s); touched the others; gap_ns is "
+     "the median time between, without that in other copies, of the untouched that took longest. "
+     "Sizes that go over several streams in turn are left out, and so are the first uploads and "
+     "the last downloads where not every step has a turn.",
+     verb<residency, Cost{.ops = 64, .copies = 1}>},
+    {"trace:relayed", "({ min_bytes = 1 MiB }?) -> downloads, uploads",
+     "Copies to the host that go up to another device of the same process next, and those that "
+     "take them there. Sizes that a device both sends and gets are left out: they may be its own.",
+     verb<relayed, Cost{.ops = 64, .copies = 1}>},
     {"trace:chains",
      "({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges",
      "Runs of operations on one stream around each operation of `centre`, over operations of "
@@ -116,6 +144,11 @@ constexpr Verb verbs[] = {
      "Uninterrupted runs, on one stream, of at least so many operations of a selection; all "
      "operations in them; and the longest of each.",
      verb<runs, Cost{.ops = 2}>},
+    {"trace:repeated", "({ within, of, least = 8 }) -> selection",
+     "Kernels of the selection `within` that do once more what those of `of` do: sequences of at "
+     "least so many on a stream, at least half of them different, with the names, blocks and "
+     "threads of a sequence of `of`.",
+     verb<repeated, Cost{.ops = 2}>},
     {"trace:metric",
      "(metric) -> { count, mean, median, least, most, period_ns } | nil, reason, record_with",
      "The samples of a GPU metric within the steps, by a glob over names or as an activity that "
@@ -134,17 +167,73 @@ constexpr Verb verbs[] = {
      "it, how many those were, its own collectives, of which nothing is waiting, and the "
      "others'.",
      verb<late_devices>},
+    {"trace:reduced_gradients", "() -> { phases, early, last, copies, bytes }",
+     "The all-reduces and reduce-scatters of the backward phases of steps in which each of them "
+     "reduces the same: `phases`, how many a step has, as a rule; `early`, those of all phases but "
+     "the last, and `bytes`, what they reduce (0 where it is not told); `last`, those of the last; "
+     "`copies`, what moved the early ones' data into buffers and back. Losses tell phases apart, "
+     "and an optimizer ends a step. Fewer than two phases: `early` is empty.",
+     verb<reduced_gradients, Cost{.ops = 2, .ranges = 8}>},
+    {"trace:gathered_weights", "() -> { steps, all, late, held_up, again, scattered, bytes }",
+     "All-gathers of weights that are spread over ranks, of `steps` in which blocks are gathered "
+     "one after the other before anything is scattered: `all` of them; `late`, those that began "
+     "only when the work before them had ended, although the gather before was done well before "
+     "(the optimizer in between aside), and `held_up`, the reduce-scatters between that work and a "
+     "late gather, which the next block could have hidden; `again`, those of backward that gather "
+     "what was gathered "
+     "before it; `scattered`, the reduce-scatters; and `bytes`, what one step gathers before "
+     "backward, with all ranks' parts (0 where it is not told).",
+     verb<gathered_weights, Cost{.ops = 2, .ranges = 8}>},
+    {"trace:broadcast_buffers", "() -> broadcasts, copies",
+     "Broadcasts in steps before their loss, and the copies on the device that follow them with no "
+     "other work between: buffers that were sent together are put back one by one.",
+     verb<broadcast_buffers, Cost{.ops = 2, .ranges = 8}>},
+    {"trace:devices_in_turn", "() -> list of { devices, busy_ns, together_ns, idle, copies }",
+     "For each process that drives several GPUs: how many; how long they were busy, summed, and "
+     "for how long two or more were at once; their idle time of which another one of them works "
+     "for nearly all; and the copies between them.",
+     verb<devices_in_turn, Cost{.ops = 2}>},
+    {"trace:stream_turns", "() -> list of { legacy, events, count, wait_ns, first, second }",
+     "Pairs of streams of which kernels take turns although both had been launched and would fit "
+     "on the GPU together: how often one began right when one of the other's had ended, how "
+     "long it could have begun earlier, summed, and the kernels of both, of the `first` the most "
+     "time. `legacy`: one is the legacy default stream, which CUDA orders against the other; "
+     "`events`: how often the stream had been told to wait for an event since its launch before "
+     "(cudaStreamWaitEvent). Other pairs have neither.",
+     verb<stream_turns, Cost{.ops = 1}>},
+    {"selection:waits", "() -> list of { device, wait_ns, together, rows }",
+     "Of messages and collectives whose members are all in the report, by device: how long "
+     "those of the selection waited with nothing computed beside them until the last member had "
+     "come, and which did. `together`: how many devices meet each other, directly or through "
+     "others.",
+     verb<waits, Cost{.rows = 1, .ops = 1}>},
     {"selection:where", "(filter) -> selection",
      "The rows that pass every test of the filter: name, class, kind, direction, from, to, "
-     "memory (either end), cause, thread take a glob or a list of globs; device, min_ns, "
-     "max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; "
-     "in_graph, inferred, drained, migrating a truth value; after, before, inside (wholly "
-     "within its rows' time), launched_in (by a call within these ranges) a selection.",
+     "memory (either end), cause, stretch, thread, collective, group take a glob or a list of "
+     "globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase "
+     "a name or several; in_graph, own (a kernel of the program's, of no library or framework), "
+     "inferred, drained, migrating a truth value; after, before, inside (wholly within its rows' "
+     "time), launched_in (by a call within these ranges) a selection.",
      verb<where, Cost{.rows = 4}>},
     {"selection:beside", "(other) -> selection",
      "The operations that stand next to one of the other's on their stream, with nothing but "
      "such operations and memsets between: the casts before a product.",
      verb<beside, Cost{.ops = 2}>},
+    {"selection:kept_for", "(readers) -> selection, rest_ns",
+     "Of concatenations those of keys and values that had been kept: two in a row right before "
+     "each "
+     "of the readers (fused attention), which together take as long as all operations but these "
+     "and the readers, or longer. In that time nothing can have computed what they join. "
+     "Empty where that is not so; rest_ns is what those other operations take.",
+     verb<kept_for, Cost{.ops = 2}>},
+    {"selection:amid", "(other) -> selection",
+     "The operations or idle times of a device that lie in a loop of the other's: between two that "
+     "follow each other, no more than ten times the median distance apart.",
+     verb<amid, Cost{.rows = 2}>},
+    {"selection:first_of_steps", "(share) -> selection",
+     "The operations that come first in their step, so large a share of them: of what each of four "
+     "micro-batches does, a quarter is the first one's.",
+     verb<first_of_steps, Cost{.rows = 4}>},
     {"selection:calls", "() -> selection", "The CUDA calls that launched these operations.",
      verb<calls_of, Cost{.rows = 4, .calls = 64}>},
     {"selection:count", "() -> number", "How many rows there are.", verb<count>},
@@ -153,6 +242,13 @@ constexpr Verb verbs[] = {
      verb<sum, Cost{.rows = 4}>},
     {"selection:median", "(field) -> number | nil", "The median of a field; nil of no rows.",
      verb<median, Cost{.rows = 1}>},
+    {"selection:growth", "(field) -> { rising, first, last } | nil",
+     "Whether a field grows from row to row. The selection is cut into up to 32 pieces, in order "
+     "of time, and their medians are compared: the share of changes that rise, and the first and "
+     "the last median. A half is chance; what starts anew now and then still rises mostly. Where "
+     "fewer than half of the medians differ from the one before, the share is of that half, so "
+     "that one change is no growth. nil of fewer than 32 rows.",
+     verb<growth, Cost{.rows = 1}>},
     {"selection:union_ns", "() -> ns",
      "The time covered by at least one row, within the steps, summed over devices.",
      verb<union_ns, Cost{.rows = 1}>},
@@ -181,17 +277,48 @@ constexpr Verb verbs[] = {
     {"selection:group", "(field, most = 20) -> list of { key, count, sum_ns, rows }",
      "Rows by the value of a field, the group with the longest summed time first.",
      verb<group, Cost{.rows = 1}>},
+    {"selection:doing", "(share) -> name, within, ns | nil",
+     "What the host did for most of this idle time, where that takes at least such a share of it; "
+     "the program's own range around that, or \"\"; and how long it did.",
+     verb<doing, Cost{.rows = 1}>},
     {"selection:host", "() -> text",
      "Sentences, each after a space, for the end of a message: what the profiler saw of the "
      "launching thread during this idle time, where it sampled stacks or traced context switches "
      "or Python's lock. \"\" of reports without these.",
      verb<host, Cost{.rows = 1}>},
-    {"selection:products", "() -> list of { m, n, k, aligned, odd, count, sum_ns, rows }",
+    {"selection:products",
+     "() -> list of { m, n, k, element_bytes, aligned, odd, count, sum_ns, rows }",
      "The matrix products that these operations compute, where the range or operator that "
      "launched them carries shapes (PyTorch's record_shapes), the longest first. aligned: "
      "whether rows of operands and result begin at multiples of 16 bytes; nil where the shapes "
      "do not tell. odd: the extent in elements that is to blame.",
      verb<products, Cost{.rows = 1, .ranges = 4}>},
+    {"selection:launch_shapes",
+     "(most = 20) -> list of { name, blocks, threads, registers, shared_bytes, blocks_a_sm, "
+     "occupancy, limit, waves, count, sum_ns, short_ns, long_ns, rows }",
+     "Kernels by name and how they were launched, the longest summed time first. blocks_a_sm: how "
+     "many blocks an SM holds at once; occupancy: their warps, of those that fit; limit: what is "
+     "used up then (threads, blocks, registers, shared memory); waves: how often the grid fills "
+     "the GPU. nil where the report or schemas/gpus.toml does not tell. A tenth of them takes "
+     "short_ns or less, a tenth long_ns or more.",
+     verb<launch_shapes, Cost{.rows = 1}>},
+    {"selection:empty_sm_ns", "(full) -> ns",
+     "The time of these kernels, each moment times the share of the SMs that all kernels running "
+     "at it leave empty: by blocks, and by threads where a block has too few for the four "
+     "schedulers of an SM. Kernels of `full` and whole graphs fill the GPU whatever their grid. "
+     "Time in which the device waits for pages of unified memory does not count.",
+     verb<empty_sm_ns, Cost{.ops = 1, .gpu_faults = 1}>},
+    {"selection:operators", "() -> list of { name, count, sum_ns }",
+     "The innermost ranges, or operators, in which these operations were launched, the one with "
+     "the "
+     "longest summed time first; at most 20. Ranges as long as a step are none.",
+     verb<operators, Cost{.rows = 1, .ranges = 4}>},
+    {"selection:shapes", "() -> list of { name, sizes, count, sum_ns }",
+     "The operators among these ranges whose shapes of operands were recorded (PyTorch's "
+     "record_shapes), by name and shapes, the longest first. sizes[i] is the shape of operand i, "
+     "{} "
+     "of what is no tensor.",
+     verb<shapes, Cost{.rows = 1}>},
     {"selection:top", "(n, field = \"duration_ns\") -> list of rows",
      "The n rows with the largest value, each as a table of its fields.",
      verb<top, Cost{.rows = 1}>},

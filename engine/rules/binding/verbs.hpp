@@ -27,6 +27,7 @@ int gpu_faults(lua_State* lua, const Context& c);
 int idle(lua_State* lua, const Context& c);
 int steps(lua_State* lua, const Context& c);
 int where(lua_State* lua, const Context& c, const Rows& asked);
+int first_of_steps(lua_State* lua, const Context& c, const Rows& asked);
 int calls_of(lua_State* lua, const Context& c, const Rows& asked);
 int plus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int minus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
@@ -34,11 +35,17 @@ int minus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other
 // copies.cpp: copies that come and go
 int round_trips(lua_State* lua, const Context& c);
 int streamed_uploads(lua_State* lua, const Context& c);
+int read_backs(lua_State* lua, const Context& c);
+int residency(lua_State* lua, const Context& c);
+int relayed(lua_State* lua, const Context& c);
 
 // neighbours.cpp: operations that follow each other on a stream
 int chains(lua_State* lua, const Context& c);
 int runs(lua_State* lua, const Context& c);
+int repeated(lua_State* lua, const Context& c);
 int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int kept_for(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int amid(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 
 // samples.cpp: sampled GPU metrics
 int metric(lua_State* lua, const Context& c);
@@ -46,6 +53,16 @@ int sampled_fraction(lua_State* lua, const Context& c);
 
 // collectives.cpp: devices that wait for each other
 int late_devices(lua_State* lua, const Context& c);
+
+// training.cpp: what ranks that train together send each other
+int reduced_gradients(lua_State* lua, const Context& c);
+int gathered_weights(lua_State* lua, const Context& c);
+int broadcast_buffers(lua_State* lua, const Context& c);
+
+// turns.cpp: devices of which one works while the others wait
+int devices_in_turn(lua_State* lua, const Context& c);
+int stream_turns(lua_State* lua, const Context& c);
+int waits(lua_State* lua, const Context& c, const Rows& asked);
 
 // times.cpp: how long, and beside what
 int union_ns(lua_State* lua, const Context& c, const Rows& asked);
@@ -59,13 +76,22 @@ int quarters(lua_State* lua, const Context& c, const Rows& asked);
 int count(lua_State* lua, const Context& c, const Rows& asked);
 int sum(lua_State* lua, const Context& c, const Rows& asked);
 int median(lua_State* lua, const Context& c, const Rows& asked);
+int growth(lua_State* lua, const Context& c, const Rows& asked);
 int group(lua_State* lua, const Context& c, const Rows& asked);
 int top(lua_State* lua, const Context& c, const Rows& asked);
 
-// products.cpp: the matrix products that operations compute
+// products.cpp: the matrix products that operations compute, and the shapes of operators' operands
 int products(lua_State* lua, const Context& c, const Rows& asked);
+int shapes(lua_State* lua, const Context& c, const Rows& asked);
+
+// launches.cpp: how kernels were launched, against what the device holds
+int launch_shapes(lua_State* lua, const Context& c, const Rows& asked);
+int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& full);
+// operators.cpp: what asked for operations
+int operators(lua_State* lua, const Context& c, const Rows& asked);
 
 // host.cpp: what the profiler saw of the launching thread beside its calls
+int doing(lua_State* lua, const Context& c, const Rows& asked);
 int host(lua_State* lua, const Context& c, const Rows& asked);
 
 // evidence.cpp: rows as a finding shows them

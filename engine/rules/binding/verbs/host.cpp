@@ -1,8 +1,54 @@
 // What the profiler saw of the launching thread beside its calls.
+#include <map>
+
 #include "rules/binding/host_side.hpp"
 #include "rules/binding/verbs.hpp"
 
 namespace gh::binding {
+namespace {
+
+struct Named {
+  TextKey key = no_text;
+  Ns ns = 0;
+};
+
+// The name of a field that takes most of the rows for which passes(row) holds.
+template <class Passes>
+Named most_named(const Context& c, const Rows& asked, Field field, Passes passes) {
+  std::map<TextKey, Ns> by_name;
+  asked.rows.each([&](Row r) {
+    if (!passes(r)) return;
+    if (const TextKey key = text_key(c, asked, r, field); key != no_text)
+      by_name[key] += span_of(c, asked, r).length();
+  });
+  Named most;
+  for (const auto& [key, ns] : by_name)
+    if (ns > most.ns) most = {key, ns};
+  return most;
+}
+
+}  // namespace
+
+int doing(lua_State* lua, const Context& c, const Rows& asked) {
+  const double least = luaL_checknumber(lua, 2);
+  if (asked.kind != Kind::idle) throw Error("only of idle time is it known what the host did");
+  Ns all = 0;
+  asked.rows.each([&](Row r) { all += span_of(c, asked, r).length(); });
+  const Named most = most_named(c, asked, Field::doing, [](Row) { return true; });
+  if (most.key == no_text || static_cast<double>(most.ns) < least * static_cast<double>(all)) {
+    lua_pushnil(lua);
+    return 1;
+  }
+  const Named around = most_named(c, asked, Field::within, [&](Row r) {
+    return text_key(c, asked, r, Field::doing) == most.key;
+  });
+  push_text(lua, key_text(c, Kind::idle, Field::doing, most.key));
+  // Where half of it lies in none, it lies in none.
+  push_text(lua,
+            2 * around.ns >= most.ns ? key_text(c, Kind::idle, Field::within, around.key) : "");
+  push_number(lua, static_cast<double>(most.ns));
+  return 3;
+}
 
 int host(lua_State* lua, const Context& c, const Rows& asked) {
   if (!watched(c.trace())) {

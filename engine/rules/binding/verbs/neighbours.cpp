@@ -1,8 +1,10 @@
-// Operations that follow each other on a stream: chains around some, runs of others, and what
-// stands beside.
+// Operations that follow each other on a stream: chains around some, runs of others, sequences that
+// come again, what stands beside, and what is joined though it had been kept.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "rules/binding/verbs.hpp"
 
@@ -110,6 +112,142 @@ void add_run(const Trace& t, const std::vector<Row>& run, FoundRuns& found) {
   }));
 }
 
+// --- Sequences
+
+// Walks over kernels and hashes each `length` of them that follow each other.
+class Sequences {
+ public:
+  Sequences(const Ops& ops, std::size_t length) : ops_(ops), length_(length) {
+    for (std::size_t i = 0; i < length; ++i) power_ *= base;
+  }
+  void interrupt() {
+    rows_.clear();
+    marks_.clear();
+    hash_ = 0;
+    oldest_ = distinct_ = 0;
+  }
+  /// Takes the next kernel. True where a whole sequence ends with it in which half differ.
+  bool add(Row kernel) {
+    const std::uint64_t is = mark(kernel);
+    rows_.push_back(kernel);
+    hash_ = hash_ * base + is;
+    if (marks_.size() < length_) {
+      marks_.push_back(is);
+      distinct_ += count_of(is) == 1;
+    } else {
+      const std::uint64_t was = std::exchange(marks_[oldest_], is);
+      oldest_ = (oldest_ + 1) % length_;
+      hash_ -= was * power_;
+      if (is != was) distinct_ = distinct_ + (count_of(is) == 1) - (count_of(was) == 0);
+    }
+    return marks_.size() == length_ && 2 * distinct_ >= length_;
+  }
+  std::uint64_t hash() const { return hash_; }
+  /// Calls take(row) with the kernels of the sequence that has just ended.
+  template <class Take>
+  void each(Take take) const {
+    for (std::size_t i = rows_.size() - length_; i < rows_.size(); ++i) take(rows_[i]);
+  }
+
+ private:
+  static constexpr std::uint64_t base = 0x9E3779B97F4A7C15;
+
+  std::uint64_t mark(Row kernel) const {
+    std::uint64_t h = ops_.name[kernel];
+    h = (h * base) ^ ops_.blocks[kernel];
+    h = (h * base) ^ ops_.threads[kernel];
+    return h ^ (h >> 29);
+  }
+
+  // They are few.
+  std::size_t count_of(std::uint64_t mark) const {
+    return static_cast<std::size_t>(std::count(marks_.begin(), marks_.end(), mark));
+  }
+
+  const Ops& ops_;
+  std::size_t length_;
+  std::uint64_t hash_ = 0, power_ = 1;
+  std::vector<Row> rows_;             // since the last interruption
+  std::vector<std::uint64_t> marks_;  // of the last `length_` of them, a ring
+  std::size_t oldest_ = 0, distinct_ = 0;
+};
+
+// Calls found(sequences) at the end of each sequence of kernels of `of`. Copies and memsets pass.
+template <class Found>
+void each_sequence(const Context& c, const RowBits& of, std::size_t length, Found found) {
+  const Ops& ops = c.trace().ops;
+  Sequences sequences(ops, length);
+  for (const std::vector<Row>& on_stream : c.in_steps.by_stream()) {
+    for (const Row op : on_stream) {
+      if (ops.kind[op] != OpKind::kernel) continue;
+      if (!of.holds(op)) {
+        sequences.interrupt();
+      } else if (sequences.add(op)) {
+        found(sequences);
+      }
+    }
+    sequences.interrupt();
+  }
+}
+
+// --- Joins
+
+// Two joins, of keys and of values, right before each of their readers.
+class KeptJoins {
+ public:
+  KeptJoins(const Trace& t, const RowSet& joins, const RowSet& readers)
+      : t_(t), joins_(joins, t.ops.size()), readers_(readers, t.ops.size()), found_(t.ops.size()) {}
+
+  /// Takes the next operation of a stream. Memsets pass.
+  void add(Row op) {
+    if (joins_.holds(op)) {
+      all_ns_ += t_.span_of(op).length();
+      run_.push_back(op);
+      return;
+    }
+    if (readers_.holds(op)) {
+      if (run_.size() == 2) {
+        in_pairs_ = true;
+        ++pairs_;
+        keep();
+      } else if (!run_.empty()) {
+        ++other_runs_;
+      }
+    } else {
+      all_ns_ += t_.span_of(op).length();
+    }
+    if (t_.ops.kind[op] != OpKind::set) run_.clear();
+  }
+  /// What comes last may have its reader behind the steps.
+  void end_stream() {
+    if (in_pairs_ && run_.size() <= 2) keep();
+    run_.clear();
+    in_pairs_ = false;
+  }
+
+  /// Whether nearly all that stand before a reader are pairs, since the steps may cut one off, and
+  /// nothing can have computed in the rest of the time what they join.
+  bool are_kept() const { return pairs_ > 9 * other_runs_ && found_ns_ >= rest_ns(); }
+  /// What all operations but these and the readers take.
+  Ns rest_ns() const { return all_ns_ - found_ns_; }
+  RowSet take() { return std::move(found_).set(); }
+
+ private:
+  void keep() {
+    for (const Row join : run_) {
+      found_.add(join);
+      found_ns_ += t_.span_of(join).length();
+    }
+  }
+
+  const Trace& t_;
+  RowBits joins_, readers_, found_;
+  std::vector<Row> run_;   // of joins, that goes on
+  bool in_pairs_ = false;  // whether this stream has any
+  std::size_t pairs_ = 0, other_runs_ = 0;
+  Ns found_ns_ = 0, all_ns_ = 0;
+};
+
 // Three results: chains or runs, and two selections of operations.
 int push_found(lua_State* lua, std::shared_ptr<const Chains> chains, RowSet first, RowSet second) {
   const std::size_t count = chains->size();
@@ -173,6 +311,26 @@ int runs(lua_State* lua, const Context& c) {
   return push_found(lua, found.runs, std::move(found.inner).set(), std::move(found.longest).set());
 }
 
+int repeated(lua_State* lua, const Context& c) {
+  constexpr std::size_t most_length = 64;
+  const std::size_t all = c.trace().ops.size();
+  const LuaTable asked(lua, 2, "what 'repeated' is given");
+  asked.only({"within", "of", "least"});
+  const Rows *within = ops_in(asked, "within"), *of = ops_in(asked, "of");
+  if (!within || !of) throw Error("repeated needs 'within' and 'of', selections of operations");
+  const std::size_t length = std::max<std::size_t>(2, asked.count("least", 8, most_length));
+  charge(lua, length * (within->rows.size() + of->rows.size()) / 8);
+  std::unordered_set<std::uint64_t> known;
+  each_sequence(c, RowBits(of->rows, all), length,
+                [&](const Sequences& s) { known.insert(s.hash()); });
+  RowBits found(all);
+  each_sequence(c, RowBits(within->rows, all), length, [&](const Sequences& s) {
+    if (known.contains(s.hash())) s.each([&](Row op) { found.add(op); });
+  });
+  push_rows(lua, {Kind::ops, std::move(found).set()});
+  return 1;
+}
+
 int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
   if (asked.kind != Kind::ops || other.kind != Kind::ops) {
     throw Error("'beside' is asked of operations, about operations");
@@ -202,6 +360,57 @@ int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& othe
     finish(false);
   }
   push_rows(lua, {Kind::ops, std::move(found).set()});
+  return 1;
+}
+
+int kept_for(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
+  if (asked.kind != Kind::ops || other.kind != Kind::ops) {
+    throw Error("'kept_for' is asked of operations, about operations");
+  }
+  const RowBits in_steps(c.in_steps.ops, c.trace().ops.size());
+  KeptJoins joins(c.trace(), asked.rows, other.rows);
+  for (const std::vector<Row>& on_stream : c.in_steps.by_stream()) {
+    for (const Row op : on_stream)
+      if (in_steps.holds(op)) joins.add(op);
+    joins.end_stream();
+  }
+  push_rows(lua, {Kind::ops, joins.are_kept() ? joins.take() : RowSet()});
+  push_number(lua, static_cast<double>(joins.rest_ns()));
+  return 2;
+}
+
+int amid(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
+  for (const Rows* rows : {&asked, &other}) {
+    if (rows->kind != Kind::ops && rows->kind != Kind::idle) {
+      throw Error("'amid' is asked of operations or idle times, about such");
+    }
+  }
+  constexpr Ns far = 10;  // times the median distance: there a loop ends
+  std::vector<std::vector<Span>> others(c.analysis.devices.size());  // by slot, in order of start
+  other.rows.each([&](Row r) {
+    if (const std::size_t slot = slot_of(c, other, r); slot != no_slot)
+      others[slot].push_back(span_of(c, other, r));
+  });
+  std::vector<Spans> between(others.size());
+  for (std::size_t slot = 0; slot < others.size(); ++slot) {
+    const std::vector<Span>& rows = others[slot];
+    std::vector<Ns> distances;
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      distances.push_back(rows[i].start - rows[i - 1].start);
+    if (distances.empty()) continue;
+    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+    std::nth_element(distances.begin(), middle, distances.end());
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      if ((rows[i].start - rows[i - 1].start) / far <= *middle)
+        between[slot].push_back({rows[i - 1].start, rows[i].end});
+    between[slot] = united(std::move(between[slot]));
+  }
+  const auto lies_amid = [&](Row r) {
+    const std::size_t slot = slot_of(c, asked, r);
+    const Span span = span_of(c, asked, r);
+    return slot != no_slot && overlap(between[slot], span) == span.length();
+  };
+  push_rows(lua, {asked.kind, asked.rows.where(lies_amid)});
   return 1;
 }
 

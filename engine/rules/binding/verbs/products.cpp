@@ -1,4 +1,5 @@
-// The matrix products that operations compute, where ranges carry the shapes of their operands.
+// The matrix products that operations compute, and the shapes of operators, where ranges carry
+// those of their operands.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@ namespace gh::binding {
 namespace {
 
 constexpr std::size_t most_products = 1000;
+constexpr std::size_t most_shaped = 1000;  // operators of different shapes
 
 using Products = std::map<NameId, Product>;  // by name of the range
 
@@ -93,6 +95,7 @@ void push_product(lua_State* lua, const Product& product, ProductOps& ops) {
   set_number(lua, "m", product.m);
   set_number(lua, "n", product.n);
   set_number(lua, "k", product.k);
+  set_number(lua, "element_bytes", ops.element_bytes);
   set_number(lua, "count", static_cast<double>(ops.rows.size()));
   set_number(lua, "sum_ns", static_cast<double>(ops.ns));
   if (aligned) set_flag(lua, "aligned", *aligned);
@@ -100,7 +103,67 @@ void push_product(lua_State* lua, const Product& product, ProductOps& ops) {
   set_rows(lua, "rows", {Kind::ops, RowSet(std::move(ops.rows))});
 }
 
+// Ranges of one name, which carries shapes.
+struct ShapedRanges {
+  NameId name;
+  Ns ns = 0;
+  std::size_t count = 0;
+};
+
+// Those with the longest summed time first; the order is total.
+std::vector<ShapedRanges> shaped_ranges(const Context& c, const Rows& asked) {
+  const Trace& t = c.trace();
+  std::map<NameId, ShapedRanges> by_name;
+  asked.rows.each([&](Row r) {
+    const NameId name = t.ranges.name[r];
+    ShapedRanges& of_name = by_name.try_emplace(name, ShapedRanges{name}).first->second;
+    of_name.ns += span_of(c, asked, r).length();
+    ++of_name.count;
+  });
+  std::vector<ShapedRanges> order;
+  for (const auto& [name, ranges] : by_name) {
+    if (t.names[name].find(", sizes = [") != std::string::npos) order.push_back(ranges);
+  }
+  std::sort(order.begin(), order.end(), [&](const ShapedRanges& a, const ShapedRanges& b) {
+    return std::pair<Ns, const std::string&>(-a.ns, t.names[a.name]) <
+           std::pair<Ns, const std::string&>(-b.ns, t.names[b.name]);
+  });
+  order.resize(std::min(order.size(), most_shaped));
+  return order;
+}
+
+// A list of lists of numbers.
+void push_shapes(lua_State* lua, const std::vector<std::vector<double>>& shapes) {
+  NewList list(lua);
+  for (const std::vector<double>& shape : shapes) {
+    NewList extents(lua);
+    for (const double extent : shape) {
+      push_number(lua, extent);
+      extents.append();
+    }
+    list.append();
+  }
+}
+
 }  // namespace
+
+int shapes(lua_State* lua, const Context& c, const Rows& asked) {
+  if (asked.kind != Kind::ranges) throw Error("'shapes' is asked of ranges");
+  const Trace& t = c.trace();
+  NewList list(lua);
+  for (const ShapedRanges& of_name : shaped_ranges(c, asked)) {
+    const std::string& name = t.names[of_name.name];
+    charge(lua, name.size());
+    lua_newtable(lua);
+    set_text(lua, "name", name.substr(0, name.find(", sizes = [")));
+    set_number(lua, "count", static_cast<double>(of_name.count));
+    set_number(lua, "sum_ns", static_cast<double>(of_name.ns));
+    push_shapes(lua, shapes_of_range(name));
+    lua_setfield(lua, -2, "sizes");
+    list.append();
+  }
+  return 1;
+}
 
 int products(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'products' is asked of operations");

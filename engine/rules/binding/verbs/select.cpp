@@ -1,4 +1,8 @@
 // Selections of the trace's rows, and of selections.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "rules/binding/filter.hpp"
 #include "rules/binding/verbs.hpp"
 
@@ -41,6 +45,35 @@ int steps(lua_State* lua, const Context& c) {
 
 int where(lua_State* lua, const Context& c, const Rows& asked) {
   push_rows(lua, to_filter(lua, 2, asked.kind).of(c, asked));
+  return 1;
+}
+
+int first_of_steps(lua_State* lua, const Context& c, const Rows& asked) {
+  if (asked.kind != Kind::ops) throw Error("only operations are asked for the first of a step");
+  const double share = luaL_checknumber(lua, 2);
+  if (!(share >= 0 && share <= 1)) throw Error("a share is between 0 and 1");
+  const Trace& t = c.trace();
+  // By slot and step: the rows, which come in order of time.
+  std::vector<std::vector<std::vector<Row>>> in_steps;
+  for (const DeviceSteps& device : c.analysis.devices) in_steps.emplace_back(device.steps.size());
+  asked.rows.each([&](Row op) {
+    const std::size_t slot = slot_of(c, asked, op);
+    if (slot == no_slot) return;
+    const std::vector<Step>& steps = c.analysis.devices[slot].steps;
+    const auto after = std::partition_point(
+        steps.begin(), steps.end(), [&](const Step& s) { return s.span.start <= t.ops.start[op]; });
+    const auto before = static_cast<std::size_t>(after - steps.begin());
+    if (before > 0) in_steps[slot][before - 1].push_back(op);
+  });
+  RowBits first(t.ops.size());
+  for (const auto& steps : in_steps) {
+    for (const std::vector<Row>& rows : steps) {
+      const auto most =
+          static_cast<std::size_t>(std::llround(share * static_cast<double>(rows.size())));
+      for (std::size_t i = 0; i < most; ++i) first.add(rows[i]);
+    }
+  }
+  push_rows(lua, {Kind::ops, std::move(first).set()});
   return 1;
 }
 

@@ -1,0 +1,63 @@
+#include "analysis/open_ranges.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace gh {
+namespace {
+
+// Real programs nest some dozen deep. What lies deeper is left out, so that a report that never
+// closes its ranges costs no more than others.
+constexpr std::size_t most_open = 256;
+
+}  // namespace
+
+bool is_operator_name(std::string_view range) {
+  if (range.find("::") != range.npos) return true;
+  constexpr std::string_view backward = "Backward";
+  const std::string_view name = operator_of(range);
+  const std::size_t at = name.rfind(backward);
+  return at != name.npos && at + backward.size() < name.size() &&
+         name.find_first_not_of("0123456789", at + backward.size()) == name.npos;
+}
+
+std::string_view operator_of(std::string_view range) { return range.substr(0, range.find(',')); }
+
+std::vector<std::uint16_t> narrators_of(const Trace& trace, const Crews& crews,
+                                        const std::vector<std::uint8_t>& is_operator) {
+  std::vector<std::size_t> ranges(trace.threads.size());
+  for (Row r = 0; r < trace.ranges.size(); ++r)
+    if (!is_operator[trace.ranges.name[r]]) ++ranges[trace.ranges.thread[r]];
+  std::map<std::uint16_t, std::uint16_t> most;  // by crew: the thread with most ranges
+  for (std::uint16_t t = 0; t < ranges.size(); ++t) {
+    if (crews.of(t) == no_index || ranges[t] == 0) continue;
+    const auto [it, is_first] = most.emplace(crews.of(t), t);
+    if (!is_first && ranges[t] > ranges[it->second]) it->second = t;
+  }
+  std::vector<std::uint16_t> narrators(trace.threads.size());
+  for (std::uint16_t t = 0; t < ranges.size(); ++t) {
+    const auto it = ranges[t] > 0 ? most.end() : most.find(crews.of(t));
+    narrators[t] = it == most.end() ? t : it->second;
+  }
+  return narrators;
+}
+
+void OpenRanges::close(std::vector<Row>& open, Ns until) const {
+  // Ranges of two NVTX domains may overlap in part: one that has ended may lie below one that has
+  // not.
+  std::erase_if(open, [&](Row r) { return trace_.ranges.end[r] <= until; });
+}
+
+const std::vector<Row>& OpenRanges::at(std::uint16_t thread, Ns at) {
+  const Ranges& ranges = trace_.ranges;
+  for (; next_ < ranges.size() && ranges.start[next_] <= at; ++next_) {
+    if (!wanted_[ranges.name[next_]]) continue;
+    std::vector<Row>& open = open_[ranges.thread[next_]];
+    close(open, ranges.start[next_]);
+    if (open.size() < most_open) open.push_back(next_);
+  }
+  close(open_[thread], at);
+  return open_[thread];
+}
+
+}  // namespace gh

@@ -1,0 +1,251 @@
+#include "analysis/roofline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analysis/flops.hpp"
+#include "analysis/metrics.hpp"
+#include "base/text.hpp"
+
+namespace gh {
+namespace {
+
+// A range that computes one product, and what the device did for it.
+struct ProductRange {
+  double ns = 0;         // of all kernels launched in it
+  Ns longest = 0;        // the kernel that tells the tier
+  std::size_t tier = 0;  // its class
+};
+
+// Of a tier that is known: what it attains a second, and the bytes of an element.
+struct Tier {
+  double flops_per_s = 0;
+  int element_bytes = 0;
+};
+
+Tier tier_of(const std::string& kernel_class, const GpuPeaks& p, const Attainable& part) {
+  if (kernel_class == "gemm_half" || kernel_class == "attention_fused")
+    return {p.half * part.half, 2};
+  if (kernel_class == "gemm_tf32") return {p.tf32 * part.tf32, 4};
+  if (kernel_class == "gemm_cuda_core") return {p.fp32 * part.fp32, 4};
+  if (kernel_class == "gemm_fp8" || kernel_class == "gemm_int8") return {p.fp8 * part.fp8, 1};
+  return {};
+}
+
+// The innermost range of a product in which each operation was launched, by thread.
+class ProductRanges {
+ public:
+  ProductRanges(const Trace& t, const RangeFlops& flops) : t_(t), by_thread_(t.threads.size()) {
+    for (Row r = 0; r < t.ranges.size(); ++r) {
+      const auto known = flops.of(t.ranges.name[r]);
+      if (known && *known > 0) by_thread_[t.ranges.thread[r]].push_back(r);
+    }
+  }
+  Row around(Row op) const {
+    const Row call = t_.ops.call[op];
+    if (call == no_row) return no_row;
+    const std::vector<Row>& ranges = by_thread_[t_.calls.thread[call]];
+    const Ns at = t_.calls.start[call];
+    const auto after = std::upper_bound(ranges.begin(), ranges.end(), at, [&](Ns moment, Row r) {
+      return moment < t_.ranges.start[r];
+    });
+    // Of those that hold others (a backward and its parts) only the last to begin is asked.
+    return after != ranges.begin() && t_.ranges.end[*(after - 1)] >= at ? *(after - 1) : no_row;
+  }
+
+ private:
+  const Trace& t_;
+  std::vector<std::vector<Row>> by_thread_;
+};
+
+// Bytes of operands and result, each once; 0 of attention and convolutions, which operations bound
+// in any case that matters.
+double product_bytes(std::string_view name, int element_bytes, double flops) {
+  const auto p = product_of_range(name);
+  if (!p || p->m * p->n * p->k <= 0) return 0;
+  const double batches = flops / (2 * p->m * p->n * p->k);
+  return batches * (p->m * p->k + p->k * p->n + p->m * p->n) * element_bytes;
+}
+
+}  // namespace
+
+Roofline roofline_of(const Analysis& a) {
+  const Trace& t = a.trace;
+  const RangeFlops flops(t);
+  const ProductRanges products(t, flops);
+  Roofline sum;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    const Device& device = t.devices[a.devices[d].device];
+    const GpuPeaks peaks = a.classes.peaks(device);
+    const Attainable& part = a.classes.attainable();
+    const double memory = peaks.memory_bytes_per_s * part.memory;
+    std::map<Row, ProductRange> ranges;
+    a.each_op_in_steps(d, [&](Row op) {
+      const OpKind kind = t.ops.kind[op];
+      const bool kernel = kind == OpKind::kernel;
+      const bool within = kind == OpKind::set || t.ops.copy[op] == CopyKind::d2d;
+      if ((!kernel && !within) || a.kernel_class(op) == "collective") return;
+      const auto ns = static_cast<double>(t.span_of(op).length());
+      sum.device_ns += ns;
+      if (within && memory > 0 && t.ops.bytes[op] > 0) {
+        // A copy reads what it writes.
+        const double bytes = static_cast<double>(t.ops.bytes[op]) * (kind == OpKind::set ? 1 : 2);
+        sum.known_ns += ns;
+        sum.least_ns += std::min(ns, bytes / memory * 1e9);
+      }
+      if (!kernel) return;
+      const Row range = products.around(op);
+      if (range == no_row) return;
+      ProductRange& of = ranges[range];
+      of.ns += ns;
+      // A split product's sum, a cast: what belongs to it and tells no tier.
+      const std::uint8_t of_class = a.names.kernel[t.ops.name[op]];
+      if (const Ns length = t.span_of(op).length();
+          a.classes.is_product(of_class) && length > of.longest) {
+        of.longest = length;
+        of.tier = of_class;
+      }
+    });
+    for (const auto& [range, of] : ranges) {
+      if (of.longest == 0) continue;
+      const std::string& name = t.names[t.ranges.name[range]];
+      const Tier tier = tier_of(a.classes.kernel_classes()[of.tier], peaks, part);
+      if (tier.flops_per_s <= 0) continue;
+      const double counted = flops.of(t.ranges.name[range]).value_or(0);
+      // Shapes do not tell a causal mask, which leaves half of attention out.
+      const bool attention = name.find("_scaled_dot_product_") != name.npos;
+      const double compute_ns = counted * (attention ? 0.5 : 1) / tier.flops_per_s * 1e9;
+      const double memory_ns =
+          memory > 0 ? product_bytes(name, tier.element_bytes, counted) / memory * 1e9 : 0;
+      sum.known_ns += of.ns;
+      // What lies in the cache needs no memory, and a kernel that is faster than it can be was told
+      // wrong: no more than it took.
+      sum.least_ns += std::min(of.ns, std::max(compute_ns, memory_ns));
+      if (memory_ns > compute_ns) sum.by_memory_ns += of.ns;
+    }
+  }
+  return sum;
+}
+
+BoundBy bound_by(const Analysis& a) {
+  // Causes of the account, by what they go by. What only moves data is bound by memory: each
+  // element is read and written once, with a handful of operations.
+  static const std::map<std::string, std::string> groups{
+      {"um_stall", "unified memory"},
+      {"compute.attention_fused", "compute"},
+      {"compute.gemm_half", "compute"},
+      {"compute.gemm_tf32", "compute"},
+      {"compute.gemm_fp8", "compute"},
+      {"compute.gemm_int8", "compute"},
+      {"compute.gemm_cuda_core", "compute"},
+      {"compute.gemm_unknown", "compute"},
+      {"compute.gemv", "memory"},
+      {"compute.softmax", "memory"},
+      {"compute.softmax_loss", "memory"},
+      {"compute.norm", "memory"},
+      {"compute.optimizer", "memory"},
+      {"compute.pointwise", "memory"},
+      {"compute.reduction", "memory"},
+      {"compute.embedding", "memory"},
+      {"compute.device_copy", "memory"},
+      {"compute.graph", "graphs"},
+      {"communication_exposed", "the network"},
+      {"copy_exposed", "the link"},
+      {"idle.launch", "launching"},
+      {"idle.launch_latency", "launching"},
+      {"idle.dependency", "waiting for other work"},
+      {"idle.faults", "unified memory"}};
+  BoundBy bound;
+  if (a.total_ns() <= 0) return bound;
+  std::map<std::string, double> ns;
+  for (const std::string& cause : a.account.causes) {
+    const auto known = groups.find(cause);
+    const std::string group = known != groups.end()           ? known->second
+                              : cause.starts_with("compute.") ? "kernels of its own"
+                                                              : "the host";
+    ns[group] += static_cast<double>(a.account.total_ns(cause));
+  }
+  // Products of few rows read their weights and do little with them.
+  const double by_memory = std::min(ns["compute"], roofline_of(a).by_memory_ns);
+  ns["compute"] -= by_memory;
+  ns["memory"] += by_memory;
+  // Samples tell of kernels whose names do not: memory busy for most of the time that they run.
+  constexpr double most_of_it = 0.6;
+  const double own = ns["kernels of its own"] + ns["graphs"];
+  const auto total = static_cast<double>(a.total_ns());
+  if (const auto dram = sampled_activity(a, "dram_active"); dram && own > 0.5 * total) {
+    if (*dram * total >= most_of_it * own) {
+      ns["memory"] += own;
+      ns.erase("kernels of its own");
+      ns.erase("graphs");
+    }
+  }
+  for (const auto& [group, time] : ns)
+    if (time > 0) bound.shares.emplace_back(group, time / total);
+  std::stable_sort(bound.shares.begin(), bound.shares.end(),
+                   [](const auto& x, const auto& y) { return x.second > y.second; });
+  if (!bound.shares.empty()) bound.by = bound.shares.front().first;
+  return bound;
+}
+
+std::string bound_text(const Analysis& a, const BoundBy& bound) {
+  constexpr double least = 0.05, about_as_much = 0.8;
+  constexpr std::size_t most = 3;
+  if (bound.shares.empty()) return "";
+  const auto& shares = bound.shares;
+  const std::string of = a.has_steps() ? "each " + a.words().noun : "the window";
+  std::size_t said = 1;
+  std::string text = fmt::format("{}: {} of {}", shares[0].first, percent(shares[0].second), of);
+  if (shares.size() > 1 && shares[1].second >= about_as_much * shares[0].second) {
+    said = 2;
+    text = fmt::format("{} and {}: {} and {} of {}", shares[0].first, shares[1].first,
+                       percent(shares[0].second), percent(shares[1].second), of);
+  }
+  for (std::size_t i = said; i < std::min(most, shares.size()) && shares[i].second >= least; ++i)
+    text +=
+        fmt::format("{} {} {}", i == said ? ";" : ",", shares[i].first, percent(shares[i].second));
+  return text;
+}
+
+std::string mfu_verdict(const Analysis& a) {
+  if (!a.has_steps() || !a.program.is("training") || a.devices.empty()) return "";
+  const Device& device = a.trace.devices[a.devices.front().device];
+  // Ampere and Hopper of data centers: of others nobody has told what is usual.
+  const bool reference =
+      device.compute_minor == 0 && (device.compute_major == 8 || device.compute_major == 9);
+  // What is usual was measured on transformers.
+  const Ns attention =
+      a.account.total_ns("compute.attention_fused") + a.account.total_ns("compute.softmax");
+  const auto mfu = mfu_of(a), most = mfu_upper_bound(a);
+  if (!reference || 100 * attention < a.total_ns() || (!mfu && !most)) return "";
+  const double share = mfu ? *mfu : *most;
+  const std::string usual = fmt::format("{:.0f} to {:.0f} % is usual for training on such GPUs",
+                                        100 * usual_mfu_least, 100 * usual_mfu_most);
+  if (share >= usual_mfu_least) {
+    if (!mfu) return "";  // the bound allows for it, and nothing is known
+    return share > usual_mfu_most ? "above what is usual: " + usual : "as usual: " + usual;
+  }
+  // What takes the rest: time beside products, and products below what is attained.
+  std::string rest;
+  for (const auto& [group, of_steps] : bound_by(a).shares) {
+    if (group == "compute" || of_steps < 0.1) continue;
+    rest += fmt::format("{}{} {}", rest.empty() ? "" : ", ", group, percent(of_steps));
+  }
+  const Roofline roofline = roofline_of(a);
+  std::string slow;
+  if (roofline.known_ns > 0 && roofline.least_ns < 0.7 * roofline.known_ns)
+    slow =
+        fmt::format("what is known of the kernels takes {:.1f} times what the device needs for it",
+                    roofline.known_ns / roofline.least_ns);
+  std::string text = "below what is usual: " + usual;
+  if (!rest.empty()) text += "; beside products: " + rest;
+  if (!slow.empty()) text += "; " + slow;
+  if (rest.empty() && slow.empty())
+    text += "; the products run in a slower precision than FP16 and BF16";
+  return text;
+}
+
+}  // namespace gh

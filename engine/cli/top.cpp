@@ -1,0 +1,114 @@
+// gh-advise top: what takes the time, by name, class, range, operator, stream or rank.
+
+#include "report/top.hpp"
+
+#include <algorithm>
+
+#include "advise.hpp"
+#include "base/profile.hpp"
+#include "base/text.hpp"
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/settings.hpp"
+#include "read/job_files.hpp"
+
+namespace gh {
+namespace {
+
+// What a terminal has room for; programs that read the other formats want all.
+constexpr std::size_t most_as_text = 10;
+
+struct TopCommand {
+  std::vector<std::string> reports, only;
+  std::string by = "name", sort = "time";
+  std::optional<int> most;
+  bool numbered = false;
+  OutputOptions output;
+  RuleOptions rule;
+  ReportOptions report;
+};
+
+std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+TopOptions top_options(const TopCommand& o) {
+  TopOptions options;
+  options.by = static_cast<TopBy>(place_of(top_by_names(), o.by));
+  options.sort = static_cast<TopSort>(place_of(top_sort_names(), o.sort));
+  options.tables = o.only;
+  options.numbered = o.numbered;
+  if (o.most) options.most = static_cast<std::size_t>(*o.most);
+  return options;
+}
+
+int top(const TopCommand& o) {
+  const Working working(o.report);
+  const Settings settings(o.rule);
+  const std::vector<Output> outputs =
+      o.output.parsed(format_names(top_formats), o.report.inputs(o.reports));
+  const TopOptions options = top_options(o);
+  Request request = settings.request(o.report);
+  const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
+  const MeasuredSteps measured(o.report, o.reports);
+  std::vector<Top> tops;
+  std::vector<std::string> errors;
+  {
+    Progress progress(jobs.size());
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      request.files = jobs[i];
+      request.measured_step_ns = measured.of(jobs[i]);
+      progress.say("reading " + printable(jobs[i].front()), i);
+      try {
+        const Analysis analysis = analyse(request);
+        const Replay replay = timed("replay", [&] { return Replay(analysis); });
+        tops.push_back(timed("top", [&] { return top_of(analysis, &replay, options); }));
+      } catch (const Error& e) {
+        errors.push_back(e.what());  // the other reports can still be told of
+      }
+    }
+  }
+  if (!tops.empty()) {
+    for (const Output& output : outputs) {
+      std::vector<Top> shown = tops;
+      if (output.format == "text" && !o.most) keep_most(shown, most_as_text);
+      write_outputs({output}, top_formats, shown);
+    }
+  }
+  for (const std::string& e : errors) print_message(e);
+  return errors.empty() ? done : could_not;
+}
+
+}  // namespace
+
+Command add_top(CommandLine& line) {
+  Parser command(line, "top", "Show what takes the time: kernels, copies, calls, ranges");
+  const auto o = std::make_shared<TopCommand>();
+  command
+      .option("REPORT", o->reports,
+              "Reports of Nsight Systems or PyTorch's profiler; files of one job's ranks make one")
+      .required();
+  command.option("--by", o->by, "What makes a row (default: name)").one_of(top_by_names());
+  command.option("--sort", o->sort, "What comes first: most of it (default: time), or by name")
+      .one_of(top_sort_names());
+  command
+      .option("--only", o->only,
+              "Only these tables: kernels, copies, calls, ranges, operators; work or calls with "
+              "another --by")
+      .separated_by(',')
+      .type("TABLE")
+      .repeatable();
+  command.option("--most", o->most, "Rows of a table (default: 10 as text, else all)")
+      .type("N")
+      .between(1, 1'000'000'000);
+  command.flag("--numbered", o->numbered,
+               "A row for each range whose name counts: layer 3 and layer 4, not layer #");
+  o->output.add(command, format_names(top_formats));
+  o->rule.add_sources(command);
+  o->report.add(command);
+  return {command, [o] { return top(*o); }};
+}
+
+}  // namespace gh

@@ -1,0 +1,106 @@
+// What takes the time, as tables for people on a terminal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/layout.hpp"
+#include "report/top.hpp"
+
+namespace gh {
+namespace {
+
+// In what follows a name.
+const std::string& title_of(const std::string& table) {
+  static const std::map<std::string, std::string> titles{
+      {"kernels", "Kernels"},
+      {"copies", "Copies and memsets"},
+      {"calls", "CUDA calls"},
+      {"ranges", "Ranges"},
+      {"operators", "Operators and calls of libraries"},
+      {"work", "Work on the GPU"}};
+  return titles.at(table);
+}
+
+const char* by_in_words(TopBy by) {
+  switch (by) {
+    case TopBy::kind: return ", by class";
+    case TopBy::range: return ", by the range in which it was launched";
+    case TopBy::op: return ", by the operator in which it was launched";
+    case TopBy::stream: return ", by stream";
+    case TopBy::rank: return ", by rank";
+    default: return "";
+  }
+}
+
+std::string share_text(const std::optional<double>& fraction) {
+  return fraction ? percent(*fraction) : "";
+}
+
+bool has_samples(const TopTable& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(),
+                     [](const TopRow& r) { return r.sms.mean(); });
+}
+
+std::string table_text(const Top& top, const TopTable& table, const TextStyle& style,
+                       const Paint& paint) {
+  const bool sampled = has_samples(table);
+  const std::size_t figures = sampled ? 56 : 50;  // columns before the name
+  std::string out = paint.bold(title_of(table.name) + by_in_words(top.options.by)) + '\n';
+  out += paint.faint(fmt::format("  {:>10} {:>9} {:>10} {:>7} {:>7}{}  NAME", "TIME", "COUNT",
+                                 "MEAN", "OF GPU", "OF PATH", sampled ? "   SMS" : "")) +
+         '\n';
+  Ns shown = 0;
+  const std::size_t room = std::max<std::size_t>(style.width, figures + 20) - figures;
+  for (const TopRow& r : table.rows) {
+    shown += r.total_ns;
+    out += fmt::format(
+        "  {:>10} {:>9} {:>10} {:>7} {:>7}{}  {}\n", duration(r.total_ns), r.count,
+        duration(r.mean_ns()), share_text(r.device_fraction), share_text(r.path_fraction),
+        sampled ? fmt::format(" {:>5}", share_text(r.sms.mean())) : "", shortened(r.label, room));
+  }
+  if (const std::size_t rest = table.rows_in_all - table.rows.size(); rest > 0)
+    out += paint.faint(fmt::format("  {:>10} {:>9} in {} more", duration(table.total_ns - shown),
+                                   "", rest)) +
+           '\n';
+  return out;
+}
+
+// What the columns are of.
+std::string legend_text(const Top& top) {
+  std::string text =
+      top.has_steps ? fmt::format("TIME is of {}, {} in all", plural(top.steps, top.unit),
+                                  duration(top.window_ns))
+                    : fmt::format("TIME is of the whole window of {}", duration(top.window_ns));
+  text += ", which OF GPU is a share of: work side by side counts in full";
+  if (top.path_ns > 0)
+    text += "; OF PATH: of what the " + top.noun +
+            " waits for, which has to become shorter before it does.";
+  else
+    text += ". No path: " + top.why_no_path + ".";
+  if (std::any_of(top.tables.begin(), top.tables.end(), has_samples))
+    text += " SMS: the share of the SMs that were active meanwhile, as sampled.";
+  return text;
+}
+
+std::string top_text(const Top& top, const TextStyle& style) {
+  const Paint paint(style);
+  std::string out =
+      paint.bold(shortened(top.report.at("path").get<std::string>(), style.width)) + '\n';
+  for (std::size_t i = 0; i < top.about.size(); ++i)
+    out += wrapped(top.about[i], style.width, i == 0 ? 0 : 2) + '\n';
+  if (top.tables.empty()) return out + "\nNothing to show: there are no such rows.\n";
+  out += wrapped(legend_text(top), style.width, 0) + '\n';
+  for (const TopTable& table : top.tables) out += '\n' + table_text(top, table, style, paint);
+  return out;
+}
+
+}  // namespace
+
+std::string render_top_text(const std::vector<Top>& tops, const TextStyle& style) {
+  std::string out;
+  for (const Top& top : tops) out += (out.empty() ? "" : "\n") + top_text(top, style);
+  return out;
+}
+
+}  // namespace gh

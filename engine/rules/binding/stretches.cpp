@@ -1,0 +1,368 @@
+#include "rules/binding/stretches.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/text.hpp"
+#include "rules/binding/round_trips.hpp"
+
+namespace gh::binding {
+namespace {
+
+// What is shorter may prepare a launch: an eager framework takes 5 to 50 us from one to the next.
+constexpr Ns compiler_ns = 200'000;
+// Operators around a call that are looked at: no program nests as many.
+constexpr std::size_t most_around = 64;
+// A thread that wants Python's lock waits in pieces of the switch interval, 5 ms.
+constexpr Ns lock_piece_ns = 6'000'000;
+// Of what it waits, another thread of the process runs at least so much.
+constexpr double lock_beside = 0.8;
+
+// Calls of the operating system in which a thread does nothing.
+constexpr std::string_view waiting_calls[] = {
+    "poll",   "ppoll",        "select",     "epoll_wait*", "sem_*wait", "pthread_cond_*wait",
+    "futex*", "pthread_join", "*nanosleep", "usleep",      "sleep",     "recv*",
+    "wait4",  "waitpid"};
+// Those by which Python waits for its lock.
+constexpr std::string_view lock_calls[] = {"pthread_cond_timedwait", "futex*",
+                                           "pthread_mutex_lock"};
+// Of these the one that says so where no context switches were recorded, and those by which the
+// thread that holds the lock wakes the one that waits.
+constexpr std::string_view timed_waits[] = {"pthread_cond_timedwait"};
+constexpr std::string_view wakes[] = {"pthread_cond_signal", "pthread_cond_broadcast"};
+
+template <std::size_t n>
+bool is_one_of(const std::string& name, const std::string_view (&globs)[n]) {
+  return std::any_of(std::begin(globs), std::end(globs),
+                     [&](std::string_view glob) { return glob_match(glob, name); });
+}
+
+class StretchFinder {
+ public:
+  explicit StretchFinder(const Context& c)
+      : c_(c),
+        a_(c.analysis),
+        t_(c.trace()),
+        trips_(find_round_trips(c, least_trip_bytes)),
+        streamed_(t_.ops.size()),
+        reads_(c.in_steps.read_backs().copies, t_.ops.size()) {
+    const bool model = runs_model();
+    has_trips_ = model && trips_.pairs >= 2 * a_.step_count();
+    if (has_trips_)
+      std::move(find_round_trips(c, 1).copies).set().each([&](Row op) {
+        trip_bytes_.insert(t_.ops.bytes[op]);
+      });
+    if (a_.has_steps()) streamed_ = find_streamed_uploads(c, least_trip_bytes, least_upload_bursts);
+    for (Row r = 0; r < t_.ranges.size(); ++r) {
+      const auto phases = a_.names.phases[t_.ranges.name[r]];
+      for (const Phase p : {Phase::checkpoint, Phase::evaluation, Phase::garbage_collection})
+        if ((phases >> static_cast<unsigned>(p) & 1) != 0)
+          phases_.push_back({t_.ranges.start[r], t_.ranges.end[r]});
+    }
+    phases_ = united(std::move(phases_));
+    is_waiting_.resize(t_.names.size(), -1);
+    find_os_calls();
+    find_launching_operators();
+  }
+
+  std::vector<std::uint8_t> find() {
+    std::vector<std::uint8_t> found;
+    for (std::size_t slot = 0; slot < a_.devices.size(); ++slot) {
+      const IdleList& idle = a_.account.devices[slot].idle;
+      const Spans made = compiled(slot);
+      const Ns usual = longest_without_compiler(slot, made);
+      const bool optimizes = has_cpu_optimizer(slot);
+      for (const Idle& i : idle) {
+        const bool known = i.cause == IdleCause::unknown;
+        if (!known && !(i.cause == IdleCause::input && i.inferred)) {
+          found.push_back(static_cast<std::uint8_t>(Stretch::none));
+          continue;
+        }
+        Stretch stretch = Stretch::none;
+        if (known || waits_for_lock(i)) stretch = of(i, made, usual, optimizes);
+        found.push_back(static_cast<std::uint8_t>(stretch));
+      }
+    }
+    return found;
+  }
+
+ private:
+  Stretch of(const Idle& i, const Spans& made, Ns usual, bool optimizes) {
+    if (optimizes && travels(i.previous) && travels(i.next)) return Stretch::optimizer;
+    if (beside(i, streamed_) || (has_trips_ && beside(i, trips_.copies))) return Stretch::offload;
+    if (2 * overlap(phases_, i.span) >= i.span.length() && i.span.length() > 0)
+      return Stretch::phase;
+    if (i.span.length() >= std::max(compiler_ns, 2 * usual) &&
+        overlap(made, i.span) == i.span.length())
+      return Stretch::compiler;
+    if (waits_for_lock(i)) return Stretch::lock;
+    const HostWork& work = c_.in_steps.host_work();
+    // What another thread marks, as the one that waits in backward, is not what this one does.
+    const NameId doing = work.own(i.thread, i.span).name;
+    if (doing != 0 && is_waiting(doing)) return Stretch::waits;
+    bool runs = false;
+    if (i.thread != no_index && t_.cpu_stretches.size() > 0) {
+      const HostWork::Seen seen = work.seen({{i.thread, i.span}});
+      runs = 2 * seen.scheduled_ns >= i.span.length();
+      if (runs && 2 * seen.waited_ns >= seen.scheduled_ns) return Stretch::waits;
+      // Off the CPU, in no call that is known: others took it, or it waits in a way that was not
+      // recorded.
+      if (runs && 2 * seen.held_off_ns >= seen.scheduled_ns) {
+        const bool taken =
+            t_.availability(Source::os_calls).known() && 2 * seen.taken_ns >= seen.held_off_ns;
+        return taken ? Stretch::preempted : Stretch::unnamed;
+      }
+    }
+    // Between one collective and the next, a library copies what it received.
+    if (i.previous != no_row && a_.kernel_class(i.previous) == "collective")
+      return Stretch::unnamed;
+    if (doing != 0) return launches_[doing] ? Stretch::launching : Stretch::works;
+    if (runs) return Stretch::works;
+    // The host had waited for a result, and gave the GPU work again: what it did is between.
+    if (holds(reads_, i.previous) && i.next != no_row) return Stretch::works;
+    // Where calls that wait were recorded it is in none: it computes, unless it touches pages.
+    if (i.thread != no_index && t_.availability(Source::os_calls).known() &&
+        !migrates(i.previous) && !migrates(i.next))
+      return Stretch::works;
+    return Stretch::unnamed;
+  }
+
+  // --- Tensors that travel
+
+  bool runs_model() const {
+    const auto makes_products = [&](NameId name) {
+      const std::string& kind = a_.classes.kernel_classes()[a_.names.kernel[name]];
+      return kind.starts_with("gemm_") || kind == "attention_fused";
+    };
+    std::vector<std::int8_t> asked(t_.names.size(), -1);
+    bool found = false;
+    c_.in_steps.ops.each([&](Row op) {
+      if (found) return;
+      if (t_.ops.kind[op] == OpKind::graph) found = true;
+      if (t_.ops.kind[op] != OpKind::kernel) return;
+      std::int8_t& answer = asked[t_.ops.name[op]];
+      if (answer < 0) answer = makes_products(t_.ops.name[op]) ? 1 : 0;
+      found = answer == 1;
+    });
+    return found;
+  }
+
+  // Gradients come down, and when the last is there the host works until the first parameter goes
+  // up; no optimizer runs on the device. An activation that is offloaded comes back after kernels.
+  bool has_cpu_optimizer(std::size_t slot) const {
+    if (!has_trips_ || !a_.program.is("training")) return false;
+    bool turned = false;
+    // The last or the first may be a small one, as that of a norm.
+    for (const Idle& i : a_.account.devices[slot].idle)
+      turned = turned || (i.cause == IdleCause::unknown && travels(i.previous) && travels(i.next) &&
+                          beside(i, trips_.copies) && t_.ops.copy[i.previous] == CopyKind::d2h &&
+                          t_.ops.copy[i.next] == CopyKind::h2d);
+    if (!turned) return false;
+    bool optimizes = false;
+    a_.each_op_in_steps(
+        slot, [&](Row op) { optimizes = optimizes || a_.kernel_class(op) == "optimizer"; });
+    return !optimizes;
+  }
+
+  // Of the first step, what came down before is not in the steps: tensors are known by their sizes.
+  bool travels(Row op) const {
+    if (op == no_row) return false;
+    const CopyKind copy = t_.ops.copy[op];
+    return (copy == CopyKind::d2h || copy == CopyKind::h2d) &&
+           trip_bytes_.contains(t_.ops.bytes[op]);
+  }
+
+  bool migrates(Row op) const { return op != no_row && is_unified(t_.ops.copy[op]); }
+
+  static bool holds(const RowBits& ops, Row op) { return op != no_row && ops.holds(op); }
+  static bool beside(const Idle& i, const RowBits& ops) {
+    return holds(ops, i.previous) || holds(ops, i.next);
+  }
+
+  // --- Code that is made
+
+  bool makes_code(const Idle& i) const {
+    if (i.cause == IdleCause::compilation) return true;
+    return i.cause == IdleCause::loading && i.call != no_row &&
+           a_.names.call[t_.calls.name[i.call]] != CallClass::launch;
+  }
+
+  // Of each step, from the first call that makes or loads code to the last.
+  Spans compiled(std::size_t slot) const {
+    const DeviceSteps& device = a_.devices[slot];
+    if (device.source == StepSource::none) return {};
+    std::vector<Span> spans(device.steps.size(), Span{0, 0});
+    for (const Idle& i : a_.account.devices[slot].idle) {
+      if (!makes_code(i)) continue;
+      const std::size_t k = step_at(device, i.span.start);
+      if (k == device.steps.size()) continue;
+      Span& span = spans[k];
+      if (span.end == 0) span = i.span;
+      span.end = std::max(span.end, i.span.end);
+    }
+    std::erase_if(spans, [](const Span& s) { return s.end == 0; });
+    return united(std::move(spans));
+  }
+
+  // The longest stretch of steps in which no code is made: what a step has without.
+  Ns longest_without_compiler(std::size_t slot, const Spans& made) const {
+    const DeviceSteps& device = a_.devices[slot];
+    if (made.empty()) return 0;
+    Ns longest = 0;
+    for (const Idle& i : a_.account.devices[slot].idle) {
+      if (i.cause != IdleCause::unknown) continue;
+      const std::size_t k = step_at(device, i.span.start);
+      if (k < device.steps.size() && overlap(made, device.steps[k].span) == 0)
+        longest = std::max(longest, i.span.length());
+    }
+    return longest;
+  }
+
+  static std::size_t step_at(const DeviceSteps& device, Ns at) {
+    const auto after = std::partition_point(device.steps.begin(), device.steps.end(),
+                                            [&](const Step& s) { return s.span.start <= at; });
+    if (after == device.steps.begin() || at >= std::prev(after)->span.end)
+      return device.steps.size();
+    return static_cast<std::size_t>(after - device.steps.begin()) - 1;
+  }
+
+  // --- Python's lock
+
+  void find_os_calls() {
+    lock_calls_.resize(t_.threads.size());
+    on_cpu_.resize(t_.threads.size());
+    lock_waits_.resize(t_.threads.size());
+    const PythonLock& lock = t_.python_lock;
+    for (Row r = 0; r < lock.size(); ++r)
+      if (lock.holds[r] == 0) lock_waits_[lock.thread[r]].push_back({lock.start[r], lock.end[r]});
+    for (Spans& waits : lock_waits_) waits = united(std::move(waits));
+    if (!a_.program.is("python")) return;
+    const bool switches = t_.cpu_stretches.size() > 0;
+    if (!switches) {
+      wakes_.resize(t_.threads.size());
+      in_call_.resize(t_.threads.size());
+    }
+    struct Role {
+      bool waits = false, wakes = false;
+    };
+    std::map<NameId, Role> roles;
+    const OsCalls& os = t_.os_calls;
+    for (Row r = 0; r < os.size(); ++r) {
+      const auto [at, added] = roles.try_emplace(os.name[r]);
+      const std::string& name = t_.names[os.name[r]];
+      if (added)
+        at->second = {switches ? is_one_of(name, lock_calls) : is_one_of(name, timed_waits),
+                      is_one_of(name, wakes)};
+      const Span span{os.start[r], os.end[r]};
+      if (at->second.waits && span.length() <= lock_piece_ns)
+        lock_calls_[os.thread[r]].push_back(span);
+      if (switches) continue;
+      if (at->second.wakes) wakes_[os.thread[r]].push_back(os.start[r]);
+      in_call_[os.thread[r]].push_back(span);
+    }
+    for (Spans& calls : lock_calls_) calls = united(std::move(calls));
+    for (Spans& calls : in_call_) calls = united(std::move(calls));
+    for (std::vector<Ns>& times : wakes_) std::sort(times.begin(), times.end());
+    const CpuStretches& on = t_.cpu_stretches;
+    for (Row r = 0; r < on.size(); ++r) on_cpu_[on.thread[r]].push_back({on.start[r], on.end[r]});
+    for (Spans& of_thread : on_cpu_) of_thread = united(std::move(of_thread));
+  }
+
+  bool waits_for_lock(const Idle& i) const {
+    if (i.thread == no_index || i.span.length() <= 0) return false;
+    if (2 * overlap(lock_waits_[i.thread], i.span) >= i.span.length()) return true;
+    if (2 * overlap(lock_calls_[i.thread], i.span) < i.span.length()) return false;
+    // Which thread holds the lock is not recorded: one of the process that runs all the while.
+    for (std::uint16_t other = 0; other < on_cpu_.size(); ++other) {
+      if (other == i.thread || t_.threads[other].process != t_.threads[i.thread].process) continue;
+      if (static_cast<double>(ran(other, i.span)) >=
+          lock_beside * static_cast<double>(i.span.length()))
+        return true;
+    }
+    return false;
+  }
+
+  // How long a thread was on a CPU. Without context switches: in no call, if it then woke another,
+  // as the one does that gives the lock away; threads that wait or sleep are in one.
+  Ns ran(std::uint16_t thread, Span span) const {
+    if (wakes_.empty()) return overlap(on_cpu_[thread], span);
+    const std::vector<Ns>& times = wakes_[thread];
+    const auto wake = std::lower_bound(times.begin(), times.end(), span.start);
+    if (wake == times.end() || *wake > span.end) return 0;
+    return span.length() - overlap(in_call_[thread], span);
+  }
+
+  // Names of operators ("aten::addmm") in which calls gave the GPU work.
+  void find_launching_operators() {
+    const Ranges& ranges = t_.ranges;
+    const Calls& calls = t_.calls;
+    launches_.assign(t_.names.size(), false);
+    std::vector<std::uint8_t> is_operator(t_.names.size());
+    for (const NameId name : ranges.name)
+      is_operator[name] = t_.names[name].find("::") != std::string::npos;
+    std::vector<std::vector<Row>> open(t_.threads.size());  // the innermost last
+    Row range = 0;
+    for (Row c = 0; c < calls.size(); ++c) {
+      for (; range < ranges.size() && ranges.start[range] <= calls.start[c]; ++range) {
+        if (ranges.nest[range] == 0 || is_operator[ranges.name[range]] == 0) continue;
+        std::vector<Row>& around = open[ranges.thread[range]];
+        while (!around.empty() && ranges.end[around.back()] <= ranges.start[range])
+          around.pop_back();
+        if (around.size() < most_around) around.push_back(range);
+      }
+      if (!gh::launches(a_.names.call[calls.name[c]])) continue;
+      for (const Row r : open[calls.thread[c]])
+        if (ranges.end[r] > calls.start[c]) launches_[ranges.name[r]] = true;
+    }
+  }
+
+  bool is_waiting(NameId name) {
+    std::int8_t& answer = is_waiting_[name];
+    if (answer < 0) answer = is_one_of(t_.names[name], waiting_calls) ? 1 : 0;
+    return answer == 1;
+  }
+
+  const Context& c_;
+  const Analysis& a_;
+  const Trace& t_;
+  const RoundTrips trips_;
+  std::set<std::int64_t> trip_bytes_;  // of all round trips, small ones too
+  RowBits streamed_;
+  const RowBits reads_;
+  bool has_trips_ = false;
+  Spans phases_;
+  std::vector<std::int8_t> is_waiting_;                  // by name; -1 where nobody asked
+  std::vector<bool> launches_;                           // by name, of operators
+  std::vector<Spans> lock_waits_, lock_calls_, on_cpu_;  // by thread
+  // By thread, where no context switches were recorded.
+  std::vector<Spans> in_call_;
+  std::vector<std::vector<Ns>> wakes_;
+};
+
+}  // namespace
+
+const char* name_of(Stretch stretch) {
+  switch (stretch) {
+    case Stretch::none: return "";
+    case Stretch::offload: return "offload";
+    case Stretch::phase: return "phase";
+    case Stretch::optimizer: return "optimizer";
+    case Stretch::compiler: return "compiler";
+    case Stretch::lock: return "lock";
+    case Stretch::preempted: return "preempted";
+    case Stretch::waits: return "waits";
+    case Stretch::launching: return "launching";
+    case Stretch::works: return "works";
+    case Stretch::unnamed: return "unnamed";
+  }
+  return "";
+}
+
+const std::vector<std::uint8_t>& stretches(const Context& c) {
+  return c.in_steps.stretches([&] { return StretchFinder(c).find(); });
+}
+
+}  // namespace gh::binding

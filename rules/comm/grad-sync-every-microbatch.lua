@@ -1,0 +1,69 @@
+return {
+  id = "grad-sync-every-microbatch",
+  category = "comm",
+  title = "Gradients are reduced after each micro-batch instead of once a step",
+  since = "0.2",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.02, unit = "fraction", doc = "Time of the reductions of all micro-batches but the last, of the step, from which they are looked at. Hidden behind backward they still slow its kernels down: two H200 that reduced four times a step spent 36 % of it so, and won 18 % by reducing once." },
+  },
+  messages = {
+    main = "Each of {phases} backward passes {a_step} reduces the same gradients{bytes}: all but the last take {early:ns} of {each_step} ({share:fraction}), {exposed:ns} of it with nothing computed beside them.",
+  },
+  doc = {
+    what = "Tells the backward passes of a step apart by its losses, and compares what each reduces: the same collectives of the same sizes in the same order, with no optimizer between them, and none of them in forward. Then it replays the step with those of the last pass alone.",
+    why = "With gradient accumulation only the sum over all micro-batches is used. Reducing each costs as many times the communication, and kernels that run beside it are slower.",
+    fix = "DistributedDataParallel: with model.no_sync() around forward and backward of all micro-batches but the last. FSDP: no_sync(), FSDP2: set_requires_gradient_sync(False), where there is memory for whole gradients. Megatron, DeepSpeed, Lightning and Accelerate have switches for it.",
+    wrong = "FSDP and ZeRO-2 scatter each micro-batch's gradients so as not to hold them whole: there no_sync takes more memory, as many bytes as all gradients have. A program with several losses that trains one model after the other without an optimizer that is known by its kernels looks alike.",
+  },
+  evaluate = function(trace, options)
+    local comm = trace:ops { class = "collective" }
+    if comm:where { collective = { "all-reduce", "reduce-scatter" } }:count() == 0 or trace:is "inference" then return {} end
+    if trace:fact "steps.found" == 0 then
+      return nil, "nothing was found that repeats, so what is reduced several times in one step cannot be told from several steps", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
+    end
+    local found = trace:reduced_gradients()
+    if found.phases < 2 or found.early:count() == 0 then return {} end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local early = found.early:union_ns()
+    if early < options.share * total then return {} end
+
+    local others = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
+    local scattered = found.early:where { collective = "reduce-scatter" }:count() > 0
+    local gone = { { remove = found.early } }
+    if found.copies:count() > 0 then gone[#gone + 1] = { remove = found.copies } end
+    -- The blocks of a reduction hold SMs that products beside it get back.
+    local products = trace:ops { class = { "gemm_*", "attention_fused" } }
+    local sms = trace:fact "device.sm_count"
+    local held = sms and math.min(0.5, (found.early:median "blocks" or 0) / sms) or 0
+    gone[#gone + 1] = held > 0 and { scale = products:minus(products:exposed(found.early, 0.5)), by = 1 - held, least = 1 - 2 * held, most = 1 } or nil
+    return { {
+      subject = "gradients of micro-batches",
+      message = "main",
+      data = { phases = found.phases, early = early / steps, share = early / total, exposed = found.early:exposed_ns(others) / steps,
+        bytes = found.bytes > 0 and string.format(" (%.0f MiB each)", found.bytes / steps / (found.phases - 1) / 2 ^ 20) or "" },
+      about = true,
+      recoverable_ns = found.early:exposed_ns(others),
+      change = gone,
+      uncertain = "how much faster kernels are without communication beside them",
+      confidence = found.bytes > 0 and "high" or "medium",
+      metrics = {
+        { name = "backward passes that reduce " .. trace:fact "unit.per", value = found.phases, unit = "count", threshold = 2 },
+        { name = "reductions that are not needed", value = early / total, unit = "fraction", threshold = options.share },
+      },
+      evidence = found.early:evidence { most = 4, note = "of a micro-batch that is not the last" },
+      advice = {
+        {
+          megatron = "Reduce once a step: leave no_sync_func set to the model's no_sync (the default with its own schedules).",
+          deepspeed = "Reduce at the boundary of gradient accumulation: gradient_accumulation_steps in the configuration, and ZeRO stage 0 or 1, since stage 2 has to scatter each micro-batch's.",
+          lightning = "Let the trainer accumulate: Trainer(accumulate_grad_batches=" .. found.phases .. "); with manual optimization fabric.no_backward_sync(model) around all micro-batches but the last.",
+          accelerate = "Accumulate within accelerator.accumulate(model), with gradient_accumulation_steps=" .. found.phases .. ".",
+          fsdp = "with model.no_sync() around forward and backward of all micro-batches but the last (FSDP2: model.set_requires_gradient_sync(False)). Gradients are then held whole until the last: look whether they fit.",
+          pytorch = scattered and "with model.no_sync() around forward and backward of all micro-batches but the last (FSDP2: model.set_requires_gradient_sync(False)). Gradients are then held whole until the last: look whether they fit."
+            or "DistributedDataParallel: with model.no_sync() around forward and backward of all micro-batches but the last.",
+          cuda = "Add gradients up where they are, and reduce their sum once, after the last micro-batch.",
+        },
+      },
+    } }
+  end,
+}

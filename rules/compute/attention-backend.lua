@@ -1,0 +1,103 @@
+return {
+  id = "attention-backend",
+  category = "compute",
+  title = "Attention in half precision runs on a slower kernel than this GPU has",
+  since = "0.2",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time of attention on the memory-efficient or math kernels, of the step, from which it counts." },
+    hopper_factor = { default = 0.45, unit = "fraction", doc = "What flash or cuDNN attention takes of the memory-efficient kernels' time, from compute capability 9.0 on. Told by two steps measured on an H200 in BF16, forward and backward: 0.38, and 0.7 of 512 tokens." },
+    factor = { default = 0.6, unit = "fraction", doc = "The same before Hopper: FlashAttention 2 (Dao, 2023) is 1.3 to 2.5 times as fast as the memory-efficient kernels on an A100." },
+    fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "What fused attention takes of the time of the products alone where it is written out. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
+  },
+  messages = {
+    efficient = "Attention in {precision} runs on CUTLASS's memory-efficient kernels: {count} {a_step} take {time:ns} of {each_step} ({share:fraction}). On this GPU {faster} run, which {takes}.{mask}",
+    math = "The framework's attention fell back to its math path {count} times {a_step}: products and a softmax of their own, which with what stands between them take {time:ns} of {each_step} ({share:fraction}).{mask}",
+  },
+  doc = {
+    what = "Finds memory-efficient attention (CUTLASS's kernels in PyTorch and xFormers) over FP16 or BF16 on a GPU from Ampere on, and, where the report has PyTorch's operators, scaled_dot_product_attention that runs its math path in half precision.",
+    why = "PyTorch chooses the kernel for each call: a mask, a head size, a switch (enable_flash_sdp(False), sdpa_kernel) or a library's default decides, and nobody is told. On Hopper the memory-efficient kernels are those of Ampere.",
+    fix = "Let flash or cuDNN attention run: no sdpa_kernel(EFFICIENT_ATTENTION) and no enable_flash_sdp(False); is_causal=True instead of a causal mask as a tensor; a padding mask as variable lengths (flash_attn_varlen_func, nested tensors) or with flex_attention. To see why a backend refuses: with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call it raises and says so.",
+    wrong = "Flash attention takes no mask and no bias as a tensor, and no head above 256: where those are needed the memory-efficient kernel may be the right one, cuDNN's or flex_attention aside. Whether a mask is passed shows only where operators' shapes were recorded.",
+  },
+  evaluate = function(trace, options)
+    local attention = trace:ops { class = "attention_fused" }
+    local steps, total = trace:fact "steps.count", trace:fact "steps.total_ns"
+    local capability = trace:fact "device.compute_capability"
+    local maths = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" }
+    if attention:count() + maths:count() == 0 then return nil, "no fused attention ran, and no operator that chooses its kernels was recorded", "" end
+    if capability == nil then return nil, "the report does not tell which GPU ran, so which kernels it has is unknown", "" end
+    if capability < 8 then return {} end
+
+    local findings = {}
+    -- Whether calls pass a mask or bias, the fourth operand; nil where no shape tells.
+    local function masked(name)
+      local known, masks = 0, 0
+      for _, call in ipairs(trace:ranges { name = name .. ", sizes = *" }:shapes()) do
+        known = known + call.count
+        if call.sizes[4] and #call.sizes[4] > 0 then masks = masks + call.count end
+      end
+      if known == 0 then return nil end
+      return masks > known / 2
+    end
+    local with_mask = " They pass a mask or bias as a tensor, which flash attention does not take."
+    local advice = {
+      { vllm = "Choose the backend: --attention-backend FLASH_ATTN or FLASHINFER (VLLM_ATTENTION_BACKEND in older releases).",
+        sglang = "Choose the backend: --attention-backend fa3 (Hopper) or flashinfer.",
+        pytorch = "Look for what keeps flash and cuDNN attention away: sdpa_kernel or enable_flash_sdp(False) in the code, a mask passed as a tensor. torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call raises and says why.",
+        cuda = "Call FlashAttention's or cuDNN's kernel instead of the memory-efficient one." },
+      { pytorch = "A causal mask: is_causal=True instead of a tensor. Padding: variable lengths (nested tensors, flash_attn_varlen_func). Any other mask or bias: flex_attention, or cuDNN's kernel, which takes a bias." },
+    }
+
+    -- With registers (rf) they take heads up to 128; the others heads that flash may not take.
+    local efficient = attention:where { name = { "fmha_cutlass*_bf16_*_rf_*", "fmha_cutlass*_f16_*_rf_*", "fmha_cutlassB_bf16_*_k64*", "fmha_cutlassB_bf16_*_k32_*", "fmha_cutlassB_bf16_*_k128_*", "fmha_cutlassB_f16_*_k64*", "fmha_cutlassB_f16_*_k32_*", "fmha_cutlassB_f16_*_k128_*" } }
+    efficient = efficient:minus(efficient:where { name = "*_k65536*" })
+    local time = efficient:own_ns()
+    if time > 0 and time / total >= options.share then
+      local hopper = capability >= 9
+      local factor = hopper and options.hopper_factor or options.factor
+      local mask = masked "aten::_scaled_dot_product_efficient_attention"
+      findings[1] = {
+        subject = "memory-efficient attention",
+        message = "efficient",
+        data = { precision = efficient:where { name = "*_bf16_*" }:count() > 0 and "BF16" or "FP16", count = math.floor(efficient:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = time / total,
+          faster = hopper and "flash and cuDNN attention" or "flash attention", takes = string.format("%s about %.2f of that", hopper and "take" or "takes", factor), mask = mask and with_mask or "" },
+        about = true,
+        recoverable_ns = time * math.max(0, 1 - factor),
+        change = { { scale = efficient, by = factor, least = 0.75 * factor, most = math.min(1, 1.6 * factor) } },
+        uncertain = "how much faster attention runs depends on head size, length and mask",
+        at_most = mask and "note" or nil,
+        confidence = mask == false and "high" or mask and "low" or "medium",
+        metrics = { { name = "memory-efficient attention", value = time / total, unit = "fraction", threshold = options.share } },
+        evidence = efficient:evidence { most = 4 },
+        advice = advice,
+      }
+    end
+
+    -- The math path's softmax tells which chains are its own; its backward runs outside of it.
+    local products = trace:ops { class = "gemm_half" }
+    local softmax = trace:ops { class = "softmax" }
+    if products:where { launched_in = maths }:count() == 0 then return findings end
+    local small = trace:ops { class = { "pointwise", "reduction", "softmax" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
+    local _, inner, edges = trace:chains { centre = softmax, edge = products, through = small, edges = 2 }
+    local own = softmax:where { launched_in = maths }
+    local forward = softmax:minus(softmax:where { name = { "*backward*", "*Backward*", "*bwd*" } })
+    time = inner:plus(edges):own_ns()
+    if own:count() < forward:count() / 2 or time / total < options.share then return findings end
+    local mask = masked "aten::_scaled_dot_product_attention_math"
+    findings[#findings + 1] = {
+      subject = "math attention",
+      message = "math",
+      data = { count = math.floor(own:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = time / total, mask = mask and with_mask or "" },
+      about = true,
+      recoverable_ns = inner:own_ns() + edges:own_ns() * (1 - options.fused_gemm_factor),
+      change = { { remove = inner }, { scale = edges, by = options.fused_gemm_factor, least = 0.5 * options.fused_gemm_factor, most = 1.5 * options.fused_gemm_factor } },
+      uncertain = "how long the fused kernel takes depends on head size, mask and GPU",
+      confidence = mask and "medium" or "high",
+      metrics = { { name = "attention on math kernels", value = time / total, unit = "fraction", threshold = options.share } },
+      evidence = own:evidence { most = 4 },
+      advice = advice,
+    }
+    return findings
+  end,
+}

@@ -1,0 +1,103 @@
+-- Gathers of whole matrices together with the products that read the copies once, the size of a matrix and what all gathers write.
+-- The vectorized gather has a column of blocks for each index; each thread copies 16 bytes, and of a matrix all blocks are full.
+local function matrices_read_once(trace, options, gathers, products)
+  local found, matrix, bytes = gathers:minus(gathers), 0, 0
+  local memory = trace:fact "device.memory_bytes_per_s"
+  if not memory then return found, matrix, bytes end
+  -- The vector is copied into place between the two.
+  local vectors = trace:ops { class = "pointwise", name = "*copy_kernel*" }
+  for _, of_index in ipairs(gathers:where { name = "*vectorized_gather_kernel*" }:group("blocks_x", 20)) do
+    for _, grid in ipairs(of_index.rows:group("blocks", 20)) do
+      local written = grid.rows:median "blocks" * 256 * 16
+      local fetched = grid.rows:median "blocks_x"
+      if fetched > 0 and written / fetched >= options.matrix_bytes and grid.rows:median "threads" == 256 then
+        local reading_ns = written / memory * 1e9
+        -- What caches hold of the copies is read faster than memory carries it.
+        local readers = products:where { min_ns = 0.7 * reading_ns, max_ns = reading_ns / options.read_once }
+        local between = vectors:where { max_ns = 0.1 * reading_ns }
+        local rows = grid.rows:plus(between):beside(readers):minus(between)
+        readers = readers:beside(rows:plus(between))
+        if 2 * rows:count() >= grid.count and readers:count() >= rows:count() then
+          found, matrix, bytes = found:plus(rows):plus(readers), math.max(matrix, written / fetched), bytes + written * rows:count()
+        end
+      end
+    end
+  end
+  return found, matrix, bytes
+end
+
+return {
+  id = "expert-gather",
+  category = "compute",
+  title = "Weights of experts are copied for each token before they are multiplied",
+  since = "0.2",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.08, unit = "fraction", doc = "Time of gathers that stand beside products of one row, of the step, from which they count. Grouped products need none." },
+    matrix_bytes = { default = 131072, unit = "bytes", doc = "What a gather copies for each index, at least, to copy matrices and not rows: a row of 65,536 numbers of 16 bits. The widest models end at 20,480." },
+    read_once = { default = 0.5, unit = "fraction", doc = "Bytes that a gather of matrices wrote against the time of the product after it, of what the memory carries, from which the product does little but read them once." },
+    shared = { default = 0.1, unit = "fraction", doc = "What grouped products take of the time, at the least. With as many tokens as fit a gather of whole matrices, tens share an expert." },
+    least_a_step = { default = 2, unit = "count", doc = "Gathers in a step, at least, where their grid does not show that they copy matrices: an embedding is looked up once." },
+  },
+  messages = {
+    matrices = "{count} gathers {a_step} copy matrices ({bytes:bytes}), one of {matrix:bytes} for each index, that the product behind each then reads once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Experts' weights are copied for each token.",
+    gathers = "{count} gathers {a_step} copy matrices that products of a single row then read once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Experts' weights are copied for each token.",
+  },
+  doc = {
+    what = "Finds gathers (index, index_select) directly before products of a single row (matrix-vector kernels, or batched products whose recorded shapes have one row) that take at least as long as those. What PyTorch's gather copies for each index shows in its grid: where that is a matrix, and the product behind it takes no longer than reading the copies does, no shapes are needed. Products around a softmax are attention's, which gathers its cache: they are left alone.",
+    why = "weights[expert_of_token] makes a copy of a whole matrix for each token: read, written, and read again by a product that does two operations with each number. Sorted by expert, each matrix is read once for all of its tokens.",
+    fix = "Sort the tokens by expert and use grouped products: torch._grouped_mm, MegaBlocks, ScatterMoE, vLLM's or SGLang's fused_moe; Transformers' experts_implementation=\"grouped_mm\". For few tokens, a kernel that takes the index and reads the expert's matrix where it lies (fused_moe does).",
+    wrong = "How much the products themselves win depends on how many tokens share an expert, which does not show.",
+  },
+  evaluate = function(trace, options)
+    local gathers = trace:ops { class = { "embedding", "pointwise" }, name = { "*vectorized_gather_kernel*", "*index_elementwise_kernel*", "*indexSelectLargeIndex*", "*indexSelectSmallIndex*" } }
+    gathers = gathers:minus(gathers:where { name = { "*index_put*", "*index_fill*", "*index_copy*" } })
+    local products = trace:ops { class = { "gemm_*", "gemv" } }
+    if products:count() == 0 then return nil, "no matrix multiplication ran", "" end
+    local steps, total = trace:fact "steps.count", trace:fact "steps.total_ns"
+    if gathers:own_ns() / total < options.share then return {} end
+
+    -- Of attention's products, which gathers its cache, none counts.
+    local small = trace:ops { class = { "pointwise", "reduction", "softmax" } }:plus(gathers)
+    local _, _, attention = trace:chains { centre = small:where { class = "softmax" }, edge = products, through = small, edges = 2 }
+    gathers = gathers:minus(gathers:beside(attention))
+
+    local of_one_row = products:where { class = "gemv" }
+    for _, product in ipairs(products:products()) do
+      if product.m == 1 or product.n == 1 then of_one_row = of_one_row:plus(product.rows) end
+    end
+    of_one_row = of_one_row:minus(attention)
+    local of_matrices, matrix, bytes = matrices_read_once(trace, options, gathers, products:minus(attention))
+    local message = of_matrices:count() > 0 and "matrices" or "gathers"
+    if message == "gathers" then
+      gathers = gathers:beside(of_one_row)
+      of_one_row = of_one_row:beside(gathers)
+    else
+      of_one_row = of_matrices:where { class = { "gemm_*", "gemv" } }
+      gathers = of_matrices:minus(of_one_row)
+    end
+    local time, multiplied = gathers:own_ns(), of_one_row:own_ns()
+    local share = time / total
+    if share < options.share or message == "gathers" and gathers:count() < options.least_a_step * steps or time < multiplied then return {} end
+    return { {
+      subject = "expert weights",
+      message = message,
+      data = { matrix = matrix, bytes = bytes / steps, count = math.floor(gathers:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, products = multiplied / steps },
+      about = true,
+      recoverable_ns = time,
+      change = { { remove = gathers }, { scale = of_one_row, by = math.sqrt(options.shared), least = options.shared, most = 1 } },
+      -- Between its bounds a factor of unknown size is taken in the middle of its orders of magnitude.
+      uncertain = "how many tokens share an expert, whose weights are then read once for all of them",
+      confidence = "medium",
+      metrics = { { name = "gathers beside products of one row", value = share, unit = "fraction", threshold = options.share } },
+      evidence = gathers:evidence { most = 4 },
+      advice = {
+        {
+          pytorch = "Sort the tokens by expert and multiply in groups: torch._grouped_mm, or a library's fused kernel (MegaBlocks, ScatterMoE), instead of weights[expert_of_token] and bmm.",
+          jax = "Sort the tokens by expert and multiply in groups: jax.lax.ragged_dot.",
+          cuda = "Sort the rows by matrix and use grouped products (cuBLAS's or CUTLASS's grouped GEMM), or let the kernel take the index and read the matrix where it lies.",
+        },
+      },
+    } }
+  end,
+}

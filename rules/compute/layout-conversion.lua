@@ -1,0 +1,57 @@
+return {
+  id = "layout-conversion",
+  category = "compute",
+  title = "Convolutions convert their operands to another memory layout and back",
+  since = "0.2",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time of kernels that convert between NCHW and NHWC, of the step, from which it counts. A model in NHWC has none." },
+    norm_factor = { default = 0.6, unit = "fraction", doc = "What batch normalization takes in NHWC, of its time in NCHW. Measured on an H200 in half precision." },
+  },
+  messages = {
+    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:ns} of {each_step} ({share:fraction}), beside {convolutions:ns} in the products next to them. Tensor cores convolve in NHWC.{group}",
+  },
+  doc = {
+    what = "Adds up cuDNN's kernels that convert between NCHW and NHWC around convolutions.",
+    why = "Tensor cores convolve NHWC data. cuDNN converts what comes in NCHW, PyTorch's default, before each convolution, and its result back: each conversion reads and writes a whole activation. In NHWC throughout, none is left, and batch normalization has a faster kernel.",
+    fix = "model.to(memory_format=torch.channels_last), and each input likewise; channels in multiples of 8. TensorFlow: data_format=\"channels_last\". cuDNN: descriptors of CUDNN_TENSOR_NHWC. A single layer that knows only NCHW (a view, an operator of one's own) brings the conversions back around itself.",
+    wrong = "Group normalization, upsampling and pooling may be slower in NHWC: a UNet was measured to become slower as a whole. With group normalization beside the convolutions this is a note. How much faster or slower other layers become is not in the promise, batch normalization aside.",
+  },
+  evaluate = function(trace, options)
+    local conversions = trace:ops { class = "pointwise", name = { "*nchwToNhwc*", "*nhwcToNchw*", "*nchw2nhwc*", "*nhwc2nchw*" } }
+    local products = trace:ops { class = "gemm_*" }
+    if conversions:count() + products:count() == 0 then return nil, "no convolution ran", "" end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local time = conversions:own_ns()
+    local share = time / total
+    if time == 0 or share < options.share then return {} end
+    local norms = trace:ops { class = "norm" }
+    local batch_norms = norms:where { name = { "*batch_norm*", "*BatchNorm*", "*::bn_*", "*bn_fw*", "*bn_bw*", "*batchnorm*" } }
+    local group_norms = norms:where { name = { "*RowwiseMoments*", "*ComputeFusedParams*", "*ComputeInternalGradients*", "*ComputeBackwardFusedParams*", "*group_norm*", "*GroupNorm*" } }:count() > 0
+    local change = { { scale = conversions, by = 0, least = 0, most = group_norms and 1 or 0.1 } }
+    if not group_norms then change[2] = { scale = batch_norms, by = options.norm_factor, least = 0.8 * options.norm_factor, most = 1 } end
+    return { {
+      subject = "convolutions",
+      message = "conversions",
+      data = { count = math.floor(conversions:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, convolutions = products:beside(conversions):own_ns() / steps,
+        group = group_norms and " The model has group normalization, which may be slower in NHWC: time both." or "" },
+      about = true,
+      recoverable_ns = time,
+      change = change,
+      uncertain = group_norms and "layers that are no convolution may become slower by as much" or "batch normalization gains up to half, or nothing",
+      at_most = group_norms and "note" or nil,
+      confidence = group_norms and "low" or "medium",
+      metrics = { { name = "layout conversions", value = share, unit = "fraction", threshold = options.share } },
+      evidence = conversions:evidence { most = 4 },
+      advice = {
+        {
+          pytorch = "Keep model and inputs in NHWC: model.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last). Time a step before and after.",
+          tensorflow = "Keep images in NHWC, TensorFlow's own layout: data_format=\"channels_last\".",
+          jax = "Keep images in NHWC: dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of lax.conv_general_dilated.",
+          cuda = "Keep tensors in NHWC: cuDNN descriptors of CUDNN_TENSOR_NHWC, channels in multiples of 8.",
+        },
+        { pytorch = "Layers that copy back to NCHW (view, reshape, operators of one's own) undo it: look for the operators in which the conversions that are left were launched." },
+      },
+    } }
+  end,
+}

@@ -1,0 +1,71 @@
+return {
+  id = "padding-waste",
+  category = "compute",
+  title = "Batches of different lengths are padded",
+  since = "0.2",
+  needs = { "kernels", "ranges" },
+  options = {
+    spread = { default = 1.25, unit = "count", doc = "The longest length that attention gets, in shortest ones, from which lengths vary. Where batches are padded to one fixed length, or packed, they do not." },
+    masked = { default = 0.5, unit = "fraction", doc = "Calls of attention that are given a mask for each sample, of all, from which batches are padded: causal attention needs none." },
+  },
+  messages = {
+    padded = "Attention gets a mask for each of {samples} samples, over lengths from {least} to {most}: batches of different lengths, each padded to its longest sample. All else computes on the padding as well. How many of the tokens are padding does not show.",
+  },
+  doc = {
+    what = "Reads the recorded shapes of scaled_dot_product_attention: self-attention over whole sequences with a mask that differs between the samples of a batch, whose length changes from batch to batch.",
+    why = "Products, norms and losses work on padding as on text. Of samples of random length half is padding and more, and a mask keeps flash attention away.",
+    fix = "Pack samples behind each other and tell attention where each ends (flash_attn_varlen_func, nested tensors of layout torch.jagged, DataCollatorWithFlattening of Transformers), or put samples of like length into one batch (group_by_length=True, a bucketing sampler).",
+    wrong = "Batches that are sorted by length already look the same and have hardly any padding, and a bias for each sample looks like a mask: it is a note without a worth, and how much is padding has to be counted in the program. Causal attention is given no mask, so that padding behind its samples shows nowhere: where such batches differ in length, the rule cannot tell. No recording at hand shows this finding: it is proved on literal traces.",
+  },
+  evaluate = function(trace, options)
+    local operators = trace:ranges { name = "aten::_scaled_dot_product_*attention*, sizes = *" }
+    operators = operators:minus(operators:where { name = "*_backward, sizes = *" })
+    local calls, masked, least, most, samples = 0, 0, math.huge, 0, 0
+    local shortest, longest = math.huge, 0  -- of all batches, with a mask or without
+    for _, call in ipairs(operators:shapes()) do
+      local query, key, mask = call.sizes[1] or {}, call.sizes[2], call.sizes[4] or {}
+      -- A cache, or another sequence, is no batch of samples.
+      if #query == 4 and #(key or {}) == 4 and query[3] == key[3] and query[3] > 0 and query[1] > 1 then
+        calls = calls + call.count
+        shortest, longest = math.min(shortest, query[3]), math.max(longest, query[3])
+        if #mask == 4 and mask[1] == query[1] then
+          masked = masked + call.count
+          least, most, samples = math.min(least, query[3]), math.max(most, query[3]), math.max(samples, query[1])
+        end
+      end
+    end
+    -- Causal attention needs no mask: padding behind the texts then shows nowhere, and a batch of texts that are equally long looks the same.
+    if calls == 0 then
+      local rows = trace:ops { class = "softmax_loss", name = "*SoftMaxForward*" }
+      local fewest, all = math.huge, rows:group("blocks", 1000)
+      for _, size in ipairs(all) do fewest = math.min(fewest, size.rows:median "blocks") end
+      local largest = rows:top(1, "blocks")[1]
+      if largest and largest.blocks >= options.spread * fewest then
+        return nil, string.format("batches differ in size (the loss of the largest has %.1f times the rows of the smallest's), and no shapes of attention tell whether they are padded", largest.blocks / fewest),
+          trace:words { torch_profiler = "torch.profiler.profile(record_shapes=True)", cuda = "" }
+      end
+      return nil, "no shapes of self-attention over a batch were recorded", trace:words { torch_profiler = "torch.profiler.profile(record_shapes=True)", cuda = "" }
+    end
+    if masked == 0 and longest >= options.spread * shortest then
+      return nil, string.format("batches differ in length (from %.0f to %.0f), and without a mask nothing tells how much of them is padding", shortest, longest), ""
+    end
+    if masked < options.masked * calls or masked == 0 or most < options.spread * least then return {} end
+    return { {
+      subject = "batches",
+      message = "padded",
+      data = { samples = string.format("%.0f", samples), least = string.format("%.0f", least), most = string.format("%.0f", most) },
+      recoverable_ns = 0,
+      at_most = "note",
+      confidence = "low",
+      metrics = { { name = "longest length, in shortest ones", value = most / least, unit = "count", threshold = options.spread } },
+      evidence = operators:evidence { most = 3 },
+      advice = {
+        {
+          transformers = "Count the padding (attention_mask.float().mean()). If it is much: DataCollatorWithFlattening packs samples, group_by_length=True batches those of like length.",
+          pytorch = "Count the padding (mask.float().mean()). If it is much: pack samples behind each other (flash_attn_varlen_func, nested tensors of layout torch.jagged), or batch those of like length.",
+          cuda = "Count the padding. If it is much: pack samples behind each other, or batch those of like length.",
+        },
+      },
+    } }
+  end,
+}

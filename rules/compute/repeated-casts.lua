@@ -1,0 +1,100 @@
+return {
+  id = "repeated-casts",
+  category = "compute",
+  title = "The same FP32 weights are cast to half precision again and again",
+  since = "0.2",
+  needs = { "kernels", "graph_nodes" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time of casts that repeat what is known, of the time in which kernels run, from which they count: what the host and the profiler add to the step does not make them fewer, and the replay tells what is left of them." },
+    tiny_blocks = { default = 16, unit = "count", doc = "Blocks up to which a cast is that of a bias: 16 blocks cast 16,384 elements, a weight of 128 by 128." },
+  },
+  messages = {
+    training = "Weights are cast to half precision {times} times {a_step}, once for each micro-batch, though they change only with the optimizer: {time:ns} of {each_step} ({share:fraction}) in {count} casts, of which one in {times} is needed.",
+    inference = "Weights that never change are cast to half precision for each pass: {count} casts {a_step} take {time:ns} of {each_step} ({share:fraction}).",
+  },
+  doc = {
+    what = "Looks at the casts from FP32 that stand before a product. Where two do, one is of the activation, the other of the weight; the activation's size is the one that most products share. In training, weights cast once for each of several micro-batches of a step; in inference, weights cast at all.",
+    why = "torch.autocast keeps the cast of each weight until its context ends. A context for each micro-batch, cache_enabled=False, torch.clear_autocast_cache() or torch.no_grad() cast all weights anew: at small batches that moves more memory than the products themselves.",
+    fix = "Training: one autocast context around all micro-batches of a step, or parameters in BF16 with FP32 state in the optimizer (FSDP's MixedPrecision casts once a step). Inference: model.to(torch.bfloat16), no autocast.",
+    wrong = "With activation checkpointing weights are cast a second time in backward, which a context around the step does not change. Programs in which no two casts stand together before a product are not judged.",
+  },
+  evaluate = function(trace, options)
+    local products = trace:ops { class = { "gemm_half", "gemv" } }
+    if products:count() == 0 then return nil, "no product ran in half precision", "" end
+    local steps, total = trace:fact "steps.count", trace:fact "steps.total_ns"
+    local casts = trace:ops { class = "pointwise", name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }:beside(products)
+    local busy = trace:ops { kind = "kernel" }:own_ns()
+    if casts:own_ns() / busy < options.share then return {} end
+    local large = casts:where { min_blocks = options.tiny_blocks + 1 }
+    local biases = casts:minus(large)
+
+    -- Of two casts before a product one is of the activation, whose size is the commonest.
+    local _, paired = trace:runs { of = large, least = 2 }
+    local sizes = paired:group("blocks", 20)
+    table.sort(sizes, function(a, b) return a.count > b.count end)
+    if #sizes < 2 then return {} end
+    local activations = sizes[1].rows
+    local weights = paired:minus(paired)
+    local of_weights = {}
+    for _, size in ipairs(sizes) do
+      if size.rows:minus(activations):beside(activations):count() > 0 then
+        of_weights[size.key] = true
+        weights = weights:plus(size.rows)
+      end
+    end
+    -- What stands alone is a weight where it has a weight's size, or a bias beside it.
+    local alone = large:minus(paired)
+    local with_bias = alone:beside(biases)
+    for _, size in ipairs(alone:group("blocks", 20)) do
+      if of_weights[size.key] or size.rows:minus(with_bias):count() == 0 then weights = weights:plus(size.rows) end
+    end
+    local time = weights:own_ns()
+    if time == 0 then return {} end
+
+    local times, again
+    if trace:is "training" then
+      -- So many micro-batches, told by their losses or by what repeats in a step.
+      local repeats = (trace:fact "unit.repeats" or ""):split " micro"
+      local words = repeats[1]:split " "
+      times = #repeats > 1 and tonumber(words[#words]) or trace:ops { class = "softmax_loss", name = { "*nll_loss_forward*" } }:count() / steps
+      if times < 2 or times ~= math.floor(times) then return {} end
+      for _, size in ipairs(weights:group("blocks", 1000)) do
+        if size.count % (times * steps) ~= 0 then weights = weights:minus(size.rows) end
+      end
+      time = weights:own_ns() * (1 - 1 / times)
+      -- What the first micro-batch casts is kept; the copies of biases are kept with it.
+      local alike = weights:minus(weights)
+      for _, size in ipairs(biases:group("blocks", 1000)) do
+        if size.count % (times * steps) == 0 then alike = alike:plus(size.rows) end
+      end
+      again = weights:plus(alike)
+      again = again:minus(again:first_of_steps(1 / times))
+    elseif not (trace:is "inference" or trace:is "tokens" or trace:is "diffusion") then
+      return {}
+    end
+    local share = time / busy
+    if share < options.share then return {} end
+    return { {
+      subject = "weights",
+      message = times and "training" or "inference",
+      data = { times = times and string.format("%.0f", times), count = math.floor(weights:count() / steps + 0.5), time = weights:own_ns() / steps, step = trace:fact "step.mean_ns", share = weights:own_ns() / total },
+      about = true,
+      recoverable_ns = time,
+      change = { { remove = again or weights } },
+      uncertain = "casts whose size does not tell whether they are of a weight are left out",
+      confidence = "medium",
+      metrics = { { name = "casts of weights that repeat", value = share, unit = "fraction", threshold = options.share } },
+      evidence = weights:evidence { most = 4 },
+      advice = {
+        {
+          pytorch = {
+            training = "Put one torch.autocast context around all micro-batches of a step: it casts each weight once. No cache_enabled=False, no torch.clear_autocast_cache() in between.",
+            cuda = "Store the weights in half precision, once: model.to(torch.bfloat16), without autocast.",
+          },
+          cuda = "Cast each weight once, after it has changed, and keep the copy.",
+        },
+        { pytorch = { training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP: MixedPrecision(param_dtype=torch.bfloat16)." } },
+      },
+    } }
+  end,
+}

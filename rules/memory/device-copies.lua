@@ -1,0 +1,78 @@
+return {
+  id = "device-copies",
+  category = "memory",
+  title = "Data is copied from one place on the device to another",
+  since = "0.1",
+  needs = { "kernels" },
+  options = {
+    share = { default = 0.10, unit = "fraction", doc = "Time in copies on the device, of the step, from which it counts. Healthy training of a language model has 6 %: rotary embeddings and transposes around attention." },
+    growing = { default = 0.8, unit = "fraction", doc = "Concatenations that take longer and longer, by this share of the changes of their length, are left to kv-concat, and so are those of a cache right before attention." },
+  },
+  messages = {
+    main = "{count:# copy|# copies} on the device {a_step} {count:computes nothing and takes|compute nothing and take} {time:ns} of {each_step} ({share:fraction}): {kinds}.{where}",
+  },
+  doc = {
+    what = "Adds up what runs on the device only to move data: cudaMemcpy from the device to itself, concatenations (torch.cat, torch.stack), and copies that change the layout but not the type (.contiguous(), .clone(), .copy_()). Copies that convert, and those of collectives, are left out. The operators or ranges that launch them are named where the report has them.",
+    why = "Each such copy reads and writes all of its data and computes nothing. Much of it comes from tensors that are joined, transposed or cloned for the next kernel, which could write them where they are needed, or read them as they are.",
+    fix = "Write into the place at once (out=, slices of one preallocated tensor instead of torch.cat), keep the layout that the kernels want, leave out .contiguous() before operators that take strides (matmul, scaled_dot_product_attention), and .clone() of what nobody changes. torch.compile lets the kernels before and after read and write in place. In CUDA exchange pointers instead of copying buffers.",
+    wrong = "Some kernels need contiguous data, and a copy that makes ten reads faster is right. Which copies are needed does not show: the forecast ranges from all of them to none. Nobody has seen it fire on a recording of those that come with the program: its proof are literal traces.",
+  },
+  evaluate = function(trace, options)
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local kernels = trace:ops { kind = "kernel" }
+    local joins = kernels:where { name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
+    local grows = joins:growth "duration_ns"
+    if grows and grows.rising >= options.growing and grows.last > grows.first then joins = joins:minus(joins) end
+    joins = joins:minus((joins:kept_for(trace:ops { class = "attention_fused" })))
+    local compiled = {}
+    for _, what in ipairs { "clone", "copy", "copy_", "cat", "stack" } do
+      for _, number in ipairs { "?", "??", "???" } do compiled[#compiled + 1] = "triton_poi_fused_" .. what .. "_" .. number end
+    end
+    -- "nocast" is PyTorch's word for a copy of which both sides have one type.
+    local layouts = kernels:where { name = { "*nocast*direct_copy_kernel*", "wrapped_copy*" } }:plus(kernels:where { name = compiled })
+    local copies = trace:ops { kind = "copy", direction = "d2d" }
+    local all = joins:plus(layouts):plus(copies)
+    local time = all:own_ns()
+    local share = time / total
+    if time == 0 or share < options.share then return {} end
+    local kinds = {}
+    for _, kind in ipairs { { joins, "concatenations" }, { layouts, "copies to another layout, or clones" }, { copies, "plain copies" } } do
+      local of_kind = kind[1]:own_ns() / total
+      if of_kind >= 0.01 then kinds[#kinds + 1] = string.format("%s %.0f %%", kind[2], 100 * of_kind) end
+    end
+    -- Who asks for them: the operators around their launches.
+    local names, whose = {}, all:operators()
+    for i = 1, math.min(3, #whose) do
+      if whose[i].sum_ns >= 0.2 * all:sum "duration_ns" then names[#names + 1] = string.format("'%s'", whose[i].name) end
+    end
+    return { {
+      subject = "copies on the device",
+      message = "main",
+      data = { count = string.format(all:count() < 0.95 * steps and "%.1f" or "%.0f", all:count() / steps), time = time / steps, share = share, kinds = table.concat(kinds, ", "), where = #names > 0 and " Most are launched in " .. table.concat(names, " and ") .. "." or "" },
+      recoverable_ns = time,
+      change = { { scale = all, by = 0, least = 0, most = 1 } },
+      about = true,
+      uncertain = "which of these copies are needed does not show in the trace",
+      confidence = "medium",
+      at_most = "warning",
+      metrics = { { name = "copies on the device", value = share, unit = "fraction", threshold = options.share } },
+      evidence = all:evidence { most = 5 },
+      advice = {
+        joins:own_ns() > time / 2 and {
+          pytorch = "Do not join tensors piece by piece: write the parts into slices of one tensor that exists (out=, tensor[:, a:b] = ...), or let the producer write there.",
+          jax = "Write into slices of one array under jax.jit (x.at[a:b].set(...), donated) instead of jnp.concatenate.",
+          cupy = "Write into slices of one array that exists (out=) instead of cupy.concatenate.",
+          cuda = "Let the kernels write into parts of one buffer instead of joining buffers afterwards.",
+        } or {
+          pytorch = "Find who asks for these copies: .contiguous(), .clone(), .copy_(), .reshape() of what is transposed. matmul and scaled_dot_product_attention take strides; torch.compile fuses what is left into the kernels beside it.",
+          jax = "Keep one layout through the jitted function, and donate buffers that are not used again (donate_argnums): XLA copies where it may not write in place.",
+          cupy = "Keep one layout (order=\"C\" throughout), write with out=, and leave out .copy() and cupy.ascontiguousarray of what is only read.",
+          julia = "Take views (@view) instead of slices, and exchange arrays (A, B = B, A) instead of copyto!.",
+          directives = "Exchange pointers, or two arrays in turn, instead of copying one array into the other at the end of each round.",
+          kokkos = "Exchange views (std::swap) instead of Kokkos::deep_copy on the device, and take subviews.",
+          cuda = "Exchange pointers, or two buffers in turn, instead of cudaMemcpy on the device; read and write what is strided in place.",
+        },
+      },
+    } }
+  end,
+}

@@ -1,0 +1,70 @@
+return {
+  id = "slow-host-link",
+  category = "memory",
+  title = "The link to the host carries less than it should",
+  since = "0.1",
+  needs = { "kernels", "copies" },
+  options = {
+    share = { default = 0.05, unit = "fraction", doc = "Time in which large copies from or to pinned memory run with no kernel beside them, of the step, from which it counts." },
+    min_bytes = { default = 8388608, unit = "bytes", doc = "Smaller copies are too short to reach what the link carries: 8 MiB take 150 us on PCIe 5." },
+    slow = { default = 0.6, unit = "fraction", doc = "Of what the link carries in practice (schemas/gpus.toml), the rate below which it is slow. A link of half the width, or of the generation before, gives half." },
+    least = { default = 5, unit = "count", doc = "Fewer such copies in the whole recording tell nothing." },
+  },
+  messages = {
+    main = "Copies of {size:bytes} and more between pinned memory and device {device} run at {rate:bytes/s}, where this link carries about {link:bytes/s} in practice{beside}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it.",
+  },
+  doc = {
+    what = "Takes the rate of large copies between pinned memory and each device that run while no other such copy runs, against what the GPU's link carries in practice, and compares devices.",
+    why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or whose host memory lies behind the other socket, copies at half the rate or less, whatever the program does.",
+    fix = "nvidia-smi -q -d PCIE tells generation and width, now and at most; nvidia-smi topo -m tells which cores and memory are near which GPU: bind the process to them (numactl --cpunodebind --membind, or srun --cpu-bind and --mem-bind) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
+    wrong = "What a link carries is told from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies in rows that are not contiguous (cudaMemcpy2D) are slower as well.",
+  },
+  evaluate = function(trace, options)
+    local link = trace:fact "device.link_bytes_per_s"
+    if not link then return nil, "schemas/gpus.toml does not say what this GPU's link to the host carries", "" end
+    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local kernels = trace:ops { kind = { "kernel", "graph" } }
+    local crossing = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, min_bytes = options.min_bytes }
+    local coherent = trace:fact "device.coherent" == 1
+    if coherent then link = link / 2 end  -- copies from pinned memory do not reach what the link carries
+    local all, found = {}, {}
+    for _, device in ipairs(crossing:where { memory = "pinned" }:minus(crossing:where { memory = { "pageable", "managed" } }):group("device", 100)) do
+      -- Both ways at once, copies take each other's bandwidth.
+      local up, down = device.rows:where { direction = "h2d" }, device.rows:where { direction = "d2h" }
+      local alone = up:exposed(down, 0.9):plus(down:exposed(up, 0.9))
+      if alone:count() >= options.least then
+        all[#all + 1] = { device = device.key, copies = alone, rate = alone:sum "bytes" / (alone:sum "duration_ns" / 1e9) }
+      end
+    end
+    for _, one in ipairs(all) do
+      local exposed = one.copies:exposed_ns(kernels)
+      local share = exposed / total
+      if one.rate < options.slow * link and share >= options.share then
+        local best
+        for _, other in ipairs(all) do
+          if other.device ~= one.device and other.rate > 1.3 * one.rate and (not best or other.rate > best.rate) then best = other end
+        end
+        local left = one.rate / link
+        found[#found + 1] = {
+          subject = "device " .. one.device,
+          message = "main",
+          data = { size = options.min_bytes, device = one.device, rate = one.rate, link = link, exposed = exposed / steps, share = share, beside = best and string.format(", and device %s gets %.0f GB/s", best.device, best.rate / 1e9) or "" },
+          recoverable_ns = exposed * (1 - left),
+          change = { { scale = one.copies, by = left, least = left, most = 1 } },
+          about = true,
+          uncertain = "whether the slot and the machine let the link carry more does not show in the trace",
+          confidence = best and "high" or "medium",
+          at_most = not best and "warning" or nil,
+          metrics = { { name = "bandwidth", value = one.rate, unit = "bytes/s", threshold = options.slow * link } },
+          evidence = one.copies:evidence { most = 4 },
+          advice = {
+            coherent and "Allocate host memory on the node of the GPU's own Grace CPU (numactl --membind, first touch by a thread that is bound there): that of another socket is reached over a slower link."
+              or "See what the link is and could be: nvidia-smi -q -d PCIE (generation and width, current against maximum, under load). Another slot, a setting of the BIOS or a riser may halve it.",
+            "Pin memory near the GPU: nvidia-smi topo -m names its cores and its memory; bind the process to them before it allocates (numactl --cpunodebind=N --membind=N).",
+          },
+        }
+      end
+    end
+    return found
+  end,
+}

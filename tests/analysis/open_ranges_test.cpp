@@ -1,0 +1,48 @@
+// Which ranges a thread is in, and whose ranges tell of a thread without any.
+#include "analysis/open_ranges.hpp"
+
+#include "support/traces.hpp"
+
+using namespace gh;
+
+TEST_CASE("open ranges: at each moment they are those that a search over all finds") {
+  Trace t;
+  t.processes.emplace_back();
+  t.threads.resize(2);
+  std::uint64_t state = 7;
+  const auto random = [&](std::uint64_t below) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<Ns>((state >> 33) % below);
+  };
+  for (int i = 0; i < 300; ++i) {
+    const Ns start = random(1000);
+    t.ranges.start.push_back(start);
+    t.ranges.end.push_back(start + 1 + random(100));
+    t.ranges.name.push_back(t.names.intern("r" + std::to_string(random(20))));
+    t.ranges.thread.push_back(static_cast<std::uint16_t>(random(2)));
+    t.ranges.bytes.push_back(0);
+    t.ranges.nest.push_back(0);
+  }
+  t.seal();
+  std::vector<std::uint8_t> wanted(t.names.size(), 1);
+  wanted[t.names.find("r3")] = 0;
+  OpenRanges open(t, wanted);
+  for (Ns at = 0; at < 1100; at += 3)
+    for (std::uint16_t thread = 0; thread < 2; ++thread) {
+      std::vector<Row> expected;
+      for (Row r = 0; r < t.ranges.size(); ++r)
+        if (t.ranges.thread[r] == thread && t.ranges.start[r] <= at && t.ranges.end[r] > at &&
+            wanted[t.ranges.name[r]])
+          expected.push_back(r);
+      CHECK(open.at(thread, at) == expected);
+    }
+}
+
+TEST_CASE("open ranges: operators are told by their names") {
+  for (const char* name : {"aten::mm", "AddmmBackward0", "aten::mm, sizes = [[2, 3]]",
+                           "torch::autograd::AccumulateGrad", "MmBackward0, seq = 5"})
+    CHECK_MESSAGE(is_operator_name(name), name);
+  for (const char* name : {"forward", "Backward", "step 3", "ProfilerStep#4", "backward 2"})
+    CHECK_MESSAGE(!is_operator_name(name), name);
+  CHECK(operator_of("aten::mm, sizes = [[2, 3]]") == "aten::mm");
+}
