@@ -182,7 +182,7 @@ Analysis steps(const std::string& more, const std::string& ops = batch,
 }  // namespace
 
 TEST_CASE("account: causes add up to every step of every recording, to the nanosecond") {
-  for (const auto& path : support::recordings()) {
+  for (const auto& path : support::few_with_sanitizers(support::recordings())) {
     CAPTURE(path.string());
     check_adds_up(Analysis(read_nsys(path), Classes(), {}));
   }

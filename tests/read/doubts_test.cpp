@@ -47,15 +47,15 @@ fs::path changed_trace(const TempDir& dir, const std::string& name,
 }  // namespace
 
 TEST_CASE("doubts: no recording gives rise to any") {
-  for (const fs::path& path : recordings()) {
+  for (const fs::path& path : few_with_sanitizers(recordings())) {
     CAPTURE(path);
     CHECK(read_report(path).problems.empty());
   }
-  for (const fs::path& path : unmarked_recordings()) {
+  for (const fs::path& path : few_with_sanitizers(unmarked_recordings())) {
     CAPTURE(path);
     CHECK(read_report(path).problems.empty());
   }
-  for (const fs::path& path : torch_traces()) {
+  for (const fs::path& path : few_with_sanitizers(torch_traces())) {
     CAPTURE(path);
     CHECK(read_report(path).problems.empty());
   }
@@ -187,7 +187,7 @@ TEST_CASE(
 TEST_CASE("doubts: times that PyTorch rounded each by itself give rise to none" *
           slow_with_sanitizers) {
   const TempDir dir;
-  for (const fs::path& path : torch_traces()) {
+  for (const fs::path& path : few_with_sanitizers(torch_traces())) {
     CAPTURE(path);
     const fs::path rounded =
         changed_trace(dir, path.filename().string(), [](nlohmann::json& event) {
@@ -244,7 +244,8 @@ TEST_CASE("doubts: ranges that are started and ended by calls of their own may o
   CHECK(!overlapping("59"));
 }
 
-TEST_CASE("doubts: what the rules found in an export is not clean where it contradicts itself") {
+TEST_CASE("doubts: what the rules found in an export is not clean where it contradicts itself" *
+          slow_with_sanitizers) {
   struct Case {
     const char *name, *sql;
   };
@@ -404,7 +405,7 @@ TEST_CASE("doubts: what clocks may be apart hides nothing") {
   CHECK(sync->severity == Severity::warning);
 }
 
-TEST_CASE("doubts: of PyTorch's traces likewise") {
+TEST_CASE("doubts: of PyTorch's traces likewise" * slow_with_sanitizers) {
   const TempDir dir;
   const auto is = [](const nlohmann::json& event, const char* category) {
     return event.value("cat", "") == category;

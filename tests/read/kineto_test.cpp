@@ -617,7 +617,7 @@ TEST_CASE(
   // than two points. What is launching and what is other work of the host is told by how long
   // launching usually takes, which depends on the profiler: only their sum agrees.
   const std::set<std::string> launching{"idle.launch", "idle.launch_latency", "idle.unknown"};
-  for (const auto& path : support::torch_traces()) {
+  for (const auto& path : support::few_with_sanitizers(support::torch_traces())) {
     const std::string name = path.filename().string().substr(0, path.filename().string().find('.'));
     CAPTURE(path.filename());
     if (!fs::exists(fs::path(GH_FIXTURES) / (name + ".sqlite"))) continue;

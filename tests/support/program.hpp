@@ -57,14 +57,6 @@ inline constexpr bool emulated = true;
 inline constexpr bool emulated = false;
 #endif
 
-/// Whether sanitizers are in the program: then it is slow, reserves terabytes of addresses, and
-/// (under ThreadSanitizer) has a thread of theirs.
-#ifdef GH_SANITIZED
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
-
 /// Of a test that takes minutes with sanitizers in the program, and runs only code that others run
 /// as well: TEST_CASE("..." * slow_with_sanitizers).
 inline const doctest::skip slow_with_sanitizers{sanitized};

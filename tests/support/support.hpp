@@ -47,6 +47,24 @@ std::vector<std::string> recording_names();
 /// The PyTorch profiler's traces among them, in order of name.
 std::vector<std::filesystem::path> torch_traces();
 
+/// Whether sanitizers are in the program: then it is slow, reserves terabytes of addresses, and
+/// (under ThreadSanitizer) has a thread of theirs.
+#ifdef GH_SANITIZED
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+/// Every third of a list of recordings where sanitizers make each take seconds: they run the same
+/// code. The release build looks at all.
+template <typename Recording>
+std::vector<Recording> few_with_sanitizers(std::vector<Recording> all) {
+  if (!sanitized) return all;
+  std::vector<Recording> few;
+  for (std::size_t i = 0; i < all.size(); i += 3) few.push_back(std::move(all[i]));
+  return few;
+}
+
 bool contains(std::string_view text, std::string_view part);
 /// Whether one of the texts holds the part.
 bool any_contains(const std::vector<std::string>& texts, std::string_view part);

@@ -79,7 +79,7 @@ using Kind = Change::Kind;
 TEST_CASE(
     "replay: without a change every recording takes as long as it did, and nearly so with one set "
     "of weights for all") {
-  for (const auto& path : support::recordings()) {
+  for (const auto& path : support::few_with_sanitizers(support::recordings())) {
     CAPTURE(path.filename().string());
     const Replayed r(read_nsys(path));
     REQUIRE(r.replay.reason() == "");
@@ -95,7 +95,7 @@ TEST_CASE(
     CHECK(r.replay.trusted() == !unlike);
     CHECK(r.replay.step_ns({}) <= r.replay.recorded_ns());
   }
-  for (const auto& path : support::unmarked_recordings()) {
+  for (const auto& path : support::few_with_sanitizers(support::unmarked_recordings())) {
     CAPTURE(path.filename().string());
     const Replayed r(read_nsys(path));
     // Of the first step only the end is replayed; that of beat is longer than the others.
@@ -152,7 +152,7 @@ TEST_CASE("replay: of a long recording with slow steps two runs are weighed to b
 TEST_CASE(
     "replay: with operations that take next to nothing a step falls to the host's own time, on "
     "every recording") {
-  for (const auto& path : support::recordings()) {
+  for (const auto& path : support::few_with_sanitizers(support::recordings())) {
     CAPTURE(path.filename().string());
     const Replayed r(read_nsys(path));
     if (!r.replay.reason().empty()) continue;
