@@ -26,6 +26,8 @@ enum class IdleCause : std::uint8_t {
   dependency,      ///< it had launched in time: another stream or device kept the operation waiting
   unknown          ///< it did something else
 };
+/// How many causes there are.
+inline constexpr std::size_t idle_causes = static_cast<std::size_t>(IdleCause::unknown) + 1;
 const char* name_of(IdleCause);
 
 /// A stretch in which a device did nothing, with one cause. A pause of the GPU falls into several

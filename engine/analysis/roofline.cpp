@@ -130,7 +130,7 @@ Roofline roofline_of(const Analysis& a) {
   return sum;
 }
 
-BoundBy bound_by(const Analysis& a) {
+BoundBy bound_by(const Analysis& a, const StepTime& step) {
   // Causes of the account, by what they go by. What only moves data is bound by memory: each
   // element is read and written once, with a handful of operations.
   static const std::map<std::string, std::string> groups{
@@ -166,7 +166,7 @@ BoundBy bound_by(const Analysis& a) {
     const std::string group = known != groups.end()           ? known->second
                               : cause.starts_with("compute.") ? "kernels of its own"
                                                               : "the host";
-    ns[group] += static_cast<double>(a.account.total_ns(cause));
+    ns[group] += step.total_ns(a, cause);
   }
   // Products of few rows read their weights and do little with them.
   const double by_memory = std::min(ns["compute"], roofline_of(a).by_memory_ns);
@@ -175,7 +175,7 @@ BoundBy bound_by(const Analysis& a) {
   // Samples tell of kernels whose names do not: memory busy for most of the time that they run.
   constexpr double most_of_it = 0.6;
   const double own = ns["kernels of its own"] + ns["graphs"];
-  const auto total = static_cast<double>(a.total_ns());
+  const double total = step.total_ns(a);
   if (const auto dram = sampled_activity(a, "dram_active"); dram && own > 0.5 * total) {
     if (*dram * total >= most_of_it * own) {
       ns["memory"] += own;
@@ -210,7 +210,7 @@ std::string bound_text(const Analysis& a, const BoundBy& bound) {
   return text;
 }
 
-std::string mfu_verdict(const Analysis& a) {
+std::string mfu_verdict(const Analysis& a, const StepTime& step) {
   if (!a.has_steps() || !a.program.is("training") || a.devices.empty()) return "";
   const Device& device = a.trace.devices[a.devices.front().device];
   // Ampere and Hopper of data centers: of others nobody has told what is usual.
@@ -221,7 +221,7 @@ std::string mfu_verdict(const Analysis& a) {
       a.account.total_ns("compute.attention_fused") + a.account.total_ns("compute.softmax");
   const auto mfu = mfu_of(a), most = mfu_upper_bound(a);
   if (!reference || 100 * attention < a.total_ns() || (!mfu && !most)) return "";
-  const double share = mfu ? *mfu : *most;
+  const double share = step.share(mfu ? *mfu : *most);
   const std::string usual = fmt::format("{:.0f} to {:.0f} % is usual for training on such GPUs",
                                         100 * usual_mfu_least, 100 * usual_mfu_most);
   if (share >= usual_mfu_least) {
@@ -230,7 +230,7 @@ std::string mfu_verdict(const Analysis& a) {
   }
   // What takes the rest: time beside products, and products below what is attained.
   std::string rest;
-  for (const auto& [group, of_steps] : bound_by(a).shares) {
+  for (const auto& [group, of_steps] : bound_by(a, step).shares) {
     if (group == "compute" || of_steps < 0.1) continue;
     rest += fmt::format("{}{} {}", rest.empty() ? "" : ", ", group, percent(of_steps));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/analysis.hpp"
+#include "analysis/step_time.hpp"
 
 namespace gh {
 
@@ -27,10 +28,10 @@ struct BoundBy {
   /// "the host", "unified memory", "waiting for other work"; "kernels of its own" where most is in
   /// kernels of which nothing is known, "graphs" where they were traced whole. "" without GPU work.
   std::string by;
-  /// Each with its share of the steps, the largest first.
+  /// Each with its share of the step, the largest first.
   std::vector<std::pair<std::string, double>> shares;
 };
-BoundBy bound_by(const Analysis& analysis);
+BoundBy bound_by(const Analysis& analysis, const StepTime& step);
 
 /// "compute: 61 % of each training step; memory 27 %, launching 8 %"; both where two take about as
 /// much.
@@ -42,6 +43,6 @@ inline constexpr double usual_mfu_least = 0.35, usual_mfu_most = 0.45;
 
 /// Of training a transformer on such GPUs: how its utilization compares to that, and what takes the
 /// rest, from the account; "" of anything else.
-std::string mfu_verdict(const Analysis& analysis);
+std::string mfu_verdict(const Analysis& analysis, const StepTime& step);
 
 }  // namespace gh

@@ -14,21 +14,18 @@ namespace {
 // Causes below half a percent are left out of a summary.
 constexpr double least_share = 0.005;
 
-CiReport summary_of(const Analysis& analysis) {
+CiReport summary_of(const Analysis& analysis, const Report& report) {
   CiReport summary;
   summary.path = analysis.trace.path;
-  summary.steps = analysis.has_steps() ? fmt::format("{} of {} (median)",
-                                                     plural(analysis.step_count(), analysis.unit()),
-                                                     duration(median(analysis.step_lengths())))
+  summary.steps = analysis.has_steps() ? plural(analysis.step_count(), analysis.unit())
                                        : "nothing was found that repeats: the whole window";
   if (const std::string repeats = repeats_text(analysis); !repeats.empty())
     summary.steps += "; " + repeats;
-  if (const std::string measured = measured_text(analysis); !measured.empty())
-    summary.steps += "; " + measured;
+  if (const std::string step = step_time_text(analysis, report.step); !step.empty())
+    summary.steps += ". " + step;
   if (analysis.total_ns() > 0)
     for (const std::string& cause : analysis.account.causes) {
-      const double share = static_cast<double>(analysis.account.total_ns(cause)) /
-                           static_cast<double>(analysis.total_ns());
+      const double share = report.step.total_ns(analysis, cause) / report.step.total_ns(analysis);
       if (share >= least_share) summary.account.emplace_back(cause, share);
     }
   std::stable_sort(summary.account.begin(), summary.account.end(),
@@ -67,7 +64,7 @@ void CiResult::add(const Analysis& analysis, const Report& report,
   for (const Finding& f : report.findings)
     findings.push_back({f, analysis.trace.path, std::nullopt, fail_on && f.severity >= *fail_on,
                         analysis.words()});
-  reports.push_back(summary_of(analysis));
+  reports.push_back(summary_of(analysis, report));
   for (const Rule& rule : rules) outcomes[rule.id];
   for (const NotChecked& n : report.not_checked)
     worsen(outcomes[n.rule],

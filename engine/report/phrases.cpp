@@ -30,12 +30,11 @@ std::string activity_text(const Analysis& a) {
 
 // How much of the GPU's peak the model can have reached. Below what can be printed it says so: "0
 // %" would be read as not counted.
-std::string mfu_text(const Analysis& a) {
+std::string mfu_text(const Analysis& a, const StepTime& step) {
   const auto bound = a.has_steps() ? mfu_upper_bound(a) : std::nullopt;
   if (!bound || *bound == 0) return "";
-  if (const auto mfu = mfu_of(a))
-    return *mfu < 0.0005 ? ", MFU below 0.1 %" : ", MFU " + percent(*mfu);
-  return ", MFU at most " + percent(*bound);
+  if (const auto mfu = mfu_of(a)) return ", MFU " + percent(step.share(*mfu));
+  return ", MFU at most " + percent(step.share(*bound));
 }
 
 // A loss that no rule explains is reported from this share on: launch gaps and waits of healthy
@@ -43,12 +42,11 @@ std::string mfu_text(const Analysis& a) {
 constexpr double unexplained_share = 0.15;
 
 // The cause of the account, compute aside, that takes most of the time.
-std::pair<std::string, double> largest_loss(const Analysis& a) {
+std::pair<std::string, double> largest_loss(const Analysis& a, const StepTime& step) {
   std::pair<std::string, double> largest{"", 0};
   for (const std::string& cause : a.account.causes) {
     if (cause.starts_with("compute.") || a.total_ns() == 0) continue;
-    const double share =
-        static_cast<double>(a.account.total_ns(cause)) / static_cast<double>(a.total_ns());
+    const double share = step.total_ns(a, cause) / step.total_ns(a);
     if (share > largest.second) largest = {cause, share};
   }
   return largest;
@@ -107,9 +105,8 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   if (d.source == StepSource::none)
     text += fmt::format("{} ({} of it)", d.described, duration(lengths.front()));
   else
-    text += fmt::format("{} of {} (median), from {}",
-                        plural(static_cast<std::int64_t>(d.steps.size()), a.unit()),
-                        duration(median(lengths)), d.described);
+    text += fmt::format("{} from {}", plural(static_cast<std::int64_t>(d.steps.size()), a.unit()),
+                        d.described);
   Ns told = 0;
   for (const Ns length : lengths) told += length;
   if (d.source != StepSource::none && 10 * d.before_ns > told && d.before_ns > 3 * median(lengths))
@@ -140,30 +137,49 @@ std::string repeats_text(const Analysis& a) {
   return nested && !repeats.empty() ? "What repeats: " + repeats : "";
 }
 
-std::string measured_text(const Analysis& a) {
+std::string step_time_text(const Analysis& a, const StepTime& step) {
+  if (a.total_ns() == 0) return "";
+  const std::string length = duration(step.ns), recorded = duration(step.recorded_ns);
+  const std::string takes =
+      a.has_steps() ? fmt::format("{} takes {}", capitalized(a.words().a), length)
+                    : fmt::format("The window takes {}", length);
+  std::string text;
+  switch (step.from) {
+    case StepTime::From::measured:
+      text = fmt::format("{}, measured without the profiler ({}); recorded, it took {}.", takes,
+                         a.trace.measured_step.from, recorded);
+      break;
+    case StepTime::From::replayed:
+      text = length == recorded
+                 ? takes + '.'
+                 : fmt::format("{} without what the profiler adds; recorded, it took {}.", takes,
+                               recorded);
+      break;
+    case StepTime::From::recorded:
+      text = takes + ", as recorded";
+      if (a.measured_step_ns() > 0)
+        text += fmt::format("; measured without the profiler, {} ({})",
+                            duration(a.measured_step_ns()), a.trace.measured_step.from);
+      text += '.';
+      break;
+  }
   const MeasuredStep& measured = a.trace.measured_step;
-  if (measured.ns == 0) return "";
-  if (a.measured_step_ns() == 0)
-    return fmt::format("The measured {} of {} ({}) is not used: {}", measured.unit,
-                       duration(measured.ns), measured.from,
-                       a.has_steps() ? "what repeats here is called " + a.unit()
-                                     : "nothing was found that repeats");
-  const double more =
-      static_cast<double>(a.recorded_step_ns()) / static_cast<double>(measured.ns) - 1;
-  return fmt::format("Measured without the profiler: {} {} ({}); recorded, it takes {}, {} {}",
-                     duration(measured.ns), a.words().per, measured.from,
-                     duration(a.recorded_step_ns()), percent(std::abs(more)),
-                     more < 0 ? "less" : "more");
+  if (measured.ns > 0 && a.measured_step_ns() == 0)
+    text += fmt::format(" The measured {} of {} ({}) is not used: {}.", measured.unit,
+                        duration(measured.ns), measured.from,
+                        a.has_steps() ? "what repeats here is called " + a.unit()
+                                      : "nothing was found that repeats");
+  return text;
 }
 
-std::vector<std::string> side_notes(const Analysis& a) {
+std::vector<std::string> side_notes(const Analysis& a, const StepTime& step) {
   std::vector<std::string> notes;
+  if (const std::string text = step_time_text(a, step); !text.empty()) notes.push_back(text);
   if (const std::string repeats = repeats_text(a); !repeats.empty()) notes.push_back(repeats);
   for (const DeviceSteps& d : a.unused_devices)
     notes.push_back(fmt::format(
         "device {}: left out, since it ran {} and no {}", a.trace.devices[d.device].ordinal,
         plural(static_cast<std::int64_t>(d.ops.size()), "operation"), a.words().noun));
-  if (const std::string measured = measured_text(a); !measured.empty()) notes.push_back(measured);
   if (!a.trace.monitor.time_base.empty())
     notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
   if (a.trace.environment_variables > 0)
@@ -206,19 +222,18 @@ std::string path_device(const Analysis& a, const PathItem& i) {
                      percent(static_cast<double>(*most) / static_cast<double>(i.ns)));
 }
 
-std::string busy_text(const Analysis& a) {
+std::string busy_text(const Analysis& a, const StepTime& step) {
   Ns busy = 0;
   for (const DeviceAccount& d : a.account.devices) busy += d.busy_ns;
-  return "GPU busy " +
-         percent(static_cast<double>(busy) / static_cast<double>(std::max<Ns>(a.total_ns(), 1))) +
-         mfu_text(a) + activity_text(a);
+  const double share = step.busy * static_cast<double>(busy) / std::max(step.total_ns(a), 1.0);
+  return "GPU busy " + percent(share) + mfu_text(a, step) + activity_text(a);
 }
 
-std::string hottest_kernel_text(const Analysis& a) {
+std::string hottest_kernel_text(const Analysis& a, const StepTime& step) {
   // A fix of what takes less than a twentieth is worth less than that.
   constexpr double least_share = 0.05;
   const std::optional<HottestKernel> hottest = hottest_kernel(a);
-  if (!hottest || hottest->of_window < least_share) return "";
+  if (!hottest || step.share(hottest->of_window) < least_share) return "";
   const double steps = static_cast<double>(std::max<std::int64_t>(a.step_count(), 1));
   const double launches = static_cast<double>(hottest->count) / steps;
   const std::string& kernel_class = a.classes.kernel_classes()[hottest->kernel_class];
@@ -227,17 +242,17 @@ std::string hottest_kernel_text(const Analysis& a) {
       "time{} {}, {} each.",
       shortened(kernel_label(a.trace.names[hottest->name]), 80),
       cause_label("compute." + kernel_class).substr(std::string_view("compute: ").size()),
-      percent(hottest->of_kernels), percent(hottest->of_window), a.words().noun, launches,
+      percent(hottest->of_kernels), percent(step.share(hottest->of_window)), a.words().noun, launches,
       launches == std::floor(launches) ? 0 : 1, launches == 1 ? "" : "s", a.words().per,
       duration(static_cast<double>(hottest->ns) / static_cast<double>(hottest->count)));
 }
 
-std::string bound_verdict_text(const Analysis& a) {
-  const BoundBy bound = bound_by(a);
+std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
+  const BoundBy bound = bound_by(a, step);
   if (bound.by.empty()) return "";
   std::string text = "Bound by " + bound_text(a, bound) + ".";
-  if (const std::string verdict = mfu_verdict(a); verdict.starts_with("below")) {
-    if (const auto mfu = mfu_of(a)) text += fmt::format(" MFU {} is {}.", percent(*mfu), verdict);
+  if (const std::string verdict = mfu_verdict(a, step); verdict.starts_with("below")) {
+    if (const auto mfu = mfu_of(a)) text += fmt::format(" MFU {} is {}.", percent(step.share(*mfu)), verdict);
   }
   return text;
 }
@@ -329,7 +344,7 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
   const bool loud = std::any_of(report.findings.begin(), report.findings.end(),
                                 [](const Finding& f) { return f.severity != Severity::note; });
   if (loud || report.clean.empty()) return {};
-  const auto [cause, share] = largest_loss(a);
+  const auto [cause, share] = largest_loss(a, report.step);
   if (share < unexplained_share)
     return {report.findings.empty()
                 ? "Nothing was found by the rules that could look."

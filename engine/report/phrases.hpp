@@ -18,8 +18,12 @@ std::string listed(const std::vector<std::string>& list);
 /// "device 0: NVIDIA H200"
 std::string device_label(const Trace& trace, std::uint16_t device);
 
-/// "device 0: NVIDIA H200, 11 training steps of 164.8 ms (median), from NVTX ranges 'step #'".
+/// "device 0: NVIDIA H200, 11 training steps from NVTX ranges 'step #'".
 std::string device_text(const Analysis& analysis, const DeviceSteps& device);
+
+/// How long a step takes, which all of a report's times and shares are of: "A training step takes
+/// 160.1 ms without the profiler; recorded, it took 165.8 ms."; "" without GPU work.
+std::string step_time_text(const Analysis& analysis, const StepTime& step);
 
 /// What recorded the report, and what kind of program: "Nsight Systems 2025.3.2.0, schema 3.20.3:
 /// PyTorch, training".
@@ -32,12 +36,9 @@ std::string op_label(const Analysis& analysis, Row op);
 /// within a step.
 std::string repeats_text(const Analysis& analysis);
 
-/// What a step takes without the profiler, and what recording added; "" where nobody measured.
-std::string measured_text(const Analysis& analysis);
-
-/// What is said of the report as a whole beside its devices: those left unused, the measured step,
-/// a monitor's time base.
-std::vector<std::string> side_notes(const Analysis& analysis);
+/// What is said of the report as a whole beside its devices: how long a step takes, what repeats,
+/// devices left unused, a monitor's time base.
+std::vector<std::string> side_notes(const Analysis& analysis, const StepTime& step);
 
 /// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
 std::string path_label(PathItem::Kind kind, const std::string& name);
@@ -46,14 +47,14 @@ std::string path_label(PathItem::Kind kind, const std::string& name);
 std::string path_device(const Analysis& analysis, const PathItem& item);
 
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
-std::string busy_text(const Analysis& analysis);
+std::string busy_text(const Analysis& analysis, const StepTime& step);
 /// "Bound by compute: 61 % of each step; memory 27 %. MFU 20 % is below what is usual: ..."; ""
 /// without GPU work.
-std::string bound_verdict_text(const Analysis& analysis);
+std::string bound_verdict_text(const Analysis& analysis, const StepTime& step);
 
 /// "The kernel that takes most is KERNEL (GEMM, TF32): 49.9 % of the kernels' time, 31 % of the
 /// step, 12 times a step, 1.2 ms each"; "" where none takes a twentieth of the devices' time.
-std::string hottest_kernel_text(const Analysis& analysis);
+std::string hottest_kernel_text(const Analysis& analysis, const StepTime& step);
 
 /// "about 113.3 ms of each 160.1 ms step (71 %)"; "" where nothing is known to be recoverable.
 std::string worth_text(const Finding& finding, const Analysis& analysis);

@@ -59,7 +59,7 @@ std::string where(const ReportPage& page) {
   for (std::size_t d = 0; d < devices; ++d) lines.push_back(device_text(a, a.devices[d]));
   if (a.devices.size() > devices)
     lines.push_back(fmt::format("{} more devices", a.devices.size() - devices));
-  for (const std::string& note : side_notes(a)) lines.push_back(note);
+  for (const std::string& note : side_notes(a, page.report.step)) lines.push_back(note);
   for (std::string& l : lines) l = shortened(l, 400);
   if (lines.size() > most_lines) lines.resize(most_lines);
   return bullets(lines, "where");

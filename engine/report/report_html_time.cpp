@@ -17,26 +17,30 @@ constexpr std::size_t most_strips = 16, most_device_columns = 8;
 // Of the path, for a line of its own.
 constexpr double least_path_share = 0.005;
 
-CauseTimes times_of(const Analysis& a, const DeviceAccount& device) {
+// Without the profiler, all steps together.
+CauseTimes times_of(const ReportPage& page, const DeviceAccount& device) {
+  const Account& account = page.analysis.account;
   CauseTimes causes;
-  for (std::size_t c = 0; c < a.account.causes.size(); ++c) {
+  for (std::size_t c = 0; c < account.causes.size(); ++c) {
     double ns = 0;
     for (const auto& step : device.step_ns) ns += static_cast<double>(step[c]);
-    causes.emplace_back(a.account.causes[c], ns);
+    causes.emplace_back(account.causes[c], page.report.step.of(account.causes[c]) * ns);
   }
   return causes;
 }
 
 // Over all devices.
-CauseTimes times_of(const Analysis& a) {
+CauseTimes times_of(const ReportPage& page) {
   CauseTimes causes;
-  for (std::size_t c = 0; c < a.account.causes.size(); ++c) {
-    double ns = 0;
-    for (const DeviceAccount& device : a.account.devices)
-      for (const auto& step : device.step_ns) ns += static_cast<double>(step[c]);
-    causes.emplace_back(a.account.causes[c], ns);
-  }
+  for (const std::string& cause : page.analysis.account.causes)
+    causes.emplace_back(cause, page.report.step.total_ns(page.analysis, cause));
   return causes;
+}
+
+double sum_of(const CauseTimes& causes) {
+  double ns = 0;
+  for (const auto& [cause, of_cause] : causes) ns += of_cause;
+  return ns;
 }
 
 // The time of one cause among them; 0 where it is not.
@@ -71,13 +75,13 @@ std::string device_bars(const ReportPage& page) {
   std::vector<double> means_ns;
   double longest_ns = 1;
   for (std::size_t d = 0; d < shown; ++d) {
-    means_ns.push_back(static_cast<double>(total(a.account.devices[d].window)) /
+    means_ns.push_back(sum_of(times_of(page, a.account.devices[d])) /
                        static_cast<double>(std::max<std::size_t>(a.devices[d].steps.size(), 1)));
     longest_ns = std::max(longest_ns, means_ns.back());
   }
   std::string out;
   for (std::size_t d = 0; d < shown; ++d)
-    out += stacked_bar(bar_label(a, a.devices[d]), stack_of(times_of(a, a.account.devices[d])),
+    out += stacked_bar(bar_label(a, a.devices[d]), stack_of(times_of(page, a.account.devices[d])),
                        duration(means_ns[d]), means_ns[d] / longest_ns);
   if (shown < a.devices.size()) out += more_devices(a.devices.size() - shown, "are in the JSON");
   return out;
@@ -93,7 +97,7 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   for (std::size_t d = 0; d < apart; ++d) {
     columns.push_back(
         {fmt::format("Device {}", a.trace.devices[a.devices[d].device].ordinal), true});
-    of_devices.push_back(times_of(a, a.account.devices[d]));
+    of_devices.push_back(times_of(page, a.account.devices[d]));
   }
   columns.push_back({"Share, drawn"});
 
@@ -102,15 +106,15 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
                   columns);
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& x, const auto& y) { return x.second > y.second; });
-  const auto all_ns = static_cast<double>(a.total_ns());
+  const double all_ns = page.report.step.total_ns(a);
   for (const auto& [cause, ns] : causes) {
     if (ns <= 0) continue;
     const double share = ns / all_ns;
     std::vector<Cell> cells{cause_label(cause), Cell(duration(ns / page.steps()), ns),
                             Cell::share(share)};
     for (std::size_t d = 0; d < apart; ++d) {
-      const Ns window_ns = std::max<Ns>(total(a.account.devices[d].window), 1);
-      cells.push_back(Cell::share(time_of(of_devices[d], cause) / static_cast<double>(window_ns)));
+      cells.push_back(
+          Cell::share(time_of(of_devices[d], cause) / std::max(sum_of(of_devices[d]), 1.0)));
     }
     cells.push_back(Cell::raw(plain_bar(share, name_of(activity_of(cause))), share));
     table.row(cells);
@@ -122,29 +126,28 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
 std::string path_table(const ReportPage& page) {
   if (!page.report.replay || page.report.replay->path().items.empty()) return "";
   const Path& p = page.report.replay->path();
-  const double a_step = p.scale / static_cast<double>(p.periods);
   HtmlTable table(
       fmt::format("What {} waits for: every nanosecond on one thing, walked back from "
                   "the end along what each point waited for last",
                   page.analysis.words().a),
       {{"Waits for"}, {time_column(page.analysis), true}, {"Share", true}, {"Share, drawn"}});
-  Ns small_ns = 0;
+  const double step_ns = p.step_ns();
+  double small_ns = 0;
   std::size_t small_count = 0;
-  const auto add = [&](const std::string& name, Ns of_all) {
-    const double share = static_cast<double>(of_all) / static_cast<double>(p.total_ns),
-                 ns = static_cast<double>(of_all) * a_step;
+  const auto add = [&](const std::string& name, double ns) {
+    const double share = ns / step_ns;
     table.row({name, Cell(duration(ns), ns), Cell::share(share),
                Cell::raw(plain_bar(share, "worth"), share)});
   };
   for (const PathItem& item : p.items) {
-    if (static_cast<double>(item.ns) < least_path_share * static_cast<double>(p.total_ns)) {
-      small_ns += item.ns;
+    if (p.step_ns(item) < least_path_share * step_ns) {
+      small_ns += p.step_ns(item);
       ++small_count;
       continue;
     }
     const std::string device = path_device(page.analysis, item);
     add(page.cut(path_label(item.kind, item.name) + (device.empty() ? "" : " (" + device + ")")),
-        item.ns);
+        p.step_ns(item));
   }
   if (small_count > 0)
     add(fmt::format("{} more, below {} each", small_count, percent(least_path_share)), small_ns);
@@ -165,15 +168,15 @@ std::string account_section(const ReportPage& page) {
   const Analysis& a = page.analysis;
   if (a.total_ns() == 0) return "";
   const bool several = a.devices.size() > 1;
-  const CauseTimes causes = times_of(a);
+  const CauseTimes causes = times_of(page);
   const std::vector<StackPart> parts = stack_of(causes);
   const std::string what =
-      a.has_steps() ? fmt::format("the mean {}{}", a.measured_step_ns() > 0 ? "recorded " : "",
-                                  a.words().noun)
+      a.has_steps() ? "the mean " + a.words().noun
                     : "all of it";
   std::string out =
-      element("p", busy_text(a)) + element("p", bound_verdict_text(a)) +
-      stacked_bar(several ? what + " over devices" : what, parts, duration(a.recorded_step_ns()));
+      element("p", busy_text(a, page.report.step)) +
+      element("p", bound_verdict_text(a, page.report.step)) +
+      stacked_bar(several ? what + " over devices" : what, parts, duration(page.report.step.ns));
   if (several) out += device_bars(page);
   return out + legend(parts) + "<details><summary>As a table</summary>" +
          account_table(page, causes).html() + "</details>\n" + path_table(page);

@@ -154,7 +154,7 @@ double link_bytes_per_s(const Analysis& a) {
 std::string kernels_section(const ReportPage& page) {
   const KernelSums sums = kernel_sums(page.analysis);
   if (sums.classes.empty()) return "";
-  const std::string hottest = hottest_kernel_text(page.analysis);
+  const std::string hottest = hottest_kernel_text(page.analysis, page.report.step);
   return (hottest.empty() ? "" : remark(page.cut(hottest, 400))) + kernel_classes(page, sums) +
          folded("The costliest kernels",
                 top_table(page, costliest(page, {"kernels"}), "kernels", "Kernels", "Kernel"));

@@ -1,4 +1,7 @@
 // One report as JSON (schemas/report.schema.json).
+#include <array>
+#include <cmath>
+
 #include "analysis/roofline.hpp"
 #include "report/json_parts.hpp"
 #include "report/phrases.hpp"
@@ -10,25 +13,27 @@ namespace {
 
 using Devices = std::vector<const DeviceAccount*>;
 
-// The account of some devices together; fractions are of all their steps.
-Json account_json(const Account& account, const Devices& devices) {
+// The account of some devices together, as recorded and of a step without the profiler.
+Json account_json(const Account& account, const StepTime& step, const Devices& devices) {
   std::vector<Ns> sums(account.causes.size());
-  Ns all = 0, steps = 0;
+  double all_ns = 0, steps = 0;
   for (const DeviceAccount* d : devices)
-    for (const auto& step : d->step_ns) {
+    for (const auto& of_step : d->step_ns) {
       ++steps;
       for (std::size_t c = 0; c < sums.size(); ++c) {
-        sums[c] += step[c];
-        all += step[c];
+        sums[c] += of_step[c];
+        all_ns += step.of(account.causes[c]) * static_cast<double>(of_step[c]);
       }
     }
   Json list = Json::array();
   for (std::size_t c = 0; c < sums.size(); ++c)
-    if (sums[c] > 0)
+    if (sums[c] > 0) {
+      const double ns = step.of(account.causes[c]) * static_cast<double>(sums[c]);
       list.push_back({{"cause", account.causes[c]},
                       {"ns", sums[c]},
-                      {"ns_per_step", sums[c] / std::max<Ns>(steps, 1)},
-                      {"fraction", static_cast<double>(sums[c]) / static_cast<double>(all)}});
+                      {"ns_per_step", static_cast<Ns>(std::llround(ns / std::max(steps, 1.0)))},
+                      {"fraction", ns / std::max(all_ns, 1.0)}});
+    }
   return list;
 }
 
@@ -59,8 +64,12 @@ Json steps_json(const DeviceSteps& d) {
 }
 
 // The steps of all devices.
-Json steps_json(const Analysis& a) {
+Json steps_json(const Analysis& a, const StepTime& step) {
+  static constexpr std::array told_from{"recorded", "replayed", "measured"};
   return {{"count", a.step_count()},
+          {"ns", a.total_ns() > 0 ? Json(step.ns) : Json(nullptr)},
+          {"ns_is", told_from[static_cast<std::size_t>(step.from)]},
+          {"recorded_ns", a.total_ns() > 0 ? Json(step.recorded_ns) : Json(nullptr)},
           {"median_ns", median(a.step_lengths())},
           {"measured_ns", a.measured_step_ns() > 0 ? Json(a.measured_step_ns()) : Json(nullptr)},
           {"source", a.devices.empty() ? "none" : source_name(a.devices.front().source)},
@@ -83,7 +92,7 @@ Json unit_json(const Analysis& a) {
 }
 
 // What the report does not say of a device is null.
-Json device_json(const Analysis& a, std::size_t device) {
+Json device_json(const Analysis& a, const StepTime& step, std::size_t device) {
   const DeviceSteps& steps = a.devices[device];
   const Device& d = a.trace.devices[steps.device];
   const Json capability =
@@ -97,39 +106,40 @@ Json device_json(const Analysis& a, std::size_t device) {
           {"memory_bytes", d.memory_bytes > 0 ? Json(d.memory_bytes) : Json(nullptr)},
           {"window_ns", window_ns(steps)},
           {"steps", steps_json(steps)},
-          {"account", account_json(a.account, {&a.account.devices[device]})}};
+          {"account", account_json(a.account, step, {&a.account.devices[device]})}};
 }
 
 // What binds a step; null without GPU work.
-Json bound_json(const Analysis& a) {
-  const BoundBy bound = bound_by(a);
+Json bound_json(const Analysis& a, const StepTime& step) {
+  const BoundBy bound = bound_by(a, step);
   if (bound.by.empty()) return nullptr;
   Json shares = Json::array();
   for (const auto& [group, share] : bound.shares)
     shares.push_back({{"by", group}, {"fraction", share}});
-  return {{"by", bound.by}, {"shares", shares}, {"text", bound_verdict_text(a)}};
+  return {{"by", bound.by}, {"shares", shares}, {"text", bound_verdict_text(a, step)}};
 }
 
 // What a step waited for, or the window; null where nothing was replayed.
 Json path_json(const Analysis& a, const Report& report) {
   if (!report.replay || report.replay->path().items.empty()) return nullptr;
   const Path& p = report.replay->path();
-  const double a_step = p.scale / static_cast<double>(p.periods);
+  const double step_ns = p.step_ns();
   Json items = Json::array();
   for (const PathItem& i : p.items) {
     Json by_device = Json::array();
+    const double of_step = p.step_ns(i) / static_cast<double>(std::max<Ns>(i.ns, 1));
     for (const Ns ns : i.by_device)
-      by_device.push_back(static_cast<Ns>(static_cast<double>(ns) * a_step));
+      by_device.push_back(static_cast<Ns>(of_step * static_cast<double>(ns)));
     items.push_back({{"kind", name_of(i.kind)},
                      {"name", or_null(i.name)},
-                     {"ns_per_step", static_cast<Ns>(static_cast<double>(i.ns) * a_step)},
-                     {"fraction", static_cast<double>(i.ns) / static_cast<double>(p.total_ns)},
+                     {"ns_per_step", static_cast<Ns>(p.step_ns(i))},
+                     {"fraction", p.step_ns(i) / step_ns},
                      {"ns_by_device", by_device},
                      {"stretches", i.stretches},
                      {"longest", {{"start_ns", i.longest.start}, {"end_ns", i.longest.end}}}});
   }
   return {{"of", a.has_steps() ? "step" : "window"},
-          {"step_ns", static_cast<Ns>(static_cast<double>(p.total_ns) * a_step)},
+          {"step_ns", std::llround(step_ns)},
           {"items", items}};
 }
 
@@ -159,7 +169,7 @@ std::string render_json(const Analysis& a, const Report& report) {
   Devices accounts;
   Ns window = 0;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    devices.push_back(device_json(a, d));
+    devices.push_back(device_json(a, report.step, d));
     accounts.push_back(&a.account.devices[d]);
     window += window_ns(a.devices[d]);
   }
@@ -175,9 +185,9 @@ std::string render_json(const Analysis& a, const Report& report) {
                      {"devices", devices},
                      {"window_ns", window},
                      {"unit", unit_json(a)},
-                     {"steps", steps_json(a)},
-                     {"account", account_json(a.account, accounts)},
-                     {"bound", bound_json(a)},
+                     {"steps", steps_json(a, report.step)},
+                     {"account", account_json(a.account, report.step, accounts)},
+                     {"bound", bound_json(a, report.step)},
                      {"path", path_json(a, report)},
                      {"plan", plan_json(report)},
                      {"findings", findings_json(report.findings)},

@@ -23,17 +23,18 @@ std::string bar(double fraction, std::size_t width, bool unicode) {
 
 struct AccountLine {
   std::string label;
-  Ns ns;
+  double ns;  // of a step
 };
 
 // The causes, the one that takes most first; those below half a percent are one line at the end.
-std::vector<AccountLine> account_lines(const Analysis& a) {
+std::vector<AccountLine> account_lines(const Analysis& a, const StepTime& step) {
   std::vector<AccountLine> lines;
-  Ns small_ns = 0;
+  const double steps = static_cast<double>(a.step_count());
+  double small_ns = 0;
   std::size_t small_count = 0;
   for (const std::string& cause : a.account.causes) {
-    const Ns ns = a.account.total_ns(cause);
-    if (ns >= a.total_ns() / 200) {
+    const double ns = step.total_ns(a, cause) / steps;
+    if (200 * ns >= static_cast<double>(step.ns)) {
       lines.push_back({cause_label(cause), ns});
     } else if (ns > 0) {
       small_ns += ns;
@@ -50,15 +51,16 @@ std::vector<AccountLine> account_lines(const Analysis& a) {
 // What a step waited for, the thing that takes most first; those below 2 % are one line.
 std::vector<AccountLine> path_lines(const Analysis& a, const Path& p) {
   std::vector<AccountLine> lines;
-  Ns small_ns = 0;
+  double small_ns = 0;
+  const double step_ns = p.step_ns();
   for (const PathItem& i : p.items) {
-    if (50 * i.ns < p.total_ns) {
-      small_ns += i.ns;
+    if (50 * p.step_ns(i) < step_ns) {
+      small_ns += p.step_ns(i);
       continue;
     }
     const std::string device = path_device(a, i);
     lines.push_back(
-        {path_label(i.kind, i.name) + (device.empty() ? "" : " (" + device + ")"), i.ns});
+        {path_label(i.kind, i.name) + (device.empty() ? "" : " (" + device + ")"), p.step_ns(i)});
   }
   if (small_ns > 0) lines.push_back({"the rest, below 2 % each", small_ns});
   return lines;
@@ -68,29 +70,25 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
                        const Paint& paint) {
   if (!report.replay || report.replay->path().items.empty()) return "";
   const Path& p = report.replay->path();
-  const double a_step = p.scale / static_cast<double>(p.periods);
   std::string out = paint.bold(fmt::format("What {} waits for", a.words().a)) + '\n';
   for (const AccountLine& l : path_lines(a, p))
-    out += fmt::format("  {:>10} {:>6}  {}\n", duration(static_cast<double>(l.ns) * a_step),
-                       percent(static_cast<double>(l.ns) / static_cast<double>(p.total_ns)),
+    out += fmt::format("  {:>10} {:>6}  {}\n", duration(l.ns), percent(l.ns / p.step_ns()),
                        shortened(l.label, std::max<std::size_t>(style.width, 40) - 22));
   return out;
 }
 
-// The account is the recording's, whatever a step takes without the profiler.
 std::string account_title(const Analysis& a) {
   if (!a.has_steps()) return "Where the time goes";
   const UnitWords unit = a.words();
   return fmt::format("Where {} goes (mean{})",
-                     a.measured_step_ns() > 0 ? "a recorded " + unit.noun : unit.a,
+                     unit.a,
                      a.devices.size() > 1 ? " over devices" : "");
 }
 
-std::string account_table(const Analysis& a, const TextStyle& style, const Paint& paint) {
-  const Ns all = a.total_ns();
-  if (all == 0) return "";
-  const std::int64_t steps = a.step_count();
-  const std::vector<AccountLine> lines = account_lines(a);
+std::string account_table(const Analysis& a, const StepTime& step, const TextStyle& style,
+                          const Paint& paint) {
+  if (a.total_ns() == 0) return "";
+  const std::vector<AccountLine> lines = account_lines(a, step);
   std::size_t label_width = 20;
   for (const AccountLine& l : lines) label_width = std::max(label_width, display_width(l.label));
   // Beside a label stand a time and a share, in 26 columns with what separates them.
@@ -100,20 +98,20 @@ std::string account_table(const Analysis& a, const TextStyle& style, const Paint
 
   std::string out = paint.bold(account_title(a)) + '\n';
   for (const AccountLine& l : lines) {
-    const double fraction = static_cast<double>(l.ns) / static_cast<double>(all);
+    const double fraction = l.ns / static_cast<double>(step.ns);
     const std::string drawn = bar(fraction, room, style.unicode);
     out += fmt::format("  {} {:>10} {:>6}{}{}\n", padded(l.label, label_width),
-                       duration(static_cast<double>(l.ns) / static_cast<double>(steps)),
+                       duration(l.ns),
                        percent(fraction), drawn.empty() ? "" : "  ", drawn);
   }
   const std::string sum = fmt::format(
                         "  {} {:>10} {:>6}",
                         padded(a.has_steps() ? "the " + a.words().noun : "all", label_width),
-                        duration(all / steps), "100 %"),
-                    of_it = busy_text(a);
+                        duration(step.ns), "100 %"),
+                    of_it = busy_text(a, step);
   const bool beside = sum.size() + 2 + of_it.size() <= style.width;
   out += sum + (beside ? "  " : "\n  ") + of_it + '\n';
-  for (const std::string& line : {bound_verdict_text(a), hottest_kernel_text(a)})
+  for (const std::string& line : {bound_verdict_text(a, step), hottest_kernel_text(a, step)})
     if (!line.empty()) out += "  " + wrapped(line, style.width, 2) + '\n';
   return out;
 }
@@ -173,8 +171,8 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
 
 std::string render_text(const Analysis& a, const Report& report, const TextStyle& style) {
   const Paint paint(style);
-  std::string out = report_heading(a, style) + '\n';
-  if (const std::string account = account_table(a, style, paint); !account.empty())
+  std::string out = report_heading(a, report.step, style) + '\n';
+  if (const std::string account = account_table(a, report.step, style, paint); !account.empty())
     out += account + '\n';
   if (const std::string path = path_table(a, report, style, paint); !path.empty())
     out += path + '\n';

@@ -6,12 +6,12 @@
 
 namespace gh {
 
-std::string report_heading(const Analysis& a, const TextStyle& style) {
+std::string report_heading(const Analysis& a, const StepTime& step, const TextStyle& style) {
   const Paint paint(style);
   std::string out = paint.bold(shortened(a.trace.path, style.width)) + '\n';
   out += wrapped(recording_text(a), style.width, 0) + '\n';
   for (const DeviceSteps& d : a.devices) out += wrapped(device_text(a, d), style.width, 2) + '\n';
-  for (const std::string& note : side_notes(a)) out += wrapped(note, style.width, 2) + '\n';
+  for (const std::string& note : side_notes(a, step)) out += wrapped(note, style.width, 2) + '\n';
   return out;
 }
 

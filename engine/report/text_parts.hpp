@@ -8,7 +8,7 @@
 namespace gh {
 
 /// What the report is: file, producer, devices with their steps, what to know beside.
-std::string report_heading(const Analysis& analysis, const TextStyle& style);
+std::string report_heading(const Analysis& analysis, const StepTime& step, const TextStyle& style);
 
 /// A finding's fields below each other: "   why       ...", their text in a column of its own.
 class FindingText {

@@ -554,7 +554,7 @@ Top top_of(const Analysis& a, const Replay* replay, const TopOptions& options) {
   top.report = report_head(a);
   top.about = {recording_text(a)};
   for (const DeviceSteps& d : a.devices) top.about.push_back(device_text(a, d));
-  for (const std::string& note : side_notes(a)) top.about.push_back(note);
+  for (const std::string& note : side_notes(a, StepTime(a))) top.about.push_back(note);
   top.unit = a.unit();
   top.noun = a.words().noun;
   top.has_steps = a.has_steps();

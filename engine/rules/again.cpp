@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
@@ -105,7 +106,8 @@ class AskingAgain {
     round->replay = std::make_shared<const Replay>(*round->analysis);
     if (!is_forecast(*round->replay, report_.plan->recorded_ns)) return nullptr;
     const Facts facts(*round->analysis);
-    round->report = ask_rules(rules_to_ask(), *round->analysis, facts, settings_, round->replay);
+    round->report = ask_rules(rules_to_ask(), *round->analysis, facts, settings_, round->replay,
+                              report_.plan->fixes.back().step.step_ns);
     Report& found = round->report;
     suppress(found, accepted_);
     for (std::size_t i = 0; i < report_.suppressions.size(); ++i)
@@ -167,6 +169,10 @@ class AskingAgain {
     for (const Plan::Fix& fix : report_.plan->fixes) f.after.push_back(fix.fingerprint);
     f.predicted = step;
     f.alone_ns = 0;
+    if (f.explained_ns)
+      f.explained_ns = std::llround(static_cast<double>(*f.explained_ns) *
+                                    static_cast<double>(round.report.step.ns) /
+                                    static_cast<double>(std::max<Ns>(f.step_ns, 1)));
     f.step_ns = report_.plan->now.step_ns;
     f.recoverable_ns = std::min(won, f.step_ns);
     f.recoverable_fraction =

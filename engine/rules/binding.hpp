@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/facts.hpp"
+#include "analysis/step_time.hpp"
 #include "rules/binding/rows_in_steps.hpp"
 #include "rules/finding.hpp"
 #include "rules/lua_table.hpp"
@@ -35,6 +36,7 @@ struct ApiHost {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
+  const StepTime& step;  ///< by which times and shares are told
   const OtherRules* others = nullptr;  ///< null for a rule that does not come after them
 };
 

@@ -30,6 +30,7 @@ struct Evaluated {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
+  const StepTime& step;
   const Replay* replay;                // null where nothing is to be replayed
   const OtherRules* others = nullptr;  // where they have been asked
 };
@@ -96,7 +97,7 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
     if (found.size() == most_findings)
       throw Error(fmt::format("more than {} findings; report the worst and how many there are",
                               most_findings));
-    found.push_back(finding_from_lua(lua, i, rule, settings, on.analysis, on.replay));
+    found.push_back(finding_from_lua(lua, i, rule, settings, on.analysis, on.step, on.replay));
     replayed += !found.back().changes.empty();
     if (replayed > most_replayed)
       throw Error(
@@ -109,7 +110,7 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
 // look, and what to record instead.
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
-  const ApiHost host{on.analysis, on.facts, on.in_steps, rule.after_others ? on.others : nullptr};
+  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step, rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();
@@ -219,9 +220,11 @@ void settle(Report& report) {
 
 Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                  const std::map<std::string, RuleSettings>& settings,
-                 std::shared_ptr<const Replay> replay) {
+                 std::shared_ptr<const Replay> replay, Ns step_ns) {
   const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
-  const Evaluated on{analysis, facts, in_steps, replay.get()};
+  StepTime step = replay ? replay->step() : StepTime(analysis);
+  if (step_ns > 0) step = {analysis, step_ns, StepTime::From::replayed, step.idle};
+  const Evaluated on{analysis, facts, in_steps, step, replay.get()};
   std::vector<Report> parts(rules.size());
   const auto ask = [&](bool after_others, const Evaluated& with) {
     const std::vector<std::size_t> order = longest_first(rules, after_others);
@@ -240,6 +243,7 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
     ask(true, after);
   });
   Report report = joined(parts);
+  report.step = step;
   report.replay = std::move(replay);
   return report;
 }
@@ -264,6 +268,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
 
   // Again: what the fixes leave may be bound by something that is masked today.
   timed("again", [&] { ask_again(report, rules, settings, accepted); });
+  for (Finding& f : report.findings) say_what_else_is_saved(f);
   return report;
 }
 

@@ -59,6 +59,8 @@ struct Finding {
   Ns step_ns = 0;          ///< that step
   bool about = false;  ///< recoverable is an estimate, which the truth may exceed; else a ceiling
   Ns alone_ns = 0;     ///< what this fix alone wins back
+  /// The time of the step that the message names as lost: what stands in it before "of each step".
+  std::optional<Ns> explained_ns;
   /// Fingerprints of the fixes after which the recoverable is told, since they win back a part of
   /// `alone_ns` themselves; none where that is all of it.
   std::vector<std::string> after;
@@ -96,6 +98,7 @@ struct Report {
   std::vector<std::string> clean;  ///< rules that looked and found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
+  StepTime step;  ///< by which times and shares are told
   std::vector<Finding> suppressed;  ///< taken out of `findings`
   /// Of the steps; it refers to the Analysis. Null where none was asked for.
   std::shared_ptr<const Replay> replay;

@@ -16,8 +16,8 @@
 namespace gh {
 namespace {
 
-std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
-                         const Analysis& analysis) {
+FilledMessage read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
+                           const Analysis& analysis, const StepTime& step) {
   const std::string name = t.text("message");
   const auto pattern = rule.messages.find(name);
   if (pattern == rule.messages.end())
@@ -26,24 +26,22 @@ std::string read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
     lua_pop(lua, 1);
     lua_newtable(lua);
   }
-  std::string message =
-      filled_message(pattern->second, LuaTable(lua, -1, "'data' of a finding"), analysis);
+  FilledMessage message =
+      filled_message(pattern->second, LuaTable(lua, -1, "'data' of a finding"), analysis, step);
   lua_pop(lua, 1);
   return message;
 }
 
 // By the rule's own account. Rules sum over all steps on all devices; a report speaks of the step,
-// and no fix gives back more than there is. Where a step is known without the profiler, the share
-// is of that one.
-void read_recoverable(const LuaTable& t, const Analysis& analysis, Finding& f) {
-  const auto all = static_cast<double>(analysis.total_ns());
+// and no fix gives back more than there is.
+void read_recoverable(const LuaTable& t, const Analysis& analysis, const StepTime& step,
+                      Finding& f) {
+  const double all = step.total_ns(analysis);
   const double recoverable = std::clamp(t.number("recoverable_ns").value_or(0), 0.0, all);
   if (all > 0) f.recoverable_fraction = recoverable / all;
-  const auto steps = static_cast<double>(std::max<std::int64_t>(analysis.step_count(), 1));
-  const auto measured = static_cast<double>(analysis.measured_step_ns());
-  f.step_ns = analysis.step_ns();
-  f.recoverable_ns = static_cast<Ns>(
-      std::llround(measured > 0 ? f.recoverable_fraction * measured : recoverable / steps));
+  f.step_ns = step.ns;
+  f.recoverable_ns =
+      static_cast<Ns>(std::llround(f.recoverable_fraction * static_cast<double>(step.ns)));
 }
 
 // The start of a program, of which no error can be made.
@@ -52,8 +50,8 @@ bool is_too_little(const Analysis& analysis) {
 }
 
 // Of all steps on all devices, as rules sum.
-double cited_share(const LuaTable& t, const Analysis& analysis) {
-  const auto all = static_cast<double>(analysis.total_ns());
+double cited_share(const LuaTable& t, const Analysis& analysis, const StepTime& step) {
+  const double all = step.total_ns(analysis);
   const auto cited = t.number("cited_ns");
   return cited && all > 0 ? std::clamp(*cited / all, 0.0, 1.0) : 1;
 }
@@ -126,7 +124,7 @@ std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
 }  // namespace
 
 Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
-                         const Analysis& analysis, const Replay* replay) {
+                         const Analysis& analysis, const StepTime& step, const Replay* replay) {
   const LuaTable t(lua, index, "a finding");
   t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
           "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
@@ -135,21 +133,26 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   f.rule = rule.id;
   f.category = rule.category;
   f.title = rule.title;
-  f.message = read_message(lua, t, rule, analysis);
+  FilledMessage message = read_message(lua, t, rule, analysis, step);
+  f.message = std::move(message.text);
   f.subject = t.text("subject");
   f.voids = t.truth("voids");
   f.about = t.truth("about") && analysis.processes_on_a_device == 1;
   f.follows_from = t.text("follows_from", false);
   f.of_window = !analysis.has_steps();
 
-  read_recoverable(t, analysis, f);
+  read_recoverable(t, analysis, step, f);
   f.changes = to_changes(t);
   const std::string uncertain = t.text("uncertain", false);
   const double by_account = f.recoverable_fraction;
-  if (replay) predict(f, *replay, uncertain, cited_share(t, analysis));
+  if (replay) predict(f, *replay, uncertain, cited_share(t, analysis, step));
   const std::string doubt = read_doubt(t, f, rule, replay);
   if (!doubt.empty()) claim_at_most(f, by_account);
 
+  if (message.explained_ns && step.ns > 0)
+    f.explained_ns = std::llround(std::max(*message.explained_ns, 0.0) *
+                                  static_cast<double>(f.step_ns) / static_cast<double>(step.ns));
+  stay_with_explained(f);
   f.alone_ns = f.recoverable_ns;
   f.severity = read_severity(t, f, rule, settings, analysis);
   f.severity_by_worth = !settings.severity && t.text("severity", false).empty();

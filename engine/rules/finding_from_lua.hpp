@@ -13,6 +13,6 @@ namespace gh {
 /// with its changes; by the rule's own account where it is null. Throws Error where the table
 /// breaks the contract.
 Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
-                         const Analysis& analysis, const Replay* replay);
+                         const Analysis& analysis, const StepTime& step, const Replay* replay);
 
 }  // namespace gh

@@ -55,6 +55,7 @@ Json finding_json(const Finding& f) {
             {"recoverable_is", f.about ? "about" : "at_most"},
             {"recoverable_of", f.of_window ? "window" : "step"},
             {"alone_ns", f.alone_ns},
+            {"explained_ns", f.explained_ns ? Json(*f.explained_ns) : Json(nullptr)},
             {"after", f.after},
             {"masked", f.masked}};
   json.update(prediction_json(f.of_window ? none : f.predicted, "step"));

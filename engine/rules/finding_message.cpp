@@ -8,12 +8,10 @@
 namespace gh {
 namespace {
 
-std::string each_step(const Analysis& a) {
-  const std::string length = duration(a.recorded_step_ns());
+std::string each_step(const Analysis& a, const StepTime& step) {
+  const std::string length = duration(step.ns);
   if (!a.has_steps()) return (a.remade ? "the remaining " : "the recorded ") + length;
-  // What a rule counts, it counts in the recording.
-  const char* recorded = a.measured_step_ns() > 0 ? "recorded " : "";
-  return fmt::format("each {}{} {}", recorded, length, a.words().noun);
+  return fmt::format("each {} {}", length, a.words().noun);
 }
 
 std::string text_or_count(const std::string& key, const LuaTable& data) {
@@ -43,8 +41,9 @@ std::string one_or_many(const std::string& key, const std::string& words, const 
   return out;
 }
 
-std::string value_of(const std::string& field, const LuaTable& data, const Analysis& analysis) {
-  if (field == "each_step") return each_step(analysis);
+std::string value_of(const std::string& field, const LuaTable& data, const Analysis& analysis,
+                     const StepTime& step) {
+  if (field == "each_step") return each_step(analysis, step);
   if (field == "a_step") return analysis.words().per;
   if (field == "unit") return analysis.words().noun;
   if (field == "units") return analysis.has_steps() ? analysis.words().many : window_unit;
@@ -56,20 +55,26 @@ std::string value_of(const std::string& field, const LuaTable& data, const Analy
 
 }  // namespace
 
-std::string filled_message(const std::string& pattern, const LuaTable& data,
-                           const Analysis& analysis) {
-  std::string out;
+FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
+                             const Analysis& analysis, const StepTime& step) {
+  FilledMessage out;
+  std::string time;  // the last field that is one
   for (std::size_t at = 0;;) {
     const std::size_t open = pattern.find('{', at);
-    out += pattern.substr(at, open - at);
+    const std::string_view between = std::string_view(pattern).substr(at, open - at);
+    out.text += between;
     // Filled, a text of thousands of placeholders would be as long as all of them together.
-    if (out.size() > most_text_bytes)
+    if (out.text.size() > most_text_bytes)
       throw Error(fmt::format("the message is longer than {} KiB", most_text_bytes >> 10));
     if (open == std::string::npos) return out;
     const std::size_t close = pattern.find('}', open);
     if (close == std::string::npos)
       throw Error(fmt::format("message '{}' has a '{{' without '}}'", pattern));
-    out += value_of(pattern.substr(open + 1, close - open - 1), data, analysis);
+    const std::string field = pattern.substr(open + 1, close - open - 1);
+    if (field == "each_step" && between == " of " && !time.empty() && !out.explained_ns)
+      out.explained_ns = data.number(time.c_str());
+    time = field.ends_with(":ns") ? field.substr(0, field.size() - 3) : "";
+    out.text += value_of(field, data, analysis, step);
     at = close + 1;
   }
 }

@@ -1,8 +1,10 @@
 // The text of a finding: a template of its rule, filled from the finding's data.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "analysis/analysis.hpp"
+#include "analysis/step_time.hpp"
 #include "rules/lua_table.hpp"
 
 namespace gh {
@@ -12,7 +14,11 @@ namespace gh {
 /// any other number, which stands for #; "{each_step}", "{a_step}", "{unit}" and "{units}" say what
 /// times and shares are of: "each 160.3 ms step", "each 12.1 ms token", "a step", "token",
 /// "tokens". Throws Error where the data lacks a field.
-std::string filled_message(const std::string& pattern, const LuaTable& data,
-                           const Analysis& analysis);
+struct FilledMessage {
+  std::string text;
+  std::optional<double> explained_ns;  ///< the first "{name:ns}" that "of {each_step}" follows
+};
+FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
+                             const Analysis& analysis, const StepTime& step);
 
 }  // namespace gh

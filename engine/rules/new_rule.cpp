@@ -28,7 +28,7 @@ constexpr const char* rule_template = R"(return {
   evaluate = function(trace, options)
     local copies = trace:ops { direction = "h2d" }
     local time = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
-    local share = time / trace:fact "steps.total_ns"
+    local share = time / trace:total_ns()
     if time == 0 or share < options.share then return {} end  -- clean
     return { {
       subject = "copies from the host",             -- no times, no counts: the finding is recognized by it

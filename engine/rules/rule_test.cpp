@@ -27,7 +27,7 @@ constexpr std::size_t most_expected_bytes = 1024;
 
 // A finding that a case expects: globs, "" where it says nothing of one.
 struct Expected {
-  std::string severity, subject, message, confidence, advice;
+  std::string severity, subject, message, confidence, advice, follows_from;
   std::optional<std::pair<double, double>> worth;  // bounds of the recoverable fraction
 };
 
@@ -46,10 +46,13 @@ struct Case {
 
 Expected read_expected(lua_State* lua, int index) {
   const LuaTable t(lua, index, "an expected finding");
-  t.only({"severity", "subject", "message", "confidence", "advice", "worth"});
+  t.only({"severity", "subject", "message", "confidence", "advice", "follows_from",
+          "worth"});
   Expected e{t.text("severity", false),   t.text("subject", false), t.text("message", false),
-             t.text("confidence", false), t.text("advice", false),  std::nullopt};
-  for (const std::string* glob : {&e.severity, &e.subject, &e.message, &e.confidence, &e.advice})
+             t.text("confidence", false), t.text("advice", false),  t.text("follows_from", false),
+             std::nullopt};
+  for (const std::string* glob : {&e.severity, &e.subject, &e.message, &e.confidence, &e.advice,
+                                  &e.follows_from})
     if (glob->size() > most_expected_bytes)
       throw Error(
           fmt::format("{} expects a text of more than {} bytes", t.where(), most_expected_bytes));
@@ -226,7 +229,8 @@ std::string mismatch(const Expected& expected, const Finding& f) {
       {"subject", expected.subject, f.subject},
       {"message", expected.message, f.message},
       {"confidence", expected.confidence, f.confidence},
-      {"advice", expected.advice, f.advice.empty() ? "" : f.advice.front()}};
+      {"advice", expected.advice, f.advice.empty() ? "" : f.advice.front()},
+      {"follows_from", expected.follows_from, f.follows_from}};
   for (const auto& [key, glob, actual] : texts)
     if (!glob.empty() && !glob_match(glob, actual)) return fmt::format("{} '{}'", key, glob);
   if (!expected.worth) return "";

@@ -14,6 +14,8 @@ namespace {
 
 // Worth as much beside better fixes as alone, but for what rounds.
 constexpr double all_of_it = 0.99;
+// Of the step: half of what a trusted replay may be off.
+constexpr double as_good_as_explained = 0.01;
 
 void set_recoverable(Finding& f, Ns ns) {
   f.recoverable_ns = std::clamp<Ns>(ns, 0, f.step_ns);
@@ -74,8 +76,29 @@ void predict(Finding& f, const Replay& replay, const std::string& uncertain, dou
 }
 
 void claim_at_most(Finding& f, double share) {
-  if (share < f.recoverable_fraction)
-    set_recoverable(f, std::llround(share * static_cast<double>(f.step_ns)));
+  if (share >= f.recoverable_fraction) return;
+  set_recoverable(f, std::llround(share * static_cast<double>(f.step_ns)));
+  if (!f.predicted) return;
+  f.predicted->step_ns = f.step_ns - f.recoverable_ns;
+  f.predicted->most_ns = std::max(f.predicted->most_ns, f.predicted->step_ns);
+}
+
+void stay_with_explained(Finding& f) {
+  if (!f.explained_ns || f.step_ns <= 0) return;
+  const double explained =
+      static_cast<double>(*f.explained_ns) / static_cast<double>(f.step_ns);
+  const bool is_forecast = f.predicted && f.about;
+  if (!is_forecast || f.recoverable_fraction <= explained + as_good_as_explained)
+    claim_at_most(f, explained);
+}
+
+void say_what_else_is_saved(Finding& f) {
+  if (!f.explained_ns) return;
+  const Ns more = f.recoverable_ns - *f.explained_ns;
+  if (static_cast<double>(more) <= as_good_as_explained * static_cast<double>(f.step_ns)) return;
+  f.message += fmt::format(
+      " The fix saves {} more than that: work behind it starts earlier, or is replaced as well.",
+      duration(more));
 }
 
 double worth_if_overhead_is_most(const Finding& f, const Replay& replay) {
@@ -115,7 +138,7 @@ std::optional<Plan> plan_of(const Report& report) {
   if (!report.replay || !report.replay->reason().empty()) return std::nullopt;
   std::vector<Candidate> candidates;
   for (const Finding& f : report.findings)
-    if (f.predicted) candidates.push_back({f.rule, f.fingerprint, &f.changes});
+    if (f.predicted) candidates.push_back({f.rule, f.fingerprint, &f.changes, f.alone_ns});
   return make_plan(*report.replay, std::move(candidates));
 }
 

@@ -18,6 +18,13 @@ void predict(Finding& finding, const Replay& replay, const std::string& uncertai
 /// What is recoverable is no more than this share of the step.
 void claim_at_most(Finding& finding, double share);
 
+/// A ceiling claims no more than its message explains, and a forecast that says a little more than
+/// that, less than a replay may be off, neither.
+void stay_with_explained(Finding& finding);
+
+/// Where a forecast says much more than the message explains, the message says so.
+void say_what_else_is_saved(Finding& finding);
+
 /// What a predicted fix wins back at least, as a share of the step, if recording has added the most
 /// that it was ever seen to add. 0 where that is not known, and where the replay is no forecast.
 double worth_if_overhead_is_most(const Finding& finding, const Replay& replay);

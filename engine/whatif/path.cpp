@@ -275,7 +275,32 @@ class Walk {
   std::map<std::pair<PathItem::Kind, std::string>, PathItem> items_;
 };
 
+bool is_gpu(PathItem::Kind k) { return k <= PathItem::Kind::communication; }
+
 }  // namespace
+
+double Path::step_ns(const PathItem& item) const {
+  return (is_gpu(item.kind) ? gpu_of_step : host_of_step) * static_cast<double>(item.ns);
+}
+
+double Path::step_ns() const {
+  double sum = 0;
+  for (const PathItem& item : items) sum += step_ns(item);
+  return sum;
+}
+
+void Path::bring_to(Ns unprofiled_step_ns) {
+  gpu_of_step = host_of_step = scale / static_cast<double>(periods);
+  double gpu_ns = 0;
+  for (const PathItem& item : items)
+    if (is_gpu(item.kind)) gpu_ns += step_ns(item);
+  const double recorded_ns = step_ns(), left_ns = static_cast<double>(unprofiled_step_ns) - gpu_ns;
+  if (recorded_ns <= 0) return;
+  if (left_ns > 0 && recorded_ns > gpu_ns)
+    host_of_step *= left_ns / (recorded_ns - gpu_ns);
+  else
+    gpu_of_step = host_of_step *= static_cast<double>(unprofiled_step_ns) / recorded_ns;
+}
 
 const char* name_of(PathItem::Kind k) { return kind_names[static_cast<std::size_t>(k)]; }
 

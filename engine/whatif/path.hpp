@@ -56,10 +56,19 @@ struct Path {
   Ns total_ns = 0;              ///< what the items add up to
   Ns periods = 1;               ///< how many steps long it is
   double scale = 1;             ///< of the window, how many times the part that was walked
+  /// What a nanosecond of what the GPU does, and of the rest, is of one step without the profiler.
+  double gpu_of_step = 1, host_of_step = 1;
   std::vector<PathItem> items;  ///< what takes most first
   /// The same one by one, from the end on, but for what nothing of the report takes: latencies,
   /// pauses, time unrecorded.
   std::vector<PathPart> parts;
+
+  /// What an item is of one step without the profiler.
+  double step_ns(const PathItem& item) const;
+  /// All items together.
+  double step_ns() const;
+  /// Makes a step as long as this: a profiler makes the host slower, and no kernel or copy.
+  void bring_to(Ns unprofiled_step_ns);
 };
 
 /// "blocks.3.attn" -> "blocks.#.attn": what counts is one thing. A long name is cut.

@@ -91,7 +91,9 @@ Best best_of(const Replay& replay, const std::vector<Candidate>& candidates, con
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     Changes with = made;
     with.insert(with.end(), candidates[i].changes->begin(), candidates[i].changes->end());
-    const Ns ns = replay.step_ns(with);
+    Ns ns = replay.step_ns(with);
+    // What a finding claims is cut to what it cites, and so is a ceiling beside others.
+    if (made.empty() || !replay.trusted()) ns = std::max(ns, step_ns - candidates[i].most_ns);
     // Findings come the best first, a root before what follows from it: a later one has to win
     // clearly more.
     if (best.step_ns == step_ns
@@ -155,7 +157,10 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
     if (static_cast<double>(step - best.step_ns) < least_gain * static_cast<double>(step)) break;
     const Candidate fix = rest[best.candidate];
     made.insert(made.end(), fix.changes->begin(), fix.changes->end());
-    plan.fixes.push_back({fix.rule, fix.fingerprint, predicted(replay, made, "")});
+    Prediction after = predicted(replay, made, "");
+    after.step_ns = std::max(after.step_ns, best.step_ns);
+    after.most_ns = std::max(after.most_ns, after.step_ns);
+    plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
     step = best.step_ns;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best.candidate));
   }

@@ -37,6 +37,7 @@ struct Plan {
 struct Candidate {
   std::string rule, fingerprint;     ///< of the finding
   const Changes* changes = nullptr;  ///< what it changes about the trace
+  Ns most_ns = 0;                    ///< what its finding claims, which the plan does not exceed
 };
 
 /// The step with these changes. `why` is what makes the changes uncertain, "" where nothing does.

@@ -79,6 +79,8 @@ struct ReplayedRun {
   Ns uniform_error_ns = 0;
   Ns target_ns = 0;       // the step without a profiler, of this run; 0 where nobody measured it
   Ns unexplained_ns = 0;  // now[best] less that, beyond noise
+  // By cause, over all devices: idle time as recorded, and without what the profiler added.
+  OfIdleCauses idle_ns{}, idle_left_ns{};
   Path path;
 
   ReplayedRun(const Analysis& analysis, ReplayedSteps chosen)
@@ -95,7 +97,9 @@ struct ReplayedRun {
         target_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
     for (std::size_t i = 0; i < worth.size(); ++i) {
       const Edges edges = without_overhead(*graph, worth[i]);
-      now[i] = graph->step_ns(graph->times(edges));
+      const std::vector<Ns> times = graph->times(edges);
+      now[i] = graph->step_ns(times);
+      if (i == index_of(Guess::best)) compare_idle_time(edges, times);
       unprofiled[i].resize(edges.weight.size());
       for (Node n = 0; n < edges.weight.size(); ++n)
         unprofiled[i][n] = edges.weight[n][slowed_edge(n)];
@@ -124,6 +128,28 @@ struct ReplayedRun {
   }
 
  private:
+  // How long each pause of a device is with these edges, beside what it was.
+  void compare_idle_time(const Edges& edges, const std::vector<Ns>& times) {
+    const Analysis& a = graph->analysis;
+    for (std::size_t d = 0; d < steps.device_ops.size(); ++d) {
+      Moments moments;
+      for (const Row op : steps.device_ops[d]) {
+        const Node n = graph->op_node(op);
+        moments.add(a.trace.ops.start[op], times[n] - edges.length[n]);
+        moments.add(a.trace.ops.end[op], times[n]);
+      }
+      if (moments.empty()) continue;
+      moments.sort();
+      for (const Idle& idle : a.account.devices[d].idle) {
+        const Span span = idle.span;
+        if (span.start < steps.window.start || span.end > steps.window.end) continue;
+        const auto cause = static_cast<std::size_t>(idle.cause);
+        idle_ns[cause] += static_cast<double>(span.length());
+        idle_left_ns[cause] += static_cast<double>(moments.at(span).length());
+      }
+    }
+  }
+
   // Of a call the host's time before or in it, of an operation the pause on its stream.
   std::size_t slowed_edge(Node n) const {
     static_assert(edge::previous == 0 && edge::begin == 0);
@@ -212,20 +238,26 @@ struct Replay::State {
   Runs runs;
   std::string reason;
   Path path;
+  StepTime step;
 
-  explicit State(const Analysis& a) : analysis(a) {
+  explicit State(const Analysis& a) : analysis(a), step(a) {
     for (ReplayedSteps& steps : choose_runs(a)) {
       runs.push_back(std::make_unique<const ReplayedRun>(a, std::move(steps)));
       reason = runs.back()->reason;
       if (!reason.empty()) return;
     }
+    step = {a, step_ns({}, Guess::best),
+            a.measured_step_ns() > 0 ? StepTime::From::measured : StepTime::From::replayed,
+            idle_left()};
     if (runs.size() == 1) {
       path = runs.front()->path;
+      path.bring_to(step.ns);
       return;
     }
     for (const auto& run : runs) add_to(path, run->path, run->steps.weight);
     std::stable_sort(path.items.begin(), path.items.end(),
                      [](const PathItem& x, const PathItem& y) { return x.ns > y.ns; });
+    path.bring_to(step.ns);
   }
 
   // The mean over all runs, each by its weight, of what `ns_of` tells of a run.
@@ -244,6 +276,31 @@ struct Replay::State {
   }
   Ns unexplained_ns() const {
     return mean_ns([](const ReplayedRun& r) { return r.unexplained_ns; });
+  }
+
+  Ns step_ns(const Changes& changes, Guess guess) const {
+    const Ns ns = mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess); });
+    // The replayed steps may not be quite like all.
+    const Ns measured = analysis.measured_step_ns();
+    return measured > 0 ? scaled(ns, ratio(measured, target_ns())) : ns;
+  }
+
+  // What is left of a nanosecond of idle time without what the profiler added, by its cause: of a
+  // cause that the replayed steps do not have, the mean.
+  OfIdleCauses idle_left() const {
+    OfIdleCauses was{}, is{};
+    double all_was = 0, all_is = 0;
+    for (const auto& run : runs)
+      for (std::size_t c = 0; c < idle_causes; ++c) {
+        was[c] += run->steps.weight * run->idle_ns[c];
+        is[c] += run->steps.weight * run->idle_left_ns[c];
+        all_was += run->steps.weight * run->idle_ns[c];
+        all_is += run->steps.weight * run->idle_left_ns[c];
+      }
+    const double mean = all_was > 0 ? all_is / all_was : 1;
+    OfIdleCauses left;
+    for (std::size_t c = 0; c < idle_causes; ++c) left[c] = was[c] > 0 ? is[c] / was[c] : mean;
+    return left;
   }
 
   // Why the measured step and the recorded ones cannot be of one program; "" where they can.
@@ -296,6 +353,7 @@ double Replay::unresolved() const {
     if (run->graph) sum += run->steps.weight * run->graph->unresolved;
   return sum;
 }
+const StepTime& Replay::step() const { return state_->step; }
 const Path& Replay::path() const { return state_->path; }
 bool Replay::collectives() const {
   return std::any_of(state_->runs.begin(), state_->runs.end(), [](const auto& run) {
@@ -349,9 +407,7 @@ void Replay::trim(Changes& changes) const {
 }
 
 Ns Replay::step_ns(const Changes& changes, Guess guess) const {
-  const Ns ns = state_->mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess); });
-  // The replayed steps may not be quite like all.
-  return measured_ns() > 0 ? scaled(ns, ratio(measured_ns(), state_->target_ns())) : ns;
+  return state_->step_ns(changes, guess);
 }
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {

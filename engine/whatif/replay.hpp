@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/analysis.hpp"
+#include "analysis/step_time.hpp"
 #include "whatif/changes.hpp"
 #include "whatif/floors.hpp"
 #include "whatif/path.hpp"
@@ -65,6 +66,10 @@ class Replay {
   /// worth.
   bool trusted() const;
   std::string distrust() const;  ///< why not, in words
+
+  /// The step without what the profiler added, and what recorded time counts for in it: as
+  /// recorded where nothing can be replayed.
+  const StepTime& step() const;
 
   /// What the replayed time waited for as it was recorded; empty where nothing can be replayed.
   const Path& path() const;

@@ -69,7 +69,7 @@ return {
     end
     local steps = trace:fact "steps.count" / trace:fact "device.count"
     if trace:fact "steps.found" == 0 then
-      say("steps", "no_steps", { window = trace:fact "steps.total_ns" / trace:fact "device.count" },
+      say("steps", "no_steps", { window = trace:total_ns() / trace:fact "device.count" },
         {
           torch_profiler = "Call profiler.step() after each step and record several; or choose an annotation of the trace with --range NAME.",
           pytorch = "Put an NVTX range around each step (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few of them; or choose a range of the report with --range NAME.",
@@ -80,7 +80,7 @@ return {
       say("steps", "few_steps", { count = math.floor(steps) }, "Record five to ten steps after warm-up.", nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
     end
     local before = trace:fact "steps.before_ns"
-    local start_share = before / (before + trace:fact "steps.total_ns" / trace:fact "device.count")
+    local start_share = before / (before + trace:total_ns() / trace:fact "device.count")
     if trace:fact "steps.found" == 1 and start_share >= options.start_share then
       say("start-up", "start", { before = before, share = start_share }, "If that is what takes too long, record it alone and look at it there; if not, record after it: " .. how .. ".", nil,
         { { name = "start-up", value = start_share, unit = "fraction", threshold = options.start_share } })

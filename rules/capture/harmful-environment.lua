@@ -45,7 +45,7 @@ local variables = {
       local products = trace:ops { class = "gemm_cuda_core" }
       local speedup = trace:fact "device.tf32_speedup" or 1
       local time = products:own_ns()
-      local share = time / trace:fact "steps.total_ns"
+      local share = time / trace:total_ns()
       if share < options.share or speedup < 1.5 then return end
       return {
         message = "tf32", data = { share = share }, rows = products, worth_ns = time * (1 - 1 / speedup),
@@ -61,7 +61,7 @@ local function exposed(message)
   return function(trace, options)
     local collectives = trace:ops { class = "collective" }
     local time = collectives:exposed_ns(trace:ops { kind = "kernel" }:minus(collectives))
-    local share = time / trace:fact "steps.total_ns"
+    local share = time / trace:total_ns()
     if share < options.share then return end
     return {
       message = message, data = { share = share }, rows = collectives,
@@ -81,7 +81,7 @@ variables[#variables + 1] = {
   advice = "Set OMP_NUM_THREADS to the cores that each process may use.",
   evaluate = function(trace, options)
     local idle = trace:idle { cause = { "unknown", "input" } }
-    local share = idle:union_ns() / trace:fact "steps.total_ns"
+    local share = idle:union_ns() / trace:total_ns()
     if share < options.host_share or idle:quarters() < 3 then return end
     return {
       message = "threads", data = { share = share }, rows = idle,

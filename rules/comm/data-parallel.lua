@@ -25,7 +25,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "nothing was found that repeats, so what is sent each step cannot be told from the start", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local comm = trace:ops { class = "collective" }
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     for _, process in ipairs(processes) do

@@ -23,7 +23,7 @@ return {
       return nil, "nothing was found that repeats, so a broadcast of every step cannot be told from one at the start", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
     local broadcasts, copies = trace:broadcast_buffers()
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     if broadcasts:count() < steps or copies:count() < 2 * broadcasts:count() then return {} end
     local rest = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     -- Before the first broadcast the host may do other things as well: of that, what it packs.

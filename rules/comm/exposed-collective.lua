@@ -105,7 +105,7 @@ return {
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     if comm:count() == 0 then return {} end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local exposed = trace:fact "account.communication_exposed_ns" * steps
     -- Each wait is spent by all but the one that is waited for, and is rank-straggler's to claim.
     local others, waits = trace:fact "device.count" - 1, 0

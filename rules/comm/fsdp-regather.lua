@@ -25,7 +25,7 @@ return {
     end
     local found = trace:gathered_weights()
     if found.again:count() == 0 then return {} end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     local exposed = found.again:exposed_ns(compute)
     local share = exposed / total

@@ -24,7 +24,7 @@ return {
     end
     local found = trace:reduced_gradients()
     if found.phases < 2 or found.early:count() == 0 then return {} end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local early = found.early:union_ns()
     if early < options.share * total then return {} end
 

@@ -20,7 +20,7 @@ return {
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     local more = {
       megatron = "More micro-batches a step (a larger --global-batch-size / --micro-batch-size), and --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication.",

@@ -55,7 +55,7 @@ return {
     local late = trace:late_devices()
     if #late == 0 then return nil, "the ranks' collectives could not be matched with each other: they differ in number, or go from one to one other", "" end
     table.sort(late, function(a, b) return a.exposed_ns > b.exposed_ns end)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count" / devices
+    local total, steps = trace:total_ns(), trace:fact "steps.count" / devices
     local worst = late[1]
     local all = 0
     for _, l in ipairs(late) do all = all + l.exposed_ns end

@@ -30,7 +30,7 @@ return {
     local small = comm:where { max_ns = options.short_ns }:plus(comm:where { launched_in = messages })
     if small:count() == 0 or small:count() < options.per_step * steps or 2 * small:count() < comm:count() then return {} end
     local exposed = small:exposed_ns(trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm))
-    local total = trace:fact "steps.total_ns"
+    local total = trace:total_ns()
     local share = exposed / total
     -- A host that launches in time starts them for nothing.
     local starts = trace:ranges { name = { "c10d::*", "nccl:*", "nccl*" } }

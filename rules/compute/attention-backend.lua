@@ -22,7 +22,7 @@ return {
   },
   evaluate = function(trace, options)
     local attention = trace:ops { class = "attention_fused" }
-    local steps, total = trace:fact "steps.count", trace:fact "steps.total_ns"
+    local steps, total = trace:fact "steps.count", trace:total_ns()
     local capability = trace:fact "device.compute_capability"
     local maths = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" }
     if attention:count() + maths:count() == 0 then return nil, "no fused attention ran, and no operator that chooses its kernels was recorded", "" end
@@ -60,7 +60,7 @@ return {
       findings[1] = {
         subject = "memory-efficient attention",
         message = "efficient",
-        data = { precision = efficient:where { name = "*_bf16_*" }:count() > 0 and "BF16" or "FP16", count = math.floor(efficient:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = time / total,
+        data = { precision = efficient:where { name = "*_bf16_*" }:count() > 0 and "BF16" or "FP16", count = math.floor(efficient:count() / steps + 0.5), time = time / steps, share = time / total,
           faster = hopper and "flash and cuDNN attention" or "flash attention", takes = string.format("%s about %.2f of that", hopper and "take" or "takes", factor), mask = mask and with_mask or "" },
         about = true,
         recoverable_ns = time * math.max(0, 1 - factor),
@@ -88,7 +88,7 @@ return {
     findings[#findings + 1] = {
       subject = "math attention",
       message = "math",
-      data = { count = math.floor(own:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = time / total, mask = mask and with_mask or "" },
+      data = { count = math.floor(own:count() / steps + 0.5), time = time / steps, share = time / total, mask = mask and with_mask or "" },
       about = true,
       recoverable_ns = inner:own_ns() + edges:own_ns() * (1 - options.fused_gemm_factor),
       change = { { remove = inner }, { scale = edges, by = options.fused_gemm_factor, least = 0.5 * options.fused_gemm_factor, most = 1.5 * options.fused_gemm_factor } },

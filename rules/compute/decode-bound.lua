@@ -32,7 +32,7 @@ return {
     if not trace:is "tokens" and trace:fact "unit.name" ~= "token" then return nil, "nothing shows that tokens are generated", "" end
     local memory = trace:fact "device.memory_bytes_per_s"
     if not memory then return nil, "neither the report nor schemas/gpus.toml tells the bandwidth of this GPU's memory", "" end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     if trace:idle { cause = { "launch", "launch_latency" } }:union_ns() >= options.launch_share * total then return {} end
     local products = trace:ops { class = { "gemm_*", "gemv" } }
     if whole then products = trace:ops { kind = "graph" } end

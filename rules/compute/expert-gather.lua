@@ -54,7 +54,7 @@ return {
     gathers = gathers:minus(gathers:where { name = { "*index_put*", "*index_fill*", "*index_copy*" } })
     local products = trace:ops { class = { "gemm_*", "gemv" } }
     if products:count() == 0 then return nil, "no matrix multiplication ran", "" end
-    local steps, total = trace:fact "steps.count", trace:fact "steps.total_ns"
+    local steps, total = trace:fact "steps.count", trace:total_ns()
     if gathers:own_ns() / total < options.share then return {} end
 
     -- Of attention's products, which gathers its cache, none counts.
@@ -82,7 +82,7 @@ return {
     return { {
       subject = "expert weights",
       message = message,
-      data = { matrix = matrix, bytes = bytes / steps, count = math.floor(gathers:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, products = multiplied / steps },
+      data = { matrix = matrix, bytes = bytes / steps, count = math.floor(gathers:count() / steps + 0.5), time = time / steps, share = share, products = multiplied / steps },
       about = true,
       recoverable_ns = time,
       change = { { remove = gathers }, { scale = of_one_row, by = math.sqrt(options.shared), least = options.shared, most = 1 } },

@@ -31,13 +31,13 @@ return {
     casts = casts:minus(casts:minus(inner))
     local own = inner:where { name = { "*abs*", "*Abs*", "*Max*", "*max*", "*clamp*", "*copy_kernel*", "*loat8*", "*MulFunctor*", "*DivFunctor*", "*reciprocal*" } }
     local time, steps = own:own_ns(), trace:fact "steps.count"
-    local share = time / trace:fact "steps.total_ns"
+    local share = time / trace:total_ns()
     -- Fused, a cast is one kernel, and its maximum another.
     if casts:count() == 0 or share < options.share or own:count() < 3 * casts:count() then return {} end
     return { {
       subject = "FP8 casts",
       message = "casts",
-      data = { count = math.floor(casts:count() / steps + 0.5), kernels = math.floor(own:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, products = products:own_ns() / steps },
+      data = { count = math.floor(casts:count() / steps + 0.5), kernels = math.floor(own:count() / steps + 0.5), time = time / steps, share = share, products = products:own_ns() / steps },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor),
       -- What computes the operand is fused with its cast as well.

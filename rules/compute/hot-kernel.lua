@@ -55,7 +55,7 @@ return {
     local group = own:group("name", 1)[1]
     if not group then return {} end
     -- Waiting for pages of unified memory is no fault of the kernel's.
-    local total, steps, time, busy = trace:fact "steps.total_ns", trace:fact "steps.count", group.rows:own_ns(), kernels:own_ns()
+    local total, steps, time, busy = trace:total_ns(), trace:fact "steps.count", group.rows:own_ns(), kernels:own_ns()
     if time < options.share * busy or time < options.step_share * total then return {} end
 
     local shape = group.rows:launch_shapes(1)[1]

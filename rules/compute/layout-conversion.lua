@@ -21,7 +21,7 @@ return {
     local conversions = trace:ops { class = "pointwise", name = { "*nchwToNhwc*", "*nhwcToNchw*", "*nchw2nhwc*", "*nhwc2nchw*" } }
     local products = trace:ops { class = "gemm_*" }
     if conversions:count() + products:count() == 0 then return nil, "no convolution ran", "" end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local time = conversions:own_ns()
     local share = time / total
     if time == 0 or share < options.share then return {} end
@@ -33,7 +33,7 @@ return {
     return { {
       subject = "convolutions",
       message = "conversions",
-      data = { count = math.floor(conversions:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, convolutions = products:beside(conversions):own_ns() / steps,
+      data = { count = math.floor(conversions:count() / steps + 0.5), time = time / steps, share = share, convolutions = products:beside(conversions):own_ns() / steps,
         group = group_norms and " The model has group normalization, which may be slower in NHWC: time both." or "" },
       about = true,
       recoverable_ns = time,

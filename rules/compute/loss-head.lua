@@ -31,13 +31,13 @@ return {
     -- A workspace may be cleared between the two gradients' products.
     projections = projections:plus(products:minus(projections):beside(projections))
     local moved, head = between:own_ns(), between:plus(projections):own_ns()
-    local share = head / trace:fact "steps.total_ns"
+    local share = head / trace:total_ns()
     if heads:count() == 0 or share < options.share then return {} end
     local steps = trace:fact "steps.count"
     return { {
       subject = "loss",
       message = "head",
-      data = { time = head / steps, step = trace:fact "step.mean_ns", share = share, between = moved / steps, of_head = moved / head, kernels = math.floor(between:count() / heads:count() + 0.5) },
+      data = { time = head / steps, share = share, between = moved / steps, of_head = moved / head, kernels = math.floor(between:count() / heads:count() + 0.5) },
       about = true,
       recoverable_ns = moved * math.max(0, 1 - options.fused_factor),
       change = { { scale = between, by = options.fused_factor, least = 0.6 * options.fused_factor, most = 2.2 * options.fused_factor }, { scale = projections, by = 1, least = 1, most = 1.05 } },

@@ -39,7 +39,7 @@ return {
     -- Where the SMs were sampled, no more of them can have been empty than that leaves.
     local sampled = trace:metric "sm_active"
     local active = sampled and trace:fact "samples.sm_active_fraction"
-    if active then lost = math.min(lost, math.max(0, kernels:union_ns() - active * trace:fact "steps.total_ns")) end
+    if active then lost = math.min(lost, math.max(0, kernels:union_ns() - active * trace:total_ns())) end
     local share = lost / busy
     if share < options.share then return {} end
 
@@ -82,7 +82,7 @@ return {
     return { {
       subject = "small grids",
       message = "empty",
-      data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share, step = trace:fact "step.mean_ns",
+      data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share,
         sampled = active and string.format(" Sampled, SMs are active %.0f %% of the time.", 100 * active) or "" },
       recoverable_ns = lost,
       -- Where they run side by side and fill most of the GPU, what is advised is done; whether there is more work does not show.

@@ -45,7 +45,7 @@ return {
     local _, _, head = around "softmax_loss"
     head = head:plus(on_tensor_cores:minus(head):beside(head))
     local time = slow:own_ns()
-    local share = time / trace:fact "steps.total_ns"
+    local share = time / trace:total_ns()
     if time == 0 or share < options.note_share then return {} end
 
     local steps = trace:fact "steps.count"
@@ -85,7 +85,7 @@ return {
       message = by_shape and "shaped" or "padded",
       confidence = by_shape and "high" or "medium",
       follows_from = of_attention and "unfused-softmax" or nil,
-      data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:own_ns(),
+      data = { count = math.floor(slow:count() / steps + 0.5), time = time / steps, share = share, of_gemms = time / gemms:own_ns(),
         odd = largest and string.format("%d", largest.odd) or "", shape = shape, elements = single:count() > 0 and "one element" or "two elements", speedup = string.format("%.0f", speedup) },
       about = true,
       recoverable_ns = time * (1 - 1 / speedup),

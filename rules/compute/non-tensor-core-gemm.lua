@@ -32,7 +32,7 @@ return {
     local complex = slow:where { name = { "*cgemm*", "*_cf32*", "*gaussian_*" } }
     if not to_tf32 then slow = slow:minus(complex) end
     local time = slow:own_ns()
-    local share = time / trace:fact "steps.total_ns"
+    local share = time / trace:total_ns()
     if time == 0 or share < options.note_share then return {} end
 
     local steps = trace:fact "steps.count"
@@ -110,7 +110,7 @@ return {
     return { {
       subject = "FP32 GEMMs",
       message = speedup and "cores" or "unknown",
-      data = { root = follows and " Most of it is attention written out around its softmax." or complex:own_ns() > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share, of_gemms = time / gemms:own_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
+      data = { root = follows and " Most of it is attention written out around its softmax." or complex:own_ns() > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, share = share, of_gemms = time / gemms:own_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
       about = true,
       recoverable_ns = speedup and time * math.max(0, 1 - 1 / speedup) or time,
       change = change,

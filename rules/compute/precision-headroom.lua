@@ -29,7 +29,7 @@ return {
     if tensor_cores == nil then return nil, "the report does not tell which GPU ran, so whether it has a faster precision is unknown", "" end
     if tensor_cores == 0 then return nil, "this GPU has no tensor cores", "" end
     if trace:ops { class = "gemm_*" }:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local tf32, half = trace:ops { class = "gemm_tf32" }, trace:ops { class = "gemm_half" }
     local cores = trace:ops { class = "gemm_cuda_core" }
     -- Complex numbers have no half precision.
@@ -64,7 +64,7 @@ return {
         return { {
           subject = "BF16",
           message = beyond and "beyond" or "tf32",
-          data = { time = tf32_ns / steps, step = trace:fact "step.mean_ns", speedup = string.format("%.1f", to_half / to_tf32),
+          data = { time = tf32_ns / steps, speedup = string.format("%.1f", to_half / to_tf32),
             attention = attention:count() == 0 and "" or string.format(beyond and ", and attention in FP32 (%.1f ms) more so" or " and attention in FP32 %.1f ms", attention:own_ns() / steps / 1e6) },
           about = true,
           recoverable_ns = saved,
@@ -102,7 +102,7 @@ return {
     return { {
       subject = "FP8",
       message = "fp8",
-      data = { time = products:own_ns() / steps, step = trace:fact "step.mean_ns", share = products:own_ns() / total },
+      data = { time = products:own_ns() / steps, share = products:own_ns() / total },
       about = true,
       recoverable_ns = saved,
       at_most = "note",

@@ -21,7 +21,7 @@ return {
   evaluate = function(trace, options)
     local products = trace:ops { class = { "gemm_half", "gemv" } }
     if products:count() == 0 then return nil, "no product ran in half precision", "" end
-    local steps, total = trace:fact "steps.count", trace:fact "steps.total_ns"
+    local steps, total = trace:fact "steps.count", trace:total_ns()
     local casts = trace:ops { class = "pointwise", name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }:beside(products)
     local busy = trace:ops { kind = "kernel" }:own_ns()
     if casts:own_ns() / busy < options.share then return {} end
@@ -77,7 +77,7 @@ return {
     return { {
       subject = "weights",
       message = times and "training" or "inference",
-      data = { times = times and string.format("%.0f", times), count = math.floor(weights:count() / steps + 0.5), time = weights:own_ns() / steps, step = trace:fact "step.mean_ns", share = weights:own_ns() / total },
+      data = { times = times and string.format("%.0f", times), count = math.floor(weights:count() / steps + 0.5), time = weights:own_ns() / steps, share = weights:own_ns() / total },
       about = true,
       recoverable_ns = time,
       change = { { remove = again or weights } },

@@ -23,7 +23,7 @@ return {
   evaluate = function(trace, options)
     local share, reason, record_with = trace:sampled_fraction { { metric = "sm_active", least = options.sms_active }, { metric = "tensor_active", most = options.tensor_active } }
     if share == nil then return nil, reason, record_with end
-    local total = trace:fact "steps.total_ns"
+    local total = trace:total_ns()
     local products = trace:ops { class = { "gemm_*", "attention_fused" } }
     if products:count() + trace:ops { kind = "graph" }:count() == 0 then return nil, "no matrix multiplication ran that could use tensor cores", "" end
     if share < options.share then return {} end

@@ -21,7 +21,7 @@ return {
     wrong = "What stands between a norm and the next product (a residual, an activation) is counted with it; a fused norm alone may leave some of that.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local through = trace:ops { class = { "pointwise", "reduction" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
     local edge = trace:ops {}:minus(through)
     local means = through:where { class = "reduction", name = { "*MeanOps*", "*Welford*" } }
@@ -51,7 +51,7 @@ return {
     return { {
       subject = "normalization",
       message = "chains",
-      data = { count = math.floor(found / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share },
+      data = { count = math.floor(found / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, share = share },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor),
       change = { { graph = inner }, { scale = inner, by = options.fused_factor, least = 0.14, most = 2 * options.fused_factor } },

@@ -23,7 +23,7 @@ return {
   evaluate = function(trace, options)
     local products = trace:ops { class = { "gemm_*", "attention_fused" } }
     if products:count() == 0 then return nil, "no matrix multiplication ran, so there is no model whose parameters are updated", "" end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local pointwise = trace:ops { class = "pointwise" }
 
     -- A range in which the model itself runs is a closure's (Lightning): it tells nothing.
@@ -49,7 +49,7 @@ return {
     return { {
       subject = "optimizer",
       message = "loop",
-      data = { count = math.floor(loop:count() / steps + 0.5), time = time / steps, gaps = gaps / steps, step = trace:fact "step.mean_ns", share = share },
+      data = { count = math.floor(loop:count() / steps + 0.5), time = time / steps, gaps = gaps / steps, share = share },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor) + gaps,
       change = { { graph = loop }, { scale = loop, by = options.fused_factor, least = 0.7 * options.fused_factor, most = 1.6 * options.fused_factor } },

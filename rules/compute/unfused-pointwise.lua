@@ -21,7 +21,7 @@ return {
     wrong = "Neighbours in a run need not work on the same data: those do not fuse, and the estimate is too high by them. Casts in a row, as of separate weights under autocast, scans, and rolls, which read their neighbours, are left out. torch.compile may choose other kernels for the rest as well.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local small = trace:ops { class = { "pointwise", "reduction" } }
     local pointwise, reductions = small:where { class = "pointwise" }, small:where { class = "reduction" }
     local products = trace:ops { class = "gemm_*" }
@@ -105,7 +105,7 @@ return {
     return { {
       subject = "elementwise runs",
       message = "runs",
-      data = { patterns = patterns, runs = math.floor(runs:count() / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, longest = fused / steps, step = trace:fact "step.mean_ns", share = share },
+      data = { patterns = patterns, runs = math.floor(runs:count() / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, longest = fused / steps, share = share },
       about = true,
       recoverable_ns = time - fused,
       change = { { fuse = inner:minus(activation):plus(norms):plus(residual):plus(norm), by = 1, least = 0.7, most = 2 }, { remove = activation } },

@@ -24,7 +24,7 @@ return {
     wrong = "Attention weights that are needed (output_attentions=True) cannot be had from a fused kernel. Very short sequences gain little.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local softmax = trace:ops { class = "softmax" }
     local gemm = trace:ops { class = { "gemm_cuda_core", "gemm_tf32", "gemm_half", "gemm_fp8", "gemm_unknown" } }
     if gemm:count() == 0 then return nil, "no matrix multiplication ran, so no attention did", "" end
@@ -95,7 +95,7 @@ return {
     return { {
       subject = "attention",
       message = single and "single" or "chains",
-      data = { count = math.floor(count / steps + 0.5), time = time / steps, step = trace:fact "step.mean_ns", share = share },
+      data = { count = math.floor(count / steps + 0.5), time = time / steps, share = share },
       about = true,
       recoverable_ns = recoverable,
       change = change,

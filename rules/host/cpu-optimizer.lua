@@ -20,7 +20,7 @@ return {
     wrong = "The forecast has the optimizer cost nothing on the GPU; a fused AdamW takes about as long as reading and writing its state, which the end of the forecast's range has.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local work = trace:idle { stretch = "optimizer" }
     if work:count() == 0 then return {} end
     local compute = trace:ops { kind = { "kernel", "graph" } }

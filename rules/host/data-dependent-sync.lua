@@ -28,7 +28,7 @@ return {
     wrong = "Where the amount of work really depends on data (detection, tree search), skipping it may be worth the wait. The time is what the GPU is idle there, so at most what can be won by launching better; work that masks or padding add, or that grouped products save, does not show in a recording.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local copies, _, deciding = trace:read_backs()
     copies = copies:where { max_bytes = options.max_bytes }
     local sized = copies:beside(trace:ops { kind = "kernel", name = selects }):plus(copies:where { launched_in = trace:ranges { name = operators } })

@@ -22,7 +22,7 @@ return {
     if not trace:is "python" and not trace:available "python_lock" then
       return {}
     end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local pauses = trace:idle { stretch = "lock" }
     local idle = pauses:union_ns()
     local share = idle / total

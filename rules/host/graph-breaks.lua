@@ -20,7 +20,7 @@ return {
     wrong = "A program that compiles several functions on purpose and leaves the rest eager looks alike; the time is still what the rest takes. Breaks between which no kernel runs eagerly do not show without ranges.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     if not trace:is "pytorch" then return {} end
     local regions = trace:ranges { name = "Torch-Compiled Region*" }
     local inductor = trace:ops { kind = "kernel", name = "triton_*" }

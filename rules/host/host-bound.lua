@@ -25,7 +25,7 @@ return {
     wrong = "Where the host alone knows what comes next (a simulator, a customer's next request), it has to be waited for. A server that is idle for want of requests is no problem.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local pauses = trace:idle { stretch = "works" }
     local idle = pauses:union_ns()
     local share = idle / total

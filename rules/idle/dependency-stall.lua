@@ -20,7 +20,7 @@ return {
     wrong = "Where each kernel needs what the one before it on the other stream wrote, the order is needed, and the legacy stream only gives it for nothing: look at what they read and write. A recording of needed events looks like one of needless ones, so these are a note and a ceiling. Registers and shared memory may keep kernels apart whose threads fit.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     for _, pair in ipairs(trace:stream_turns()) do
       -- Both wait; what is won is at most what the stream with less work takes.
       local wait = math.min(pair.wait_ns, pair.second:union_ns())

@@ -24,7 +24,7 @@ return {
     wrong = "Work that the step depends on and that only the host can do has to be done; it can still be done while the GPU works on something else.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found = trace:fact "steps.found" == 1
     -- What the host computes is host-bound's, unless that is too little to be spoken of there.
     local works = trace:idle { stretch = "works" }
@@ -42,6 +42,9 @@ return {
     local doing, within, most = pauses:doing(options.named)
     local waits = doing and pauses:where { stretch = "waits" }:doing(0) == doing
     local preempted = 2 * pauses:where { stretch = "preempted" }:union_ns() >= idle
+    -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer launches they would not.
+    local launching = trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
+    local in_turns = waits and doing:glob "pthread_cond*" and launching >= 2 * idle
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     -- Where nothing repeats, pauses between pieces of work that do not go on all through the recording may be its start.
@@ -82,7 +85,7 @@ return {
       change = { { pause = pauses } },
       at_most = once and "note" or nil,
       confidence = doing and "high" or "medium",
-      follows_from = 2 * turns > idle and "um-migration-storm" or nil,
+      follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or nil,
       metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },
       evidence = pauses:evidence { most = 5 },
       advice = advice,

@@ -45,7 +45,7 @@ return {
     wrong = "A program that hands work from one GPU to the next lets each wait by design.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found, spoken = trace:fact "steps.found" == 1, {}
     for _, finding in ipairs(trace:found()) do spoken[finding.rule] = true end
     -- A team that leaves a rule out does not want to hear of its subject.

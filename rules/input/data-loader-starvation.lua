@@ -40,17 +40,17 @@ return {
     local waits = trace:idle { cause = "input" }
     waits = waits:minus(waits:where { stretch = "lock" })  -- gil-contention has them
     local idle = waits:union_ns()
-    local share = idle / trace:fact "steps.total_ns"
+    local share = idle / trace:total_ns()
     if idle == 0 or share < options.note_share then
       -- Pauses that nothing explains may be the loader's: without ranges and OS calls nobody can tell.
-      if not trace:available "os_calls" and not trace:fact "loader.range_ns_per_step" and trace:idle { cause = "unknown" }:union_ns() >= options.share * trace:fact "steps.total_ns" then
+      if not trace:available "os_calls" and not trace:fact "loader.range_ns_per_step" and trace:idle { cause = "unknown" }:union_ns() >= options.share * trace:total_ns() then
         return nil, "the GPU idles for a good part of the step, and nothing recorded tells what the host did then",
           trace:words { nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around the loader (\"dataloader\")", torch_profiler = "torch.profiler.profile(with_stack=True), or with record_function(\"dataloader\") around the loader" }
       end
       return {}
     end
 
-    local step = trace:fact "step.mean_ns"
+    local step = trace:total_ns() / trace:fact "steps.count"
     local idle_a_step = idle / trace:fact "steps.count"
     local threads = waits:group("thread")
     local waited = trace:os_calls { thread = threads[1].key, name = waiting }:overlap_ns(waits)

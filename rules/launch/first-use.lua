@@ -17,7 +17,7 @@ return {
     wrong = "A program that runs once has to load its code once. Loading in the recording's first step is what warm-up is for.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local waits = trace:idle { cause = "loading" }
     local launches = waits:where { name = { "cudaLaunch*", "cuLaunch*" } }
     local modules, all = waits:minus(launches), trace:steps()

@@ -20,7 +20,7 @@ return {
     wrong = "Without ranges the pause may be any computation in Python or a native library: it is a note then, with low confidence. A range around gc.callbacks, or py-spy, tells.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local advice = {
       {
         megatron = "--manual-gc --manual-gc-interval 100.",

@@ -24,7 +24,7 @@ return {
     wrong = "A loop that has to decide on the host by what the GPU computed has to wait. GradScaler waits once a step, which BF16 does without.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local waits = trace:calls { class = "sync" }
     local names = {}
     for _, group in ipairs(waits:group "name") do names[#names + 1] = group.key end

@@ -21,7 +21,7 @@ return {
     wrong = "A recording that begins with the first step shows start-up: record later (10 steps or more).",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local waits = trace:idle { cause = { "compilation", "loading" } }
     waits = waits:minus(waits:where { cause = "loading", name = { "cudaLaunch*", "cuLaunch*" } })  -- a kernel's first launch loads it once
     local calls = waits

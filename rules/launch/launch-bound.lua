@@ -26,7 +26,7 @@ return {
     wrong = "The profiler itself makes calls slower: a step that is just bound by the GPU without it may look launch-bound in the recording. Compare with the step's time without the profiler.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     -- What a wait took has been charged to it (host-sync, sync-memcpy).
     local launching = trace:idle { cause = { "launch", "launch_latency" }, max_ns = options.pause_ns, drained = false }
     -- Pauses inside a graph that is still being launched are those of tracing it node by node.
@@ -54,14 +54,16 @@ return {
     local cut = barred >= options.reads or (barred >= 0.9 and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    -- Of the recorded time, what recording added: known where a step was measured without the profiler.
+    -- Of the recorded time, what recording added: known where a step was measured without the profiler, and where not, guessed high.
     local added = trace:fact "capture.overhead_fraction"
-    local unprofiled = share - (added and math.max(added, 0) / (1 + math.max(added, 0))
-      or trace:calls():count() * options.overhead_ns / total + (trace:fact "capture.recording_fraction" or 0))
+    local recorded = trace:fact "steps.total_ns"
+    local recorded_share = launching:recorded_ns() / recorded
+    local unprofiled = recorded_share - (added and math.max(added, 0) / (1 + math.max(added, 0))
+      or trace:calls():count() * options.overhead_ns / recorded + (trace:fact "capture.recording_fraction" or 0))
     local heavy = not added and (trace:fact "capture.recording_fraction" or 0) > 0
     if heavy and not mostly_graphs then
-      local busy = total - trace:idle():union_ns()
-      unprofiled = math.max(unprofiled, math.min(share, (launches * options.eager_ns - busy) / total))
+      local busy = recorded - trace:idle():recorded_ns()
+      unprofiled = math.max(unprofiled, math.min(recorded_share, (launches * options.eager_ns - busy) / recorded))
     end
     local little = unprofiled < options.share
     local advice = {}

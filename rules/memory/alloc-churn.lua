@@ -21,7 +21,7 @@ return {
     wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps, and not all through the recording, is therefore a note.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found = trace:fact "steps.found" == 1
     local waits = trace:idle { cause = "allocation" }
     -- Without steps allocations of the start are told from those of the loop: only these go on all through the recording, and a pool

@@ -18,7 +18,7 @@ return {
     wrong = "Some kernels need contiguous data, and a copy that makes ten reads faster is right. Which copies are needed does not show: the forecast ranges from all of them to none. Nobody has seen it fire on a recording of those that come with the program: its proof are literal traces.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local kernels = trace:ops { kind = "kernel" }
     local joins = kernels:where { name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
     local grows = joins:growth "duration_ns"

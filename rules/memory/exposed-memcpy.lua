@@ -39,7 +39,7 @@ end
 -- The finding on copies of which kernels hide too little; nil where that is little of the step.
 -- `touched`: copies between which the host has its turn; what depends on that cannot hide.
 local function finding(trace, options, copies, prefetched, touched)
-  local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+  local total, steps = trace:total_ns(), trace:fact "steps.count"
   local kernels = trace:ops { kind = { "kernel", "graph" } }
   copies = copies:exposed(kernels, 1 - options.hidden_share)
   local exposed = copies:exposed_ns(kernels)

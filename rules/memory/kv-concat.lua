@@ -20,7 +20,7 @@ return {
     wrong = "Sequences that are collected for another reason grow too, and each may be needed whole in between. Short caches, of which the concatenations take less than the products, are not told from other concatenations until they have grown: they are left to device-copies. What slices of a cache cost attention instead is not counted.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local joins = trace:ops { kind = "kernel", name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
     if joins:count() == 0 or joins:quarters() < 3 then return {} end
     local grows = joins:growth "duration_ns"

@@ -22,7 +22,7 @@ return {
     wrong = "Programs that send data through the GPU and fetch equally large results look alike; a device that runs no matrix multiplications is therefore left out. On Grace Hopper the link (NVLink-C2C) is seven times as fast as PCIe 5, and offloading may be right even where some of it shows.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph" } }
     if trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() == 0 then
       return nil, "no matrix multiplication ran, so there is no model whose tensors could be offloaded", ""
@@ -100,7 +100,7 @@ return {
     return { {
       subject = round and "offloaded tensors" or "streamed weights",
       message = round and "trips" or "stream",
-      data = { bytes = bytes / steps, pairs = math.floor(pairs_found / steps + 0.5), copies = math.floor(copies:count() / steps + 0.5), rate = rate, exposed = exposed / steps, step = trace:fact "step.mean_ns", share = share },
+      data = { bytes = bytes / steps, pairs = math.floor(pairs_found / steps + 0.5), copies = math.floor(copies:count() / steps + 0.5), rate = rate, exposed = exposed / steps, share = share },
       recoverable_ns = fits and exposed or hides,
       -- What cannot hide is no smaller a problem: less has to be sent.
       severity = not fits and hides < exposed / 2 and share >= options.link_bound and "warning" or nil,

@@ -21,7 +21,7 @@ return {
     wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where nothing repeats and the copies do not go on all through the recording they may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, memory = "pageable", min_bytes = options.min_bytes }
     copies = copies:minus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
     local found = trace:fact "steps.found" == 1

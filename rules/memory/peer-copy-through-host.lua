@@ -19,7 +19,7 @@ return {
   },
   evaluate = function(trace, options)
     if trace:fact "device.count" < 2 then return {} end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local down, up = trace:relayed()
     if up:count() < options.least or trace:fact "steps.found" == 0 and up:quarters() < 3 then return {} end
     local both = down:plus(up)

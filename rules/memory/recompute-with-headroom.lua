@@ -31,7 +31,7 @@ return {
     if #threads == 0 then return {} end
     local backward = kernels:where { thread = threads }
     local again = trace:repeated { within = backward, of = kernels:minus(backward), least = options.sequence }
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local share = again:own_ns() / total
     if share < options.share or again:where { class = { "gemm_*", "attention_fused" } }:count() < steps then return {} end
     local peak, capacity = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"

@@ -6,7 +6,7 @@ end
 -- into memory that its runtime keeps.
 local function regions(trace, options)
   if not has_directives(trace) or trace:fact "steps.found" == 0 then return nil end
-  local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+  local total, steps = trace:total_ns(), trace:fact "steps.count"
   local often = options.often * steps
   local frees = { "*Free*", "*Release*", "*Unmap*", "*Unregister*" }
   local allocations = trace:calls { class = "allocation" }
@@ -75,7 +75,7 @@ return {
   evaluate = function(trace, options)
     local found = { regions(trace, options) }
     if trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0 then return found end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local kernels = trace:ops { kind = "kernel" }
     local copies, _, gap = trace:residency()
     if copies:count() == 0 or trace:fact "steps.found" == 0 and copies:quarters() < 3 then return found end

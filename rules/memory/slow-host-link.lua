@@ -22,7 +22,7 @@ return {
   evaluate = function(trace, options)
     local link = trace:fact "device.link_bytes_per_s"
     if not link then return nil, "schemas/gpus.toml does not say what this GPU's link to the host carries", "" end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local kernels = trace:ops { kind = { "kernel", "graph" } }
     local crossing = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, min_bytes = options.min_bytes }
     local coherent = trace:fact "device.coherent" == 1

@@ -21,7 +21,7 @@ return {
   evaluate = function(trace, options)
     local copies = trace:calls { class = "copy_sync" }
     if copies:count() == 0 or copies:count() < options.least then return {} end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local names = {}
     for _, group in ipairs(copies:group "name") do names[#names + 1] = group.key end
     local waits = trace:idle { cause = "sync", name = names }

@@ -18,7 +18,7 @@ return {
     wrong = "The first touch of what is then used for long is a cost of start-up: where no steps were found, the finding is about the whole window. On Grace Hopper system-allocated memory faults through the CPU's page tables, which may leave no rows here.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local faults = trace:gpu_faults()
     if faults:count() == 0 and trace:fact "device.coherent" == 1 then
       return nil, "on this GPU memory from malloc faults through the CPU's page tables, of which a report has no rows: that none were recorded proves nothing", ""

@@ -28,7 +28,7 @@ return {
       end
       return {}
     end
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local memory = trace:ops { kind = { "copy", "set" } }:sum "duration_ns"
     local memory_share = moves:sum "duration_ns" / memory
     local move_ns = moves:union_ns()
@@ -84,7 +84,7 @@ return {
     return { {
       subject = "unified memory",
       message = touched_ns > 0.1 * time and "host" or "storm",
-      data = { count = math.floor(moves:count() / steps + 0.5), bytes = moves:sum "bytes" / steps, time = time / steps, step = trace:fact "step.mean_ns", share = share,
+      data = { count = math.floor(moves:count() / steps + 0.5), bytes = moves:sum "bytes" / steps, time = time / steps, share = share,
         host_ns = touched_ns / steps, doing = doing,
         thrash = thrash and string.format(" %.0f %% of the bytes thrash: the same blocks move three times or more, both ways.", thrashed * 100) or "" },
       about = true,

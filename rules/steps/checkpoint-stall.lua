@@ -32,7 +32,7 @@ return {
     wrong = "The share is that of the recording: one that holds a checkpoint every few steps overstates what a run of thousands of steps loses. The work that the GPU does in an evaluation is not counted, and an evaluation that no range marks is not seen.",
   },
   evaluate = function(trace, options)
-    local total, steps = trace:fact "steps.total_ns", trace:fact "steps.count"
+    local total, steps = trace:total_ns(), trace:fact "steps.count"
     local link = trace:fact "device.link_bytes_per_s"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }
     local down = trace:ops { direction = "d2h" }

@@ -37,7 +37,7 @@ Rule rule(const std::string& body, const std::string& id = "a-rule", const std::
 // A finding's source: worth a fraction of all steps.
 std::string finding(const std::string& worth, const std::string& more = "") {
   return "{ subject = \"it\", message = \"plain\", recoverable_ns = " + worth +
-         " * trace:fact \"steps.total_ns\"" + (more.empty() ? "" : ", " + more) + " }";
+         " * trace:total_ns()" + (more.empty() ? "" : ", " + more) + " }";
 }
 
 // Ten steps of 1 ms.
@@ -98,7 +98,7 @@ TEST_CASE("rules: a message has the words that fit one, or any other number") {
   const auto message = [](const std::string& n) {
     std::string source =
         rule_source("return { { subject = 'it', message = 'plain', data = { n = " + n +
-                    " }, recoverable_ns = trace:fact \"steps.total_ns\" } }");
+                    " }, recoverable_ns = trace:total_ns() } }");
     const std::string plain = "Something is so.";
     source.replace(source.find(plain), plain.size(), "{n:# copy takes|# copies take} time.");
     return evaluated({load_rule(source, "a-rule.lua")}, ten_steps()).findings.at(0).message;

@@ -89,7 +89,8 @@ TEST_CASE("sandbox: every verb spends where C code calls it") {
       gh::trace_from_text("return " + std::string(gh::literal_trace_example())), gh::Classes(), {});
   const gh::Facts facts(analysis);
   const gh::RowsInSteps in_steps(analysis);
-  const gh::ApiHost host{analysis, facts, in_steps};
+  const gh::StepTime step(analysis);
+  const gh::ApiHost host{analysis, facts, in_steps, step};
   LuaSandbox sandbox({.instructions = budget});
   set_function(sandbox, "call_for_ever", call_for_ever);
   sandbox.run([&](lua_State* lua) {
@@ -198,7 +199,8 @@ TEST_CASE("sandbox: patterns are paid for by the length of the names they are tr
       gh::Classes(), {});
   const gh::Facts facts(analysis);
   const gh::RowsInSteps in_steps(analysis);
-  const gh::ApiHost host{analysis, facts, in_steps};
+  const gh::StepTime step(analysis);
+  const gh::ApiHost host{analysis, facts, in_steps, step};
   LuaSandbox sandbox(small);
   sandbox.run([&](lua_State* lua) {
     gh::push_trace(lua, host);

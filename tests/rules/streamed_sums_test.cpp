@@ -24,7 +24,7 @@ TEST_CASE("binding: sums of time that are streamed are those of the sets") {
           "      if i <= 4 and j <= 4 then assert(a:plus(b):union_ns() == a:union_ns() + "
           "b:union_ns() - a:overlap_ns(b), 'union of ' .. where) end\n"
           "    end end\n"
-          "    assert(all[3]:union_ns() + all[8]:union_ns() == trace:fact 'steps.total_ns', 'busy "
+          "    assert(all[3]:union_ns() + all[8]:union_ns() == trace:total_ns(), 'busy "
           "and idle')\n"
           "    return {}"));
   for (const char* report : {"starved.sqlite", "good.sqlite", "ddp.sqlite", "launchbound.sqlite"}) {

@@ -21,7 +21,7 @@ inline std::string rule_text(const std::string& id, const std::string& body) {
 inline std::string finds(const std::string& share) {
   return "    return { { message = 'main', data = { share = " + share +
          " }, subject = 'it', recoverable_ns = " + share +
-         " * trace:fact 'steps.total_ns', advice = { 'Do it.' } } }";
+         " * trace:total_ns(), advice = { 'Do it.' } } }";
 }
 
 }  // namespace support

@@ -404,7 +404,7 @@ TEST_CASE("replay: a rule's change is replayed, and one that nobody can read fai
         "return { id = 'a-rule', category = 'tests', title = 'A rule', since = '0.1', messages = "
         "{ m = 'm' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
         "evaluate = function(trace) local k = trace:ops { name = 'product' } return { { subject "
-        "= 's', message = 'm', recoverable_ns = 0.01 * trace:fact 'steps.total_ns', change = " +
+        "= 's', message = 'm', recoverable_ns = 0.01 * trace:total_ns(), change = " +
             change + " } } end }",
         "a-rule.lua");
     const Analysis analysis(trace_from_text("return " + gpu_bound), Classes(), {});

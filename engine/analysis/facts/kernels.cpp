@@ -105,7 +105,7 @@ FactValue mfu_bound(const Analysis& a) {
 }
 
 FactValue mfu_compared(const Analysis& a) {
-  if (std::string text = mfu_verdict(a); !text.empty()) return text;
+  if (std::string text = mfu_verdict(a, StepTime(a)); !text.empty()) return text;
   return Unknown{
       "told of training a transformer on Ampere and Hopper of data centers, where shapes or the "
       "bound tell"};
@@ -126,13 +126,13 @@ FactValue roofline_efficiency(const Analysis& a) {
 }
 
 FactValue bound_by_name(const Analysis& a) {
-  const BoundBy bound = bound_by(a);
+  const BoundBy bound = bound_by(a, StepTime(a));
   if (bound.by.empty()) return Unknown{"no GPU did any work in this report"};
   return bound.by;
 }
 
 FactValue bound_by_reason(const Analysis& a) {
-  const BoundBy bound = bound_by(a);
+  const BoundBy bound = bound_by(a, StepTime(a));
   if (bound.by.empty()) return Unknown{"no GPU did any work in this report"};
   return bound_text(a, bound);
 }

@@ -27,6 +27,7 @@ struct Context {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
+  const StepTime& step;
   const OtherRules* others;  ///< null where this rule does not come after them
   Span window;
   std::vector<std::size_t> slot_of_device;  ///< by device of the trace
@@ -40,6 +41,7 @@ struct Context {
         analysis(host.analysis),
         facts(host.facts),
         in_steps(host.in_steps),
+        step(host.step),
         others(host.others),
         window(analysis.analysed_window()),
         slot_of_device(trace().devices.size(), no_slot) {

@@ -169,6 +169,23 @@ double combined(const Context& c, const Rows& a, const Rows& b, bool common) {
   return sum;
 }
 
+// What `ns_of` tells of a selection, in which idle time counts as it is without the profiler: by
+// its cause.
+template <class NsOf>
+double without_profiler(const Context& c, const Rows& s, NsOf ns_of) {
+  const StepTime& step = c.step;
+  if (step.as_recorded()) return ns_of(s);
+  if (s.kind != Kind::idle) return s.kind == Kind::ops ? step.busy * ns_of(s) : ns_of(s);
+  double sum = 0;
+  for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+    Rows of_cause{s.kind, s.rows.where([&](Row r) {
+                    return c.idle_of(r).cause == static_cast<IdleCause>(cause);
+                  })};
+    if (!of_cause.rows.empty()) sum += step.idle[cause] * ns_of(of_cause);
+  }
+  return sum;
+}
+
 }  // namespace
 
 TimeSets time_of(const Context& c, const Rows& s, const TimeSets* near) {
@@ -206,19 +223,26 @@ const Spans& set_for(const TimeSets& sets, std::size_t slot) {
   return none;
 }
 
-Ns total_time(const Context& c, const Rows& s) {
+Ns recorded_time(const Context& c, const Rows& s) {
   Ns sum = 0;
   if (stream_time(c, s, [&](std::size_t, Span span) { sum += span.length(); })) return sum;
   for (const auto& [slot, set] : time_of(c, s)) sum += total(set);
   return sum;
 }
 
+double total_time(const Context& c, const Rows& s) {
+  return without_profiler(
+      c, s, [&](const Rows& rows) { return static_cast<double>(recorded_time(c, rows)); });
+}
+
 double common_time(const Context& c, const Rows& a, const Rows& b) {
-  return combined(c, a, b, true);
+  if (b.kind == Kind::idle)
+    return without_profiler(c, b, [&](const Rows& idle) { return combined(c, a, idle, true); });
+  return without_profiler(c, a, [&](const Rows& rows) { return combined(c, rows, b, true); });
 }
 
 double exposed_time(const Context& c, const Rows& a, const Rows& b) {
-  return combined(c, a, b, false);
+  return without_profiler(c, a, [&](const Rows& rows) { return combined(c, rows, b, false); });
 }
 
 }  // namespace gh::binding

@@ -19,7 +19,10 @@ TimeSets time_of(const Context& c, const Rows& s, const TimeSets* near = nullptr
 const Spans& set_for(const TimeSets& sets, std::size_t slot);
 
 /// The length of all of time_of, without holding it where that is possible.
-Ns total_time(const Context& c, const Rows& s);
+Ns recorded_time(const Context& c, const Rows& s);
+
+/// The same, in which idle time counts as it is without the profiler; below likewise.
+double total_time(const Context& c, const Rows& s);
 
 /// The time that both cover, on the same device; the host concerns all.
 double common_time(const Context& c, const Rows& a, const Rows& b);

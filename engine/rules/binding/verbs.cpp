@@ -22,6 +22,10 @@ constexpr Verb verbs[] = {
      "The value of a fact (`gh-advise facts` lists them): a number in its unit, or text; nil "
      "and the reason where it is unknown.",
      verb<fact>},
+    {"trace:total_ns", "() -> ns",
+     "All steps on all devices together, or the window, without what the profiler adds: what the "
+     "shares that a rule tells are of.",
+     verb<total_ns>},
     {"trace:available", "(source) -> known, reason, record_with",
      "Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, "
      "cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was "
@@ -250,8 +254,12 @@ constexpr Verb verbs[] = {
      "that one change is no growth. nil of fewer than 32 rows.",
      verb<growth, Cost{.rows = 1}>},
     {"selection:union_ns", "() -> ns",
-     "The time covered by at least one row, within the steps, summed over devices.",
+     "The time covered by at least one row, within the steps, summed over devices. In this and the "
+     "next two, idle time counts as it is without the profiler.",
      verb<union_ns, Cost{.rows = 1}>},
+    {"selection:recorded_ns", "() -> ns",
+     "As union_ns, with what the profiler added: beside facts, which are of the recording.",
+     verb<recorded_ns, Cost{.rows = 1}>},
     {"selection:overlap_ns", "(other) -> ns",
      "The time covered by rows of both, on the same device (the host concerns all).",
      verb<overlap_ns, Cost{.rows = 1}>},

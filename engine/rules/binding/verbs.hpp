@@ -7,6 +7,7 @@ namespace gh::binding {
 
 // recording.cpp: what is known of the report as a whole
 int fact(lua_State* lua, const Context& c);
+int total_ns(lua_State* lua, const Context& c);
 int available(lua_State* lua, const Context& c);
 int thread_count(lua_State* lua, const Context& c);
 int diagnostics(lua_State* lua, const Context& c);
@@ -66,6 +67,7 @@ int waits(lua_State* lua, const Context& c, const Rows& asked);
 
 // times.cpp: how long, and beside what
 int union_ns(lua_State* lua, const Context& c, const Rows& asked);
+int recorded_ns(lua_State* lua, const Context& c, const Rows& asked);
 int own_ns(lua_State* lua, const Context& c, const Rows& asked);
 int overlap_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int exposed_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);

@@ -31,6 +31,11 @@ int fact(lua_State* lua, const Context& c) {
   return 2;
 }
 
+int total_ns(lua_State* lua, const Context& c) {
+  push_number(lua, c.step.total_ns(c.analysis));
+  return 1;
+}
+
 int available(lua_State* lua, const Context& c) {
   const std::string wanted = checked_text(lua, 2);
   std::vector<std::string> names;
