@@ -21,11 +21,11 @@ struct StepTime {
     replayed,  ///< replayed without what the profiler adds
     measured   ///< measured without a profiler
   };
-  Ns ns = 0;  ///< the step, or the window where nothing repeats; the mean over devices
+  Ns ns = 0;           ///< the step, or the window where nothing repeats; the mean over devices
   Ns recorded_ns = 0;  ///< the same as recorded
   From from = From::recorded;
-  double busy = 1;  ///< what a recorded nanosecond of GPU work counts for: less than 1 only where
-                    ///< the measured step is shorter than the work that was recorded
+  double busy = 1;    ///< what a recorded nanosecond of GPU work counts for: less than 1 only where
+                      ///< the measured step is shorter than the work that was recorded
   OfIdleCauses idle;  ///< what a recorded idle nanosecond counts for
 
   StepTime() { idle.fill(1); }

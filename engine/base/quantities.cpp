@@ -67,6 +67,8 @@ std::string bytes_text(double bytes) {
 
 std::string percent(double fraction) {
   const double p = fraction * 100;
+  // "0.0 %" would say that there is nothing.
+  if (p > 0 && p < 0.05) return "below 0.1 %";
   return fmt::format("{:.{}f} %", p, std::abs(p) < 9.95 ? 1 : 0);
 }
 

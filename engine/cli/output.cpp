@@ -24,6 +24,16 @@ std::size_t width_of(bool to_terminal, std::size_t fallback) {
   return fallback;
 }
 
+// The terminal's lines where there is one, unless LINES says otherwise.
+std::size_t height_of(bool to_terminal, std::size_t fallback) {
+  winsize size{};
+  if (const char* lines = std::getenv("LINES"); lines && std::atoi(lines) > 0)
+    return static_cast<std::size_t>(std::atoi(lines));
+  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
+    return size.ws_row;
+  return fallback;
+}
+
 // Whether the locale is one of UTF-8: the first of these variables that is set decides.
 bool locale_is_utf8(bool fallback) {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
@@ -95,6 +105,7 @@ TextStyle StyleOptions::style(bool to_terminal) const {
   TextStyle style;
   style.color = color == "always" || (color == "auto" && colored_by_default(to_terminal));
   style.width = std::clamp<std::size_t>(width_of(to_terminal, style.width), 40, 160);
+  style.height = height_of(to_terminal, style.height);
   style.unicode = !to_terminal || locale_is_utf8(style.unicode);
   if (verbose) style.amount = Amount::full;
   if (quiet) style.amount = Amount::quiet;

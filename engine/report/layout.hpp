@@ -18,6 +18,7 @@ struct TextStyle {
   bool color = false;
   bool unicode = true;      ///< bars of blocks rather than of #
   std::size_t width = 100;  ///< characters in a line
+  std::size_t height = 50;  ///< lines of a screen
   Amount amount = Amount::brief;
 };
 

@@ -36,7 +36,7 @@ struct ApiHost {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
-  const StepTime& step;  ///< by which times and shares are told
+  const StepTime& step;                ///< by which times and shares are told
   const OtherRules* others = nullptr;  ///< null for a rule that does not come after them
 };
 

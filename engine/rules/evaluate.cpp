@@ -110,7 +110,8 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
 // look, and what to record instead.
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
-  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step, rule.after_others ? on.others : nullptr};
+  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step,
+                     rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();

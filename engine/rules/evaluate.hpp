@@ -12,7 +12,8 @@ namespace gh {
 /// Asks rules about a report: what each found, found clean, could not check, or failed at. One that
 /// fails does not hinder another. `replay`: what findings are worth is told by replaying the trace
 /// with the changes that they name; without one, by the rules' own account. Nothing is ranked yet.
-/// `step_ns`: what a step takes by the report that the findings are for; 0 where the replay says so.
+/// `step_ns`: what a step takes by the report that the findings are for; 0 where the replay says
+/// so.
 Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                  const std::map<std::string, RuleSettings>& settings,
                  std::shared_ptr<const Replay> replay, Ns step_ns = 0);

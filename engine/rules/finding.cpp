@@ -40,6 +40,14 @@ Unit parse_unit(const std::string& name, const std::string& where) {
   return it->second;
 }
 
+std::string short_fix(const Finding& finding) {
+  if (finding.advice.empty()) return "";
+  const std::string& advice = finding.advice.front();
+  std::string text = advice.substr(0, std::min(advice.find(": "), advice.find(". ")));
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 std::string fingerprint(const Finding& finding) {
   return digest(finding.rule + '\n' + finding.subject);
 }

@@ -78,6 +78,9 @@ struct Finding {
   bool voids = false;        ///< it puts the report itself in doubt, and so comes first
 };
 
+/// What to do in a few words: the first advice up to its first ": " or ". "; "" without advice.
+std::string short_fix(const Finding& finding);
+
 /// Sixteen hexadecimal digits of what does not change from one recording to the next: rule and
 /// subject.
 std::string fingerprint(const Finding& finding);
@@ -98,7 +101,7 @@ struct Report {
   std::vector<std::string> clean;  ///< rules that looked and found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
-  StepTime step;  ///< by which times and shares are told
+  StepTime step;                    ///< by which times and shares are told
   std::vector<Finding> suppressed;  ///< taken out of `findings`
   /// Of the steps; it refers to the Analysis. Null where none was asked for.
   std::shared_ptr<const Replay> replay;

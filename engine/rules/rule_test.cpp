@@ -46,13 +46,16 @@ struct Case {
 
 Expected read_expected(lua_State* lua, int index) {
   const LuaTable t(lua, index, "an expected finding");
-  t.only({"severity", "subject", "message", "confidence", "advice", "follows_from",
-          "worth"});
-  Expected e{t.text("severity", false),   t.text("subject", false), t.text("message", false),
-             t.text("confidence", false), t.text("advice", false),  t.text("follows_from", false),
+  t.only({"severity", "subject", "message", "confidence", "advice", "follows_from", "worth"});
+  Expected e{t.text("severity", false),
+             t.text("subject", false),
+             t.text("message", false),
+             t.text("confidence", false),
+             t.text("advice", false),
+             t.text("follows_from", false),
              std::nullopt};
-  for (const std::string* glob : {&e.severity, &e.subject, &e.message, &e.confidence, &e.advice,
-                                  &e.follows_from})
+  for (const std::string* glob :
+       {&e.severity, &e.subject, &e.message, &e.confidence, &e.advice, &e.follows_from})
     if (glob->size() > most_expected_bytes)
       throw Error(
           fmt::format("{} expects a text of more than {} bytes", t.where(), most_expected_bytes));

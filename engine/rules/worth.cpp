@@ -85,8 +85,7 @@ void claim_at_most(Finding& f, double share) {
 
 void stay_with_explained(Finding& f) {
   if (!f.explained_ns || f.step_ns <= 0) return;
-  const double explained =
-      static_cast<double>(*f.explained_ns) / static_cast<double>(f.step_ns);
+  const double explained = static_cast<double>(*f.explained_ns) / static_cast<double>(f.step_ns);
   const bool is_forecast = f.predicted && f.about;
   if (!is_forecast || f.recoverable_fraction <= explained + as_good_as_explained)
     claim_at_most(f, explained);

@@ -80,28 +80,13 @@ Items items_in_step(const Analysis& a) {
   return {sum / static_cast<double>(steps.size() - 1), what};
 }
 
-// The candidate that wins most with `made` made already, and the step that it leaves of `step_ns`.
-struct Best {
-  std::size_t candidate = 0;
-  Ns step_ns = 0;
-};
-Best best_of(const Replay& replay, const std::vector<Candidate>& candidates, const Changes& made,
-             Ns step_ns) {
-  Best best{0, step_ns};
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    Changes with = made;
-    with.insert(with.end(), candidates[i].changes->begin(), candidates[i].changes->end());
-    Ns ns = replay.step_ns(with);
-    // What a finding claims is cut to what it cites, and so is a ceiling beside others.
-    if (made.empty() || !replay.trusted()) ns = std::max(ns, step_ns - candidates[i].most_ns);
-    // Findings come the best first, a root before what follows from it: a later one has to win
-    // clearly more.
-    if (best.step_ns == step_ns
-            ? ns < best.step_ns
-            : static_cast<double>(best.step_ns - ns) > least_gain * static_cast<double>(step_ns))
-      best = {i, ns};
-  }
-  return best;
+// The step that is left of `step_ns` once `fix` is made on top of `made`.
+Ns step_after(const Replay& replay, const Candidate& fix, const Changes& made, Ns step_ns) {
+  Changes with = made;
+  with.insert(with.end(), fix.changes->begin(), fix.changes->end());
+  const Ns ns = std::min(replay.step_ns(with), step_ns);
+  // A finding claims no more than what it cites, and neither does a ceiling on top of others.
+  return made.empty() || !replay.trusted() ? std::max(ns, step_ns - fix.most_ns) : ns;
 }
 
 }  // namespace
@@ -152,17 +137,27 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
   plan.item = items.what;
   Changes made;
   Ns step = plan.now.step_ns;
-  while (!rest.empty() && plan.fixes.size() < most_fixes) {
-    const Best best = best_of(replay, rest, made, step);
-    if (static_cast<double>(step - best.step_ns) < least_gain * static_cast<double>(step)) break;
-    const Candidate fix = rest[best.candidate];
-    made.insert(made.end(), fix.changes->begin(), fix.changes->end());
-    Prediction after = predicted(replay, made, "");
-    after.step_ns = std::max(after.step_ns, best.step_ns);
-    after.most_ns = std::max(after.most_ns, after.step_ns);
-    plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
-    step = best.step_ns;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best.candidate));
+  // In the order of the findings, so that the plan and the findings count alike. A fix that wins
+  // nothing yet may win once others are made, so what is left over is tried again.
+  for (bool added = true; added;) {
+    added = false;
+    for (std::size_t i = 0; i < rest.size() && plan.fixes.size() < most_fixes;) {
+      const Candidate fix = rest[i];
+      const Ns left = step_after(replay, fix, made, step);
+      if (static_cast<double>(step - left) < least_gain * static_cast<double>(step)) {
+        ++i;
+        continue;
+      }
+      made.insert(made.end(), fix.changes->begin(), fix.changes->end());
+      Prediction after = predicted(replay, made, "");
+      after.step_ns = left;
+      after.least_ns = std::min(after.least_ns, left);
+      after.most_ns = std::max(after.most_ns, left);
+      plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
+      step = left;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+      added = true;
+    }
   }
   plan.bounds = replay.bounds(made);
   // The replayed steps may live off a lead that the host had when they began.
