@@ -40,6 +40,14 @@ Unit parse_unit(const std::string& name, const std::string& where) {
   return it->second;
 }
 
+std::string short_fix(const Finding& finding) {
+  if (finding.advice.empty()) return "";
+  const std::string& text = finding.advice.front();
+  std::string fix = text.substr(0, std::min(text.find(": "), text.find(". ")));
+  if (fix.ends_with('.')) fix.pop_back();
+  return fix;
+}
+
 std::string fingerprint(const Finding& finding) {
   return digest(finding.rule + '\n' + finding.subject);
 }
