@@ -17,12 +17,12 @@ return {
   { name = "leaves Python's lock to gil-contention", trace = steps(4000, { ranges = ranges "Waiting for GIL", python_lock = { { 2100, 6000 }, { 2000, 6000, thread = "chatter", holds = true } } }), expect = "clean" },
   { name = "adds what the host computes where that is little", trace = steps(1700, { os_calls = { { 2020, 2900, "poll" } }, calls = { { 2900, 2905, "cudaStreamQuery" } } }), expect = { { severity = "warning" } } },
   { name = "names an operator that is slow to launch", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 2005, 6100, "aten::_foreach_mul_" } } }), expect = { { message = "*in 'aten::_foreach_mul_'." } } },
-  { name = "tells waiting from working", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = { { severity = "error", message = "*while the host waits for something that is no GPU*in 'pthread_cond_wait'." } } },
+  { name = "tells waiting from working", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = { { severity = "error", message = "*while the host waits for something other than the GPU*in 'pthread_cond_wait'." } } },
   { name = "tells that it was held off the CPU", trace = steps(4000, { cpu_stretches = { { 0, 3000 }, { 6000, 9990 }, { 3000, 6000, thread = "other" } } }),
     expect = { { message = "*For 7* % of that time the launching thread was off the CPU, in no call that waits, mostly while other recorded threads ran in its place." } } },
   { name = "tells who was at work while it waited", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } }, cpu_stretches = { { 0, 2200 }, { 5890, 9990 }, { 2200, 5880, thread = "loader", cpu = 1 } } }),
     expect = { { message = "*For 9* % of that time the launching thread waited, and 'loader (2)' was at work before most waits ended." } } },
-  { name = "fires beside unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),
+  { name = "fires next to unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),
     expect = { { severity = "error" } } },
 
   { name = "is silent below a tenth", trace = steps(900), expect = "clean" },
@@ -44,8 +44,8 @@ return {
   { name = "is silent about a GPU that works", trace = steps(0), expect = "clean" },
   { name = "is silent with a threshold of zero and nothing idle", trace = steps(0), options = { share = 0 }, expect = "clean" },
 
-  { name = "goes by its share where nothing repeats and it goes on all through", trace = steps(4000, { ranges = {}, not_collected = unseen }), expect = { { severity = "error", message = "The GPU is idle for 24.* ms of the recorded*that no range names." } } },
-  { name = "is a note, and says so, where it may be the start", trace = { not_collected = unseen, ops = { { 0, 1000, kernel = "a" }, { 5000, 9000, kernel = "b" }, { 9000, 20000, kernel = "a" } } }, expect = { { severity = "note", message = "* it may be the program's start." } } },
+  { name = "goes by its share without steps, if it goes on all through", trace = steps(4000, { ranges = {}, not_collected = unseen }), expect = { { severity = "error", message = "The GPU is idle for 24.* ms of the recorded*that no range names." } } },
+  { name = "is a note, and says so, where it may be the start", trace = { not_collected = unseen, ops = { { 0, 1000, kernel = "a" }, { 5000, 9000, kernel = "b" }, { 9000, 20000, kernel = "a" } } }, expect = { { severity = "note", message = "* so it may be the program's start." } } },
   { name = "needs calls", trace = steps(4000, { not_collected = { "calls" } }), expect = "not checked" },
 
   { name = "good", fixture = "good", expect = "clean" },
