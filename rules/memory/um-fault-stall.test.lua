@@ -19,7 +19,7 @@ local churn = {
 
 return {
   { name = "fires on first touches", trace = steps(4000),
-    expect = { { severity = "error", subject = "page faults", message = "Page faults of the GPU take 4.00 ms of each 10.0 ms step (40 %), 40 a step: kernels stop until each page of unified memory they touch first is mapped.", worth = { 0.39, 0.41 } } } },
+    expect = { { severity = "error", subject = "page faults", message = "Page faults of the GPU take 4.00 ms of each 10.0 ms step (40 %), 40 a step: kernels stop until each page of unified memory that they touch first is mapped.", worth = { 0.39, 0.41 } } } },
   { name = "fires on a tenth", trace = steps(1000), expect = { { severity = "warning" } } },
   { name = "counts faults that overlap once", trace = steps(0, { gpu_faults = { { 100, 2100, address = 0 }, { 100, 2100, address = kib64 }, { 1100, 2600, address = 2 * kib64 } } }), expect = { { severity = "error", worth = { 0.24, 0.26 } } } },
   { name = "adds managed allocations, which the same fix ends", trace = steps(0, churn), expect = { { severity = "error", message = "*(30 %)*leaves the GPU idle for 19.* % more; a caching allocator ends both.", worth = { 0.48, 0.51 } } } },
