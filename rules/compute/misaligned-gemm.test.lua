@@ -28,7 +28,7 @@ local a100 = { name = "NVIDIA A100-SXM4-80GB", compute = 8.0, sm_count = 108, me
 return {
   { name = "fires on align1", trace = steps(align1, 5000),
     expect = { { severity = "error", subject = "unaligned GEMMs", confidence = "medium", message = "1 tensor-core GEMM works*it loads one element at a time and takes 5.00 ms of each 10.0 ms step (50 %), 50 % of all GEMM time. Aligned, they would be about 5 times as fast.", worth = { 0.39, 0.41 } } } },
-  { name = "fires on align2", trace = steps(align2, 1000), expect = { { severity = "warning", message = "*load two elements at a time*", worth = { 0.079, 0.081 } } } },
+  { name = "fires on align2", trace = steps(align2, 1000), expect = { { severity = "warning", message = "*loads two elements at a time*", worth = { 0.079, 0.081 } } } },
   { name = "fires on cuBLAS's own", trace = steps("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_aligna2_alignc2_execute_kernel__5x_cublas", 1000), expect = { { severity = "warning", message = "*two elements*" } } },
   { name = "fires on TF32", trace = steps("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align1>(T1::Params)", 1000), expect = { { severity = "warning" } } },
   { name = "promises less before Hopper", trace = steps(align1, 5000, { device = a100 }), expect = { { severity = "error", message = "*about 2 times as fast.", worth = { 0.24, 0.26 } } } },

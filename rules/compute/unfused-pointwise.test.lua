@@ -66,7 +66,7 @@ return {
       for i, op in ipairs(trace.ops) do op.launched = { i * 2, i * 2 + 1 } end
       trace.ops[#trace.ops][2] = 9990
       return trace
-    end)(), expect = { { severity = "warning", message = "*Dropout, residual and normalization (1.5 ms) fuse with each other as well.", worth = { 0.19, 0.21 } } } },
+    end)(), expect = { { severity = "warning", message = "*Dropout, residual and normalization (1.5 ms) fuse with each other as well.*", worth = { 0.19, 0.21 } } } },
   { name = "is silent about two kernels that are no MLP's", trace = steps { gemm, add, multiply, gemm }, expect = "clean" },
   { name = "is silent about runs that are too short for the team", trace = steps(gelu), options = { least = 10 }, expect = "clean" },
   { name = "leaves attention as separate kernels to its rule", trace = steps { gemm, add, multiply, cast, softmax, add, multiply, cast, gemm }, expect = "clean" },

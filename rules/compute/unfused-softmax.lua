@@ -14,7 +14,7 @@ return {
     hopper_odd_slowdown = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on. Measured on an H100: 6." },
   },
   messages = {
-    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: softmax, with scale, mask, cast and dropout, runs between two GEMMs and takes {time:ns} of {each_step} ({share:fraction}), writing and reading the whole score matrix each time.",
+    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it takes {all:ns} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score matrix each time.",
     single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: with the kernels around it, it takes {time:ns} of {each_step} ({share:fraction}). It may be unfused attention; a loss or a gate looks the same.",
   },
   headlines = {
@@ -99,7 +99,7 @@ return {
     return { {
       subject = "attention",
       message = single and "single" or "chains",
-      data = { count = math.floor(count / steps + 0.5), time = time / steps, share = share },
+      data = { count = math.floor(count / steps + 0.5), all = (time + edges:own_ns()) / steps, time = time / steps, share = share },
       about = true,
       recoverable_ns = recoverable,
       change = change,

@@ -34,7 +34,7 @@ return {
   { name = "fires on a selection in each turn of a loop", trace = turns { launches = 8 }, expect = { { severity = "error", subject = "sizes", message = "The host reads a result back an iteration to learn how much was selected*" } } },
   { name = "is silent about a flag that is read in each turn", trace = turns { launches = 8, before = "residual" }, expect = "clean" },
   { name = "is silent about one selection among the launches of a model", trace = turns { launches = 60 }, expect = "clean" },
-  { name = "fires where grids change with what was read", trace = steps(changing), expect = { { severity = "error", subject = "decisions", message = "The host reads 4 results back a step, and what it launches next changes with them.*" } } },
+  { name = "fires where grids change with what was read", trace = steps(changing), expect = { { severity = "error", subject = "decisions", message = "The host reads 4 results back a step, and what it launches next depends on them.*" } } },
   { name = "fires on a selection, whatever its sizes", trace = steps(steady, { before = "void cub::DeviceReduceKernel<NonZeroOp<bool>>" }), expect = { { severity = "error", subject = "sizes", confidence = "high", message = "The host reads 4 results back a step to learn how much was selected*" } } },
   { name = "is silent about norms that are read back, each of another size", trace = steps(steady), expect = "clean" },
   { name = "is silent where all of the step changes, as with batches of many lengths", trace = steps(changing, { first = function(step) return 64 + step end }), expect = "clean" },

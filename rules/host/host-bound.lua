@@ -16,7 +16,7 @@ return {
     host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread computes.{host}{start}",
   },
   headlines = {
-    named = "The GPU waits while the host computes in '{brief}'",
+    named = "The GPU waits while the host is in '{brief}'",
     read = "The GPU waits while the host works on its results",
     host = "The GPU waits while the host computes",
   },

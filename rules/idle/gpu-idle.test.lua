@@ -50,7 +50,7 @@ return {
 
   { name = "good", fixture = "good", expect = "clean" },
   { name = "starved: the loader", fixture = "starved", expect = "clean" },
-  { name = "launchbound: threads that launch in turns wait for each other", fixture = "launchbound", expect = { { severity = "warning", message = "*'pthread_cond_wait'.", follows_from = "launch-bound" } } },
+  { name = "launchbound: threads that launch in turns wait for each other", fixture = "launchbound", expect = { { severity = "warning", message = "*'pthread_cond_wait'.*", follows_from = "launch-bound" } } },
   { name = "offload: copies", fixture = "offload", expect = "clean" },
   { name = "um-umtouch-full: the host touches pages of the GPU's, which um-migration-storm has", fixture = "um-umtouch-full", expect = "clean" },
   { name = "beat: the loader, though another thread launches tiny kernels meanwhile", fixture = "beat", expect = "clean" },

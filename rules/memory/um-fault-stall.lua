@@ -8,11 +8,13 @@ return {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: time in which page faults of the GPU are handled. Plain device memory has none; recorded with managed memory for each tensor: 62 to 79 %." },
   },
   messages = {
-    fresh = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.{churn}",
-    pages = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.{churn}",
+    fresh = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
+    more = "Unified memory costs {lost:ns} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
+    pages = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
   },
   headlines = {
     fresh = "Kernels stop for {count:# page fault|# page faults} {a_step}",
+    more = "Kernels stop for {count:# page fault|# page faults} {a_step}",
     pages = "Kernels stop for {count:# page fault|# page faults} {a_step}",
   },
   doc = {
@@ -68,11 +70,16 @@ return {
     if trace:fact "device.coherent" == 1 then
       advice[#advice + 1] = "On Grace Hopper kernels read memory from malloc in place over NVLink-C2C; touch it first on the side that uses it most, in large pages (64 KiB kernel pages, transparent huge pages)."
     end
+    -- What the same fix also saves.
+    local rest = ""
+    local moved = recoverable - stall - (storm and 0 or churn)
+    if moved > 0 then rest = string.format("%s; migrations, and the host's turns between them, take %.1f ms more", rest, moved / steps / 1e6) end
+    if churn > 0 then rest = string.format("%s; allocating and freeing managed memory takes %.1f ms more", rest, churn / steps / 1e6) end
     return { {
       subject = "page faults",
-      message = storm and "pages" or "fresh",
+      message = storm and "pages" or recoverable > stall and "more" or "fresh",
       data = { stall = stall / steps, share = share, count = string.format("%.0f", faults:sum "count" / steps),
-        churn = churn > 0 and string.format(" Allocating and freeing managed memory leaves the GPU idle for %.1f %% more; a caching allocator ends both.", 100 * churn / total) or "" },
+        lost = recoverable / steps, lost_share = recoverable / total, rest = rest },
       recoverable_ns = recoverable,
       change = change,
       uncertain = "how much the driver's work on faults slows the host's other calls is unknown",
