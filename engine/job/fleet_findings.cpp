@@ -31,7 +31,7 @@ RanksByRule add_rules(const FleetMembers& members, Fleet& fleet) {
     }
   }
   for (auto& [id, outcome] : fleet.rules) {
-    if (outcome.reason.starts_with("the report holds one rank only")) {
+    if (outcome.reason.starts_with("the report holds only one rank")) {
       outcome.reason = "needs all ranks in one report; a digest holds each by itself";
     }
     if (outcome.state == RuleOutcome::State::looked && not_looked[id] > 0) {

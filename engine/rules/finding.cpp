@@ -42,10 +42,10 @@ Unit parse_unit(const std::string& name, const std::string& where) {
 
 std::string short_fix(const Finding& finding) {
   if (finding.advice.empty()) return "";
-  const std::string& advice = finding.advice.front();
-  std::string text = advice.substr(0, std::min(advice.find(": "), advice.find(". ")));
-  if (text.ends_with('.')) text.pop_back();
-  return text;
+  const std::string& text = finding.advice.front();
+  std::string fix = text.substr(0, std::min(text.find(": "), text.find(". ")));
+  if (fix.ends_with('.')) fix.pop_back();
+  return fix;
 }
 
 std::string fingerprint(const Finding& finding) {

@@ -45,7 +45,8 @@ struct Metric {
 };
 
 struct Finding {
-  std::string rule, category, title;
+  std::string rule, category;
+  std::string title;  ///< what is so in this recording: the rule's headline, else its title
   Severity severity = Severity::note;
   Severity severity_alone = Severity::note;  ///< by what this fix alone wins back
   bool severity_by_worth = false;            ///< and neither the rule nor a team has set it
@@ -78,12 +79,15 @@ struct Finding {
   bool voids = false;        ///< it puts the report itself in doubt, and so comes first
 };
 
-/// What to do in a few words: the first advice up to its first ": " or ". "; "" without advice.
-std::string short_fix(const Finding& finding);
-
 /// Sixteen hexadecimal digits of what does not change from one recording to the next: rule and
 /// subject.
 std::string fingerprint(const Finding& finding);
+
+/// What to do, in a few words: the first advice up to its first ": " or ". ", without a full stop.
+/// "" where there is none.
+std::string short_fix(const Finding& finding);
+/// The program's own rules say it in no more letters.
+inline constexpr std::size_t most_short_fix_letters = 60;
 
 /// A rule that could not look. `not_recorded`: for want of a source that it needs, rather than of
 /// anything to look at.

@@ -16,8 +16,9 @@
 namespace gh {
 namespace {
 
-FilledMessage read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
-                           const Analysis& analysis, const StepTime& step) {
+// Fills in the finding's title and message, and returns the latter with the time that it explains.
+FilledMessage read_texts(lua_State* lua, const LuaTable& t, const Rule& rule,
+                         const Analysis& analysis, const StepTime& step, Finding& f) {
   const std::string name = t.text("message");
   const auto pattern = rule.messages.find(name);
   if (pattern == rule.messages.end())
@@ -26,8 +27,13 @@ FilledMessage read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
     lua_pop(lua, 1);
     lua_newtable(lua);
   }
-  FilledMessage message =
-      filled_message(pattern->second, LuaTable(lua, -1, "'data' of a finding"), analysis, step);
+  const LuaTable data(lua, -1, "'data' of a finding");
+  FilledMessage message = filled_message(pattern->second, data, analysis, step);
+  f.message = message.text;
+  const auto headline = rule.headlines.find(name);
+  f.title = headline == rule.headlines.end()
+                ? rule.title
+                : filled_message(headline->second, data, analysis, step).text;
   lua_pop(lua, 1);
   return message;
 }
@@ -132,9 +138,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   Finding f;
   f.rule = rule.id;
   f.category = rule.category;
-  f.title = rule.title;
-  FilledMessage message = read_message(lua, t, rule, analysis, step);
-  f.message = std::move(message.text);
+  const FilledMessage message = read_texts(lua, t, rule, analysis, step, f);
   f.subject = t.text("subject");
   f.voids = t.truth("voids");
   f.about = t.truth("about") && analysis.processes_on_a_device == 1;

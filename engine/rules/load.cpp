@@ -59,14 +59,40 @@ std::map<std::string, RuleOption> read_options(lua_State* lua, const LuaTable& r
   return options;
 }
 
+// The table of templates at the top of Lua's stack.
+std::map<std::string, std::string> templates_at_top(lua_State* lua, const std::string& where) {
+  std::map<std::string, std::string> templates;
+  const LuaTable table(lua, -1, where);
+  for (const std::string& name : table.names()) templates[name] = table.text(name.c_str());
+  return templates;
+}
+
 std::map<std::string, std::string> read_messages(lua_State* lua, const LuaTable& rule,
                                                  const std::string& path) {
-  std::map<std::string, std::string> messages;
   rule.push("messages");
-  const LuaTable table(lua, -1, path + ": 'messages'");
-  for (const std::string& name : table.names()) messages[name] = table.text(name.c_str());
+  auto messages = templates_at_top(lua, path + ": 'messages'");
   lua_pop(lua, 1);
   return messages;
+}
+
+std::map<std::string, std::string> read_headlines(lua_State* lua, const LuaTable& table,
+                                                  const Rule& rule) {
+  std::map<std::string, std::string> headlines;
+  if (table.push("headlines") != LUA_TNIL)
+    headlines = templates_at_top(lua, rule.path + ": 'headlines'");
+  lua_pop(lua, 1);
+  std::vector<std::string> messages;
+  for (const auto& [name, text] : rule.messages) messages.push_back(name);
+  for (const auto& [name, text] : headlines) {
+    if (!rule.messages.contains(name))
+      throw Error(fmt::format("{}: headline '{}' belongs to no message{}", rule.path, name,
+                              did_you_mean(name, messages)));
+    if (text.find("{each_step}") != std::string::npos)
+      throw Error(fmt::format(
+          "{}: headline '{}' uses {{each_step}}; leave the length of the step to the message",
+          rule.path, name));
+  }
+  return headlines;
 }
 
 void read_doc(lua_State* lua, const LuaTable& table, Rule& rule) {
@@ -85,8 +111,8 @@ void read_rule(lua_State* lua, Rule& rule) {
   const std::string& path = rule.path;
   if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file returns one table", path));
   const LuaTable t(lua, 1, path + ": the rule");
-  t.only({"id", "category", "title", "since", "needs", "options", "messages", "doc", "warning_at",
-          "after_others", "evaluate"});
+  t.only({"id", "category", "title", "since", "needs", "options", "messages", "headlines", "doc",
+          "warning_at", "after_others", "evaluate"});
   rule.id = t.text("id");
   rule.category = t.text("category");
   rule.title = t.text("title");
@@ -97,6 +123,7 @@ void read_rule(lua_State* lua, Rule& rule) {
   rule.needs = read_needs(t, path);
   rule.options = read_options(lua, t, path);
   rule.messages = read_messages(lua, t, path);
+  rule.headlines = read_headlines(lua, t, rule);
   read_doc(lua, t, rule);
   rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
   rule.after_others = t.truth("after_others");

@@ -10,14 +10,17 @@ namespace {
 constexpr const char* rule_template = R"(return {
   id = "@ID@",
   category = "@CATEGORY@",
-  title = "Long copies from the host",              -- one line: what is wrong
+  title = "Copies from the host keep the GPU waiting", -- one line of the catalogue
   since = "0.1",
   needs = { "copies" },                             -- without these in the report it is not checked
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Time of such copies, of the step, from which they count. Say where the number comes from." },
   },
   messages = {
-    main = "{count} copies from the host take {time:ns} of {each_step} ({share:fraction}).",
+    main = "{count:# copy from the host takes|# copies from the host take} {time:ns} of {each_step} ({share:fraction}).",
+  },
+  headlines = {                                     -- the finding's title: what is wrong in this recording
+    main = "The GPU waits for {count:# copy|# copies} from the host {a_step}",
   },
   doc = {
     what = "Adds up the copies from the host with no kernel beside them.",
@@ -38,7 +41,7 @@ constexpr const char* rule_template = R"(return {
       confidence = "medium",
       metrics = { { name = "exposed copies", value = share, unit = "fraction", threshold = options.share } },
       evidence = copies:evidence { most = 3 },
-      advice = { "Say what to do first." },
+      advice = { "Say what to do first: in a few words, then how." },
     } }
   end,
 }
@@ -52,7 +55,7 @@ end
 
 return {
   { name = "fires when a copy keeps the GPU waiting", trace = steps { { 20, 320, copy = "h2d", bytes = 1048576 }, { 320, 980, kernel = "gemm" } },
-    expect = { { severity = "error", message = "1 copies from the host take 300.0 us*", worth = { 0.29, 0.31 } } } },
+    expect = { { severity = "error", title = "The GPU waits for 1 copy*", message = "1 copy from the host takes 300.0 us*", worth = { 0.29, 0.31 } } } },
   { name = "is silent when a kernel hides the copy", trace = steps { { 20, 980, kernel = "gemm" }, { 100, 400, copy = "h2d", bytes = 1048576, stream = 8 } },
     expect = "clean" },
   { name = "needs copies", trace = { ops = { { 20, 980, kernel = "gemm" } }, not_collected = { "copies" } }, expect = "not checked" },

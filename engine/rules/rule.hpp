@@ -22,12 +22,13 @@ struct RuleOption {
 struct Rule {
   std::string id;             ///< "data-loader-starvation"
   std::string category;       ///< its folder: "input"
-  std::string title;          ///< one line
+  std::string title;          ///< one line of the catalogue: what the rule finds
   std::string since;          ///< the program's version that brought it
   std::vector<Source> needs;  ///< without these it is not checked
   std::map<std::string, RuleOption> options;
-  std::map<std::string, std::string> messages;  ///< templates: "{idle:duration} of {step:duration}"
-  std::string what, why, fix, wrong;            ///< its documentation
+  std::map<std::string, std::string> messages;   ///< templates: "{idle:ns} of {each_step}"
+  std::map<std::string, std::string> headlines;  ///< by message, templates of a finding's title
+  std::string what, why, fix, wrong;             ///< its documentation
   double warning_at = 0.05;  ///< recoverable fraction of the step from which a finding is a warning
   bool after_others = false;  ///< asked last, and told what the others found
   std::string path;           ///< shown in errors

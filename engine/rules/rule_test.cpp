@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "base/embedded.hpp"
 #include "base/files.hpp"
 #include "read/nsys.hpp"
 #include "rules/literal_trace.hpp"
@@ -24,10 +25,12 @@ namespace fs = std::filesystem;
 
 // A pattern is tried on texts that may be long as well.
 constexpr std::size_t most_expected_bytes = 1024;
+// What a finding's title has where a rule of the program made it: a line with its number in front.
+constexpr std::size_t most_headline_letters = 80;
 
 // A finding that a case expects: globs, "" where it says nothing of one.
 struct Expected {
-  std::string severity, subject, message, confidence, advice, follows_from;
+  std::string severity, subject, title, message, confidence, advice, follows_from;
   std::optional<std::pair<double, double>> worth;  // bounds of the recoverable fraction
 };
 
@@ -46,16 +49,14 @@ struct Case {
 
 Expected read_expected(lua_State* lua, int index) {
   const LuaTable t(lua, index, "an expected finding");
-  t.only({"severity", "subject", "message", "confidence", "advice", "follows_from", "worth"});
-  Expected e{t.text("severity", false),
-             t.text("subject", false),
-             t.text("message", false),
-             t.text("confidence", false),
-             t.text("advice", false),
-             t.text("follows_from", false),
-             std::nullopt};
+  t.only(
+      {"severity", "subject", "title", "message", "confidence", "advice", "follows_from", "worth"});
+  Expected e{t.text("severity", false),     t.text("subject", false),
+             t.text("title", false),        t.text("message", false),
+             t.text("confidence", false),   t.text("advice", false),
+             t.text("follows_from", false), std::nullopt};
   for (const std::string* glob :
-       {&e.severity, &e.subject, &e.message, &e.confidence, &e.advice, &e.follows_from})
+       {&e.severity, &e.subject, &e.title, &e.message, &e.confidence, &e.advice, &e.follows_from})
     if (glob->size() > most_expected_bytes)
       throw Error(
           fmt::format("{} expects a text of more than {} bytes", t.where(), most_expected_bytes));
@@ -178,9 +179,9 @@ std::string described(const Report& report) {
   if (report.findings.empty()) return "clean";
   std::string s;
   for (const Finding& f : report.findings)
-    s += fmt::format("{}{} '{}', worth {:.3f}, {} confidence: {}",
+    s += fmt::format("{}{} '{}', worth {:.3f}, {} confidence: {}: {}",
                      s.empty() ? "" : "\n              ", name_of(f.severity), f.subject,
-                     f.recoverable_fraction, f.confidence, f.message);
+                     f.recoverable_fraction, f.confidence, f.title, f.message);
   return s;
 }
 
@@ -230,6 +231,7 @@ std::string mismatch(const Expected& expected, const Finding& f) {
   const std::tuple<const char*, const std::string&, std::string> texts[] = {
       {"severity", expected.severity, name_of(f.severity)},
       {"subject", expected.subject, f.subject},
+      {"title", expected.title, f.title},
       {"message", expected.message, f.message},
       {"confidence", expected.confidence, f.confidence},
       {"advice", expected.advice, f.advice.empty() ? "" : f.advice.front()},
@@ -261,6 +263,27 @@ std::string snapshot_mismatch(const Report& report, const std::string& name, Sna
   return known->second == said ? "" : "\n" + known->second;
 }
 
+// What breaks the style of the program's own rules in the short report, or "".
+std::string style_mismatch(const Finding& f) {
+  if (f.title.ends_with('.') || display_width(f.title) > most_headline_letters)
+    return fmt::format("a title of at most {} letters without a full stop, not '{}'",
+                       most_headline_letters, f.title);
+  const std::string fix = short_fix(f);
+  if (fix.empty() || fix.front() < 'A' || fix.front() > 'Z' ||
+      display_width(fix) > most_short_fix_letters)
+    return fmt::format(
+        "an advice that begins with what to do, with a capital letter and in at most {} letters "
+        "before the first \": \" or \". \", not '{}'",
+        most_short_fix_letters, fix);
+  return "";
+}
+
+std::string style_mismatch(const Report& report) {
+  for (const Finding& f : report.findings)
+    if (std::string wrong = style_mismatch(f); !wrong.empty()) return wrong;
+  return "";
+}
+
 // What the case expects and does not get, or "".
 std::string case_mismatch(const Case& c, const Report& report, Snapshots& snapshots, bool update) {
   if (c.outcome.empty()) return findings_mismatch(c.findings, report.findings);
@@ -268,6 +291,19 @@ std::string case_mismatch(const Case& c, const Report& report, Snapshots& snapsh
   const bool met = report.failed.empty() && report.findings.empty() &&
                    report.not_checked.empty() == (c.outcome == "clean");
   return met ? "" : c.outcome;
+}
+
+bool expects_root(const Case& c) {
+  return std::any_of(c.findings.begin(), c.findings.end(),
+                     [](const Expected& e) { return !e.follows_from.empty(); });
+}
+
+// Ranking drops a root that is not among the findings, and a test asks one rule alone: takes what
+// each finding follows from by the rule's own word.
+void name_roots(const Report& asked, Report& report) {
+  for (Finding& f : report.findings)
+    for (const Finding& said : asked.findings)
+      if (said.subject == f.subject) f.follows_from = said.follows_from;
 }
 
 RuleSettings settings_of(const Case& c, const Rule& rule) {
@@ -291,7 +327,11 @@ class RuleTest {
         shown_path_(printable(path.string())),
         source_(read_text(path)),
         options_(options),
-        result_(result) {}
+        result_(result) {
+    for (const EmbeddedFile& file : embedded_files())
+      is_own_ = is_own_ || shown_path_.ends_with("/" + std::string(file.path)) ||
+                shown_path_ == file.path;
+  }
 
   void run() {
     try {
@@ -330,9 +370,12 @@ class RuleTest {
     static const Classes classes;  // their expressions take longer to compile than a case to run
     const Analysis analysis(trace_of(c, options_.fixtures), classes, {});
     const Facts facts(analysis);
-    const Report report =
-        evaluate({rule}, analysis, facts, {{rule.id, settings_of(c, rule)}}, c.replayed);
-    const std::string wrong = case_mismatch(c, report, snapshots, options_.update);
+    const std::map<std::string, RuleSettings> settings{{rule.id, settings_of(c, rule)}};
+    Report report = evaluate({rule}, analysis, facts, settings, c.replayed);
+    if (expects_root(c))
+      name_roots(ask_rules({rule}, analysis, facts, settings, report.replay), report);
+    std::string wrong = case_mismatch(c, report, snapshots, options_.update);
+    if (wrong.empty() && is_own_) wrong = style_mismatch(report);
     if (wrong.empty())
       ++result_.passed;
     else
@@ -364,6 +407,7 @@ class RuleTest {
   std::string shown_path_, source_;
   const RuleTestOptions& options_;
   RuleTestResult& result_;
+  bool is_own_ = false;  // a rule of the program, whose words are held to its style
 };
 
 // Of a directory: the test files, and the rules that have none.

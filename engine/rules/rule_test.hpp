@@ -31,8 +31,9 @@ struct RuleTestOptions {
 ///     trace = { ... } (see literal_trace.hpp) or fixture = "starved",
 ///     options = { share = 0.1 },
 ///     expect = "clean" | "not checked" | "snapshot" |
-///              { { severity = "error", subject = "...", message = "*glob*", confidence = "high",
-///                  advice = "*glob of the first*", worth = { 0.6, 0.8 } }, ... } }
+///              { { severity = "error", subject = "...", title = "*glob*", message = "*glob*",
+///                  confidence = "high", advice = "*glob of the first*", worth = { 0.6, 0.8 } },
+///                ... } }
 ///
 /// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable
 /// fraction. "snapshot" holds all that the rule says to what ID.snapshot has for the case. Fixtures

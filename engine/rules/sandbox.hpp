@@ -6,7 +6,7 @@
 //   base    assert error getmetatable ipairs next pairs pcall rawequal rawget rawlen select
 //           setmetatable tonumber tostring type xpcall _G
 //   math    all but random and randomseed
-//   string  byte char format len lower rep reverse sub upper, and our glob split starts_with
+//   string  byte char format len lower rep reverse sub upper, and our glob short split starts_with
 //   table   concat insert pack remove sort unpack
 //
 // Where they differ from Lua's
@@ -27,6 +27,7 @@
 //   glob(text, pattern)        whether the whole text matches: `*` any run, `?` any byte, the rest
 //                              literally (glob_match of text.hpp). Not sqlite3_strglob, which takes
 //                              |text| to the power of the stars.
+//   short(text, most = 60)      the text, its middle replaced by ... where it has more letters
 //   split(text, separator)     the parts between plain separators of 1 to 64 bytes
 //   starts_with(text, prefix)
 #pragma once

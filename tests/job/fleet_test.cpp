@@ -331,7 +331,7 @@ TEST_CASE("fleet: nothing is claimed of ranks that are not here") {
   digests[1].ranks[0].rules["slow-collective"] = {gh::RuleOutcome::State::not_recorded, "it lacks",
                                                   "1", 0};
   digests[2].ranks[0].rules["launch-bound"] = {gh::RuleOutcome::State::not_checked,
-                                               "the report holds one rank only, so", "1", 0};
+                                               "the report holds only one rank, so", "1", 0};
   for (std::size_t ranks : {3, 1}) {
     digests.resize(ranks);
     for (gh::Digest& d : digests) d.world_size = ranks == 1 ? 0 : 4;

@@ -8,8 +8,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "analysis/program_kind.hpp"
+#include "base/embedded.hpp"
 #include "read/read.hpp"
 #include "rules/rule_test.hpp"
+#include "support/program.hpp"
 #include "support/traces.hpp"
 
 using namespace gh;
@@ -109,6 +112,86 @@ TEST_CASE("rules: a message has the words that fit one, or any other number") {
   CHECK(message("12") == "12 copies take time.");
 }
 
+TEST_CASE("rules: a finding's title is the headline of its message, else the rule's title") {
+  const auto found = [](const std::string& headlines) {
+    const std::string source = rule_source(
+        "return { { subject = 'it', message = 'plain', data = { n = 1, kind = 'norm' } } }",
+        "a-rule", headlines);
+    return evaluated({load_rule(source, "a-rule.lua")}, ten_steps()).findings.at(0);
+  };
+  const Finding plain = found("");
+  CHECK(plain.title == "A rule of the tests");
+  const Finding headed =
+      found("headlines = { plain = \"{kind} runs as {n:# kernel|# kernels} a {unit}\" },");
+  CHECK(headed.title == "norm runs as 1 kernel a step");
+  // It is the same finding, whatever is written above it.
+  CHECK(headed.fingerprint == plain.fingerprint);
+  CHECK(found("headlines = { figures = \"{n}\" },").title == plain.title);
+}
+
+TEST_CASE("rules: the short fix is what the first advice begins with") {
+  const auto fix = [](std::vector<std::string> advice) {
+    Finding f;
+    f.advice = std::move(advice);
+    return short_fix(f);
+  };
+  CHECK(fix({}) == "");
+  CHECK(fix({"Load batches in workers: DataLoader(num_workers=4). It helps.", "Or not."}) ==
+        "Load batches in workers");
+  CHECK(fix({"Set torch.backends.x=1 in a:b code. Then: go on."}) ==
+        "Set torch.backends.x=1 in a:b code");
+  CHECK(fix({"Pin the batches."}) == "Pin the batches");
+}
+
+// Advice differs by kind of program, and most recordings and traces of tests are of one.
+TEST_CASE("rules: advice begins with what to do, whatever kind of program is advised" *
+          slow_with_sanitizers) {
+  const std::vector<std::vector<std::string>> programs{
+      {},
+      {"pytorch", "training"},
+      {"pytorch", "training", "deepspeed"},
+      {"pytorch", "training", "transformers"},
+      {"pytorch", "training", "megatron"},
+      {"pytorch", "training", "fsdp", "torch_profiler"},
+      {"pytorch", "tokens", "vllm"},
+      {"pytorch", "inference"},
+      {"jax", "training"},
+      {"tensorrt", "inference"},
+      {"cupy"},
+      {"openacc"},
+  };
+  std::map<std::string, std::set<std::string>> seen;  // subjects of each rule
+  for (const EmbeddedFile& file : embedded_files()) {
+    const std::string path(file.path);
+    if (!path.starts_with("rules/") || path.ends_with(".test.lua")) continue;
+    const Rule rule = load_rule(std::string(file.text), path);
+    const std::string test = path.substr(0, path.size() - 4) + ".test.lua";
+    each_literal_trace(std::string(embedded_file(test)), [&](const std::string& name, Trace trace) {
+      Analysis analysis(std::move(trace), Classes(), {});
+      const auto advised = [&] {
+        const Facts facts(analysis);
+        return evaluate({rule}, analysis, facts, {}, false).findings;
+      };
+      bool is_new = false;
+      for (const Finding& f : advised()) is_new |= seen[rule.id].insert(f.subject).second;
+      if (!is_new) return;
+      for (const auto& kinds : programs) {
+        analysis.program = program_of_kinds(kinds);
+        for (const Finding& f : advised()) {
+          CAPTURE(rule.id);
+          CAPTURE(name);
+          CAPTURE(analysis.program.described());
+          const std::string fix = short_fix(f);
+          CAPTURE(fix);
+          CHECK_FALSE(fix.empty());
+          CHECK(display_width(fix) <= most_short_fix_letters);
+          CHECK((fix.empty() || (fix.front() >= 'A' && fix.front() <= 'Z')));
+        }
+      }
+    });
+  }
+}
+
 TEST_CASE("rules: a rule's test fails where anything differs from what it expects") {
   const TempDir dir;
   write_file(dir / "a-rule.lua", rule_source("return { " + finding("0.5") + " }"));
@@ -180,6 +263,10 @@ TEST_CASE("rules: a rule that breaks the contract is refused, with its file and 
       {with("evaluate = function(trace, options)", "evaluate2 = function(trace, options)"),
        "'evaluate'"},
       {with("since =", "warning_at = \"x\", since ="), "warning_at"},
+      {with("since =", "headlines = { plan = \"x\" }, since ="), "'plain'"},
+      {with("since =", "headlines = { plain = 7 }, since ="), "'headlines'"},
+      {with("since =", "headlines = { plain = \"{time:ns} of {each_step}\" }, since ="),
+       "{each_step}"},
       {with("since =", "needs = { \"kernel\" }, since ="), "'kernels'"},
       {with("since =",
             "options = { share = { default = {}, unit = \"fraction\", doc = \"x\" } }, since ="),
@@ -208,6 +295,7 @@ TEST_CASE("rules: the program's own rules are complete") {
     for (const std::string& text : {r.title, r.since, r.what, r.why, r.fix, r.wrong})
       CHECK_FALSE(text.empty());
     CHECK_FALSE(r.messages.empty());
+    for (const auto& [name, text] : r.messages) CHECK_MESSAGE(r.headlines.contains(name), name);
     CHECK(r.path == "rules/" + r.category + "/" + r.id + ".lua");
   }
   for (const char* id : {"data-loader-starvation", "offload-sync-gap", "um-migration-storm",

@@ -211,6 +211,13 @@ TEST_CASE("sandbox: string.split and string.starts_with work") {
   CHECK(contains(lua_error("return ('a'):split('')"), "1 to 64 bytes expected"));
 }
 
+TEST_CASE("sandbox: string.short cuts the middle of a long text out") {
+  CHECK(value_of("return ('aten::mm'):short()") == "aten::mm");
+  CHECK(value_of("return #('x'):rep(100):short() .. ' ' .. ('abcdefghijklm'):short(10)") ==
+        "60 abcd...klm");
+  CHECK(contains(lua_error("return ('a'):short(3)"), "at least 8 expected"));
+}
+
 TEST_CASE("sandbox: string.format works, but for what would tell an address") {
   CHECK(value_of("return string.format('%5.1f|%-4s|%04d|%x|%q|%d%%|%s|%s', 1.25, 'a', 7, 255, 'x', "
                  "3, nil, true)") == "  1.2|a   |0007|ff|\"x\"|3%|nil|true");
@@ -331,7 +338,7 @@ TEST_CASE("sandbox: the environment is exactly what is documented") {
         "math.modf math.pi math.rad math.sin math.sqrt math.tan math.tointeger math.type math.ult "
         "next pairs pcall rawequal rawget rawlen select setmetatable "
         "string.byte string.char string.format string.glob string.len string.lower string.rep "
-        "string.reverse string.split string.starts_with string.sub string.upper "
+        "string.reverse string.short string.split string.starts_with string.sub string.upper "
         "table.concat table.insert table.pack table.remove table.sort table.unpack "
         "tonumber tostring type xpcall");
 }

@@ -333,6 +333,8 @@ constexpr Verb verbs[] = {
     {"string.glob", "(text, pattern) -> boolean",
      "Whether the whole text matches: * any run, ? any byte, the rest literally. Text has it as "
      "a method: name:glob \"nccl*\"."},
+    {"string.short", "(text, most = 60) -> text",
+     "The text in at most so many letters, for messages: a longer one has ... in its middle."},
     {"string.split", "(text, separator) -> list",
      "The parts between plain separators of 1 to 64 bytes."},
     {"string.starts_with", "(text, prefix) -> boolean", "Whether the text begins so."},

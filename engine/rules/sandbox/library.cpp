@@ -55,6 +55,7 @@ constexpr Function string[] = {
     {"lower"},
     {"rep", metered<rep>},
     {"reverse"},
+    {"short", metered<shorten>},
     {"split", metered<split>},
     {"starts_with", metered<starts_with>},
     {"sub"},

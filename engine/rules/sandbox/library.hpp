@@ -71,6 +71,7 @@ lua_Integer checked_length(lua_State* lua);
 int format(lua_State* lua);
 int rep(lua_State* lua);
 int glob(lua_State* lua);
+int shorten(lua_State* lua);
 int split(lua_State* lua);
 int starts_with(lua_State* lua);
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t max_format_bytes = 4096;
 constexpr std::size_t max_pattern_bytes = 256;
 constexpr std::size_t max_separator_bytes = 64;
+constexpr lua_Integer shown_letters = 60;  // of a name in a message
 
 }  // namespace
 
@@ -74,6 +75,17 @@ int split(lua_State* lua) {
     if (end == text.npos) return 1;
     text.remove_prefix(end + separator.size());
   }
+}
+
+// Profilers put whole call stacks into some names.
+int shorten(lua_State* lua) {
+  const std::string_view text = to_view(lua, 1);
+  const lua_Integer most = luaL_optinteger(lua, 2, shown_letters);
+  luaL_argcheck(lua, most >= 8, 2, "at least 8 expected");
+  spend(lua, static_cast<std::int64_t>(text.size()));
+  const std::string cut = shortened(text, static_cast<std::size_t>(most));
+  lua_pushlstring(lua, cut.data(), cut.size());
+  return 1;
 }
 
 int starts_with(lua_State* lua) {
