@@ -39,7 +39,7 @@ struct Request {
   std::vector<std::string> files;  ///< one report, or those of the ranks of one job
   std::string nsys = "nsys";       ///< exports .nsys-rep: a path, or a name on the PATH
   std::string dcgm;                ///< what DCGM sampled meanwhile: a path, or "" without
-  Selection selection;             ///< what of the report is analysed
+  Selection selection;             ///< what of the report is analyzed
   /// How long a step takes without the profiler, as the user says; otherwise what lies beside the
   /// files (read/measured.hpp) tells, where anything does.
   std::optional<Ns> measured_step_ns;

@@ -265,7 +265,7 @@ class Walk {
   const Trace& t_;
   const InnermostRanges ranges_;
   const std::vector<Ns> times_;
-  std::vector<std::size_t> device_of_;  // by device of the trace: among those analysed
+  std::vector<std::size_t> device_of_;  // by device of the trace: among those analyzed
   std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
   std::vector<PathPart>* parts_ = nullptr;
   Ns at_ = 0, start_ = 0;

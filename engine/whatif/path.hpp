@@ -33,7 +33,7 @@ struct PathItem {
   Kind kind = Kind::unrecorded;
   std::string name;  ///< "gemm_half", "h2d", "cudaStreamSynchronize", "forward"; "" where none
   Ns ns = 0;         ///< of the whole path
-  std::vector<Ns> by_device;  ///< the same by analysed device: whose work, or whose host's, it is
+  std::vector<Ns> by_device;  ///< the same by analyzed device: whose work, or whose host's, it is
   std::vector<Ns> by_step;    ///< the same by step of the path
   std::int64_t stretches = 0;
   Span longest;  ///< of the stretches

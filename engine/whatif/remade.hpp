@@ -33,7 +33,7 @@ class Moments {
 
 struct Remade {
   Trace trace;                                    ///< sealed
-  std::vector<DeviceSteps> devices;               ///< those that are analysed, with their steps
+  std::vector<DeviceSteps> devices;               ///< those that are analyzed, with their steps
   std::map<int, Moments> device_moments;          ///< by ordinal: back to the recording
   std::map<std::string, Moments> thread_moments;  ///< by label: likewise
   Span window;                                    ///< of the recording

@@ -31,9 +31,9 @@ struct ReplayedSteps {
   Span window;            ///< of the steps, from when the host began the first
   RowBlock ops, calls;    ///< those that start within the window
   std::size_t count = 0;  ///< of steps, on the first device
-  /// By analysed device: the number of its first replayed step, and how many those are.
+  /// By analyzed device: the number of its first replayed step, and how many those are.
   std::vector<std::pair<std::size_t, std::size_t>> device_steps;
-  std::vector<std::vector<Row>> device_ops;  ///< by analysed device: operations of those steps
+  std::vector<std::vector<Row>> device_ops;  ///< by analyzed device: operations of those steps
   std::vector<std::int16_t> step_of_op;      ///< by operation of the block: replayed step of its
                                              ///< device (led: from 1 on), or -1
   bool collectives = false;                  ///< whether any of the operations is one

@@ -105,7 +105,7 @@ TEST_CASE("ranks: files of one job stand side by side on one clock") {
   CHECK(both.devices.size() == 2);
   CHECK(both.processes.size() == 2);
   CHECK(both.clocks_aligned);
-  CHECK(contains(both.path, "ddp.rank0.pt.trace.json and 1 more rank of its job"));
+  CHECK(contains(both.path, "ddp.rank0.pt.trace.json and 1 more rank of the same job"));
   CHECK(apart(both) < 20'000);
   // What launched what is told by process, though both count correlations alike.
   const auto launched = [](const gh::Trace& t) {

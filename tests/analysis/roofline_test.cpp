@@ -103,7 +103,7 @@ TEST_CASE("roofline: what binds a unit is said of each kind of time") {
         "memory");
   CHECK(by("{ 0, 100, copy = 'h2d', bytes = 1e6 }") == "the link");
   CHECK(by("{ 0, 100, kernel = 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL' }") == "the network");
-  CHECK(by("{ 0, 100, kernel = 'my_solver' }") == "kernels of its own");
+  CHECK(by("{ 0, 100, kernel = 'my_solver' }") == "custom kernels");
   CHECK(by("{ 0, 100, graph = true }") == "graphs");
 }
 
@@ -118,10 +118,10 @@ TEST_CASE("roofline: recordings are bound by what their programs were made to sh
 
 TEST_CASE("roofline: utilization is held against what is usual, for transformers that train") {
   const Analysis good = analysed(read_report(fixture("good.pt.trace.json")));
-  CHECK(text_fact(good, "mfu.verdict").starts_with("as usual"));
+  CHECK(text_fact(good, "mfu.verdict").starts_with("within the usual"));
   CHECK(number_fact(good, "roofline.efficiency_fraction") > 0.8);
   const Analysis eager = analysed(recorded("eager-autogradnvtx"));
-  CHECK(text_fact(eager, "mfu.verdict").starts_with("below what is usual"));
+  CHECK(text_fact(eager, "mfu.verdict").starts_with("below the usual"));
   CHECK(contains(text_fact(eager, "mfu.verdict"), "memory"));
   CHECK(std::holds_alternative<Unknown>(Facts(analysed(recorded("tiles"))).value("mfu.verdict")));
 }

@@ -193,7 +193,7 @@ TEST_CASE(
   CHECK(told(p.units()) == "4 training steps of 3 micro-batches of 4 layers");
   CHECK(told(p.units("micro-batches")) == "12 micro-batches of 4 layers");
   CHECK_THROWS_WITH_AS(p.units("epoch"),
-                       "--unit 'epoch': nothing that repeats is called so; what does: micro-batch, "
+                       "--unit 'epoch': nothing with that name repeats; these repeat: micro-batch, "
                        "training step",
                        Error);
 }

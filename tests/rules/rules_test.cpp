@@ -585,7 +585,7 @@ TEST_CASE(
   const auto sync = std::find_if(shared.not_checked.begin(), shared.not_checked.end(),
                                  [](const NotChecked& n) { return n.rule == "host-sync"; });
   REQUIRE(sync != shared.not_checked.end());
-  CHECK(contains(sync->reason, "found nothing, but 2 processes launch work on one GPU"));
+  CHECK(contains(sync->reason, "found nothing, but 2 processes share a GPU"));
 }
 
 TEST_CASE("rules: every rule runs on every recording") {

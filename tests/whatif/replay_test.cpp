@@ -390,7 +390,7 @@ TEST_CASE("replay: processes that share a GPU are not replayed; those with a GPU
   };
   CHECK(replayed("900", false).replay.reason() == "");
   const Replayed shared = replayed("900", true);
-  CHECK(support::contains(shared.replay.reason(), "2 processes launch work on one GPU"));
+  CHECK(support::contains(shared.replay.reason(), "2 processes share a GPU"));
   CHECK_FALSE(shared.replay.trusted());
   CHECK(shared.replay.distrust() == shared.replay.reason());
   // Who ends a pause shares the GPU, however little runs, and who touches it for a moment does not.

@@ -9,7 +9,7 @@
 namespace gh::binding {
 
 /// A device's slot is its position in Analysis::devices. What the host does has none, and neither
-/// has what happens on a device that is not analysed.
+/// has what happens on a device that is not analyzed.
 constexpr std::size_t no_slot = std::string::npos;
 
 /// Memory of the selections that a rule holds. Lua's collector does not see it, so it is counted
@@ -74,7 +74,7 @@ struct Context {
     const Place at = place(steps_until, r);
     return analysis.devices[at.slot].steps[at.index];
   }
-  /// Ordinal of an analysed device, as users know it.
+  /// Ordinal of an analyzed device, as users know it.
   int ordinal(std::size_t slot) const {
     return trace().devices[analysis.devices[slot].device].ordinal;
   }

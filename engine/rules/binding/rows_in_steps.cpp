@@ -38,7 +38,7 @@ RowSet all_idle(const Analysis& a) {
   return RowSet::all(rows);
 }
 
-// The rows of events of the host that touch `window`, of the processes that are analysed.
+// The rows of events of the host that touch `window`, of the processes that are analyzed.
 template <class Events>
 RowSet host_rows(const Analysis& a, const Events& events, Span window) {
   std::vector<std::uint8_t> wanted(a.trace.threads.size());
@@ -56,7 +56,7 @@ RowSet host_rows(const Analysis& a, const Events& events, Span window) {
 
 RowSet faults_in_steps(const Analysis& a) {
   const GpuFaults& faults = a.trace.gpu_faults;
-  std::vector<const Spans*> windows(a.trace.devices.size());  // null of devices not analysed
+  std::vector<const Spans*> windows(a.trace.devices.size());  // null of devices not analyzed
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     windows[a.devices[d].device] = &a.account.devices[d].window;
   }

@@ -1,4 +1,4 @@
-// The rows of each kind within the analysed steps: what rules select from.
+// The rows of each kind within the analyzed steps: what rules select from.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,13 +29,13 @@ class RowsInSteps {
   explicit RowsInSteps(const Analysis& analysis);
   RowSet ops;
   RowSet copies;                   ///< of these
-  RowSet calls, ranges, os_calls;  ///< of the processes that are analysed
+  RowSet calls, ranges, os_calls;  ///< of the processes that are analyzed
   RowSet gpu_faults;
   RowSet idle;   ///< of every Idle, one device after the other
   RowSet steps;  ///< of every step, one device after the other; none where nothing repeats
-  /// All operations of the analysed devices, in and beside the steps, by stream.
+  /// All operations of the analyzed devices, in and beside the steps, by stream.
   const std::vector<std::vector<Row>>& by_stream() const;
-  /// By analysed device: when page faults of unified memory were handled, or pages migrated.
+  /// By analyzed device: when page faults of unified memory were handled, or pages migrated.
   const std::vector<Spans>& stalls() const;
   /// What host threads did, in stretches of idle time.
   const HostWork& host_work() const;

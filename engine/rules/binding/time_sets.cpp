@@ -57,7 +57,7 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-// What lies within the analysed time of a device, or of the host.
+// What lies within the analyzed time of a device, or of the host.
 Spans within_steps(const Context& c, std::size_t slot, std::vector<Span> spans) {
   const Spans window = slot == no_slot ? Spans{c.window} : c.analysis.account.devices[slot].window;
   if (window.size() != 1) return intersection(united(std::move(spans)), window);
@@ -122,7 +122,7 @@ std::optional<Streamed> stream_beside(const Context& c, const Rows& streamed,
 }
 
 // Streams the time of the larger of two selections. Nothing where rows may be on devices that are
-// not analysed.
+// not analyzed.
 std::optional<double> combined_by_stream(const Context& c, const Rows& a, const Rows& b,
                                          bool common) {
   const std::size_t devices = c.analysis.devices.size();
