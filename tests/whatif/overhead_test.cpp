@@ -99,7 +99,7 @@ TEST_CASE("overhead: with a measured step the step now is that one, and ranges a
                    with = predicted(known.replay, known.scaled(0.5), "");
   CHECK(width(with) < width(without) / 2);
   CHECK(with.step_ns <= 700'000);
-  CHECK(with.why == "from run to run");
+  CHECK(with.why == "run-to-run variation");
   CHECK(make_plan(known.replay, {}).now.step_ns == 700'000);
 }
 
