@@ -12,7 +12,7 @@
 namespace gh {
 namespace {
 
-// What reading one value takes at most.
+// Most stack slots needed to read one value.
 constexpr int stack_values = 8;
 
 }  // namespace
@@ -186,7 +186,7 @@ void LuaTable::only(const std::vector<std::string>& keys, Positions positions) c
   }
 }
 
-// Of the string on top of the stack.
+// Checks the string on top of the stack.
 void LuaTable::check_length(const char* key) const {
   if (lua_rawlen(lua_, -1) <= most_text_bytes) return;
   throw Error(fmt::format("{}: '{}' is longer than {} KiB", where_, key, most_text_bytes >> 10));

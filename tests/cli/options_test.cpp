@@ -17,7 +17,7 @@ TEST_CASE("options: what is misspelt gets a suggestion, in one line on standard 
   CHECK(contains(error_line("explain unfused-sotfmax"),
                  "there is no rule 'unfused-sotfmax' (did you mean 'unfused-softmax'?)"));
   CHECK(contains(error_line("starved.sqlite --fail-on eror"),
-                 "--fail-on: 'eror' is none of note, warning, error (did you mean 'error'?)"));
+                 "--fail-on: 'eror' is not note, warning or error (did you mean 'error'?)"));
 }
 
 TEST_CASE("options: what is missing or wrong is one line that says what to do") {

@@ -109,7 +109,7 @@ TEST_CASE(
     "text: a clean report says what was checked, and what could not be and how to record it") {
   const std::string clean = advise("good.sqlite").out;
   CHECK(contains(clean, "Checked and clean: "));
-  CHECK(contains(clean, "Not checked: clock-throttle, tensor-idle: needs samples"));
+  CHECK(contains(clean, "Not checked: clock-throttle, tensor-idle: needs GPU metrics"));
   CHECK(contains(advise("good.sqlite --select memory").out,
                  "Nothing was found by the rules that could look."));
   const std::string graphs = advise("compile-graphs.sqlite --select unfused-softmax").out;

@@ -42,9 +42,8 @@ struct Folders {
     CHECK(rules("--config none").status == 0);
     const std::string shown = path.string(), head = "gh-advise: " + shown + ": ",
                       tail =
-                          ", so neither it nor its rules are taken unasked: take it with "
-                          "--config " +
-                          shown + ", or go without it with --config none\n";
+                          ", so gh-advise does not use it or its rules by default: pass --config " +
+                          shown + " to use it, or --config none to ignore it\n";
     CHECK(ran.err.starts_with(head));
     CHECK(ran.err.ends_with(tail));
     return ran.err.substr(head.size(), ran.err.size() - head.size() - tail.size());
@@ -71,14 +70,14 @@ TEST_CASE("configuration: one that is too large or too deep is refused before it
         // Each level alone is fine.
         repeated("x = [{ a.b.c = ", 5'000)}) {
     INFO(deep.substr(0, 40));
-    CHECK(refused(deep) == "gh-advise.toml:1: is nested more than 32 levels deep");
+    CHECK(refused(deep) == "gh-advise.toml:1: more than 32 levels of nesting");
   }
-  CHECK(refused("\n\n[" + dots + "]") == "gh-advise.toml:3: is nested more than 32 levels deep");
+  CHECK(refused("\n\n[" + dots + "]") == "gh-advise.toml:3: more than 32 levels of nesting");
   const TempDir dir;
   write_file(dir / "large.toml", repeated("# a comment\n", 100'000));
   CHECK(error_of([&] {
           gh::Config(dir / "large.toml");
-        }).ends_with("large.toml: is larger than 1 MiB, so it is no configuration"));
+        }).ends_with("large.toml: is larger than 1 MiB, too large for a configuration"));
   // Dots and brackets in strings and comments are none.
   CHECK(refused("# " + dots + repeated("[", 100) + "\nselect = ['input', \"input\"]\n" +
                 "[[suppress]]\nrule = 'host-sync'\nsubject = '" + dots + "'\nreason = \"\"\"" +
@@ -90,7 +89,7 @@ TEST_CASE("configuration: one that others can write is not taken unless it is na
   const Folders in;
   CHECK(in.doubt() == "");
   fs::permissions(in.path, fs::perms::others_write, fs::perm_options::add);
-  CHECK(in.doubt() == "can be written by others");
+  CHECK(in.doubt() == "is writable by other users");
   // What a CI system has checked out is what its job is about.
   CHECK(in.rules("", "GITHUB_WORKSPACE=" + in.top.string()).status == 0);
   CHECK(in.rules("", "CI_PROJECT_DIR=" + in.top.string()).status == 0);
@@ -98,7 +97,7 @@ TEST_CASE("configuration: one that others can write is not taken unless it is na
   CHECK(in.rules("", "CI_PROJECT_DIR=/").status == 2);
   fs::permissions(in.path, fs::perms::others_write, fs::perm_options::remove);
   fs::permissions(in.top, fs::perms::others_write, fs::perm_options::add);
-  CHECK(in.doubt() == "lies in a folder that others can write");
+  CHECK(in.doubt() == "is in a folder that is writable by other users");
   // As /tmp, where nobody can replace what is another's.
   fs::permissions(in.top, fs::perms::sticky_bit, fs::perm_options::add);
   CHECK(in.doubt() == "");
@@ -112,9 +111,9 @@ TEST_CASE("configuration: another user's is not taken unless it is named") {
   constexpr uid_t other = 61234;
   fs::permissions(in.top, fs::perms::owner_all | fs::perms::group_all);
   in.give(in.top, 0, other);
-  CHECK(in.doubt() == "lies in a folder that others can write");
+  CHECK(in.doubt() == "is in a folder that is writable by other users");
   in.give(in.top, other, other);
-  CHECK(in.doubt() == "lies in a folder of another user (61234)");
+  CHECK(in.doubt() == "is in a folder that belongs to another user (61234)");
   in.give(in.top, 0, 0);
   in.give(in.path, other, other);
   CHECK(in.doubt() == "belongs to another user (61234)");
@@ -126,5 +125,5 @@ TEST_CASE("configuration: another user's is not taken unless it is named") {
   fs::create_symlink("own.toml", in.path);
   CHECK(in.doubt() == "");
   in.give(in.path, other, other);
-  CHECK(in.doubt() == "is a link that another user made");
+  CHECK(in.doubt() == "is a link that another user created");
 }

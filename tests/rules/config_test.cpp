@@ -79,17 +79,18 @@ TEST_CASE(
 TEST_CASE("configuration: values of the wrong type are refused with their place") {
   CHECK(refusal_of("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' has to be a list");
   CHECK(refusal_of("select = ['memory', 3]\n") ==
-        "gh-advise.toml:1:21: 'select' is a list of strings");
-  CHECK(refusal_of("ignore = [true]\n") == "gh-advise.toml:1:11: 'ignore' is a list of strings");
+        "gh-advise.toml:1:21: 'select' has to be a list of strings");
+  CHECK(refusal_of("ignore = [true]\n") ==
+        "gh-advise.toml:1:11: 'ignore' has to be a list of strings");
   CHECK(refusal_of("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' has to be a list");
   CHECK(refusal_of("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' has to be a string");
   CHECK(refusal_of("fail_on = 'eror'\n") ==
-        "gh-advise.toml:1:11: 'eror' is none of note, warning, error (did you mean 'error'?)");
+        "gh-advise.toml:1:11: 'eror' is not note, warning or error (did you mean 'error'?)");
   CHECK(refusal_of("rule = 3\n") == "gh-advise.toml:1:8: 'rule' has to be a table");
   CHECK(refusal_of("rule.unfused-softmax = 3\n") ==
-        "gh-advise.toml:1:24: write [rule.unfused-softmax] and its options below");
+        "gh-advise.toml:1:24: write a table [rule.unfused-softmax] with the rule's options");
   CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 'loud'\n") ==
-        "gh-advise.toml:2:12: 'loud' is none of note, warning, error");
+        "gh-advise.toml:2:12: 'loud' is not note, warning or error");
   CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 3\n").starts_with("gh-advise.toml:2:12: "));
   CHECK(refusal_of("[rule.unfused-softmax]\nshare = 'a lot'\n") ==
         "gh-advise.toml:2:9: option 'share' of rule 'unfused-softmax' has to be a number");
@@ -97,18 +98,19 @@ TEST_CASE("configuration: values of the wrong type are refused with their place"
   CHECK(refusal_of("[kernel_class]\nclass = 'x'\n") ==
         "gh-advise.toml:1:1: 'kernel_class' has to be a list");
   CHECK(refusal_of("kernel_class = [3]\n") ==
-        "gh-advise.toml:1:17: write [[kernel_class]] for each");
+        "gh-advise.toml:1:17: write each as a table [[kernel_class]]");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\n") ==
         "gh-advise.toml:1:1: [[kernel_class]] needs 'class' and 'match'");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = 'x'\n") ==
         "gh-advise.toml:3:9: 'match' has to be a list");
   // An expression that is no string would be taken for an empty one, which every name matches.
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = [3]\n") ==
-        "gh-advise.toml:3:10: 'match' is a list of strings");
+        "gh-advise.toml:3:10: 'match' has to be a list of strings");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcept = [3]\n") ==
-        "gh-advise.toml:4:11: 'except' is a list of strings");
+        "gh-advise.toml:4:11: 'except' has to be a list of strings");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'my class'\nmatch = ['x']\n") ==
-        "gh-advise.toml:2:9: a class is named with lower-case letters, digits and '_', not 'my "
+        "gh-advise.toml:2:9: a class name may have only lower-case letters, digits and '_', unlike "
+        "'my "
         "class'");
   CHECK(refusal_of("[[gpu]]\nmatch = 'x'\n") ==
         "gh-advise.toml:1:1: [[gpu]] needs 'name' and 'match'");
@@ -120,7 +122,7 @@ TEST_CASE("configuration: values of the wrong type are refused with their place"
         "gh-advise.toml:4:12: 'coherent' has to be true or false");
   CHECK(refusal_of("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' has to be a list");
   CHECK(refusal_of("[ranges]\nloader = [3]\n") ==
-        "gh-advise.toml:2:11: 'loader' is a list of strings");
+        "gh-advise.toml:2:11: 'loader' has to be a list of strings");
 }
 
 TEST_CASE("configuration: mistakes of syntax and bad expressions are refused with their place") {

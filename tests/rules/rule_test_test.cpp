@@ -24,7 +24,7 @@ TEST_CASE("rule tests: the cases beside rules run, and one that fails gives the 
   CHECK(contains(bad.out, "is clean"));
   CHECK(contains(bad.out, "0 passed, 1 failed"));
   fs::remove(dir / "mine.test.lua");
-  CHECK(contains(error_line("test " + quoted(dir / "")), "holds no rule tests"));
+  CHECK(contains(error_line("test " + quoted(dir / "")), "contains no rule tests"));
   fs::create_directory(dir / "elsewhere");
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "elsewhere/renamed.sqlite");
   write_file(
@@ -82,7 +82,7 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
   CHECK(contains(one_fails("{ name = 'a', trace = { ops = 7 }, expect = 'clean' }"),
                  "'ops' has to be a list"));
   CHECK(contains(one_fails("{ name = 'a', fixture = '../../secret', expect = 'clean' }"),
-                 "is no name of a fixture"));
+                 "is not a fixture name"));
   // Endless in functions of C, on loading.
   for (const std::string endless :
        {"table.sort(q)", "table.sort(q, string.upper)", "table.sort(q, rawequal)"}) {
@@ -93,7 +93,7 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
   }
   CHECK(contains(one_fails("{ name = 'a', trace = { ops = {} }, expect = { { message = "
                            "string.rep('*a', 1000) } } }"),
-                 "expects a text of more than 1024 bytes"));
+                 "the expected text is longer than 1024 bytes"));
   // Numbers that no field holds end at the largest that it does.
   CHECK(contains(run("{ name = 'a', trace = { repeats = { times = 1e300, every = 1 }, device = { "
                      "sm_count = 1e300, compute = 1e300, memory_gib = -1e300 }, ops = { { 0, 1, "
@@ -108,7 +108,8 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
   // No list of cases at all.
   write_file(dir / "mine.test.lua",
              "return setmetatable({}, { __index = function() error('boom') end })");
-  CHECK(contains(advise("test " + quoted(dir / "")).out, "a test file returns a list of cases"));
+  CHECK(contains(advise("test " + quoted(dir / "")).out,
+                 "a test file has to return a list of cases"));
 }
 
 TEST_CASE("rule tests: cases are chosen by name, and snapshots compared") {
@@ -125,7 +126,7 @@ TEST_CASE("rule tests: cases are chosen by name, and snapshots compared") {
   CHECK(advise(test + " --filter sec*").out == "1 passed, 0 failed\n");
   CHECK(advise(test + " --filter copies").status == 1);
   CHECK(contains(advise(test).out, "run again with --update"));
-  CHECK(contains(advise(test + " --filter none").err, "no case and no rule has such a name"));
+  CHECK(contains(advise(test + " --filter none").err, "no case or rule matches"));
   CHECK(advise(test + " --update").status == 0);
   CHECK(contains(read_file(dir / "copies.snapshot"),
                  "[first]\nerror 'copies from the host', worth at most 0.333"));

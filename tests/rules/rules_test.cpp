@@ -152,7 +152,7 @@ TEST_CASE("rules: the cases of a test file share its processor time") {
   const RuleTestResult late = run_rule_tests(dir / "", options);
   CHECK(late.passed == 1);
   CHECK(late.failed == 1);
-  CHECK_MESSAGE(contains(late.output, "not run, nor is any case behind it"), late.output);
+  CHECK_MESSAGE(contains(late.output, "not run, nor are the cases after it"), late.output);
 }
 
 TEST_CASE("rules: a rule that breaks the contract is refused, with its file and what was meant") {

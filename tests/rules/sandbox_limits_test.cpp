@@ -196,10 +196,10 @@ TEST_CASE("sandbox: the default memory limit stops a rule that grows") {
 
 TEST_CASE("sandbox: strings are bounded") {
   CHECK(lua_error("local s = 'x' while true do s = s .. s end", {}) ==
-        "rule.lua:1: rule made a string of more than 1 MiB");
+        "rule.lua:1: rule created a string of more than 1 MiB");
   CHECK(
       lua_error("local t = {} for i = 1, 3000 do t[i] = ('x'):rep(1000) end return table.concat(t)",
-                {}) == "rule.lua:1: rule made a string of more than 1 MiB");
+                {}) == "rule.lua:1: rule created a string of more than 1 MiB");
   CHECK(value_of("return #('x'):rep(1 << 20)", {}) == "1048576");
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("sandbox: pcall does not swallow the end of memory") {
   CHECK(contains(lua_error("xpcall(function() local s = 'x' while true do s = s .. s end end, "
                            "function() end) return 'escaped'",
                            roomy),
-                 "rule made a string of more than 1 MiB"));
+                 "rule created a string of more than 1 MiB"));
 }
 
 TEST_CASE("sandbox: a rule just below the memory limit is stopped soon") {
@@ -272,7 +272,7 @@ TEST_CASE("sandbox: text that goes to C++ is bounded, and no pcall hides the end
   const std::string text = "local text = ('x'):rep(10000) ";
   CHECK(value_in(sandbox, text + "for i = 1, 10 do verb(text) end return 'ok'") == "ok");
   const std::string stopped =
-      "rule.lua:1: rule hands over more than 97 KiB of text, in filters or findings";
+      "rule.lua:1: rule passed more than 97 KiB of text in filters or findings";
   CHECK_THROWS_WITH_AS(sandbox.load(text + "verb(text)", "rule.lua"), stopped.c_str(), LuaError);
   sandbox.reset_budget();
   CHECK_THROWS_WITH_AS(
@@ -281,7 +281,7 @@ TEST_CASE("sandbox: text that goes to C++ is bounded, and no pcall hides the end
   // In what reads results just so.
   sandbox.reset_budget();
   CHECK_THROWS_WITH_AS(sandbox.run([](lua_State* lua) { gh::lua_take_text(lua, 100'001); }),
-                       "rule.lua: rule hands over more than 97 KiB of text, in filters or findings",
+                       "rule.lua: rule passed more than 97 KiB of text in filters or findings",
                        LuaError);
 }
 
@@ -380,21 +380,21 @@ TEST_CASE("sandbox: a length that lies does no harm") {
   const std::string huge =
       "local t = setmetatable({}, {__len = function() return math.maxinteger - 1 end}) ";
   CHECK(lua_error(huge + "table.insert(t, 1, 0)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error(huge + "table.remove(t, 1)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error(huge + "table.concat(t)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error("table.sort(setmetatable({}, {__len = function() return (1 << 31) - 2 end}), "
-                  "math.type)") == "rule.lua:1: table functions take no table with __len");
+                  "math.type)") == "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error(huge + "return table.unpack(t)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error("return table.unpack(setmetatable({}, {__index = next}), 1, 200000)") ==
-        "rule.lua:1: table functions take no table with __index");
+        "rule.lua:1: table functions do not accept a table with __index");
   CHECK(lua_error("return table.concat(setmetatable({}, {__index = type}), '', 1, 1e15)") ==
-        "rule.lua:1: table functions take no table with __index");
+        "rule.lua:1: table functions do not accept a table with __index");
   CHECK(lua_error("table.insert(setmetatable({}, {__newindex = rawlen}), 1, 1)") ==
-        "rule.lua:1: table functions take no table with __newindex");
+        "rule.lua:1: table functions do not accept a table with __newindex");
 }
 
 TEST_CASE("sandbox: a sparse table with a border at 2^62 does no harm") {

@@ -141,11 +141,11 @@ TEST_CASE("sandbox: next goes in the same order as pairs") {
 
 TEST_CASE("sandbox: keys without an order are refused") {
   CHECK(lua_error("for k in pairs {[true] = 1} do end") ==
-        "rule.lua:1: a boolean has no order, only numbers and strings have");
+        "rule.lua:1: a boolean has no order; only numbers and strings do");
   CHECK(lua_error("\nfor k in pairs {[{}] = 1} do end") ==
-        "rule.lua:2: a table has no order, only numbers and strings have");
+        "rule.lua:2: a table has no order; only numbers and strings do");
   CHECK(lua_error("return next {[print or pairs] = 1}") ==
-        "rule.lua:1: a function has no order, only numbers and strings have");
+        "rule.lua:1: a function has no order; only numbers and strings do");
   CHECK(contains(lua_error("pairs(nil)"),
                  "rule.lua:1: bad argument #1 to 'pairs' (table expected, got nil)"));
 }
@@ -181,7 +181,7 @@ TEST_CASE("sandbox: the functions of table work") {
                  "table.concat(t)") == "321");
   CHECK(value_of("local t = {1} table.sort(t) table.sort({}) return #t") == "1");
   CHECK(lua_error("\ntable.sort {1, {}, 2}") ==
-        "rule.lua:2: a table has no order, only numbers and strings have");
+        "rule.lua:2: a table has no order; only numbers and strings do");
   CHECK(lua_error("table.sort {1, 0/0, 2}") == "rule.lua:1: nan has no order");
 }
 

@@ -25,11 +25,11 @@ TEST_CASE("seen: recordings and measured fixes of a rule, and of a team's none")
         seen.recordings.end());
   CHECK(seen.pairs >= 3);
   CHECK(seen.median_error <= seen.worst_error);
-  CHECK(contains(seen_text(rule), "measured fixes the predicted step is "));
+  CHECK(contains(seen_text(rule), "measured fixes the predicted step was "));
   rule.source += "\n";
   CHECK(seen_of(rule).recordings.empty());
-  CHECK(seen_text(rule) == "is a team's own, of which nothing is known");
-  CHECK(seen_text(own_rule("peer-copy-through-host")) == "was never seen to fire on a recording");
+  CHECK(seen_text(rule) == "is a team's own rule, without test recordings");
+  CHECK(seen_text(own_rule("peer-copy-through-host")) == "has never fired on a test recording");
 }
 
 TEST_CASE("seen: each rule that was seen is one of the program's, on recordings that there are") {

@@ -35,7 +35,7 @@ TEST_CASE(
   const Ran unused =
       with("[[suppress]]\nrule = 'data-loader-starvation'\nsubject = 'another *'\nreason = 'x'\n",
            "--select input");
-  CHECK(contains(unused.err, "matches nothing any more"));
+  CHECK(contains(unused.err, "no longer matches anything"));
   CHECK(with("[[suppress]]\nrule = 'host-sync'\nreason = 'x'\n", "--select input").err ==
         "");  // it did not look
   CHECK(contains(

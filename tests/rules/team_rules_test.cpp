@@ -19,7 +19,7 @@ TEST_CASE(
   const Ran ran = advise("eager.sqlite --format json --select mine,unfused-softmax" + with);
   CHECK(ran.status == 0);
   CHECK(ran.err == "gh-advise: note: rule 'unfused-softmax' of " + (two / "softmax.lua").string() +
-                       " takes the place of rules/compute/unfused-softmax.lua\n");
+                       " replaces rules/compute/unfused-softmax.lua\n");
   const auto findings = json_of(ran)["findings"];
   REQUIRE(findings.size() == 2);
   CHECK(findings[0]["rule"] == "mine");
