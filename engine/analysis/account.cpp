@@ -534,10 +534,10 @@ std::string cause_label(const std::string& cause) {
       {"compute.gemm_tf32", "compute: GEMM, TF32"},
       {"compute.gemm_fp8", "compute: GEMM, FP8"},
       {"compute.gemm_int8", "compute: GEMM, INT8"},
-      {"compute.gemm_unknown", "compute: GEMM, tier unknown"},
+      {"compute.gemm_unknown", "compute: GEMM, unknown precision"},
       {"compute.attention_fused", "compute: fused attention"},
       {"compute.softmax_loss", "compute: loss"},
-      {"compute.graph", "compute: whole CUDA graphs"},
+      {"compute.graph", "compute: CUDA graphs as a whole"},
       {"compute.device_copy", "compute: copies within the device"},
       {"compute.gemv", "compute: GEMV"}};
   if (const auto it = special.find(cause); it != special.end()) return it->second;

@@ -31,7 +31,7 @@ Distances most_shared_distances(const std::vector<Token>& tokens, std::size_t fr
   return distances;
 }
 
-// How often the repetition occurs of which one run has been found. The first and last repetition
+// How often the repetition occurs, given one run of it. The first and last repetition
 // may lie apart, next to what comes before and after, so count the tokens that occur once in each.
 std::size_t count_of(const std::vector<Token>& tokens, std::size_t from, std::size_t to,
                      const InnerRepeat& run) {

@@ -1,4 +1,4 @@
-// Finds what repeats back to back within one repetition: micro-batches in a step, layers in them.
+// Finds back-to-back repetitions within one repetition: micro-batches in a step, layers in them.
 // There launches follow each other exactly, so they are compared place by place.
 #pragma once
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Finds what repeats in a sequence of launches, at every length: layers, steps, epochs. Counts that
+// Finds repetitions in a sequence of launches, at every length: layers, steps, epochs. Counts that
 // depend on the data do no harm, since the sequence is not compared place by place.
 //
 // In a loop, what happens once in each pass alternates: A B C A B C. So the search looks for

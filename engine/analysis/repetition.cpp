@@ -31,7 +31,7 @@ std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Hos
   return steps;
 }
 
-// What steps from ranges are called, and what repeats within a typical one.
+// The names of steps from ranges, and of the repetitions within a typical one.
 std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
                                  const NameClasses& names, const ProgramKind& program,
                                  const DeviceSteps& device, const HostSteps& host) {

@@ -1,4 +1,4 @@
-// Finds the steps of a trace without ranges that mark them: what repeats in the sequence of
+// Finds the steps of a trace without ranges that mark them: repetitions in the sequence of
 // launches, at the level that people tune by. Layers and micro-batches lie inside a step; epochs
 // and every tenth step that logs lie around it.
 #include <re2/re2.h>
@@ -155,7 +155,7 @@ class UnitChoice {
   UnitChoice(const UnitNames& names, const LaunchSequence& sequence)
       : names_(names), seq_(sequence) {}
 
-  // The steps of a level, with what repeats in each.
+  // The steps of a level, with the repetitions in each.
   HostSteps steps(const Period& unit) const {
     const std::size_t from = unit.begin_of(unit.typical), to = unit.end_of(unit.typical);
     HostSteps steps = steps_of(unit, seq_);

@@ -42,7 +42,7 @@ class UnitNames {
   bool are_tokens() const { return program_.is("tokens"); }
 
  private:
-  // The name of what repeats within a unit and takes a share of it; "" if unknown.
+  // The name of a repetition within a unit that takes a share of it; "" if unknown.
   std::string name_within(const UnitContent& unit, const UnitContent& inner, double share) const;
 
   bool is_known_sine(NameId kernel) const {

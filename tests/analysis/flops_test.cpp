@@ -80,7 +80,7 @@ TEST_CASE("flops: the utilization of a recording with shapes lies below its boun
   CHECK(fact(a, "mfu.fraction") > 0.1);
 }
 
-TEST_CASE("flops: without shapes there is an upper bound, named as such") {
+TEST_CASE("flops: without shapes there is an upper bound, and it is called one") {
   const Analysis a = analysed(recorded("fp32"));
   CHECK(std::holds_alternative<Unknown>(Facts(a).value("mfu.fraction")));
   CHECK(fact(a, "mfu.upper_bound_fraction") <

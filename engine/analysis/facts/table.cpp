@@ -104,7 +104,7 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "repeats.",
        unit_per},
       {"unit.repeats", Unit::text,
-       "What repeats, and what repeats within it: \"7 training steps of 8 micro-batches, 24 layers "
+       "The repetition and what it contains: \"7 training steps of 8 micro-batches, 24 layers "
        "each\".",
        unit_repeats},
       {"unit.micro_batches", Unit::count,
