@@ -35,24 +35,6 @@ struct Evaluated {
   const OtherRules* others = nullptr;  // set once they have run
 };
 
-// A source as people call it.
-const char* label_of(Source s) {
-  switch (s) {
-    case Source::unified_copies: return "unified-memory migrations";
-    case Source::calls: return "CUDA calls";
-    case Source::os_calls: return "operating-system calls";
-    case Source::gpu_faults: return "GPU page faults";
-    case Source::cpu_faults: return "CPU page faults";
-    case Source::memory_use: return "GPU memory usage";
-    case Source::samples: return "GPU metrics";
-    case Source::graph_nodes: return "CUDA graphs traced per node";
-    case Source::cpu_stretches: return "context switches";
-    case Source::host_samples: return "CPU samples";
-    case Source::python_lock: return "waits for Python's lock";
-    default: return name_of(s);
-  }
-}
-
 // Why a rule cannot check this report.
 std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis) {
   const Trace& trace = analysis.trace;
@@ -65,7 +47,7 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
                                     [&](Source s) { return !trace.availability(s).known(); });
   if (missing == rule.needs.end()) return std::nullopt;
   const Availability& have = trace.availability(*missing);
-  return NotChecked{rule.id, fmt::format("needs {}: {}", label_of(*missing), have.reason),
+  return NotChecked{rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason),
                     have.record_with, true};
 }
 

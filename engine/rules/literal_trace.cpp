@@ -388,8 +388,8 @@ class Builder {
     for (const std::string& text : table_.texts("diagnostics"))
       trace_.diagnostics.push_back({2, text});
     for (const std::string& source : table_.texts("not_collected"))
-      trace_.availability(source_named(source)) = {
-          Collected::not_collected, "the recording was made without them", "--record-them"};
+      trace_.availability(source_named(source)) = {Collected::not_collected, "not recorded",
+                                                   "--record-them"};
     const std::vector<OpKind>& kinds = trace_.ops.kind;
     if (std::find(kinds.begin(), kinds.end(), OpKind::graph) != kinds.end())
       trace_.availability(Source::graph_nodes) = {Collected::not_collected,
