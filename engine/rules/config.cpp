@@ -68,7 +68,7 @@ void check_keys(const toml::table& table, const std::string& path, std::string_v
     }
     if (!has_type(value, it->second))
       throw Error(
-          fmt::format("{}: '{}' has to be {}", at(path, value), key.str(), wanted(it->second)));
+          fmt::format("{}: '{}' must be {}", at(path, value), key.str(), wanted(it->second)));
   }
 }
 
@@ -80,7 +80,7 @@ std::vector<std::string> strings(const toml::table& table, std::string_view key,
     for (const toml::node& item : *list) {
       const auto text = item.value_exact<std::string>();
       if (!text)
-        throw Error(fmt::format("{}: '{}' has to be a list of strings", at(path, item), key));
+        throw Error(fmt::format("{}: '{}' must be a list of strings", at(path, item), key));
       out.push_back(*text);
     }
   return out;
@@ -98,7 +98,7 @@ std::optional<double> share(const toml::table& table, std::string_view key,
                             const std::string& path) {
   const auto value = table[key].value<double>();
   if (value && !(*value >= 0 && *value <= 1))
-    throw Error(fmt::format("{}: '{}' has to be a share between {} and {}, such as 0.05 for 5 %",
+    throw Error(fmt::format("{}: '{}' must be a share between {} and {}, such as 0.05 for 5 %",
                             at(path, *table[key].node()), key, 0.0, 1.0));
   return value;
 }
@@ -131,8 +131,8 @@ std::vector<const toml::table*> tables(const toml::table& file, std::string_view
 void check_patterns(const toml::table& entry, const std::string& path) {
   const toml::node& match = *entry["match"].node();
   if (!match.is_string() && !match.is_array())
-    throw Error(fmt::format("{}: 'match' has to be a regular expression or a list of them",
-                            at(path, match)));
+    throw Error(
+        fmt::format("{}: 'match' must be a regular expression or a list of them", at(path, match)));
   strings(entry, "match", path);
   strings(entry, "except", path);
 }
@@ -171,7 +171,7 @@ std::optional<double> finite(const toml::table& table, std::string_view key,
                              const std::string& path) {
   const auto value = table[key].value<double>();
   if (value && !std::isfinite(*value))
-    throw Error(fmt::format("{}: '{}' has to be finite", at(path, *table[key].node()), key));
+    throw Error(fmt::format("{}: '{}' must be finite", at(path, *table[key].node()), key));
   return value;
 }
 
@@ -225,7 +225,7 @@ OptionValue option_of(const toml::node& value, const OptionValue& standard, std:
     return printable(*value.value<std::string>());
   }
   throw Error(
-      fmt::format("{}: option '{}' of rule '{}' has to be {}", at(path, value), key, rule, wanted));
+      fmt::format("{}: option '{}' of rule '{}' must be {}", at(path, value), key, rule, wanted));
 }
 
 // [rule.ID]

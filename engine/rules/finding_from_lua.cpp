@@ -90,7 +90,7 @@ std::vector<std::string> read_advice(lua_State* lua, const LuaTable& t,
   if (type == LUA_TTABLE) {
     advice = words_for(program, lua, lua_gettop(lua), "a finding: 'advice'");
   } else if (type != LUA_TNIL) {
-    throw Error("a finding: 'advice' has to be a list");
+    throw Error("a finding: 'advice' must be a list");
   }
   lua_pop(lua, 1);
   return advice;

@@ -155,7 +155,7 @@ class Builder {
     };
     const int type = table_.push(key);
     if (type != LUA_TNIL && type != LUA_TTABLE)
-      throw Error(fmt::format("'{}' has to be a list", key));
+      throw Error(fmt::format("'{}' must be a list", key));
     if (type == LUA_TTABLE) LuaTable(table_.lua(), -1, key).each(take, most_events);
     lua_pop(table_.lua(), 1);
   }

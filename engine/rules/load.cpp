@@ -22,7 +22,7 @@ OptionValue option_value(lua_State* lua, int index, const std::string& where) {
     case LUA_TBOOLEAN: return lua_toboolean(lua, index) != 0;
     case LUA_TSTRING: return lua_text(lua, index);
     default:
-      throw Error(fmt::format("{}: 'default' has to be a number, a string or a boolean", where));
+      throw Error(fmt::format("{}: 'default' must be a number, a string or a boolean", where));
   }
 }
 
@@ -82,8 +82,7 @@ void read_doc(lua_State* lua, const LuaTable& table, Rule& rule) {
 // Reads the table that the file returned, at index 1.
 void read_rule(lua_State* lua, Rule& rule) {
   const std::string& path = rule.path;
-  if (!lua_istable(lua, 1))
-    throw Error(fmt::format("{}: a rule file has to return one table", path));
+  if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file must return one table", path));
   const LuaTable t(lua, 1, path + ": the rule");
   t.only({"id", "category", "title", "since", "needs", "options", "messages", "doc", "warning_at",
           "after_others", "evaluate"});

@@ -94,7 +94,7 @@ void read_options(const LuaTable& t, Case& c) {
         case LUA_TBOOLEAN: c.options[name] = lua_toboolean(lua, value) != 0; break;
         case LUA_TSTRING: c.options[name] = lua_text(lua, value); break;
         default:
-          throw Error(fmt::format("option '{}' has to be a number, a string or a boolean", name));
+          throw Error(fmt::format("option '{}' must be a number, a string or a boolean", name));
       }
     });
   lua_pop(lua, 1);
@@ -119,13 +119,13 @@ class Cases {
   Cases(const std::string& source, const std::string& path) : sandbox_(literal_limits()) {
     sandbox_.load(source, path);
     sandbox_.run([&](lua_State* lua) {
-      if (!lua_istable(lua, 1)) throw Error("a test file has to return a list of cases");
+      if (!lua_istable(lua, 1)) throw Error("a test file must return a list of cases");
       LuaTable(lua, 1, "the test file").each([&](int i) {
         names_.push_back(lua_istable(lua, i) ? LuaTable(lua, i, "a case").text("name", false) : "");
         if (names_.back().empty()) throw Error(fmt::format("case {} has no name", names_.size()));
       });
     });
-    if (names_.empty()) throw Error("a test file has to return a list of cases");
+    if (names_.empty()) throw Error("a test file must return a list of cases");
   }
 
   const std::vector<std::string>& names() const { return names_; }

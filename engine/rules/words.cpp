@@ -28,7 +28,7 @@ class Words {
     }
     if (lua_type(lua_, index) != LUA_TTABLE || depth == most_depth)
       throw Error(
-          fmt::format("{} has to be a list of texts, or of tables with texts by kind", where_));
+          fmt::format("{} must be a list of texts, or of tables with texts by kind", where_));
     const LuaTable table(lua_, index, where_);
     const bool is_list = table.push(std::size_t{1}) != LUA_TNIL;
     lua_pop(lua_, 1);

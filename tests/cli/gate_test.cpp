@@ -273,7 +273,7 @@ TEST_CASE("gate: budgets and what is taken for noise come from the configuration
                  ":1:1: a budget needs max, min, max_increase or max_decrease"));
   CHECK(contains(judge("[[budget]]\nmax = 1\n", "fed").err, "needs 'fact'"));
   CHECK(contains(judge("[gate]\nalpha = 2\n", "fed").err,
-                 ":2:9: 'alpha' has to be a share between 0 and 1"));
+                 ":2:9: 'alpha' must be a share between 0 and 1"));
   CHECK(contains(judge("[gate]\nalhpa = 0.1\n", "fed").err,
                  "unknown key 'alhpa' (did you mean 'alpha'?)"));
   const std::string config = advise("config", {"", dir / ""}).err;

@@ -77,37 +77,37 @@ TEST_CASE(
 }
 
 TEST_CASE("configuration: values of the wrong type are rejected with their position") {
-  CHECK(refusal_of("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' has to be a list");
+  CHECK(refusal_of("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' must be a list");
   CHECK(refusal_of("select = ['memory', 3]\n") ==
-        "gh-advise.toml:1:21: 'select' has to be a list of strings");
+        "gh-advise.toml:1:21: 'select' must be a list of strings");
   CHECK(refusal_of("ignore = [true]\n") ==
-        "gh-advise.toml:1:11: 'ignore' has to be a list of strings");
-  CHECK(refusal_of("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' has to be a list");
-  CHECK(refusal_of("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' has to be a string");
+        "gh-advise.toml:1:11: 'ignore' must be a list of strings");
+  CHECK(refusal_of("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' must be a list");
+  CHECK(refusal_of("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' must be a string");
   CHECK(refusal_of("fail_on = 'eror'\n") ==
         "gh-advise.toml:1:11: 'eror' is not note, warning or error (did you mean 'error'?)");
-  CHECK(refusal_of("rule = 3\n") == "gh-advise.toml:1:8: 'rule' has to be a table");
+  CHECK(refusal_of("rule = 3\n") == "gh-advise.toml:1:8: 'rule' must be a table");
   CHECK(refusal_of("rule.unfused-softmax = 3\n") ==
         "gh-advise.toml:1:24: write a table [rule.unfused-softmax] with the rule's options");
   CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 'loud'\n") ==
         "gh-advise.toml:2:12: 'loud' is not note, warning or error");
   CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 3\n").starts_with("gh-advise.toml:2:12: "));
   CHECK(refusal_of("[rule.unfused-softmax]\nshare = 'a lot'\n") ==
-        "gh-advise.toml:2:9: option 'share' of rule 'unfused-softmax' has to be a number");
+        "gh-advise.toml:2:9: option 'share' of rule 'unfused-softmax' must be a number");
   CHECK(refusal_of("[rule.unfused-softmax]\nmost = 14\n") == "");  // integers are numbers
   CHECK(refusal_of("[kernel_class]\nclass = 'x'\n") ==
-        "gh-advise.toml:1:1: 'kernel_class' has to be a list");
+        "gh-advise.toml:1:1: 'kernel_class' must be a list");
   CHECK(refusal_of("kernel_class = [3]\n") ==
         "gh-advise.toml:1:17: write each as a table [[kernel_class]]");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\n") ==
         "gh-advise.toml:1:1: [[kernel_class]] needs 'class' and 'match'");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = 'x'\n") ==
-        "gh-advise.toml:3:9: 'match' has to be a list");
+        "gh-advise.toml:3:9: 'match' must be a list");
   // A pattern that is not a string would count as an empty one, which matches every name.
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = [3]\n") ==
-        "gh-advise.toml:3:10: 'match' has to be a list of strings");
+        "gh-advise.toml:3:10: 'match' must be a list of strings");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcept = [3]\n") ==
-        "gh-advise.toml:4:11: 'except' has to be a list of strings");
+        "gh-advise.toml:4:11: 'except' must be a list of strings");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'my class'\nmatch = ['x']\n") ==
         "gh-advise.toml:2:9: a class name may have only lower-case letters, digits and '_', unlike "
         "'my "
@@ -115,14 +115,14 @@ TEST_CASE("configuration: values of the wrong type are rejected with their posit
   CHECK(refusal_of("[[gpu]]\nmatch = 'x'\n") ==
         "gh-advise.toml:1:1: [[gpu]] needs 'name' and 'match'");
   CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 3\n") ==
-        "gh-advise.toml:3:9: 'match' has to be a regular expression or a list of them");
+        "gh-advise.toml:3:9: 'match' must be a regular expression or a list of them");
   CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 'x'\nfp32_tflops = 'fast'\n") ==
-        "gh-advise.toml:4:15: 'fp32_tflops' has to be a number");
+        "gh-advise.toml:4:15: 'fp32_tflops' must be a number");
   CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 'x'\ncoherent = 1\n") ==
-        "gh-advise.toml:4:12: 'coherent' has to be true or false");
-  CHECK(refusal_of("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' has to be a list");
+        "gh-advise.toml:4:12: 'coherent' must be true or false");
+  CHECK(refusal_of("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' must be a list");
   CHECK(refusal_of("[ranges]\nloader = [3]\n") ==
-        "gh-advise.toml:2:11: 'loader' has to be a list of strings");
+        "gh-advise.toml:2:11: 'loader' must be a list of strings");
 }
 
 TEST_CASE("configuration: syntax errors and bad expressions are rejected with their position") {

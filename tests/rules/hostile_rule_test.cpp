@@ -107,7 +107,7 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still run") 
        "evidence outside of the trace"},
       {"local f = " + any_finding + " f.evidence = { {} } return { f }",
        "evidence outside of the trace"},
-      {"local f = " + any_finding + " f.evidence = 7 return { f }", "'evidence' has to be a list"},
+      {"local f = " + any_finding + " f.evidence = 7 return { f }", "'evidence' must be a list"},
       // Not a finding.
       {"return { setmetatable({}, { __index = function() while true do end end }) }",
        "needs 'message', a string"},
@@ -124,7 +124,7 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still run") 
        "'stalls' of a change has more than 16 elements"},
       {"local f = " + any_finding +
            " f.change = { { shorten = trace:ops {}, stalls = { 7 } } } return { f }",
-       "each of 'stalls' of a change has to be a selection"},
+       "each of 'stalls' of a change must be a selection"},
       {"local k, all = trace:ops {}, {} for i = 1, 1e4 do all[i] = { remove = k } end local f = " +
            any_finding + " f.change = all return { f }",
        "'change' of a finding has more than 100 elements"},
@@ -146,15 +146,15 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still run") 
        "runs needs 'of', a selection of operations"},
       // Invalid arguments.
       {"trace.ops {}", "gh.trace expected"},
-      {"trace:ops(7)", "a filter has to be a table"},
+      {"trace:ops(7)", "a filter must be a table"},
       {"trace:ops { name = 7 }", "'name' takes a string or a list of strings"},
-      {"trace:ops { [true] = 1 }", "every key has to be a name"},
+      {"trace:ops { [true] = 1 }", "every key must be a name"},
       {"trace:ops { min_ns = 'x' }", "filter 'min_ns' takes a number"},
-      {"trace:ops { inside = {} }", "filter 'inside' has to be a selection"},
-      {"trace:ops {}:where { after = 7 }", "filter 'after' has to be a selection"},
+      {"trace:ops { inside = {} }", "filter 'inside' must be a selection"},
+      {"trace:ops {}:where { after = 7 }", "filter 'after' must be a selection"},
       {"trace:ops {}:top(1, {})", "string expected"},
       {"trace:ops {}:evidence { mots = 1 }", "unknown key 'mots' (did you mean 'most'?)"},
-      {"trace:sampled_fraction { 7 }", "has to be a table"},
+      {"trace:sampled_fraction { 7 }", "must be a table"},
       // Copies of Lua's texts.
       {"local s, l = string.rep('x', 1e6), {} for i = 1, 2e5 do l[i] = s end trace:ops { name = l "
        "}",

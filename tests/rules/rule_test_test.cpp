@@ -78,9 +78,9 @@ TEST_CASE("rule tests: a malicious test file fails, and the next case still runs
   CHECK(
       contains(one_fails("{ name = 'a', trace = { ops = { { 0, 9, kernel = 'k', [true] = 1 } } }, "
                          "expect = 'clean' }"),
-               "ops[1]: every key has to be a name"));
+               "ops[1]: every key must be a name"));
   CHECK(contains(one_fails("{ name = 'a', trace = { ops = 7 }, expect = 'clean' }"),
-                 "'ops' has to be a list"));
+                 "'ops' must be a list"));
   CHECK(contains(one_fails("{ name = 'a', fixture = '../../secret', expect = 'clean' }"),
                  "is not a fixture name"));
   // Endless in C functions, while loading.
@@ -108,8 +108,8 @@ TEST_CASE("rule tests: a malicious test file fails, and the next case still runs
   // Not a list of cases.
   write_file(dir / "mine.test.lua",
              "return setmetatable({}, { __index = function() error('boom') end })");
-  CHECK(contains(advise("test " + quoted(dir / "")).out,
-                 "a test file has to return a list of cases"));
+  CHECK(
+      contains(advise("test " + quoted(dir / "")).out, "a test file must return a list of cases"));
 }
 
 TEST_CASE("rule tests: cases are chosen by name, and snapshots compared") {

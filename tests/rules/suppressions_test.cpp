@@ -44,5 +44,5 @@ TEST_CASE(
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\n").err, "needs 'rule' and 'reason'"));
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\nreason = ' '\n").err, "needs a reason"));
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\nreason = 'x'\nuntil = 'May'\n").err,
-                 "'until' has to be a date, as in 2026-12-31"));
+                 "'until' must be a date, as in 2026-12-31"));
 }

@@ -177,7 +177,7 @@ Changes to_changes(const LuaTable& finding) {
   lua_State* lua = finding.lua();
   if (finding.push("change") != LUA_TNIL) {
     if (!lua_istable(lua, -1)) {
-      throw Error("'change' has to be a list, such as { { remove = operations } }");
+      throw Error("'change' must be a list, such as { { remove = operations } }");
     }
     LuaTable(lua, -1, "'change' of a finding")
         .each([&](int index) { changes.push_back(binding::ChangeReader(lua, index).read()); },

@@ -118,7 +118,7 @@ Rows& checked_rows(lua_State* lua, int index) {
 
 Rows& selection_at(lua_State* lua, int index, const std::string& what) {
   void* rows = luaL_testudata(lua, index, selection_type);
-  if (!rows) throw Error(fmt::format("{} has to be a selection", what));
+  if (!rows) throw Error(fmt::format("{} must be a selection", what));
   return *static_cast<Rows*>(rows);
 }
 

@@ -135,7 +135,7 @@ std::int64_t integer_in(const LuaTable& table, const char* key) {
 Evidence evidence_in(const LuaTable& table) {
   Evidence e;
   e.span = {integer_in(table, "start_ns"), integer_in(table, "end_ns")};
-  if (e.span.end < e.span.start) throw Error("evidence has to end after it starts");
+  if (e.span.end < e.span.start) throw Error("evidence must end after it starts");
   e.device = integer_in(table, "device");
   e.stream = integer_in(table, "stream");
   e.thread = table.text("thread", false);

@@ -51,7 +51,7 @@ int where(lua_State* lua, const Context& c, const Rows& asked) {
 int first_of_steps(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'first_of_steps' needs a selection of operations");
   const double share = luaL_checknumber(lua, 2);
-  if (!(share >= 0 && share <= 1)) throw Error("the share has to be between 0 and 1");
+  if (!(share >= 0 && share <= 1)) throw Error("the share must be between 0 and 1");
   const Trace& t = c.trace();
   // By slot and step: the rows, which come in order of time.
   std::vector<std::vector<std::vector<Row>>> in_steps;
