@@ -227,7 +227,7 @@ TEST_CASE("steps: --steps selects steps by their number") {
   CHECK(support::contains(error, "--steps 70:80"));
   CHECK(support::contains(error, "2:6"));
   CHECK(support::contains(error_of([&] { only(rounds("epoch {n}"), s); }),
-                          "nothing was found in the report that repeats"));
+                          "nothing in the report repeats"));
 }
 
 TEST_CASE("steps: --range selects what was launched inside a range") {

@@ -266,7 +266,7 @@ TEST_CASE("rules: a rule whose findings violate the contract fails") {
   CHECK(contains(failure_of("return { { " + whole + ", recoverable_ns = 0 / 0 } }"), "finite"));
   CHECK(contains(failure_of("return { { " + whole + ", recoverable_ns = 'much' } }"), "number"));
   CHECK(contains(failure_of("return { { " + whole + ", confidence = 'sure' } }"),
-                 "high, medium, low"));
+                 "high, medium or low"));
   CHECK(contains(failure_of("return { { " + whole + ", severity = 'eror' } }"), "error"));
   CHECK(contains(failure_of("return { { " + whole +
                             ", metrics = { { name = 'x', value = 1, unit = 'seconds' } } } }"),
