@@ -139,7 +139,7 @@ class UnitSearch {
 
 HostSteps steps_of(const Period& unit, const LaunchSequence& sequence) {
   HostSteps steps{.source = StepSource::kernels,
-                  .described = "repetition in the launches",
+                  .described = "repeated launches",
                   .begins = {},
                   .levels = {}};
   for (std::size_t k = 0; k < unit.count(); ++k)

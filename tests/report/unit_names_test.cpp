@@ -111,7 +111,7 @@ TEST_CASE("unit names: where nothing repeats every format speaks of the window")
   CHECK(contains(said.page, "Nothing was found in this report that repeats"));
   CHECK(contains(said.page, "Of the window"));
   CHECK(contains(said.trace, "account of the window, ms"));
-  CHECK(contains(said.markdown, "no repetition was found"));
+  CHECK(contains(said.markdown, "nothing was found that repeats"));
   CHECK(gh::Json::parse(said.json)["unit"] ==
         gh::Json::parse(R"({"name":"window","count":1,"levels":[]})"));
 }
