@@ -21,7 +21,7 @@ Severity parse_severity(const std::string& name, const std::string& where) {
   const std::vector<std::string> names{"note", "warning", "error"};
   const auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end())
-    throw Error(fmt::format("{}: '{}' is none of note, warning, error{}", where, printable(name),
+    throw Error(fmt::format("{}: '{}' is not note, warning or error{}", where, printable(name),
                             did_you_mean(name, names)));
   return static_cast<Severity>(it - names.begin());
 }
@@ -33,10 +33,8 @@ Unit parse_unit(const std::string& name, const std::string& where) {
       {"W", Unit::watts}};
   const auto it = units.find(name);
   if (it == units.end())
-    throw Error(
-        fmt::format("{}: unit '{}' is none of ns, fraction, count, bytes, bytes/s, FLOP/s, "
-                    "W",
-                    where, printable(name)));
+    throw Error(fmt::format("{}: unit '{}' is not ns, fraction, count, bytes, bytes/s, FLOP/s or W",
+                            where, printable(name)));
   return it->second;
 }
 

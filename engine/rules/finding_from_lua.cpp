@@ -38,8 +38,8 @@ FilledMessage read_texts(lua_State* lua, const LuaTable& t, const Rule& rule,
   return message;
 }
 
-// By the rule's own account. Rules sum over all steps on all devices; a report speaks of the step,
-// and no fix gives back more than there is.
+// From the rule's own estimate. Rules sum over all steps on all devices; a report is about one
+// step, and no fix saves more than there is.
 void read_recoverable(const LuaTable& t, const Analysis& analysis, const StepTime& step,
                       Finding& f) {
   const double all = step.total_ns(analysis);
@@ -50,26 +50,26 @@ void read_recoverable(const LuaTable& t, const Analysis& analysis, const StepTim
       static_cast<Ns>(std::llround(f.recoverable_fraction * static_cast<double>(step.ns)));
 }
 
-// The start of a program, of which no error can be made.
+// Whether this is just the start of a program, which is never an error.
 bool is_too_little(const Analysis& analysis) {
   return !analysis.has_steps() && analysis.total_ns() < least_judged_ns;
 }
 
-// Of all steps on all devices, as rules sum.
+// Relative to all steps on all devices, over which rules sum.
 double cited_share(const LuaTable& t, const Analysis& analysis, const StepTime& step) {
   const double all = step.total_ns(analysis);
   const auto cited = t.number("cited_ns");
   return cited && all > 0 ? std::clamp(*cited / all, 0.0, 1.0) : 1;
 }
 
-// From where on a finding is a warning a rule says itself (one-line remedies: 3 %).
+// Rules set the share from which a finding is a warning (one-line remedies: 3 %).
 Severity severity_of(double recoverable_fraction, const Rule& rule) {
   if (recoverable_fraction >= error_at) return Severity::error;
   return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
 }
 
-// From what is recoverable, unless the rule says otherwise, or the configuration, which has the
-// last word.
+// From the savings, unless the rule or the configuration sets it; the configuration takes
+// precedence.
 Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
                        const RuleSettings& settings, const Analysis& analysis) {
   Severity severity = severity_of(f.recoverable_fraction, rule);
@@ -85,7 +85,7 @@ std::string read_confidence(const LuaTable& t, const std::string& otherwise) {
   const std::string c = t.text("confidence", false);
   if (c.empty()) return otherwise;
   if (c != "high" && c != "medium" && c != "low")
-    throw Error(fmt::format("confidence '{}' is none of high, medium, low", c));
+    throw Error(fmt::format("confidence '{}' is not high, medium or low", c));
   return c;
 }
 
@@ -96,7 +96,7 @@ std::vector<std::string> read_advice(lua_State* lua, const LuaTable& t,
   if (type == LUA_TTABLE) {
     advice = words_for(program, lua, lua_gettop(lua), "a finding: 'advice'");
   } else if (type != LUA_TNIL) {
-    throw Error("a finding: 'advice' has to be a list");
+    throw Error("a finding: 'advice' must be a list");
   }
   lua_pop(lua, 1);
   return advice;
@@ -110,8 +110,8 @@ Metric read_metric(lua_State* lua, int index) {
   return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
 }
 
-// Why what recording added may explain a finding, as its rule says; "" where the replay shows that
-// it does not.
+// The rule's reason why recording overhead may explain a finding; "" if the replay shows that it
+// does not.
 std::string read_doubt(const LuaTable& t, const Finding& f, const Rule& rule,
                        const Replay* replay) {
   const bool settled = replay && worth_if_overhead_is_most(f, *replay) >= rule.warning_at;
@@ -122,8 +122,7 @@ std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
   std::vector<Evidence> evidence = to_evidence(t);
   for (const Evidence& e : evidence)
     if (e.span.start < trace.capture_start || e.span.end > trace.capture_end)
-      throw Error(
-          "a finding has evidence that lies outside of the trace; take it from selection:evidence");
+      throw Error("a finding has evidence outside of the trace; take it from selection:evidence");
   return evidence;
 }
 

@@ -15,25 +15,25 @@ namespace {
 // Steps of the same program differ by this much from run to run, and from a recording without its
 // overhead (59 recordings: median 1 %).
 constexpr double spread = 0.06;
-// Of the step that is left, for a fix to be part of the plan.
+// Of the remaining step: the least that a fix has to save to be part of the plan.
 constexpr double least_gain = 0.02;
 constexpr std::size_t most_fixes = 8;
 
 Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by); }
 
-// What a step works on.
+// What a step processes.
 struct Items {
   double count = 0;
   std::string what;  // "tokens"
 };
 
-// What names of ranges tell of that, such as "step 7 tokens=8192" or "micro batch, 16 samples".
-// Each name is asked once.
+// Finds such items in names of ranges, as in "step 7 tokens=8192" or "micro batch, 16 samples".
+// Looks at each name once.
 class ItemNames {
  public:
   explicit ItemNames(const Names& names) : names_(names), answers_(names.size()) {}
 
-  // Nothing where the name tells nothing.
+  // Nothing if the name does not say.
   const Items* find(NameId name) {
     if (answers_[name] == not_asked) ask(name);
     return answers_[name] == silent ? nullptr : &telling_.at(name);
@@ -69,7 +69,7 @@ Items items_in_step(const Analysis& a) {
       continue;
     const Items* items = names.find(ranges.name[r]);
     if (!items) continue;
-    // Of ranges inside each other the outermost says it all.
+    // Of nested ranges, the outermost includes the others.
     Ns& until = counted_until[ranges.thread[r]];
     if (ranges.start[r] < until) continue;
     until = ranges.end[r];
@@ -101,14 +101,13 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
            least = std::min(best, replay.step_ns(changes, Guess::least)),
            most = std::max(best, replay.step_ns(changes, Guess::most));
   Prediction p{best, times(least, 1 - spread), times(most, 1 + spread), std::move(why)};
-  // A change cannot make the step longer; where the replay says so, it lost a stretch that the host
-  // had in hand.
+  // A change cannot make the step longer; if the replay says so, it lost a lead that the host had.
   p.step_ns = std::min(p.step_ns, now);
   p.least_ns = std::min(p.least_ns, p.step_ns);
   const Ns host_least = replay.step_ns({}, Guess::least),
            host_most = replay.step_ns({}, Guess::most);
   if (!p.why.empty() && std::abs(host_most - host_least) > times(now, spread))
-    p.why += "; what the profiler adds to the host's calls is not known better";
+    p.why += "; the profiler's overhead on the host is not known precisely";
   if (const Ns off = replay.unexplained_ns(); off != 0) {
     if (!p.why.empty()) p.why += "; ";
     p.why += off > 0 ? fmt::format("recording added {} beyond what a profiler is known to add",
@@ -120,8 +119,8 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
     p.most_ns = std::max(p.most_ns, now);
     p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
   } else if (p.why.empty()) {
-    p.why = measured ? "from run to run"
-                     : "from run to run, and what the profiler adds to the host's calls";
+    p.why = measured ? "run-to-run variation"
+                     : "run-to-run variation and the profiler's overhead on the host";
   }
   return p;
 }
@@ -160,7 +159,7 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
     }
   }
   plan.bounds = replay.bounds(made);
-  // The replayed steps may live off a lead that the host had when they began.
+  // The replayed steps may use up a lead that the host had when they began.
   if (!plan.fixes.empty())
     plan.fixes.back().step.most_ns = std::max({plan.fixes.back().step.most_ns, plan.bounds.host_ns,
                                                plan.bounds.compute_ns, plan.bounds.link_ns});

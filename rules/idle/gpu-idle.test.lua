@@ -19,9 +19,9 @@ return {
   { name = "names an operator that is slow to launch", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 2005, 6100, "aten::_foreach_mul_" } } }), expect = { { message = "*in 'aten::_foreach_mul_'." } } },
   { name = "tells waiting from working", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = { { severity = "error", message = "*while the host waits for something other than the GPU*in 'pthread_cond_wait'." } } },
   { name = "tells that it was held off the CPU", trace = steps(4000, { cpu_stretches = { { 0, 3000 }, { 6000, 9990 }, { 3000, 6000, thread = "other" } } }),
-    expect = { { message = "*For 7* % of that time the launching thread was off the CPU, in no call that waits, mostly while other recorded threads ran in its place." } } },
+    expect = { { message = "*For 7* % of that time the launching thread was off the CPU, outside of any waiting call, mostly while other recorded threads used it." } } },
   { name = "tells who was at work while it waited", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } }, cpu_stretches = { { 0, 2200 }, { 5890, 9990 }, { 2200, 5880, thread = "loader", cpu = 1 } } }),
-    expect = { { message = "*For 9* % of that time the launching thread waited, and 'loader (2)' was at work before most waits ended." } } },
+    expect = { { message = "*For 9* % of that time the launching thread waited, and 'loader (2)' was running before most waits ended." } } },
   { name = "fires next to unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),
     expect = { { severity = "error" } } },
 

@@ -16,7 +16,7 @@ TEST_CASE(
   CHECK(contains(starved, " now → "));
   CHECK(contains(starved, " after 1 and 2 → "));
   CHECK(contains(unlike, "What the fixes are worth together, at most\n"));
-  CHECK(contains(unlike, "No forecast: the replayed steps differ from all by 2.5 %"));
+  CHECK(contains(unlike, "No forecast: the replayed steps differ from the average by 2.5 %"));
   CHECK(contains(unlike, "no less than "));
   CHECK(!contains(unlike, "once measured"));
   // Where the report has all ranks, their waits for each other are forecast.
@@ -39,7 +39,7 @@ TEST_CASE(
   CHECK(contains(text, " window ("));
   CHECK(contains(text, "What the window waits for"));
   CHECK(contains(text, "What the fixes are worth together, at most\n"));
-  CHECK(contains(text, "No forecast: the replay of the window as it is is 3.0 % off"));
+  CHECK(contains(text, "No forecast: replaying the unchanged window is 3.0 % off"));
   CHECK(contains(text, "no less than "));
   CHECK(!contains(text, "once measured"));
   CHECK(contains(text, "\n   window    "));
@@ -109,7 +109,7 @@ TEST_CASE(
     "text: a clean report says what was checked, and what could not be and how to record it") {
   const std::string clean = advise("good.sqlite").out;
   CHECK(contains(clean, "Checked and clean: "));
-  CHECK(contains(clean, "Not checked: clock-throttle, tensor-idle: needs samples"));
+  CHECK(contains(clean, "Not checked: clock-throttle, tensor-idle: needs GPU metrics"));
   CHECK(contains(advise("good.sqlite --select memory").out,
                  "Nothing was found by the rules that could look."));
   const std::string graphs = advise("compile-graphs.sqlite --select unfused-softmax").out;

@@ -105,7 +105,7 @@ TEST_CASE("unit names: an iteration has its own article") {
 TEST_CASE("unit names: where nothing repeats every format speaks of the window") {
   const Said said(
       analysed("return { ops = { { 10, 900, kernel = 'gemm' }, { 2000, 2500, kernel = 'b' } } }"));
-  CHECK(contains(said.text, "nothing was found that repeats: the whole window"));
+  CHECK(contains(said.text, "no repetition was found: the whole window"));
   CHECK(contains(said.text, "Where the time goes"));
   CHECK_FALSE(speaks_of_steps(said.text));
   CHECK(contains(said.page, "Nothing was found in this report that repeats"));

@@ -1,4 +1,4 @@
-// The string library, and what replaces its patterns.
+// The string library, and the replacement of its patterns.
 #include <algorithm>
 #include <cstdint>
 
@@ -15,7 +15,7 @@ constexpr lua_Integer shown_letters = 60;  // of a name in a message
 
 }  // namespace
 
-// Refuses %p, and prints what %s prints ourselves: both give addresses away.
+// Rejects %p, and formats %s itself: both would reveal addresses.
 int format(lua_State* lua) {
   const std::string_view format = to_view(lua, 1);
   luaL_argcheck(lua, format.size() <= max_format_bytes, 1, "format too long");
@@ -35,7 +35,8 @@ int format(lua_State* lua) {
   return original(lua);
 }
 
-// Lua's runs a billion times over an empty string, and asks for all its memory before it looks.
+// Lua's version loops a billion times over an empty string, and allocates all its memory before it
+// checks.
 int rep(lua_State* lua) {
   const std::string_view text = to_view(lua, 1);
   const lua_Integer count = luaL_checkinteger(lua, 2);
@@ -48,7 +49,7 @@ int rep(lua_State* lua) {
   if (static_cast<std::uint64_t>(count) > max_string_bytes / step + 1) {
     luaL_error(lua, "resulting string too large");
   }
-  spend(lua, count / 8);  // the bytes are charged where they are allocated
+  spend(lua, count / 8);  // the bytes are charged when they are allocated
   return original(lua);
 }
 
