@@ -198,8 +198,8 @@ TEST_CASE("files: a link that another user made is not followed, whatever it lea
     const Ran ran = advise("rules --output planted", {"", dir / ""});
     CHECK(ran.status == 2);
     CHECK(ran.err ==
-          "gh-advise: --output planted: is a link that another user (61234) made, so it is not "
-          "followed; remove it, or name another file\n");
+          "gh-advise: --output planted: is a link made by another user (61234), so it is not "
+          "followed; remove it, or write to another file\n");
     CHECK(read_file(dir / "theirs") == "before");
     // One of our own may lead to it, too.
     fs::create_symlink("planted", dir / "own");
