@@ -47,7 +47,7 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
                                     [&](Source s) { return !trace.availability(s).known(); });
   if (missing == rule.needs.end()) return std::nullopt;
   const Availability& have = trace.availability(*missing);
-  return NotChecked{rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason),
+  return NotChecked{rule.id, fmt::format("needs {}: {}", shown_name_of(*missing), have.reason),
                     have.record_with, true};
 }
 
@@ -110,7 +110,8 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
 // look, and what to record instead.
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
-  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step, rule.after_others ? on.others : nullptr};
+  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step,
+                     rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();
