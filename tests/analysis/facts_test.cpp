@@ -154,9 +154,9 @@ TEST_CASE("facts: peak memory is the largest sum of what is allocated at one tim
 TEST_CASE("facts: what is unknown says why") {
   const Known k(trace_from_text(
       R"(return { ops = { { 0, 40, kernel = "a" } }, not_collected = { "copies", "gpu_faults", "samples" } })"));
-  CHECK(support::contains(k.unknown("copies.h2d_bytes_per_step"), "made without"));
-  CHECK(support::contains(k.unknown("um.gpu_faults_per_step"), "made without"));
-  CHECK(support::contains(k.unknown("samples.sm_active_fraction"), "made without"));
+  CHECK(support::contains(k.unknown("copies.h2d_bytes_per_step"), "not recorded"));
+  CHECK(support::contains(k.unknown("um.gpu_faults_per_step"), "not recorded"));
+  CHECK(support::contains(k.unknown("samples.sm_active_fraction"), "not recorded"));
   CHECK(support::contains(k.unknown("loader.range_ns_per_step"), "no range"));
   CHECK(shown(k.facts.value("copies.h2d_bytes_per_step"), Unit::bytes).starts_with("unknown ("));
   CHECK(k.unknown("gpu.busy_fraction").empty());

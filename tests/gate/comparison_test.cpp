@@ -845,7 +845,7 @@ TEST_CASE("baseline: what would take more memory or stack than there is, is refu
   for (const char* opening : {"[", "{\"a\":"}) {
     std::string deep = head;
     for (int i = 0; i < 1'000'000; ++i) deep += opening;
-    CHECK(contains(refused(deep), "it is nested more than 16 levels deep"));
+    CHECK(contains(refused(deep), "it nests more than 16 levels deep"));
   }
   std::string many = head + "[";
   for (int i = 0; i < 5'000'000; ++i) many += "[],";

@@ -82,11 +82,11 @@ TEST_CASE("bad input: what is no report is an error that says what to do") {
   check_error(dir / "missing.sqlite", "no such file", "check the path");
   check_error(write_file(dir / "empty.sqlite", ""), "is empty", "nsys export --type sqlite");
   fs::create_directory(dir / "folder");
-  check_error(dir / "folder", "is a directory", "name the report");
-  check_error(write_file(dir / "text.sqlite", "step,ns\n1,2\n"), "is not an SQLite database",
-              "nsys export --type sqlite");
+  check_error(dir / "folder", "is a directory", "give a report in it");
+  check_error(write_file(dir / "text.sqlite", "step,ns\n1,2\n"),
+              "is neither an SQLite database nor", "nsys export --type sqlite");
   check_error(write_file(dir / "long.sqlite", std::string(100'000, 'x')),
-              "is not an SQLite database", "nsys export --type sqlite");
+              "is neither an SQLite database nor", "nsys export --type sqlite");
   check_error(write_file(dir / "run.nsys-rep",
                          std::string("\x01\x02\x00PK", 5) + std::string(5000, '\x7f')),
               "is not exported yet", "nsys export --type sqlite");

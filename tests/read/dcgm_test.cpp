@@ -112,12 +112,12 @@ TEST_CASE("dcgm: dmon's text has no times, so it is averaged over the whole and 
   CHECK(r.number("samples.sm_occupancy_fraction") == doctest::Approx(0.3));
   CHECK(r.number("samples.tensor_active_fraction") == doctest::Approx(0.4));
   CHECK(r.number("samples.dram_active_fraction") == doctest::Approx(0.3));  // N/A is no sample
-  CHECK(contains(r.shown_fact("samples.time_base"), "none: averaged over the whole of"));
+  CHECK(contains(r.shown_fact("samples.time_base"), "none: averaged over all of"));
   CHECK(r.analysis.trace.samples.size() == 0);
   CHECK_FALSE(r.analysis.trace.availability(Source::samples)
                   .known());  // rules may not take it for the steps
   CHECK(contains(r.analysis.trace.availability(Source::samples).reason,
-                 "nothing tells which samples"));
+                 "it is unknown which samples"));
   // Nor does it make the SMs' efficiency within the steps.
   CHECK(r.number("sm.efficiency_fraction") ==
         Read(with(ten_seconds(), "#Entity SMACT\nGPU 0 0.1\n")).number("sm.efficiency_fraction"));
@@ -158,12 +158,13 @@ TEST_CASE(
   }
   SUBCASE("samples of another day are no samples of this recording") {
     const Read t(with(ten_seconds(), scrape(100'000, 0.5) + scrape(100'001, 0.5)));
-    CHECK(contains(t.shown_fact("samples.sm_active_fraction"), "lies within the recording"));
+    CHECK(contains(t.shown_fact("samples.sm_active_fraction"),
+                   "covers a period within the recording"));
   }
   SUBCASE("one average that began before the recording is none of it") {
     CHECK(contains(Read(with(ten_seconds(), scrape(-20, 0.5) + scrape(5, 0.5)))
                        .shown_fact("samples.sm_active_fraction"),
-                   "lies within the recording"));
+                   "covers a period within the recording"));
   }
   SUBCASE("without times, or in a report without a date, they are averaged over the whole") {
     for (const bool dated : {true, false}) {
@@ -185,7 +186,7 @@ TEST_CASE("dcgm: a report says what time it was") {
   CHECK(t.epoch_ns == q.integer(0));
   // Its own samples are finer than DCGM's.
   const auto [same, notes] = with(t, dmon);
-  CHECK(contains(notes.at(0), "not used, since the report has GPU metrics of its own"));
+  CHECK(contains(notes.at(0), "not used, because the report has these GPU metrics itself"));
   CHECK(same.monitor.path.empty());
 }
 
@@ -208,17 +209,18 @@ TEST_CASE("dcgm: power and its limit are facts in W, aligned where they have tim
   CHECK(exported.number("samples.power_w") == doctest::Approx(512.25));
   CHECK_FALSE(std::holds_alternative<double>(exported.facts.value("samples.power_limit_w")));
   // No GPU draws that.
-  CHECK(contains(error_of("#Entity POWER\nGPU 0 1e6\n"), "holds no sample to use"));
+  CHECK(contains(error_of("#Entity POWER\nGPU 0 1e6\n"), "contains no usable sample"));
 }
 
 TEST_CASE("dcgm: a report with GPU metrics of its own takes what it lacks") {
   const Trace t = read_nsys(std::filesystem::path(GH_FIXTURES) / "gpumetrics.sqlite");
   const Read own(std::pair(t, std::vector<std::string>()));
   const Read both(with(t, "#Entity SMACT POWER EPLMT\nGPU 0 0.01 650 700\n"));
-  CHECK(contains(both.notes.at(0), "only what the report's own GPU metrics do not hold is used"));
+  CHECK(contains(both.notes.at(0), "used only for GPU metrics that the report lacks"));
   CHECK(both.number("samples.sm_active_fraction") == own.number("samples.sm_active_fraction"));
   CHECK(both.number("samples.power_w") == 650);
-  CHECK(contains(both.shown_fact("samples.time_base"), "aligned: the report's own samples; of "));
+  CHECK(contains(both.shown_fact("samples.time_base"),
+                 "aligned: the report's own samples; other metrics: "));
   CHECK(both.analysis.trace.availability(Source::samples).known());
 }
 
@@ -229,9 +231,9 @@ TEST_CASE("dcgm: what cannot be used is left out and said") {
       CAPTURE(value);
       const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU 0 " + value + " 0.5\n"));
       CHECK(r.number("samples.sm_active_fraction") == doctest::Approx(0.5));
-      CHECK(
-          contains(r.notes.at(0),
-                   "1 value that is no number between 0 and 1, nor a power or a clock, left out"));
+      CHECK(contains(
+          r.notes.at(0),
+          "skipped 1 value that is neither between 0 and 1 nor a possible power or clock"));
     }
     CHECK(
         Read(with(ten_seconds(), head + "GPU 0 1.01 0.5\n")).number("samples.sm_active_fraction") ==
@@ -242,16 +244,16 @@ TEST_CASE("dcgm: what cannot be used is left out and said") {
   SUBCASE("GPUs that the report does not have") {
     const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU 3 0.9 0.9\nGPU 7 0.9 0.9\n"));
     CHECK(r.number("samples.sm_active_fraction") == 0.5);
-    CHECK(contains(r.notes.at(0), "GPU 3, 7 left out, which the report does not have"));
+    CHECK(contains(r.notes.at(0), "skipped GPU 3, 7, which is not in the report"));
   }
   SUBCASE("MIG instances, whose shares are not the GPU's") {
     const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU-I 0 0.9 0.9\nGPU-CI 0 0.9 0.9\n"));
     CHECK(r.number("samples.sm_active_fraction") == 0.5);
-    CHECK(contains(r.notes.at(0), "2 rows of MIG instances left out"));
+    CHECK(contains(r.notes.at(0), "skipped 2 rows of MIG instances"));
   }
   SUBCASE("a last line that was cut off") {
     const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU 0 0.9"));
-    CHECK(contains(r.notes.at(0), "1 line that cannot be read left out, the first of them line 3"));
+    CHECK(contains(r.notes.at(0), "skipped 1 line that cannot be read, the first of them line 3"));
   }
 }
 
@@ -259,16 +261,16 @@ TEST_CASE("dcgm: what is no DCGM is refused in one line that names the place") {
   CHECK(contains(error_of(""), "is empty"));
   CHECK(contains(error_of("\n \n"), "is empty"));
   CHECK(contains(error_of("\n{ \"traceEvents\": [] }\n"),
-                 "line 2 is neither the header of `dcgmi dmon`"));
-  CHECK(contains(error_of(std::string("\0\1\2", 3)), "line 1 is no text"));
+                 "line 2 is neither a header of `dcgmi dmon`"));
+  CHECK(contains(error_of(std::string("\0\1\2", 3)), "line 1 is not text"));
   CHECK(contains(error_of("#Entity SMACT\nGPU x y\n"), "line 2 cannot be read"));
-  CHECK(contains(error_of("#Entity FANSP\nGPU 0 300\n"), "no value of fields 1002 to 1005, 100"));
+  CHECK(contains(error_of("#Entity FANSP\nGPU 0 300\n"), "no values for fields 1002 to 1005, 100"));
   CHECK(contains(error_of("DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\" 0.5\n"), "line 1 cannot be read"));
   CHECK(contains(error_of("DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",Hostname=\"a\"} "
                           "0.5\nDCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",Hostname=\"b\"} 0.5\n"),
                  "several hosts (a, b"));
   CHECK(contains(error_of("#Entity SMACT\nGPU 0 1e300\n"),
-                 "no value lies between 0 and 1, or is a power"));
+                 "no value is between 0 and 1 or a possible power"));
   for (const char* file : {"/nonexistent", "/tmp"}) {
     Trace t = ten_seconds();
     CHECK_THROWS_AS(add_dcgm(t, file), Error);
@@ -281,9 +283,9 @@ TEST_CASE("dcgm: --dcgm adds samples to a report on the command line") {
                     bad = write_file(dir / "bad.txt", "hello\n").string();
   const support::Ran ran = support::advise("good.sqlite --dcgm " + file);
   CHECK(ran.status == 0);
-  CHECK(contains(ran.out, "DCGM samples: time base none: averaged over the whole of"));
+  CHECK(contains(ran.out, "DCGM samples: time base none: averaged over all of"));
   CHECK(contains(ran.out, "SMs active 80 %, tensor cores 40 % over all that was monitored"));
-  CHECK(contains(ran.out, "nothing tells which samples"));  // why tensor-idle cannot look
+  CHECK(contains(ran.out, "it is unknown which samples"));  // why tensor-idle cannot look
   const support::Ran refused = support::advise("good.sqlite --dcgm " + bad);
   CHECK(refused.status == 2);
   CHECK(contains(refused.err, "line 1 is neither"));

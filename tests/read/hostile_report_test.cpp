@@ -77,7 +77,7 @@ TEST_CASE("hostile: columns that are computed are refused, whatever they come to
   CHECK(
       error_of([&] { read_report(report); }) ==
       report.string() +
-          ": table StringIds has computed columns, as no export of Nsight Systems does; export the "
+          ": table StringIds has computed columns, which no Nsight Systems export has; export the "
           "report again with `nsys export --type sqlite`");
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("hostile: a statement ends when the time is over") {
                      nullptr, nullptr, nullptr) == SQLITE_INTERRUPT);
   CHECK(watch.deadline().passed());
   CHECK(contains(error_of([&] { watch.deadline().check(); }),
-                 "good.sqlite: reading it took more than 1 s of processor time"));
+                 "good.sqlite: reading it took more than 1 s of CPU time"));
   sqlite3_close(db);
 }
 
@@ -126,9 +126,9 @@ TEST_CASE("hostile: what unpacks to hundreds of times its size is refused") {
   const TempDir dir;
   const fs::path packed = bomb(dir / "bomb.json.gz", 400);
   CHECK(fs::file_size(packed) < 1 << 20);
-  CHECK(contains(error_of([&] { read_report(packed); }), "unpack to more than "));
+  CHECK(contains(error_of([&] { read_report(packed); }), "decompress to more than "));
   CHECK(contains(error_of([&] { read_report(bomb(dir / "small.json.gz", 100)); }),
-                 "holds no events of the PyTorch profiler"));
+                 "contains no PyTorch profiler events"));
 }
 
 TEST_CASE("hostile: without --timeout the time is in proportion to the size") {
@@ -157,7 +157,7 @@ TEST_CASE("hostile: --timeout bounds the unpacking") {
   gzputs(file, "]}");
   gzclose(file);
   const Timeout timeout(1);
-  CHECK(contains(error_of([&] { read_report(dir / "long.json.gz"); }), "processor time"));
+  CHECK(contains(error_of([&] { read_report(dir / "long.json.gz"); }), "CPU time"));
 }
 
 TEST_CASE("hostile: where memory runs out the program says so and ends, also in the unpacker") {

@@ -480,9 +480,9 @@ TEST_CASE("kineto: a file that is cut off or damaged is an error that names the 
   wrong[gz.size() / 2 + 1] = static_cast<char>(wrong[gz.size() / 2 + 1] ^ 0x55);
   CHECK(error_of(wrong) != "");
   const std::string bad = document({launch("1", "1"), R"({"ph": "X", "cat" "kernel"})"});
-  CHECK(contains(
-      error_of(bad),
-      "the event at byte " + std::to_string(bad.find("{\"ph\": \"X\", \"cat\" ")) + " is no JSON"));
+  CHECK(contains(error_of(bad), "the event at byte " +
+                                    std::to_string(bad.find("{\"ph\": \"X\", \"cat\" ")) +
+                                    " is not JSON"));
   const TempDir dir;
   support::write_file(dir / "cut.json", text.substr(0, 100));
   const support::Ran ran = support::advise("cut.json", {"", dir / ""});
@@ -494,18 +494,18 @@ TEST_CASE("kineto: a file that is cut off or damaged is an error that names the 
 TEST_CASE("kineto: JSON that is no trace is said to be none") {
   CHECK(contains(error_of("{}"), "without traceEvents"));
   CHECK(contains(error_of("{\"a\": [1, 2]}"), "without traceEvents"));
-  CHECK(contains(error_of("[]"), "holds no events of the PyTorch profiler"));
-  CHECK(contains(error_of("{\"traceEvents\": []}"), "holds no events of the PyTorch profiler"));
+  CHECK(contains(error_of("[]"), "contains no PyTorch profiler events"));
+  CHECK(contains(error_of("{\"traceEvents\": []}"), "contains no PyTorch profiler events"));
   CHECK(contains(error_of("[{\"ph\": \"X\", \"cat\": \"blink\", \"ts\": 1, \"dur\": 1}]"),
-                 "holds no events of the PyTorch profiler"));
-  CHECK(contains(error_of("[1, 2, 3]"), "holds no events of the PyTorch profiler"));
+                 "contains no PyTorch profiler events"));
+  CHECK(contains(error_of("[1, 2, 3]"), "contains no PyTorch profiler events"));
   CHECK(contains(error_of("[\"a\"]"), "something other than events"));
-  CHECK(contains(error_of("[]]"), "a bracket closes that was never opened at byte 2"));
+  CHECK(contains(error_of("[]]"), "a closing bracket without an opening one at byte 2"));
   CHECK(contains(error_of("\x1f\x8b"), "byte 0"));
-  CHECK(contains(error_of(packed("")), "is no JSON: there is nothing at byte 0"));
-  CHECK(contains(error_of(packed("plain text")), "is no JSON at byte 0"));
+  CHECK(contains(error_of(packed("")), "is not JSON: it is empty at byte 0"));
+  CHECK(contains(error_of(packed("plain text")), "is not JSON at byte 0"));
   CHECK(contains(error_of(document({launch("1", "1")}, "\"a\" \"b\"")),
-                 "what stands beside its events is no JSON"));
+                 "what is outside its events is not JSON"));
 }
 
 TEST_CASE("kineto: an accelerator that is not NVIDIA's is refused") {
@@ -579,17 +579,17 @@ TEST_CASE("kineto: hostile values are left out and said, or harmless") {
   const gh::Trace t = read(all, head);
   CAPTURE(fmt::format("{}", fmt::join(t.problems, "; ")));
   REQUIRE(t.problems.size() == 2);
-  CHECK(t.problems[0] == fmt::format("{} kernel events made no sense (a wrong type, or a time "
-                                     "that cannot be) and were left out",
-                                     odd.size()));
-  CHECK(t.problems[1] == "2 elements of traceEvents are no event");
+  CHECK(
+      t.problems[0] ==
+      fmt::format("skipped {} invalid kernel events (wrong type or impossible time)", odd.size()));
+  CHECK(t.problems[1] == "2 elements of traceEvents are not events");
   const TempDir dir;
   support::write_file(dir / "odd.json", document(all, head));
   CHECK(support::advise("odd.json", {"", dir / ""}).status == 0);
   // A head that nests beyond all measure, and one that never ends, are no reason to fall over.
   CHECK(read({launch("1", "1")}, "\"a\": " + deep + deep_end).calls.size() == 1);
   CHECK(contains(error_of("{\"a\": \"" + std::string(65 << 20, 'a') + "\"}"),
-                 "more than 64 MiB beside its events"));
+                 "more than 64 MiB besides its events"));
   CHECK(contains(error_of("[{\"a\": \"" + std::string(66 << 20, 'a') + "\"}]"),
                  "an event of more than 64 MiB"));
   CHECK(read({event("cpu_op", std::string(1 << 20, 'n'), "1", "1")}).names[1].size() == 1 << 14);

@@ -34,8 +34,8 @@ TEST_CASE("nsys_rep: what Nsight Systems writes itself is exported first") {
   };
   if (!emulated)
     CHECK(contains(error("./missing"),
-                   "is not exported yet, and ./missing cannot be run to do it; name it with "
-                   "--nsys, or run `nsys export --type sqlite run 1.nsys-rep`"));
+                   "is not exported yet, and ./missing cannot be run to export it; give its path "
+                   "with --nsys, or run `nsys export --type sqlite run 1.nsys-rep`"));
   CHECK(contains(error("./broken"), "./broken export failed (no such importer)"));
   CHECK(contains(error("./idle"), "./idle export failed (exit status 0)"));
 }

@@ -245,7 +245,7 @@ TEST_CASE("nsys: 1. tables are lazy, so absent, empty and not recorded are three
       {"no table, not recorded", strings + nvtx, Source::kernels, Collected::not_collected,
        "without"},
       {"an empty table, not recorded", strings + kernels + nvtx, Source::kernels,
-       Collected::not_collected, "without"},
+       Collected::not_collected, "not recorded"},
       {"rows are rows, whatever is said", strings + one_kernel + nvtx, Source::kernels,
        Collected::yes, ""},
       {"recording failed",
@@ -298,7 +298,7 @@ TEST_CASE("nsys: 1. tables are lazy, so absent, empty and not recorded are three
        Collected::nothing_happened, ""},
       // `nsys export --tables` leaves tables out that were recorded.
       {"a table that was not exported", strings + cuda + limited("StringIds,META*"), Source::copies,
-       Collected::unknown, "limited"},
+       Collected::unknown, "only other tables"},
       {"a table that was exported and is empty",
        strings + copies + cuda + limited("StringIds,CUPTI*"), Source::copies,
        Collected::nothing_happened, ""},
@@ -610,7 +610,7 @@ TEST_CASE(
   CHECK(t.capture_start == -3);  // not the domain's row, seconds before the window
   CHECK(t.capture_end == 100);
   REQUIRE(t.problems.size() == 1);
-  CHECK(contains(t.problems[0], "1 row of table NVTX_EVENTS made no sense"));
+  CHECK(contains(t.problems[0], "skipped 1 invalid row of table NVTX_EVENTS"));
   CHECK(t.availability(Source::ranges).state == Collected::yes);
 
   SUBCASE("an open range may be all there is") {

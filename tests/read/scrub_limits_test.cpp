@@ -33,7 +33,7 @@ TEST_CASE("scrub: tables by the thousand and computed columns are refused for wh
     sql += fmt::format("CREATE TABLE CUPTI_ACTIVITY_KIND_{} (globalPid);", i);
   run_sql(dir / "many.sqlite", sql);
   CHECK(contains(refused(dir, scrub + "many.sqlite -o out.sqlite"),
-                 "many.sqlite: has 20001 tables, and an export of Nsight Systems some 200"));
+                 "many.sqlite: has 20001 tables, but an Nsight Systems export has about 200"));
   run_sql(dir / "computed.sqlite",
           "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT GENERATED ALWAYS AS "
           "(hex(zeroblob(400000000))) VIRTUAL)");
@@ -66,12 +66,13 @@ TEST_CASE("scrub: an output that is the report, no file, or has no room harms no
   fs::create_directory(dir / "folder");
   const std::string whole = read_file(dir / "report.sqlite");
   for (const char* out : {"report.sqlite", "link.sqlite", "other.sqlite"})
-    CHECK(contains(refused(dir, scrub + "report.sqlite -o " + out), "is what is read"));
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o folder"), "folder: is no file"));
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o /dev/stdout"), "/dev/stdout: is no file"));
+    CHECK(contains(refused(dir, scrub + "report.sqlite -o " + out), "is the file being read"));
+  CHECK(contains(refused(dir, scrub + "report.sqlite -o folder"), "folder: is not a file"));
+  CHECK(
+      contains(refused(dir, scrub + "report.sqlite -o /dev/stdout"), "/dev/stdout: is not a file"));
   write_file(dir / "here", "");
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o /dev/stdout >here"), "is no file"));
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o /proc/self/fd/1 >here"), "is no file"));
+  CHECK(contains(refused(dir, scrub + "report.sqlite -o /dev/stdout >here"), "is not a file"));
+  CHECK(contains(refused(dir, scrub + "report.sqlite -o /proc/self/fd/1 >here"), "is not a file"));
   write_file(dir / "before.sqlite", "as it was");
   for (const char* out : {"before.sqlite", "new.sqlite"})
     CHECK(contains(refused(dir, "ulimit -f 200; exec " + scrub + "report.sqlite -o " + out),
@@ -143,6 +144,6 @@ TEST_CASE("scrub: --timeout ends it, of an export and of a trace, and nothing is
   write_file(dir / "trace.json", trace + "{}]}");
   for (const char* report : {"report.sqlite", "trace.json"}) {
     const std::string error = refused(dir, scrub + report + " -o out --timeout 1");
-    CHECK_MESSAGE(contains(error, "took more than 1 s of processor time"), error);
+    CHECK_MESSAGE(contains(error, "took more than 1 s of CPU time"), error);
   }
 }

@@ -28,7 +28,7 @@ TEST_CASE(
     bytes.replace(at, 10, "hunter2abc");
     write_file(dir / "bytes", bytes);
     CHECK(error_of([&] { proof.check_bytes(dir / "bytes", "report", 8); }) ==
-          "report: some of what has to go (the value of DB_PWD) would be left in the bytes of the "
+          "report: some private data (the value of DB_PWD) would remain in the bytes of the "
           "file, so nothing was written; please report this");
     CHECK(shell("gzip -f bytes", {"", dir / ""}).status == 0);
     CHECK(error_of([&] { proof.check_bytes(dir / "bytes.gz", "report", 8); }) != "");

@@ -111,7 +111,7 @@ TEST_CASE("scrub: a secret that is left over is an error, and no file is written
   CHECK(ran.status == 2);
   CHECK(ran.out == "");
   CHECK_MESSAGE(contains(ran.err,
-                         "some of what has to go (the value of SECRET) would be left in the "
+                         "some private data (the value of SECRET) would remain in the "
                          "definition of a table, so nothing was written"),
                 ran.err);
   CHECK_FALSE(fs::exists(dir / "shared.sqlite"));
@@ -172,16 +172,16 @@ TEST_CASE("scrub: what cannot be scrubbed is an error of one line, and nothing i
     CHECK_MESSAGE(lines_of(ran.err).size() == 1, ran.err);
     return ran.err;
   };
-  CHECK(contains(error("report.sqlite -o report.sqlite"), "is what is read"));
-  CHECK(contains(error("report.sqlite -o ./report.sqlite"), "is what is read"));
-  CHECK(contains(error("report.sqlite -o /dev/null"), "is no file"));
+  CHECK(contains(error("report.sqlite -o report.sqlite"), "is the file being read"));
+  CHECK(contains(error("report.sqlite -o ./report.sqlite"), "is the file being read"));
+  CHECK(contains(error("report.sqlite -o /dev/null"), "is not a file"));
   CHECK(contains(error("report.sqlite -o no/shared.sqlite"), "cannot be written"));
   CHECK(contains(error("missing.sqlite -o shared.sqlite"), "missing.sqlite"));
   CHECK(contains(error("text.sqlite -o shared.sqlite"), "text.sqlite"));
   CHECK(contains(error("trace.json -o shared.json"), "is JSON without traceEvents"));
   write_file(dir / "deep.json", "{\"a\": " + std::string(100'000, '[') + std::string(100'000, ']') +
                                     ", \"traceEvents\": [{}]}");
-  CHECK(contains(error("deep.json -o shared.json"), "nests too deep"));
+  CHECK(contains(error("deep.json -o shared.json"), "nests too deeply"));
   CHECK(contains(error("cut.sqlite -o shared.sqlite"), "cut.sqlite"));
   CHECK(contains(error("report.sqlite -o -"), "names no file"));
   CHECK(contains(error("report.sqlite -o shared.sqlite.gz"), "is not packed"));

@@ -331,5 +331,5 @@ TEST_CASE("hostile rules: files that are stopped on loading, or are none, are na
   fs::remove(dir / "hostile.lua");
   const Ran config = advise("compile-graphs.sqlite --config /dev/zero");
   CHECK(config.status == 2);
-  CHECK(config.err == "gh-advise: /dev/zero: is no file\n");
+  CHECK(config.err == "gh-advise: /dev/zero: is not a file\n");
 }
