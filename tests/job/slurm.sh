@@ -107,7 +107,7 @@ echo "what failed is done again alone, and progress shows on a terminal"
 find "$job/gh-advise/digests" -name '*.digest' -printf '%p %T@\n' | sort -z > "$state/before"
 cp "$fixtures/ddp-straggler.sqlite" "$job/run6.sqlite"
 out=$(script -qec "'$program' slurm \"$job\" --wait" /dev/null) || fail "$out"
-expect "$out" "digests 1 report, 6 are done already"
+expect "$out" "digests 1 report, 6 already done"
 expect "$out" "6 of 7 reports digested, 1 "
 expect "$out" "7 of 7 reports digested"
 find "$job/gh-advise/digests" -name '*.digest' ! -name 'run6*' -printf '%p %T@\n' | sort -z | cmp - "$state/before" || fail "what was done was done again"
@@ -115,7 +115,7 @@ expect "$(cat "$job/gh-advise/fleet.json")" '"world_size": 14'
 
 echo "nothing is done twice"
 out=$(advise "$job" --wait) || fail "$out"
-expect "$out" "all 7 reports are digested already"
+expect "$out" "all 7 reports are already digested"
 
 echo "more tasks than an array may have make several arrays"
 rm -r "$job/gh-advise"
@@ -159,7 +159,7 @@ advise "$job" --program "$state/hang" >/dev/null
 lose_the_node
 status=0; out=$(advise "$job" 2>&1) || status=$?
 [ $status -eq 2 ] || fail "status $status"
-expect "$out" "is still at work"
+expect "$out" "is still running"
 until_true nodes_up 2
 until_true queue_is_empty
 out=$(advise "$job" --status) || fail "$out"
@@ -175,7 +175,7 @@ until_true nodes_up 2
 until_true queue_is_empty
 status=0; out=$(advise "$job" --status) || status=$?
 [ $status -eq 2 ] || fail "status $status: $out"
-expect "$out" "failed: run4.sqlite: its task ended with NODE_FAIL, on $lost"
+expect "$out" "failed: run4.sqlite: its task ended with state NODE_FAIL, on $lost"
 [ -s "$job/gh-advise/fleet.txt" ] || fail "what is there was not brought together"
 bring_it_back
 out=$(advise "$job" --wait) || fail "$out"

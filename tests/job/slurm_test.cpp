@@ -44,8 +44,7 @@ TEST_CASE("slurm: the accounting tells what became of tasks that the queue has f
   const Cluster cluster;
   const Ran submitted = cluster.run("--partition cpu --sbatch=--mem=8G");
   CHECK_MESSAGE(submitted.status == 0, submitted.err);
-  CHECK(
-      contains(submitted.out, "job 71 digests 2 reports\njob 72 brings them together afterwards"));
+  CHECK(contains(submitted.out, "job 71 digests 2 reports\njob 72 combines them afterwards"));
   const std::vector<std::string> lines = lines_of(read_file(cluster.dir / "submitted"));
   REQUIRE(lines.size() == 2);
   CHECK(contains(lines[0], "--parsable --chdir=" + fs::canonical(cluster.work()).string() +
@@ -57,23 +56,23 @@ TEST_CASE("slurm: the accounting tells what became of tasks that the queue has f
   const Ran status = cluster.run("--status");
   CHECK(status.status == 2);
   CHECK(status.out ==
-        "1 of 2 reports digested, 1 failed\nfailed: b.sqlite: its task ended with OUT_OF_MEMORY, "
-        "on n2\nrun `gh-advise slurm` again to do these alone\n");
+        "1 of 2 reports digested, 1 failed\nfailed: b.sqlite: its task ended with state "
+        "OUT_OF_MEMORY, on n2\nrun `gh-advise slurm` again to retry only these\n");
   // What the program said comes before what Slurm says.
   write_file(cluster.work() / "errors/b.sqlite.err",
              "n5\nnoise\ngh-advise: b.sqlite: is damaged\n");
   CHECK(contains(cluster.run("--status").out,
                  "failed: b.sqlite: b.sqlite: is damaged (OUT_OF_MEMORY), on n5\n"));
-  CHECK(contains(cluster.run("--dry-run").out, "2 reports in job, 1 of them to be digested"));
+  CHECK(contains(cluster.run("--dry-run").out, "2 reports in job, 1 to digest"));
   // A report that was recorded anew is digested anew, and so is one whose digest is of another
   // version.
   fs::last_write_time(cluster.dir / "job/a.sqlite",
                       fs::file_time_type::clock::now() + std::chrono::hours(1));
-  CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
+  CHECK(contains(cluster.run("--dry-run").out, "2 to digest"));
   fs::last_write_time(cluster.dir / "job/a.sqlite",
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
   write_file(cluster.work() / "digests/a.sqlite.digest", "of old");
-  CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
+  CHECK(contains(cluster.run("--dry-run").out, "2 to digest"));
 }
 
 TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs") {
@@ -114,7 +113,7 @@ TEST_CASE("slurm: digests that could not be brought together are an error") {
   const Ran status = cluster.run("--status");
   CHECK(status.status == 2);
   CHECK(status.out ==
-        "2 of 2 reports digested\nbringing them together failed: a and b are not of one job\n");
+        "2 of 2 reports digested\ncombining them failed: a and b are not of one job\n");
   // The job that does so asks before it has.
   const Ran merging =
       advise("slurm job --status",
@@ -152,9 +151,9 @@ TEST_CASE("slurm: what is wrong is one line that says what to do") {
   };
   CHECK(contains(error("--status"), "nothing was submitted from there"));
   CHECK(contains(error("--ignore memroy"), "did you mean 'memory'?"));
-  CHECK(contains(advise("slurm " + (cluster.dir / "bin").string()).err, "holds no report"));
-  CHECK(contains(advise("slurm nowhere").err, "nowhere: is no folder"));
-  CHECK(contains(error("--container x.sif --work 'a,b'"), "holds a comma or a colon"));
+  CHECK(contains(advise("slurm " + (cluster.dir / "bin").string()).err, "contains no report"));
+  CHECK(contains(advise("slurm nowhere").err, "nowhere: is not a folder"));
+  CHECK(contains(error("--container x.sif --work 'a,b'"), "contains a comma or a colon"));
   write_script(cluster.dir / "bin/sbatch",
                "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2; exit 1\n");
   CHECK(contains(error(""),
@@ -181,11 +180,10 @@ TEST_CASE("slurm: who submits is alone, and another is told so") {
   CHECK(cluster.run("").status == 0);
   CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
   const std::string work = fs::canonical(cluster.work()).string();
-  CHECK(
-      read_file(cluster.dir / "second") ==
-      "gh-advise: " + work +
-          ": another `gh-advise slurm` is submitting from there; where none is any more, remove " +
-          work + "/submitting\n2\n");
+  CHECK(read_file(cluster.dir / "second") ==
+        "gh-advise: " + work +
+            ": another `gh-advise slurm` is submitting from there; if none is running, remove " +
+            work + "/submitting\n2\n");
   CHECK_FALSE(fs::exists(cluster.work() / "submitting"));
 }
 
@@ -213,7 +211,7 @@ TEST_CASE("slurm: only digests of its own reports are removed, and no other is t
   for (const char* foreign : {"foreign", "c.sqlite"}) {
     const Ran refused = cluster.run("");
     CHECK(refused.status == 2);
-    CHECK(contains(refused.err, "is no digest that was made from here"));
+    CHECK(contains(refused.err, "was not created by gh-advise slurm"));
     CHECK(fs::exists(digest_path("foreign")) == (std::string(foreign) == "foreign"));
     CHECK(read_file(digest_path("c.sqlite")) == "notes");
     CHECK(fs::exists(digest_path("a.sqlite")));
@@ -227,7 +225,7 @@ TEST_CASE("slurm: only digests of its own reports are removed, and no other is t
       advise("slurm other --work job/gh-advise",
              {"PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin", cluster.dir / ""});
   CHECK(other.status == 2);
-  CHECK(contains(other.err, "is the working folder of other reports, as "));
+  CHECK(contains(other.err, "is the working folder of other reports, such as "));
   CHECK(fs::exists(digest_path("a.sqlite")));
   CHECK(read_file(cluster.dir / "submitted") == submitted);
 }
@@ -236,12 +234,14 @@ TEST_CASE("slurm: a working folder that others can write is refused") {
   const Cluster cluster;
   fs::create_directories(cluster.work());
   fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::add);
-  CHECK(contains(cluster.run("").err, "who would choose what the jobs run; take that right from"));
+  CHECK(
+      contains(cluster.run("").err, "who could then choose what the jobs run; remove their write"));
   fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::remove);
   if (getuid() == 0) {
     REQUIRE(chown(cluster.work().c_str(), 0, 61234) == 0);
     REQUIRE(chmod(cluster.work().c_str(), 0770) == 0);
-    CHECK(contains(cluster.run("").err, "others can write it, who would choose what the jobs run"));
+    CHECK(contains(cluster.run("").err,
+                   "is writable by others, who could then choose what the jobs run"));
     REQUIRE(chmod(cluster.work().c_str(), 0750) == 0);
     REQUIRE(chown(cluster.work().c_str(), 61234, 61234) == 0);
     CHECK(contains(cluster.run("").err, "belongs to another user"));
