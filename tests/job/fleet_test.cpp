@@ -1,4 +1,4 @@
-// What is made of the digests of a job's ranks.
+// Combining the digests of a job's ranks.
 #include "job/fleet.hpp"
 
 #include "read/read.hpp"
@@ -30,7 +30,7 @@ std::string error_of(const std::vector<gh::Digest>& digests) {
   return support::error_of([&] { fleet_of(digests); });
 }
 
-// The one thing that does not stop the others.
+// The only problem that does not stop the others.
 std::string left_out(const std::vector<gh::Digest>& digests) {
   const gh::Fleet fleet = fleet_of(digests);
   CHECK(fleet.ranks.size() + 1 == digests.size());
@@ -40,7 +40,7 @@ std::string left_out(const std::vector<gh::Digest>& digests) {
 
 }  // namespace
 
-TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
+TEST_CASE("fleet: an unreadable digest is reported, with what is wrong") {
   const TempDir dir;
   const std::string good = gh::pack_digest(straggling());
   write_file(dir / "good.digest", good);
@@ -83,7 +83,7 @@ TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
   CHECK(contains(advise("fleet " + quoted(dir / "missing")).err, "missing"));
   fs::create_directory(dir / "empty");
   CHECK(contains(advise("fleet " + quoted(dir / "empty")).err, "contains no *.digest"));
-  // One that is damaged does not hinder the others, but the job is not judged whole.
+  // A damaged digest does not stop the others, but the job cannot pass.
   write_file(dir / "bad", "hello");
   const Ran ran =
       advise("fleet " + quoted(dir / "good.digest") + " " + quoted(dir / "bad") + " --format json");
@@ -94,7 +94,7 @@ TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
   CHECK(json_of(ran)["ranks"].size() == 2);
 }
 
-TEST_CASE("fleet: ranks that come twice, are missing or belong to another job are told") {
+TEST_CASE("fleet: duplicate, missing and foreign ranks are reported") {
   std::vector<gh::Digest> four = job(4);
   std::vector<gh::Digest> twice = four;
   twice[3].ranks[0].rank = 1;
@@ -115,7 +115,7 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   for (gh::Digest& d : other) d.epoch_ns = 1'000'000'000'000'000'000 - d.ranks[0].window.start;
   CHECK(error_of(other) == "");
   other[1].epoch_ns += 3'600'000'000'000;
-  // Where collectives match it is the clock that is off.
+  // If collectives match, the clock is wrong.
   const gh::Fleet off = fleet_of(other);
   REQUIRE(!off.notes.empty());
   CHECK(contains(off.notes[0],
@@ -123,7 +123,7 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   for (gh::Digest& d : other) d.ranks[0].collectives = {};
   CHECK(contains(error_of(other),
                  "are not from the same job, because their steps begin 3600 s apart"));
-  // Whichever digest comes first.
+  // This holds whichever digest comes first.
   other[0].ranks[0].unit = gh::window_unit;
   CHECK(contains(error_of(other),
                  "are not from the same job, because their steps begin 3600 s apart"));
@@ -170,7 +170,7 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   CHECK(contains(gh::render_fleet_text(fleet, {}), "17 of 20 ranks on 3 nodes"));
 }
 
-TEST_CASE("fleet: the recorded straggler comes as late as its report says, by whatever clocks") {
+TEST_CASE("fleet: the recorded straggler is as late as in its report, whatever the clocks") {
   const gh::Fleet two = fleet_of({straggling()});
   REQUIRE(two.stragglers == std::vector<std::int64_t>{1});
   const auto report = json_of(advise("ddp-straggler.sqlite --format json --select rank-straggler"));
@@ -180,7 +180,7 @@ TEST_CASE("fleet: the recorded straggler comes as late as its report says, by wh
   CHECK(two.ranks[1].wait_ns < 0.01 * told);
   CHECK(two.slowest == 1);
 
-  // The same among 32 ranks, each with its own clock, that of one day ahead of the first's.
+  // The same among 32 ranks with different clocks, one of which is a day ahead of the first.
   std::vector<gh::Digest> many = job(32);
   make_late(many[13]);
   const gh::Fleet fleet = fleet_of(many);
@@ -216,7 +216,7 @@ TEST_CASE("fleet: ranks whose collectives do not match are not compared") {
   CHECK(fleet.rules.at("rank-straggler").state == gh::RuleOutcome::State::not_checked);
   CHECK(contains(gh::render_fleet_text(fleet, {}),
                  "Not known: the ranks' collectives could not be matched"));
-  // Two pipeline stages: late ones are told within each.
+  // With two pipeline stages, late ranks are found within each.
   std::vector<gh::Digest> stages = job(8);
   for (std::size_t i = 4; i < 8; ++i)
     for (std::string& name : stages[i].ranks[0].collectives.names) name += "2";
@@ -228,10 +228,10 @@ TEST_CASE("fleet: ranks whose collectives do not match are not compared") {
 }
 
 TEST_CASE(
-    "fleet: a finding of many ranks is told once, with the account over ranks and what its fix is "
-    "worth to the job") {
+    "fleet: a finding on many ranks is reported once, with the account over ranks and what its fix "
+    "is worth to the job") {
   std::vector<gh::Digest> digests = job(16);
-  // Own steps of 30 ms, one rank of 36 ms: nobody waits in what is compared here.
+  // Every rank takes 30 ms, one takes 36 ms; nobody waits in the collectives compared here.
   gh::Finding loader;
   loader.rule = "data-loader-starvation";
   loader.category = "input";
@@ -265,7 +265,7 @@ TEST_CASE(
   CHECK(f.looked == 16);
   CHECK(f.worst == 3);
   CHECK(contains(f.finding.message, "On 2 of 16 ranks (3, 5); rank 3: It waits."));
-  // Its own 12 ms do not help further than the next slowest rank's 30 ms.
+  // Saving its 12 ms helps only until the next slowest rank's 30 ms.
   CHECK(f.finding.recoverable_ns == 6'000'000);
   CHECK_FALSE(f.finding.about);
   CHECK(f.finding.severity == gh::Severity::warning);
@@ -277,7 +277,7 @@ TEST_CASE(
   REQUIRE(fleet.unlike.size() == 2);
   CHECK(fleet.unlike[0].what == "idle: input: 16.0 ms a step, the others 10.0 ms a step");
   CHECK(fleet.unlike[0].ranks == std::vector<std::int64_t>{3});
-  // On all but the slowest it is worth nothing to the job.
+  // On ranks other than the slowest, it is worth nothing to the job.
   digests[3].ranks[0].findings.clear();
   const gh::Fleet none = fleet_of(digests);
   CHECK(none.findings[0].finding.recoverable_ns == 0);
@@ -285,7 +285,7 @@ TEST_CASE(
   CHECK(none.plan.empty());
 }
 
-TEST_CASE("fleet: a rank with another GPU, other kernels or another count of steps stands out") {
+TEST_CASE("fleet: a rank with another GPU, other kernels or another number of steps stands out") {
   std::vector<gh::Digest> digests = job(12);
   digests[4].ranks[0].devices = {"NVIDIA A100"};
   digests[5].ranks[0].facts["kernels.per_step"].value = 100;
@@ -299,7 +299,7 @@ TEST_CASE("fleet: a rank with another GPU, other kernels or another count of ste
   CHECK(lines_of(all).size() == 3);
 }
 
-TEST_CASE("fleet: of two kinds of ranks that are equally many neither stands out") {
+TEST_CASE("fleet: if there are equally many of two kinds of ranks, neither stands out") {
   std::vector<gh::Digest> digests = job(4);
   for (std::size_t r = 0; r < 4; ++r) digests[r].ranks[0].devices = {r < 2 ? "A" : "B"};
   gh::Fleet fleet = fleet_of(digests);
@@ -315,7 +315,7 @@ TEST_CASE("fleet: of two kinds of ranks that are equally many neither stands out
   CHECK(fleet.unlike[0].what == "GPU: A, most B");
 }
 
-TEST_CASE("fleet: nothing is claimed of ranks that are not here") {
+TEST_CASE("fleet: nothing is claimed about missing ranks") {
   std::vector<gh::Digest> digests = job(4);
   digests.pop_back();
   gh::Finding slow;
@@ -359,8 +359,8 @@ TEST_CASE("fleet: nothing is claimed of ranks that are not here") {
 }
 
 TEST_CASE(
-    "fleet: a rank whose collectives match nobody's was not looked at, and of two alike fixes the "
-    "cause comes first") {
+    "fleet: a rank with unmatched collectives is not checked, and of two equal fixes the cause "
+    "comes first") {
   std::vector<gh::Digest> digests = job(4);
   for (std::string& name : digests[3].ranks[0].collectives.names) name += "3";
   CHECK(fleet_of(digests).rules.at("rank-straggler").reason ==
@@ -387,7 +387,7 @@ TEST_CASE(
   CHECK(fleet.plan[0].rule == "host-sync");
 }
 
-TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI") {
+TEST_CASE("fleet: CI output includes a cause that takes time on only one of two ranks") {
   std::vector<gh::Digest> digests = job(2);
   digests[1].ranks[0].account["idle.input"] = {digests[1].ranks[0].mean_step_ns / 2, {}, {}};
   digests[0].ranks[0].account.erase("idle.input");
@@ -398,7 +398,7 @@ TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI")
   }));
 }
 
-TEST_CASE("fleet: a rank that comes twice is said in every format, and no such job passes") {
+TEST_CASE("fleet: a duplicate rank is reported in every format, and such a job never passes") {
   const TempDir dir;
   std::vector<gh::Digest> digests = job(4);
   digests[3].ranks[0].rank = 1;
@@ -412,7 +412,7 @@ TEST_CASE("fleet: a rank that comes twice is said in every format, and no such j
   }
 }
 
-TEST_CASE("fleet: every format is written from a folder of digests") {
+TEST_CASE("fleet: every format can be written from a folder of digests") {
   const TempDir dir;
   std::vector<gh::Digest> digests = job(12);
   make_late(digests[7]);
@@ -457,9 +457,7 @@ TEST_CASE("fleet: every format is written from a folder of digests") {
   CHECK(verdict("schemas/fleet.schema.json", json_of(suppressed)) == "valid");
 }
 
-TEST_CASE(
-    "fleet: the page of thousands of ranks can be sent by mail, and what is foreign in it is "
-    "text") {
+TEST_CASE("fleet: the page for thousands of ranks fits in an e-mail and escapes foreign text") {
   gh::Fleet fleet = fleet_of(job(9));
   std::vector<gh::FleetRank> ranks;
   for (std::int64_t r = 0; r < 4096; ++r) {
@@ -479,8 +477,7 @@ TEST_CASE(
   CHECK(contains(page, "&lt;b&gt;n&amp;"));
 }
 
-TEST_CASE(
-    "fleet: every format calls what repeats by its name, and names ranks that repeat another") {
+TEST_CASE("fleet: every format uses the unit's name, and lists ranks with another unit") {
   std::vector<gh::Digest> digests = job(12);
   make_late(digests[3]);
   for (gh::Digest& d : digests) d.ranks[0].unit = "token";

@@ -1,5 +1,5 @@
-// What `gh-advise slurm` writes and reads, with stand-ins for Slurm's commands; slurm.sh tries it
-// with the real ones.
+// Tests what `gh-advise slurm` writes and reads, with stand-ins for Slurm's commands; slurm.sh uses
+// the real ones.
 #include "job/slurm.hpp"
 
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ struct Cluster {
 
 }  // namespace
 
-TEST_CASE("slurm: the accounting tells what became of tasks that the queue has forgotten") {
+TEST_CASE("slurm: tasks that the queue has forgotten are looked up in the accounting") {
   const Cluster cluster;
   const Ran submitted = cluster.run("--partition cpu --sbatch=--mem=8G");
   CHECK_MESSAGE(submitted.status == 0, submitted.err);
@@ -58,14 +58,13 @@ TEST_CASE("slurm: the accounting tells what became of tasks that the queue has f
   CHECK(status.out ==
         "1 of 2 reports digested, 1 failed\nfailed: b.sqlite: its task ended with state "
         "OUT_OF_MEMORY, on n2\nrun `gh-advise slurm` again to retry only these\n");
-  // What the program said comes before what Slurm says.
+  // The program's message takes precedence over Slurm's.
   write_file(cluster.work() / "errors/b.sqlite.err",
              "n5\nnoise\ngh-advise: b.sqlite: is damaged\n");
   CHECK(contains(cluster.run("--status").out,
                  "failed: b.sqlite: b.sqlite: is damaged (OUT_OF_MEMORY), on n5\n"));
   CHECK(contains(cluster.run("--dry-run").out, "2 reports in job, 1 to digest"));
-  // A report that was recorded anew is digested anew, and so is one whose digest is of another
-  // version.
+  // A report recorded again is digested again, and so is one whose digest is from another version.
   fs::last_write_time(cluster.dir / "job/a.sqlite",
                       fs::file_time_type::clock::now() + std::chrono::hours(1));
   CHECK(contains(cluster.run("--dry-run").out, "2 to digest"));
@@ -75,7 +74,7 @@ TEST_CASE("slurm: the accounting tells what became of tasks that the queue has f
   CHECK(contains(cluster.run("--dry-run").out, "2 to digest"));
 }
 
-TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs") {
+TEST_CASE("slurm: a queue that does not answer is not mistaken for an empty one") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   const std::string scripts =
@@ -93,7 +92,7 @@ TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs
   }
   CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
   CHECK(read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json") == scripts);
-  // Who waits asks again.
+  // With --wait it asks again.
   write_script(cluster.dir / "bin/squeue",
                "[ -e '" + (cluster.dir / "asked").string() +
                    "' ] && echo '0|FAILED|n1' && exit; touch '" + (cluster.dir / "asked").string() +
@@ -101,7 +100,7 @@ TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs
   CHECK(contains(cluster.run("--status --wait").out, "2 failed"));
 }
 
-TEST_CASE("slurm: digests that could not be brought together are an error") {
+TEST_CASE("slurm: digests that could not be combined are an error") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   for (const char* name : {"a", "b"})
@@ -114,7 +113,7 @@ TEST_CASE("slurm: digests that could not be brought together are an error") {
   CHECK(status.status == 2);
   CHECK(status.out ==
         "2 of 2 reports digested\ncombining them failed: a and b are not of one job\n");
-  // The job that does so asks before it has.
+  // The job that combines them asks before it has finished.
   const Ran merging =
       advise("slurm job --status",
              {"SLURM_JOB_ID=72 PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin",
@@ -124,7 +123,7 @@ TEST_CASE("slurm: digests that could not be brought together are an error") {
   CHECK(cluster.run("--status").status == 0);
 }
 
-TEST_CASE("slurm: what scripts name is found wherever they run") {
+TEST_CASE("slurm: the scripts find their files wherever they run") {
   const Cluster cluster;
   const std::string here = fs::canonical(cluster.dir / "").string();
   const std::string plain = cluster.run("--dry-run --program ./bin/gh-advise --nsys bin/nsys").out;
@@ -141,7 +140,7 @@ TEST_CASE("slurm: what scripts name is found wherever they run") {
   CHECK(cluster.run("--ntasks 0").err.size() < 200);
 }
 
-TEST_CASE("slurm: what is wrong is one line that says what to do") {
+TEST_CASE("slurm: every error is one line that says what to do") {
   const Cluster cluster;
   const auto error = [&](const std::string& arguments) {
     const Ran ran = cluster.run(arguments);
@@ -163,15 +162,15 @@ TEST_CASE("slurm: what is wrong is one line that says what to do") {
   if (shell("command -v sbatch").status != 0) CHECK(contains(error(""), "sbatch cannot be run"));
 }
 
-TEST_CASE("slurm: a word for the shell is that word") {
+TEST_CASE("slurm: a quoted word reaches the shell unchanged") {
   for (const std::string word : {"plain/path-1.sqlite", "", "two words", "it's", "a\nb",
                                  "$(x) `y` \"z\" \\ * ~ ;&|", "-n", "ü"})
     CHECK(shell("printf '%s.' " + gh::shell_word(word)).out == word + ".");
 }
 
-TEST_CASE("slurm: who submits is alone, and another is told so") {
+TEST_CASE("slurm: a second simultaneous submission is refused") {
   const Cluster cluster;
-  // While the first submission is at work a second one begins.
+  // A second submission begins while the first is running.
   write_script(cluster.dir / "bin/sbatch",
                "cd " + quoted(cluster.dir / "") +
                    "; [ -e second ] || { touch second; '" GH_PROGRAM
@@ -187,7 +186,9 @@ TEST_CASE("slurm: who submits is alone, and another is told so") {
   CHECK_FALSE(fs::exists(cluster.work() / "submitting"));
 }
 
-TEST_CASE("slurm: only digests of its own reports are removed, and no other is taken for one") {
+TEST_CASE(
+    "slurm: only digests of its own reports are removed, and foreign files are not mistaken for "
+    "them") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   const auto digest_path = [&](const std::string& name) {
@@ -196,14 +197,14 @@ TEST_CASE("slurm: only digests of its own reports are removed, and no other is t
   const auto digest = [&](const fs::path& to) {
     CHECK(advise("digest good.sqlite -o " + quoted(to)).status == 0);
   };
-  // What an earlier submission has made of a report that is gone goes as well.
+  // An earlier submission's digest of a deleted report is removed too.
   digest(digest_path("a.sqlite"));
   digest(digest_path("b.sqlite"));
   fs::remove(cluster.dir / "job/b.sqlite");
   CHECK(cluster.run("").status == 0);
   CHECK(fs::exists(digest_path("a.sqlite")));
   CHECK_FALSE(fs::exists(digest_path("b.sqlite")));
-  // What nobody here has made stays, and stops the submission: it would be brought together.
+  // A foreign digest stays and stops the submission, because it would be combined with the rest.
   const std::string submitted = read_file(cluster.dir / "submitted");
   digest(digest_path("foreign"));
   write_file(cluster.dir / "job/c.sqlite", read_file(GH_FIXTURES "/good.sqlite"));
@@ -218,7 +219,7 @@ TEST_CASE("slurm: only digests of its own reports are removed, and no other is t
     fs::remove(digest_path("foreign"));
   }
   fs::remove(digest_path("c.sqlite"));
-  // Nor are those of another folder, whose working folder was named by mistake.
+  // The same for another folder's digests if its working folder is given by mistake.
   fs::create_directory(cluster.dir / "other");
   fs::copy_file(GH_FIXTURES "/good.sqlite", cluster.dir / "other/a.sqlite");
   const Ran other =
@@ -256,7 +257,7 @@ TEST_CASE("slurm: a working folder that others can write is refused") {
   CHECK(cluster.run("").status == 0);
 }
 
-TEST_CASE("slurm: what the scripts write goes through no link, and the result says what failed") {
+TEST_CASE("slurm: the scripts write through no link, and the result lists what failed") {
   const Cluster cluster;
   write_file(cluster.dir / "job/b.sqlite", "damaged");
   CHECK(cluster.run("").status == 0);
@@ -272,7 +273,7 @@ TEST_CASE("slurm: what the scripts write goes through no link, and the result sa
   CHECK(fs::exists(cluster.work() / "digests/a.sqlite.digest"));
   CHECK(read_file(cluster.dir / "victim") == "as it was");
   CHECK(contains(read_file(cluster.work() / "errors/b.sqlite.err"), "gh-advise: "));
-  // It waits for what was submitted to be written down.
+  // It waits until jobs.json is written.
   const Ran merged = script(
       "-c 'mv jobs.json later; (sleep 2; mv later jobs.json) & SLURM_JOB_ID=72 bash "
       "merge.sh; status=$?; wait; exit $status'");
