@@ -1,10 +1,10 @@
-// What Nsight Systems writes itself is exported by Nsight Systems.
+// Nsight Systems' own files are exported by Nsight Systems.
 #include "support/program.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
 
-TEST_CASE("nsys_rep: what Nsight Systems writes itself is exported first") {
+TEST_CASE("nsys_rep: Nsight Systems' own files are exported first") {
   const TempDir dir;
   write_file(dir / "run 1.nsys-rep", std::string("\x01\x02\x00PK", 5) + std::string(500, '\x7f'));
   write_script(
