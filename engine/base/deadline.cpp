@@ -43,8 +43,8 @@ bool Deadline::passed() const { return processor_ns() > ends_ns_; }
 
 std::string Deadline::message() const {
   return fmt::format(
-      "reading it took more than {} s of CPU time, so the file may be malicious; if you trust it, "
-      "allow more with --timeout",
+      "reading it took more than {} s of CPU time; if you trust the file, allow more with "
+      "--timeout",
       seconds_);
 }
 

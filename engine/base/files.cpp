@@ -148,7 +148,7 @@ std::string read_text(const fs::path& path) {
   if (fs::exists(path, ec) && !fs::is_regular_file(path, ec))
     throw Error(fmt::format("{}: is not a file", printable(path.string())));
   if (const std::uintmax_t size = fs::file_size(path, ec); !ec && size > most_file_bytes)
-    throw Error(fmt::format("{}: is larger than {} MiB, the most that is read",
+    throw Error(fmt::format("{}: is larger than {} MiB, which is the limit",
                             printable(path.string()), most_file_bytes >> 20));
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

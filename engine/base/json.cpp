@@ -12,7 +12,7 @@ Json parsed_json(std::string_view text, const JsonLimits& limits) {
     if (level > limits.levels)
       throw Error(fmt::format("it nests more than {} levels deep", limits.levels));
     if (++values > limits.values)
-      throw Error(fmt::format("it holds more than {} values", limits.values));
+      throw Error(fmt::format("it contains more than {} values", limits.values));
     return true;
   });
 }

@@ -85,7 +85,7 @@ Digest read_digest(const std::filesystem::path& path) {
     return d;
   } catch (const OtherVersion& e) {
     throw Error(
-        fmt::format("{}: was made by version {}, which measured differently from gh-advise {}; "
+        fmt::format("{}: was made by {}, which measured differently from gh-advise {}; "
                     "create it again with `gh-advise digest`",
                     printable(path.string()), e.what(), GH_ADVISE_VERSION));
   } catch (const Error& e) {

@@ -15,8 +15,7 @@ std::string clocks_text(const Fleet& fleet) {
                : "there is only one rank";
   }
   if (!fleet.collectives) {
-    return "no report contains a collective, in which ranks would wait for each other and by "
-           "which their clocks could be aligned";
+    return "no report contains a collective, without which the ranks' clocks cannot be aligned";
   }
   const auto aligned = std::count_if(fleet.ranks.begin(), fleet.ranks.end(),
                                      [](const FleetRank& r) { return r.group >= 0; });

@@ -152,8 +152,7 @@ std::vector<std::string> add_dcgm(Trace& trace, const std::filesystem::path& pat
   const Devices devices = devices_of(trace);
   const std::set<int> strangers = leave_out_strangers(devices, contents.samples);
   if (!strangers.empty()) {
-    notes.push_back(
-        fmt::format("skipped GPU {}, which is not in the report", fmt::join(strangers, ", ")));
+    notes.push_back(fmt::format("skipped GPU {}: not in the report", fmt::join(strangers, ", ")));
   }
   const std::size_t read = contents.samples.size();
   leave_out_known(trace, contents.samples);

@@ -39,7 +39,7 @@ constexpr InputFormat formats[] = {
 Trace read_report(const fs::path& path, const std::string& nsys) {
   if (is_measured_path(path))
     throw Error(fmt::format(
-        "{}: holds the measured step of a report; give the report, and this file is read too",
+        "{}: contains the measured step of a report; give the report, which includes this file",
         printable(path.string())));
   const std::string first_bytes = first_bytes_of(path);
   const InputFormat* format = formats;

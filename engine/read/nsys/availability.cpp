@@ -67,7 +67,7 @@ Availability without_rows(Source source, const Database& db, const Evidence& evi
                        [&](const std::string& kind) { return kinds.contains(kind); });
   };
   if (any_of_these(evidence.damaged_kinds)) {
-    return settled(Collected::unknown, "the report's table of them could not be read");
+    return settled(Collected::unknown, "their table could not be read");
   }
   if (any_of_these(evidence.emptied_kinds)) {
     return settled(

@@ -205,7 +205,7 @@ void each_home_in(re2::StringPiece text, const Use& use) {
       continue;
     }
     use(Sign::home, Text(folder.data(), folder.size() + owner.size()), "a home folder");
-    use(Sign::user, owner, "whose home folder it is");
+    use(Sign::user, owner, "a home folder's owner");
   }
 }
 
