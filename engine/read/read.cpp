@@ -38,9 +38,10 @@ constexpr InputFormat formats[] = {
 
 Trace read_report(const fs::path& path, const std::string& nsys) {
   if (is_measured_path(path))
-    throw Error(fmt::format(
-        "{}: contains the measured step of a report; give the report, which includes this file",
-        printable(path.string())));
+    throw Error(
+        fmt::format("{}: contains the measured step of a report; give the report itself, and this "
+                    "file is read too",
+                    printable(path.string())));
   const std::string first_bytes = first_bytes_of(path);
   const InputFormat* format = formats;
   while (!format->recognises(first_bytes, path)) ++format;
