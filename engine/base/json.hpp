@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 /// Limits for a document. Much of the code that handles JSON recurses, and a value takes more
 /// memory than its text.
 struct JsonLimits {
-  int levels = 64;  ///< ours have less than ten
+  int levels = 64;  ///< ours have fewer than ten
   std::size_t values = 1'000'000;
 };
 

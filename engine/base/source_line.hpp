@@ -7,7 +7,7 @@ namespace gh {
 
 /// A line of the program's source.
 struct SourceLine {
-  std::string file;  ///< as it was named; "" where nothing names one
+  std::string file;  ///< as named in the text; "" if there is none
   int line = 0;
 };
 

@@ -33,7 +33,7 @@ class CallIndex {
     void add(const Extent& more);
   };
   struct Process : Extent {
-    std::unique_ptr<Row[]> dense;  ///< by correlation, from `least` on; null where they are sparse
+    std::unique_ptr<Row[]> dense;  ///< by correlation, from `least` on; null if sparse
   };
   using Key = std::pair<std::uint16_t, std::uint32_t>;  ///< process, correlation
 
@@ -48,7 +48,7 @@ class CallIndex {
 
   const Trace& trace_;
   std::vector<Process> processes_;
-  RowOrder by_key_;  ///< of all calls, where a process has no array
+  RowOrder by_key_;  ///< for all calls, if any process has no array
 };
 
 }  // namespace gh

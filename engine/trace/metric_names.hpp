@@ -8,13 +8,13 @@ namespace gh {
 
 /// A sampled activity of a GPU, which each tool names differently.
 struct SampledActivity {
-  std::string name;  ///< ours: sm_active, sm_occupancy, tensor_active, dram_active, dram_read,
+  std::string name;  ///< our name: sm_active, sm_occupancy, tensor_active, dram_active, dram_read,
                      ///< sm_clock, power, power_limit
   /// Globs over metric names. A metric that one list matches is one part of the activity.
   std::vector<std::vector<std::string>> parts;
-  std::string dcgm_field, dcgm_column;  ///< "" where DCGM has none
-  std::string unit;  ///< "W", "MHz"; "" of a share, which reports hold in percent
-  double most = 1;   ///< what no value exceeds, in that unit; of a share, 1
+  std::string dcgm_field, dcgm_column;  ///< "" if DCGM has none
+  std::string unit;  ///< "W", "MHz"; "" for a share, which reports store in percent
+  double most = 1;   ///< the largest possible value, in that unit; 1 for a share
   bool is_share() const { return unit.empty(); }
 };
 

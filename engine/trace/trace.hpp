@@ -42,7 +42,7 @@ class Names {
   Names(Names&&) = default;
   Names& operator=(Names&&) = default;
   NameId intern(std::string_view text);
-  NameId find(const std::string& text) const;  ///< 0 where nothing is called so
+  NameId find(const std::string& text) const;  ///< 0 if there is no such name
   const std::string& operator[](NameId id) const { return *texts_[id]; }
   std::size_t size() const { return texts_.size(); }
 
@@ -77,7 +77,7 @@ inline constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::ma
 /// Who takes part in a collective, according to the program.
 struct Group {
   NameId name = 0;          ///< the process group's, with its ranks
-  std::uint32_t ranks = 0;  ///< how many take part: two of a message from one to one other
+  std::uint32_t ranks = 0;  ///< how many take part; two in a point-to-point message
   bool operator==(const Group&) const = default;
 };
 
@@ -88,7 +88,7 @@ struct Ops {
   std::vector<std::int64_t> bytes;         ///< moved or set; 0 for kernels and graphs
   std::vector<std::uint32_t> stream;       ///< index into Trace::streams
   std::vector<NameId> name;                ///< kernels: the demangled name; otherwise ""
-  std::vector<std::uint32_t> correlation;  ///< 0 where the report has none
+  std::vector<std::uint32_t> correlation;  ///< 0 if the report has none
   std::vector<Row> call;                   ///< the call that launched it, or no_row
   std::vector<std::uint32_t> blocks;       ///< kernels: thread blocks in the grid; otherwise 0
   std::vector<std::uint16_t> threads;      ///< kernels: threads in a block; otherwise 0
@@ -99,7 +99,7 @@ struct Ops {
   /// Migrations: virtual address of the memory that moved; otherwise 0. Empty if nothing migrates;
   /// read it through `address_of`.
   std::vector<std::int64_t> address;
-  std::vector<std::uint8_t> in_graph;  ///< 1 where a CUDA graph's node was traced by itself
+  std::vector<std::uint8_t> in_graph;  ///< 1 if traced as a node of a CUDA graph
   /// Kernels: achieved occupancy as estimated by the profiler, in percent, or no_occupancy. Empty
   /// if the profiler never estimates it.
   std::vector<std::uint8_t> occupancy;
@@ -145,7 +145,7 @@ struct Ranges {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
-  std::vector<std::int64_t> bytes;  ///< of a collective's message, where it tells; otherwise 0
+  std::vector<std::int64_t> bytes;  ///< of a collective's message, if recorded; otherwise 0
   /// Ranges of the same thread and nest never overlap partly: they are the push/pop ranges of one
   /// NVTX domain. Ranges of nest 0 may overlap anything.
   std::vector<std::uint8_t> nest;
@@ -196,7 +196,7 @@ struct HostSamples {
   std::vector<NameId> function;  ///< "tokenize (train.py)", "float_fill (numpy.random._common)"
   std::vector<NameId> module;    ///< "train.py", "numpy.random._common"
   std::vector<NameId> line;      ///< of Python: "train.py(40): tokenize"; otherwise ""
-  std::vector<std::uint8_t> is_python;  ///< 1 of a Python stack, 0 of a native one
+  std::vector<std::uint8_t> is_python;  ///< 1 for a Python stack, 0 for a native one
   std::size_t size() const { return start.size(); }
 };
 
@@ -252,14 +252,14 @@ struct Samples {
   /// A monitor's sample is an average over this much time before it; 0 for the profiler's samples.
   std::vector<Ns> period;
   std::vector<NameId> metric;
-  std::vector<double> value;  ///< percent, or as the metric's name says
+  std::vector<double> value;  ///< percent, or the unit in the metric's name
   std::vector<std::uint16_t> device;
   std::size_t size() const { return start.size(); }
 };
 
 /// A monitor's mean over its whole file, if nothing shows which samples lie within the steps.
 struct UnalignedMean {
-  std::string metric;  ///< as Samples name it
+  std::string metric;  ///< as in Samples
   std::uint16_t device = 0;
   double mean = 0;  ///< percent
   std::size_t count = 0;
@@ -268,13 +268,13 @@ struct UnalignedMean {
 /// GPU metrics from outside the report: a GPU monitor's file.
 struct Monitor {
   std::string path;       ///< "" without one
-  std::string time_base;  ///< for people: whether its samples are aligned to the report, or why not
-  std::vector<UnalignedMean> unaligned;  ///< where they are not
+  std::string time_base;  ///< whether its samples are aligned to the report, or why not
+  std::vector<UnalignedMean> unaligned;  ///< set if they are not
 };
 
 /// A GPU that ran something. What the report does not say is 0, and an unknown name is "".
 struct Device {
-  int ordinal = 0;  ///< as the user would name it: its id in the report, else the CUDA ordinal
+  int ordinal = 0;  ///< what the user calls it: its id in the report, or else the CUDA ordinal
   std::string name;
   int sm_count = 0;
   int compute_major = 0, compute_minor = 0;
@@ -296,8 +296,8 @@ struct Thread {
 enum class StreamOrder : std::uint8_t {
   unknown,
   legacy,    ///< the legacy default stream: waits for all blocking ones, and they for it
-  blocking,  ///< made by cudaStreamCreate
-  apart,     ///< made with cudaStreamNonBlocking: waits for nobody
+  blocking,  ///< created by cudaStreamCreate
+  apart,     ///< created with cudaStreamNonBlocking: waits for none
 };
 struct Stream {
   std::uint16_t device = 0, process = 0;
@@ -334,7 +334,7 @@ enum class Collected : std::uint8_t { yes, nothing_happened, not_collected, unkn
 
 struct Availability {
   Collected state = Collected::unknown;
-  std::string reason;  ///< for a person, where the state is not `yes`
+  std::string reason;  ///< shown to the user if the state is not `yes`
   /// The `nsys profile` options or the torch.profiler call that would record it.
   std::string record_with;
   /// There are rows, or the recording would have contained any that occurred.
@@ -349,15 +349,15 @@ struct Diagnostic {
 
 /// How long a step takes without the profiler, given by the user or by a file next to a report.
 struct MeasuredStep {
-  Ns ns = 0;                  ///< 0: nobody measured
-  std::string from;           ///< for people: "--measured-step", "run.measured.json, 10 steps"
+  Ns ns = 0;         ///< 0 if nobody measured it
+  std::string from;  ///< shown to the user: "--measured-step", "run.measured.json, 10 steps"
   std::string unit = "step";  ///< what was measured: "step" for any repetition, "token"
 };
 
 struct Trace {
   // Where the recording comes from.
   std::string path, format, producer, schema;
-  std::string host;  ///< the machine on which it was recorded, "" where the report does not say
+  std::string host;                        ///< the machine on which it was recorded, "" if unknown
   std::string ranges_are = "NVTX ranges";  ///< what `ranges` are called in such reports
   Names names;
   std::vector<Device> devices;
@@ -381,14 +381,14 @@ struct Trace {
   MemoryUse memory_use;
   Samples samples;
   Monitor monitor;
-  std::vector<Span> profiler_overhead;  ///< host time that the profiler says it took itself
+  std::vector<Span> profiler_overhead;  ///< host time that the profiler reports as its own
   /// Host time, over all processes, that recording operators, memory and frames may have cost.
   Ns recording_ns = 0;
   MeasuredStep measured_step;
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
-  Ns epoch_ns = 0;             ///< what time 0 is since 1970, where the report says so; otherwise 0
-  Ns origin_ns = 0;            ///< what time 0 is on the axis of the file itself
-  bool clocks_aligned = true;  ///< false: of several ranks whose clocks are not known to agree
+  Ns epoch_ns = 0;             ///< the date of time 0 in nanoseconds since 1970; 0 if unknown
+  Ns origin_ns = 0;            ///< time 0 on the file's own axis
+  bool clocks_aligned = true;  ///< false: several ranks whose clocks may differ
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
   /// How many environment variables of the profiled program the report contains. Except for those
@@ -420,7 +420,7 @@ struct Trace {
     return ops.group.empty() || ops.group[op] == no_group ? nullptr : &groups[ops.group[op]];
   }
   Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
-  std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" of no_index
+  std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" for no_index
 
   /// Sorts every kind of event by start (ties: longer first, then by their contents, so that the
   /// order is total) and joins operations and synchronizations to calls by process and correlation.

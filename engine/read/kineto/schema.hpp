@@ -87,7 +87,7 @@ struct SourceSchema {
 struct Schema {
   ByText<Category> categories;
   ByText<Argument> arguments;
-  ByText<CopyKind> copy_directions;             ///< by what stands in the name of a copy
+  ByText<CopyKind> copy_directions;             ///< by what is in the name of a copy
   ByText<MemoryKind> copy_memories;             ///< by what is in the name of a copy
   std::vector<std::string> products, overhead;  ///< globs
   Patterns library_frames;
