@@ -47,7 +47,7 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
                                     [&](Source s) { return !trace.availability(s).known(); });
   if (missing == rule.needs.end()) return std::nullopt;
   const Availability& have = trace.availability(*missing);
-  return NotChecked{rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason),
+  return NotChecked{rule.id, fmt::format("needs {}: {}", shown_name_of(*missing), have.reason),
                     have.record_with, true};
 }
 

@@ -81,17 +81,17 @@ TEST_CASE("measured step: what lies beside a report is read with it, and the opt
 
 TEST_CASE("measured step: a file beside a report that is damaged, or of another unit, ends well") {
   for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
-           {"{", "is no JSON"},
-           {"[]", "it is no JSON object"},
+           {"{", "is not JSON"},
+           {"[]", "it is not a JSON object"},
            {"{}", "'schema_version' is missing"},
-           {R"({"schema_version":2,"measured_step_ns":1})", "another gh-advise wrote it"},
+           {R"({"schema_version":2,"measured_step_ns":1})", "another version of gh-advise wrote it"},
            {R"({"schema_version":1})", "'measured_step_ns' is missing"},
-           {R"({"schema_version":1,"measured_step_ns":0})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":-5})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":1.5})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":1e99})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":5,"samples":0})", "'samples' has to be"},
-           {R"({"schema_version":1,"measured_step_ns":5,"unit":7})", "'unit' has to be a name"}}) {
+           {R"({"schema_version":1,"measured_step_ns":0})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":-5})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":1.5})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":1e99})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":5,"samples":0})", "'samples' must be"},
+           {R"({"schema_version":1,"measured_step_ns":5,"unit":7})", "'unit' must be a non-empty string"}}) {
     const Beside beside(text);
     const std::string line = error_line("run.sqlite", beside.how());
     CHECK_MESSAGE(line.starts_with("run.measured.json: "), line);

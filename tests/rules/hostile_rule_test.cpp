@@ -331,5 +331,5 @@ TEST_CASE("hostile rules: files that fail to load, or are not files, are named")
   fs::remove(dir / "hostile.lua");
   const Ran config = advise("compile-graphs.sqlite --config /dev/zero");
   CHECK(config.status == 2);
-  CHECK(config.err == "gh-advise: /dev/zero: is no file\n");
+  CHECK(config.err == "gh-advise: /dev/zero: is not a file\n");
 }
