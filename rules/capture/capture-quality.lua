@@ -69,7 +69,9 @@ return {
     end
     if trace:fact "device.count" == 0 then
       local _, reason = trace:available "kernels"
-      say("GPU work", "nothing", { reason = reason }, trace:failed_calls()[1] and "Fix the failing calls first: see failed-calls, then record again." or "Record the process that uses the GPU: start once it works on it, with " .. how .. ".", "error")
+      local failed = trace:failed_calls()[1] ~= nil
+      say("GPU work", "nothing", { reason = reason }, failed and "Fix the failing calls first: see failed-calls, then record again." or "Record the process that uses the GPU: start once it works on it, with " .. how .. ".", "error")
+      if failed then findings[#findings].follows_from = "failed-calls" end
       return findings
     end
     for _, glob in ipairs { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" } do

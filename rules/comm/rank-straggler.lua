@@ -9,7 +9,7 @@ local function how_to_record(trace) return string.format(trace:words(record_all_
 local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
 local words = { input = "waiting for its input", sync = "waiting for its own synchronization", launch = "waiting for its launches", allocation = "allocating memory", compilation = "compiling code", loading = "loading code", faults = "handling page faults of the host", failed = "in calls that failed", launch_latency = "between launches and kernels",
     dependency = "between kernels", unknown = "idle for no cause that the trace shows", computing = "computing", copying = "copying" }
-local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle" }
+local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound" }
 -- The same in a few words, for the headline.
 local short_words = { input = "waits for input", sync = "waits for its GPU", launch = "launches late", allocation = "allocates memory", compilation = "compiles code", loading = "loads code", faults = "handles page faults", computing = "computes longer", copying = "copies longer" }
 

@@ -48,6 +48,10 @@ return {
     -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer launches they would not.
     local launching = trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
     local in_turns = waits and doing:glob "pthread_cond*" and launching >= 2 * idle
+    -- A rank that pauses twice as long as the others comes late to collectives: rank-straggler names it.
+    local others = trace:fact "device.count" - 1
+    local longest = others > 0 and pauses:group("device")[1].rows:union_ns() or 0
+    local one_rank = others > 0 and longest * others >= 2 * (idle - longest)
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     -- Without steps, pauses that do not go on all through the recording may be the program's start.
@@ -88,7 +92,7 @@ return {
       change = { { pause = pauses } },
       at_most = once and "note" or nil,
       confidence = doing and "high" or "medium",
-      follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or nil,
+      follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or one_rank and "rank-straggler" or nil,
       metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },
       evidence = pauses:evidence { most = 5 },
       advice = advice,

@@ -142,7 +142,7 @@ TEST_CASE("ranks: files whose clocks cannot be aligned are judged separately") {
   support::write_file(dir / "r.rank0.json", support::read_file(rank_file(0)));
   support::write_file(dir / "r.rank1.json", support::read_file(other));
   const support::Ran ran =
-      support::advise("r.rank0.json r.rank1.json --select comm", {"COLUMNS=160", dir / ""});
+      support::advise("r.rank0.json r.rank1.json -v --select comm", {"COLUMNS=160", dir / ""});
   CHECK(ran.status == 0);
   CHECK(contains(ran.out,
                  "Not checked: rank-straggler: the ranks' collectives could not be matched"));
