@@ -24,7 +24,7 @@ return {
     unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA. It may load the next batch or collect garbage; no range says which.{host}",
   },
   headlines = {
-    main = "The GPU waits for the data loader, which has no workers",
+    main = "The GPU waits for the data loader",
     workers = "The GPU waits for the data loader's workers",
     fetch = "The GPU waits briefly for the next batch",
     pause = "The GPU waits, most likely for the data loader",

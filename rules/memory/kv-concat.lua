@@ -55,7 +55,7 @@ return {
           pytorch = "Allocate the cache once for the longest sequence: torch.empty(batch, heads, longest, size), and write each token in place (index_copy_, cache[:, :, position] = ...). Mask what is not filled yet, or read a slice of it.",
           jax = "Allocate the cache once and write in place: jax.lax.dynamic_update_slice under jax.jit, with the cache donated.",
           tensorrt = "Let the engine write keys and values in place: into one buffer, with the position as an input.",
-          cuda = "Allocate it once for the longest sequence: and write new entries at its end.",
+          cuda = "Allocate the cache once: for the longest sequence, and write new entries at its end.",
         },
       },
     } }
