@@ -160,7 +160,7 @@ std::string finding_in_full(std::size_t number, const Finding& f, const Analysis
                             const Report& report, const TextStyle& style) {
   FindingText out(style);
   const std::string saves = saves_text(f, report);
-  out.title(number, f.severity, f.title + (saves.empty() ? "" : ": " + saves));
+  out.title(number, f.severity, f.title + (saves.empty() ? "" : " (" + saves + ")"));
   out.why(f);
   if (const std::string text = prediction_text(f); !text.empty()) out.field(a.words().noun, text);
   if (const std::string text = sharing_text(f, report); !text.empty()) out.field("shared", text);
@@ -179,7 +179,7 @@ std::string finding_in_brief(std::size_t number, const Finding& f, const Report&
   FindingText out(style);
   const std::string saves = saves_text(f, report);
   out.title(number, f.severity,
-            fmt::format("{}{} [{}]", f.title, saves.empty() ? "" : ": " + saves, f.rule));
+            fmt::format("{}{} [{}]", f.title, saves.empty() ? "" : " (" + saves + ")", f.rule));
   if (!f.advice.empty()) out.indented(f.advice.front());
   return out.text();
 }
@@ -204,14 +204,14 @@ std::string checked_text(const Report& report, const TextStyle& style, const Pai
   } else {
     const auto clean = static_cast<std::int64_t>(report.clean.size()),
                not_checked = static_cast<std::int64_t>(report.not_checked.size());
-    std::vector<std::string> counts;
-    if (clean > 0) counts.push_back(plural(clean, "rule") + " found nothing");
-    if (not_checked > 0) counts.push_back(plural(not_checked, "rule") + " could not be checked");
+    std::string counts = clean > 0 ? plural(clean, "rule") + " found nothing" : "";
+    if (not_checked > 0)
+      counts += clean > 0 ? fmt::format("; {} could not be checked", not_checked)
+                          : plural(not_checked, "rule") + " could not be checked";
     if (!counts.empty())
-      line(
-          fmt::format("{}. With -v: which, and why and where each problem was found. About a rule: "
-                      "gh-advise explain RULE",
-                      fmt::join(counts, ", ")));
+      line(counts +
+           ". -v names them and shows the evidence; gh-advise explain RULE describes a "
+           "rule.");
   }
   for (const auto& [s, state] : report.suppressions)
     if (state == SuppressionState::used) line("Suppressed: " + suppressed_text(s));

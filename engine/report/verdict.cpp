@@ -52,7 +52,7 @@ ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report)
   ReportVerdict v{f.title, "", true};
   if (f.alone_ns > 0)
     v.what +=
-        fmt::format(", which costs {} {} of {} ({})", about(f), duration(f.alone_ns), of_what(f, a),
+        fmt::format(". That costs {} {} of {} ({})", about(f), duration(f.alone_ns), of_what(f, a),
                     percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
   v.what += '.';
   if (f.advice.empty()) return v;
@@ -94,11 +94,13 @@ ReportVerdict not_judged(const Report& report) {
 ReportVerdict verdict_of(const Analysis& a, const Report& report) {
   const Finding* first = report.findings.empty() ? nullptr : &report.findings.front();
   const bool no_work = a.total_ns() == 0;
-  if (first && (first->voids || no_work))
-    return {fmt::format("{}: {}",
+  if (first && (first->voids || no_work)) {
+    const bool ended = first->message.ends_with('.');
+    return {fmt::format("{}: {}{}",
                         no_work ? "This report cannot be judged" : "Do not rely on this report",
-                        first->message),
+                        first->message, ended ? "" : "."),
             first->advice.empty() ? "" : first->advice.front(), true};
+  }
   if (no_work) return {"This report cannot be judged: it holds no GPU work.", "", true};
   if (first && first->severity != Severity::note) return trouble(*first, a, report);
   return quiet_text(a, report).text.empty() ? not_judged(report) : quiet(a, report);

@@ -138,7 +138,7 @@ std::optional<Plan> plan_of(const Report& report) {
   std::vector<Candidate> candidates;
   for (const Finding& f : report.findings)
     if (f.predicted) candidates.push_back({f.rule, f.fingerprint, &f.changes, f.alone_ns});
-  return make_plan(*report.replay, std::move(candidates));
+  return make_plan(*report.replay, candidates);
 }
 
 }  // namespace gh

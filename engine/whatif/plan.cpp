@@ -125,7 +125,7 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
   return p;
 }
 
-Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
+Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates) {
   Plan plan;
   plan.recorded_ns = replay.recorded_ns();
   plan.now = predicted(replay, {}, "");
@@ -136,27 +136,18 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
   plan.item = items.what;
   Changes made;
   Ns step = plan.now.step_ns;
-  // In the order of the findings, so that the plan and the findings count alike. A fix that wins
-  // nothing yet may win once others are made, so what is left over is tried again.
-  for (bool added = true; added;) {
-    added = false;
-    for (std::size_t i = 0; i < rest.size() && plan.fixes.size() < most_fixes;) {
-      const Candidate fix = rest[i];
-      const Ns left = step_after(replay, fix, made, step);
-      if (static_cast<double>(step - left) < least_gain * static_cast<double>(step)) {
-        ++i;
-        continue;
-      }
-      made.insert(made.end(), fix.changes->begin(), fix.changes->end());
-      Prediction after = predicted(replay, made, "");
-      after.step_ns = left;
-      after.least_ns = std::min(after.least_ns, left);
-      after.most_ns = std::max(after.most_ns, left);
-      plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
-      step = left;
-      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-      added = true;
-    }
+  // In the order of the findings, so that the plan and the findings count alike.
+  for (const Candidate& fix : candidates) {
+    if (plan.fixes.size() == most_fixes) break;
+    const Ns left = step_after(replay, fix, made, step);
+    if (static_cast<double>(step - left) < least_gain * static_cast<double>(step)) continue;
+    made.insert(made.end(), fix.changes->begin(), fix.changes->end());
+    Prediction after = predicted(replay, made, "");
+    after.step_ns = left;
+    after.least_ns = std::min(after.least_ns, left);
+    after.most_ns = std::max(after.most_ns, left);
+    plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
+    step = left;
   }
   plan.bounds = replay.bounds(made);
   // The replayed steps may use up a lead that the host had when they began.

@@ -43,8 +43,8 @@ struct Candidate {
 /// The step with these changes. `why` says what makes the changes uncertain, "" if nothing does.
 Prediction predicted(const Replay& replay, const Changes& changes, std::string why);
 
-/// Makes the plan: the candidate that saves most (candidates come the best first), then the one of
-/// the rest that saves most on top of it, and so on until none saves 2 % of what remains.
-Plan make_plan(const Replay& replay, std::vector<Candidate> candidates);
+/// Makes the plan: each candidate in turn, the best first, that still saves 2 % of what the ones
+/// before it leave.
+Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates);
 
 }  // namespace gh

@@ -20,8 +20,8 @@ namespace {
 
 std::vector<std::filesystem::path> every_report() {
   std::vector<std::filesystem::path> all = recordings();
-  for (const auto* more : {&unmarked_recordings, &torch_traces})
-    for (const std::filesystem::path& path : (*more)()) all.push_back(path);
+  for (const auto& more : {unmarked_recordings(), torch_traces()})
+    all.insert(all.end(), more.begin(), more.end());
   return few_with_sanitizers(all);
 }
 
