@@ -93,7 +93,7 @@ void stay_with_explained(Finding& f) {
 
 void say_what_else_is_saved(Finding& f) {
   if (!f.explained_ns) return;
-  const Ns more = f.recoverable_ns - *f.explained_ns;
+  const Ns more = (f.masked ? f.recoverable_ns : f.alone_ns) - *f.explained_ns;
   if (static_cast<double>(more) <= as_good_as_explained * static_cast<double>(f.step_ns)) return;
   f.message += fmt::format(
       " The fix saves {} more than that: work after it starts earlier or is replaced too.",

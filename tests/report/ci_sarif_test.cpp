@@ -233,7 +233,7 @@ TEST_CASE(
   CHECK(attention);
   CHECK(contains(advise("run.sqlite --format github", here).out,
                  "file=model/attention.py,line=57,title=gh-advise%3A unfused-softmax::"));
-  CHECK(contains(advise("run.sqlite", here).out, "model/attention.py:57"));
+  CHECK(contains(advise("run.sqlite -v", here).out, "model/attention.py:57"));
   bool in_json = false;
   const Json report = json_of(advise("run.sqlite --format json", here));
   for (const Json& f : report["findings"])
