@@ -13,6 +13,11 @@ local selection = {}
 ---@return any
 function trace:fact(name) end
 
+--- All steps on all devices together, or the window, without what the profiler adds: what the shares that a rule tells are of.
+--- () -> ns
+---@return any
+function trace:total_ns() end
+
 --- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was recorded, why not, and the options of its profiler that record it.
 --- (source) -> known, reason, record_with
 ---@param source any
@@ -265,10 +270,15 @@ function selection:median(field) end
 ---@return any
 function selection:growth(field) end
 
---- The time covered by at least one row, within the steps, summed over devices.
+--- The time covered by at least one row, within the steps, summed over devices. In this and the next two, idle time counts as it is without the profiler.
 --- () -> ns
 ---@return any
 function selection:union_ns() end
+
+--- As union_ns, with what the profiler added: beside facts, which are of the recording.
+--- () -> ns
+---@return any
+function selection:recorded_ns() end
 
 --- The time covered by rows of both, on the same device (the host concerns all).
 --- (other) -> ns
