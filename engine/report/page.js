@@ -452,10 +452,10 @@
     field.remove();
     return done;
   };
-  for (const code of document.querySelectorAll('code.copy')) {
+  for (const code of document.querySelectorAll('code.to-copy')) {
     const text = code.textContent, button = document.createElement('button');
     button.type = 'button';
-    button.className = 'copy';
+    button.className = 'copier';
     button.title = 'Copy';
     button.setAttribute('aria-label', `Copy ${text}`);
     code.after(button);

@@ -232,12 +232,15 @@ bool is_option(std::string_view text, std::size_t at) {
   return begins_name(text[at + 1]);
 }
 
-// What follows an option and is no word of the sentence: 4, N, train.py, PERFORMANCE.
+// What follows an option and is no word of the sentence: 4, N, train.py, PERFORMANCE, SpeedOfLight.
 bool is_value(std::string_view word) {
   if (word.empty()) return false;
   if (word == "..." || std::all_of(word.begin(), word.end(), is_digit)) return true;
   if (word.find_first_of("./_=:") != nowhere) return true;
-  return std::none_of(word.begin(), word.end(), is_lower) && begins_name(word.front());
+  if (!begins_name(word.front())) return false;
+  for (std::size_t i = 1; i < word.size(); ++i)
+    if (is_lower(word[i - 1]) && is_upper(word[i])) return true;
+  return std::none_of(word.begin(), word.end(), is_lower);
 }
 
 // An option that begins here, with its value: "--membind=N", "--num-workers 4".
@@ -419,7 +422,7 @@ std::string prose_html(std::string_view text, bool copy) {
   std::string out;
   for (const ProsePart& part : prose_parts(seen)) {
     if (part.is_code)
-      out += (copy && part.worth_copying ? "<code class=copy>" : "<code>") +
+      out += (copy && part.worth_copying ? "<code class=to-copy>" : "<code>") +
              linker.code(part.text) + "</code>";
     else
       out += linker.words(part.text);

@@ -75,6 +75,7 @@ std::string evidence_html(const ReportPage& page, std::size_t finding, std::size
                                   ? fmt::format(": {} of {}", most_evidence, evidence.size())
                                   : ""),
                   {{"Show"}, {"At", true}, {"Takes", true}, {"Where"}, {"What"}});
+  table.becomes_lines();
   std::string figure;
   for (std::size_t i = 0; i < evidence.size() && i < most_evidence; ++i) {
     const Evidence& e = evidence[i];

@@ -184,9 +184,9 @@ std::string path_section(const ReportPage& page) {
     const std::string device = path_device(a, item);
     std::string links;
     for (const std::size_t number : findings.of(item))
-      links += fmt::format("{}<a href=\"#finding-{}\" title=\"{}\">{}</a>",
-                           links.empty() ? "" : ", ", number,
-                           escaped(page.cut(page.report.findings[number - 1].title, 200)), number);
+      links +=
+          fmt::format("{}<a href=\"#finding-{}\">{}. {}</a>", links.empty() ? "" : "<br>", number,
+                      number, escaped(page.cut(page.report.findings[number - 1].title, 60)));
     add(page.cut(label + (device.empty() ? "" : " (" + device + ")")), p.step_ns(item), links);
   }
   if (small_count > 0)

@@ -18,6 +18,8 @@ namespace {
 using Cell = HtmlTable::Cell;
 
 constexpr std::size_t costliest_open = 30;  // rows of a table that are not folded
+// Of the step or of its GPU work that operators without any range around them have to tell of.
+constexpr double least_told_share = 0.1;
 
 struct KernelSum {
   double count = 0, ns = 0;
@@ -166,6 +168,18 @@ std::string tree_table(const ReportPage& page, const RangeTree& tree) {
       table.html(costliest_open));
 }
 
+// Calls of libraries alone, here and there in a step, are no tree.
+bool says_something(const RangeTree& tree) {
+  double host_ns = 0, device_ns = 0;
+  for (const RangeNode& n : tree.nodes) {
+    if (n.of != RangeNode::Of::op) return true;
+    if (n.parent != RangeNode::no_parent) continue;
+    host_ns += n.host_ns;
+    device_ns += n.device_ns;
+  }
+  return host_ns > least_told_share * tree.step_ns || device_ns > least_told_share * tree.device_ns;
+}
+
 std::string tree_figure(const ReportPage& page, const RangeTree& tree, TimelineData& timelines) {
   timelines.add(tree);
   return remark(
@@ -222,9 +236,9 @@ std::string kernels_section(const ReportPage& page) {
 std::string ranges_section(const ReportPage& page, TimelineData& timelines) {
   if (page.analysis.total_ns() == 0) return "";
   const RangeTree tree = range_tree_of(page.analysis, page.allowed.nodes);
-  if (tree.nodes.empty()) return prose_paragraph(no_ranges_text(page.analysis));
   const Top top = costliest(page, {"ranges", "operators"});
-  return tree_figure(page, tree, timelines) +
+  return (says_something(tree) ? tree_figure(page, tree, timelines)
+                               : prose_paragraph(no_ranges_text(page.analysis))) +
          top_table(page, top, "ranges", "Ranges by name, with all that was launched in them",
                    "range") +
          top_table(page, top, "operators", "Operators, with all that was launched in them",

@@ -290,7 +290,7 @@ class Pages(unittest.TestCase):
     def test_code_is_copied_with_and_without_a_clipboard(self):
         html, json = advise("starved.sqlite")
         with self.opened(html) as page:
-            code = next(c for c in page.find_all("#finding-1 .fix code.copy") if "num_workers" in c.text)
+            code = next(c for c in page.find_all("#finding-1 .fix code.to-copy") if "num_workers" in c.text)
             self.assertIn(code.text, json["findings"][0]["advice"][0])
             self.assertIn("mono", page.js("return getComputedStyle(arguments[0]).fontFamily", code))
             for clipboard in (True, False):

@@ -30,9 +30,9 @@ using List = std::vector<std::string>;
 TEST_CASE("prose: calls, names with dots or underscores, and assignments are code") {
   CHECK(code_in("Load in worker processes: DataLoader(num_workers=5) covers it; add "
                 "persistent_workers=True, prefetch_factor=4 and pin_memory=True with .to(device, "
-                "non_blocking=True).") == List{"+DataLoader(num_workers=5)",
-                                               "+persistent_workers=True", "+prefetch_factor=4",
-                                               "+pin_memory=True", "+.to(device, non_blocking=True)"});
+                "non_blocking=True).") ==
+        List{"+DataLoader(num_workers=5)", "+persistent_workers=True", "+prefetch_factor=4",
+             "+pin_memory=True", "+.to(device, non_blocking=True)"});
   CHECK(code_in("torch.compile fuses them: torch.compile(model), torch.autocast(\"cuda\", "
                 "dtype=torch.bfloat16), gc.collect().") ==
         List{"torch.compile", "+torch.compile(model)",
@@ -60,6 +60,8 @@ TEST_CASE("prose: commands and options are code with what they are given") {
   CHECK(code_in("Raise --num-workers 4, or compile with -gpu=managed; see nvidia-smi topo -m.") ==
         List{"+--num-workers 4", "+-gpu=managed", "+nvidia-smi topo -m"});
   CHECK(code_in("Use --bf16 for all.") == List{"--bf16"});
+  CHECK(code_in("Ask ncu --kernel-name tone_map --launch-count 1 --section SpeedOfLight why.") ==
+        List{"+ncu --kernel-name tone_map --launch-count 1 --section SpeedOfLight"});
   CHECK(code_in("Run `git bisect run ./check` or `make`.") ==
         List{"+git bisect run ./check", "make"});
 }
@@ -69,11 +71,11 @@ TEST_CASE("prose: what looks like code but is none stays a sentence") {
        {"The kernel(s) take 2.5 ms (71 %), e.g. on an H100, i.e. on Hopper.",
         "cuBLAS, cuDNN, PyTorch, vLLM and FlashAttention are libraries - not functions.",
         "A 1-to-4 split of 1.5 GiB at 3.4 TB/s; see gh-advise.toml and schemas/gpus.toml.",
-        "Python (447) runs nsys; a pre-training job -- or two.", "an unclosed `tick",
-        "f(unclosed"}) {
-    INFO(text);
+        "Python (447) runs it; a pre-training job -- or two.", "f(unclosed"}) {
+    INFO(std::string(text));
     CHECK(code_in(text).empty());
   }
+  CHECK(gh::prose_html("an unclosed `tick") == "an unclosed `tick");
 }
 
 TEST_CASE("prose: CUDA functions and listed APIs are code, and names lead to documentation") {
@@ -83,7 +85,7 @@ TEST_CASE("prose: CUDA functions and listed APIs are code, and names lead to doc
       "Use CUDA graphs: torch.compile(model); NCCL_DEBUG=INFO <b>tells</b> \"more\"");
   CHECK(contains(html, ">CUDA graphs</a>"));
   CHECK(contains(html,
-                 "<code class=copy><a href=\"https://docs.pytorch.org/docs/stable/generated/"
+                 "<code class=to-copy><a href=\"https://docs.pytorch.org/docs/stable/generated/"
                  "torch.compile.html\" target=_blank rel=\"noopener "
                  "noreferrer\">torch.compile</a>(model)</code>"));
   CHECK(contains(html,
@@ -92,15 +94,15 @@ TEST_CASE("prose: CUDA functions and listed APIs are code, and names lead to doc
   // Once a sentence, and nothing to copy where nobody would.
   const std::string twice = gh::prose_html("torch.compile, then torch.compile(model)", false);
   CHECK(twice.find("<a ") == twice.rfind("<a "));
-  CHECK(!contains(twice, "class=copy"));
+  CHECK(!contains(twice, "class=to-copy"));
 }
 
 TEST_CASE("prose: links lead by https to pages of the projects themselves, each listed once") {
   static const std::set<std::string> hosts{
-      "docs.pytorch.org", "docs.nvidia.com", "nvidia.github.io",   "docs.jax.dev",
-      "huggingface.co",   "docs.cupy.dev",   "www.deepspeed.ai",   "lightning.ai",
-      "docs.vllm.ai",     "docs.sglang.ai",  "www.tensorflow.org", "cuda.juliagpu.org",
-      "docs.python.org",  "github.com"};
+      "docs.pytorch.org", "docs.nvidia.com", "nvidia.github.io",        "docs.jax.dev",
+      "huggingface.co",   "docs.cupy.dev",   "www.deepspeed.ai",        "lightning.ai",
+      "docs.vllm.ai",     "docs.sglang.ai",  "www.tensorflow.org",      "cuda.juliagpu.org",
+      "docs.python.org",  "github.com",      "deepspeed.readthedocs.io"};
   std::set<std::string> seen;
   const std::vector<std::string> addresses = gh::documentation_addresses();
   CHECK(addresses.size() > 80);

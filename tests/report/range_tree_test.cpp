@@ -72,8 +72,8 @@ TEST_CASE(
       CHECK(device_of_children[i] <= tree.nodes[i].device_ns * 1.0001 + 1);
     CHECK(outermost <= tree.device_ns * 1.0001);
     const gh::RangeTree few = gh::range_tree_of(a, 5);
-    CHECK(few.nodes.size() == 5);
-    CHECK(few.left_out + 5 == tree.left_out + tree.nodes.size());
+    CHECK(few.nodes.size() == std::min<std::size_t>(5, tree.nodes.size()));
+    CHECK(few.left_out + few.nodes.size() == tree.left_out + tree.nodes.size());
     double most = 0;
     for (const RangeNode& n : tree.nodes) most = std::max(most, n.host_ns);
     CHECK(std::any_of(few.nodes.begin(), few.nodes.end(),
