@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace gh {
 namespace {
@@ -19,6 +20,16 @@ bool is_operator_name(std::string_view range) {
   const std::size_t at = name.rfind(backward);
   return at != name.npos && at + backward.size() < name.size() &&
          name.find_first_not_of("0123456789", at + backward.size()) == name.npos;
+}
+
+std::vector<std::uint8_t> operators_of(const Trace& trace) {
+  std::vector<std::uint8_t> is_operator(trace.names.size()), seen(trace.names.size());
+  for (Row r = 0; r < trace.ranges.size(); ++r) {
+    const NameId name = trace.ranges.name[r];
+    if (trace.ranges.nest[r] >= nest_of_operators) is_operator[name] = 1;
+    if (!std::exchange(seen[name], 1) && is_operator_name(trace.names[name])) is_operator[name] = 1;
+  }
+  return is_operator;
 }
 
 std::string_view operator_of(std::string_view range) { return range.substr(0, range.find(',')); }

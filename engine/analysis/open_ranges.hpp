@@ -12,6 +12,9 @@ namespace gh {
 /// Framework operators rather than ranges of the program: "aten::mm", "AddmmBackward0".
 bool is_operator_name(std::string_view range);
 
+/// By NameId: which ranges are operators, by their name or by how the profiler recorded them.
+std::vector<std::uint8_t> operators_of(const Trace& trace);
+
 /// "aten::mm, op_id = 3, sizes = [...]" -> "aten::mm"
 std::string_view operator_of(std::string_view range);
 

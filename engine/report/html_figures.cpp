@@ -30,8 +30,8 @@ std::vector<StackPart> stack_of(const CauseTimes& causes) {
   return parts;
 }
 
-std::string stacked_bar(const std::string& label, const std::vector<StackPart>& parts,
-                        const std::string& value, double scale) {
+std::string stack_html(const std::string& label, const std::vector<StackPart>& parts,
+                       double scale) {
   std::string said, drawn;
   for (const StackPart& p : parts) {
     const std::string text = fmt::format("{} {}", percent(p.fraction), p.label);
@@ -41,10 +41,15 @@ std::string stacked_bar(const std::string& label, const std::vector<StackPart>& 
                          name_of(p.activity), 100 * clamped(p.fraction) * scale, escaped(text),
                          p.fraction * scale >= 0.05 ? "<b>" + escaped(text) + "</b>" : "");
   }
+  return fmt::format("<div class=stack role=img aria-label=\"{}: {}\">{}</div>", escaped(label),
+                     escaped(said), drawn);
+}
+
+std::string stacked_bar(const std::string& label, const std::vector<StackPart>& parts,
+                        const std::string& value, double scale) {
   return fmt::format(
-      "<div class=stack-row><span class=label>{0}</span><div class=stack role=img "
-      "aria-label=\"{0}: {1}\">{2}</div><span class=value>{3}</span></div>\n",
-      escaped(label), escaped(said), drawn, escaped(value));
+      "<div class=stack-row><span class=label>{}</span>{}<span class=value>{}</span></div>\n",
+      escaped(label), stack_html(label, parts, scale), escaped(value));
 }
 
 std::string legend(const std::vector<StackPart>& parts) {

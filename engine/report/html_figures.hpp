@@ -26,8 +26,12 @@ struct StackPart {
 /// first within one.
 std::vector<StackPart> stack_of(const CauseTimes& causes);
 
-/// A bar in which parts stand side by side, between what it is of and what it comes to. `scale` is
-/// the bar's length, 0 to 1.
+/// A bar in which parts stand side by side; `label` says what it is of. `scale` is its length, 0 to
+/// 1.
+std::string stack_html(const std::string& label, const std::vector<StackPart>& parts,
+                       double scale = 1);
+
+/// The same what it is of and what it comes to.
 std::string stacked_bar(const std::string& label, const std::vector<StackPart>& parts,
                         const std::string& value, double scale = 1);
 

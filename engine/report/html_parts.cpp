@@ -87,13 +87,16 @@ HtmlTable::Cell HtmlTable::Cell::time(double ns) { return {duration(ns), ns}; }
 HtmlTable::Cell HtmlTable::Cell::share(double fraction) { return {percent(fraction), fraction}; }
 
 void HtmlTable::row(const std::vector<Cell>& cells) {
+  ++row_count_;
   rows_ += "<tr>";
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i];
     const char* css_class = columns_[i].number ? " class=number" : cell.wide ? " class=name" : "";
-    rows_ += fmt::format("<td{}{}>{}</td>", css_class,
-                         cell.value ? fmt::format(" data-value=\"{:.9g}\"", *cell.value) : "",
-                         cell.html);
+    rows_ += fmt::format(
+        "<td{}{}{}>{}</td>", css_class,
+        cell.value ? fmt::format(" data-value=\"{:.9g}\"", *cell.value) : "",
+        lines_ && i > 0 ? fmt::format(" data-label=\"{}\"", escaped(columns_[i].title)) : "",
+        cell.html);
   }
   rows_ += "</tr>\n";
 }
@@ -102,12 +105,18 @@ std::string HtmlTable::html(std::size_t rows_open) const {
   if (rows_.empty()) return "";
   std::string out = fmt::format(
                         "<div class=wide tabindex=0 role=region aria-label=\"{}\"><table "
-                        "class=sortable data-open={}>",
-                        escaped(caption_), rows_open) +
+                        "class=\"sortable{}\" data-open={}{}>",
+                        escaped(caption_), lines_ ? " lines" : "", rows_open,
+                        kind_ ? fmt::format(" data-find=\"{}\"", escaped(*kind_)) : "") +
                     element("caption", caption_) + "<thead><tr>";
   for (const Column& c : columns_)
     out += element("th", c.title, c.number ? "scope=col class=number" : "scope=col");
   return out + "</tr></thead><tbody>\n" + rows_ + "</tbody></table></div>\n";
+}
+
+std::string folded(std::string_view summary, const std::string& html) {
+  if (html.empty()) return "";
+  return "<details><summary>" + escaped(summary) + "</summary>" + html + "</details>\n";
 }
 
 std::string page_footer() {

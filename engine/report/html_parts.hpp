@@ -57,6 +57,13 @@ class HtmlTable {
   HtmlTable(std::string caption, std::vector<Column> columns)
       : caption_(std::move(caption)), columns_(std::move(columns)) {}
   void row(const std::vector<Cell>& cells);
+  /// What a row is, for the page's search, which then hides those that do not match: "kernel"; ""
+  /// of rows that it does not count.
+  void searched_as(std::string_view kind) { kind_ = kind; }
+  /// On a narrow screen each row becomes a block of lines, a line a column: for tables of which
+  /// every column matters. Called before the first row.
+  void becomes_lines() { lines_ = true; }
+  std::size_t rows() const { return row_count_; }
   bool empty() const { return rows_.empty(); }
   /// "" without rows. Beyond `rows_open` rows the rest is folded, until asked for.
   std::string html(std::size_t rows_open = 1'000'000) const;
@@ -65,7 +72,13 @@ class HtmlTable {
   std::string caption_;
   std::vector<Column> columns_;
   std::string rows_;
+  std::size_t row_count_ = 0;
+  std::optional<std::string> kind_;
+  bool lines_ = false;
 };
+
+/// What is folded behind a line that says what it is; "" of nothing.
+std::string folded(std::string_view summary, const std::string& html);
 
 /// What a page ends with.
 std::string page_footer();

@@ -1,4 +1,4 @@
-// Draws the timelines and makes tables sortable. Everything that comes from a report is set as text or as a number, never as markup.
+// Draws the timelines and the tree of ranges, makes tables sortable, copies code and finds names. Everything that comes from a report is set as text or as a number, never as markup.
 'use strict';
 (() => {
   const source = document.getElementById('data');
@@ -280,6 +280,127 @@
     });
   }
 
+  // Ranges one within the other: a block as wide as its share of the block above it, which holds it. Blocks are [parent, name, kind, host, device, count];
+  // times are nanoseconds of a mean step. Block -1 is the step itself.
+  class Icicle {
+    constructor(figure, tree) {
+      this.tree = tree;
+      this.blocks = tree.nodes.map(([parent, name, of, host, device, count], i) => ({i, parent, name: name < 0 ? '(a name left out)' : data.names[name], of: ['range', 'op', 'frame'][of], host, device, count, children: []}));
+      this.root = {i: -1, name: tree.unit, of: 'step', host: tree.step, device: tree.device, count: 1, children: []};
+      for (const b of this.blocks) this.block(b.parent).children.push(b);
+      this.by = 'host';
+      const tools = make(figure, 'div', {class: 'tools'});
+      make(tools, 'span', {}, 'Width:');
+      this.choices = [['host', 'time'], ['device', 'GPU work']].map(([by, text]) => {
+        const b = make(tools, 'button', {type: 'button', 'aria-label': by === 'host' ? 'Width by the host\u2019s time' : 'Width by GPU work launched'}, text);
+        b.addEventListener('click', () => { this.by = by; this.draw(); });
+        return [by, b];
+      });
+      this.crumbs = make(tools, 'nav', {class: 'crumbs', 'aria-label': 'Ranges around what is shown'});
+      this.said = make(tools, 'span', {class: 'said', 'aria-live': 'polite'});
+      this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': 'tree of ranges', 'aria-label': 'Ranges one within the other. Arrow keys go from block to block, Enter looks into one, Escape goes back out.'});
+      this.svg.addEventListener('click', e => { const b = this.block_of(e); if (b) this.zoom(b); });
+      this.svg.addEventListener('pointermove', e => { const b = this.block_of(e); if (b) show_tip(this.text_of(b), e.clientX, e.clientY); else hide_tip(); });
+      this.svg.addEventListener('pointerleave', hide_tip);
+      this.svg.addEventListener('blur', hide_tip);
+      this.svg.addEventListener('keydown', e => this.key(e));
+      const legend = make(figure, 'ul', {class: 'legend', 'aria-label': 'Colours'});
+      for (const [of, text] of [['range', 'range'], ['op', 'operator'], ['frame', 'Python'], ['gpu', 'GPU work launched within, against the block\u2019s time']])
+        if (of === 'gpu' || this.blocks.some(b => b.of === of)) {
+          const item = make(legend, 'li');
+          make(item, 'i', {class: of === 'range' || of === 'gpu' ? of : `of-${of}`});
+          item.append(text);
+        }
+      this.zoomed = this.chosen = this.root;
+      this.wanted = '';
+      new ResizeObserver(() => { if (this.width !== this.svg.clientWidth) this.draw(); }).observe(this.svg);
+      this.draw();
+    }
+    block(i) { return i < 0 ? this.root : this.blocks[i]; }
+    parent(b) { return b === this.root ? undefined : this.block(b.parent); }
+    block_of(e) { const g = e.target.closest('.block'); return g ? this.block(Number(g.dataset.block)) : undefined; }
+    zoom(to) {
+      // A block that is shown in full leads back out.
+      this.zoomed = to === this.zoomed && to !== this.root ? this.parent(to) : to;
+      this.chosen = this.zoomed;
+      hide_tip();
+      this.draw();
+      this.say(this.chosen);
+    }
+    text_of(b) {
+      const share = this.root.host > 0 ? ` (${(100 * b.host / this.root.host).toPrecision(2)} %)` : '';
+      const many = b === this.root ? '' : `\n${b.count >= 10 ? Math.round(b.count) : b.count} times a step`;
+      return `${b.name}\n${duration(b.host)}${b === this.root ? '' : share}\nGPU work launched within: ${duration(b.device)}${many}`;
+    }
+    say(b) { this.said.textContent = this.text_of(b).replaceAll('\n', ', '); }
+    key(e) {
+      if (e.ctrlKey || e.metaKey || e.altKey) return;
+      const shown = list => list.find(b => this.places.has(b)), up = this.parent(this.chosen);
+      const beside = by => { const all = up ? up.children.filter(b => this.places.has(b)) : []; return all[all.indexOf(this.chosen) + by]; };
+      const to = {ArrowDown: () => shown(this.chosen.children), ArrowUp: () => up, ArrowLeft: () => beside(-1), ArrowRight: () => beside(1)}[e.key];
+      const zoom = {Enter: () => this.chosen, ' ': () => this.chosen, Escape: () => this.parent(this.zoomed), Backspace: () => this.parent(this.zoomed), 0: () => this.root, Home: () => this.root}[e.key];
+      if (!to && !zoom) return;
+      e.preventDefault();
+      const b = (to || zoom)();
+      if (!b) return;
+      if (zoom) return this.zoom(b);
+      this.chosen = b;
+      this.mark();
+      const box = this.places.get(b).getBoundingClientRect();
+      this.say(b);
+      show_tip(this.text_of(b), Math.max(box.left, 0), box.bottom);
+    }
+    mark() {
+      for (const [b, node] of this.places) {
+        node.classList.toggle('hit', this.wanted !== '' && b.name.toLowerCase().includes(this.wanted));
+        node.firstChild.classList.toggle('chosen', b === this.chosen);
+      }
+    }
+    find(wanted) { this.wanted = wanted; this.mark(); }
+
+    draw() {
+      this.width = this.svg.clientWidth || 900;
+      this.svg.replaceChildren();
+      this.places = new Map();
+      this.rows = 0;
+      const around = [];
+      for (let b = this.parent(this.zoomed); b; b = this.parent(b)) around.unshift(b);
+      around.forEach((b, row) => this.draw_block(b, 0, this.width, row, true));
+      this.draw_tree(this.zoomed, 0, this.width, around.length);
+      const height = this.rows * 23 + 2;
+      this.svg.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
+      this.svg.setAttribute('height', height);
+      this.svg.dataset.zoomed = this.zoomed.i;
+      for (const [by, button] of this.choices) button.setAttribute('aria-pressed', by === this.by);
+      this.crumbs.replaceChildren();
+      around.forEach(b => { make(this.crumbs, 'button', {type: 'button'}, b.name.length > 24 ? `${b.name.slice(0, 23)}\u2026` : b.name).addEventListener('click', () => this.zoom(b)); this.crumbs.append('\u203a'); });
+      if (around.length > 0) make(this.crumbs, 'span', {}, this.zoomed.name.length > 40 ? `${this.zoomed.name.slice(0, 39)}\u2026` : this.zoomed.name);
+      this.mark();
+    }
+    draw_tree(b, x, width, row) {
+      this.draw_block(b, x, width, row, false);
+      // Threads may work side by side: what is in a block may add up to more than the block.
+      const sum = b.children.reduce((all, c) => all + c[this.by], 0), whole = Math.max(sum, b[this.by], 1);
+      for (const c of b.children) {
+        const part = width * c[this.by] / whole;
+        if (part >= 1.5) this.draw_tree(c, x, part, row + 1);
+        x += part;
+      }
+    }
+    draw_block(b, x, width, row, around) {
+      this.rows = Math.max(this.rows, row + 1);
+      const y = row * 23 + 1, g = make(this.svg, 'g', {class: `block of-${b.of}${around ? ' around' : ''}`, 'data-block': b.i});
+      make(g, 'rect', {x, y, width, height: 22});
+      const gpu = b.host > 0 ? Math.min(1, b.device / b.host) : 0;
+      if (gpu > 0) make(g, 'rect', {class: 'gpu', x, y: y + 18, width: width * gpu, height: 4});
+      const letters = Math.floor((width - 6) / 6.2), text = `${b.name}, ${duration(b[this.by])}`;
+      if (letters >= 4) make(g, 'text', {class: 'inside', x: x + 3, y: y + 13}, text.length > letters ? `${text.slice(0, letters - 1)}\u2026` : text);
+      this.places.set(b, g);
+    }
+  }
+  const icicle_figure = document.getElementById('icicle');
+  const icicle = icicle_figure && data.ranges ? new Icicle(icicle_figure, data.ranges) : undefined;
+
   for (const table of document.querySelectorAll('table.sortable')) {
     table.querySelectorAll('th').forEach((head, column) => {
       if (![...table.tBodies[0].rows].some(row => row.cells[column].dataset.value !== undefined || row.cells[column].textContent.trim())) return;
@@ -314,6 +435,82 @@
     } else open = Infinity;
     fold();
   }
+
+  // Code to be pasted somewhere. A page that was opened as a file may not have a clipboard; then the browser copies what is selected.
+  const heard = make(document.body, 'p', {class: 'only-heard', role: 'status'});
+  const copied = async text => {
+    try {
+      if (isSecureContext && navigator.clipboard) {
+        await navigator.clipboard.writeText(text);
+        return true;
+      }
+    } catch { /* not allowed: the other way may be */ }
+    const field = make(document.body, 'textarea', {class: 'only-heard', readonly: '', 'aria-hidden': 'true', tabindex: -1});
+    field.value = text;
+    field.select();
+    const done = document.execCommand('copy');
+    field.remove();
+    return done;
+  };
+  for (const code of document.querySelectorAll('code.to-copy')) {
+    const text = code.textContent, button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copier';
+    button.title = 'Copy';
+    button.setAttribute('aria-label', `Copy ${text}`);
+    code.after(button);
+    button.addEventListener('click', async () => {
+      const said = await copied(text) ? 'copied' : 'the browser does not let a page copy';
+      button.focus({preventScroll: true});
+      button.dataset.said = heard.textContent = said;
+      setTimeout(() => { delete button.dataset.said; heard.textContent = ''; }, 2000);
+    });
+  }
+
+  // The search: hides rows, findings and rules without the text, and opens what is folded around the others.
+  const field = document.getElementById('find');
+  if (field) {
+    field.parentElement.hidden = false;
+    const items = [...document.querySelectorAll('[data-find]')].flatMap(node => {
+      const nodes = node.tagName === 'TABLE' ? [...node.tBodies[0].rows] : [node];
+      // Of a finding all that is not folded; of a row its name.
+      return nodes.map(n => ({node: n, kind: node.dataset.find, text: (node.tagName === 'TABLE' ? n.cells[0].textContent : [...n.childNodes].filter(c => c.tagName !== 'DETAILS').map(c => c.textContent).join(' ')).toLowerCase()}));
+    });
+    const folds = [...document.querySelectorAll('main details')], sections = [...document.querySelectorAll('main > section')], opened = new Set();
+    const search = () => {
+      const wanted = field.value.trim().toLowerCase(), counts = new Map();
+      document.body.classList.toggle('searching', wanted !== '');
+      for (const item of items) {
+        const hit = wanted === '' || item.text.includes(wanted);
+        item.node.classList.toggle('miss', !hit);
+        item.node.classList.toggle('found', hit && wanted !== '');
+        if (hit && item.kind) counts.set(item.kind, (counts.get(item.kind) ?? 0) + 1);
+      }
+      for (const fold of folds) {
+        const hit = wanted !== '' && fold.querySelector('.found') !== null;
+        if (hit && !fold.open) { fold.open = true; opened.add(fold); }
+        if (!hit && opened.delete(fold)) fold.open = false;
+      }
+      for (const table of document.querySelectorAll('main table')) table.parentElement.classList.toggle('without-hits', wanted !== '' && !table.querySelector('.found') && !table.closest('.found'));
+      for (const section of sections) section.classList.toggle('without-hits', wanted !== '' && !section.querySelector('.found'));
+      icicle?.find(wanted);
+      const found = [...counts].map(([kind, count]) => `${count} ${kind}${count === 1 ? '' : 's'}`);
+      document.getElementById('found').textContent = wanted === '' ? '' : found.join(', ') || 'nothing on this page is called so';
+    };
+    field.addEventListener('input', search);
+    field.addEventListener('keydown', e => { if (e.key === 'Escape' && field.value !== '') { e.preventDefault(); field.value = ''; search(); } });
+    addEventListener('keydown', e => {
+      if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) return;
+      e.preventDefault();
+      field.focus();
+      field.select();
+    });
+  }
+
+  // What is folded is printed as well.
+  let closed = [];
+  addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('details:not([open])')]; closed.forEach(d => { d.open = true; }); });
+  addEventListener('afterprint', () => { closed.forEach(d => { d.open = false; }); closed = []; });
 
   // A label that would be cut says nothing.
   const fit = () => {

@@ -5,6 +5,7 @@
 
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
+#include "report/prose.hpp"
 #include "report/report.hpp"
 #include "report/report_page.hpp"
 #include "report/verdict.hpp"
@@ -15,19 +16,25 @@ namespace {
 // A page of any report stays below 2 MB, so that it can be sent by mail. The next smaller allowance
 // is taken where one does not do.
 constexpr std::size_t most_bytes = 1'950'000;
-constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64},
-                                    {8'000, 20, 600, 4'000, 400, 32},
-                                    {1'500, 8, 250, 1'000, 100, 16},
-                                    {0, 3, 120, 0, 50, 8}};
+constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64, 200, 1'000},
+                                    {8'000, 20, 600, 4'000, 400, 32, 100, 500},
+                                    {1'500, 8, 250, 1'000, 100, 16, 30, 200},
+                                    {0, 3, 120, 0, 50, 8, 15, 50}};
 
 // What to do, before everything else.
 std::string first_fix(const ReportVerdict& verdict, const Report& report) {
   if (verdict.first.empty()) return "";
-  return "<p class=first>" + escaped(shortened(verdict.first, 400)) +
+  return "<p class=first>" + prose_html(shortened(verdict.first, 400)) +
          (report.findings.empty() ? ""
                                   : " <span class=faint>(<a href=\"#finding-1\">why</a>)</span>") +
          "</p>\n";
 }
+
+// Shown by the script, without which it does nothing.
+constexpr const char* search_field =
+    "<div class=find role=search hidden><label for=find>Find</label><input id=find type=search "
+    "placeholder=\"kernel, range, finding or rule\" autocomplete=off spellcheck=false><span "
+    "id=found class=faint role=status></span></div>\n";
 
 // What the report is of: file, devices, what to know beside.
 std::string where(const ReportPage& page) {
@@ -49,28 +56,32 @@ std::string html_of(const ReportPage& page) {
   TimelineData timelines(page.allowed.text, a.words());
   // The overview is the first timeline, which the script does not let wait for others.
   const std::string overview = overview_section(page, timelines),
-                    findings = findings_section(page, timelines);
+                    findings = findings_section(page, timelines),
+                    ranges = ranges_section(page, timelines);
   const ReportVerdict verdict = verdict_of(a, page.report);
   std::string body =
       "<a class=skip href=\"#findings\">Skip to the findings</a>\n<header><p "
       "class=faint>gh-advise</p>" +
       element("h1", page.cut(verdict.what)) + '\n' + first_fix(verdict, page.report) + where(page) +
-      "</header>\n<main>\n";
+      "</header>\n" + search_field + "<main>\n";
   body += section("plan", "What to fix first", plan_section(page));
   body += section("account",
                   a.has_steps() ? fmt::format("Where {} goes", a.words().a) : "Where the time goes",
                   account_section(page));
+  body += section("devices", "Device by device", devices_section(page));
+  body += section("path", fmt::format("What {} waits for", a.words().a), path_section(page));
   body += section("overview", "The whole window", overview);
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
   body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));
   body += section("kernels", "Kernels", kernels_section(page));
-  body += section("calls", "Ranges, layers, calls", calls_section(page));
+  body += section("ranges", "Ranges and modules", ranges);
+  body += section("calls", "CUDA calls", calls_section(page));
   body += section("copies", "Copies over the link", copies_section(page));
   body += section("rules", "What else was looked at", rules_section(page));
   body += fmt::format(
       "</main>\n<footer>Made by gh-advise {} from this report alone; nothing on this page is "
       "fetched from anywhere. Timelines: drag or arrow keys pan, Ctrl + wheel or + and - zoom, n "
-      "and p go from piece to piece, 0 shows the evidence.</footer>\n",
+      "and p go from piece to piece, 0 shows the evidence. / goes to the search.</footer>\n",
       GH_ADVISE_VERSION);
   return html_page("gh-advise: " + shortened(a.trace.path, 100), body, timelines.json());
 }

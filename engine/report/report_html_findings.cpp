@@ -8,6 +8,7 @@
 #include "report/concerned.hpp"
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
+#include "report/prose.hpp"
 #include "report/report_page.hpp"
 
 namespace gh {
@@ -74,6 +75,7 @@ std::string evidence_html(const ReportPage& page, std::size_t finding, std::size
                                   ? fmt::format(": {} of {}", most_evidence, evidence.size())
                                   : ""),
                   {{"Show"}, {"At", true}, {"Takes", true}, {"Where"}, {"What"}});
+  table.becomes_lines();
   std::string figure;
   for (std::size_t i = 0; i < evidence.size() && i < most_evidence; ++i) {
     const Evidence& e = evidence[i];
@@ -114,7 +116,10 @@ std::string concerned_html(const ReportPage& page, const Finding& f) {
                Cell(fmt::format("{:.{}f}", u.count, whole ? 0 : 1), u.count), Cell::time(u.ns),
                Cell::time(u.ns / std::max(u.count, 1e-9))});
   }
-  return table.html(uses_open);
+  return folded(fmt::format("{} ({})",
+                            c.per_step ? "Kernels and calls concerned" : "What ran in the evidence",
+                            table.rows()),
+                table.html(uses_open));
 }
 
 std::string metrics_html(const Finding& f) {
@@ -124,7 +129,7 @@ std::string metrics_html(const Finding& f) {
     table.row({shortened(m.name, 80), Cell(shown(m.value, m.unit), m.value),
                m.threshold ? Cell(shown(*m.threshold, m.unit), *m.threshold) : Cell("")});
   }
-  return table.html();
+  return folded(fmt::format("What was measured ({})", table.rows()), table.html());
 }
 
 // A rule's documentation.
@@ -132,27 +137,28 @@ std::string rule_html(const ReportPage& page, const std::string& id) {
   const auto rule =
       std::find_if(page.rules.begin(), page.rules.end(), [&](const Rule& r) { return r.id == id; });
   if (rule == page.rules.end()) return "";
-  std::string out = fmt::format("<details><summary>About the rule {}</summary>", escaped(id));
+  std::string out;
   for (const auto& [title, text] : {std::pair("What it does", rule->what),
                                     {"Why it matters", rule->why},
                                     {"How to fix it", rule->fix},
                                     {"When it is wrong", rule->wrong}})
-    out += element("h4", title) + element("p", page.cut(text, 1'500));
-  return out + "</details>\n";
+    out += element("h4", title) + prose_paragraph(page.cut(text, 1'500));
+  return folded("About the rule " + id, out);
 }
 
 // What the finding says, before its evidence.
 std::string finding_head(const ReportPage& page, std::size_t finding) {
   const Finding& f = page.report.findings[finding];
   std::string out = fmt::format(
-      "<article class=finding id=finding-{0} tabindex=-1 aria-labelledby=finding-{0}-title><h3 "
+      "<article class=finding id=finding-{0} data-find=finding tabindex=-1 "
+      "aria-labelledby=finding-{0}-title><h3 "
       "id=finding-{0}-title>{0}. {1}: {2} <code class=faint>{3}</code></h3>\n",
       finding + 1, severity_html(f.severity), escaped(page.cut(f.title)), escaped(f.rule));
   if (const std::string worth = worth_text(f, page.analysis); !worth.empty())
     out += "<p>Worth <strong>" + escaped(worth) + "</strong></p>";
   const std::string doubt =
       f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
-  out += element("p", page.cut(f.message) + doubt);
+  out += prose_paragraph(page.cut(f.message) + doubt, false);
   if (const std::string text = prediction_text(f); !text.empty())
     out += element("p", fmt::format("The {}: {}", page.analysis.words().noun, page.cut(text)));
   if (const std::string text = sharing_text(f, page.report); !text.empty())
@@ -163,15 +169,33 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
   std::vector<std::string> advice;
   for (std::size_t i = 0; i < f.advice.size() && i < most_advice; ++i)
     advice.push_back(page.cut(f.advice[i], 600));
-  if (!advice.empty()) out += "<h4>What to do</h4>" + bullets(advice, "fix");
+  if (!advice.empty()) out += "<h4>What to do</h4>" + prose_list(advice, "fix");
   return out;
+}
+
+// Rules that could not look, with what to record for them.
+std::string not_checked_html(const ReportPage& page) {
+  std::vector<std::string> lines = not_checked_text(page.report);
+  if (lines.size() > most_rule_lines) lines.resize(most_rule_lines);
+  std::string out = "<ul>";
+  for (const std::string& line : lines)
+    out += "<li data-find=rule>" + prose_html(page.cut(line, 600)) + "</li>";
+  return out + "</ul>\n";
 }
 
 std::string lines_html(const ReportPage& page, const char* title, std::vector<std::string> lines) {
   if (lines.empty()) return "";
   if (lines.size() > most_rule_lines) lines.resize(most_rule_lines);
   for (std::string& l : lines) l = page.cut(l, 600);
-  return element("h3", title) + bullets(lines);
+  return element("h3", title) + prose_list(lines);
+}
+
+// Names of rules, which the page's search finds.
+std::string rule_names(const std::vector<std::string>& rules) {
+  std::string out = "<ul class=names>";
+  for (const std::string& rule : rules)
+    out += "<li data-find=rule><code>" + escaped(shortened(rule, 80)) + "</code></li>";
+  return out + "</ul>\n";
 }
 
 }  // namespace
@@ -202,13 +226,17 @@ std::string rules_section(const ReportPage& page) {
   const Report& report = page.report;
   std::string out;
   if (!report.clean.empty())
-    out += element("h3", "Checked and clean") +
-           element("p", shortened(fmt::format("{}", fmt::join(report.clean, ", ")), 4'000));
+    out += folded(fmt::format("Checked and clean: {} found nothing",
+                              plural(static_cast<std::int64_t>(report.clean.size()), "rule")),
+                  rule_names(report.clean));
   std::vector<std::string> suppressed, failed;
   for (const auto& [s, state] : report.suppressions)
     if (state == SuppressionState::used) suppressed.push_back(suppressed_text(s));
   for (const Failed& f : report.failed) failed.push_back(fmt::format("{}: {}", f.rule, f.error));
-  out += lines_html(page, "Not checked", not_checked_text(report));
+  if (!report.not_checked.empty())
+    out += folded(fmt::format("Not checked: {}, and what each needs",
+                              plural(static_cast<std::int64_t>(report.not_checked.size()), "rule")),
+                  not_checked_html(page));
   out += lines_html(page, "Suppressed", suppressed);
   out += lines_html(page, "Rules that failed", failed);
   out += lines_html(page, "Left out on reading", page.analysis.trace.problems);

@@ -27,6 +27,7 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
                   forecast ? "; brackets show between what it is expected once measured"
                            : ": no less than this"),
       {{"Fix"}, {capitalized(unit) + " then", true}, {"Between", true}, {"Length of the " + unit}});
+  table.becomes_lines();
   table.row({p.measured ? "as it is, measured without the profiler"
                         : "as it is, without what the profiler adds",
              Cell(step_text(p, p.now), full), "", Cell::raw(plain_bar(1, "worth"))});
@@ -51,6 +52,8 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
 std::string findings_table(const ReportPage& page) {
   HtmlTable table("Every finding, the best fix first, and what it is worth",
                   {{"Finding"}, {"Severity"}, {"Worth"}, {"Of the " + page.analysis.words().noun}});
+  table.searched_as("");
+  table.becomes_lines();
   for (std::size_t i = 0; i < page.report.findings.size() && i < most_findings_listed; ++i) {
     const Finding& f = page.report.findings[i];
     const std::string worth = worth_text(f, page.analysis);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/meetings.hpp"
 #include "report/html_figures.hpp"
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
@@ -14,8 +15,6 @@ namespace {
 using Cell = HtmlTable::Cell;
 
 constexpr std::size_t most_strips = 16, most_device_columns = 8;
-// Of the path, for a line of its own.
-constexpr double least_path_share = 0.005;
 
 // Without the profiler, all steps together.
 CauseTimes times_of(const ReportPage& page, const DeviceAccount& device) {
@@ -54,13 +53,19 @@ std::string more_devices(std::size_t count, const char* what) {
   return remark(fmt::format("{} more devices {}.", count, what));
 }
 
-// The device, and its process where the report has several.
-std::string bar_label(const Analysis& a, const DeviceSteps& d) {
+// The device, and its rank where the report has several processes: counted as --rank does.
+std::string row_label(const Analysis& a, std::size_t device) {
+  const DeviceSteps& d = a.devices[device];
   const std::vector<Process>& processes = a.trace.processes;
-  std::string label = device_label(a.trace, d.device);
-  if (d.process < processes.size() && processes.size() > 1)
-    label += fmt::format(", process {}", processes[d.process].pid);
-  return label;
+  const std::string label = device_label(a.trace, d.device);
+  if (d.process >= processes.size() || processes.size() < 2) return label;
+  std::vector<std::uint16_t> ranks;
+  for (const DeviceSteps& of : a.devices)
+    if (std::find(ranks.begin(), ranks.end(), of.process) == ranks.end())
+      ranks.push_back(of.process);
+  return fmt::format("rank {}, {}, process {}",
+                     std::find(ranks.begin(), ranks.end(), d.process) - ranks.begin(), label,
+                     processes[d.process].pid);
 }
 
 // The heading of times that are a step's, or the window's.
@@ -68,23 +73,33 @@ std::string time_column(const Analysis& a) {
   return a.has_steps() ? capitalized(a.words().per) : "Time";
 }
 
-// A bar a device, as long as its mean step.
-std::string device_bars(const ReportPage& page) {
-  const Analysis& a = page.analysis;
-  const std::size_t shown = std::min(a.devices.size(), page.allowed.devices);
-  std::vector<double> means_ns;
-  double longest_ns = 1;
-  for (std::size_t d = 0; d < shown; ++d) {
-    means_ns.push_back(sum_of(times_of(page, a.account.devices[d])) /
-                       static_cast<double>(std::max<std::size_t>(a.devices[d].steps.size(), 1)));
-    longest_ns = std::max(longest_ns, means_ns.back());
+// By analysed device: the time in which it had come to a collective, computed nothing, and waited
+// for other ranks to come.
+std::vector<double> waits_for_ranks(const Analysis& a) {
+  const Trace& t = a.trace;
+  std::vector<std::size_t> place(t.devices.size(), a.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d) place[a.devices[d].device] = d;
+  std::vector<std::vector<Span>> waits(a.devices.size());
+  for (const Meeting& members : meetings(a, 0, static_cast<Row>(t.ops.size()))) {
+    Ns last = 0;
+    for (const Row op : members) last = std::max(last, t.ops.start[op]);
+    for (const Row op : members)
+      if (const std::size_t d = place[t.device_of(op)]; d < waits.size() && t.ops.start[op] < last)
+        waits[d].push_back({t.ops.start[op], last});
   }
-  std::string out;
-  for (std::size_t d = 0; d < shown; ++d)
-    out += stacked_bar(bar_label(a, a.devices[d]), stack_of(times_of(page, a.account.devices[d])),
-                       duration(means_ns[d]), means_ns[d] / longest_ns);
-  if (shown < a.devices.size()) out += more_devices(a.devices.size() - shown, "are in the JSON");
-  return out;
+  std::vector<double> ns;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    std::vector<Span> raw;
+    a.each_op_in_steps(d, [&](Row op) {
+      if (t.ops.kind[op] != OpKind::copy && a.kernel_class(op) != "collective")
+        raw.push_back(t.span_of(op));
+    });
+    const Spans waiting = difference(united(std::move(waits[d])), united(std::move(raw)));
+    Ns within = 0;
+    for (const Span& step : a.account.devices[d].window) within += overlap(waiting, step);
+    ns.push_back(static_cast<double>(within));
+  }
+  return ns;
 }
 
 // Every cause, the one that takes most first, with a column for each of a few devices.
@@ -122,38 +137,6 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   return table;
 }
 
-// What has to become shorter before the step does.
-std::string path_table(const ReportPage& page) {
-  if (!page.report.replay || page.report.replay->path().items.empty()) return "";
-  const Path& p = page.report.replay->path();
-  HtmlTable table(
-      fmt::format("What {} waits for: every nanosecond on one thing, walked back from "
-                  "the end along what each point waited for last",
-                  page.analysis.words().a),
-      {{"Waits for"}, {time_column(page.analysis), true}, {"Share", true}, {"Share, drawn"}});
-  const double step_ns = p.step_ns();
-  double small_ns = 0;
-  std::size_t small_count = 0;
-  const auto add = [&](const std::string& name, double ns) {
-    const double share = ns / step_ns;
-    table.row({name, Cell(duration(ns), ns), Cell::share(share),
-               Cell::raw(plain_bar(share, "worth"), share)});
-  };
-  for (const PathItem& item : p.items) {
-    if (p.step_ns(item) < least_path_share * step_ns) {
-      small_ns += p.step_ns(item);
-      ++small_count;
-      continue;
-    }
-    const std::string device = path_device(page.analysis, item);
-    add(page.cut(path_label(item.kind, item.name) + (device.empty() ? "" : " (" + device + ")")),
-        p.step_ns(item));
-  }
-  if (small_count > 0)
-    add(fmt::format("{} more, below {} each", small_count, percent(least_path_share)), small_ns);
-  return table.html();
-}
-
 // What every colour of the overview means.
 std::string legend_of_all() {
   std::vector<StackPart> all;
@@ -175,9 +158,62 @@ std::string account_section(const ReportPage& page) {
       element("p", busy_text(a, page.report.step)) +
       element("p", bound_verdict_text(a, page.report.step)) +
       stacked_bar(several ? what + " over devices" : what, parts, duration(page.report.step.ns));
-  if (several) out += device_bars(page);
-  return out + legend(parts) + "<details><summary>As a table</summary>" +
-         account_table(page, causes).html() + "</details>\n" + path_table(page);
+  const HtmlTable table = account_table(page, causes);
+  return out + legend(parts) +
+         folded(fmt::format("As a table ({} causes)", table.rows()), table.html());
+}
+
+std::string devices_section(const ReportPage& page) {
+  const Analysis& a = page.analysis;
+  if (a.total_ns() == 0 || a.devices.size() < 2) return "";
+  const std::size_t shown = std::min(a.devices.size(), page.allowed.devices);
+  const std::vector<double> waited_ns = waits_for_ranks(a);
+  const bool any_waits =
+      std::any_of(waited_ns.begin(), waited_ns.end(), [](double ns) { return ns > 0; });
+  std::vector<CauseTimes> times;
+  std::vector<double> means_ns;
+  double longest_ns = 1;
+  for (std::size_t d = 0; d < shown; ++d) {
+    times.push_back(times_of(page, a.account.devices[d]));
+    means_ns.push_back(sum_of(times[d]) /
+                       static_cast<double>(std::max<std::size_t>(a.devices[d].steps.size(), 1)));
+    longest_ns = std::max(longest_ns, means_ns.back());
+  }
+  std::vector<HtmlTable::Column> columns{{"Device"},
+                                         {"Mean " + a.words().noun, true},
+                                         {"Busy", true},
+                                         {"Exposed communication", true}};
+  if (any_waits) columns.push_back({"Waits for other ranks", true});
+  columns.insert(columns.end(), {{"Idle", true}, {"Where it goes"}});
+  HtmlTable table(
+      fmt::format("A row a device; each bar is as long as its mean {}{}", a.words().noun,
+                  any_waits
+                      ? ". A device waits for other ranks from when it starts a collective to "
+                        "when the last of them does, while it computes nothing"
+                      : ""),
+      columns);
+  table.becomes_lines();
+  for (std::size_t d = 0; d < shown; ++d) {
+    const auto steps = static_cast<double>(std::max<std::size_t>(a.devices[d].steps.size(), 1));
+    const double all_ns = std::max(sum_of(times[d]), 1.0);
+    double idle_ns = 0;
+    for (const auto& [cause, ns] : times[d])
+      if (cause.starts_with("idle.")) idle_ns += ns;
+    const std::string label = row_label(a, d);
+    std::vector<Cell> cells{page.cut(label, 200), Cell::time(means_ns[d]),
+                            Cell::share(1 - idle_ns / all_ns),
+                            Cell::time(time_of(times[d], "communication_exposed") / steps)};
+    if (any_waits)
+      cells.push_back(
+          Cell::time(page.report.step.of("communication_exposed") * waited_ns[d] / steps));
+    cells.push_back(Cell::time(idle_ns / steps));
+    cells.push_back(
+        Cell::raw(stack_html(label, stack_of(times[d]), means_ns[d] / longest_ns), means_ns[d]));
+    table.row(cells);
+  }
+  return table.html() + (shown < a.devices.size()
+                             ? more_devices(a.devices.size() - shown, "are in the JSON")
+                             : "");
 }
 
 std::string overview_section(const ReportPage& page, TimelineData& timelines) {

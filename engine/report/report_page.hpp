@@ -15,7 +15,9 @@ struct Allowance {
   std::size_t text;      ///< characters of a name or sentence
   std::size_t parts;     ///< of the overview; 0 leaves it out
   std::size_t steps;     ///< of the overview, and twice the dots of each strip
-  std::size_t devices;   ///< with a bar and a line of their own
+  std::size_t devices;   ///< with a line of their own
+  std::size_t rows;      ///< of a table of names
+  std::size_t nodes;     ///< of the tree of ranges
 };
 
 /// What a page is made of.
@@ -40,10 +42,13 @@ struct ReportPage {
 /// Each is the HTML inside of a section; "" where there is nothing to show.
 std::string plan_section(const ReportPage& page);
 std::string account_section(const ReportPage& page);
+std::string path_section(const ReportPage& page);
+std::string devices_section(const ReportPage& page);
 std::string overview_section(const ReportPage& page, TimelineData& timelines);
 std::string findings_section(const ReportPage& page, TimelineData& timelines);
 std::string steps_section(const ReportPage& page);
 std::string kernels_section(const ReportPage& page);
+std::string ranges_section(const ReportPage& page, TimelineData& timelines);
 std::string calls_section(const ReportPage& page);
 std::string copies_section(const ReportPage& page);
 std::string rules_section(const ReportPage& page);

@@ -350,17 +350,7 @@ class TopMaker {
     return {name, name};
   }
 
-  // By NameId: which ranges are operators, and what of ranges is looked at.
-  std::vector<std::uint8_t> operators() const {
-    std::vector<std::uint8_t> is_operator(t_.names.size());
-    std::vector<std::uint8_t> seen(t_.names.size());
-    for (Row r = 0; r < t_.ranges.size(); ++r) {
-      const NameId name = t_.ranges.name[r];
-      if (t_.ranges.nest[r] >= nest_of_operators) is_operator[name] = 1;
-      if (!std::exchange(seen[name], 1) && is_operator_name(t_.names[name])) is_operator[name] = 1;
-    }
-    return is_operator;
-  }
+  // By NameId: what of ranges is looked at.
   static std::vector<std::uint8_t> chosen(const std::vector<std::uint8_t>& is_operator,
                                           bool the_operators) {
     std::vector<std::uint8_t> wanted(is_operator.size());
@@ -416,7 +406,7 @@ class TopMaker {
   TopRows ranges(bool the_operators) {
     TopRows rows;
     const Ranges& r = t_.ranges;
-    const std::vector<std::uint8_t> is_operator = operators(),
+    const std::vector<std::uint8_t> is_operator = operators_of(t_),
                                     wanted = chosen(is_operator, the_operators);
     std::vector<std::uint32_t> row_of(t_.names.size(), in_no_row);  // by name
     const std::vector<std::uint16_t> narrators = narrators_for(is_operator, the_operators);
@@ -469,7 +459,7 @@ class TopMaker {
   // Work by the innermost range or operator in which it was launched.
   TopRows work_by_place(bool the_operators) {
     TopRows rows;
-    const std::vector<std::uint8_t> is_operator = operators(),
+    const std::vector<std::uint8_t> is_operator = operators_of(t_),
                                     wanted = chosen(is_operator, the_operators);
     std::vector<std::uint32_t> row_of(t_.names.size(), in_no_row),  // by name
         row_of_call(t_.calls.size(), in_no_row);

@@ -76,7 +76,7 @@ class Pages(unittest.TestCase):
                 for i, finding in enumerate(json["findings"], 1):
                     text = in_one_line(page.text(f"#finding-{i}"))
                     for part in [finding["message"], *finding["advice"][:8]]:
-                        self.assertIn(in_one_line(part), text)
+                        self.assertIn(in_one_line(part.replace("`", "")), text)
                 self.assertTrue(page.js("return document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways")
 
     def test_evidence_stands_where_the_json_says(self):
@@ -223,6 +223,8 @@ class Pages(unittest.TestCase):
     def test_rows_that_are_folded_are_a_click_away(self):
         html, _ = advise("starved.sqlite")
         with self.opened(html) as page:
+            summary = next(s for s in page.find_all("#finding-2 summary") if "concerned" in s.text)
+            summary.click()
             table = next(t for t in page.find_all("#finding-2 table") if "concerned" in t.find_element(By.TAG_NAME, "caption").text)
             rows = table.find_elements(By.CSS_SELECTOR, "tbody tr")
 
@@ -285,6 +287,163 @@ class Pages(unittest.TestCase):
             self.assertIn("Timelines need a browser that runs scripts", text)
             self.assertEqual(page.find_all("figure.timeline svg"), [])
 
+    def test_code_is_copied_with_and_without_a_clipboard(self):
+        html, json = advise("starved.sqlite")
+        with self.opened(html) as page:
+            code = next(c for c in page.find_all("#finding-1 .fix code.to-copy") if "num_workers" in c.text)
+            self.assertIn(code.text, json["findings"][0]["advice"][0])
+            self.assertIn("mono", page.js("return getComputedStyle(arguments[0]).fontFamily", code))
+            for clipboard in (True, False):
+                # What the browser is asked to copy, either way.
+                page.js("""
+                    window.taken = null;
+                    const write = arguments[0] ? {writeText: async text => { window.taken = text; }} : undefined;
+                    Object.defineProperty(navigator, 'clipboard', {value: write, configurable: true});
+                    document.execCommand = command => { window.taken = command === 'copy' ? getSelection().toString() || document.activeElement.value : null; return true; };
+                    """, clipboard)
+                button = page.button(page.find("#finding-1"), f"Copy {code.text}")
+                page.focus(button)
+                page.press(Keys.ENTER)
+                page.settle()
+                self.assertEqual(page.js("return window.taken"), code.text)
+                self.assertEqual(page.js("return document.activeElement.getAttribute('aria-label')"), f"Copy {code.text}")
+                self.assertEqual(button.get_attribute("data-said"), "copied")
+                self.assertEqual(page.text(".only-heard[role=status]"), "copied")
+
+    def test_links_to_documentation_open_beside_the_page_and_tell_it_nothing(self):
+        html, _ = advise("starved.sqlite")
+        with self.opened(html) as page:
+            links = page.js("return [...document.querySelectorAll('a[href]:not([href^=\"#\"])')].map(a => [a.href, a.target, a.rel, a.textContent])")
+            self.assertIn("DataLoader", [text for *_, text in links])
+            for address, target, rel, _ in links:
+                self.assertTrue(address.startswith("https://"), address)
+                self.assertEqual((target, rel), ("_blank", "noopener noreferrer"))
+
+    def test_the_search_finds_kernels_ranges_findings_and_rules(self):
+        html, json = advise("starved.sqlite")
+
+        def shown(selector):
+            return [node for node in page.find_all(selector) if node.is_displayed()]
+
+        with self.opened(html) as page:
+            open_before = page.js("return [...document.querySelectorAll('details')].map(d => d.open)")
+            page.press("/")
+            self.assertEqual(page.js("return document.activeElement.id"), "find")
+            page.press("forward")
+            page.settle()
+            rows = shown("table[data-find=range] tbody tr")
+            self.assertTrue(rows)
+            for row in rows:
+                self.assertIn("forward", row.text)
+            self.assertRegex(page.text("#found"), r"\d+ range")
+            self.assertTrue(page.find_all("#icicle .block.hit"))
+            self.assertFalse(page.find("#account").is_displayed())
+            page.press(Keys.ESCAPE)
+            page.settle()
+            self.assertEqual(page.js("return [...document.querySelectorAll('details')].map(d => d.open)"), open_before)
+            self.assertTrue(page.find("#account").is_displayed())
+
+            page.press("gemm")
+            self.assertTrue(shown("table[data-find=kernel] tbody tr"))
+            page.press(Keys.ESCAPE, json["findings"][1]["title"])
+            self.assertEqual([a.get_attribute("id") for a in shown("article.finding")], ["finding-2"])
+            page.press(Keys.ESCAPE, json["clean"][0])
+            self.assertEqual(len(shown("li[data-find=rule]")), 1)
+            page.press(Keys.ESCAPE, "no such name")
+            self.assertEqual(page.text("#found"), "nothing on this page is called so")
+            self.assertEqual(shown("main > section"), [])
+
+    def test_clean_rules_and_tables_are_folded_behind_their_number(self):
+        html, json = advise("starved.sqlite")
+        with self.opened(html) as page:
+            summaries = [s.text for s in page.find_all("main details:not([open]) > summary")]
+            self.assertIn(f"Checked and clean: {len(json['clean'])} rules found nothing", summaries)
+            not_checked = next(s for s in summaries if s.startswith("Not checked: "))
+            self.assertIn(str(len(json["not_checked"])), not_checked)
+            self.assertTrue(any(s.startswith("Kernels by name (") for s in summaries), summaries)
+            self.assertEqual(len(page.find_all("li[data-find=rule] > code:only-child")), len(json["clean"]))
+
+    def test_ranges_are_looked_into_by_mouse_and_keyboard(self):
+        html, _ = advise("starved.sqlite")
+        with self.opened(html) as page:
+            names = page.js("return JSON.parse(document.getElementById('data').textContent).names")
+            nodes = page.js("return JSON.parse(document.getElementById('data').textContent).ranges.nodes")
+            svg = page.find("#icicle svg")
+            page.box(svg)
+
+            def zoomed():
+                return int(svg.get_attribute("data-zoomed"))
+
+            def width(block):
+                return page.js("return arguments[0].getBoundingClientRect().width", page.find(f"#icicle [data-block='{block}'] rect"))
+
+            # As wide as its share of what holds it.
+            step = page.js("return JSON.parse(document.getElementById('data').textContent).ranges.step")
+            widest = max((i for i, n in enumerate(nodes) if n[0] == -1), key=lambda i: nodes[i][3])
+            together = max(step, sum(n[3] for n in nodes if n[0] == -1))
+            self.assert_near(width(widest), width(-1) * nodes[widest][3] / together, 1, "the widest block")
+            inner = next(i for i, n in enumerate(nodes) if n[0] == widest and page.find_all(f"#icicle [data-block='{i}']"))
+            page.find(f"#icicle [data-block='{inner}']").click()
+            self.assertEqual(zoomed(), inner)
+            self.assert_near(width(inner), width(-1), 1, "the block that is looked into")
+            self.assertIn(names[nodes[inner][1]], page.text("#icicle .said"))
+            self.assertRegex(page.text("#icicle .said"), r"GPU work launched within: [\d.]+ .?s")
+            page.focus(svg)
+            page.press(Keys.ESCAPE)
+            self.assertEqual(zoomed(), widest)
+            page.press("0", Keys.ARROW_DOWN, Keys.ENTER)
+            self.assertEqual(nodes[zoomed()][0], -1)
+            page.press(Keys.HOME)
+            self.assertEqual(zoomed(), -1)
+            page.button(page.find("#icicle"), "Width by GPU work launched").click()
+            self.assertEqual(page.button(page.find("#icicle"), "Width by GPU work launched").get_attribute("aria-pressed"), "true")
+            # The table says the same.
+            rows = page.js("return [...document.querySelectorAll('#ranges table')[0].tBodies[0].rows].map(r => r.cells[0].textContent)")
+            self.assertEqual(rows, [names[n[1]] for n in nodes])
+
+    def test_a_report_without_ranges_says_how_to_record_them(self):
+        bare = pathlib.Path(work.name, "bare.sqlite")
+        shutil.copy(fixtures / "starved.sqlite", bare)
+        with contextlib.closing(sqlite3.connect(bare)) as report, report:
+            report.execute("delete from NVTX_EVENTS")
+        html, _ = advise(bare)
+        with self.opened(html) as page:
+            self.assertIn("No ranges were recorded", page.text("#ranges"))
+            self.assertIn("nsys profile --trace=cuda,nvtx", page.text("#ranges"))
+            self.assertEqual(page.find_all("#icicle"), [])
+
+    def test_the_path_is_drawn_and_leads_to_the_findings_about_it(self):
+        html, json = advise("starved.sqlite")
+        with self.opened(html) as page:
+            self.assertTrue(page.find("#path .stack").is_displayed())
+            table = page.find("#path table")
+            self.assertTrue(table.is_displayed())
+            first = json["path"]["items"][0]
+            row = table.find_elements(By.CSS_SELECTOR, "tbody tr")[0]
+            self.assert_near(float(row.find_elements(By.TAG_NAME, "td")[2].get_attribute("data-value")), first["fraction"], 1e-3, "the largest share")
+            starvation = 1 + next(i for i, f in enumerate(json["findings"]) if f["rule"] == "data-loader-starvation")
+            loader = next(r for r in table.find_elements(By.CSS_SELECTOR, "tbody tr") if "dataloader" in r.text)
+            loader.find_element(By.CSS_SELECTOR, f"a[href='#finding-{starvation}']").click()
+            self.assertEqual(page.hash(), f"#finding-{starvation}")
+
+    def test_each_device_has_a_row_that_can_be_sorted(self):
+        html, json = advise("ddp-straggler.sqlite")
+        with self.opened(html) as page:
+            table = page.find("#devices table")
+            heads = [head.text.split(" \u2195")[0] for head in table.find_elements(By.CSS_SELECTOR, "th")]
+            rows = [[cell.get_attribute("data-value") for cell in row.find_elements(By.TAG_NAME, "td")] for row in table.find_elements(By.CSS_SELECTOR, "tbody tr")]
+            self.assertEqual(len(rows), len(json["devices"]))
+            for row, device in zip(rows, json["devices"]):
+                causes = {line["cause"]: line for line in device["account"]}
+                idle = sum(line["ns_per_step"] for cause, line in causes.items() if cause.startswith("idle."))
+                self.assert_near(float(row[heads.index("Mean step")]), sum(line["ns_per_step"] for line in causes.values()), 1e3, "the mean step")
+                self.assert_near(float(row[heads.index("Idle")]), idle, 1e3, "idle")
+                self.assert_near(float(row[heads.index("Exposed communication")]), causes["communication_exposed"]["ns_per_step"], 1e3, "exposed communication")
+            waits = [float(row[heads.index("Waits for other ranks")]) for row in rows]
+            self.assertGreater(max(waits), 10 * max(min(waits), 1e5), "one rank waits for the other")
+            table.find_elements(By.CSS_SELECTOR, "th button")[heads.index("Waits for other ranks")].click()
+            self.assertEqual([float(c.get_attribute("data-value")) for c in table.find_elements(By.CSS_SELECTOR, f"tbody td:nth-child({1 + heads.index('Waits for other ranks')})")], sorted(waits, reverse=True))
+
     def test_names_in_a_report_are_text_whatever_they_say(self):
         hostile = pathlib.Path(work.name, "hostile.sqlite")
         shutil.copy(fixtures / "starved.sqlite", hostile)
@@ -304,6 +463,8 @@ class Pages(unittest.TestCase):
             self.assertIn("<script>alert(1)</script>", page.text("body"))
             labels = page.js("return [...document.querySelectorAll('.timeline title, .timeline text')].map(n => n.textContent)")
             self.assertTrue(any("<script>" in label for label in labels), "no timeline shows the range")
+            blocks = page.js("return [...document.querySelectorAll('#icicle text')].map(n => n.textContent)")
+            self.assertTrue(any(block.startswith("<scr") for block in blocks), "the tree does not show the range")
 
     def test_nothing_but_the_page_s_own_script_and_style_sheet_is_taken(self):
         html, _ = advise("starved.sqlite")
@@ -341,10 +502,10 @@ class Pages(unittest.TestCase):
             self.assertRegex(page.text("#tip"), r"device 0: .*\nat .* for .*\n[\s\S]*idle: input: \d+")
 
     def test_no_page_scrolls_sideways_at_any_width_and_each_leaves_screenshots(self):
-        for report in ("starved.sqlite", "offload.sqlite", "um.sqlite"):
-            for color_scheme, width in (("light", 1440), ("light", 800), ("light", 390), ("dark", 1440)):
+        for report in ("starved.sqlite", "ddp-straggler.sqlite", "um.sqlite"):
+            for color_scheme, width in (("light", 1280), ("light", 768), ("light", 360), ("dark", 1280), ("dark", 360)):
                 with self.subTest(report, width=width), self.opened(advise(report)[0], color_scheme=color_scheme, width=width) as page:
-                    page.js("dispatchEvent(new Event('beforeprint'))")  # draws what has not been in sight
+                    page.js("dispatchEvent(new Event('beforeprint'))")  # draws what has not been in sight, and opens what is folded
                     self.assertTrue(page.js("return document.documentElement.scrollWidth <= innerWidth"))
                     page.screenshot(screenshots / f"{report.removesuffix('.sqlite')}-{color_scheme}-{width}.png")
 
