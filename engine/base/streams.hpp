@@ -1,6 +1,7 @@
 // Standard output and standard error. In a CI job their lines are searched for commands: what a
 // report or a rule says must never become one.
 #pragma once
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,14 @@ enum class Commands { none, at_line_begin };
 /// begins (GitHub), "##[group]" and "##vso[...]" anywhere (GitHub, Azure), "##teamcity[...]".
 std::string without_commands(std::string_view text, Commands meant = Commands::none);
 
-/// Writes all of it to standard output, without commands but those that are meant. Throws Error
-/// where that is closed or full.
+/// Nobody reads standard output any more, as in `gh-advise run.sqlite | head`: no error, so it ends
+/// the program in silence.
+struct ClosedPipe : std::runtime_error {
+  ClosedPipe() : std::runtime_error("standard output is a pipe that was closed") {}
+};
+
+/// Writes all of it to standard output, without commands but those that are meant. Throws
+/// ClosedPipe if its reader is gone, and Error if it is closed or full.
 void write_to_stdout(std::string_view text, Commands meant = Commands::none);
 
 /// Writes to standard error, without commands. Where nobody can read it (closed, full, its terminal

@@ -6,6 +6,7 @@
 
 #include "report/phrases.hpp"
 #include "report/report.hpp"
+#include "report/suppressed.hpp"
 #include "report/text_parts.hpp"
 
 namespace gh {
@@ -188,8 +189,7 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   if (!report.clean.empty())
     line(fmt::format("Checked and clean: {}.", fmt::join(report.clean, ", ")));
   for (const std::string& lacking : not_checked_text(report)) line("Not checked: " + lacking);
-  for (const auto& [s, state] : report.suppressions)
-    if (state == SuppressionState::used) line("Suppressed: " + suppressed_text(s));
+  for (const std::string& suppressed : suppressed_lines(a, report)) line("Suppressed: " + suppressed);
   for (const Failed& f : report.failed)
     line(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error));
   return out;

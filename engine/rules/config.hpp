@@ -62,8 +62,12 @@ class Config {
   std::vector<std::filesystem::path> rule_directories;  ///< relative ones: from the file's folder
   std::vector<std::string> select, ignore;
   std::optional<Severity> fail_on;
-  std::vector<Suppression> suppressions;
+  std::vector<Suppression> suppressions;  ///< [[suppress]]: hide findings
+  std::vector<Suppression> accepted;      ///< [[accept]]: exceptions of the gate alone
   GateSettings gate;
+
+  /// Both, which is what the gate lets pass.
+  std::vector<Suppression> gate_exceptions() const;
 
   /// Of the file, printable; "" without one.
   const std::string& path() const { return shown_path_; }
@@ -87,11 +91,11 @@ class Config {
   std::unique_ptr<toml::table> table_;
 };
 
-/// A suppression as a [[suppress]] table.
+/// A suppression as a [[suppress]] table, or an [[accept]] table if it is the gate's.
 std::string suppression_toml(const Suppression& suppression);
 
-/// Adds suppressions to a configuration, which is made where there is none, and returns its text as
-/// it then is; nothing is written. Throws Error where that would be no configuration.
+/// Returns the text of a configuration with these suppressions added, or a new one. It writes
+/// nothing. Throws Error if the result is not a valid configuration.
 std::string with_suppressions(const std::filesystem::path& path,
                               const std::vector<Suppression>& suppressions);
 

@@ -6,67 +6,78 @@ namespace gh {
 
 const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-size): a table
   static const std::vector<ConfigKey> keys{
-      {"rules", "list of strings", "Folders with the team's own rules, from the file's folder on."},
+      {"rules", "list of strings", "Folders with the team's own rules, relative to this file."},
       {"select", "list of strings", "Only these rules: ids or categories."},
       {"ignore", "list of strings", "Not these rules: ids or categories."},
       {"fail_on", "string",
-       "Exit with 1 where a finding is at least this severe: \"error\", \"warning\" or \"note\"."},
+       "Exit with 1 if a finding is at least this severe: \"error\", \"warning\" or \"note\"."},
       {"rule", "table",
-       "[rule.ID] sets the options of one rule, as `gh-advise explain ID` lists them, and "
+       "[rule.ID] sets the options of a rule, which `gh-advise explain ID` lists, and the "
        "`severity` "
-       "of all its findings."},
+       "of its findings."},
       {"suppress", "list of tables",
-       "[[suppress]] takes a finding out that the team has decided to live with."},
-      {"suppress.rule", "string", "Its rule's id."},
-      {"suppress.subject", "string", "A glob for its subject; \"*\" where it is not given."},
+       "[[suppress]] hides a finding that the team has decided to live with, in `check`, `fleet` "
+       "and "
+       "`gate`. The report says what it hides."},
+      {"suppress.rule", "string", "The id of its rule."},
+      {"suppress.subject", "string", "A glob for its subject; \"*\" unless set."},
       {"suppress.reason", "string", "Why. Required."},
       {"suppress.until", "date", "The last day on which it holds: 2026-12-31."},
       {"suppress.up_to", "number",
-       "What it may cost, in nanoseconds a step (of a budget: the fact's value); beyond that it "
-       "counts again."},
+       "The most that it may cost, in nanoseconds a step (for a budget: in the fact's unit). Above "
+       "that it counts again."},
+      {"accept", "list of tables",
+       "[[accept]] is an exception of `gate` alone, written by `gate --accept`: the change passes, "
+       "and `check` still gives its advice. A rule, or \"budget\" with a fact as the subject."},
+      {"accept.rule", "string", "The id of the rule, or \"budget\"."},
+      {"accept.subject", "string", "A glob for the subject; \"*\" unless set."},
+      {"accept.reason", "string", "Why. Required."},
+      {"accept.until", "date", "The last day on which it holds: 2026-12-31."},
+      {"accept.up_to", "number",
+       "The most that it may cost, in nanoseconds a step (for a budget: in the fact's unit). Above "
+       "that the gate fails again."},
       {"gate", "table", "[gate] sets what `gh-advise gate` takes for a regression."},
       {"gate.fail_on", "string",
-       "Findings that came in and budgets that broke fail from this severity on; \"warning\" where "
-       "it is not given."},
+       "New findings and broken budgets of this severity or above fail; \"warning\" unless set."},
       {"gate.min_effect", "number",
-       "The least difference that counts, as a share of the step (of the value itself for other "
-       "facts); 0.03."},
+       "The least difference that counts, as a share of the step (for other facts, of their "
+       "value); "
+       "0.03."},
       {"gate.alpha", "number",
-       "The level of the rank test; 0.05. Where there are too few measurements to reach it, there "
-       "is "
-       "no test."},
+       "The level of the rank test; 0.05. With too few measurements to reach it, there is no "
+       "test."},
       {"gate.noise_floor", "number",
-       "With fewer than four captures and steps a side, differences beyond this share count, and "
-       "what exceeds a limit by less cannot be told. With more, the most that can pass as noise of "
-       "the baseline; 0.2."},
+       "With fewer than four captures and steps on a side, only differences above this share "
+       "count, "
+       "and the gate cannot tell about smaller ones that exceed a limit. With more, the most that "
+       "passes as noise of the baseline; 0.2."},
       {"budget", "list of tables",
-       "[[budget]] sets a limit to a fact, held by `gh-advise gate`. Without one for "
-       "step.median_ns, "
-       "the step may not become longer by more than gate.min_effect."},
+       "[[budget]] limits a fact; `gh-advise gate` checks it. Without one for step.median_ns, the "
+       "step "
+       "may get longer by gate.min_effect at most."},
       {"budget.fact", "string",
-       "The fact, as `gh-advise facts` names it. A mean, such as step.mean_ns, is judged as one: "
-       "two "
-       "steps that are far off break it, which step.median_ns does not show."},
+       "The fact, as `gh-advise facts` names it. Two very slow steps break a budget of "
+       "step.mean_ns, "
+       "and step.median_ns does not show them."},
       {"budget.max", "number", "At most this, in the fact's own unit."},
       {"budget.min", "number", "At least this."},
       {"budget.max_increase", "number",
-       "At most this share more than the baseline: 0.05 is 5 %. Of step.median_ns it takes the "
-       "place "
-       "of the program's own limit."},
+       "At most this share more than the baseline: 0.05 is 5 %. For step.median_ns it replaces the "
+       "built-in limit."},
       {"budget.max_decrease", "number", "At most this share less than the baseline."},
       {"budget.severity", "string",
-       "\"error\" where it is not given. Below gate.fail_on it is only told."},
+       "\"error\" unless set. Below gate.fail_on, a broken budget is a note."},
       {"kernel_class", "list of tables",
-       "[[kernel_class]] tells what the team's own kernels are; asked before the program's classes "
+       "[[kernel_class]] says what the team's own kernels do; it comes before the built-in classes "
        "(schemas/kernels.toml)."},
       {"kernel_class.class", "string", "A class of schemas/kernels.toml, or a new one."},
       {"kernel_class.match", "list of strings",
        "Regular expressions (RE2), found anywhere in the demangled name, in either case."},
-      {"kernel_class.except", "list of strings", "Names that are not meant."},
+      {"kernel_class.except", "list of strings", "Names that match and do not belong to it."},
       {"kernel_class.doc", "string", "What it is, for people."},
       {"gpu", "list of tables",
-       "[[gpu]] tells the peak rates of a GPU that schemas/gpus.toml does not list, or of one that "
-       "is capped."},
+       "[[gpu]] gives the peak rates of a GPU that schemas/gpus.toml does not list, or that is "
+       "capped."},
       {"gpu.match", "string or list of strings", "Regular expressions for its name."},
       {"gpu.name", "string", "What to call it."},
       {"gpu.compute_capability", "list of numbers", "As [9, 0]."},
@@ -82,17 +93,17 @@ const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-si
       {"gpu.coherent", "true or false", "Whether host and device share their memory (NVLink-C2C)."},
       {"gpu.tensor_cores", "true or false", "Whether it has tensor cores."},
       {"ranges", "table",
-       "[ranges] tells how the team's ranges are called: regular expressions (RE2), asked beside "
-       "those of schemas/ranges.toml."},
+       "[ranges] says how the team names its ranges: regular expressions (RE2), in addition to "
+       "those "
+       "of schemas/ranges.toml."},
       {"ranges.step", "list of strings",
-       "Ranges that enclose what the program repeats: a training step, a request, a token. They "
-       "are "
-       "looked for before all others."},
-      {"ranges.loader", "list of strings", "In these the launching thread fetches its next batch."},
-      {"ranges.optimizer", "list of strings", "In these parameters are updated."},
-      {"ranges.checkpoint", "list of strings", "In these the state of the run is written."},
-      {"ranges.evaluation", "list of strings", "In these the model is tried on other data."},
-      {"ranges.garbage_collection", "list of strings", "In these Python collects garbage."},
+       "Ranges around what the program repeats: a training step, a request, a token. They come "
+       "before all others."},
+      {"ranges.loader", "list of strings", "Ranges in which a step fetches its next batch."},
+      {"ranges.optimizer", "list of strings", "Ranges that update parameters."},
+      {"ranges.checkpoint", "list of strings", "Ranges that write the state of the run."},
+      {"ranges.evaluation", "list of strings", "Ranges that evaluate the model."},
+      {"ranges.garbage_collection", "list of strings", "Ranges in which Python collects garbage."},
   };
   return keys;
 }
