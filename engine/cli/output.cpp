@@ -43,24 +43,31 @@ bool colored_by_default(bool to_terminal) {
   return to_terminal && !(no_color && *no_color) && !dumb;
 }
 
-// The endings of files, each with its format; a longer one comes before the ending that it ends in.
+// The endings of files, each with its format: the longest that fits counts. Messages name the first
+// ending of a format.
 constexpr std::pair<const char*, const char*> endings[] = {
-    {".trace.json", "trace"}, {".sarif.json", "sarif"}, {".html", "html"},   {".htm", "html"},
-    {".json", "json"},        {".jsonl", "jsonl"},      {".md", "markdown"}, {".sarif", "sarif"},
-    {".xml", "junit"},        {".csv", "csv"},          {".txt", "text"},    {".log", "text"},
+    {".txt", "text"},         {".log", "text"},    {".html", "html"},   {".htm", "html"},
+    {".json", "json"},        {".jsonl", "jsonl"}, {".md", "markdown"}, {".sarif", "sarif"},
+    {".sarif.json", "sarif"}, {".xml", "junit"},   {".csv", "csv"},     {".trace.json", "trace"},
 };
 
 bool is_in(const std::vector<std::string>& formats, const std::string& format) {
   return std::find(formats.begin(), formats.end(), format) != formats.end();
 }
 
+// The ending that writes a format: ".html"; "" for one that has none.
+std::string ending_for(const std::string& format) {
+  for (const auto& [ending, of] : endings)
+    if (format == of) return ending;
+  return "";
+}
+
 // ".html, .json, .xml (junit)": the endings of these formats.
 std::string endings_of(const std::vector<std::string>& formats) {
   std::vector<std::string> list;
-  for (const auto& [ending, format] : endings)
-    if (is_in(formats, format))
-      list.push_back(std::string_view(format) == "junit" ? fmt::format("{} ({})", ending, format)
-                                                         : std::string(ending));
+  for (const std::string& format : formats)
+    if (const std::string ending = ending_for(format); !ending.empty())
+      list.push_back(format == "junit" ? ending + " (junit)" : ending);
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
@@ -71,20 +78,17 @@ std::string ending_of(const std::string& file) {
   return numeric ? "" : ending;
 }
 
-// The ending that writes a format: ".html"; "" for one that has none.
-std::string ending_for(const std::string& format) {
-  for (const auto& [ending, of] : endings)
-    if (format == of) return ending;
-  return "";
-}
-
 // The format that a file's ending chooses, or "" if it has none.
 std::string format_by_ending(const std::string& file, const std::vector<std::string>& formats,
                              bool format_given) {
-  const auto known = std::find_if(std::begin(endings), std::end(endings), [&](const auto& e) {
-    return file.ends_with(e.first) && is_in(formats, e.second);
-  });
-  if (known != std::end(endings)) return known->second;
+  std::string_view longest, chosen;
+  for (const std::pair<std::string_view, std::string_view> known : endings)
+    if (file.ends_with(known.first) && is_in(formats, std::string(known.second)) &&
+        known.first.size() > longest.size()) {
+      longest = known.first;
+      chosen = known.second;
+    }
+  if (!chosen.empty()) return std::string(chosen);
   const std::string ending = ending_of(file);
   if (ending.empty() || format_given) return "";
   throw Error(fmt::format(

@@ -14,12 +14,14 @@ namespace {
 // A summary leaves out causes below half a percent.
 constexpr double least_share = 0.005;
 
-// A step before and after a fix of the plan.
+// A step before and after a fix of the plan: "TITLE: 46.9 ms → 38.1 ms, 4.2x faster in all".
 std::string plan_line(const std::string& title, double before_ns, double after_ns, double now_ns) {
   const double times = now_ns / std::max(after_ns, 1.0);
-  return fmt::format(
-      "{}: {} → {}{}", title, duration(before_ns), duration(after_ns),
-      times >= 1.05 ? fmt::format(", {:.{}f}x faster", times, times < 9.95 ? 1 : 0) : "");
+  std::string line = fmt::format("{}: {} → {}", title, duration(before_ns), duration(after_ns));
+  if (times >= 1.05)
+    line += fmt::format(", {:.{}f}x faster{}", times, times < 9.95 ? 1 : 0,
+                        before_ns < now_ns ? " in all" : "");
+  return line;
 }
 
 std::vector<std::string> plan_lines(const Report& report) {
@@ -47,7 +49,7 @@ CiReport summary_of(const Analysis& analysis, const Report& report) {
   summary.steps = analysis.has_steps() ? plural(analysis.step_count(), analysis.unit())
                                        : "no steps were found: the whole window";
   if (const std::string repeats = repeats_text(analysis); !repeats.empty())
-    summary.steps += "; " + repeats;
+    summary.steps += ". " + repeats;
   if (const std::string step = step_time_text(analysis, report.step); !step.empty())
     summary.steps += ". " + step;
   if (analysis.total_ns() > 0)

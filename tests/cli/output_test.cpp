@@ -89,8 +89,8 @@ TEST_CASE("output: a file's ending chooses its format") {
   CHECK(advise("run.sqlite --output ./html --output html=x", here).status == 0);
   CHECK(error_line("run.sqlite --output report.pdf", here) ==
         "--output report.pdf: no format of this command ends in .pdf; end the name in one of "
-        ".trace.json, .sarif.json, .html, .htm, .json, .jsonl, .md, .sarif, .xml (junit), .txt, "
-        ".log, or say which format it is: --output text=report.pdf");
+        ".txt, .json, .jsonl, .md, .sarif, .xml (junit), .html, .trace.json, or say which format "
+        "it is: --output text=report.pdf");
   CHECK(contains(error_line("rules --output rules.html", here), "ends in .html"));
   CHECK(contains(error_line("run.sqlite --format json --output report.html", here),
                  "leave --format out, or write --output json=report.html"));
