@@ -42,7 +42,9 @@ TEST_CASE("check: a folder stands for the reports in it and below it") {
   put("good.sqlite", "old/a.sqlite");
   put("ddp.rank0.pt.trace.json", "old/rank0.json");
   put("ddp.rank1.pt.trace.json", "old/rank1.json");
-  CHECK(shell("gzip -c runs/old/rank0.json > runs/old/copy.json.gz", here).status == 0);
+  CHECK(
+      shell("gzip -c '" GH_FIXTURES "/good.pt.trace.json' > runs/old/copy.json.gz", here).status ==
+      0);
   write_file(dir / "runs/results.json", "{\"loss\": 1}");
   write_file(dir / "runs/b.nsys-rep", "");  // b.sqlite is its export
   write_file(dir / "runs/notes.txt", "none");
