@@ -73,6 +73,7 @@ void write_to_stdout(std::string_view text, Commands meant) {
   const std::string safe = without_commands(text, meant);
   if (std::fwrite(safe.data(), 1, safe.size(), stdout) == safe.size() && std::fflush(stdout) == 0)
     return;
+  if (errno == EPIPE) throw ClosedPipe();
   throw Error(
       fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)));
 }

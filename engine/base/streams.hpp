@@ -1,6 +1,7 @@
 // Standard output and standard error. CI systems search these for commands; text from a report or a
 // rule must never become one.
 #pragma once
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,14 @@ enum class Commands { none, at_line_begin };
 /// "##teamcity[...]".
 std::string without_commands(std::string_view text, Commands meant = Commands::none);
 
-/// Writes everything to standard output, disabling all commands except those meant. Throws Error if
-/// standard output is closed or full.
+/// Nobody reads standard output any more, as in `gh-advise run.sqlite | head`: no error, so it ends
+/// the program in silence.
+struct ClosedPipe : std::runtime_error {
+  ClosedPipe() : std::runtime_error("standard output is a pipe that was closed") {}
+};
+
+/// Writes all of it to standard output, without commands but those that are meant. Throws
+/// ClosedPipe if its reader is gone, and Error if it is closed or full.
 void write_to_stdout(std::string_view text, Commands meant = Commands::none);
 
 /// Writes to standard error, disabling commands. If nobody can read it (closed, full, terminal

@@ -26,7 +26,7 @@ struct CheckCommand {
   ReportOptions report;
 };
 
-// What became of each suppression over all reports: one that any report uses is in use.
+// What became of each suppression over all reports. It is in use if any report uses it.
 class SuppressionsOfAll {
  public:
   void add(const Report& report) {
@@ -49,7 +49,7 @@ class SuppressionsOfAll {
 
 using Several = CheckFormat::Several;
 
-// A file that is written, in which format, and what was rendered for it of each report.
+// A file to write, its format, and the text of each report for it.
 struct Document {
   Output output;
   const CheckFormat* format;
@@ -66,7 +66,7 @@ std::vector<Document> documents_of(std::vector<Output> outputs) {
   return documents;
 }
 
-// What all reports come to.
+// The result of all reports.
 struct Checked {
   CiResult result;
   std::vector<std::string> not_judged, failed;  // reports, and rules, with why
@@ -88,13 +88,12 @@ void render(const Advice& advice, const std::vector<Rule>& rules,
 }
 
 // The whole text of a file.
-std::string joined(const Document& document, const CiResult& result, bool one_report) {
+std::string joined(const Document& document, const CiResult& result) {
   const std::vector<std::string>& parts = document.of_reports;
   switch (document.format->several) {
     case Several::run: return document.format->of_run(result);
-    case Several::list:
-      if (parts.empty() || one_report) return parts.empty() ? "" : parts.front();
-      return fmt::format("[\n{}]\n", fmt::join(parts, ",\n"));
+    case Several::document: return parts.empty() ? "" : json_document(parts, result.errors);
+    case Several::lines: return fmt::format("{}", fmt::join(parts, ""));
     case Several::texts: return fmt::format("{}", fmt::join(parts, "\n"));
     case Several::refused: return parts.empty() ? "" : parts.front();
   }
@@ -103,7 +102,7 @@ std::string joined(const Document& document, const CiResult& result, bool one_re
 
 void judge(const Advice& advice, std::optional<Severity> fail_on, Checked& checked) {
   checked.result.add(*advice.analysis, advice.report, fail_on);
-  // A gate that passes because nothing could be looked at would pass on every broken recording.
+  // A gate that passes on an empty report would pass on every broken recording.
   if (fail_on && advice.analysis->total_ns() == 0)
     checked.not_judged.push_back(
         fmt::format("{}: holds no GPU work, so --fail-on cannot judge it; record it again",
@@ -119,7 +118,8 @@ Verdict verdict_of(int status) {
   return status == threshold_met ? Verdict::regressed : Verdict::passes;
 }
 
-int check(const CheckCommand& o) {
+int check(CheckCommand o) {
+  o.reports = find_reports(o.reports);
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
@@ -139,7 +139,8 @@ int check(const CheckCommand& o) {
   for (const Document& d : documents)
     if (jobs.size() > 1 && d.format->several == Several::refused)
       throw Error(
-          fmt::format("the format {} is of one report: name one at a time", d.output.format));
+          fmt::format("--format {} takes one report, and there are {}; check them one at a time",
+                      d.output.format, jobs.size()));
   {
     Progress progress(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -162,8 +163,7 @@ int check(const CheckCommand& o) {
   const int status = checked.status();
   checked.result.errors = checked.not_judged;
   checked.result.verdict = verdict_of(status);
-  for (const Document& d : documents)
-    write(joined(d, checked.result, o.reports.size() == 1), d.output);
+  for (const Document& d : documents) write(joined(d, checked.result), d.output);
   print_suppression_notes(checked.suppressions.all());
   for (const std::string& e : checked.not_judged) print_message(e);
   for (const std::string& e : checked.failed) print_message(e);
@@ -173,12 +173,13 @@ int check(const CheckCommand& o) {
 }  // namespace
 
 Command add_check(CommandLine& line) {
-  Parser command(line, "check", "Advise on one or several reports");
+  Parser command(line, "check", "Say what slows reports down, and what to fix first");
   const auto o = std::make_shared<CheckCommand>();
   command
       .option("REPORT", o->reports,
-              "Reports of Nsight Systems (.sqlite, or .nsys-rep where there is nsys) and PyTorch "
-              "profiler traces (.json, .json.gz). Files of one job's ranks make one report")
+              "Reports of Nsight Systems (.sqlite, or .nsys-rep if nsys is installed), traces of "
+              "PyTorch's profiler (.json, .json.gz), or folders with them. Ranks of one job make "
+              "one report")
       .required();
   o->output.add(command, format_names(check_formats));
   o->output.style.add_amount(command);
@@ -186,8 +187,10 @@ Command add_check(CommandLine& line) {
   o->rule.add_sources(command);
   o->report.add(command);
   command
-      .option("--fail-on", o->fail_on,
-              "Exit with 1 where a finding is at least this severe: error, warning or note")
+      .option(
+          "--fail-on", o->fail_on,
+          "Exit with 1 if a finding is at least this severe: error, warning or note. Exceptions of "
+          "the gate do not count here")
       .type("SEVERITY");
   return {command, [o] { return check(*o); }};
 }

@@ -1,5 +1,5 @@
-// The program on top of the engine. Each command is a file of its own, named like it: what it takes
-// and what it does. A new one is such a file, a line here, and a line in main.cpp's table.
+// The program on top of the engine. Each command has its own file, named after it, with what it
+// takes and what it does. A new command is such a file, a line here, and a line in main.cpp.
 #pragma once
 #include <functional>
 
@@ -7,11 +7,10 @@
 
 namespace gh {
 
-/// Exit statuses.
-inline constexpr int done = 0, threshold_met = 1, could_not = 2;
+/// Exit statuses. `closed_pipe`: what shells report of a program that SIGPIPE ended.
+inline constexpr int done = 0, threshold_met = 1, could_not = 2, closed_pipe = 141;
 
-/// A command as the command line knows it, and what it does once that has been parsed: `run`
-/// returns the exit status, or throws Error.
+/// A command on the command line, and what it does: `run` returns the exit status, or throws Error.
 struct Command {
   Parser parser;
   std::function<int()> run;
@@ -35,5 +34,7 @@ Command add_scrub(CommandLine& line);
 Command add_config(CommandLine& line);
 Command add_completion(CommandLine& line);
 Command add_manual(CommandLine& line);
+Command add_help(CommandLine& line);
+Command add_version(CommandLine& line);
 
 }  // namespace gh

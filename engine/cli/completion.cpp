@@ -1,4 +1,4 @@
-// gh-advise completion: what shells complete.
+// gh-advise completion: scripts for shells.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -252,7 +252,7 @@ std::string completion(const CommandLine& line, const std::string& shell,
 
 Command add_completion(CommandLine& line) {
   Parser command(line, "completion",
-                 "Print what a shell sources to complete commands, options and rules");
+                 "Print a script that completes commands, options and rules in a shell");
   const auto shell = std::make_shared<std::string>();
   command.option("SHELL", *shell, "bash, zsh or fish").required().one_of(shells);
   return {command, [&line, shell] {

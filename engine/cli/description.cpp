@@ -5,7 +5,15 @@
 namespace gh {
 namespace {
 
-Value value_of(const CLI::Option& option) {
+std::vector<std::string> commands_beside(const CLI::App& command) {
+  std::vector<std::string> names;
+  if (const CLI::App* program = command.get_parent())
+    for (const CLI::App* c : program->get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(c->get_name());
+  return names;
+}
+
+Value value_of(const CLI::Option& option, const CLI::App& command) {
   using Kind = Value::Kind;
   if (option.get_items_expected_max() == 0) return {Kind::flag, {}};
   const std::string type = option.get_type_name();
@@ -15,6 +23,7 @@ Value value_of(const CLI::Option& option) {
   if (type == "SEVERITY") return {Kind::words, {"error", "warning", "note"}};
   const std::string name = option.get_positional() ? option.get_name() : type;
   if (name == "RULE") return {option.get_positional() ? Kind::rule : Kind::rules, {}};
+  if (name == "COMMAND") return {Kind::words, commands_beside(command)};
   if (name == "DIR") return {Kind::folder, {}};
   if (name == "NAME") return {Kind::text, {}};
   if (option.get_positional() || name.ends_with("FILE") || name == "PATH") return {Kind::file, {}};
@@ -38,7 +47,7 @@ Description describe(const CLI::App& app) {
     Argument a{{},
                type_of(*option),
                option->get_description(),
-               value_of(*option),
+               value_of(*option, app),
                option->get_items_expected_max() > 1};
     for (const std::string& name : option->get_snames()) a.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) a.names.push_back("--" + name);

@@ -1,4 +1,4 @@
-// gh-advise digest: what one report of a large job comes to, in a few kilobytes.
+// gh-advise digest: what matters of one report of a large job, in a few kilobytes.
 #include "job/digest.hpp"
 
 #include <fmt/format.h>
@@ -27,10 +27,11 @@ struct DigestCommand {
 int digest(const DigestCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
-  if (o.output.outputs.size() != 1) throw Error("digest writes one file: --output rank.digest");
+  if (o.output.outputs.size() != 1)
+    throw Error("digest writes one file; give --output rank.digest once");
   const Output output = o.output.parsed({"json"}, o.report.inputs(o.reports)).front();
   if (o.first_rank && (*o.first_rank < 0 || *o.first_rank > most_rank))
-    throw Error(fmt::format("--first-rank: ranks are counted from 0, to {} at most", most_rank));
+    throw Error(fmt::format("--first-rank: give a rank from 0 to {}", most_rank));
   const std::string& report = o.reports.front();
   Progress progress(1);
   progress.say("digesting " + printable(report), 0);
@@ -51,8 +52,7 @@ int digest(const DigestCommand& o) {
 }  // namespace
 
 Command add_digest(CommandLine& line) {
-  Parser command(line, "digest",
-                 "Write what one report of a job comes to, for fleet to bring together");
+  Parser command(line, "digest", "Store what matters of one report of a job, for fleet");
   const auto o = std::make_shared<DigestCommand>();
   command.option("REPORT", o->reports, "The report of a rank, or of all ranks of a node")
       .required()
@@ -63,11 +63,10 @@ Command add_digest(CommandLine& line) {
       .repeatable();
   command
       .option("--first-rank", o->first_rank,
-              "The rank of the report's first process in the job, where neither the report "
-              "nor its name (rank7) says")
+              "The rank of the report's first process, if neither the report nor its name (rank7) "
+              "says it")
       .type("N");
-  command.option("--node", o->node, "The machine that it ran on, instead of what the report says")
-      .type("NAME");
+  command.option("--node", o->node, "The name of the machine (default: the report's)").type("NAME");
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   o->report.add(command);

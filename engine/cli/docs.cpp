@@ -38,8 +38,9 @@ int docs(const DocsCommand& o) {
 }  // namespace
 
 Command add_docs(CommandLine& line) {
-  Parser command(line, "docs",
-                 "Write the documentation: rules, facts, the rule API, configuration, formats");
+  Parser command(
+      line, "docs",
+      "Write the documentation of rules, facts, the rule API, configuration and formats");
   const auto o = std::make_shared<DocsCommand>();
   command.option("--out", o->folder, "The folder to write to").required().type("DIR");
   o->rule.add_sources(command);

@@ -1,11 +1,14 @@
 // gh-advise facts: what was measured of a report, with units.
 
+#include <fmt/format.h>
+
 #include "advise.hpp"
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/settings.hpp"
+#include "read/job_files.hpp"
 
 namespace gh {
 namespace {
@@ -27,12 +30,17 @@ Analysis analyse_report(const FactsCommand& o) {
   return analyse(request);
 }
 
-int facts(const FactsCommand& o) {
+int facts(FactsCommand o) {
+  o.reports = find_reports(o.reports);
+  if (find_jobs(o.reports).size() > 1)
+    throw Error(fmt::format("facts takes one report, and the folder holds {}; name one of them",
+                            o.reports.size()));
   const Working working(o.report);
+  const std::vector<Output> outputs =
+      o.output.parsed(format_names(facts_formats), o.report.inputs(o.reports));
   const Analysis analysis = analyse_report(o);
   const Facts facts(analysis);
-  write_outputs(o.output.parsed(format_names(facts_formats), o.report.inputs(o.reports)),
-                facts_formats, {analysis, facts});
+  write_outputs(outputs, facts_formats, {analysis, facts});
   return done;
 }
 
@@ -41,7 +49,7 @@ int facts(const FactsCommand& o) {
 Command add_facts(CommandLine& line) {
   Parser command(line, "facts", "Print the facts of a report, with units");
   const auto o = std::make_shared<FactsCommand>();
-  command.option("REPORT", o->reports, "A report").required().exactly(1);
+  command.option("REPORT", o->reports, "A report, or a folder with one").required().exactly(1);
   o->output.add(command, format_names(facts_formats));
   o->rule.add_sources(command);
   o->report.add(command);

@@ -1,4 +1,4 @@
-// gh-advise fleet: the ranks of a job brought together from their digests.
+// gh-advise fleet: advice on a job, from the digests of its ranks.
 #include "job/fleet.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +27,8 @@ bool holds(const std::vector<Rule>& rules, const std::string& id) {
   return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.id == id; });
 }
 
-// Takes out what --select and --ignore leave out; digests may have been made with all rules. Rules
-// that are not known here stay.
+// Removes what --select and --ignore exclude, since a digest may hold all rules. Unknown rules
+// stay.
 void choose(Digest& digest, const std::vector<Rule>& rules, const std::vector<Rule>& all_rules) {
   const auto left_out = [&](const std::string& id) {
     return !holds(rules, id) && holds(all_rules, id);
@@ -39,7 +39,7 @@ void choose(Digest& digest, const std::vector<Rule>& rules, const std::vector<Ru
   }
 }
 
-// Reports of which a Slurm job has left no digest.
+// Reports that a Slurm job could not digest.
 void add_not_digested(const std::string& work, std::vector<std::string>& errors) {
   if (work.empty()) return;
   SlurmOptions slurm;
@@ -48,7 +48,7 @@ void add_not_digested(const std::string& work, std::vector<std::string>& errors)
     errors.push_back(fmt::format("{}: was not digested: {}", report, why));
 }
 
-// `errors`: what could not be digested, or cannot be read, or does not belong to the others.
+// `errors`: reports without a digest, digests that cannot be read, and digests of another job.
 Fleet read_fleet(const FleetCommand& o, const Settings& settings, const std::vector<Rule>& rules,
                  std::vector<std::string>& errors) {
   const std::vector<std::string> files = find_digests(o.digests);
@@ -58,7 +58,7 @@ Fleet read_fleet(const FleetCommand& o, const Settings& settings, const std::vec
   for (Digest& digest : digests) choose(digest, rules, settings.all_rules);
   if (digests.empty() && errors.size() == 1) throw Error(errors.front());
   if (digests.empty())
-    throw Error(fmt::format("none of {} digests can be read; the first: {}", errors.size(),
+    throw Error(fmt::format("none of the {} digests can be read; the first one: {}", errors.size(),
                             errors.front()));
   add_not_digested(o.work, errors);
   const auto late = std::find_if(rules.begin(), rules.end(),
@@ -69,8 +69,7 @@ Fleet read_fleet(const FleetCommand& o, const Settings& settings, const std::vec
   return fleet;
 }
 
-// Why the job cannot be judged. A gate that passes because ranks are missing would pass on every
-// broken job.
+// Why the job cannot be judged. Otherwise a gate would pass on every job that lacks ranks.
 std::vector<std::string> not_judged(const Fleet& fleet, bool gated,
                                     const std::vector<std::string>& unreadable) {
   std::vector<std::string> why = unreadable;
@@ -111,24 +110,24 @@ int fleet(const FleetCommand& o) {
 
 Command add_fleet(CommandLine& line) {
   Parser command(line, "fleet",
-                 "Bring the digests of a job's ranks together: what "
-                 "holds on how many, who is late, what to fix");
+                 "Say what slows a job down, from the digests of its ranks: what to fix, on which "
+                 "ranks, and who is late");
   const auto o = std::make_shared<FleetCommand>();
   command
       .option("DIGEST", o->digests,
-              "What `gh-advise digest` wrote, of each rank or node; or folders of *.digest")
+              "Digests that `gh-advise digest` wrote, or folders with *.digest")
       .required();
   o->output.add(command, format_names(fleet_formats));
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   command
       .option("--fail-on", o->fail_on,
-              "Exit with 1 where a finding is at least this severe: error, warning or note")
+              "Exit with 1 if a finding is at least this severe: error, warning or note")
       .type("SEVERITY");
   command
       .option("--work", o->work,
-              "The working folder of `gh-advise slurm`: says in the result which reports it could "
-              "not digest")
+              "The working folder of `gh-advise slurm`; the result then lists the reports that it "
+              "could not digest")
       .type("DIR");
   return {command, [o] { return fleet(*o); }};
 }

@@ -1,10 +1,11 @@
-// gh-advise gate: whether captures of a change pass against the baseline.
+// gh-advise gate: whether captures of a change pass against a baseline.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "cli/captures.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
+#include "read/job_files.hpp"
 
 namespace gh {
 namespace {
@@ -29,7 +31,7 @@ struct GateCommand {
     all.insert(all.end(), baselines.begin(), baselines.end());
     return all;
   }
-  // By hand, a report may be held against itself. Another name for it is another matter.
+  // A user may compare a report with itself by the same name, but not a copy of it.
   Meant meant() const {
     return {.other_settings = accept_settings,
             .same_recording = std::find_first_of(reports.begin(), reports.end(), baselines.begin(),
@@ -37,7 +39,7 @@ struct GateCommand {
   }
 };
 
-// A part of a date, or -1 where it is no number of that many digits.
+// A part of a date, or -1 if it is not a number of so many digits.
 int digits(const std::string& date, std::size_t at, std::size_t count) {
   const std::size_t behind = at + count < date.size() ? at + count : std::string::npos;
   if (date.find_first_not_of("0123456789", at) != behind) return -1;
@@ -61,21 +63,21 @@ void check_accept_options(const GateCommand& o) {
     return;
   }
   if (o.reason.find_first_not_of(' ') == std::string::npos)
-    throw Error("--accept needs --reason TEXT: whoever reads the configuration wants to know why");
+    throw Error("--accept needs --reason TEXT, for those who read the configuration later");
   if (o.until.empty()) return;
   if (!is_day(o.until))
     throw Error(fmt::format("--until {}: give a day, as in 2026-12-31", printable(o.until)));
-  if (o.until < today()) throw Error(fmt::format("--until {}: is past", o.until));
+  if (o.until < today()) throw Error(fmt::format("--until {}: is in the past", o.until));
 }
 
-// Something that fails, and could be accepted.
+// Something that fails and can be accepted.
 struct Acceptable {
   Finding finding;
   std::string name;            // as the user would: the rule's, or the budget's fact
   std::optional<double> cost;  // now: nanoseconds a step, or the fact's value
 };
 
-// What came in, got worse, may have come in, or broke its budget.
+// Findings that are new, got worse, or may have, and broken budgets.
 std::vector<Acceptable> acceptable(const Comparison& comparison) {
   std::vector<Acceptable> all;
   for (const FindingChange& f : comparison.findings) {
@@ -86,14 +88,14 @@ std::vector<Acceptable> acceptable(const Comparison& comparison) {
   }
   for (const BudgetResult& b : comparison.budgets) {
     if (b.state != BudgetResult::State::broken && !is_open(b)) continue;
-    // One that fell below its limit is accepted however far it falls.
+    // A value below its limit is accepted however low it falls.
     const auto cost = b.value.effect > 0 ? std::optional(b.value.after) : std::nullopt;
     all.push_back({finding_of(b), b.budget.fact, cost});
   }
   return all;
 }
 
-// The suppressions that --accept asks for. They hold up to a fifth more than it costs now.
+// The exceptions that --accept asks for. They hold up to a fifth above the present cost.
 std::vector<Suppression> accepted(const GateCommand& o, const Comparison& comparison) {
   constexpr double headroom = 1.2;
   std::vector<Suppression> suppressions;
@@ -110,26 +112,26 @@ std::vector<Suppression> accepted(const GateCommand& o, const Comparison& compar
     const auto up_to = a.cost ? std::optional(*a.cost * headroom) : std::nullopt;
     if (wanted)
       suppressions.push_back(
-          {a.finding.rule, a.finding.subject, printable(o.reason), o.until, "", up_to});
+          {a.finding.rule, a.finding.subject, printable(o.reason), o.until, "", up_to, true});
   }
   const std::string others =
-      names.empty() ? "" : fmt::format("; these did: {}", fmt::join(names, ", "));
+      names.empty() ? "" : fmt::format("; --accept takes {}", fmt::join(names, ", "));
   for (const std::string& id : o.accept)
     if (!used.contains(id))
       throw Error(
-          fmt::format("--accept {}: nothing of that name came in, got worse or broke its budget{}",
+          fmt::format("--accept {}: nothing of that name is new, got worse or broke its budget{}",
                       printable(id), others));
   return suppressions;
 }
 
-// Both sides and what their comparison comes to.
+// Both sides and their comparison.
 struct Judged {
   std::vector<Capture> before, after;
   Comparison comparison;
   std::string unreadable;  // why nothing could be judged, or ""
 };
 
-// Writes the exceptions into the configuration and compares again with them.
+// Writes the exceptions into the configuration and compares again.
 void accept(const GateCommand& o, const Settings& settings, const GateSettings& limits,
             Judged& judged) {
   Comparison& c = judged.comparison;
@@ -142,13 +144,42 @@ void accept(const GateCommand& o, const Settings& settings, const GateSettings& 
   write_file(path, text);
   for (const Suppression& s : added)
     print_message(
-        fmt::format("accepted {}, {}: written to {}", s.rule, s.subject, printable(path)));
-  // What is accepted here and now need not be in the baseline.
+        fmt::format("accepted {}, {}: wrote [[accept]] to {}", s.rule, s.subject, printable(path)));
+  // An exception made by this run need not be in the baseline.
   for (Capture& before : judged.before)
     if (!before.settings.empty())
       for (const Suppression& s : added) before.settings[setting_name(s)] = s.reason;
-  c = compare(judged.before, judged.after, limits, Config(text, path).suppressions, today(),
+  c = compare(judged.before, judged.after, limits, Config(text, path).gate_exceptions(), today(),
               o.meant());
+}
+
+// "run.sqlite", quoted for a shell if it needs that.
+std::string shell_word(const std::string& word) {
+  const bool plain = word.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+,") ==
+                     std::string::npos;
+  return plain ? word : fmt::format("'{}'", printable(word));
+}
+
+// What to type to make the first baseline, from reports of the base branch named like these.
+std::string first_baseline(const GateCommand& o, const std::string& file) {
+  constexpr std::size_t most_named = 4;
+  std::string reports;
+  for (std::size_t i = 0; i < std::min(o.reports.size(), most_named); ++i)
+    reports += shell_word(o.reports[i]) + ' ';
+  return fmt::format(
+      "record the base branch, type `gh-advise baseline {}-o {}`, and commit that file", reports,
+      shell_word(file));
+}
+
+// Throws if a baseline is missing, which is how every gate begins.
+void check_baselines_exist(const GateCommand& o) {
+  for (const std::string& file : o.baselines) {
+    const bool is_report = file.ends_with(".sqlite") || file.ends_with(".nsys-rep");
+    if (std::error_code ec; !file.empty() && !is_report && !std::filesystem::exists(file, ec))
+      throw Error(fmt::format("{}: there is no baseline yet; {}", printable(file),
+                              first_baseline(o, file)));
+  }
 }
 
 Judged judge(const GateCommand& o, const Settings& settings, const GateSettings& limits,
@@ -156,14 +187,15 @@ Judged judge(const GateCommand& o, const Settings& settings, const GateSettings&
   Judged judged;
   Comparison& c = judged.comparison;
   try {
+    check_baselines_exist(o);
     CaptureReader reader(settings, settings.rules(o.rule), o.report, o.inputs());
     judged.before = reader.read(o.baselines, CaptureReader::Wanted::baselines_too);
     judged.after = reader.read(o.reports, CaptureReader::Wanted::reports);
-    c = compare(judged.before, judged.after, limits, settings.config.suppressions, today(),
+    c = compare(judged.before, judged.after, limits, settings.config.gate_exceptions(), today(),
                 o.meant());
     if (!o.accept.empty()) accept(o, settings, limits, judged);
   } catch (const Error& e) {
-    // CI looks at what was written, also where nothing could be judged.
+    // CI reads the files, so they say why nothing could be judged.
     const bool only_text = std::all_of(outputs.begin(), outputs.end(), [](const Output& out) {
       return out.format == "text" && out.file == to_stdout;
     });
@@ -178,10 +210,15 @@ Judged judge(const GateCommand& o, const Settings& settings, const GateSettings&
   return judged;
 }
 
-int gate(const GateCommand& o) {
+int gate(GateCommand o) {
+  o.reports = find_reports(o.reports);
+  o.baselines = find_reports(o.baselines);
   const Working working(o.report);
   const Settings settings(o.rule);
   check_accept_options(o);
+  if (o.baselines.empty())
+    throw Error(fmt::format("gate needs --baseline FILE; for the first one, {}",
+                            first_baseline(o, "baseline.json")));
   const std::vector<Output> outputs =
       o.output.parsed(format_names(gate_formats), o.report.inputs(o.inputs()));
   GateSettings limits = settings.config.gate;
@@ -200,16 +237,16 @@ int gate(const GateCommand& o) {
 }  // namespace
 
 Command add_gate(CommandLine& line) {
-  Parser command(line, "gate",
-                 "Compare with a baseline: exit 0 passes, 1 regressed, 2 cannot tell");
+  Parser command(
+      line, "gate",
+      "Compare with a baseline: exit 0 if it passes, 1 if it regressed, 2 if it cannot tell");
   const auto o = std::make_shared<GateCommand>();
-  command.option("REPORT", o->reports, "One or several captures of what is to be merged")
-      .required();
+  command.option("REPORT", o->reports, "Captures of the change, or folders with them").required();
   command
       .option("--baseline", o->baselines,
-              "What `gh-advise baseline` wrote, or a report (several times)")
+              "A file that `gh-advise baseline` wrote, or a report. Required; may be given several "
+              "times")
       .type("FILE")
-      .required()
       .repeatable();
   o->output.add(command, format_names(gate_formats));
   o->rule.add_choice(command);
@@ -217,22 +254,22 @@ Command add_gate(CommandLine& line) {
   o->report.add(command);
   command
       .option("--fail-on", o->fail_on,
-              "Findings that came in and budgets that broke fail from this severity on: "
-              "error, warning (unless set) or note")
+              "Fail for new findings and broken budgets of this severity or above: error, warning "
+              "(default) or note")
       .type("SEVERITY");
   command
       .option("--accept", o->accept,
-              "Write an exception into the configuration: for a rule that came in or got "
-              "worse, one finding's fingerprint, or a budget's fact")
+              "Write an exception into the configuration: [[accept]] for a rule, a finding's "
+              "fingerprint or a budget's fact. `check` still shows its advice")
       .separated_by(',')
       .type("ID")
       .repeatable();
   command.flag("--accept-settings", o->accept_settings,
-               "Judge by rules and settings other than those by which the baseline was taken");
-  command.option("--reason", o->reason, "Why it is accepted").type("TEXT");
+               "Judge by the present rules and settings, if they differ from the baseline's");
+  command.option("--reason", o->reason, "Why --accept accepts it").type("TEXT");
   command
       .option("--until", o->until,
-              "The last day on which it is: 2026-12-31; for good where it is not given")
+              "The last day of the exception, as in 2026-12-31; without it, it has no end")
       .type("DATE");
   return {command, [o] { return gate(*o); }};
 }

@@ -11,23 +11,25 @@ int run(int argc, char** argv) {
   gh::CommandLine line;
   const gh::Command commands[] = {
       gh::add_check(line),       // advise on reports
-      gh::add_baseline(line),    // keep what captures come to ...
-      gh::add_gate(line),        // ... and judge others by it
-      gh::add_digest(line),      // keep what one rank of a job comes to ...
-      gh::add_fleet(line),       // ... and bring all ranks together
+      gh::add_baseline(line),    // keep measurements of the base branch ...
+      gh::add_gate(line),        // ... and judge a change by them
+      gh::add_digest(line),      // keep what matters of one rank ...
+      gh::add_fleet(line),       // ... and advise on all ranks of a job
       gh::add_slurm(line),       // both as Slurm jobs
       gh::add_diff(line),        // what changed between two reports
       gh::add_facts(line),       // what was measured
       gh::add_top(line),         // what takes the time
       gh::add_rules(line),       // the rules,
       gh::add_explain(line),     // what one of them does,
-      gh::add_test(line),        // tests of a team's own,
+      gh::add_test(line),        // tests of a team's rules,
       gh::add_new_rule(line),    // and one to start from
       gh::add_docs(line),        // the documentation as Markdown
       gh::add_scrub(line),       // a copy of a report that can be shared
       gh::add_config(line),      // the configuration in effect
       gh::add_completion(line),  // for shells
       gh::add_manual(line),      // for man
+      gh::add_help(line),        // of the program or a command
+      gh::add_version(line),     // of the program and its libraries
   };
   if (!line.parse({argv + 1, argv + argc})) return gh::done;
   for (const gh::Command& command : commands)
@@ -45,6 +47,8 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 17);
   try {
     return run(argc, argv);
+  } catch (const gh::ClosedPipe&) {
+    return gh::closed_pipe;
   } catch (const std::exception& e) {
     gh::print_message(e.what());
     return gh::could_not;

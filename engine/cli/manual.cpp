@@ -9,11 +9,11 @@
 namespace gh {
 namespace {
 
-// What follows the commands.
+// The sections after the commands.
 constexpr const char* ends = R"(.SH ENVIRONMENT
 .TP
 .B COLUMNS
-The width of text, instead of the terminal's.
+The width of text (default: the terminal's).
 .TP
 .B NO_COLOR
 If it is set and not empty, text has no colors unless --color=always asks for them.
@@ -25,8 +25,8 @@ The configuration: the nearest one in the working directory or above it.
 prints the one in effect.
 .SH EXAMPLES
 .nf
-nsys export \-\-type sqlite run.nsys\-rep
-gh\-advise run.sqlite
+gh\-advise run.nsys\-rep
+gh\-advise run.sqlite \-\-output html=report.html
 gh\-advise explain data\-loader\-starvation
 gh\-advise check run.sqlite \-\-format json \-\-fail\-on error
 .fi

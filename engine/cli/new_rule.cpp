@@ -50,7 +50,7 @@ int new_rule(const NewRuleCommand& o) {
 }  // namespace
 
 Command add_new_rule(CommandLine& line) {
-  Parser command(line, "new-rule", "Write a rule and its test, to be edited");
+  Parser command(line, "new-rule", "Write a new rule and its test, for you to edit");
   const auto o = std::make_shared<NewRuleCommand>();
   command.option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives").required();
   command.option("--in", o->folder, "The team's folder of rules").required().type("DIR");

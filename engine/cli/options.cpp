@@ -34,13 +34,14 @@ Ns measured_duration(const std::string& value) {
 }  // namespace
 
 void RuleOptions::add_sources(Parser& command) {
-  command.option("--rules", directories, "A folder with more rules (may be given several times)")
+  command.option("--rules", directories, "A folder with more rules; may be given several times")
       .type("DIR")
       .repeatable();
   command
       .option(
           "--config", config,
-          "The configuration, instead of the nearest gh-advise.toml here or above; none for none")
+          "The configuration (default: the nearest gh-advise.toml in this folder or above); none "
+          "uses no configuration")
       .type("FILE");
 }
 
@@ -49,55 +50,58 @@ void RuleOptions::add_choice(Parser& command) {
       .separated_by(',')
       .type("RULE")
       .repeatable();
-  command.option("--ignore", ignore, "Not these rules").separated_by(',').type("RULE").repeatable();
+  command.option("--ignore", ignore, "All rules but these: ids or categories, separated by commas")
+      .separated_by(',')
+      .type("RULE")
+      .repeatable();
 }
 
 void add_timeout(Parser& command, std::int64_t& seconds) {
   command
       .option("--timeout", seconds,
-              "Give a report up that takes longer to read, in seconds of processor time (default: "
-              "60, and 300 per GiB, in proportion to its size; honest reports take a few)")
+              "Stop reading a report after this many seconds of processor time (default: 60, plus "
+              "300 per GiB; most reports take a few)")
       .type("SECONDS")
       .between(1, 1'000'000);
 }
 
 void ReportOptions::add(Parser& command) {
-  command.option("--steps", steps, "Only these steps (tokens, iterations), by number: 10:20")
+  command.option("--steps", steps, "Only these steps (tokens, iterations), by number, as in 10:20")
       .type("FIRST:LAST");
   command
       .option("--range", range,
-              "Only what was launched inside NVTX ranges of this name (* and ? allowed)")
+              "Only GPU work that was launched inside NVTX ranges of this name (* and ? allowed)")
       .type("NAME");
   command
       .option("--unit", unit,
-              "Which level of what repeats is told of: token, micro-batch, layer, epoch, ... "
-              "(default: the outermost that a program is tuned by)")
+              "What to call a step: token, micro-batch, layer, epoch, ... (default: the outermost "
+              "loop that matters for speed)")
       .type("NAME");
   command
-      .option("--measured-step", measured_step,
-              "How long a step takes without the profiler, timed by you: 16.5ms. What recording "
-              "adds is then known. Of several reports: REPORT=16.5ms, for each")
+      .option(
+          "--measured-step", measured_step,
+          "The time of a step without the profiler, as your log has it: 16.5ms. It corrects for "
+          "the profiler's overhead. With several reports, give REPORT=16.5ms for each")
       .type("TIME")
       .repeatable();
   command.option("--device", device, "Only this GPU");
-  command.option("--rank", rank, "Only this process, counted from 0 in order of GPUs");
+  command.option("--rank", rank, "Only this process, numbered from 0 in the order of GPUs");
   command
       .option("--nsys", nsys,
-              "The nsys that exports .nsys-rep files (default: the one on the PATH)")
+              "The nsys program that exports .nsys-rep files (default: nsys on the PATH)")
       .type("PATH");
   command
       .option("--threads", threads,
-              "How many threads work at one time (default: as many as there are processors); "
-              "results do not depend on it")
+              "The number of threads (default: one a processor); results do not depend on it")
       .type("N")
       .between(1, 1024);
   add_timeout(command, timeout);
   command.flag("--profile", profile,
-               "Print to standard error where the program's own time and memory went");
+               "Print the time and memory that gh-advise itself took, to standard error");
   command
       .option("--dcgm", dcgm,
-              "What DCGM sampled meanwhile: the text of `dcgmi dmon -e "
-              "1002,1003,1004,1005,100,155,164`, or of dcgm-exporter's metrics")
+              "DCGM's samples from the same time: the output of `dcgmi dmon -e "
+              "1002,1003,1004,1005,100,155,164`, or the metrics of dcgm-exporter")
       .type("FILE");
 }
 
@@ -134,7 +138,7 @@ MeasuredSteps::MeasuredSteps(const ReportOptions& options,
     if (sign == std::string::npos) {
       if (const auto jobs = find_jobs(reports).size(); jobs != 1)
         throw Error(
-            fmt::format("--measured-step {}: of which of the {} reports? Say --measured-step {}={}",
+            fmt::format("--measured-step {}: which of the {} reports? Write --measured-step {}={}",
                         printable(given), jobs,
                         reports.empty() ? "REPORT" : printable(reports.front()), printable(given)));
       if (any_ || !named_.empty()) throw Error("--measured-step: is given twice for one report");
@@ -142,15 +146,15 @@ MeasuredSteps::MeasuredSteps(const ReportOptions& options,
       continue;
     }
     if (std::find(reports.begin(), reports.end(), report) == reports.end())
-      throw Error(fmt::format("--measured-step {}: '{}' is none of the reports{}", printable(given),
-                              printable(report), did_you_mean(report, reports)));
+      throw Error(fmt::format("--measured-step {}: '{}' is not one of the reports{}",
+                              printable(given), printable(report), did_you_mean(report, reports)));
     if (any_ || !named_.emplace(report, ns).second)
       throw Error("--measured-step: is given twice for one report");
   }
 }
 
 std::optional<Ns> MeasuredSteps::of(const std::vector<std::string>& job) const {
-  Ns sum = 0, count = 0;  // of ranks, which wait for each other, the mean
+  Ns sum = 0, count = 0;  // ranks wait for each other: their mean counts
   for (const std::string& file : job)
     if (const auto named = named_.find(file); named != named_.end()) {
       sum += named->second;

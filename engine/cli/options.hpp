@@ -10,7 +10,7 @@
 
 namespace gh {
 
-/// Which rules there are, and which of them are asked.
+/// Which rules exist, and which of them run.
 struct RuleOptions {
   std::vector<std::string> directories, select, ignore;
   std::string config;  ///< a path, "none", or "" for the nearest
@@ -22,7 +22,7 @@ struct RuleOptions {
 /// --timeout
 void add_timeout(Parser& command, std::int64_t& seconds);
 
-/// What of a report is analysed, with what beside it, and how.
+/// What part of a report to analyse, with which other measurements, and how.
 struct ReportOptions {
   std::string steps, nsys = "nsys", dcgm;
   std::vector<std::string> measured_step;  ///< "16.5ms", or "run.sqlite=16.5ms"
@@ -33,19 +33,19 @@ struct ReportOptions {
   bool profile = false;
 
   void add(Parser& command);
-  /// All files that are read, beside `reports` the one of --dcgm.
+  /// All files that are read: `reports` and the file of --dcgm.
   std::vector<std::string> inputs(std::vector<std::string> reports) const;
   /// Throws Error where --steps or --range make no sense.
   Selection selection() const;
 };
 
-/// What --measured-step says of each report.
+/// The value of --measured-step for each report.
 class MeasuredSteps {
  public:
-  /// Throws Error where a value is no duration, belongs to none of `reports`, or may belong to
-  /// several jobs of them. Baselines are left out of `reports`.
+  /// Throws Error if a value is no duration, belongs to none of `reports`, or could belong to
+  /// several of their jobs. `reports` has no baselines.
   MeasuredSteps(const ReportOptions& options, const std::vector<std::string>& reports);
-  /// Of the report that these files make; nothing where nothing was said.
+  /// Of the report that these files make, if it was given.
   std::optional<Ns> of(const std::vector<std::string>& job) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "cli/output.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -52,33 +53,99 @@ bool colored_by_default(bool to_terminal) {
   return to_terminal && !(no_color && *no_color) && !dumb;
 }
 
-// "FORMAT=FILE" apart; a format is made of small letters, so anything else is a plain file's name.
+// The endings of files, each with its format: the longest that fits counts. Messages name the first
+// ending of a format.
+constexpr std::pair<const char*, const char*> endings[] = {
+    {".txt", "text"},         {".log", "text"},    {".html", "html"},   {".htm", "html"},
+    {".json", "json"},        {".jsonl", "jsonl"}, {".md", "markdown"}, {".sarif", "sarif"},
+    {".sarif.json", "sarif"}, {".xml", "junit"},   {".csv", "csv"},     {".trace.json", "trace"},
+};
+
+bool is_in(const std::vector<std::string>& formats, const std::string& format) {
+  return std::find(formats.begin(), formats.end(), format) != formats.end();
+}
+
+// The ending that writes a format: ".html"; "" for one that has none.
+std::string ending_for(const std::string& format) {
+  for (const auto& [ending, of] : endings)
+    if (format == of) return ending;
+  return "";
+}
+
+// ".html, .json, .xml (junit)": the endings of these formats.
+std::string endings_of(const std::vector<std::string>& formats) {
+  std::vector<std::string> list;
+  for (const std::string& format : formats)
+    if (const std::string ending = ending_for(format); !ending.empty())
+      list.push_back(format == "junit" ? ending + " (junit)" : ending);
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+// An ending that a format might have: not that of "../run" or ".hidden", nor a part of a number.
+std::string ending_of(const std::string& file) {
+  const std::string ending = std::filesystem::path(file).extension().string();
+  const bool numeric = ending.find_first_not_of("0123456789", 1) == std::string::npos;
+  return numeric ? "" : ending;
+}
+
+// The format that a file's ending chooses, or "" if it has none.
+std::string format_by_ending(const std::string& file, const std::vector<std::string>& formats,
+                             bool format_given) {
+  std::string_view longest, chosen;
+  for (const std::pair<std::string_view, std::string_view> known : endings)
+    if (file.ends_with(known.first) && is_in(formats, std::string(known.second)) &&
+        known.first.size() > longest.size()) {
+      longest = known.first;
+      chosen = known.second;
+    }
+  if (!chosen.empty()) return std::string(chosen);
+  const std::string ending = ending_of(file);
+  if (ending.empty() || format_given) return "";
+  throw Error(fmt::format(
+      "--output {0}: no format of this command ends in {1}; end the name in one of {2}, or say "
+      "which format it is: --output {3}={0}",
+      printable(file), printable(ending), endings_of(formats), formats.front()));
+}
+
+// Takes "FORMAT=FILE" apart. The format of a plain file is left to its ending. A format's name has
+// small letters only, so anything else before a '=' belongs to a file's name.
 Output parse_output(const std::string& word, const std::vector<std::string>& formats) {
   const std::size_t equals = word.find('=');
   const std::string format = word.substr(0, equals);
+  if (equals == std::string::npos && formats.size() > 1 && is_in(formats, word)) {
+    const std::string ending = ending_for(word);
+    throw Error(fmt::format("--output {0}: is a format and no file; write --output {1}", word,
+                            ending.empty() ? word + "=FILE" : "report" + ending));
+  }
   if (equals == std::string::npos ||
       format.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos)
     return {"", word};
-  if (std::find(formats.begin(), formats.end(), format) == formats.end())
-    throw Error(fmt::format("--output {}: there is no format '{}'{}; a file of that name is ./{}",
-                            printable(word), printable(format), did_you_mean(format, formats),
-                            printable(word)));
+  if (!is_in(formats, format))
+    throw Error(
+        fmt::format("--output {0}: there is no format '{1}'{2}; for a file of that name, "
+                    "write ./{0}",
+                    printable(word), printable(format), did_you_mean(format, formats)));
   if (equals + 1 == word.size())
-    throw Error(fmt::format("--output {}: names no file", printable(word)));
+    throw Error(
+        fmt::format("--output {0}: names no file; write --output {0}FILE, or {0}- for "
+                    "standard output",
+                    printable(word)));
   return {format, word.substr(equals + 1)};
 }
 
-// Throws where an output would overwrite an input or another output.
+// Throws if an output would overwrite an input or another output.
 void refuse_overwriting(const std::vector<Output>& outputs,
                         const std::vector<std::string>& inputs) {
   for (auto out = outputs.begin(); out != outputs.end(); ++out) {
     std::error_code ec;
     for (const std::string& input : inputs)
       if (std::filesystem::equivalent(out->file, input, ec))
-        throw Error(
-            fmt::format("--output {}: is what is read; name another file", printable(out->file)));
+        throw Error(fmt::format("--output {}: would overwrite the report; name another file",
+                                printable(out->file)));
     const bool taken = std::any_of(outputs.begin(), out,
                                    [&](const Output& other) { return other.file == out->file; });
+    if (taken && out->file == to_stdout)
+      throw Error("--output: only one format can go to standard output; name a file for the other");
     if (taken && out->file != "/dev/null")
       throw Error(
           fmt::format("--output {}: is given twice; name another file", printable(out->file)));
@@ -113,35 +180,53 @@ TextStyle StyleOptions::style(bool to_terminal) const {
 }
 
 void OutputOptions::add(Parser& command, const std::vector<std::string>& formats) {
-  const bool several = formats.size() > 2;
-  command.option("--format", format, fmt::format("{}", fmt::join(formats, ", "))).one_of(formats);
+  command.option("--format", format, "The format of standard output (default: text)")
+      .one_of(formats);
   command
-      .option("--output", outputs,
-              several ? "Write to a file instead of standard output; FORMAT=FILE writes "
-                        "another format as well (several times)"
-                      : "Write to a file instead of standard output")
-      .type(several ? "[FORMAT=]FILE" : "FILE")
+      .option(
+          "--output", outputs,
+          fmt::format("Write to a file, in the format of its ending ({}); {}", endings_of(formats),
+                      "FORMAT=FILE names the format and does not replace standard output. May "
+                      "be given several times"))
+      .type("[FORMAT=]FILE")
       .repeatable();
   style.add_color(command);
 }
 
 std::vector<Output> OutputOptions::parsed(const std::vector<std::string>& formats,
                                           const std::vector<std::string>& inputs) const {
+  const std::string wanted = format.value_or("text");
   std::vector<Output> all;
-  bool plain = false;
+  std::string other;  // a file that the ending gives another format than --format
+  bool plain = false, to_terminal = false, used = false;
   for (const std::string& word : outputs) {
     if (word.empty()) throw Error("--output: is empty; give a file, or - for standard output");
     Output output = parse_output(word, formats);
+    to_terminal |= output.file == to_stdout;
     if (output.format.empty()) {
-      if (plain)
-        throw Error(fmt::format("--output {}: a second file needs its format, as in --output {}={}",
-                                printable(word), formats.back(), printable(word)));
       plain = true;
-      output.format = format;
+      const bool one_format = formats.size() == 1;  // any ending will do
+      if (!one_format) output.format = format_by_ending(output.file, formats, format.has_value());
+      if (output.format.empty()) output.format = one_format ? formats.front() : wanted;
+      if (output.format != wanted) other = output.file;
+      used |= output.format == wanted;
     }
     all.push_back(std::move(output));
   }
-  if (!plain) all.push_back({format, to_stdout});
+  if (!plain && !to_terminal) {
+    all.push_back({wanted, to_stdout});
+    used = true;
+  }
+  if (format && !used && !other.empty())
+    throw Error(
+        fmt::format("--output {0}: ends like another format than --format {1}; leave "
+                    "--format out, or write --output {1}={0}",
+                    printable(other), wanted));
+  if (format && !used)
+    throw Error(
+        fmt::format("--format {}: standard output gets another format by --output; leave "
+                    "one of them out",
+                    wanted));
   for (Output& output : all)
     output.style = style.style(output.file == to_stdout && stdout_is_terminal());
   refuse_overwriting(all, inputs);
@@ -156,11 +241,11 @@ void write(const std::string& text, const std::string& file, Commands meant) {
 }
 
 void write(const std::string& text, const Output& output) {
-  // No annotation is an answer, too: those of the last run must go.
+  // No annotation is an answer as well: those of the last run must go.
   const bool annotations = output.format == "github";
   const bool cleared = annotations && output.file != to_stdout;
   const Commands meant = annotations ? Commands::at_line_begin : Commands::none;
-  // A job may print a file as well.
+  // A CI job may print a file later.
   if (!text.empty() || cleared) write(without_commands(text, meant), output.file, meant);
 }
 

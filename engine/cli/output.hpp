@@ -1,5 +1,6 @@
 // What a command writes, where, in which format.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,15 +30,16 @@ struct Output {
 };
 
 struct OutputOptions {
-  std::string format = "text";
-  std::vector<std::string> outputs;  ///< "FORMAT=FILE" or "FILE", as given
+  std::optional<std::string> format;  ///< text unless given
+  std::vector<std::string> outputs;   ///< "FORMAT=FILE" or "FILE", as given
   StyleOptions style;
 
   /// --format, --output, --color
   void add(Parser& command, const std::vector<std::string>& formats);
-  /// What is to be written: every FORMAT=FILE; and --format's, to the plain FILE where there is
-  /// one, else to standard output. Throws Error where a format is unknown, a file is given twice,
-  /// or is one of `inputs`, which are read.
+  /// What to write where. A FILE's ending chooses its format; a FILE without an ending gets
+  /// --format's. Without a FILE, standard output gets --format's, in addition to every FORMAT=FILE.
+  /// Throws Error for an unknown format or ending, a --format that no output gets, a file that is
+  /// given twice, or one of `inputs`, which are read.
   std::vector<Output> parsed(const std::vector<std::string>& formats,
                              const std::vector<std::string>& inputs) const;
 };
@@ -45,12 +47,12 @@ struct OutputOptions {
 /// Whether standard output is a terminal.
 bool stdout_is_terminal();
 
-/// Writes a document to a file, or to standard output, there without commands of CI systems but
-/// those that are meant.
+/// Writes a document to a file or to standard output. Standard output is searched by CI systems:
+/// only commands that are meant stay commands there.
 void write(const std::string& text, const std::string& file, Commands meant = Commands::none);
 
-/// Writes what was rendered, to a file too without commands but those that are meant; "" where it
-/// could not be, which leaves what was there.
+/// Writes rendered text; only commands that are meant stay commands, in files as well. "" means
+/// that there is nothing to write, which leaves the file as it was.
 void write(const std::string& text, const Output& output);
 
 /// Renders a document in each format that is wanted, and writes it. `formats` is the document's

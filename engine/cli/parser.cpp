@@ -75,14 +75,15 @@ void refuse_empty_values(const std::vector<std::string>& arguments) {
 CommandLine::CommandLine() : app_(std::make_unique<CLI::App>()) {
   app_->description(
       "Finds what slows down a GPU program, from its Nsight Systems report or PyTorch "
-      "profiler trace: what to fix first, what it is worth, and where the proof is.");
+      "profiler trace: what to fix first, what that saves, and where the proof is.");
   app_->name("gh-advise");
-  app_->set_version_flag("--version", std::string("gh-advise ") + GH_ADVISE_VERSION);
+  app_->set_version_flag("-V,--version", std::string("gh-advise ") + GH_ADVISE_VERSION);
   app_->require_subcommand(1);
   app_->footer(
       "`gh-advise REPORT...` is short for `gh-advise check REPORT...`.\n"
-      "Exit status: 0; 1 where --fail-on is met, gate finds a regression or a rule test fails; 2 "
-      "where the job could not be done.");
+      "Exit status: 0 if all went well; 1 if --fail-on is met, gate finds a regression or a rule "
+      "test fails; 2 if the job could not be done or gate cannot tell; 141 if the reader of a pipe "
+      "is gone.");
 }
 
 CommandLine::~CommandLine() = default;
@@ -92,7 +93,7 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
   const std::vector<std::string> commands = command_names(app);
   const bool has_command =
       !arguments.empty() && (contains(commands, arguments.front()) ||
-                             contains({"--help", "-h", "--version"}, arguments.front()));
+                             contains({"--help", "-h", "--version", "-V"}, arguments.front()));
   if (!arguments.empty() && !has_command) {
     refuse_misspelt_command(arguments.front(), commands);
     arguments.insert(arguments.begin(), "check");
@@ -103,7 +104,7 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     const auto parsed = app.get_subcommands();
-    write_to_stdout(parsed.empty() ? app.help() : parsed.front()->help("gh-advise"));
+    write_to_stdout(help(parsed.empty() ? "" : parsed.front()->get_name()));
     return false;
   } catch (const CLI::CallForVersion&) {
     write_to_stdout(version_text());
@@ -112,6 +113,15 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     explain(app, error, has_command);
   }
   return true;
+}
+
+std::string CommandLine::help(const std::string& command) const {
+  if (command.empty()) return app_->help();
+  const std::vector<std::string> commands = command_names(*app_);
+  if (!contains(commands, command))
+    throw Error(fmt::format("there is no command '{}'{}; `gh-advise help` lists them",
+                            printable(command), did_you_mean(command, commands)));
+  return app_->get_subcommand(command)->help("gh-advise");
 }
 
 Option Option::required() { return Option(option_->required()); }

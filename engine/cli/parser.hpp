@@ -1,5 +1,5 @@
 // The command line: the program, its commands, and how a command says what it takes. CLI11 does the
-// work; its header costs six seconds in each file that includes it, so the commands see this one.
+// work, but its header costs six seconds in each file that includes it, so commands include this.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -39,10 +39,14 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Parses `arguments`, the program's name left out, once all commands have been added. Words that
-  /// begin with a report are taken for `check`. False where the user asked for the help or the
-  /// version, which is printed. Throws Error that says what is wrong and suggests what was meant.
+  /// Parses `arguments`, without the program's name, once all commands have been added. Arguments
+  /// that begin with a report go to `check`. Returns false if the user asked for help or the
+  /// version, which it prints. Throws Error that says what is wrong and suggests a correction.
   bool parse(std::vector<std::string> arguments);
+
+  /// The help of a command, or of the program if that is "". Throws Error if there is no such
+  /// command.
+  std::string help(const std::string& command) const;
 
   /// For Parser, and for what describes the commands; nobody else needs CLI11.
   CLI::App& app() const { return *app_; }

@@ -65,16 +65,17 @@ Scrubbed scrub_report(const std::string& report, const std::string& out) {
 }  // namespace
 
 Command add_scrub(CommandLine& line) {
-  Parser command(line, "scrub",
-                 "Copy a report without environment, command lines, captured output and "
-                 "names of hosts and users, to be shared");
+  Parser command(
+      line, "scrub",
+      "Copy a report for sharing, without environment, command lines, captured output and "
+      "names of hosts and users");
   const auto o = std::make_shared<ScrubCommand>();
   command
       .option("REPORT", o->reports,
               "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")
       .required()
       .exactly(1);
-  command.option("-o,--output", o->outputs, "The copy; packed where it ends in .gz")
+  command.option("-o,--output", o->outputs, "The copy; compressed if it ends in .gz")
       .type("FILE")
       .required()
       .exactly(1);

@@ -31,11 +31,11 @@ struct Settings {
 /// "2026-11-21".
 std::string today();
 
-/// Tells on standard error what became of suppressions that are expired or unused.
+/// Prints a note for each suppression that is expired or unused.
 void print_suppression_notes(
     const std::vector<std::pair<Suppression, SuppressionState>>& suppressions);
 
-/// The recorded reports that the build unpacks beside the program.
+/// The recorded reports that the build unpacks next to the program.
 std::filesystem::path fixtures_beside_program();
 
 }  // namespace gh

@@ -124,41 +124,44 @@ int slurm(const SlurmCommand& o) {
 }
 
 void add_job_options(Parser& command, SlurmCommand& o) {
-  command.option("--partition", o.partition, "As sbatch has it").type("NAME");
+  command.option("--partition", o.partition, "The partition, as for sbatch").type("NAME");
   command
       .option("--ntasks", o.tasks,
-              "Divide the reports among so many tasks of an array (default: one each, as far "
-              "as the cluster allows)")
+              "The number of array tasks for the reports (default: one a report, if the cluster "
+              "allows that)")
       .type("N")
       .between(1, 1'000'000'000);
   command
       .option("--sbatch", o.sbatch,
-              "Another option of sbatch, as in --sbatch=--mem=8G (several times)")
+              "Another option for sbatch, as in --sbatch=--mem=8G; may be given several times")
       .type("OPTION")
       .repeatable();
   command
       .option("--container", o.container,
-              "Run gh-advise out of this image, by Apptainer or Singularity")
+              "Run gh-advise from this image, with Apptainer or Singularity")
       .type("IMAGE");
   command
       .option(
           "--program", o.program,
-          "gh-advise as the nodes find it (default: this one; in a container the one on its PATH)")
+          "The path of gh-advise on the nodes (default: this program; in a container, gh-advise on "
+          "the PATH)")
       .type("PATH");
-  command.option("--nsys", o.nsys, "The nsys that exports .nsys-rep files there").type("PATH");
+  command.option("--nsys", o.nsys, "The nsys program that exports .nsys-rep files on the nodes")
+      .type("PATH");
 }
 
 }  // namespace
 
 Command add_slurm(CommandLine& line) {
-  Parser command(line, "slurm",
-                 "Digest a folder of reports as a Slurm job, and "
-                 "bring them together in another that depends on it");
+  Parser command(
+      line, "slurm",
+      "Digest a folder of reports in a Slurm job, and run fleet on them in a second one");
   const auto o = std::make_shared<SlurmCommand>();
   command
-      .option("DIR", o->folder,
-              "The reports of a job's ranks, on a file system that the nodes share; what has "
-              "a digest already is not done again")
+      .option(
+          "DIR", o->folder,
+          "A folder with the reports of a job's ranks, on a shared file system. Reports that have "
+          "a digest are not digested again")
       .required();
   command
       .option("--work", o->work,
@@ -166,9 +169,9 @@ Command add_slurm(CommandLine& line) {
       .type("DIR");
   add_job_options(command, *o);
   command.flag("--dry-run", o->dry_run,
-               "Print the scripts and how they would be submitted, and write nothing");
-  command.flag("--wait", o->wait, "Wait until all is done; exit 2 where a report failed");
-  command.flag("--status", o->status, "Submit nothing: say how far it is, and what failed");
+               "Print the scripts and the sbatch commands; write and submit nothing");
+  command.flag("--wait", o->wait, "Wait for the jobs; exit with 2 if a report failed");
+  command.flag("--status", o->status, "Submit nothing; print the progress and what failed");
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   return {command, [o] { return slurm(*o); }};

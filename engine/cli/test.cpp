@@ -28,14 +28,13 @@ int test(const TestCommand& o) {
 Command add_test(CommandLine& line) {
   Parser command(line, "test", "Run the tests of the rules in a folder");
   const auto o = std::make_shared<TestCommand>();
-  command.option("DIR", o->folder, "A folder with *.test.lua beside the rules").required();
-  command
-      .option("--filter", o->filter, "Only cases, or rules, whose name matches (* and ? allowed)")
+  command.option("DIR", o->folder, "A folder with rules and their *.test.lua").required();
+  command.option("--filter", o->filter, "Only cases or rules with this name (* and ? allowed)")
       .type("NAME");
-  command.flag("--update", o->update, "Write the snapshots anew that cases expect");
+  command.flag("--update", o->update, "Rewrite the snapshots that cases expect");
   command
       .option("--fixtures", o->fixtures,
-              "Where the reports lie that cases name (default: fixtures/ beside the program)")
+              "The folder of the reports that cases name (default: fixtures/ next to the program)")
       .type("DIR");
   return {command, [o] { return test(*o); }};
 }

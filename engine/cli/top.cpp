@@ -17,7 +17,7 @@
 namespace gh {
 namespace {
 
-// What a terminal has room for; programs that read the other formats want all.
+// A terminal has little room; programs that read the other formats want everything.
 constexpr std::size_t most_as_text = 10;
 
 struct TopCommand {
@@ -44,7 +44,8 @@ TopOptions top_options(const TopCommand& o) {
   return options;
 }
 
-int top(const TopCommand& o) {
+int top(TopCommand o) {
+  o.reports = find_reports(o.reports);
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Output> outputs =
@@ -66,7 +67,7 @@ int top(const TopCommand& o) {
         const Replay replay = timed("replay", [&] { return Replay(analysis); });
         tops.push_back(timed("top", [&] { return top_of(analysis, &replay, options); }));
       } catch (const Error& e) {
-        errors.push_back(e.what());  // the other reports can still be told of
+        errors.push_back(e.what());  // the other reports can still be shown
       }
     }
   }
@@ -74,7 +75,7 @@ int top(const TopCommand& o) {
     for (const Output& output : outputs) {
       std::vector<Top> shown = tops;
       if (output.format == "text" && !o.most) keep_most(shown, most_as_text);
-      write_outputs({output}, top_formats, shown);
+      write_outputs({output}, top_formats, {shown, errors});
     }
   }
   for (const std::string& e : errors) print_message(e);
@@ -88,23 +89,27 @@ Command add_top(CommandLine& line) {
   const auto o = std::make_shared<TopCommand>();
   command
       .option("REPORT", o->reports,
-              "Reports of Nsight Systems or PyTorch's profiler; files of one job's ranks make one")
+              "Reports of Nsight Systems or PyTorch's profiler, or folders with them; ranks of one "
+              "job make one report")
       .required();
-  command.option("--by", o->by, "What makes a row (default: name)").one_of(top_by_names());
-  command.option("--sort", o->sort, "What comes first: most of it (default: time), or by name")
+  command.option("--by", o->by, "Group rows by this (default: name)").one_of(top_by_names());
+  command
+      .option("--sort", o->sort, "Sort rows by this, the largest first (default: time), or by name")
       .one_of(top_sort_names());
   command
-      .option("--only", o->only,
-              "Only these tables: kernels, copies, calls, ranges, operators; work or calls with "
-              "another --by")
+      .option(
+          "--only", o->only,
+          "Only these tables: kernels, copies, calls, ranges, operators; with another --by than "
+          "name, work or calls")
       .separated_by(',')
       .type("TABLE")
       .repeatable();
-  command.option("--most", o->most, "Rows of a table (default: 10 as text, else all)")
+  command.option("--most", o->most, "The most rows of a table (default: 10 in text, otherwise all)")
       .type("N")
       .between(1, 1'000'000'000);
-  command.flag("--numbered", o->numbered,
-               "A row for each range whose name counts: layer 3 and layer 4, not layer #");
+  command.flag(
+      "--numbered", o->numbered,
+      "Keep the numbers in range names: rows for layer 3 and layer 4, not one for layer #");
   o->output.add(command, format_names(top_formats));
   o->rule.add_sources(command);
   o->report.add(command);

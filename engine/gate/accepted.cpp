@@ -1,4 +1,4 @@
-// What the team has decided to live with: suppressions of findings and budgets.
+// What the team has decided to live with: exceptions for findings and budgets.
 #include <algorithm>
 
 #include "gate/comparison_passes.hpp"
@@ -6,7 +6,7 @@
 namespace gh {
 namespace {
 
-// Whether a suppression stands for a finding or a budget of the comparison.
+// Whether a suppression accepts a finding or a budget of the comparison.
 bool is_used(const Suppression& s, const Comparison& c) {
   const auto fits = [&](const Finding& f) {
     return f.rule == s.rule && glob_match(s.subject, f.subject);
@@ -52,7 +52,7 @@ double accept_findings(std::vector<FindingChange>& findings, const Exceptions& e
 }
 
 StepTrend step_trend(const Difference& step, double accepted_ns, const GateSettings& settings) {
-  // What a fix is worth leaves out what the profiler added, and is right within a tenth or so.
+  // The saving of a fix leaves the profiler's overhead out, and is right within about a tenth.
   constexpr double margin = 1.1;
   StepTrend trend;
   trend.longer = step.real && step.effect > 0;

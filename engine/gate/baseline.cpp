@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kind = "gh-advise baseline";
 constexpr int schema_version = 2;
 
-// A baseline is anybody's file. One of two hundred captures has some four million values, at most
-// seven deep.
+// A baseline may come from anybody. One of two hundred captures has some four million values, at
+// most seven levels deep.
 constexpr JsonLimits limits{.levels = 16, .values = 4'000'000};
 // More than any capture has of rules, facts, causes, findings, problems, devices.
 constexpr std::size_t most_listed = 10'000, most_captures = 1000;
@@ -46,7 +46,7 @@ std::string text_of(const Json& json) { return printable(json.get<std::string>()
 std::string name_in(const Json& json) {
   const std::string name = json.get<std::string>();
   if (!is_name(name)) {
-    throw Error(fmt::format("'{}' is no name of a rule or category", printable(name)));
+    throw Error(fmt::format("'{}' is not the name of a rule or category", printable(name)));
   }
   return name;
 }
@@ -57,7 +57,7 @@ const Json& listed(const Json& list, bool is_table, std::size_t most = most_list
     throw Error(is_table ? "a table is missing" : "a list is missing");
   }
   if (list.size() > most) {
-    throw Error(fmt::format("{} entries are more than a capture has", list.size()));
+    throw Error(fmt::format("{} entries are too many for a capture", list.size()));
   }
   return list;
 }
@@ -84,7 +84,7 @@ Error unknown_name(const std::string& name) {
   return Error(fmt::format("'{}' is unknown", printable(name)));
 }
 
-// ---- each part of a capture, written and read; a new field goes into both and into the schema
+// ---- each part of a capture, written and read; add a new field to both and to the schema
 
 constexpr const char* collected_names[] = {"recorded", "nothing_happened", "not_recorded",
                                            "unknown"};
@@ -265,21 +265,22 @@ Capture capture_from(const Json& j) {
   for (const auto& [name, value] : table_in(j.at("settings")).items()) {
     c.settings[printable(name)] = text_of(value);
   }
-  if (c.settings.empty()) throw Error("it does not say by which settings it was taken");
+  if (c.settings.empty()) throw Error("it does not say which settings it was made with");
   return c;
 }
 
 // ---- the file
 
-// Without the number that the library puts before its messages.
+// A message of the JSON library without the number in front.
 std::string_view without_number(std::string_view what) {
   const std::size_t end = what.find("] ");
   return end == what.npos ? what : what.substr(end + 2);
 }
 
 Error damaged(const std::string& shown_path, std::string_view why) {
-  return Error(fmt::format("{}: is no intact baseline: {}; take it anew with `gh-advise baseline`",
-                           shown_path, printable(why)));
+  return Error(
+      fmt::format("{}: is not an intact baseline: {}; make it again with `gh-advise baseline`",
+                  shown_path, printable(why)));
 }
 
 struct OfAnotherVersion : Error {
@@ -293,8 +294,9 @@ std::string other_version(const Json& json) {
   const bool older = schema < schema_version || analysis < analysis_version,
              named = json.contains("generator") && json["generator"].is_string();
   return fmt::format(
-      "was taken by {} gh-advise ({}), which kept or measured other things than gh-advise {}; take "
-      "it anew with `gh-advise baseline`",
+      "was made by {} gh-advise ({}), which stored other data than gh-advise {}; make it again "
+      "with "
+      "`gh-advise baseline`",
       older ? "an older" : "another", named ? text_of(json["generator"]) : "unknown",
       GH_ADVISE_VERSION);
 }
@@ -345,13 +347,13 @@ std::vector<Capture> read_baseline(const std::filesystem::path& path) {
   try {
     const Json json = parsed_json(read_text(path), limits);
     if (!json.is_object() || json.value("kind", "") != kind) {
-      throw Error("it does not say that it is one");
+      throw Error("it does not have the kind of one");
     }
     if (const std::string other = other_version(json); !other.empty()) {
       throw OfAnotherVersion(fmt::format("{}: {}", shown_path, other));
     }
     if (json.at("digest") != baseline_digest(json)) {
-      throw Error("it was edited since it was written, or merged, and its digest shows that");
+      throw Error("it was edited or merged since it was written: its digest does not match");
     }
     return captures_from(json);
   } catch (const OfAnotherVersion&) {

@@ -1,4 +1,4 @@
-// Budgets: limits that a team sets to facts, and the program's own to the step's length.
+// Budgets: a team's limits on facts, and the built-in limit on the step time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace gh {
 namespace {
 
-// The program's own budget comes from no file.
+// The built-in budget comes from no file.
 bool is_own(const Budget& budget) { return budget.where.empty(); }
 
-// The team's, and the program's own where the team sets none to how much longer the step may get.
+// The team's, and the built-in one unless the team limits how much longer the step may get.
 std::vector<Budget> budgets_of(const GateSettings& settings) {
   std::vector<Budget> budgets = settings.budgets;
   if (std::none_of(budgets.begin(), budgets.end(),
@@ -30,7 +30,7 @@ Unit unit_of(const Budget& budget, const Capture& capture) {
   if (known != capture.facts.end()) return known->second.unit;
   std::vector<std::string> names;
   for (const auto& [name, fact] : capture.facts) names.push_back(name);
-  throw Error(fmt::format("{}: there is no fact '{}' with a number{}; `gh-advise facts` lists them",
+  throw Error(fmt::format("{}: there is no numeric fact '{}'{}; `gh-advise facts` lists the facts",
                           budget.where, budget.fact, did_you_mean(budget.fact, names)));
 }
 
@@ -64,13 +64,11 @@ std::string change_of(const BudgetResult& r, const Difference& d, const UnitWord
                           : fmt::format("{} is {} instead of {}", r.budget.fact, now, then);
 }
 
-// A change beyond a limit that its measurements do not prove.
+// A change above a limit that the measurements do not prove.
 void leave_open(BudgetResult& r, const Difference& d, const UnitWords& unit) {
   r.state = BudgetResult::State::unknown;
-  r.message = fmt::format(
-      "{} ({}), which its measurements neither prove nor rule out ({}): record more "
-      "captures",
-      change_of(r, d, unit), change_text(d.effect), basis_text(d));
+  r.message = fmt::format("{} ({}), which may be noise ({}): record more captures",
+                          change_of(r, d, unit), change_text(d.effect), basis_text(d));
 }
 
 // Limits relative to the baseline: the change has to exceed the limit, and to be real.
@@ -92,8 +90,7 @@ void hold_change(BudgetResult& r, const Difference& d, const UnitWords& unit) {
     } else if (r.state == BudgetResult::State::kept && d.open) {
       leave_open(r, d, unit);
     } else if (r.state == BudgetResult::State::kept) {
-      r.message +=
-          fmt::format(" ({}), which is no more than the baseline's noise ({})", change, basis);
+      r.message += fmt::format(" ({}), within the baseline's noise ({})", change, basis);
     }
   }
 }
@@ -125,7 +122,7 @@ BudgetResult measured_budget(const Budget& budget, const Sides& sides, const Dif
 void accept_broken(BudgetResult& r, const StepTrend& trend, const Exceptions& exceptions) {
   const bool explained = trend.explained && is_own(r.budget);
   if (explained) {
-    r.message += "; what was accepted explains it";
+    r.message += "; the accepted findings explain it";
   } else if (is_own(r.budget) && trend.accepted_ns > 0) {
     r.message += fmt::format("; {} of it is accepted", duration(trend.accepted_ns));
   }
@@ -165,8 +162,8 @@ Finding finding_of(const BudgetResult& b) {
   f.severity = b.budget.severity;
   f.message = b.message + '.';
   f.title = b.title;
-  if (!is_own(b.budget)) f.message += fmt::format(" The budget is set in {}.", b.budget.where);
-  f.advice = {"Run `gh-advise diff` on both reports: it shows where the time went."};
+  if (!is_own(b.budget)) f.message += fmt::format(" {} sets the budget.", b.budget.where);
+  f.advice = {"Run `gh-advise diff` on both reports to see where the time went."};
   f.fingerprint = fingerprint(f);
   return f;
 }

@@ -274,7 +274,7 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   c.waits = waits_of(report);
   c.facts = numbers_of(facts);
   c.kernels = kernels_of(a);
-  // What is told of a step that nobody has recorded is no matter of a gate.
+  // The gate ignores findings on a step that only a fix would leave.
   std::copy_if(report.findings.begin(), report.findings.end(), std::back_inserter(c.findings),
                [](const Finding& f) { return !f.masked; });
   c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());

@@ -1,5 +1,4 @@
-// A capture: what one report comes to, so that another can be compared with it when the report
-// itself is gone.
+// A capture: the measurements of a report, which stay comparable when the report itself is gone.
 #pragma once
 #include <map>
 #include <optional>
@@ -37,14 +36,14 @@ struct Grid {
 /// What tells one program from another, however fast it runs and in whatever precision.
 /// Counts are per step.
 struct Program {
-  /// False where whole CUDA graphs hide the kernels: then only `graphs` and `kernels` are known.
+  /// False if CUDA graphs hide the kernels: then only `graphs` and `kernels` are known.
   bool shown = false;
   double graphs = 0, kernels = 0;
   /// Forward and backward: runs of fused attention, or of softmax between two GEMMs.
   double attention_blocks = 0;
   double written_out_blocks = 0;  ///< those of them that are softmax between GEMMs
   double gemms = 0;
-  std::optional<double> flops;  ///< of GEMMs and attention, where ranges carry shapes
+  std::optional<double> flops;  ///< of GEMMs and attention, if ranges carry shapes
   std::vector<Grid> grids;      ///< of GEMMs, fused attention and the loss, most frequent first
 };
 
@@ -95,11 +94,11 @@ struct Capture {
 
 inline constexpr std::size_t most_steps = 1000, most_kernels = 300, most_path_items = 30;
 
-/// The analysis's own version: what is measured before any rule. Figures of another cannot be
+/// The version of the analysis, which comes before the rules. Figures of different versions cannot be
 /// compared. Raise it when steps, account or facts change.
 inline constexpr int analysis_version = 2;
 
-/// What an analysed report comes to. `rules` are those that were evaluated, `settings` what the
+/// The measurements of an analysed report. `rules` are those that ran, `settings` what the
 /// configuration changed about them.
 Capture capture_of(const Analysis& analysis, const Facts& facts, const Report& report,
                    const std::vector<Rule>& rules,

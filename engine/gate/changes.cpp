@@ -1,4 +1,4 @@
-// What was measured of the step, its account, kernels and facts, and how it changed.
+// The step, its account, kernels and facts on both sides, and how they changed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace gh {
 namespace {
 
-// ---- what captures hold of a quantity
+// ---- what captures hold
 
 std::vector<double> doubles(const std::vector<Ns>& v) { return {v.begin(), v.end()}; }
 
-// `value_of` tells of a capture one value, `steps_of` those of its steps.
+// `value_of` gives one value of a capture, `steps_of` one of each step.
 template <class Value, class Steps>
 Measurements measured(const std::vector<Capture>& captures, Value value_of, Steps steps_of) {
   Measurements m;
@@ -47,7 +47,7 @@ Measurements measured_cause(const std::vector<Capture>& captures, const std::str
 
 using PathKey = std::pair<PathItem::Kind, std::string>;
 
-// What a capture does not name took nothing in its steps.
+// A capture names everything that took time in its steps.
 std::vector<double> wait_steps(const Capture& c, const PathKey& key) {
   for (const PathUse& use : c.waits)
     if (PathKey(use.kind, use.name) == key) return doubles(use.step_ns);
@@ -77,7 +77,7 @@ std::vector<double> busy_steps(const Capture& c) {
   return busy;
 }
 
-// A fact step by step, where the capture holds it so.
+// A fact step by step, if the capture holds it that way.
 std::vector<double> fact_steps(const Capture& c, std::string_view fact) {
   if (fact == "step.median_ns" || fact == "step.mean_ns") return doubles(c.step_ns);
   if (fact == "gpu.busy_fraction") return shares_of_steps(c, busy_steps(c));
@@ -100,7 +100,7 @@ Measurements measured_fact(const std::vector<Capture>& captures, const std::stri
       [&](const Capture& c) { return fact_steps(c, fact); });
 }
 
-// What grew or fell by most first.
+// The largest change first.
 template <class Change>
 void sort_by_change(std::vector<Change>& changes) {
   std::stable_sort(changes.begin(), changes.end(), [](const Change& x, const Change& y) {
@@ -110,7 +110,7 @@ void sort_by_change(std::vector<Change>& changes) {
 
 // ---- facts
 
-// Why a side does not know a fact, or "".
+// Why a fact is unknown on a side, or "".
 std::string why_unknown(const std::vector<Capture>& captures, const std::string& fact,
                         bool baseline) {
   for (const Capture& c : captures) {
@@ -126,40 +126,39 @@ std::string why_unknown(const std::vector<Capture>& captures, const std::string&
   return "";
 }
 
-// What the program itself decides does not vary from run to run.
+// Counts that the program decides do not vary from run to run.
 bool is_counted(const std::string& fact) {
   return fact == "kernels.per_step" || fact == "gemm.flops_per_step" ||
          (fact.starts_with("copies.") && fact.ends_with("_bytes_per_step"));
 }
 
-// To what every step counts alike: means, and shares of all steps together. All others are told by
-// their medians over captures.
+// Means and shares of all steps together. For all other facts, the median over captures counts.
 bool is_mean(const std::string& fact) {
   return fact == "step.mean_ns" || fact == "kernels.mean_ns" || fact == "gpu.busy_fraction" ||
          fact.starts_with("account.") || fact.ends_with("_per_step");
 }
 
-// Told elsewhere, or not the program's.
-bool is_told_elsewhere(const std::string& fact) {
+// Shown elsewhere, or not about the program.
+bool is_shown_elsewhere(const std::string& fact) {
   return fact.starts_with("account.") || fact.starts_with("step") || fact.starts_with("device.") ||
          fact.starts_with("capture.");
 }
 
 }  // namespace
 
-Difference step_difference(const Sides& sides) {
+Difference step_difference(const Sides& sides, double least_effect) {
   return difference_of(measured_steps(sides.before), measured_steps(sides.after),
-                       {.least_effect = sides.settings.min_effect}, sides.settings);
+                       {.least_effect = least_effect}, sides.settings);
 }
 
-Difference mean_step_difference(const Sides& sides) {
+Difference mean_step_difference(const Sides& sides, double least_effect) {
   const auto steps = [](const Capture& c) { return doubles(c.step_ns); };
   return difference_of(
       measured(
           sides.before, [&](const Capture& c) { return mean_of(steps(c)); }, steps),
       measured(
           sides.after, [&](const Capture& c) { return mean_of(steps(c)); }, steps),
-      {.least_effect = sides.settings.min_effect, .means = true}, sides.settings);
+      {.least_effect = least_effect, .means = true}, sides.settings);
 }
 
 std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step) {
@@ -231,7 +230,7 @@ std::vector<KernelChange> kernel_changes(const Sides& sides) {
 std::vector<FactChange> fact_changes(const Sides& sides, const Difference& step) {
   std::vector<FactChange> changes;
   for (const auto& [name, fact] : sides.after.front().facts) {
-    if (is_told_elsewhere(name)) continue;
+    if (is_shown_elsewhere(name)) continue;
     const FactDifference d = fact_difference(sides, name, sides.settings.min_effect, step.before);
     if (const Difference* known = std::get_if<Difference>(&d); known && known->real) {
       changes.push_back({name, fact.unit, *known});
@@ -248,6 +247,9 @@ FactDifference fact_difference(const Sides& sides, const std::string& fact, doub
   std::string unknown = why_unknown(sides.after, fact, false);
   if (unknown.empty()) unknown = why_unknown(sides.before, fact, true);
   if (!unknown.empty()) return unknown;
+  // The headline compares the same steps, so a budget of the step names the same figures.
+  if (fact == "step.median_ns") return step_difference(sides, least_effect);
+  if (fact == "step.mean_ns") return mean_step_difference(sides, least_effect);
 
   const Measurements before = measured_fact(sides.before, fact),
                      after = measured_fact(sides.after, fact);
@@ -256,16 +258,16 @@ FactDifference fact_difference(const Sides& sides, const std::string& fact, doub
                       .means = is_mean(fact),
                       .exact = is_counted(fact),
                       .told_by_captures = true};
-  // A share of next to nothing doubles without meaning anything: changes of parts of a step are
-  // relative to at least the minimum effect of it.
+  // A tiny share may double and mean nothing, so the change of a part of a step is relative to at
+  // least the minimum effect.
   if (account) {
     const Unit unit = sides.before.back().facts.at(fact).unit;
     const double step = unit == Unit::ns ? step_before_ns : 1;
     yardstick.reference =
         std::max(std::abs(mean_of(before.captures)), sides.settings.min_effect * step);
   }
-  // Steps tell whether it changed; by how much is told by the fact itself, which is not always
-  // their median or mean.
+  // The steps decide whether it changed. The fact, which is not always their median or mean, says
+  // by how much.
   return difference_of(before, after, yardstick, sides.settings);
 }
 

@@ -1,4 +1,4 @@
-// Whether captures are of one program, recorded in one way on the same GPUs.
+// Whether captures are of one program, recorded the same way on the same GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 namespace gh {
 namespace {
 
-// Programs differ in a count where it differs by more than this; a step now and then with something
-// extra does not.
+// A count has to differ by more than this for another program: some steps do something extra.
 constexpr double same_count = 0.03, same_gemms = 0.05, same_flops = 0.02;
 
 bool differ(double a, double b, double tolerance) {
@@ -41,7 +40,7 @@ Collected state_of(const Capture& c, Source source) {
   return it == c.sources.end() ? Collected::unknown : it->second;
 }
 
-// ---- one capture by itself
+// ---- one capture
 
 void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
   const Collected kernels = state_of(c, Source::kernels);
@@ -53,12 +52,12 @@ void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
   } else if (c.unit == window_unit) {
     add_once(
         fmt::format(
-            "{} shows nothing that repeats, and a whole recording is as long as it was recorded; "
-            "mark what repeats with ranges ([ranges] step), or choose a part with --range",
+            "no steps were found in {}, so its length says nothing; mark the steps with ranges "
+            "([ranges] step), or choose a part with --range",
             c.path),
         reasons);
   }
-  // What is wrong with a recording is not the merge's doing.
+  // A bad recording is not the fault of the merge.
   for (const Finding& f : c.findings) {
     if (f.voids || (f.category == "capture" && f.severity != Severity::note)) {
       add_once(fmt::format("{} is in doubt: {}", c.path, f.message), reasons);
@@ -68,9 +67,9 @@ void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
 
 // ---- two programs
 
-// Whether the kernels that two programs share were launched over other grids: of the loss, or of
-// GEMMs and attention. Another precision takes other kernels; where they share less than a quarter,
-// grids tell nothing.
+// Whether the kernels that two programs share have different grids: kernels of the loss, or of
+// GEMMs and attention. Another precision uses other kernels: if they share less than a quarter,
+// grids say nothing.
 std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<Grid>& b,
                                  bool loss) {
   struct Use {
@@ -103,18 +102,18 @@ std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<G
   }
   for (const auto& [grid, use] : grids) matched += std::min(use.count[0], use.count[1]);
   if (all == 0 || common < 0.25 * all) return std::nullopt;
-  // Where shapes change from step to step (sequences of any length), only their mean tells.
+  // If shapes change from step to step (sequences of any length), only their mean counts.
   return uneven > 0.25 * all ? changed > 0.5 * common : matched < 0.75 * common;
 }
 
-// Attention that is written out takes two GEMMs forward and four backward, three a block, which are
-// none where it is fused.
+// Attention as separate kernels takes two GEMMs forward and four backward, three a block; fused
+// attention takes none.
 double gemms_beside_attention(const Program& p) { return p.gemms - 3 * p.written_out_blocks; }
 
 // Why two captures are not of one program, or "". `unit` is what both count by.
 std::string other_program(const Program& a, const Program& b, const UnitWords& unit) {
   if (a.shown != b.shown) {
-    return "the kernels inside CUDA graphs show in only one of the two; record both with "
+    return "only one of the two shows the kernels inside CUDA graphs; record both with "
            "--cuda-graph-trace=node";
   }
   if (differ(a.graphs, b.graphs, same_count)) {
@@ -132,8 +131,7 @@ std::string other_program(const Program& a, const Program& b, const UnitWords& u
                        count_text(b.attention_blocks), unit.per, count_text(a.attention_blocks));
   }
   const double gemms_a = gemms_beside_attention(a), gemms_b = gemms_beside_attention(b);
-  // Convolutions are GEMMs of as many kernels as their algorithm takes; the loss's grids then vouch
-  // for the program.
+  // How many GEMMs a convolution takes depends on its algorithm, so the loss's grids decide.
   const bool convolutions =
       a.attention_blocks == 0 && grids_differ(a.grids, b.grids, true) == false;
   if (differ(gemms_a, gemms_b, convolutions ? 0.4 : same_gemms)) {
@@ -147,11 +145,11 @@ std::string other_program(const Program& a, const Program& b, const UnitWords& u
         *b.flops, unit.per, *a.flops);
   }
   if (grids_differ(a.grids, b.grids, false).value_or(false)) {
-    return "another program: the GEMMs and attention kernels that both run have other grids, so "
+    return "another program: the GEMMs and attention kernels of both have different grids, so "
            "shapes differ (batch, sequence or model)";
   }
   if (grids_differ(a.grids, b.grids, true).value_or(false)) {
-    return "another program: the loss is computed over other grids, so it has another number of "
+    return "another program: the loss has different grids, so it has another number of "
            "tokens or samples";
   }
   return "";
@@ -169,8 +167,8 @@ double mean_length(const std::vector<Ns>& lengths) {
   return lengths.empty() ? 0 : sum / static_cast<double>(lengths.size());
 }
 
-// Loops nest: where one repetition holds several times as many kernels and takes as many times as
-// long, another level was found, which has the same name. "" where it is the same.
+// Loops nest. If one repetition has several times as many kernels and takes several times as long,
+// it is another loop of the same name. "" if it is the same one.
 std::string other_level(const Capture& first, const Capture& c) {
   constexpr double most_times = 3;
   const double kernels = c.program.kernels / first.program.kernels,
@@ -179,8 +177,8 @@ std::string other_level(const Capture& first, const Capture& c) {
              less = kernels * most_times <= 1 && time * most_times <= 1;
   if (c.unit == window_unit || !(more || less)) return "";  // NaN where nothing is known
   return fmt::format(
-      "another level of what repeats: {} of {} has {:.0f} kernels, one of {} {:.0f}; mark the same "
-      "with ranges ([ranges] step)",
+      "the loop found is another one: {} of {} has {:.0f} kernels, one of {} has {:.0f}; mark the "
+      "steps with ranges ([ranges] step)",
       UnitWords(c.unit).a, c.path, c.program.kernels, first.path, first.program.kernels);
 }
 
@@ -192,34 +190,32 @@ void add_how_they_differ(const Capture& first, const Capture& c,
              reasons);
   }
   if (c.format != first.format) {
-    add_once(
-        fmt::format(
-            "another profiler: {} where the baseline has {}; each slows a program in its own way",
-            c.producer, first.producer),
-        reasons);
+    add_once(fmt::format("another profiler: {} where the baseline has {}; their overheads differ",
+                         c.producer, first.producer),
+             reasons);
   }
   if (c.selection != first.selection) {
     add_once(fmt::format("another part of the report: {} where the baseline has {}",
                          selection_text(c), selection_text(first)),
              reasons);
   }
-  // Every program makes calls and waits, and marks what it always marks; without them causes
-  // and steps are told otherwise.
+  // Every program makes calls and waits, and always sets the same ranges. Without them, causes and
+  // steps come out differently.
   for (const Source source : {Source::calls, Source::ranges, Source::os_calls}) {
     const bool here = state_of(c, source) == Collected::yes,
                there = state_of(first, source) == Collected::yes;
     if (here != there) {
-      add_once(fmt::format("{} holds no {}, {} does; record both alike", here ? first.path : c.path,
-                           shown_name_of(source), here ? c.path : first.path),
+      add_once(fmt::format("{} holds no {}, {} does; record both the same way",
+                           here ? first.path : c.path, shown_name_of(source), here ? c.path : first.path),
                reasons);
     }
   }
   if (c.unit != first.unit) {
-    add_once(fmt::format("another unit: {} where the baseline has {}; choose the same with --unit, "
+    add_once(fmt::format("another unit: {} where the baseline has {}; choose one with --unit, "
                          "or mark it with ranges ([ranges] step)",
                          plural(c.unit), plural(first.unit)),
              reasons);
-    return;  // what each takes says nothing of the other
+    return;  // their lengths cannot be compared
   }
   add_once(other_level(first, c), reasons);
   add_once(other_program(first.program, c.program, UnitWords(c.unit)), reasons);
@@ -247,15 +243,16 @@ std::vector<std::string> incomparable(const std::vector<Capture>& before,
 std::string weak_match_note(const Program& before, const Program& after, const UnitWords& unit) {
   if (!before.shown) {
     return fmt::format(
-        "whole CUDA graphs hide the kernels: that both are the same program shows only in how many "
-        "graphs, and kernels beside them, {} launches",
+        "CUDA graphs hide the kernels: only the number of graphs, and of kernels outside of them, "
+        "that {} launches shows that both are the same program",
         unit.a);
   }
   if (!grids_differ(before.grids, after.grids, false) &&
       !grids_differ(before.grids, after.grids, true)) {
     return fmt::format(
-        "that both are the same program shows in no more than the number of attention blocks and "
-        "GEMMs {}: they share no kernel of GEMMs, attention or the loss",
+        "only the number of attention blocks and GEMMs {} shows that both are the same program: "
+        "they "
+        "share no kernel of GEMMs, attention or the loss",
         unit.per);
   }
   return "";

@@ -26,8 +26,8 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   c.after = side_text(after);
   c.incomparable = incomparable(before, after);
 
-  // What changed. Sides that cannot be compared are shown beside each other all the same.
-  c.step = step_difference(sides);
+  // What changed. This also shows sides that cannot be compared.
+  c.step = step_difference(sides, settings.min_effect);
   c.account = account_changes(sides, c.step);
   c.waits = wait_changes(sides, c.step);
   c.kernels = kernel_changes(sides);

@@ -25,9 +25,9 @@ struct FindingChange {
   double before_ns = 0, after_ns = 0;  ///< what it costs a step
   bool fails = false;
   bool unproved = false;  ///< that it got worse
-  /// Whether it came in, or made the step longer, nobody can say: the comparison must not pass.
+  /// It is unknown whether it is new, or made the step longer: the comparison must not pass.
   bool untold = false;
-  std::string why;  ///< why it is taken for this, where that needs saying
+  std::string why;  ///< the reason for the state, if it needs one
 };
 
 /// A part of the account.
@@ -65,30 +65,31 @@ struct BudgetResult {
   bool fails = false;
 };
 const char* name_of(BudgetResult::State);  ///< "kept", "broken", "unknown", "accepted"
-/// Whether it is unknown although its fact is known: beyond its limit, by what may be noise.
+/// Whether its fact is above its limit by what may be noise.
 bool is_open(const BudgetResult&);
 
 struct Comparison {
   Verdict verdict = Verdict::passes;
   std::string headline;  ///< the verdict in a sentence
-  /// Why the sides cannot be compared, or a part cannot be told.
+  /// Why the gate cannot compare the sides or a part of them.
   std::vector<std::string> incomparable;
   std::vector<std::string> reasons;  ///< what makes it regress, the costliest first
-  std::vector<std::string> notes;    ///< what a reader has to know beside
+  std::vector<std::string> notes;    ///< what else a reader has to know
   std::string before, after;         ///< what the sides are: "good.sqlite", "3 captures"
   UnitWords unit;                    ///< what a step is called now
   Difference step;
-  std::vector<CauseChange> account;  ///< by what the change costs or wins
-  /// Likewise; empty where a side does not tell. It explains a longer step, and fails nothing.
+  std::vector<CauseChange> account;  ///< the largest change first
+  /// In the same order; empty if a side does not know. It explains a longer step, and fails
+  /// nothing.
   std::vector<WaitChange> waits;
   std::vector<FindingChange> findings;  ///< what fails first
-  std::vector<KernelChange> kernels;    ///< by what the change costs or wins
+  std::vector<KernelChange> kernels;    ///< the largest change first
   std::vector<FactChange> facts;        ///< whose change is real, account and steps aside
   std::vector<BudgetResult> budgets;
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
 };
 
-/// What a user has said to be meant, and is a note then.
+/// What the user intends, so that it is a note and no reason against a verdict.
 struct Meant {
   bool other_settings = false;  ///< than those by which the baseline was taken
   bool same_recording = false;  ///< on both sides

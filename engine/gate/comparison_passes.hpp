@@ -28,23 +28,23 @@ struct Sides {
 
 // ---- comparable.cpp: whether the sides can be compared; incomparable() in comparison.hpp
 
-/// What a reader has to know of how little shows that two programs are the same; "" where enough
-/// does.
+/// How little shows that two programs are the same; "" if enough does.
 std::string weak_match_note(const Program& before, const Program& after, const UnitWords& unit);
 
 // ---- trust.cpp: whether the sides are what they are taken for
 
-/// Which settings differ from the baseline's, and which captures are on both sides. Reasons why
-/// nothing can be told, or notes where they are meant.
+/// Which settings differ from the baseline's, and which captures are on both sides. Reasons why the
+/// gate cannot tell, or notes if the user means them.
 void check_trust(Comparison& comparison, const Sides& sides, const Meant& meant);
 
 // ---- changes.cpp: what was measured
 
-Difference step_difference(const Sides& sides);
-/// The same of the mean step, which a few slow ones move and the median does not show.
-Difference mean_step_difference(const Sides& sides);
+/// Of the median step. Only a change above `least_effect` is real.
+Difference step_difference(const Sides& sides, double least_effect);
+/// Of the mean step, which a few slow ones move and the median does not show.
+Difference mean_step_difference(const Sides& sides, double least_effect);
 std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step);
-/// None where a capture does not tell what its steps wait for.
+/// None if a capture does not have what its steps wait for.
 std::vector<WaitChange> wait_changes(const Sides& sides, const Difference& step);
 std::vector<KernelChange> kernel_changes(const Sides& sides);
 std::vector<FactChange> fact_changes(const Sides& sides, const Difference& step);
@@ -92,13 +92,12 @@ std::vector<std::pair<Suppression, SuppressionState>> suppression_states(
 void judge_findings(std::vector<FindingChange>& findings, const Sides& sides,
                     const Difference& step, const StepTrend& trend);
 
-/// What a rule did on a side, at its worst over the captures; nullptr where it was not among the
-/// rules.
+/// The worst outcome of a rule over the captures of a side; nullptr if it was not among the rules.
 const RuleOutcome* outcome_of(const std::vector<Capture>& captures, const std::string& rule);
 
 // ---- budgets.cpp
 
-/// Of the team's budgets, and the program's own of the step's length where the team sets none.
+/// Of the team's budgets, and of the built-in one for the step if the team sets none.
 std::vector<BudgetResult> judge_budgets(const Sides& sides, const Difference& step,
                                         const StepTrend& trend, const Exceptions& exceptions);
 

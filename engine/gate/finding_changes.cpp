@@ -1,4 +1,4 @@
-// Findings of both sides: which are the same, and what became of each.
+// Findings of both sides: which are the same, and how each changed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace gh {
 namespace {
 
-// A finding that came in is taken for real without a longer step where it is worth twice the share
-// from which its rule warns, of the longer of the steps: one just above its threshold may have been
-// just below before, and what costs the same is a larger share of a step that got shorter.
+// A new finding fails without a longer step only if it is worth twice the share at which its rule
+// warns, of the longer step: one just above its threshold may have been just below before, and the
+// same cost is a larger share of a shorter step.
 constexpr double clearly = 2;
 
 // ---- matching
@@ -32,7 +32,7 @@ HeldByFingerprint held_findings(const std::vector<Capture>& captures) {
   }
   HeldByFingerprint held;
   for (auto& [fingerprint, list] : by_fingerprint) {
-    // In half of the captures or fewer, it comes and goes.
+    // A finding in half of the captures or fewer comes and goes.
     if (2 * list.size() <= captures.size()) continue;
     std::sort(list.begin(), list.end(), [](const Finding* x, const Finding* y) {
       return x->recoverable_ns < y->recoverable_ns;
@@ -62,8 +62,8 @@ std::map<std::string, std::string> partners(const HeldByFingerprint& was,
     partner[fingerprint] = fingerprint;
     taken.insert(fingerprint);
   }
-  // What a finding is about may be named otherwise now (another kernel leads): the same rule's that
-  // is otherwise gone, and cost about as much, is the same.
+  // The subject of a finding may have another name now (another kernel leads). A finding of the
+  // same rule that would be gone otherwise, and cost about as much, is the same one.
   for (const auto& [fingerprint, h] : is) {
     if (partner.contains(fingerprint)) continue;
     const double ns = median_of(h.ns);
@@ -84,7 +84,7 @@ std::map<std::string, std::string> partners(const HeldByFingerprint& was,
   return partner;
 }
 
-// What became of a finding that both sides have: `c` has its costs.
+// How a finding that both sides have changed: `c` has its costs.
 void compare_costs(FindingChange& c, const Held& was, const Held& is, const Sides& sides,
                    const Difference& step) {
   const GateSettings& settings = sides.settings;
@@ -121,7 +121,7 @@ FindingChange gone(const Held& was) {
   return c;
 }
 
-// What only some of the captures show, and the baseline nowhere.
+// Findings that only some of the captures show, and the baseline not at all.
 void add_sporadic(const Sides& sides, const HeldByFingerprint& is,
                   std::vector<FindingChange>& changes) {
   std::set<std::string> seen;
@@ -142,7 +142,7 @@ void add_sporadic(const Sides& sides, const HeldByFingerprint& is,
 
 // ---- judging
 
-// A change, and what it is judged by.
+// A change, and what decides on it.
 struct Case {
   FindingChange& c;
   const Sides& sides;
@@ -152,11 +152,11 @@ struct Case {
   const RuleOutcome *then, *now;
   std::size_t shown_by;  // captures of now
 
-  // Whether so much is worth telling whatever the step does.
+  // Whether so much counts whatever the step does.
   bool is_clear(double ns) const {
     return ns == 0 || (now && ns >= clearly * now->warns_from * std::max(step.before, step.after));
   }
-  // Whether the step got longer, or may have, by more than what was accepted adds.
+  // Whether the step got longer, or may have, by more than accepted findings add.
   bool step_fails() const { return trend.longer && !trend.explained; }
   bool step_may_fail() const { return trend.perhaps_longer && !trend.explained; }
   void unknown(std::string why) const {
@@ -173,9 +173,8 @@ struct Case {
 };
 
 std::string step_untold(const Case& k) {
-  return fmt::format(
-      "the {} may have got longer, which its measurements neither prove nor rule out",
-      k.sides.unit.noun);
+  return fmt::format("the {} may have got longer: its measurements do not prove it",
+                     k.sides.unit.noun);
 }
 
 void judge_worse(const Case& k) {
@@ -185,15 +184,14 @@ void judge_worse(const Case& k) {
     k.c.untold = true;
     k.c.why = step_untold(k);
   } else if (!k.trend.longer && !k.trend.perhaps_longer) {
-    k.c.why = fmt::format("does not fail, since the {} did not get longer", k.sides.unit.noun);
+    k.c.why = fmt::format("does not fail: the {} did not get longer", k.sides.unit.noun);
   }
 }
 
 // A finding whose cost grew in some of the captures, together with the step.
 void judge_unproved(const Case& k) {
   if (k.step_fails() || k.step_may_fail()) {
-    k.untold(
-        "it costs more in some of the captures, which neither prove nor rule out that it does");
+    k.untold("it costs more in some of the captures, which may be noise");
   }
 }
 
@@ -216,7 +214,7 @@ void judge_fresh(const Case& k) {
     return k.untold("the rule failed on the baseline");
   }
   if (captures_with(k.sides.before, k.c.finding.fingerprint) > 0) {
-    return k.unknown("comes and goes in the captures of the baseline as well");
+    return k.unknown("comes and goes in the baseline's captures as well");
   }
   if (k.then->state != RuleOutcome::State::looked) {
     return k.untold("the baseline could not be checked for it: " + k.then->reason);
@@ -227,23 +225,24 @@ void judge_fresh(const Case& k) {
   }
   if (k.step_may_fail()) return k.untold(step_untold(k));
   if (k.trend.shorter)
-    return k.unknown("may have been there, a smaller share of a longer " + k.sides.unit.noun);
+    return k.unknown("may have been there before, as a smaller share of a longer " +
+                     k.sides.unit.noun);
   if (k.loud && !k.trend.longer && !k.trend.perhaps_longer) {
     k.c.why = fmt::format(
-        "does not fail: the {} did not get longer, and it is so close to its threshold that it may "
-        "have been just below",
+        "does not fail: the {} did not get longer, and it may have been just below its threshold "
+        "before",
         k.sides.unit.noun);
   }
 }
 
 void judge_gone(const Case& k) {
-  if (!k.now) return k.unknown("the rule was not asked this time");
+  if (!k.now) return k.unknown("the rule did not run this time");
   if (k.now->state != RuleOutcome::State::looked) {
     return k.unknown("could not be checked this time: " + k.now->reason);
   }
   if (k.shown_by > 0) return k.unknown(k.shown_text());
   if ((k.trend.longer || k.trend.perhaps_longer) && !k.is_clear(k.c.before_ns)) {
-    k.unknown("may still be there, a smaller share of a longer " + k.sides.unit.noun);
+    k.unknown("may still be there, as a smaller share of a longer " + k.sides.unit.noun);
   }
 }
 

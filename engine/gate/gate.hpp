@@ -1,8 +1,8 @@
 // Whether a change makes a program slower: reports of it against those of before.
 //
-//   capture.hpp     Analysis, Facts, Report -> Capture: what one report comes to
+//   capture.hpp     Analysis, Facts, Report -> Capture: the measurements of a report
 //   baseline.hpp    Captures <-> a file (capture_json.hpp: what digests hold in the same way)
-//   settings.hpp    what a verdict depends on beside the captures
+//   settings.hpp    what a verdict depends on in addition to the captures
 //   statistics.hpp  two sets of measurements -> Difference: whether it is more than noise
 //   comparison.hpp  Captures of before and of now -> Comparison, with the verdict
 //

@@ -8,9 +8,9 @@
 namespace gh {
 namespace {
 
-// What a digest begins with, so that messages do not show it.
+// Marks a digest, which messages do not show.
 constexpr const char* digest_mark = "digest ";
-constexpr const char* suppression_prefix = "suppress.";
+constexpr const char *suppression_prefix = "suppress.", *exception_prefix = "accept.";
 
 std::string marked_digest(std::string_view text) { return digest_mark + digest(text); }
 
@@ -68,7 +68,7 @@ const std::string& value_in(const SettingsInEffect& settings, const std::string&
 std::string change_of(const std::string& name, const std::string& before, const std::string& now) {
   if (now.empty()) return fmt::format("{} is gone", name);
   if (now.starts_with(digest_mark)) {
-    return fmt::format("{} is {}", name, before.empty() ? "new" : "another");
+    return fmt::format("{} {}", name, before.empty() ? "is new" : "has changed");
   }
   return fmt::format("{} is {} instead of {}", name, now, before.empty() ? "unset" : before);
 }
@@ -84,13 +84,13 @@ SettingsInEffect settings_in_effect(const Config& config, const std::vector<Rule
       settings[table] = marked_digest(text);
     }
   }
-  for (const Suppression& s : config.suppressions) settings[setting_name(s)] = s.reason;
+  for (const Suppression& s : config.gate_exceptions()) settings[setting_name(s)] = s.reason;
   return settings;
 }
 
 std::string setting_name(const Suppression& s) {
-  return fmt::format("{}{} {}{}{}", suppression_prefix, s.rule, s.subject,
-                     s.until.empty() ? "" : ", until " + s.until,
+  return fmt::format("{}{} {}{}{}", s.gate_only ? exception_prefix : suppression_prefix, s.rule,
+                     s.subject, s.until.empty() ? "" : ", until " + s.until,
                      s.up_to ? fmt::format(", up to {}", *s.up_to) : "");
 }
 
@@ -103,7 +103,8 @@ std::vector<std::string> changed_settings(const SettingsInEffect& before,
   std::vector<std::string> changes;
   for (const std::string& name : names) {
     const std::string &then = value_in(before, name), &here = value_in(now, name);
-    if (then != here && !name.starts_with(suppression_prefix)) {
+    if (then != here && !name.starts_with(suppression_prefix) &&
+        !name.starts_with(exception_prefix)) {
       changes.push_back(change_of(name, then, here));
     }
   }

@@ -1,5 +1,5 @@
-// What a verdict depends on beside the captures: the program, the rules, and what a team set. A
-// baseline keeps it, so that a merge cannot change it unseen.
+// What a verdict depends on in addition to the captures: the program, the rules, and the team's
+// settings. A baseline stores them, so that a merge cannot change them unseen.
 #pragma once
 #include <map>
 #include <string>
@@ -10,19 +10,18 @@
 
 namespace gh {
 
-/// By name, "gate.alpha", each as a text; of what is long, such as a rule, its digest.
+/// By name, "gate.alpha", each as text; a long one, such as a rule, as its digest.
 using SettingsInEffect = std::map<std::string, std::string>;
 
-/// All that a configuration sets or leaves as it is, and every rule that it asks for. `rules` are
-/// those that there are, the team's too. What is given on the command line does not count: whoever
-/// gives it says so.
+/// All settings of a configuration, defaults included, and every rule that it selects. `rules` are
+/// all rules, also the team's. Options of the command line do not count: whoever types them knows.
 SettingsInEffect settings_in_effect(const Config& config, const std::vector<Rule>& rules);
 
-/// The name of a suppression among them, which says all but its reason.
+/// The name of a suppression among them: everything but its reason.
 std::string setting_name(const Suppression& suppression);
 
-/// What differs from a baseline's settings, in words: "gate.alpha is 0 instead of 0.05".
-/// Suppressions aside: an expired one changes nothing, and one in use is told by name.
+/// How settings differ from a baseline's: "gate.alpha is 0 instead of 0.05". Suppressions are not
+/// compared here: an expired one changes nothing, and the gate names those in use.
 std::vector<std::string> changed_settings(const SettingsInEffect& before,
                                           const SettingsInEffect& now);
 

@@ -228,8 +228,8 @@ Difference difference_of(const Measurements& before, const Measurements& after,
     d.real = counts;
     d.basis = "counted";
   } else {
-    d.basis = fmt::format("{} against {}, too few for a test: more than {} counts", x.size(),
-                          y.size(), percent(settings.noise_floor));
+    d.basis = fmt::format("{} against {}, too few for a test, so only more than {} counts",
+                          x.size(), y.size(), percent(settings.noise_floor));
   }
   if (!d.real && counts) judge_unproved(d, x, y, reference, yardstick, settings);
   return d;

@@ -31,9 +31,9 @@ struct Measurements {
 struct Yardstick {
   double least_effect = 0;                         ///< of the reference
   std::optional<double> reference = std::nullopt;  ///< its own value before, where not given
-  bool means = false;  ///< told by means, to which every step counts, rather than by medians
+  bool means = false;  ///< compare means, to which every step counts, rather than medians
   bool exact = false;  ///< counts do not vary from run to run, so that nothing of them is noise
-  /// The values that are told are those of captures, where steps tell whether they differ.
+  /// Show the values of captures, although steps decide whether they differ.
   bool told_by_captures = false;
 };
 

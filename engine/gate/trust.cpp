@@ -1,4 +1,4 @@
-// Whether the sides are what they are taken for: another recording, judged by the same settings.
+// Whether the sides are two recordings, judged by the same settings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 namespace gh {
 namespace {
 
-// Where nothing is kept of a side's settings, it was taken by those of now.
+// A report has no stored settings: the current ones apply.
 bool keeps_settings(const Capture& c) { return !c.settings.empty(); }
 
-// A suppression in use that the baseline does not know, as it is called in messages.
+// Suppressions in use that the baseline does not know, by name.
 std::vector<std::string> new_suppressions(const Comparison& c, const Capture& before) {
   std::vector<std::string> names;
   for (const auto& [suppression, state] : c.suppressions) {
@@ -23,7 +23,7 @@ std::vector<std::string> new_suppressions(const Comparison& c, const Capture& be
   return names;
 }
 
-// "gate.alpha is 0 instead of 0.05; rule.host-sync is another", or "" where nothing differs.
+// "gate.alpha is 0 instead of 0.05; rule.host-sync has changed", or "".
 std::string other_settings(const Comparison& c, const Sides& sides) {
   constexpr std::size_t most_shown = 5, most_width = 120;
   std::vector<std::string> changes;
@@ -48,9 +48,7 @@ std::vector<std::string> shared_recordings(const Sides& sides) {
     const auto then = std::find_if(sides.before.begin(), sides.before.end(),
                                    [&](const Capture& c) { return same_recording(c, now); });
     if (then == sides.before.end() || now.step_ns.empty()) continue;
-    add_once(fmt::format("{} is the same recording as {}, which it is compared with", now.path,
-                         then->path),
-             shared);
+    add_once(fmt::format("{} is the same recording as {}", now.path, then->path), shared);
   }
   return shared;
 }
@@ -60,17 +58,17 @@ std::vector<std::string> shared_recordings(const Sides& sides) {
 void check_trust(Comparison& c, const Sides& sides, const Meant& meant) {
   if (const std::string changes = other_settings(c, sides); !changes.empty()) {
     if (meant.other_settings) {
-      c.notes.push_back("judged by other settings than the baseline's: " + changes);
+      c.notes.push_back("the settings differ from the baseline's: " + changes);
     } else {
       c.incomparable.push_back(fmt::format(
-          "the baseline was taken by other settings: {}; if that is meant, take it anew "
-          "with `gh-advise baseline`, or judge by these with --accept-settings",
+          "the settings differ from the baseline's: {}; if you mean that, make the baseline again "
+          "with `gh-advise baseline`, or use these settings with --accept-settings",
           changes));
     }
   }
   for (const std::string& shared : shared_recordings(sides)) {
     if (meant.same_recording) {
-      c.notes.push_back(shared + ": that says nothing of a change");
+      c.notes.push_back(shared + ", so this shows no change");
     } else {
       c.incomparable.push_back(shared + "; record the change itself");
     }

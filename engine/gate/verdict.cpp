@@ -1,4 +1,4 @@
-// Whether a change passes, and what its author has to be told.
+// Whether a change passes, and why.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 std::string failure_text(const FindingChange& f, const UnitWords& unit) {
   if (f.change == FindingState::fresh) {
-    return fmt::format("{} came in: {} (worth {} {} {})", f.finding.rule, f.finding.title,
+    return fmt::format("{} is new: {} (its fix saves {} {} {})", f.finding.rule, f.finding.title,
                        f.finding.about ? "about" : "at most", duration(f.after_ns), unit.per);
   }
   return fmt::format("{} got worse: {} ({} {}, before {})", f.finding.rule, f.finding.title,
@@ -34,11 +34,11 @@ std::vector<std::string> failures(const Comparison& c) {
   return reasons;
 }
 
-// ---- what cannot be told
+// ---- what the gate cannot tell
 
-// Why a mean step that grew beyond the median cannot pass, or "": what a run takes is the mean. One
-// slow step may be bad luck, up to the noise floor. A budget of the mean decides instead, where the
-// team sets one.
+// Why a mean step that grew more than the median cannot pass, or "": the mean decides how long a
+// run takes. One slow step may be bad luck, up to the noise floor. A budget of the mean, if the
+// team sets one, decides instead.
 std::string untold_mean(const Comparison& c, const Sides& sides, const StepTrend& trend) {
   const auto& budgets = sides.settings.budgets;
   const bool has_budget = std::any_of(budgets.begin(), budgets.end(), [](const Budget& b) {
@@ -49,14 +49,14 @@ std::string untold_mean(const Comparison& c, const Sides& sides, const StepTrend
            (b.state == BudgetResult::State::broken || b.state == BudgetResult::State::accepted);
   });
   if (!c.incomparable.empty() || told || has_budget) return "";
-  const Difference mean = mean_step_difference(sides);
+  const Difference mean = mean_step_difference(sides, sides.settings.min_effect);
   const double elsewhere_ns = std::max(c.step.after - c.step.before, trend.accepted_ns);
   const auto share = [&](double ns) { return relative_change(ns - elsewhere_ns, mean.before); };
   const bool lasts = (mean.real || mean.open) && share(mean.lasting) > sides.settings.min_effect;
   if (share(mean.after - mean.before) <= sides.settings.noise_floor && !lasts) return "";
   return fmt::format(
-      "the mean {0} takes {1} instead of {2} ({3}), the median {4}: a few {5} take far longer; "
-      "record more {5}, or set a budget of step.mean_ns",
+      "the mean {0} takes {1} instead of {2} ({3}), the median {0} {4}: a few {5} take far longer; "
+      "record more {5}, or set a budget for step.mean_ns",
       c.unit.noun, duration(mean.after), duration(mean.before), change_text(mean.effect),
       duration(c.step.after), c.unit.many);
 }
@@ -82,21 +82,21 @@ void add_blind_rules(const Sides& sides, std::vector<std::string>& untold) {
     }
   }
   for (const auto& [reason, ids] : blind) {
-    untold.push_back(fmt::format("the baseline was checked for {}, this capture could not be: {}",
+    untold.push_back(fmt::format("the baseline was checked for {}, but not this capture: {}",
                                  fmt::join(ids, ", "), reason));
   }
 }
 
-// What could be told before and cannot be now must not pass.
+// A check that the baseline had and this capture lacks must not pass.
 std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& sides,
                                              const StepTrend& trend) {
   std::vector<std::string> untold;
   const Severity fail_on = sides.settings.fail_on.value_or(Severity::warning);
   for (const BudgetResult& b : c.budgets) {
     if (b.state != BudgetResult::State::unknown || b.budget.severity < fail_on) continue;
-    untold.push_back(
-        is_open(b) ? b.message
-                   : fmt::format("the budget of {} cannot be held: {}", b.budget.fact, b.message));
+    untold.push_back(is_open(b) ? b.message
+                                : fmt::format("the budget of {} cannot be checked: {}",
+                                              b.budget.fact, b.message));
   }
   add_blind_rules(sides, untold);
   if (std::string why = untold_mean(c, sides, trend); !why.empty()) {
@@ -108,27 +108,28 @@ std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& s
   return untold;
 }
 
-// ---- what a reader has to know beside
+// ---- notes
 
 std::optional<double> measured_ns(const Capture& c) {
   const auto fact = c.facts.find("step.measured_ns");
   return fact == c.facts.end() ? std::nullopt : fact->second.value;
 }
 
-// What findings are worth is of the measured step where there is one; steps are compared as they
-// were recorded, since of those there are many.
+// Savings are of the measured step if there is one. The gate compares recorded steps, because there
+// are many of them.
 std::string measured_note(const Capture& then, const Capture& now, const UnitWords& unit) {
   const auto before = measured_ns(then), after = measured_ns(now);
   if (!before && !after) return "";
   if (!before || !after)
     return fmt::format(
-        "the {0} was measured without the profiler on one side only: what findings are worth there "
-        "is of a shorter {0}",
+        "the {0} was measured without the profiler on one side only, so the savings there are of a "
+        "shorter {0}",
         unit.noun);
   return fmt::format(
-      "measured without the profiler, the {} takes {}, before {} ({:+.1f} %); compared are the "
-      "recorded ones",
-      unit.noun, duration(*after), duration(*before), 100 * (*after / *before - 1));
+      "measured without the profiler, the {} takes {}, before {} ({:+.1f} %); the gate compares "
+      "the "
+      "recorded {}",
+      unit.noun, duration(*after), duration(*before), 100 * (*after / *before - 1), unit.many);
 }
 
 std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
@@ -148,16 +149,15 @@ std::vector<std::string> notes_on(const Comparison& c, const Sides& sides) {
   if (std::string note = measured_note(then, now, c.unit); !note.empty())
     notes.push_back(std::move(note));
   if (then.producer != now.producer) {
-    notes.push_back(
-        fmt::format("recorded by {}, the baseline by {}: profilers differ in what they cost",
-                    now.producer, then.producer));
+    notes.push_back(fmt::format("recorded by {}, the baseline by {}: their overheads differ",
+                                now.producer, then.producer));
   }
   const bool left_open = std::any_of(c.budgets.begin(), c.budgets.end(), [](const BudgetResult& b) {
     return b.budget.fact == "step.median_ns" && is_open(b);
   });
   if (!c.step.real && std::abs(c.step.effect) > sides.settings.min_effect && !left_open) {
     notes.push_back(
-        fmt::format("the {} looks {} {}, but that may be noise ({}); more captures would tell",
+        fmt::format("the {} looks {} {}, but that may be noise ({}); record more captures",
                     c.unit.noun, percent(std::abs(c.step.effect)),
                     c.step.effect > 0 ? "longer" : "shorter", basis_text(c.step)));
   }
@@ -181,7 +181,7 @@ std::string step_text(const Comparison& c, const GateSettings& settings) {
     return fmt::format("{} takes {}, before {} ({}, too little to count)", the, now, then, change);
   }
   return fmt::format("{} takes {}, before {} ({}, {})", the, now, then, change,
-                     step.open ? "neither proved nor ruled out" : "which may be noise");
+                     step.open ? "not proved" : "which may be noise");
 }
 
 // The rules of the findings that are `wanted`, each once.
@@ -206,7 +206,7 @@ std::string what_regressed(const Comparison& c) {
   const auto fails = [&](FindingState state) {
     return rules_where(c, [=](const FindingChange& f) { return f.fails && f.change == state; });
   };
-  std::string text = clause(fails(FindingState::fresh), "came in", "came in") +
+  std::string text = clause(fails(FindingState::fresh), "is new", "are new") +
                      clause(fails(FindingState::worse), "got worse", "got worse");
   std::set<std::string> broken;  // several budgets may name one fact
   for (const BudgetResult& b : c.budgets) {

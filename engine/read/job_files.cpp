@@ -52,6 +52,52 @@ std::optional<Place> place_in_trace(const std::string& head, const std::string& 
   return place;
 }
 
+// More reports than that are a folder named by mistake, as are more files: "/" say.
+constexpr std::size_t most_reports = 2'000, most_entries = 1'000'000;
+
+bool is_report(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const auto ends_in = [&](std::string_view ending) { return name.ends_with(ending); };
+  if (ends_in(".sqlite")) return true;
+  if (ends_in(".nsys-rep") || ends_in(".qdrep")) {
+    // nsys exports beside the report: that is the same recording, and needs no nsys.
+    std::error_code ec;
+    return !fs::is_regular_file(fs::path(path).replace_extension(".sqlite"), ec);
+  }
+  return (ends_in(".json") || ends_in(".json.gz")) &&
+         head_of(path.string()).find("\"traceEvents\"") != std::string::npos;
+}
+
+std::vector<std::string> reports_below(const std::string& folder) {
+  std::vector<std::string> reports;
+  std::size_t entries = 0;
+  std::error_code ec;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, ec);
+  for (; !ec && at != fs::recursive_directory_iterator(); at.increment(ec)) {
+    std::error_code gone;
+    if (++entries > most_entries)
+      throw Error(fmt::format("{}: holds more than {} files; name a smaller folder",
+                              printable(folder), most_entries));
+    if (at->path().filename().string().starts_with('.')) {
+      at.disable_recursion_pending();
+    } else if (at->is_regular_file(gone) && is_report(at->path())) {
+      reports.push_back(at->path().string());
+      if (reports.size() > most_reports)
+        throw Error(fmt::format("{}: holds more than {} reports; name a smaller folder",
+                                printable(folder), most_reports));
+    }
+  }
+  if (ec) throw Error(fmt::format("{}: {}", printable(folder), ec.message()));
+  if (reports.empty())
+    throw Error(
+        fmt::format("{}: no report in this folder or below it; a report is a *.sqlite or "
+                    "*.nsys-rep of Nsight Systems, or a *.json or *.json.gz of PyTorch's "
+                    "profiler",
+                    printable(folder)));
+  std::sort(reports.begin(), reports.end());
+  return reports;
+}
+
 Place place_by_name(const std::string& name, const std::string& folder) {
   static const re2::RE2 rank("(?i)((?:^|[^a-z])rank[_.-]?)(\\d{1,7})");
   Place place;
@@ -72,6 +118,19 @@ Place place_of(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   if (const auto place = place_in_trace(head_of(path), folder)) return *place;
   return place_by_name(fs::path(path).filename().string(), folder);
+}
+
+std::vector<std::string> find_reports(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code ec;
+    if (!fs::is_directory(path, ec)) {
+      files.push_back(path);
+      continue;
+    }
+    for (std::string& report : reports_below(path)) files.push_back(std::move(report));
+  }
+  return files;
 }
 
 std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& paths) {

@@ -1,4 +1,4 @@
-// Finds out which files are the ranks of one job.
+// Which files are reports, and which of them are the ranks of one job.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,13 @@
 
 namespace gh {
 
-/// What a file says about its place in a job, without reading all of it.
+/// Replaces each folder by the reports in it and below it, sorted by name; files stay as they are.
+/// Reports are *.sqlite, *.nsys-rep and *.qdrep without such an export, and *.json and *.json.gz
+/// that are PyTorch traces. Hidden files and folders, and links to folders, are left out. Throws
+/// Error for a folder without a report, or with more than a run can take.
+std::vector<std::string> find_reports(const std::vector<std::string>& paths);
+
+/// What a file says of its place in a job, without reading all of it.
 struct Place {
   std::string job;  ///< "" if unknown
   std::int64_t rank = 0;

@@ -39,7 +39,7 @@ bool is_present(const CiFinding& f) { return !f.change || *f.change != FindingSt
 std::string ci_worth_text(const CiFinding& shown) {
   const Finding& f = shown.finding;
   if (f.recoverable_ns <= 0) return "";
-  return fmt::format("worth {} {} {} ({})", f.about ? "about" : "at most",
+  return fmt::format("saves {} {} {} ({})", f.about ? "about" : "at most",
                      duration(f.recoverable_ns), f.of_window ? "of the window" : shown.unit.per,
                      percent(f.recoverable_fraction));
 }

@@ -76,7 +76,7 @@ RuleText text_of(const Rule& r) {
           "warning"};
 }
 
-// Findings of rules that are not asked any more, and broken budgets, stand for a rule themselves.
+// Findings of rules that no longer run, and broken budgets, get a rule from their own text.
 RuleText text_of(const Finding& f) {
   const bool budget = f.rule == "budget";
   const std::string what =
@@ -86,8 +86,7 @@ RuleText text_of(const Finding& f) {
           "error"};
 }
 
-// What a finding is worth in percent of the step; what is worth no time of its own ranks by
-// severity.
+// The saving of a finding in percent of the step; one without a saving ranks by severity.
 double rank_of(const Finding& f) {
   const double worth = f.recoverable_fraction * 100;
   if (f.voids) return 100;

@@ -119,7 +119,7 @@ std::string step_section(const Comparison& c, const std::vector<Capture>& before
          sides_html(c, before, after) + causes_table(c) + waits_table(c);
 }
 
-// Why it is taken for this; of what did not stay the same also the message and what to do.
+// The reason for its state; if it changed, also the message and the fix.
 std::string why_text(const FindingChange& f) {
   std::string text = f.why;
   if (f.change != FindingState::same) {
@@ -208,7 +208,7 @@ std::string render_comparison_html(const Comparison& c, const std::vector<Captur
     body += section("facts", "Facts", facts_section(c));
   }
   body += html_list("Notes", c.notes);
-  body += html_list("Suppressed", suppression_lines(c));
+  body += html_list("Exceptions", suppression_lines(c));
   body += "</main>\n" + page_footer();
   return html_page("gh-advise: " + shortened(c.headline, 100), body, TimelineData(100).json());
 }

@@ -10,7 +10,7 @@ Json difference_json(const Difference& d) {
               {"p", or_null(d.p)},  {"real", d.real},   {"basis", d.basis}};
 }
 
-// The fields of a difference stand beside those that say what it is of.
+// The fields of a difference, after those that say what it is of.
 Json with_difference(Json what, const Difference& d) {
   what.update(difference_json(d));
   return what;

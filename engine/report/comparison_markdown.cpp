@@ -1,4 +1,5 @@
-// A comparison in Markdown, for a pull request.
+// A comparison in Markdown, for a pull request. What stands before the first <details> is short
+// enough for a comment; the GitHub action posts that part.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 
 namespace gh {
 namespace {
+
+constexpr std::size_t most_of_message = 300;
 
 const char* mark_of(Verdict verdict) {
   switch (verdict) {
@@ -40,8 +43,8 @@ std::string changed_findings(const Comparison& c) {
                       markdown_text(f.finding.title + (f.why.empty() ? "" : " (" + f.why + ")")),
                       markdown_text(change_worth_text(f, c.unit)));
   if (rows.empty()) return "";
-  return "### What changed\n\n| change | severity | rule | | worth |\n|---|---|---|---|---|\n" +
-         rows + '\n';
+  return "### Findings\n\n| change | severity | rule | | saves |\n|---|---|---|---|---|\n" + rows +
+         '\n';
 }
 
 std::string failing_findings(const Comparison& c) {
@@ -49,8 +52,11 @@ std::string failing_findings(const Comparison& c) {
   for (const FindingChange& f : c.findings)
     if (f.fails)
       items += fmt::format(
-          "* **{}**: {}{}\n", f.finding.rule, markdown_text(f.finding.message),
-          f.finding.advice.empty() ? "" : " Fix: " + markdown_text(f.finding.advice.front()));
+          "* **{}**: {}{}\n", f.finding.rule,
+          markdown_text(shortened(f.finding.message, most_of_message)),
+          f.finding.advice.empty()
+              ? ""
+              : " *Fix:* " + markdown_text(shortened(f.finding.advice.front(), most_of_message)));
   return items.empty() ? "" : items + '\n';
 }
 
@@ -68,8 +74,7 @@ std::string account_row(const std::string& label, const Difference& d) {
                      signed_ns(d.after - d.before), d.real ? "" : " (noise)");
 }
 
-// The parts that matter, in order of what each takes on the side where it takes more, so that the
-// table reads as an account.
+// The parts that matter, sorted by their time on the side where they take more.
 template <class Part, class Label>
 std::string part_rows(const Comparison& c, const std::vector<Part>& parts, Label label) {
   std::vector<const Part*> shown;
@@ -109,14 +114,16 @@ std::string render_comparison_markdown(const Comparison& c) {
       fmt::format("## {} gh-advise\n\n**{}**\n\n", mark_of(c.verdict), markdown_text(c.headline));
   out += markdown_list("Why it fails:", c.reasons);
   out += markdown_list("What cannot be compared:", c.incomparable);
-  out += changed_findings(c);
   out += failing_findings(c);
-  out += budgets(c);
   if (c.step.basis.empty()) return out;  // nothing could be read
+  out += "<details><summary>What changed</summary>\n\n";
+  out += changed_findings(c);
+  out += budgets(c);
   out += account(c);
   out += waits(c);
   out += markdown_list("Notes:", c.notes);
-  out += markdown_list("Suppressed:", suppression_lines(c));
+  out += markdown_list("Exceptions:", suppression_lines(c));
+  out += "</details>\n\n";
   out += fmt::format("<sub>before: {}; now: {}; {}; gh-advise {}</sub>\n", markdown_text(c.before),
                      markdown_text(c.after), markdown_text(basis_text(c.step)), GH_ADVISE_VERSION);
   return out;

@@ -26,7 +26,7 @@ std::string change_worth_text(const FindingChange& f, const UnitWords& unit) {
 
 const char* step_noise_text(const Comparison& c) {
   if (c.step.real || c.step.effect == 0) return "";
-  return c.step.open ? ", neither proved nor ruled out" : ", which does not count";
+  return c.step.open ? ", not proved" : ", too little to count";
 }
 
 std::vector<std::string> suppression_lines(const Comparison& c) {
@@ -41,7 +41,7 @@ std::string suppression_text(const Suppression& s, SuppressionState state) {
   switch (state) {
     case SuppressionState::expired: return "expired: " + what;
     case SuppressionState::unused: return "matches nothing any more: " + what;
-    case SuppressionState::not_checked: return "could not be looked at: " + what;
+    case SuppressionState::not_checked: return "not checked: " + what;
     default: return what;
   }
 }

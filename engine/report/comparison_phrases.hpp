@@ -10,17 +10,17 @@ namespace gh {
 /// "+1.2 ms", "-340 us".
 std::string signed_ns(double ns);
 
-/// Whether a change of a step's time is worth a line: what is small beside the step is no news.
+/// Whether a change is large enough, compared with the step, to get a line.
 bool matters(double change_ns, const Comparison& comparison);
 
 /// What a finding costs: "12.3 ms -> 15.1 ms a step", "at most 12.3 ms a step", or "".
 std::string change_worth_text(const FindingChange& finding, const UnitWords& unit);
 
-/// ", which does not count" after a step's change that is noise, ", neither proved nor ruled out"
-/// after one that is open; otherwise "".
+/// ", too little to count" after a change of the step that is noise, ", not proved" after one that
+/// is open; otherwise "".
 const char* step_noise_text(const Comparison& comparison);
 
-/// The exceptions that were looked at, and what became of each.
+/// The suppressions and exceptions whose rule ran, and the state of each.
 std::vector<std::string> suppression_lines(const Comparison& comparison);
 
 }  // namespace gh

@@ -10,7 +10,7 @@
 namespace gh {
 namespace {
 
-// `gate` shows what decides its verdict; `diff` shows everything, for people who judge themselves.
+// `gate` shows what decides its verdict; `diff` shows everything.
 class ComparisonText {
  public:
   ComparisonText(const Comparison& c, Detail detail, const TextStyle& style)
@@ -32,7 +32,7 @@ class ComparisonText {
       out += titled("Other facts", facts());
     }
     out += list("Notes", c_.notes);
-    out += list("Suppressed", suppression_lines(c_));
+    out += list("Exceptions", suppression_lines(c_));
     return out;
   }
 
@@ -78,7 +78,7 @@ class ComparisonText {
     return changed(parts);
   }
 
-  // Beside a verdict also what may explain it and is not proved: it fails nothing.
+  // With a verdict, also unproved changes that may explain it.
   std::string waits() const {
     std::vector<Part> parts;
     for (const WaitChange& x : c_.waits)
@@ -110,7 +110,7 @@ class ComparisonText {
     return lines;
   }
 
-  // A line, and of what fails also why, what to do, and the id to accept it by.
+  // A line; for a finding that fails also why, the fix, and the id to accept it by.
   std::string finding(const FindingChange& f) const {
     constexpr std::size_t indent = 19;
     const std::string margin(indent, ' '), worth = change_worth_text(f, c_.unit);

@@ -9,7 +9,7 @@
 namespace gh {
 namespace {
 
-// A key, and in a comment where its value comes from; "" is the program's own.
+// A key, with a comment that says where its value comes from; "" is the default.
 std::string line(const std::string& key, const std::string& value, const std::string& where) {
   return fmt::format("{:<40} # {}\n", key + " = " + value, where.empty() ? "default" : where);
 }
@@ -79,12 +79,12 @@ std::string rule_table(const Rule& rule, const RuleSettings& set) {
 std::string render_config(const Config& config, const std::vector<Rule>& rules) {
   std::string s = fmt::format(
       "# {}\n", config.path().empty()
-                    ? "no gh-advise.toml here or above: every value is the program's own"
+                    ? "no gh-advise.toml in this folder or above: all values are defaults"
                     : "from " + config.path());
   s += top_level(config);
   s += gate_table(config);
   for (const Budget& b : config.gate.budgets) s += budget_table(b);
-  for (const Suppression& x : config.suppressions)
+  for (const Suppression& x : config.gate_exceptions())
     s += fmt::format("\n# {}\n{}", x.where, suppression_toml(x));
   const std::map<std::string, RuleSettings> settings = config.rule_settings(rules);
   for (const Rule& rule : rules) {

@@ -66,7 +66,8 @@ std::string facts_page() {
   const Analysis analysis(Trace(), Classes(), {});
   const Facts facts(analysis);
   std::string s =
-      "# Facts\n\nWhat is measured of a report, each when first asked for: `gh-advise facts "
+      "# Facts\n\nWhat gh-advise measures in a report, each fact when first asked for: `gh-advise "
+      "facts "
       "REPORT` prints them, rules ask with `trace:fact`. A fact without a value says why.\n\n| "
       "fact | unit | |\n|---|---|---|\n";
   for (const Fact& f : facts.all())
@@ -77,7 +78,7 @@ std::string facts_page() {
 // What teams set most; a test reads it as a configuration.
 constexpr const char* configuration_example = R"(```toml
 rules = ["perf/rules"]              # folders with the team's own rules
-ignore = ["capture"]                # ids or categories; select = [...] likewise
+ignore = ["capture"]                # ids or categories; select = [...] for only these
 fail_on = "error"                   # exit with 1 from this severity on
 
 [rule.data-loader-starvation]
@@ -93,10 +94,14 @@ match = "H200"
 name = "H200, capped"
 half_tflops = 800
 
-[[suppress]]                        # a finding that we live with
+[[suppress]]                        # hides a finding that we live with
 rule = "unfused-norm"
 reason = "the fused norm lands with the next release"
 until = 2026-12-31
+
+[[accept]]                          # lets a finding pass the gate, and hides nothing
+rule = "host-sync"
+reason = "the new logger lands with it"
 
 [ranges]                            # what our trainer calls its phases
 step = ["^update \\d+"]
@@ -108,16 +113,16 @@ std::string configuration_page() {
   std::string s =
       "# Configuration\n\n`gh-advise.toml` in the current folder or the nearest above, or "
       "`--config FILE`. An unknown key is an error with its place and a suggestion; `gh-advise "
-      "config` prints what is in effect and where it comes from.\n\n";
-  s += "A configuration decides what rules run and what is suppressed, so one that was found"
-       " rather than named has to be yours: where another user (root aside) owns it, or "
-       "others can write it or its folder, it is refused with its rules. `--config FILE` "
-       "takes it, whoever owns it; `--config none` goes without. As root by way of sudo, "
-       "your own files count as yours. In a CI job a configuration in the checkout "
-       "(`$GITHUB_WORKSPACE`, `$CI_PROJECT_DIR`) is taken, since CI systems check out as "
-       "another user than the job runs as; as root in a container with a mounted folder, "
-       "name it. Its rules folders may be anybody's: it names them. It may have 1 MiB, and "
-       "be nested 32 levels deep.\n\n";
+      "config` prints the settings in effect and where each comes from.\n\n";
+  s +=
+      "A configuration decides which rules run and what is suppressed, so gh-advise uses one that "
+      "it finds only if it is yours: it refuses a file that another user (except root) owns, or "
+      "that others can write, or whose folder they can write. `--config FILE` uses it whoever owns "
+      "it; `--config none` uses none. With sudo, your own files count as yours. In a CI job, a "
+      "configuration in the checkout (`$GITHUB_WORKSPACE`, `$CI_PROJECT_DIR`) counts as yours, "
+      "because CI systems check out as another user; as root in a container with a mounted folder, "
+      "name it. Anybody may own the rule folders that it names. It may have 1 MiB and 32 nested "
+      "levels.\n\n";
   s += configuration_example;
   s += "\n| key | type | |\n|---|---|---|\n";
   for (const ConfigKey& k : config_keys())
@@ -127,53 +132,71 @@ std::string configuration_page() {
 
 std::string formats_page() {
   std::string s =
-      "# Formats\n\n`--format FORMAT` chooses what goes to standard output, `--output FILE` writes "
-      "it to a file instead, and `--output FORMAT=FILE`, several times, writes other formats in "
+      "# Formats\n\nThe ending of a file chooses its format:\n\n"
+      "    gh-advise run.sqlite --output report.html\n"
+      "    gh-advise run.sqlite --output report.json --output report.md\n\n"
+      "`--output FORMAT=FILE` names the format, may be given several times, and does not replace "
+      "what goes to standard output; `FORMAT=-` writes to standard output. `--format FORMAT` is "
       "the "
-      "same run.\n\n| format | of | |\n|---|---|---|\n";
-  for (const auto& [format, of, doc] :
-       {std::tuple("text", "all", "for people, in a terminal"),
-        {"html", "check, gate, diff, fleet",
-         "a page to look at and to send: one file that fetches nothing"},
-        {"json", "check, gate, diff, fleet, facts, rules, top",
-         "for programs, held to [JSON schemas](json-schemas.md)"},
-        {"markdown", "check, gate, diff, fleet", "a summary for a pull request"},
-        {"sarif", "check, gate, fleet",
+      "format of standard output, and of a file without an ending.\n\n"
+      "| format | ending | of | |\n|---|---|---|---|\n";
+  for (const auto& [format, ending, of, doc] :
+       {std::tuple("text", ".txt, .log", "all", "for people, in a terminal"),
+        {"html", ".html", "check, gate, diff, fleet",
+         "a page to read and to send: one file that fetches nothing"},
+        {"json", ".json", "check, gate, diff, fleet, facts, rules, top",
+         "for programs, with [JSON schemas](json-schemas.md)"},
+        {"jsonl", ".jsonl", "check", "JSON, one report a line"},
+        {"markdown", ".md", "check, gate, diff, fleet",
+         "a summary for a pull request: the plan, and findings with their fixes"},
+        {"sarif", ".sarif", "check, gate, fleet",
          "SARIF 2.1.0, for code scanning; `partialFingerprints` recognize a finding, "
-         "`baselineState` says what became of it, `rank` is what it is worth in percent of the "
-         "step. What is gone has the kind \"pass\""},
-        {"github", "check, gate, fleet",
+         "`baselineState` says how it changed, `rank` is its saving in percent of the step. A "
+         "finding that is gone has the kind \"pass\""},
+        {"github", "", "check, gate, fleet",
          "workflow commands, which annotate a run of GitHub Actions"},
-        {"junit", "check, gate, fleet", "JUnit XML: a case for each rule and budget"},
-        {"csv", "top", "comma-separated values, for spreadsheets: one line a row of its tables"},
-        {"trace", "check",
+        {"junit", ".xml", "check, gate, fleet", "JUnit XML: a case for each rule and budget"},
+        {"csv", ".csv", "top",
+         "comma-separated values, for spreadsheets: one line for each row of its tables"},
+        {"trace", ".trace.json", "check",
          "a Chrome trace of the evidence and the account, on the time axis of the report, for "
          "Perfetto"}})
-    s += fmt::format("| {} | {} | {} |\n", format, of, doc);
+    s += fmt::format("| {} | {} | {} | {} |\n", format, ending, of, doc);
+  s += "\n`check --format json` always writes one object, for one report and for several: "
+       "`{\"schema_version\": 2, \"generator\": …, \"errors\": […], \"reports\": […]}`, and so "
+       "does `top`. `errors` says which reports could not be read. A line of jsonl is an item of "
+       "`reports`. If no report could be read, nothing is written.\n\n"
+       "A folder stands for the reports in it and below it: `*.sqlite`, `*.nsys-rep` without an "
+       "export next to it, and `*.json` and `*.json.gz` that are PyTorch traces. Hidden files and "
+       "links to folders are left out. Ranks of one job make one report.\n\n"
+       "`--color=always` colors text also in a pipe or a file, `--color=never` never; without it, "
+       "text on a terminal has colors unless `NO_COLOR` is set.\n";
   return s +
          "\n## Exit status\n\n| | |\n|---|---|\n| 0 | done |\n| 1 | `--fail-on` was met, `gate` "
          "found a regression, or a test of a rule failed |\n| 2 | the job could not be done, or "
-         "`gate` cannot tell: an unreadable report, a rule that failed, a full disk, a closed pipe "
-         "|\n\nA file is written whole or not at all, even where a signal ends the program.\n";
+         "`gate` cannot tell: an unreadable report, no baseline yet, a rule that failed, a full "
+         "disk "
+         "|\n| 141 | the reader of standard output is gone, as in `gh-advise run.sqlite \\| head`; "
+         "there is no message |\n\nA file is written whole or not at all, even if a signal ends "
+         "the "
+         "program.\n";
 }
 
 std::string json_schemas_page() {
   std::string s =
-      "# JSON schemas\n\nWhat `--format json` writes. `schema_version` grows when a field is taken "
-      "away or changes its meaning; a field may be added in any version.\n";
+      "# JSON schemas\n\nThe schemas of `--format json`. `schema_version` grows when a field goes "
+      "or "
+      "changes its meaning; a field may be added in any version.\n";
   for (const auto& [of, schema] :
-       {std::pair("`check --format json`: one object a report, a list "
-                  "of them where several reports were named",
-                  "report"),
+       {std::pair("`check --format json`, for one report and for several", "reports"),
+        {"a report in it, and a line of `check --format jsonl`", "report"},
         {"`gate` and `diff --format json`", "comparison"},
-        {"what `baseline` writes", "baseline"},
-        {"what `digest` writes, unpacked", "digest"},
+        {"the file of `baseline`", "baseline"},
+        {"the file of `digest`, unpacked", "digest"},
         {"`fleet --format json`", "fleet"},
         {"`facts --format json`", "facts"},
-        {"`top --format json`: one object a report, a list of them where several reports were "
-         "named",
-         "top"},
-        {"what is read beside a report, in `NAME.measured.json`", "measured"}})
+        {"`top --format json`, for one report and for several", "top"},
+        {"`NAME.measured.json`, which is read with the report next to it", "measured"}})
     s += fmt::format("\n{}:\n\n```json\n{}```\n", of,
                      embedded_file(fmt::format("schemas/{}.schema.json", schema)));
   return s;

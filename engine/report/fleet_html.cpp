@@ -24,7 +24,7 @@ std::string at_most(const std::string& text) { return shortened(text, 1'500); }
 
 Cell number_cell(std::int64_t n) { return {std::to_string(n), static_cast<double>(n)}; }
 
-// A finding's title, as a link where it is shown in full; "" of one that is not among them.
+// A finding's title, as a link if the page shows it in full; "" if it is not among the findings.
 std::string link(const Findings& findings, const std::string& fingerprint) {
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& f = findings[i]->finding;
@@ -39,8 +39,7 @@ std::string link(const Findings& findings, const std::string& fingerprint) {
 std::string plan_table(const Fleet& fleet, const Findings& findings) {
   const std::string& unit = fleet.unit.noun;
   HtmlTable table(
-      fmt::format("The job's {} with these fixes made, one after the other: no less than this",
-                  unit),
+      fmt::format("The job's {} after these fixes, one after the other, at least", unit),
       {{"Fix"}, {capitalized(unit) + " then", true}, {"Length of the " + unit}});
   if (!fleet.plan.empty())
     table.row({"as it is", Cell::time(fleet.step_ns), Cell::raw(plain_bar(1, "worth"))});
@@ -58,7 +57,7 @@ std::string plan_section(const Fleet& fleet, const Findings& findings) {
                 {{"Finding"},
                  {"Severity"},
                  {"Ranks", true},
-                 {"Worth to the job, at most", true},
+                 {"Saves the job, at most", true},
                  {"Of the " + fleet.unit.noun}});
   for (std::size_t i = 0; i < findings.size() && i < most_rows; ++i) {
     const Finding& f = findings[i]->finding;
@@ -70,17 +69,16 @@ std::string plan_section(const Fleet& fleet, const Findings& findings) {
   std::string out = plan_table(fleet, findings);
   if (!out.empty()) out += remark(fleet_plan_note(fleet));
   out += all.html();
-  if (findings.empty())
-    out += element("p", "Nothing was found by the rules that could look.", "class=good");
+  if (findings.empty()) out += element("p", "No rule that could run found anything.", "class=good");
   return out;
 }
 
 std::string waits_section(const Fleet& fleet) {
   const std::size_t shown = std::min(fleet.stragglers.size(), most_late);
   HtmlTable late(shown < fleet.stragglers.size()
-                     ? fmt::format("The latest {} of {} ranks that come late; all are in the JSON",
-                                   shown, fleet.stragglers.size())
-                     : "Ranks that come late",
+                     ? fmt::format("The latest {} of {} late ranks; the JSON has all", shown,
+                                   fleet.stragglers.size())
+                     : "Late ranks",
                  {{"Rank", true},
                   {"Node"},
                   {"Late " + fleet.unit.per, true},
@@ -92,7 +90,7 @@ std::string waits_section(const Fleet& fleet) {
               Cell::raw(plain_bar(r.late_ns / fleet.step_ns, "worth"))});
   }
   HtmlTable nodes(
-      "Nodes of which several ranks come late",
+      "Nodes with several late ranks",
       {{"Node"}, {"Ranks", true}, {"Late", true}, {"Its middle rank's lateness", true}});
   for (const FleetNode& n : fleet.nodes)
     if (n.late > 1)
@@ -128,16 +126,16 @@ std::string finding_html(std::size_t number, const Finding& f, const Fleet& flee
       escaped(f.title));
   out += element("p", at_most(f.message));
   if (f.recoverable_ns > 0)
-    out += element("p", fmt::format("Worth at most {} of the job's {} {} ({}).",
+    out += element("p", fmt::format("Saves at most {} of the job's {} {} ({}).",
                                     duration(f.recoverable_ns), duration(fleet.step_ns),
                                     fleet.unit.noun, percent(f.recoverable_fraction)));
   if (!f.follows_from.empty())
     out += element(
-        "p", fmt::format("Follows from {}: that fix probably cures this as well.", f.follows_from));
+        "p", fmt::format("Follows from {}: its fix probably solves this as well.", f.follows_from));
   std::vector<std::string> advice;
   for (const std::string& a : f.advice) advice.push_back(at_most(a));
   out += bullets(advice, "fix");
-  HtmlTable evidence("Where it can be seen in the worst rank's report",
+  HtmlTable evidence("Evidence in the worst rank's report",
                      {{"At", true}, {"For", true}, {"What"}, {"Note"}});
   for (const Evidence& e : f.evidence)
     evidence.row({Cell(seconds(e.span.start), static_cast<double>(e.span.start)),
@@ -152,7 +150,7 @@ std::string findings_section(const Fleet& fleet, const Findings& findings) {
   return out;
 }
 
-// Those first that are least like the middle one.
+// The ranks that differ most from the middle one come first.
 std::vector<const FleetRank*> least_usual_first(const Fleet& fleet) {
   std::vector<std::pair<double, const FleetRank*>> order;
   for (const FleetRank& r : fleet.ranks) {
@@ -180,10 +178,9 @@ std::string ranks_table(const Fleet& fleet) {
   for (std::size_t c = 0; c < causes; ++c) columns.push_back({cause_label(fleet.causes[c]), true});
   HtmlTable table(
       shown < ranks.size()
-          ? fmt::format(
-                "The {} ranks of {} that are least like the middle one; all are in the JSON", shown,
-                ranks.size())
-          : "Every rank, the one that is least like the middle one first",
+          ? fmt::format("The {} of {} ranks that differ most from the middle one; the JSON has all",
+                        shown, ranks.size())
+          : "All ranks; those that differ most from the middle one come first",
       columns);
   for (std::size_t i = 0; i < shown; ++i) {
     const FleetRank& r = *ranks[i];
@@ -202,7 +199,7 @@ std::string ranks_section(const Fleet& fleet) {
   std::vector<std::string> unlike;
   for (const Unlike& u : fleet.unlike)
     unlike.push_back(at_most(fmt::format("{}: {}", ranks_label(u.ranks), u.what)));
-  if (!unlike.empty()) out += element("h4", "Ranks that are not like the others") + bullets(unlike);
+  if (!unlike.empty()) out += element("h4", "Ranks that differ from the others") + bullets(unlike);
   return out + "<details><summary>As a table</summary>" + ranks_table(fleet) + "</details>\n";
 }
 
@@ -225,7 +222,7 @@ std::string rules_section(const Fleet& fleet) {
   return out;
 }
 
-// What a reader has to know before anything else, digests that could not be read among it.
+// What a reader has to know first, also which digests could not be read.
 std::vector<std::string> notes_of(const Fleet& fleet, const std::vector<std::string>& errors) {
   std::vector<std::string> notes = fleet.notes;
   for (std::size_t i = 0; i < errors.size() && i < most_errors; ++i)
@@ -254,7 +251,7 @@ std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>
                   account_section(fleet));
   body += section("findings", "Findings", findings_section(fleet, findings));
   body += section("ranks", "Ranks", ranks_section(fleet));
-  body += section("rules", "What else was looked at", rules_section(fleet));
+  body += section("rules", "What else was checked", rules_section(fleet));
   body += "</main>\n" + page_footer();
   // No timelines.
   return html_page("gh-advise: " + fleet_count_text(fleet), body,

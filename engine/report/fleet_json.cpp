@@ -9,7 +9,7 @@ namespace {
 Json quartiles_json(const Quartiles& q) { return {q.least, q.lower, q.middle, q.upper, q.most}; }
 std::int64_t whole(double v) { return static_cast<std::int64_t>(v); }
 
-// What collectives tell of a rank is null where its collectives were matched with nobody's.
+// What collectives say about a rank is null if its collectives match nobody's.
 Json rank_json(const FleetRank& r) {
   const bool matched = r.group >= 0;
   return {{"rank", r.rank},

@@ -10,8 +10,8 @@ namespace gh {
 
 std::string fleet_plan_note(const Fleet& fleet) {
   return fmt::format(
-      "The job's {} is its slowest rank's: a fix helps only as far as the next slowest one. How "
-      "ranks wait for each other once something is fixed, no replay tells.",
+      "The slowest rank sets the job's {}, so a fix helps only down to the next slowest rank. How "
+      "ranks will wait for each other after a fix is unknown.",
       fleet.unit.noun);
 }
 
@@ -45,7 +45,7 @@ std::string fleet_count_text(const Fleet& fleet) {
 std::string fleet_step_text(const Fleet& fleet) {
   const FleetRank& slowest = rank_of(fleet, fleet.slowest);
   if (slowest.group < 0 || !fleet.missing.empty())
-    return fmt::format("The job's {} takes {}; how much of it ranks wait for others is not known",
+    return fmt::format("The job's {} takes {}; how long ranks wait for each other is unknown",
                        fleet.unit.noun, duration(fleet.step_ns));
   return fmt::format(
       "The job's {} takes {}; rank {}{} sets the pace: it takes {} without waiting for others",
@@ -56,19 +56,18 @@ std::string fleet_step_text(const Fleet& fleet) {
 std::string fleet_waits_text(const Fleet& fleet) {
   const bool partly = !fleet.missing.empty();
   if (fleet.groups > 0) {
-    const char* who = partly                    ? "Among the ranks that are here the middle one"
+    const char* who = partly                    ? "The middle one of the ranks that have a digest"
                       : fleet.ranks.size() == 2 ? "The waiting rank"
                                                 : "The middle rank";
     return fmt::format("{} waits {} of {} {} for the last one in collectives ({}); {}.", who,
                        duration(fleet.waited_ns), fleet.unit.is_window() ? "the" : "each",
                        fleet.unit.noun, percent(fleet.waited_ns / fleet.step_ns), fleet.clocks);
   }
-  if (fleet.collectives) return fmt::format("Not known: {}.", fleet.clocks);
+  if (fleet.collectives) return fmt::format("Unknown: {}.", fleet.clocks);
   if (partly)
-    return fmt::format(
-        "Among the ranks that are here nobody for anybody, as far as their reports show: {}.",
-        fleet.clocks);
-  return fmt::format("Nobody for anybody, as far as the reports show: {}.", fleet.clocks);
+    return fmt::format("No rank waits for another, as far as the reports of these ranks show: {}.",
+                       fleet.clocks);
+  return fmt::format("No rank waits for another, as far as the reports show: {}.", fleet.clocks);
 }
 
 }  // namespace gh

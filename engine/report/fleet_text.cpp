@@ -62,7 +62,7 @@ class FleetText {
     }
     if (fleet_.stragglers.size() > most_shown)
       out += fmt::format("  and {} more\n", fleet_.stragglers.size() - most_shown);
-    // Nodes say more than ranks where several of their ranks are late.
+    // If several ranks of a node are late, the node says more than they do.
     std::size_t shown_nodes = 0;
     for (const FleetNode& n : fleet_.nodes)
       if (n.late > 1 && shown_nodes++ < most_shown)
@@ -80,7 +80,7 @@ class FleetText {
       steps += fmt::format("{}no less than {} after {}", style_.unicode ? " → " : " -> ",
                            duration(fix.least_step_ns), listed(made));
     }
-    return title("What the fixes are worth together, at most") + "  " +
+    return title("Plan: what the fixes save together, at most") + "  " +
            wrapped(steps, style_.width, 2) + '\n' + "  " +
            wrapped(fleet_plan_note(fleet_), style_.width, 2) + '\n';
   }
@@ -90,20 +90,19 @@ class FleetText {
     std::size_t number = 0;
     for (const FleetFinding& f : fleet_.findings)
       if (!f.suppressed) out += '\n' + finding(++number, f);
-    if (number == 0)
-      out += '\n' + paint_.good("Nothing was found by the rules that could look.") + '\n';
+    if (number == 0) out += '\n' + paint_.good("No rule that could run found anything.") + '\n';
     return out;
   }
 
   std::string unlike() const {
     if (fleet_.unlike.empty()) return "";
-    std::string out = title("Ranks that are not like the others");
+    std::string out = title("Ranks that differ from the others");
     for (const Unlike& u : fleet_.unlike)
       out += indented_line(fmt::format("{}: {}", ranks_label(u.ranks), u.what));
     return out;
   }
 
-  // What was clean, could not be looked at, and was suppressed.
+  // Rules that found nothing, rules that could not run, and suppressions.
   std::string rules() const {
     std::vector<std::string> clean;
     std::map<std::string, std::vector<std::string>> lacking;  // by reason
@@ -148,7 +147,7 @@ class FleetText {
     std::string worth;
     if (f.recoverable_ns > 0)
       worth =
-          fmt::format(", worth at most {} of the job's {} {} ({})", duration(f.recoverable_ns),
+          fmt::format(", saves at most {} of the job's {} {} ({})", duration(f.recoverable_ns),
                       duration(fleet_.step_ns), fleet_.unit.noun, percent(f.recoverable_fraction));
     out.title(number, f.severity, f.title + worth);
     out.why(f);

@@ -3,7 +3,7 @@
 namespace gh {
 namespace {
 
-// Formats of CI systems, of any document that comes to a CiResult.
+// A format of CI systems, for any document that has a CiResult.
 template <class Document, std::string (*render)(const CiResult&)>
 std::string of_ci(const Document& d, const TextStyle&) {
   return render(d.ci);
@@ -38,12 +38,13 @@ std::string facts_text(const FactsDocument& d, const TextStyle& style) {
 std::string facts_json(const FactsDocument& d, const TextStyle&) {
   return render_facts_json(d.analysis, d.facts);
 }
-std::string top_json_of(const std::vector<Top>& tops, const TextStyle&) {
-  return render_top_json(tops);
+std::string top_text_of(const TopDocument& d, const TextStyle& style) {
+  return render_top_text(d.tops, style);
 }
-std::string top_csv_of(const std::vector<Top>& tops, const TextStyle&) {
-  return render_top_csv(tops);
+std::string top_json_of(const TopDocument& d, const TextStyle&) {
+  return render_top_json(d.tops, d.errors);
 }
+std::string top_csv_of(const TopDocument& d, const TextStyle&) { return render_top_csv(d.tops); }
 std::string rules_json(const std::vector<Rule>& rules, const TextStyle&) {
   return render_rules_json(rules);
 }
@@ -51,8 +52,11 @@ std::string rules_json(const std::vector<Rule>& rules, const TextStyle&) {
 std::string report_text(const ReportDocument& d, const TextStyle& style) {
   return render_text(d.analysis, d.report, style);
 }
-std::string report_json(const ReportDocument& d, const TextStyle&) {
+std::string report_json_text(const ReportDocument& d, const TextStyle&) {
   return render_json(d.analysis, d.report);
+}
+std::string report_json_line(const ReportDocument& d, const TextStyle&) {
+  return render_json_line(d.analysis, d.report);
 }
 std::string report_html(const ReportDocument& d, const TextStyle&) {
   return render_html(d.analysis, d.report, d.rules);
@@ -67,7 +71,8 @@ using Several = CheckFormat::Several;
 
 const std::vector<CheckFormat> check_formats{
     {"text", Several::texts, report_text, nullptr},
-    {"json", Several::list, report_json, nullptr},
+    {"json", Several::document, report_json_text, nullptr},
+    {"jsonl", Several::lines, report_json_line, nullptr},
     {"markdown", Several::run, nullptr, render_check_markdown},
     {"sarif", Several::run, nullptr, render_sarif},
     {"github", Several::run, nullptr, render_github},
@@ -108,8 +113,8 @@ const std::vector<Format<FactsDocument>> facts_formats{
     {"json", facts_json},
 };
 
-const std::vector<Format<std::vector<Top>>> top_formats{
-    {"text", render_top_text},
+const std::vector<Format<TopDocument>> top_formats{
+    {"text", top_text_of},
     {"json", top_json_of},
     {"csv", top_csv_of},
 };

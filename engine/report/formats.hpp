@@ -1,6 +1,6 @@
-// Which command writes its document in which formats, by the names that --format and --output take
-// and in the order in which help lists them. A new format is a renderer in DOCUMENT_FORMAT.cpp,
-// declared in report.hpp, and a line in the tables of formats.cpp.
+// Which formats each command writes, by the names that --format and --output take and in the order
+// in which help lists them. A new format is a renderer in DOCUMENT_FORMAT.cpp, declared in
+// report.hpp, and a line in the tables of formats.cpp. cli/output.cpp knows its files' ending.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,8 +17,8 @@ struct Format {
   std::string (*render)(const Document& document, const TextStyle& style);
 };
 
-/// What `gate` and `diff` write. `ci` is what the comparison came to, for the formats of CI
-/// systems; `diff` has none of those, and then it may be empty.
+/// What `gate` and `diff` write. `ci` is the result for the formats of CI systems; `diff` has none
+/// of those and leaves it empty.
 struct ComparisonDocument {
   const Comparison& comparison;
   Detail detail;
@@ -28,7 +28,7 @@ struct ComparisonDocument {
 };
 extern const std::vector<Format<ComparisonDocument>> gate_formats, diff_formats;
 
-/// What `fleet` writes. `errors`: what is left out, and why.
+/// What `fleet` writes. `errors`: what was left out, and why.
 struct FleetDocument {
   const Fleet& fleet;
   const std::vector<std::string>& errors;
@@ -42,12 +42,16 @@ struct FactsDocument {
   const Facts& facts;
 };
 extern const std::vector<Format<FactsDocument>> facts_formats;
-/// What `top` writes, of each report.
-extern const std::vector<Format<std::vector<Top>>> top_formats;
+/// What `top` writes. `errors`: why other reports are missing.
+struct TopDocument {
+  const std::vector<Top>& tops;
+  const std::vector<std::string>& errors;
+};
+extern const std::vector<Format<TopDocument>> top_formats;
 extern const std::vector<Format<std::vector<Rule>>> rules_formats;
 
-/// What `check` writes of a report. It reads one report after the other and keeps none, so most
-/// formats are rendered of each as it is read, and the others of the whole run at the end.
+/// What `check` writes about a report. It reads one report after the other and keeps none, so most
+/// formats are rendered as each is read, and the others once at the end of the run.
 struct ReportDocument {
   const Analysis& analysis;
   const Report& report;
@@ -55,11 +59,11 @@ struct ReportDocument {
 };
 struct CheckFormat {
   const char* name;
-  /// What several reports come to in one file: their texts below each other, a list of their JSON
-  /// objects, or an error; `run` is rendered once of all.
-  enum class Several { texts, list, refused, run } several;
+  /// How several reports share a file: `texts` with an empty line between them, `lines` without,
+  /// `document` in a list of JSON objects, `refused` not at all. `run` is rendered once for all.
+  enum class Several { texts, lines, document, refused, run } several;
   std::string (*of_report)(const ReportDocument& document, const TextStyle& style);
-  std::string (*of_run)(const CiResult& result);  ///< of `run` alone
+  std::string (*of_run)(const CiResult& result);  ///< for `run` only
 };
 extern const std::vector<CheckFormat> check_formats;
 

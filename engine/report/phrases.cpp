@@ -9,6 +9,7 @@
 #include "analysis/metrics.hpp"
 #include "analysis/roofline.hpp"
 #include "report/layout.hpp"
+#include "report/suppressed.hpp"
 #include "report/top.hpp"
 
 namespace gh {
@@ -338,7 +339,10 @@ std::vector<std::string> plan_notes(const Report& report) {
 Quiet quiet_text(const Analysis& a, const Report& report) {
   const bool loud = std::any_of(report.findings.begin(), report.findings.end(),
                                 [](const Finding& f) { return f.severity != Severity::note; });
-  if (loud || report.clean.empty()) return {};
+  if (loud) return {};
+  if (const std::string hidden = suppressed_verdict(a, report); !hidden.empty())
+    return {hidden, false};
+  if (report.clean.empty()) return {};
   const auto [cause, share] = largest_loss(a, report.step);
   if (share < unexplained_share)
     return {report.findings.empty() ? "Nothing to fix was found."

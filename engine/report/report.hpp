@@ -16,8 +16,14 @@ namespace gh {
 /// could not be checked.
 std::string render_text(const Analysis& analysis, const Report& report, const TextStyle& style);
 
-/// One report as a JSON object (schemas/report.schema.json), indented.
+/// One report as a JSON object (schemas/report.schema.json), indented or in one line.
 std::string render_json(const Analysis& analysis, const Report& report);
+std::string render_json_line(const Analysis& analysis, const Report& report);
+
+/// The JSON document of a run (schemas/reports.schema.json): its reports, each as render_json wrote
+/// it, and why others could not be read or judged.
+std::string json_document(const std::vector<std::string>& reports,
+                          const std::vector<std::string>& errors);
 
 /// The evidence of all findings, the steps with their account, and what the devices idled for, as a
 /// Chrome trace on the time axis of the report's own file, to be opened in Perfetto beside it.

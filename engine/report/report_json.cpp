@@ -1,4 +1,6 @@
 // One report as JSON (schemas/report.schema.json).
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 
@@ -162,9 +164,7 @@ Json findings_json(const std::vector<Finding>& findings) {
   return list;
 }
 
-}  // namespace
-
-std::string render_json(const Analysis& a, const Report& report) {
+Json report_json(const Analysis& a, const Report& report) {
   Json devices = Json::array();
   Devices accounts;
   Ns window = 0;
@@ -178,26 +178,52 @@ std::string render_json(const Analysis& a, const Report& report) {
     not_checked.push_back(
         {{"rule", n.rule}, {"reason", n.reason}, {"record_with", or_null(n.record_with)}});
   for (const Failed& f : report.failed) failed.push_back({{"rule", f.rule}, {"error", f.error}});
-  const Json json = {{"schema_version", 1},
-                     {"generator", generator()},
-                     {"report", report_head(a)},
-                     {"program", program_json(a.program)},
-                     {"devices", devices},
-                     {"window_ns", window},
-                     {"unit", unit_json(a)},
-                     {"steps", steps_json(a, report.step)},
-                     {"account", account_json(a.account, report.step, accounts)},
-                     {"bound", bound_json(a, report.step)},
-                     {"path", path_json(a, report)},
-                     {"plan", plan_json(report)},
-                     {"findings", findings_json(report.findings)},
-                     {"clean", report.clean},
-                     {"not_checked", not_checked},
-                     {"failed", failed},
-                     {"suppressed", findings_json(report.suppressed)},
-                     {"suppressions", suppressions_json(report.suppressions)},
-                     {"problems", a.trace.problems}};
-  return json.dump(2) + '\n';
+  return {{"schema_version", reports_schema_version},
+          {"generator", generator()},
+          {"report", report_head(a)},
+          {"program", program_json(a.program)},
+          {"devices", devices},
+          {"window_ns", window},
+          {"unit", unit_json(a)},
+          {"steps", steps_json(a, report.step)},
+          {"account", account_json(a.account, report.step, accounts)},
+          {"bound", bound_json(a, report.step)},
+          {"path", path_json(a, report)},
+          {"plan", plan_json(report)},
+          {"findings", findings_json(report.findings)},
+          {"clean", report.clean},
+          {"not_checked", not_checked},
+          {"failed", failed},
+          {"suppressed", findings_json(report.suppressed)},
+          {"suppressions", suppressions_json(report.suppressions)},
+          {"problems", a.trace.problems}};
+}
+
+}  // namespace
+
+std::string render_json(const Analysis& a, const Report& report) {
+  return report_json(a, report).dump(2) + '\n';
+}
+
+std::string render_json_line(const Analysis& a, const Report& report) {
+  return report_json(a, report).dump() + '\n';
+}
+
+std::string json_document(const std::vector<std::string>& reports,
+                          const std::vector<std::string>& errors) {
+  // Each report is a text already: a run of many keeps no more of them than that.
+  std::string list;
+  for (const std::string& report : reports) {
+    list += list.empty() ? "\n    " : ",\n    ";
+    for (const char c : report.substr(0, report.find_last_not_of('\n') + 1)) {
+      list += c;
+      if (c == '\n') list += "    ";  // JSON has line breaks between values only
+    }
+  }
+  return fmt::format(
+      "{{\n  \"schema_version\": {},\n  \"generator\": {},\n  \"errors\": {},\n  \"reports\": "
+      "[{}\n  ]\n}}\n",
+      reports_schema_version, Json(generator()).dump(), Json(errors).dump(), list);
 }
 
 }  // namespace gh

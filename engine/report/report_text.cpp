@@ -6,6 +6,7 @@
 
 #include "report/phrases.hpp"
 #include "report/report.hpp"
+#include "report/suppressed.hpp"
 #include "report/text_parts.hpp"
 #include "report/verdict.hpp"
 
@@ -194,7 +195,8 @@ std::string findings_text(const Analysis& a, const Report& report, const TextSty
 }
 
 // What was looked at without finding anything, what could not be looked at, what was left out.
-std::string checked_text(const Report& report, const TextStyle& style, const Paint& paint) {
+std::string checked_text(const Analysis& a, const Report& report, const TextStyle& style,
+                         const Paint& paint) {
   std::string out;
   const auto line = [&](const std::string& text) { out += wrapped(text, style.width, 2) + '\n'; };
   if (style.amount == Amount::full) {
@@ -213,8 +215,7 @@ std::string checked_text(const Report& report, const TextStyle& style, const Pai
            ". -v names them and shows the evidence; gh-advise explain RULE describes a "
            "rule.");
   }
-  for (const auto& [s, state] : report.suppressions)
-    if (state == SuppressionState::used) line("Suppressed: " + suppressed_text(s));
+  for (const std::string& suppressed : suppressed_lines(a, report)) line("Suppressed: " + suppressed);
   for (const Failed& f : report.failed)
     line(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error));
   return out;
@@ -242,7 +243,7 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   if (full) out += paragraph(path_table(a, report, style, paint));
   out += paragraph(plan_text(a, report, style, paint));
   out += findings_text(a, report, style);
-  out += checked_text(report, style, paint);
+  out += checked_text(a, report, style, paint);
   // Once the beginning has scrolled away, the end is what is read.
   if (static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n')) > style.height)
     out += '\n' + verdict;

@@ -16,23 +16,22 @@ namespace {
 bool warns_by_share(const Rule& rule) { return rule.warning_at <= 1; }
 
 std::string severity_text(const Rule& rule) {
-  if (!warns_by_share(rule)) return "By what it says, not by what it is worth.";
+  if (!warns_by_share(rule)) return "The rule sets it, whatever a fix saves.";
   return fmt::format(
-      "An error from 20 % of the step (or token, iteration, window) that can be won back, a "
+      "An error if a fix can save 20 % of the step (or token, iteration, window) or more, a "
       "warning "
       "from {}, a note below.",
       percent(rule.warning_at));
 }
 
 constexpr const char* worth_explained =
-    "Where a finding says which step its fix leaves, the recorded steps were replayed with what "
-    "the fix changes, after taking off what the profiler added; the range says between what the "
-    "measured step should "
-    "lie, and why. Do not believe it where it says \"at most\" or \"no less than\" (the replay "
-    "did not fit the trace, or ranks wait for each other), and take the range rather than the "
-    "number where the host "
-    "bounds what is left. Where no step is given the worth is the rule's own account of the "
-    "time: a ceiling, or its estimate.";
+    "If a finding gives the step after its fix, gh-advise replayed the recorded steps with that "
+    "change and without the profiler's overhead. The measured step should lie in the range given. "
+    "\"At most\" marks a ceiling, not a forecast: the replay did not fit the trace, or ranks wait "
+    "for "
+    "each other. If the host limits the step after the fix, trust the range rather than the "
+    "number. "
+    "Without such a step, the saving is the rule's own estimate or a ceiling.";
 
 std::string rule_line(const Rule& r, std::size_t id_width, const TextStyle& style) {
   const Seen seen = seen_of(r);
@@ -63,9 +62,10 @@ std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& s
   }
   return out +
          wrapped(
-             "\nSEEN: on how many recordings the rule fires that ship with the program's source. "
-             "PAIRS: fixes of them that were made and timed; OFF BY: how far the predicted step is "
-             "off there, in the median.",
+             "\nSEEN: on how many recordings in the program's source the rule fires. PAIRS: how "
+             "many of "
+             "their fixes were made and timed. OFF BY: the median error of the predicted step "
+             "there.",
              style.width, 0) +
          '\n';
 }
@@ -83,7 +83,7 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   part("When it is wrong", rule.wrong);
   part("Seen on recordings", capitalized(seen_text(rule)) + ".");
   part("Severity", severity_text(rule));
-  part("What it is worth", worth_explained);
+  part("What it saves", worth_explained);
   if (!rule.needs.empty()) {
     std::string needs;
     for (const Source s : rule.needs)

@@ -437,7 +437,7 @@ class TopMaker {
     return rows;
   }
 
-  // Operators tell of their own thread alone.
+  // Operators cover their own thread only.
   std::vector<std::uint16_t> narrators_for(const std::vector<std::uint8_t>& is_operator,
                                            bool the_operators) const {
     if (!the_operators) return narrators_of(t_, Crews(t_), is_operator);
@@ -446,7 +446,7 @@ class TopMaker {
     return each;
   }
 
-  // The path's time that host threads have, by the thread whose ranges tell of it.
+  // The path's time on host threads, by the thread whose ranges cover it.
   std::vector<Spans> host_path_of(const std::vector<std::uint16_t>& narrators) const {
     std::vector<Spans> host(host_path_.size());
     for (std::size_t t = 0; t < host.size(); ++t)
@@ -513,10 +513,9 @@ void refuse_tables(const TopOptions& o) {
   const std::vector<std::string> known = tables_by(o.by);
   for (const std::string& table : o.tables)
     if (std::find(known.begin(), known.end(), table) == known.end())
-      throw Error(fmt::format("--only {}: by {} there is no such table{}; there {}: {}",
-                              printable(table), top_by_names()[static_cast<std::size_t>(o.by)],
-                              did_you_mean(table, known), known.size() == 1 ? "is" : "are",
-                              fmt::join(known, ", ")));
+      throw Error(fmt::format("--only {}: --by {} has no such table{}; it {}: {}", printable(table),
+                              top_by_names()[static_cast<std::size_t>(o.by)],
+                              did_you_mean(table, known), "has", fmt::join(known, ", ")));
 }
 
 }  // namespace
@@ -554,8 +553,8 @@ Top top_of(const Analysis& a, const Replay* replay, const TopOptions& options) {
   if (path)
     top.path_ns = path->total_ns;
   else
-    top.why_no_path = !replay                    ? "nothing was replayed"
-                      : replay->reason().empty() ? "nothing lies on the path"
+    top.why_no_path = !replay                    ? "the steps could not be replayed"
+                      : replay->reason().empty() ? "the path is empty"
                                                  : replay->reason();
   if (!path && options.sort == TopSort::path)
     throw Error(
@@ -591,7 +590,7 @@ std::optional<HottestKernel> hottest_kernel(const Analysis& a) {
   h.count = count[h.name];
   h.ns = *most;
   h.of_kernels = static_cast<double>(h.ns) / static_cast<double>(all);
-  Ns while_it_runs = 0;  // what runs beside itself counts once
+  Ns while_it_runs = 0;  // parallel runs count once
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     Spans runs;
     a.each_op_in_steps(d, [&](Row op) {

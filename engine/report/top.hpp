@@ -1,5 +1,5 @@
-// What takes the time of the analysed steps: kernels, copies, calls and ranges, summed by name or
-// otherwise, with their share of the devices' time and of the path.
+// What takes the time in the analysed steps: kernels, copies, calls and ranges, summed by name,
+// class and so on, with their share of the devices' time and of the path.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class TopBy : std::uint8_t {
   name,    ///< each kernel, direction of copies, call, range and operator
   kind,    ///< classes of kernels and calls
   range,   ///< work on the GPU by the innermost range in which it was launched
-  op,      ///< likewise by operator
+  op,      ///< work on the GPU by the innermost operator in which it was launched
   stream,  ///< work on the GPU by stream
   rank     ///< work on the GPU and calls by process
 };
@@ -78,8 +78,8 @@ struct Top {
   std::vector<TopTable> tables;  ///< none that is empty
 };
 
-/// `replay`: whose path is told of, or null. Throws Error where `options` name a table that there
-/// never is by these rows, or sort by a path that there is not.
+/// `replay`: for the path, or null. Throws Error if `options` name a table that these rows never
+/// have, or sort by a path that does not exist.
 Top top_of(const Analysis& analysis, const Replay* replay, const TopOptions& options);
 
 /// The kernel that takes most of the devices' time.
@@ -91,16 +91,17 @@ struct HottestKernel {
   double of_kernels = 0;  ///< of the time of all kernels
   double of_window = 0;   ///< of the devices' time, what runs side by side once
 };
-/// Nothing where no kernel ran.
+/// Nothing if no kernel ran.
 std::optional<HottestKernel> hottest_kernel(const Analysis& analysis);
 
 /// Leaves out the rows beyond so many of each table.
 void keep_most(std::vector<Top>& tops, std::size_t most);
 
 std::string render_top_text(const std::vector<Top>& tops, const TextStyle& style);
-/// One report as an object (schemas/top.schema.json), several as a list of them.
-std::string render_top_json(const std::vector<Top>& tops);
-/// One line a row, of all tables and reports.
+/// A document (schemas/top.schema.json), for one report and for several; `errors` say why others
+/// are missing.
+std::string render_top_json(const std::vector<Top>& tops, const std::vector<std::string>& errors);
+/// One line a row, for all tables and reports.
 std::string render_top_csv(const std::vector<Top>& tops);
 
 }  // namespace gh

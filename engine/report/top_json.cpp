@@ -29,8 +29,7 @@ Json top_json(const Top& top) {
                       {"rows_in_all", table.rows_in_all},
                       {"rows", rows}});
   }
-  return {{"generator", generator()},
-          {"report", top.report},
+  return {{"report", top.report},
           {"unit", top.unit},
           {"steps", top.steps},
           {"found", top.has_steps},
@@ -44,11 +43,15 @@ Json top_json(const Top& top) {
 
 }  // namespace
 
-std::string render_top_json(const std::vector<Top>& tops) {
-  if (tops.size() == 1) return top_json(tops.front()).dump(2) + '\n';
-  Json list = Json::array();
-  for (const Top& top : tops) list.push_back(top_json(top));
-  return list.dump(2) + '\n';
+std::string render_top_json(const std::vector<Top>& tops, const std::vector<std::string>& errors) {
+  Json reports = Json::array();
+  for (const Top& top : tops) reports.push_back(top_json(top));
+  return Json{{"schema_version", reports_schema_version},
+              {"generator", generator()},
+              {"errors", errors},
+              {"reports", reports}}
+             .dump(2) +
+         '\n';
 }
 
 }  // namespace gh

@@ -10,7 +10,7 @@
 namespace gh {
 namespace {
 
-// In what follows a name.
+// The titles of tables.
 const std::string& title_of(const std::string& table) {
   static const std::map<std::string, std::string> titles{
       {"kernels", "Kernels"},
@@ -66,20 +66,21 @@ std::string table_text(const Top& top, const TopTable& table, const TextStyle& s
   return out;
 }
 
-// What the columns are of.
+// What the columns mean.
 std::string legend_text(const Top& top) {
   std::string text =
-      top.has_steps ? fmt::format("TIME is of {}, {} in all", plural(top.steps, top.unit),
-                                  duration(top.window_ns))
-                    : fmt::format("TIME is of the whole window of {}", duration(top.window_ns));
-  text += ", which OF GPU is a share of: work side by side counts in full";
+      top.has_steps
+          ? fmt::format("TIME: the sum over {}, {} in all", plural(top.steps, top.unit),
+                        duration(top.window_ns))
+          : fmt::format("TIME: the sum over the whole window of {}", duration(top.window_ns));
+  text += ". OF GPU: the share of that; parallel work counts in full";
   if (top.path_ns > 0)
-    text += "; OF PATH: of what the " + top.noun +
-            " waits for, which has to become shorter before it does.";
+    text += ". OF PATH: the share of what the " + top.noun +
+            " waits for; only what is on the path can shorten it.";
   else
     text += ". No path: " + top.why_no_path + ".";
   if (std::any_of(top.tables.begin(), top.tables.end(), has_samples))
-    text += " SMS: the share of the SMs that were active meanwhile, as sampled.";
+    text += " SMS: the share of active SMs during that work, as sampled.";
   return text;
 }
 
@@ -89,7 +90,7 @@ std::string top_text(const Top& top, const TextStyle& style) {
       paint.bold(shortened(top.report.at("path").get<std::string>(), style.width)) + '\n';
   for (std::size_t i = 0; i < top.about.size(); ++i)
     out += wrapped(top.about[i], style.width, i == 0 ? 0 : 2) + '\n';
-  if (top.tables.empty()) return out + "\nNothing to show: there are no such rows.\n";
+  if (top.tables.empty()) return out + "\nNothing to show: no such work was recorded.\n";
   out += wrapped(legend_text(top), style.width, 0) + '\n';
   for (const TopTable& table : top.tables) out += '\n' + table_text(top, table, style, paint);
   return out;

@@ -193,12 +193,13 @@ Budget budget_of(const toml::table& entry, const std::string& path) {
   return b;
 }
 
-// [[suppress]]
-Suppression suppression_of(const toml::table& entry, const std::string& path) {
+// [[suppress]] or [[accept]]
+Suppression suppression_of(const toml::table& entry, const std::string& path, bool gate_only) {
   const auto text = [&](std::string_view key, const char* otherwise) {
     return printable(entry[key].value_or(std::string(otherwise)));
   };
   Suppression s;
+  s.gate_only = gate_only;
   s.rule = text("rule", "");
   s.subject = text("subject", "*");
   s.reason = text("reason", "");
@@ -207,7 +208,8 @@ Suppression suppression_of(const toml::table& entry, const std::string& path) {
   if (const auto until = entry["until"].value<toml::date>())
     s.until = fmt::format("{:04}-{:02}-{:02}", until->year, until->month, until->day);
   if (s.reason.find_first_not_of(' ') == std::string::npos)
-    throw Error(fmt::format("{}: a suppression needs a reason", at(path, entry)));
+    throw Error(fmt::format("{}: {} needs a reason", at(path, entry),
+                            gate_only ? "an exception" : "a suppression"));
   return s;
 }
 
@@ -254,15 +256,15 @@ std::vector<std::string> ids_of(const std::vector<Rule>& rules) {
   return ids;
 }
 
-// Rejects suppressions of unknown rules. Broken budgets can be suppressed too.
+// Refuses suppressions of rules that do not exist. A broken budget can be suppressed as well.
 void check_suppressed(const std::vector<Suppression>& suppressions,
                       const std::vector<Rule>& rules) {
   std::vector<std::string> ids = ids_of(rules);
   ids.emplace_back("budget");
   for (const Suppression& s : suppressions)
     if (std::find(ids.begin(), ids.end(), s.rule) == ids.end())
-      throw Error(fmt::format("{}: there is no rule '{}' to suppress{}", s.where, s.rule,
-                              did_you_mean(s.rule, ids)));
+      throw Error(fmt::format("{}: there is no rule '{}' to {}{}", s.where, s.rule,
+                              s.gate_only ? "accept" : "suppress", did_you_mean(s.rule, ids)));
 }
 
 toml::table parsed(const std::string& text, const std::filesystem::path& path) {
@@ -298,12 +300,21 @@ Config::Config(const std::string& text, const std::filesystem::path& path)
   tables(file, "kernel_class", {"class", "match"}, shown_path_, check_kernel_class);
   tables(file, "gpu", {"name", "match"}, shown_path_, check_patterns);
   const auto suppressed = tables(file, "suppress", {"rule", "reason"}, shown_path_);
+  const auto exceptions = tables(file, "accept", {"rule", "reason"}, shown_path_);
   const auto budgets = tables(file, "budget", {"fact"}, shown_path_);
   check_ranges(file, shown_path_);
   read_gate(file, shown_path_, gate);
   for (const toml::table* entry : budgets) gate.budgets.push_back(budget_of(*entry, shown_path_));
   for (const toml::table* entry : suppressed)
-    suppressions.push_back(suppression_of(*entry, shown_path_));
+    suppressions.push_back(suppression_of(*entry, shown_path_, false));
+  for (const toml::table* entry : exceptions)
+    accepted.push_back(suppression_of(*entry, shown_path_, true));
+}
+
+std::vector<Suppression> Config::gate_exceptions() const {
+  std::vector<Suppression> all = suppressions;
+  all.insert(all.end(), accepted.begin(), accepted.end());
+  return all;
 }
 
 std::string Config::where(std::string_view key) const {
@@ -320,7 +331,7 @@ std::string Config::text_of(std::string_view key) const {
 }
 
 std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule>& rules) const {
-  check_suppressed(suppressions, rules);
+  check_suppressed(gate_exceptions(), rules);
   std::map<std::string, RuleSettings> all;
   const toml::table* sections = (*table_)["rule"].as_table();
   if (!sections) return all;
@@ -357,7 +368,7 @@ std::optional<std::filesystem::path> Config::find(const std::filesystem::path& f
 
 std::string suppression_toml(const Suppression& s) {
   std::ostringstream out;
-  out << "[[suppress]]\n";
+  out << (s.gate_only ? "[[accept]]\n" : "[[suppress]]\n");
   for (const auto& [key, text] :
        {std::pair("rule", &s.rule), {"subject", &s.subject}, {"reason", &s.reason}})
     out << key << " = " << toml::toml_formatter(toml::value<std::string>(*text)) << '\n';
@@ -376,7 +387,7 @@ std::string with_suppressions(const std::filesystem::path& path,
   try {
     Config(text, path);
   } catch (const Error& e) {
-    throw Error(fmt::format("{}; nothing was written, so add the suppression by hand", e.what()));
+    throw Error(fmt::format("{}; nothing was written: add the exception by hand", e.what()));
   }
   return text;
 }

@@ -64,10 +64,14 @@ class Config {
       rule_directories;  ///< relative ones start at the file's folder
   std::vector<std::string> select, ignore;
   std::optional<Severity> fail_on;
-  std::vector<Suppression> suppressions;
+  std::vector<Suppression> suppressions;  ///< [[suppress]]: hide findings
+  std::vector<Suppression> accepted;      ///< [[accept]]: exceptions of the gate alone
   GateSettings gate;
 
-  /// The file's path, printable; "" without a file.
+  /// Both, which is what the gate lets pass.
+  std::vector<Suppression> gate_exceptions() const;
+
+  /// Of the file, printable; "" without one.
   const std::string& path() const { return shown_path_; }
   /// Where a top-level key is set, "gh-advise.toml:3"; "" if it is not.
   std::string where(std::string_view key) const;
@@ -88,11 +92,11 @@ class Config {
   std::unique_ptr<toml::table> table_;
 };
 
-/// A suppression as a [[suppress]] table.
+/// A suppression as a [[suppress]] table, or an [[accept]] table if it is the gate's.
 std::string suppression_toml(const Suppression& suppression);
 
-/// Adds suppressions to a configuration file, which may not exist yet, and returns the new text
-/// without writing it. Throws Error if that text would not be a valid configuration.
+/// Returns the text of a configuration with these suppressions added, or a new one. It writes
+/// nothing. Throws Error if the result is not a valid configuration.
 std::string with_suppressions(const std::filesystem::path& path,
                               const std::vector<Suppression>& suppressions);
 

@@ -6,63 +6,78 @@ namespace gh {
 
 const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-size): a table
   static const std::vector<ConfigKey> keys{
-      {"rules", "list of strings",
-       "Folders with the team's own rules, relative to this file's folder."},
-      {"select", "list of strings", "Run only these rules: ids or categories."},
-      {"ignore", "list of strings", "Do not run these rules: ids or categories."},
+      {"rules", "list of strings", "Folders with the team's own rules, relative to this file."},
+      {"select", "list of strings", "Only these rules: ids or categories."},
+      {"ignore", "list of strings", "Not these rules: ids or categories."},
       {"fail_on", "string",
-       "Exit with 1 if a finding has at least this severity: \"error\", \"warning\" or \"note\"."},
+       "Exit with 1 if a finding is at least this severe: \"error\", \"warning\" or \"note\"."},
       {"rule", "table",
-       "[rule.ID] sets the options of one rule, as listed by `gh-advise explain ID`, and the "
-       "`severity` of all its findings."},
+       "[rule.ID] sets the options of a rule, which `gh-advise explain ID` lists, and the "
+       "`severity` "
+       "of its findings."},
       {"suppress", "list of tables",
-       "[[suppress]] removes a finding that the team has decided to accept."},
+       "[[suppress]] hides a finding that the team has decided to live with, in `check`, `fleet` "
+       "and "
+       "`gate`. The report says what it hides."},
       {"suppress.rule", "string", "The id of its rule."},
-      {"suppress.subject", "string", "A glob for its subject; \"*\" by default."},
+      {"suppress.subject", "string", "A glob for its subject; \"*\" unless set."},
       {"suppress.reason", "string", "Why. Required."},
       {"suppress.until", "date", "The last day on which the suppression holds: 2026-12-31."},
       {"suppress.up_to", "number",
-       "What it may cost, in nanoseconds a step (for a budget: the fact's value); above that it is "
-       "reported again."},
-      {"gate", "table", "[gate] sets what `gh-advise gate` counts as a regression."},
+       "The most that it may cost, in nanoseconds a step (for a budget: in the fact's unit). Above "
+       "that it counts again."},
+      {"accept", "list of tables",
+       "[[accept]] is an exception of `gate` alone, written by `gate --accept`: the change passes, "
+       "and `check` still gives its advice. A rule, or \"budget\" with a fact as the subject."},
+      {"accept.rule", "string", "The id of the rule, or \"budget\"."},
+      {"accept.subject", "string", "A glob for the subject; \"*\" unless set."},
+      {"accept.reason", "string", "Why. Required."},
+      {"accept.until", "date", "The last day on which it holds: 2026-12-31."},
+      {"accept.up_to", "number",
+       "The most that it may cost, in nanoseconds a step (for a budget: in the fact's unit). Above "
+       "that the gate fails again."},
+      {"gate", "table", "[gate] sets what `gh-advise gate` takes for a regression."},
       {"gate.fail_on", "string",
-       "The gate fails if new findings or broken budgets have at least this severity; \"warning\" "
-       "by default."},
+       "New findings and broken budgets of this severity or above fail; \"warning\" unless set."},
       {"gate.min_effect", "number",
-       "The smallest difference that counts, as a share of the step (for other facts, of the value "
-       "itself); 0.03 by default."},
+       "The least difference that counts, as a share of the step (for other facts, of their "
+       "value); "
+       "0.03."},
       {"gate.alpha", "number",
-       "The significance level of the rank test; 0.05 by default. With too few measurements to "
-       "reach it there is no test."},
+       "The level of the rank test; 0.05. With too few measurements to reach it, there is no "
+       "test."},
       {"gate.noise_floor", "number",
-       "With fewer than four captures and steps on each side, differences above this share count, "
-       "and smaller excesses over a limit are undecided. With more, the most that can pass as "
-       "noise of the baseline; 0.2 by default."},
+       "With fewer than four captures and steps on a side, only differences above this share "
+       "count, "
+       "and the gate cannot tell about smaller ones that exceed a limit. With more, the most that "
+       "passes as noise of the baseline; 0.2."},
       {"budget", "list of tables",
-       "[[budget]] sets a limit for a fact, which `gh-advise gate` enforces. Without one for "
-       "step.median_ns, the step may not become longer by more than gate.min_effect."},
+       "[[budget]] limits a fact; `gh-advise gate` checks it. Without one for step.median_ns, the "
+       "step "
+       "may get longer by gate.min_effect at most."},
       {"budget.fact", "string",
-       "The fact, as listed by `gh-advise facts`. A mean, such as step.mean_ns, is judged as a "
-       "mean: two extreme steps can break it, which step.median_ns does not show."},
+       "The fact, as `gh-advise facts` names it. Two very slow steps break a budget of "
+       "step.mean_ns, "
+       "and step.median_ns does not show them."},
       {"budget.max", "number", "At most this, in the fact's own unit."},
       {"budget.min", "number", "At least this."},
       {"budget.max_increase", "number",
-       "At most this share above the baseline: 0.05 is 5 %. For step.median_ns it replaces the "
+       "At most this share more than the baseline: 0.05 is 5 %. For step.median_ns it replaces the "
        "built-in limit."},
-      {"budget.max_decrease", "number", "At most this share below the baseline."},
+      {"budget.max_decrease", "number", "At most this share less than the baseline."},
       {"budget.severity", "string",
-       "\"error\" by default. Below gate.fail_on it is only reported."},
+       "\"error\" unless set. Below gate.fail_on, a broken budget is a note."},
       {"kernel_class", "list of tables",
-       "[[kernel_class]] classifies the team's own kernels; takes precedence over the built-in "
-       "classes (schemas/kernels.toml)."},
+       "[[kernel_class]] says what the team's own kernels do; it comes before the built-in classes "
+       "(schemas/kernels.toml)."},
       {"kernel_class.class", "string", "A class of schemas/kernels.toml, or a new one."},
       {"kernel_class.match", "list of strings",
-       "Regular expressions (RE2), matched anywhere in the demangled name, ignoring case."},
-      {"kernel_class.except", "list of strings", "Names to exclude."},
-      {"kernel_class.doc", "string", "A description for people."},
+       "Regular expressions (RE2), found anywhere in the demangled name, in either case."},
+      {"kernel_class.except", "list of strings", "Names that match and do not belong to it."},
+      {"kernel_class.doc", "string", "What it is, for people."},
       {"gpu", "list of tables",
-       "[[gpu]] gives the peak rates of a GPU that schemas/gpus.toml does not list, or of one with "
-       "a power or clock limit."},
+       "[[gpu]] gives the peak rates of a GPU that schemas/gpus.toml does not list, or that is "
+       "capped."},
       {"gpu.match", "string or list of strings", "Regular expressions for its name."},
       {"gpu.name", "string", "The name to show."},
       {"gpu.compute_capability", "list of numbers", "For example [9, 0]."},
@@ -79,17 +94,16 @@ const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-si
       {"gpu.coherent", "true or false", "Whether host and device share their memory (NVLink-C2C)."},
       {"gpu.tensor_cores", "true or false", "Whether it has tensor cores."},
       {"ranges", "table",
-       "[ranges] names the team's ranges: regular expressions (RE2), in addition to those of "
-       "schemas/ranges.toml."},
+       "[ranges] says how the team names its ranges: regular expressions (RE2), in addition to "
+       "those "
+       "of schemas/ranges.toml."},
       {"ranges.step", "list of strings",
-       "Ranges around what the program repeats: a training step, a request, a token. They take "
-       "precedence over all others."},
-      {"ranges.loader", "list of strings",
-       "Ranges in which the launching thread fetches its next batch."},
-      {"ranges.optimizer", "list of strings", "Ranges in which parameters are updated."},
-      {"ranges.checkpoint", "list of strings", "Ranges in which the state of the run is written."},
-      {"ranges.evaluation", "list of strings",
-       "Ranges in which the model is evaluated on other data."},
+       "Ranges around what the program repeats: a training step, a request, a token. They come "
+       "before all others."},
+      {"ranges.loader", "list of strings", "Ranges in which a step fetches its next batch."},
+      {"ranges.optimizer", "list of strings", "Ranges that update parameters."},
+      {"ranges.checkpoint", "list of strings", "Ranges that write the state of the run."},
+      {"ranges.evaluation", "list of strings", "Ranges that evaluate the model."},
       {"ranges.garbage_collection", "list of strings", "Ranges in which Python collects garbage."},
   };
   return keys;

@@ -22,7 +22,11 @@ bool looked(const Report& report, const std::string& rule) {
                      [&](const Finding& f) { return f.rule == rule; });
 }
 
-// Removes the findings that one suppression matches.
+const char* suppression_kind(const Suppression& s) {
+  return s.gate_only ? "exception" : "suppression";
+}
+
+// Takes out what one suppression matches.
 SuppressionState apply(Report& report, const Suppression& s) {
   std::vector<Finding>& findings = report.findings;
   const auto first = std::stable_partition(findings.begin(), findings.end(),
@@ -44,13 +48,19 @@ const char* name_of(SuppressionState s) {
 
 std::string suppression_note(const Suppression& s, SuppressionState state) {
   if (state == SuppressionState::expired)
-    return fmt::format(
-        "{}: the suppression of {} expired after {}; fix the problem or renew the suppression",
-        s.where, s.rule, s.until);
+    return fmt::format("{}: the {} of {} expired after {}; fix the finding, or set a new date",
+                       s.where, suppression_kind(s), s.rule, s.until);
   if (state == SuppressionState::unused)
-    return fmt::format("{}: the suppression of {} no longer matches anything; remove it", s.where,
-                       s.rule);
+    return fmt::format("{}: the {} of {} matches nothing any more; remove it", s.where,
+                       suppression_kind(s), s.rule);
   return "";
+}
+
+std::vector<std::size_t> hidden_by(const Report& report, const Suppression& s) {
+  std::vector<std::size_t> hidden;
+  for (std::size_t i = 0; i < report.suppressed.size(); ++i)
+    if (matches(s, report.suppressed[i])) hidden.push_back(i);
+  return hidden;
 }
 
 bool suppress(Report& report, const Accepted& accepted) {

@@ -1,4 +1,7 @@
-// Findings that a team has decided to accept.
+// Findings that a team has decided to live with.
+//
+// [[suppress]], written by hand, hides a finding everywhere. [[accept]], which `gate --accept`
+// writes, lets a change pass the gate and hides nothing: the advice stays true.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,26 +21,29 @@ struct Suppression {
   std::string where;  ///< "gh-advise.toml:12"
   /// The most that it may cost, in nanoseconds a step; for a budget, the fact's value.
   std::optional<double> up_to;
+  bool gate_only = false;  ///< [[accept]]
 
   bool holds(const std::string& today) const { return until.empty() || today <= until; }
 };
 
-/// What became of a suppression on one report. `unused`: its rule ran and found nothing that it
-/// would suppress.
+/// What a suppression did on one report. `unused`: its rule ran and found nothing to suppress.
 enum class SuppressionState : std::uint8_t { used, unused, expired, not_checked };
 const char* name_of(SuppressionState);
 
-/// "gh-advise.toml:3: the suppression of unfused-norm expired after 2026-11-20; fix the problem or
-/// renew the suppression"; "" if it is in use or was not checked.
+/// "gh-advise.toml:3: the suppression of unfused-norm expired after 2026-11-20; fix the finding, or
+/// set a new date"; "" if it is in use or its rule did not run.
 std::string suppression_note(const Suppression& suppression, SuppressionState state);
 
-/// What a team accepts, and on which day.
+/// What a team lives with, on which day.
 struct Accepted {
   std::vector<Suppression> suppressions;
   std::string today;  ///< "2026-11-21"
 };
 
-/// Removes what the team accepts from the findings; returns whether there was any.
+/// Takes what the team lives with out of the findings. Returns whether there was any.
 bool suppress(Report& report, const Accepted& accepted);
+
+/// The suppressed findings that a suppression hides, as indices into report.suppressed.
+std::vector<std::size_t> hidden_by(const Report& report, const Suppression& suppression);
 
 }  // namespace gh

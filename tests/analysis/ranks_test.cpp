@@ -223,12 +223,11 @@ TEST_CASE("ranks: a late rank is found in two files as in one report") {
         found += f["severity"].get<std::string>() + f["subject"].get<std::string>();
     return found;
   };
-  const auto parts = support::json_of(
+  const auto job = support::report_of(
       support::advise("run.rank0.sqlite run.rank1.sqlite --format json", {"", dir / ""}));
-  REQUIRE(parts.size() == 1);  // one job of several files is one report, still in a list
-  CHECK(of(parts[0]) ==
-        of(support::json_of(support::advise("ddp-straggler.sqlite --format json"))));
+  CHECK(of(job) ==
+        of(support::report_of(support::advise("ddp-straggler.sqlite --format json"))));
   // What delays that rank is reported too, with the same gain.
-  CHECK(of(parts[0]) == "warningdevice 1");
-  CHECK(parts[0]["devices"].size() == 2);
+  CHECK(of(job) == "warningdevice 1");
+  CHECK(job["devices"].size() == 2);
 }

@@ -1,7 +1,8 @@
 """Runs the shell steps of a composite action or the script of a GitLab job: run_steps.py FILE NAME=VALUE... Prints what they print.
 
-Of an action, inputs are given as input.NAME=VALUE, others take their defaults; steps that use other actions are printed as "uses: ...". Of a
-GitLab file, the one job's variables may be overridden by NAME=VALUE. Exit status: that of the step that failed, as a runner would have it.
+Of an action, inputs are given as input.NAME=VALUE and the context as github.NAME=VALUE; other inputs take their defaults. Steps that use other
+actions are printed as "uses: ...". Of a GitLab file, the one job's variables may be overridden by NAME=VALUE. Exit status: that of the step that
+failed, as a runner would have it; a step that may fail does not count.
 """
 import os
 import re
@@ -33,12 +34,14 @@ if "runs" in document:
     summary = given.get("summary", os.path.join(scratch, "summary"))
 
     def expanded(text):
+        text = str(text)
+
         def value(match):
             expression = match[1].strip()
-            if expression == "github.action_path":
-                return os.path.dirname(os.path.abspath(path))
+            if expression.startswith("github."):
+                return given.get(expression, "")
             if expression.startswith("inputs."):
-                return inputs[expression[7:]]
+                return expanded(inputs[expression[7:]])
             step, name = re.fullmatch(r"steps\.([\w-]+)\.outputs\.([\w-]+)", expression).groups()
             return outputs.get(step, {}).get(name, "")
 
@@ -50,7 +53,7 @@ if "runs" in document:
 
     def expanded_condition(condition):
         inner = re.fullmatch(r"\$\{\{(.*)\}\}", condition.strip())
-        names = re.compile(r"(?:inputs|steps)\.[\w.-]+")
+        names = re.compile(r"(?:inputs|steps|github)\.[\w.-]+")
         return [names.sub(lambda m: repr(expanded("${{ " + m[0] + " }}")), part) for part in inner[1].split("&&")] if inner else []
 
     status = 0
@@ -66,8 +69,9 @@ if "runs" in document:
         environment = {name: expanded(value) for name, value in step.get("env", {}).items()}
         status = bash(step["run"], {**environment, "GITHUB_OUTPUT": out, "GITHUB_STEP_SUMMARY": summary, "RUNNER_TEMP": os.environ.get("RUNNER_TEMP", scratch)})
         outputs[step.get("id", "")] = lines_of(out)
-        if status:
+        if status and not step.get("continue-on-error"):
             break
+        status = 0
     for name, output in document["outputs"].items():
         print(f"output {name}: {expanded(output['value'])}")
     sys.exit(status)

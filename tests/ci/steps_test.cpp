@@ -18,7 +18,7 @@ TEST_CASE("CI: the steps of the GitHub action judge, write the summary and hand 
       contains(red.out, "::error file=starved.sqlite,title=gh-advise%3A data-loader-starvation::"));
   CHECK(contains(red.out, "uses: github/codeql-action/upload-sarif@"));
   CHECK(contains(red.out, "output verdict: regressed"));
-  CHECK(contains(read_file(dir / "summary"), "Regressed: data-loader-starvation came in"));
+  CHECK(contains(read_file(dir / "summary"), "Regressed: data-loader-starvation is new"));
   const Ran green =
       action(program + "input.report='good.sqlite fed.sqlite' input.baseline=starved.sqlite");
   CHECK(green.status == 0);
@@ -117,7 +117,7 @@ TEST_CASE("CI: what the GitHub action downloads comes by https and has its check
   CHECK(contains(ran.out, "--url https://example.org/gh-advise"));
   CHECK(action(stubbed, address + "input.sha256=" + wrong).status != 0);
   CHECK(action(stubbed, address).status == 2);  // of unknown contents
-  // A line that vouches for another file, and one that is none.
+  // A line that vouches for another file.
   CHECK(
       action(stubbed, address + "input.sha256=\"" + wrong + "  $PWD/good.sqlite\"$'\\nx'").status ==
       2);
@@ -125,6 +125,99 @@ TEST_CASE("CI: what the GitHub action downloads comes by https and has its check
   for (const char* other : {"file://" GH_PROGRAM, "http://127.0.0.1:9/gh-advise", "--version"})
     CHECK(action("", "input.download=" + std::string(other) + " input.sha256=" + right).status !=
           0);
+}
+
+TEST_CASE("CI: the GitHub action takes a release, by its checksum, and builds nothing") {
+  const TempDir dir;
+  const std::string machine = lines_of(shell("uname -m").out).at(0),
+                    archive = "gh-advise-1.2.3-linux-" + machine + ".tar.gz";
+  std::filesystem::create_directories(dir / "release/top/bin");
+  std::filesystem::copy_file(GH_PROGRAM, dir / "release/top/bin/gh-advise");
+  CHECK(shell("cd " + quoted(dir / "release") + " && tar -czf " + archive + " top && sha256sum " +
+              archive + " > SHA256SUMS")
+            .status == 0);
+  // In curl's place, since there is no server here: it brings what the address ends in.
+  write_script(dir / "bin/curl",
+               "echo \"curl $*\"\n"
+               "while [ $# -gt 0 ]; do case $1 in --output) to=$2;; --url) from=$2;; esac; shift; "
+               "done\ncp " +
+                   quoted(dir / "release") + "/\"${from##*/}\" \"$to\"\n");
+  const auto action = [&](const std::string& inputs) {
+    return shell("PATH=" + quoted(dir / "bin") +
+                 ":$PATH /usr/bin/python3 '" GH_SOURCE_DIR "/tests/ci/run_steps.py' '" GH_SOURCE_DIR
+                 "/.github/actions/gh-advise/action.yml' input.report=fed.sqlite "
+                 "input.baseline=good.sqlite github.server_url=https://example.org "
+                 "github.action_repository=tools/gh-advise " +
+                 inputs);
+  };
+  const Ran ran = action("input.version=v1.2.3");
+  CHECK(ran.status == 0);
+  CHECK(contains(ran.out,
+                 "--url https://example.org/tools/gh-advise/releases/download/v1.2.3/" + archive));
+  CHECK(contains(ran.out, "output verdict: passes"));
+  CHECK(action("github.action_ref=v1.2.3").status == 0);  // the tag by which it is used
+  const Ran branch = action("github.action_ref=main");
+  CHECK(branch.status == 2);
+  CHECK(contains(branch.out, "::error::give the input version, as in version: 0.2.0, or program"));
+  CHECK(action("input.version=latest").status == 2);
+  CHECK(action("input.version=1.2.3/../../x").status == 2);
+  CHECK(action("input.version=1.2.4").status != 0);
+  const std::string other(64, '0');
+  CHECK(action("input.version=1.2.3 input.sha256=" + other).status != 0);
+  write_file(dir / "release/SHA256SUMS", other + "  " + archive + "\n");
+  CHECK(action("input.version=1.2.3").status != 0);
+  write_file(dir / "release/SHA256SUMS", other + "  another.tar.gz\n");
+  CHECK(contains(action("input.version=1.2.3").out, "SHA256SUMS does not have"));
+}
+
+TEST_CASE("CI: the GitHub action uploads the page and keeps one comment of a few lines") {
+  const TempDir dir;
+  // In the place of gh: the comments that there are, and what is written.
+  write_script(
+      dir / "bin/gh",
+      "cd " + quoted(dir / "") +
+          "\n[ ! -e refuse ] || exit 1\n"
+          "case \"$*\" in\n"
+          "  *PATCH*|*POST*) echo \"$*\" >> written\n"
+          "    for a in \"$@\"; do case $a in body=@*) cp \"${a#body=@}\" body ;; esac; done ;;\n"
+          "  *) [ ! -e comments ] || cat comments ;;\n"
+          "esac\n");
+  const auto action = [&](const std::string& inputs) {
+    return shell("PATH=" + quoted(dir / "bin") +
+                 ":$PATH /usr/bin/python3 '" GH_SOURCE_DIR "/tests/ci/run_steps.py' '" GH_SOURCE_DIR
+                 "/.github/actions/gh-advise/action.yml' input.program='" GH_PROGRAM
+                 "' input.report=starved.sqlite input.baseline=good.sqlite "
+                 "github.repository=a/b github.server_url=https://example.org github.run_id=5 " +
+                 inputs);
+  };
+  const std::string pull = "github.event.pull_request.number=7 ";
+  const Ran first = action(pull);
+  CHECK(first.status == 1);
+  CHECK(contains(first.out, "uses: actions/upload-artifact@"));
+  const std::string page = first.out.substr(first.out.find("output page: ") + 13);
+  CHECK(contains(read_file(page.substr(0, page.find('\n'))), "<html"));
+  CHECK(contains(read_file(dir / "written"), "POST repos/a/b/issues/7/comments"));
+  const std::string body = read_file(dir / "body");
+  CHECK(body.starts_with("<!-- gh-advise: gh-advise -->\n## ❌ gh-advise\n\n**Regressed: "));
+  CHECK(contains(body, "*Fix:*"));
+  CHECK(contains(body, "https://example.org/a/b/actions/runs/5"));
+  CHECK(!contains(body, "<details>"));
+  CHECK(lines_of(body).size() <= 20);
+  // The next run changes that comment.
+  write_file(dir / "comments", "42\n");
+  std::filesystem::remove(dir / "written");
+  CHECK(action(pull).status == 1);
+  CHECK(contains(read_file(dir / "written"), "PATCH repos/a/b/issues/comments/42"));
+  CHECK(lines_of(read_file(dir / "written")).size() == 1);
+  // Without a pull request, or if it is not wanted, there is no comment; a refusal is a warning.
+  std::filesystem::remove(dir / "written");
+  CHECK(action("").status == 1);
+  CHECK(action(pull + "input.comment=false").status == 1);
+  CHECK(!std::filesystem::exists(dir / "written"));
+  write_file(dir / "refuse", "");
+  const Ran refused = action(pull);
+  CHECK(refused.status == 1);
+  CHECK(contains(refused.out, "::warning::gh-advise: no comment on the pull request"));
 }
 
 TEST_CASE("CI: the GitLab example fails and passes like the program, and leaves its reports") {
@@ -141,6 +234,7 @@ TEST_CASE("CI: the GitLab example fails and passes like the program, and leaves 
   CHECK(job("starved") == 1);
   CHECK(contains(read_file(dir / "gh-advise.xml"), "failures=\"2\""));
   CHECK(contains(read_file(dir / "gh-advise.md"), "Regressed"));
+  CHECK(contains(read_file(dir / "gh-advise.html"), "<html"));
   CHECK(job("fed") == 0);
   CHECK(job("um") == 2);
   CHECK(run("starved.sqlite --help'") == 2);

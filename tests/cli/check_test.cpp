@@ -14,14 +14,62 @@ TEST_CASE("check: a report is checked without saying so, several one after the o
   CHECK(advise("starved.sqlite good.sqlite").out == one.out + "\n" + other.out);
   CHECK(advise("--format text starved.sqlite").out == one.out);
 
+  // JSON has one shape for one report and for several, and a line of JSONL is an item of it.
   const auto document = json_of(advise("starved.sqlite --format json"));
-  CHECK(document.is_object());
-  CHECK(document["report"]["path"] == "starved.sqlite");
+  CHECK(document["schema_version"] == 2);
+  CHECK(document["errors"].empty());
+  REQUIRE(document["reports"].size() == 1);
+  CHECK(document["reports"][0]["report"]["path"] == "starved.sqlite");
   const auto both = json_of(advise("starved.sqlite good.sqlite --format=json"));
-  REQUIRE(both.is_array());
-  REQUIRE(both.size() == 2);
-  CHECK(both[0] == document);
-  CHECK(both[1]["report"]["path"] == "good.sqlite");
+  REQUIRE(both["reports"].size() == 2);
+  CHECK(both["reports"][0] == document["reports"][0]);
+  CHECK(both["reports"][1]["report"]["path"] == "good.sqlite");
+  const auto lines = lines_of(advise("starved.sqlite good.sqlite --format jsonl").out);
+  REQUIRE(lines.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(nlohmann::ordered_json::parse(lines[i]) == both["reports"][i]);
+}
+
+TEST_CASE("check: a folder stands for the reports in it and below it") {
+  const TempDir dir;
+  const How here{"", dir / ""};
+  fs::create_directories(dir / "runs/old/.hidden");
+  const auto put = [&](const char* name, const std::string& as) {
+    fs::copy_file(std::string(GH_FIXTURES "/") + name, dir / ("runs/" + as));
+  };
+  put("starved.sqlite", "b.sqlite");
+  put("starved.sqlite", "old/.hidden/c.sqlite");
+  put("good.sqlite", "old/a.sqlite");
+  put("ddp.rank0.pt.trace.json", "old/rank0.json");
+  put("ddp.rank1.pt.trace.json", "old/rank1.json");
+  CHECK(
+      shell("gzip -c '" GH_FIXTURES "/good.pt.trace.json' > runs/old/copy.json.gz", here).status ==
+      0);
+  write_file(dir / "runs/results.json", "{\"loss\": 1}");
+  write_file(dir / "runs/b.nsys-rep", "");  // b.sqlite is its export
+  write_file(dir / "runs/notes.txt", "none");
+  fs::create_directory_symlink("..", dir / "runs/old/loop");
+  const auto paths = [&](const std::string& arguments) {
+    std::vector<std::string> list;
+    const auto document = json_of(advise(arguments + " --format json", here));
+    for (const auto& r : document["reports"]) list.push_back(r["report"]["path"]);
+    return list;
+  };
+  const std::vector<std::string> found = paths("runs");
+  REQUIRE(found.size() == 4);
+  CHECK(found[0] == "runs/b.sqlite");
+  CHECK(found[1] == "runs/old/a.sqlite");
+  CHECK(found[2] == "runs/old/copy.json.gz");
+  CHECK(found[3] == "runs/old/rank0.json and 1 more rank of its job");
+  CHECK(paths("runs/old/a.sqlite runs/b.sqlite").size() == 2);
+  CHECK(paths("top runs").size() == 4);
+  CHECK(advise("facts runs", here).status == 2);
+  CHECK(advise("baseline runs -o b.json", here).status == 2);  // they are of several programs
+  fs::create_directory(dir / "empty");
+  write_file(dir / "empty/results.json", "{\"loss\": 1}");
+  CHECK(error_line("empty", here) ==
+        "empty: no report in this folder or below it; a report is a *.sqlite or *.nsys-rep of "
+        "Nsight Systems, or a *.json or *.json.gz of PyTorch's profiler");
 }
 
 TEST_CASE("check: a report that cannot be read does not hinder the others") {
@@ -30,8 +78,9 @@ TEST_CASE("check: a report that cannot be read does not hinder the others") {
   CHECK(ran.err == "gh-advise: missing.sqlite: no such file; check the path\n");
   CHECK(ran.out == advise("starved.sqlite").out);
   const auto json = json_of(advise("starved.sqlite missing.sqlite --format json"));
-  REQUIRE(json.is_array());  // as many were asked for
-  CHECK(json.size() == 1);
+  CHECK(json["reports"].size() == 1);
+  REQUIRE(json["errors"].size() == 1);
+  CHECK(contains(json["errors"][0].get<std::string>(), "missing.sqlite: no such file"));
   CHECK(lines_of(advise("missing.sqlite none.sqlite").err).size() == 2);
   CHECK(advise("missing.sqlite --format json").out == "");
 }
@@ -59,10 +108,10 @@ TEST_CASE("check: rules are chosen by id and category") {
   less.erase("harmful-environment");
   CHECK(rule_ids(advise("rules --format json --ignore capture")) == less);
 
-  const auto report = json_of(advise("starved.sqlite --format json --select input"));
+  const auto report = report_of(advise("starved.sqlite --format json --select input"));
   CHECK(report["findings"].size() == 1);
   CHECK(report["clean"].empty());
-  CHECK(json_of(advise(
+  CHECK(report_of(advise(
       "starved.sqlite --format json --ignore data-loader-starvation,compute"))["findings"]
             .empty());
 
@@ -84,7 +133,7 @@ TEST_CASE("check: a gate does not pass where there was nothing to judge") {
 
 TEST_CASE("check: steps, ranges, devices and ranks choose what is analysed") {
   const auto steps = [](const std::string& arguments) {
-    return json_of(advise(arguments + " --format json"));
+    return report_of(advise(arguments + " --format json"));
   };
   CHECK(steps("starved.sqlite")["steps"]["count"] == 11);
   CHECK(steps("starved.sqlite --steps 3:5")["steps"]["count"] == 3);
@@ -107,7 +156,7 @@ TEST_CASE("check: --fail-on sets the exit status, and by default nothing found d
   for (const auto& [severity, statuses] : std::vector<std::pair<std::string, std::vector<int>>>{
            {"error", {1, 1, 1}}, {"warning", {0, 1, 1}}, {"note", {0, 0, 1}}}) {
     write_file(dir / "c.toml", "[rule.unfused-softmax]\nseverity = \"" + severity + "\"\n");
-    CHECK(json_of(advise(only + " --format json"))["findings"][0]["severity"] == severity);
+    CHECK(report_of(advise(only + " --format json"))["findings"][0]["severity"] == severity);
     CHECK(advise(only).status == 0);
     CHECK(advise(only + " --fail-on error").status == statuses[0]);
     CHECK(advise(only + " --fail-on warning").status == statuses[1]);

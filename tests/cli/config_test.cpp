@@ -5,7 +5,8 @@ using namespace support;
 
 TEST_CASE("config: the configuration in effect says where each value comes from") {
   const TempDir dir;
-  CHECK(contains(advise("config", {"", dir / ""}).out, "# no gh-advise.toml here or above"));
+  CHECK(contains(advise("config", {"", dir / ""}).out,
+                 "# no gh-advise.toml in this folder or above"));
   write_file(dir / "gh-advise.toml",
              "ignore = ['comm']\n\n[rule.host-sync]\nshare = 0.1\nseverity = 'note'\n");
   const std::string text = advise("config", {"", dir / ""}).out;

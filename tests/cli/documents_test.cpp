@@ -121,12 +121,12 @@ TEST_CASE("completion: bash completes commands, options, values, rules and files
   CHECK(offered_by_bash("gh-advise --vers") == std::set<string>{"--version"});
   CHECK(offered_by_bash("gh-advise new") == std::set<string>{"new-rule"});
   std::set<string> options = options_of("check");
-  options.insert("-h");
+  for (const char* short_name : {"-h", "-v", "-q"}) options.insert(short_name);
   CHECK(offered_by_bash("gh-advise check -") == options);
   CHECK(offered_by_bash("gh-advise check starved.sqlite --format j") ==
-        std::set<string>{"json", "junit"});
+        std::set<string>{"json", "jsonl", "junit"});
   CHECK(offered_by_bash("gh-advise starved.sqlite --format j") ==
-        std::set<string>{"json", "junit"});  // check is understood
+        std::set<string>{"json", "jsonl", "junit"});  // check is understood
   CHECK(offered_by_bash("gh-advise facts x --format = j") ==
         std::set<string>{"json"});  // as bash splits --format=j
   CHECK(offered_by_bash("gh-advise facts x --format =") == std::set<string>{"json", "text"});
@@ -137,6 +137,7 @@ TEST_CASE("completion: bash completes commands, options, values, rules and files
         std::set<string>{"input,launch-bound"});
   CHECK(offered_by_bash("gh-advise gate starved.s") == std::set<string>{"starved.sqlite"});
   CHECK(offered_by_bash("gh-advise rules ''").empty());
+  CHECK(offered_by_bash("gh-advise help ga") == std::set<std::string>{"gate"});
   CHECK(offered_by_bash("gh-advise completion ''") == std::set<string>{"bash", "fish", "zsh"});
 }
 
@@ -144,7 +145,7 @@ TEST_CASE("completion: fish completes commands, options, values and files") {
   const std::set<string> first = offered_by_fish("gh-advise ");
   for (const string& command : commands()) CHECK_MESSAGE(first.contains(command), command);
   CHECK(offered_by_fish("gh-advise check starved.sqlite --format j") ==
-        std::set<string>{"json", "junit"});
+        std::set<string>{"json", "jsonl", "junit"});
   CHECK(offered_by_fish("gh-advise starved.sqlite --fail-on n") == std::set<string>{"note"});
   CHECK(offered_by_fish("gh-advise explain unfused-n") == std::set<string>{"unfused-norm"});
   CHECK(offered_by_fish("gh-advise check --fail-") == std::set<string>{"--fail-on"});

@@ -21,7 +21,7 @@ TEST_CASE("facts: each has a value, a unit and documentation") {
   CHECK(by_name["steps.count"]["value"] == 11);
   CHECK(by_name["step.mean_ns"]["unit"] == "ns");
   CHECK(by_name["step.mean_ns"]["value"] ==
-        json_of(advise("starved.sqlite --format json"))["window_ns"].get<std::int64_t>() / 11);
+        report_of(advise("starved.sqlite --format json"))["window_ns"].get<std::int64_t>() / 11);
   CHECK(by_name["um.gpu_faults_per_step"]["value"] == nullptr);
   CHECK(by_name["device.name"]["value"] == "NVIDIA H200");
   CHECK(contains(text.out, "unknown (not recorded)"));

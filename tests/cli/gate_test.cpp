@@ -48,7 +48,7 @@ TEST_CASE("gate: each problem that comes in fails by name, and gone it passes as
     CHECK(in.json["verdict"] == "regressed");
     CHECK(has(rules_that(in.json, "new", true), rule));
     CHECK(in.headline().starts_with("Regressed: " + rule));
-    CHECK(contains(in.json["reasons"].dump(), rule + " came in"));
+    CHECK(contains(in.json["reasons"].dump(), rule + " is new"));
     const Gate out = gate(report, "good");
     CHECK(out.status == 0);
     CHECK(has(rules_that(out.json, "gone", false), rule));
@@ -87,7 +87,7 @@ TEST_CASE("gate: a baseline of several captures stands for the reports that it w
   const Ran made = advise("baseline good.sqlite fed.sqlite -o " + file);
   CHECK(made.status == 0);
   CHECK(made.out == "");
-  CHECK(contains(made.err, "a baseline of 2 captures written to"));
+  CHECK(contains(made.err, "wrote the baseline of 2 captures to"));
   const Json by_file = json_of(advise("gate starved.sqlite --baseline " + file + " --format json")),
              by_reports = json_of(advise(
                  "gate starved.sqlite --baseline good.sqlite --baseline fed.sqlite --format json"));
@@ -95,7 +95,7 @@ TEST_CASE("gate: a baseline of several captures stands for the reports that it w
   CHECK(by_file["step"]["basis"] == "16 steps against 11");
   const Ran again = advise("gate good.sqlite fed.sqlite --baseline " + file);
   CHECK(again.status == 2);  // what the baseline was made of is no change
-  CHECK(contains(again.out, "good.sqlite is the same recording as good.sqlite, which"));
+  CHECK(contains(again.out, "good.sqlite is the same recording as good.sqlite; record the change"));
   CHECK(advise("gate um.sqlite --baseline " + file).status == 2);
   CHECK(advise("diff " + file + " starved.sqlite").status == 0);
   // A part of a report can be kept and judged.
@@ -204,26 +204,26 @@ TEST_CASE("gate: settings, rules and baseline cannot be changed along with a mer
     CAPTURE(toml);
     const Ran ran = judge(toml);
     CHECK(ran.status == 2);
-    CHECK(contains(ran.out, "Cannot tell: the baseline was taken by other settings: "));
+    CHECK(contains(ran.out, "Cannot tell: the settings differ from the baseline's: "));
     CHECK(contains(ran.out, "--accept-settings"));
   }
   const Ran meant = judge(endless, "--accept-settings");
   CHECK(meant.status == 0);
-  CHECK(contains(meant.out, "judged by other settings than the baseline's: suppress.data-loader"));
+  CHECK(contains(meant.out, "the settings differ from the baseline's: suppress.data-loader"));
   // A rule of the merge's own in the place of the program's.
   const std::string rule = read_file(GH_SOURCE_DIR "/rules/input/data-loader-starvation.lua");
   std::filesystem::create_directories(dir / "rules/input");
   write_file(dir / "rules/input/data-loader-starvation.lua", rule + "\n-- ours\n");
   const Ran other = judge("rules = ['rules']\n");
   CHECK(other.status == 2);
-  CHECK(contains(other.out, "rule.data-loader-starvation is another"));
+  CHECK(contains(other.out, "rule.data-loader-starvation has changed"));
   // A baseline that was edited.
   std::string text = read_file(dir / "baseline.json");
   const std::size_t step = text.find("\"step_ns\": [") + 13;
   text.insert(text.find_first_of("0123456789", step), "1");
   write_file(dir / "baseline.json", text);
   CHECK(judge("").status == 2);
-  CHECK(contains(judge("").err, "it was edited since it was written"));
+  CHECK(contains(judge("").err, "it was edited or merged since it was written"));
   // One of the program's first version.
   auto old = Json::parse(text);
   old["schema_version"] = 1;
@@ -231,7 +231,7 @@ TEST_CASE("gate: settings, rules and baseline cannot be changed along with a mer
   old["captures"][0].erase("settings");
   write_file(dir / "baseline.json", old.dump());
   CHECK(judge("").status == 2);
-  CHECK(contains(judge("").err, "was taken by an older gh-advise (gh-advise 0.1.0)"));
+  CHECK(contains(judge("").err, "was made by an older gh-advise (gh-advise 0.1.0)"));
   CHECK(contains(judge("", "--format json").out, "\"verdict\": \"cannot_tell\""));
 }
 
@@ -245,6 +245,63 @@ TEST_CASE("gate: --accept with a baseline holds for the run, and is new to the n
   CHECK(advise(run + "--accept-settings", here).status == 0);
   CHECK(advise("baseline " GH_FIXTURES "/good.sqlite -o baseline.json", here).status == 0);
   CHECK(advise(run, here).status == 0);
+}
+
+TEST_CASE("gate: an accepted finding passes the gate, and check still advises on it") {
+  const TempDir dir;
+  const How here{"", dir / ""};
+  const std::string check = "check " GH_FIXTURES "/starved.sqlite ",
+                    before = advise(check, here).out;
+  CHECK(advise("gate " GH_FIXTURES "/starved.sqlite --baseline " GH_FIXTURES
+               "/good.sqlite --accept data-loader-starvation --reason r",
+               here)
+            .status == 0);
+  CHECK(contains(read_file(dir / "gh-advise.toml"), "[[accept]]"));
+  CHECK(advise(check, here).out == before);
+  CHECK(advise(check + "--fail-on error", here).status == 1);
+  const Json report = report_of(advise(check + "--format json", here));
+  CHECK(report["suppressions"].empty());
+  CHECK(!report["plan"]["fixes"].empty());
+}
+
+TEST_CASE("gate: the first run says how to make a baseline") {
+  const TempDir dir;
+  const How here{"", dir / ""};
+  std::filesystem::copy_file(GH_FIXTURES "/good.sqlite", dir / "run.sqlite");
+  CHECK(error_line("gate run.sqlite", here) ==
+        "gate needs --baseline FILE; for the first one, record the base branch, type `gh-advise "
+        "baseline run.sqlite -o baseline.json`, and commit that file");
+  CHECK(error_line("gate run.sqlite --baseline perf.json", here) ==
+        "perf.json: there is no baseline yet; record the base branch, type `gh-advise baseline "
+        "run.sqlite -o perf.json`, and commit that file");
+  CHECK(contains(error_line("gate run.sqlite --baseline main.sqlite", here),
+                 "main.sqlite: no such file"));
+  // CI systems get it as well.
+  CHECK(advise("gate run.sqlite --baseline perf.json --output summary.md", here).status == 2);
+  CHECK(contains(read_file(dir / "summary.md"), "there is no baseline yet"));
+}
+
+TEST_CASE("gate: one figure stands for the baseline in headline, reasons, budgets and account") {
+  const TempDir dir;
+  write_file(dir / "gh-advise.toml",
+             "[[budget]]\nfact = 'step.median_ns'\nmax_increase = 0.1\nseverity = 'error'\n");
+  for (const char* config : {"none", "gh-advise.toml"})
+    for (const auto& [before, after] : {std::pair("good", "starved"), {"fed", "offload"}}) {
+      CAPTURE(before);
+      const Json json = json_of(advise(std::string("gate " GH_FIXTURES "/") + after +
+                                           ".sqlite --baseline " GH_FIXTURES "/" + before +
+                                           ".sqlite --format json --config " + config,
+                                       {"", dir / ""}));
+      bool seen = false;
+      for (const Json& b : json["budgets"])
+        if (b["fact"] == "step.median_ns") {
+          seen = true;
+          for (const char* side : {"before", "after"})
+            CHECK(b["value"][side] == json["step"][side]);
+          CHECK(b["value"]["effect"] == json["step"]["effect"]);
+        }
+      CHECK(seen);
+    }
 }
 
 TEST_CASE("gate: budgets and what is taken for noise come from the configuration") {
@@ -267,8 +324,8 @@ TEST_CASE("gate: budgets and what is taken for noise come from the configuration
         0);  // the finding is new, too small to fail alone
   CHECK(judge("[[budget]]\nfact = 'gpu.busy_fractoin'\nmin = 0.9\n", "fed").err ==
         "gh-advise: " + (dir / "gh-advise.toml").string() +
-            ":1: there is no fact 'gpu.busy_fractoin' with a number (did you mean "
-            "'gpu.busy_fraction'?); `gh-advise facts` lists them\n");
+            ":1: there is no numeric fact 'gpu.busy_fractoin' (did you mean "
+            "'gpu.busy_fraction'?); `gh-advise facts` lists the facts\n");
   CHECK(contains(judge("[[budget]]\nfact = 'step.median_ns'\n", "fed").err,
                  ":1:1: a budget needs max, min, max_increase or max_decrease"));
   CHECK(contains(judge("[[budget]]\nmax = 1\n", "fed").err, "needs 'fact'"));
@@ -297,11 +354,11 @@ TEST_CASE("gate: --accept writes the exception into the configuration, and it ho
                                   "lands next week' --until 2999-12-31",
                               here);
   CHECK(accepted.status == 0);
-  CHECK(contains(accepted.err, "written to gh-advise.toml"));
+  CHECK(contains(accepted.err, "wrote [[accept]] to gh-advise.toml"));
   CHECK(contains(accepted.out, "data-loader-starvation, the longer step are accepted"));
   const std::string toml = read_file(dir / "gh-advise.toml");
   CHECK(toml.starts_with(
-      "[[suppress]]\nrule = 'data-loader-starvation'\nsubject = 'data loader'\nreason = 'the "
+      "[[accept]]\nrule = 'data-loader-starvation'\nsubject = 'data loader'\nreason = 'the "
       "\"new\" loader lands next week'\nuntil = 2999-12-31\nup_to = 1"));  // nanoseconds: a fifth
                                                                            // above 113 ms
   CHECK(advise(run, here).status == 0);
@@ -316,10 +373,10 @@ TEST_CASE("gate: --accept writes the exception into the configuration, and it ho
       advise(loopopt + "--accept " + id + " --accept step.median_ns --reason known", here).status ==
       0);
   CHECK(read_file(dir / "gh-advise.toml")
-            .starts_with("# ours\n[gate]\nmin_effect = 0.03\n\n[[suppress]]\n"));
+            .starts_with("# ours\n[gate]\nmin_effect = 0.03\n\n[[accept]]\n"));
   CHECK(advise(loopopt, here).status == 0);
   CHECK(contains(advise(run, here).err,
-                 "the suppression of unfused-optimizer no longer matches anything; remove it"));
+                 "the exception of unfused-optimizer matches nothing any more; remove it"));
   write_file(dir / "gh-advise.toml",
              "[[suppress]]\nrule = 'data-loader-starvation'\nreason = 'r'\nuntil = 2020-01-01\n");
   CHECK(advise(run, here).status == 1);
@@ -335,7 +392,7 @@ TEST_CASE("gate: --accept writes the exception into the configuration, and it ho
   };
   CHECK(contains(refused("--accept data-loader-starvation"), "--accept needs --reason"));
   CHECK(contains(refused("--accept host-sync --reason r"),
-                 "nothing of that name came in, got worse or broke its budget; these did: "
+                 "nothing of that name is new, got worse or broke its budget; --accept takes "
                  "data-loader-starvation, "));
   for (const char* until :
        {"soon", "2999-1-015", "'2999- 1-01'", "2999-01-1x", "29990101", "2999/01/01"})
@@ -345,15 +402,15 @@ TEST_CASE("gate: --accept writes the exception into the configuration, and it ho
   CHECK(contains(refused("--accept data-loader-starvation --reason r --until 2026-02-30"),
                  "give a day"));
   CHECK(contains(refused("--accept data-loader-starvation --reason r --until 2020-01-01"),
-                 "is past"));
+                 "is in the past"));
   CHECK(contains(refused("--reason r"), "belong to --accept"));
   CHECK(
       contains(advise("gate um.sqlite --baseline good.sqlite --accept alloc-churn --reason r").err,
                "nothing can be compared: another program"));
   // What would break the configuration is not written.
-  write_file(dir / "gh-advise.toml", "suppress = [ { rule = 'host-sync', reason = 'r' } ]\n");
+  write_file(dir / "gh-advise.toml", "accept = [ { rule = 'host-sync', reason = 'r' } ]\n");
   CHECK(contains(refused("--accept data-loader-starvation --reason r"),
-                 "nothing was written, so add the suppression by hand"));
+                 "nothing was written: add the exception by hand"));
   // An odd byte in the reason stays out.
   write_file(dir / "gh-advise.toml", "");
   CHECK(advise(run + "--accept data-loader-starvation --reason $'caf\\xe9 x'", here).status == 0);

@@ -20,13 +20,30 @@ TEST_CASE("options: what is misspelt gets a suggestion, in one line on standard 
                  "--fail-on: 'eror' is not note, warning or error (did you mean 'error'?)"));
 }
 
+TEST_CASE("options: help and version come by every usual name") {
+  const std::string help = advise("--help").out, version = advise("--version").out,
+                    of_check = advise("check --help").out;
+  CHECK(contains(help, "gate"));
+  CHECK(advise("help").out == help);
+  CHECK(advise("-h").out == help);
+  CHECK(advise("help check").out == of_check);
+  CHECK(advise("check -h").out == of_check);
+  CHECK(contains(of_check, "--fail-on"));
+  CHECK(advise("version").out == version);
+  CHECK(advise("-V").out == version);
+  CHECK(version.starts_with("gh-advise "));
+  CHECK(error_line("help gaet") ==
+        "there is no command 'gaet' (did you mean 'gate'?); `gh-advise help` lists them");
+  CHECK(contains(error_line("help check gate"), "see `gh-advise help --help`"));
+}
+
 TEST_CASE("options: what is missing or wrong is one line that says what to do") {
   CHECK(contains(error_line(""), "name a report, or a command"));
   CHECK(contains(error_line("check"), "REPORT is required; see `gh-advise check --help`"));
   CHECK(contains(error_line("explain"), "RULE is required"));
   CHECK(contains(error_line("facts"), "REPORT is required"));
   CHECK(contains(error_line("starved.sqlite --format xml"),
-                 "--format: xml not in {text,json,markdown,sarif,github,junit,html,trace}"));
+                 "--format: xml not in {text,json,jsonl,markdown,sarif,github,junit,html,trace}"));
   CHECK(contains(error_line("starved.sqlite --steps ten"), "as in --steps 10:20"));
   CHECK(contains(error_line("starved.sqlite --steps 5:3"), "the last step comes before the first"));
   CHECK(contains(error_line("starved.sqlite --device x"), "--device"));

@@ -11,7 +11,7 @@ TEST_CASE("output: a report is never overwritten by what is said of it") {
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "good.sqlite");
   const Ran ran = advise("good.sqlite --output ./good.sqlite", {"", dir / ""});
   CHECK(ran.status == 2);
-  CHECK(contains(ran.err, "is what is read; name another file"));
+  CHECK(contains(ran.err, "would overwrite the report; name another file"));
   CHECK(read_file(dir / "good.sqlite") == read_file(GH_FIXTURES "/good.sqlite"));
 }
 
@@ -56,6 +56,54 @@ TEST_CASE("output: a file is written whole or not at all") {
   CHECK(full.err == "gh-advise: cannot write to standard output: No space left on device\n");
 }
 
+TEST_CASE("output: a file's ending chooses its format") {
+  const TempDir dir;
+  const How here{"", dir / ""};
+  fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "run.sqlite");
+  const auto written = [&](const std::string& name, const std::string& more = "") {
+    const Ran ran = advise("run.sqlite --output " + name + more, here);
+    CHECK(ran.err == "");
+    CHECK(ran.out == "");
+    return read_file(dir / name);
+  };
+  const auto printed = [&](const std::string& format) {
+    return advise("run.sqlite --format " + format, here).out;
+  };
+  CHECK(written("report.html").starts_with("<!doctype html>"));
+  CHECK(written("report.json") == printed("json"));
+  CHECK(written("report.jsonl") == printed("jsonl"));
+  CHECK(written("report.md") == printed("markdown"));
+  CHECK(written("report.sarif") == printed("sarif"));
+  CHECK(written("report.xml") == printed("junit"));
+  CHECK(written("report.trace.json") == printed("trace"));
+  CHECK(written("report.txt") == printed("text"));
+  CHECK(written("report") == printed("text"));
+  CHECK(written("report", " --format json") == printed("json"));
+  CHECK(written("report.2", " --format json") == printed("json"));
+  CHECK(written("a.json", " --output b.md") == printed("json"));
+  CHECK(read_file(dir / "b.md") == printed("markdown"));
+  CHECK(error_line("run.sqlite --output html", here) ==
+        "--output html: is a format and no file; write --output report.html");
+  CHECK(error_line("run.sqlite --output github", here) ==
+        "--output github: is a format and no file; write --output github=FILE");
+  CHECK(advise("run.sqlite --output ./html --output html=x", here).status == 0);
+  CHECK(error_line("run.sqlite --output report.pdf", here) ==
+        "--output report.pdf: no format of this command ends in .pdf; end the name in one of "
+        ".txt, .json, .jsonl, .md, .sarif, .xml (junit), .html, .trace.json, or say which format "
+        "it is: --output text=report.pdf");
+  CHECK(contains(error_line("rules --output rules.html", here), "ends in .html"));
+  CHECK(contains(error_line("run.sqlite --format json --output report.html", here),
+                 "leave --format out, or write --output json=report.html"));
+  CHECK(!fs::exists(dir / "report.pdf"));
+  // To standard output, in the place of the text.
+  CHECK(advise("run.sqlite --output json=-", here).out == printed("json"));
+  CHECK(advise("run.sqlite --output - --format json", here).out == printed("json"));
+  CHECK(contains(error_line("run.sqlite --output json=- --output sarif=-", here),
+                 "only one format can go to standard output"));
+  CHECK(contains(error_line("run.sqlite --format text --output json=-", here),
+                 "--format text: standard output gets another format"));
+}
+
 TEST_CASE("output: several formats are written in one run, and each says the same" *
           slow_with_sanitizers) {
   const GateRun in("good", "starved");
@@ -73,17 +121,16 @@ TEST_CASE("output: several formats are written in one run, and each says the sam
   CHECK(advise("starved.sqlite --format json --output " + quoted(dir / "plain") +
                " --output sarif=" + quoted(dir / "s"))
             .out == "");
-  CHECK(Json::parse(read_file(dir / "plain"))["report"]["path"] == "starved.sqlite");
-  CHECK(contains(
-      advise("starved.sqlite --output srif=x").err,
-      "there is no format 'srif' (did you mean 'sarif'?); a file of that name is ./srif=x"));
+  CHECK(Json::parse(read_file(dir / "plain"))["reports"][0]["report"]["path"] == "starved.sqlite");
+  CHECK(contains(advise("starved.sqlite --output srif=x").err,
+                 "there is no format 'srif' (did you mean 'sarif'?); for a file of that name, "
+                 "write ./srif=x"));
   CHECK(contains(advise("starved.sqlite --output sarif=").err, "names no file"));
-  CHECK(contains(advise("starved.sqlite --output a --output b").err,
-                 "a second file needs its format"));
+  CHECK(contains(advise("starved.sqlite --output a --output a").err, "is given twice"));
   const std::string file = quoted(dir / "b.json");
   CHECK(advise("baseline good.sqlite -o " + file).status == 0);
   CHECK(contains(advise("gate fed.sqlite --baseline " + file + " --output json=" + file).err,
-                 "is what is read; name another file"));
+                 "would overwrite the report; name another file"));
   CHECK(contains(
       advise("gate fed.sqlite --baseline " + file + " --output json=/tmp/x --output sarif=/tmp/x")
           .err,

@@ -173,7 +173,7 @@ TEST_CASE("fleet: duplicate, missing and foreign ranks are reported") {
 TEST_CASE("fleet: the recorded straggler is as late as in its report, whatever the clocks") {
   const gh::Fleet two = fleet_of({straggling()});
   REQUIRE(two.stragglers == std::vector<std::int64_t>{1});
-  const auto report = json_of(advise("ddp-straggler.sqlite --format json --select rank-straggler"));
+  const auto report = report_of(advise("ddp-straggler.sqlite --format json --select rank-straggler"));
   const double told = report["findings"][0]["recoverable_ns"].get<double>();
   CHECK(two.ranks[1].late_ns == doctest::Approx(told).epsilon(0.05));
   CHECK(two.ranks[0].wait_ns == doctest::Approx(told).epsilon(0.05));
@@ -215,7 +215,7 @@ TEST_CASE("fleet: ranks whose collectives do not match are not compared") {
   CHECK(fleet.stragglers.empty());
   CHECK(fleet.rules.at("rank-straggler").state == gh::RuleOutcome::State::not_checked);
   CHECK(contains(gh::render_fleet_text(fleet, {}),
-                 "Not known: the ranks' collectives could not be matched"));
+                 "Unknown: the ranks' collectives could not be matched"));
   // With two pipeline stages, late ranks are found within each.
   std::vector<gh::Digest> stages = job(8);
   for (std::size_t i = 4; i < 8; ++i)
@@ -344,11 +344,11 @@ TEST_CASE("fleet: nothing is claimed about missing ranks") {
     CHECK(contains(gh::fleet_step_text(fleet),
                    "; how much of it ranks wait for others is not known"));
     if (ranks == 1)
-      CHECK(
-          contains(gh::fleet_waits_text(fleet), "Not known: the other ranks' digests are missing"));
+      CHECK(contains(gh::fleet_waits_text(fleet),
+                     "Unknown: the other ranks' digests are not here"));
     else
       CHECK(contains(gh::fleet_waits_text(fleet),
-                     "Among the ranks that are here the middle one waits"));
+                     "The middle one of the ranks that have a digest waits"));
     if (ranks == 3)
       CHECK(contains(finding(fleet, "slow-collective")->finding.message,
                      "Its rule could not be checked on 1 rank."));

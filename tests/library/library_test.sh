@@ -27,4 +27,4 @@ cmake -G Ninja -S "$folder/example" -B "$folder/build" -DCMAKE_PREFIX_PATH="$fol
   cmake --build "$folder/build" >>"$folder/log" && cmake --build "$folder/build" --target run >>"$folder/log" || { cat "$folder/log"; exit 1; }
 cat "$folder/build/found.txt"
 grep -q '^step: [0-9.]* ms$' "$folder/build/found.txt"
-diff <("$program" "$report" --format json | jq -r '.findings[] | .severity + " " + .rule') <(sed -n '2,$s/:.*//p' "$folder/build/found.txt")
+diff <("$program" "$report" --format json | jq -r '.reports[].findings[] | .severity + " " + .rule') <(sed -n '2,$s/:.*//p' "$folder/build/found.txt")

@@ -259,7 +259,7 @@ TEST_CASE("kineto: what such a trace cannot show is not checked, never clean") {
     CHECK_FALSE(t.availability(s).reason.empty());
     CHECK_FALSE(contains(t.availability(s).record_with, "--"));  // not an option of another tool
   }
-  const auto report = support::json_of(support::advise("good.pt.trace.json --format json"));
+  const auto report = support::report_of(support::advise("good.pt.trace.json --format json"));
   for (const char* rule :
        {"um-fault-stall", "um-migration-storm", "memory-headroom", "tensor-idle"}) {
     CAPTURE(rule);
@@ -357,7 +357,7 @@ TEST_CASE(
     }
     const TempDir dir;
     support::write_file(dir / "t.json", document(events));
-    const auto report = support::json_of(
+    const auto report = support::report_of(
         support::advise("t.json --select misaligned-gemm --format json", {"", dir / ""}));
     std::map<std::int64_t, std::string>
         found;  // by the kernel's duration in microseconds: forward 4000, backward 3900
@@ -393,7 +393,7 @@ TEST_CASE("kineto: the cost of recording is not attributed to launching") {
   const auto severity = [&] {
     const TempDir dir;
     support::write_file(dir / "t.json", document(events));
-    const auto found = support::json_of(
+    const auto found = support::report_of(
         support::advise("t.json --select launch-bound --format json", {"", dir / ""}))["findings"];
     return found.empty() ? "" : found[0]["severity"].get<std::string>();
   };

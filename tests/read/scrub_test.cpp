@@ -210,10 +210,10 @@ TEST_CASE(
   const How how{"", dir / ""};
   CHECK(contains(advise("report.sqlite", how).out,
                  "The report holds 2 environment variables of the profiled program; before"));
-  CHECK(json_of(advise("--format json report.sqlite", how))["report"]["environment_variables"] ==
+  CHECK(report_of(advise("--format json report.sqlite", how))["report"]["environment_variables"] ==
         2);
   CHECK(advise("scrub report.sqlite -o shared.sqlite", how).status == 0);
   CHECK(!contains(advise("shared.sqlite", how).out, "environment variable"));
-  CHECK(json_of(advise("--format json shared.sqlite", how))["report"]["environment_variables"] ==
+  CHECK(report_of(advise("--format json shared.sqlite", how))["report"]["environment_variables"] ==
         0);
 }

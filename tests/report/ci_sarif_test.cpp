@@ -235,7 +235,7 @@ TEST_CASE(
                  "file=model/attention.py,line=57,title=gh-advise%3A unfused-softmax::"));
   CHECK(contains(advise("run.sqlite -v", here).out, "model/attention.py:57"));
   bool in_json = false;
-  const Json report = json_of(advise("run.sqlite --format json", here));
+  const Json report = report_of(advise("run.sqlite --format json", here));
   for (const Json& f : report["findings"])
     for (const Json& e : f["evidence"]) in_json = in_json || e["source"] == "model/attention.py:57";
   CHECK(in_json);

@@ -13,7 +13,7 @@ TEST_CASE("CI: annotations, JUnit and Markdown name what failed, and foreign tex
   const GateRun all("good", "starved");
   const auto github = lines_of(all.text("github"));
   CHECK(github.at(0).starts_with(
-      "::error title=gh-advise::Regressed: data-loader-starvation came in"));
+      "::error title=gh-advise::Regressed: data-loader-starvation is new"));
   CHECK(std::count_if(github.begin(), github.end(), [](const std::string& l) {
           return l.starts_with(
               "::error file=starved.sqlite,title=gh-advise%3A data-loader-starvation::[new] ");
@@ -33,7 +33,7 @@ TEST_CASE("CI: annotations, JUnit and Markdown name what failed, and foreign tex
               quoted(all.path("junit")))
             .status == 0);
   const std::string markdown = all.text("markdown");
-  CHECK(markdown.starts_with("## ❌ gh-advise\n\n**Regressed: data-loader-starvation came in;"));
+  CHECK(markdown.starts_with("## ❌ gh-advise\n\n**Regressed: data-loader-starvation is new;"));
   CHECK(contains(markdown, "| **new** | error | `data-loader-starvation` |"));
   CHECK(contains(markdown, "| idle: input | 0 ns | 118.0 ms | +118.0 ms |"));
   CHECK(GateRun("starved", "good")

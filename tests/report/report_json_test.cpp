@@ -34,7 +34,7 @@ const std::map<std::string, Json>& documents_of_recordings() {
   static const auto all = [] {
     std::map<std::string, Json> documents;
     for (const std::string& name : recording_names())
-      documents[name] = json_of(advise(name + ".sqlite --format json"));
+      documents[name] = report_of(advise(name + ".sqlite --format json"));
     return documents;
   }();
   return all;
@@ -46,9 +46,9 @@ Json one_of_each_field() {
   write_file(rules.dir / "gh-advise.toml",
              "[[suppress]]\nrule = 'unfused-norm'\nreason = 'the norm is being replaced'\nuntil = "
              "2999-12-31\n");
-  Json all = json_of(advise("starved.sqlite --format json --config '" +
-                            (rules.dir / "gh-advise.toml").string() + "'" + rules.option()));
-  all["not_checked"] = json_of(advise("compile-graphs.sqlite --format json"))["not_checked"];
+  Json all = report_of(advise("starved.sqlite --format json --config '" +
+                              (rules.dir / "gh-advise.toml").string() + "'" + rules.option()));
+  all["not_checked"] = report_of(advise("compile-graphs.sqlite --format json"))["not_checked"];
   all["problems"] = {"some rows"};
   all["program"]["runners"] = {"DDP"};
   all["unit"]["levels"] = {{{"name", "micro-batch"}, {"count", 8}}};
@@ -89,7 +89,7 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
   run_sql(dir / "idle.sqlite",
           "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY; DROP "
           "TABLE CUPTI_ACTIVITY_KIND_MEMSET");
-  const Json idle = json_of(advise("idle.sqlite --format json", {"", dir / ""}));
+  const Json idle = report_of(advise("idle.sqlite --format json", {"", dir / ""}));
   CHECK(idle["window_ns"] == 0);
   CHECK(idle["devices"].empty());
   CHECK(idle["account"].empty());
@@ -99,7 +99,7 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
   run_sql(dir / "start.sqlite",
           "DELETE FROM NVTX_EVENTS; DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start > (SELECT "
           "MIN(start) + 60000000 FROM CUPTI_ACTIVITY_KIND_KERNEL)");
-  const Json start = json_of(advise("start.sqlite --format json", {"", dir / ""}));
+  const Json start = report_of(advise("start.sqlite --format json", {"", dir / ""}));
   CHECK(start["steps"]["found"] == false);
   CHECK(start["plan"]["replay"]["steps"] == 1);
   CHECK(start["plan"]["of"] == "window");
@@ -112,19 +112,20 @@ TEST_CASE("JSON: what is printed of every report keeps to the schema") {
   CHECK(std::any_of(start["findings"].begin(), start["findings"].end(),
                     [](const Json& f) { return !f["predicted_window_ns"].is_null(); }));
   add("without steps", start);
-  add("one step", json_of(advise("starved.sqlite --format json --steps 3")));
+  add("one step", report_of(advise("starved.sqlite --format json --steps 3")));
   CHECK(all.back()["plan"].is_null());  // it has no beginning that is known
-  add("some steps", json_of(advise("starved.sqlite --format json --steps 3:4")));
-  add("a range", json_of(advise("starved.sqlite --format json --range backward")));
+  add("some steps", report_of(advise("starved.sqlite --format json --steps 3:4")));
+  add("a range", report_of(advise("starved.sqlite --format json --range backward")));
   const TeamRules rules;
-  add("team rules", json_of(advise("um-umtouch-full.sqlite --format json" + rules.option())));
+  add("team rules", report_of(advise("um-umtouch-full.sqlite --format json" + rules.option())));
   CHECK(all.back()["failed"].size() == 1);
-  for (const Json& report : json_of(advise("starved.sqlite ddp.sqlite --format json")))
-    add("one of several", report);
+  const Json document = json_of(advise("starved.sqlite ddp.sqlite --format json"));
+  for (const Json& report : document["reports"]) add("one of several", report);
 
   const auto verdict = verdicts("schemas/report.schema.json", all);
   for (std::size_t i = 0; i < all.size(); ++i)
     CHECK_MESSAGE(verdict[i] == "valid", names[i], ": ", verdict[i]);
+  CHECK(support::verdict("schemas/reports.schema.json", document) == "valid");
   CHECK(all[all.size() - 4]["steps"]["source"] == "selected_range");
   CHECK(all[all.size() - 5]["steps"]["count"] == 2);
 }
@@ -163,7 +164,7 @@ TEST_CASE("JSON: the schema requires every field, knows its type, and allows no 
 }
 
 TEST_CASE("JSON: every field of the schemas has a description") {
-  for (const char* name : {"report.schema.json", "facts.schema.json"}) {
+  for (const char* name : {"report.schema.json", "reports.schema.json", "facts.schema.json"}) {
     const Json all = read_schema(std::string("schemas/") + name);
     const std::function<void(const Json&, const std::string&)> look = [&](const Json& part,
                                                                           const std::string& path) {
@@ -245,7 +246,7 @@ TEST_CASE(
   CHECK(any);
   // No fix gives back more than the step, whatever a rule says.
   const TeamRules team;
-  const Json first = json_of(advise("ddp.sqlite --format json" + team.option()))["findings"][0];
+  const Json first = report_of(advise("ddp.sqlite --format json" + team.option()))["findings"][0];
   CHECK(first["rule"] == "team-full");
   CHECK(first["recoverable_fraction"] == 1);
 }
@@ -298,6 +299,6 @@ TEST_CASE("JSON: the fingerprint survives recording again and another selection 
   const std::string one = of(documents_of_recordings().at("eager"), "unfused-softmax");
   CHECK(one != "not found");
   CHECK(of(documents_of_recordings().at("gpumetrics"), "unfused-softmax") == one);
-  CHECK(of(json_of(advise("eager.sqlite --format json --steps 2:3")), "unfused-softmax") == one);
+  CHECK(of(report_of(advise("eager.sqlite --format json --steps 2:3")), "unfused-softmax") == one);
   CHECK(of(documents_of_recordings().at("starved"), "data-loader-starvation") != one);
 }

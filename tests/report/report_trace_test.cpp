@@ -11,7 +11,7 @@ TEST_CASE("trace: evidence, steps and account stand on the time axis of the repo
   for (const char* name : {"starved.sqlite", "eager.pt.trace.json", "ddp.sqlite"}) {
     CAPTURE(name);
     const TempDir dir;
-    const Json report = json_of(
+    const Json report = report_of(
         advise(std::string(name) + " --format json --output trace=" + quoted(dir / "t.json")));
     const Json trace = Json::parse(read_file(dir / "t.json"));
     // Times as text: in a double nanoseconds since 1970 would be lost.

@@ -35,7 +35,7 @@ struct Folder {
     return advise(GH_FIXTURES "/" + report + ".sqlite " + arguments, {"", dir / ""});
   }
   nlohmann::ordered_json check(const std::string& report, const std::string& arguments = "") const {
-    return json_of(run(report, "--format json " + arguments));
+    return report_of(run(report, "--format json " + arguments));
   }
   nlohmann::ordered_json fact(const std::string& report, const std::string& name) const {
     const auto document = json_of(
@@ -213,8 +213,8 @@ TEST_CASE("configuration: options and severity of a rule are applied") {
           "mine",
           "    return nil, string.format('%s %s %s', options.share, options.loud, options.word)"));
   fs::create_directory(folder.dir / "below");
-  CHECK(json_of(advise(GH_FIXTURES "/good.sqlite --format json --select mine",
-                       {"", folder.dir / "below"}))["not_checked"][0]["reason"] == "0.25 true b");
+  CHECK(report_of(advise(GH_FIXTURES "/good.sqlite --format json --select mine",
+                         {"", folder.dir / "below"}))["not_checked"][0]["reason"] == "0.25 true b");
   write_file(folder.dir / "gh-advise.toml", "rules = ['team']\n");
   CHECK(folder.check("good", "--select mine")["not_checked"][0]["reason"] == "0.5 false a");
   for (const char* wrong : {"loud = 1", "word = true", "share = true"}) {
@@ -266,7 +266,7 @@ TEST_CASE("configuration: [ranges] says what a step and what the loader is calle
           "'Nachschub')");
   const auto in = [&](const std::string& text) {
     write_file(renamed / "gh-advise.toml", text);
-    return json_of(advise("starved.sqlite --format json --select input", {"", renamed / ""}));
+    return report_of(advise("starved.sqlite --format json --select input", {"", renamed / ""}));
   };
   const auto plain = in(""), steps = in("[ranges]\nstep = ['^Runde \\d+']\n"),
              both = in("[ranges]\nstep = ['^Runde \\d+']\nloader = ['^nachschub$']\n");

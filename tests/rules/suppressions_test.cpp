@@ -22,7 +22,11 @@ TEST_CASE(
       ran.out,
       "Suppressed: data-loader-starvation: the new loader lands in May, until 2999-12-31"));
   CHECK(!contains(ran.out, "1. error"));
-  const auto json = json_of(with(one, "--select input --format json"));
+  // It says what the suppression hides, and nothing about a loss without a rule.
+  CHECK(contains(ran.out, "saves about 113"));
+  CHECK(contains(ran.out, "The largest loss is suppressed: The GPU waits for the data loader"));
+  CHECK(!contains(with(one).out, "No rule explains"));
+  const auto json = report_of(with(one, "--select input --format json"));
   CHECK(json["findings"].empty());
   CHECK(json["suppressed"][0]["rule"] == "data-loader-starvation");
   CHECK(json["suppressions"][0]["state"] == "used");

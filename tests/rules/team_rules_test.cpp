@@ -19,7 +19,7 @@ TEST_CASE(
   CHECK(ran.status == 0);
   CHECK(ran.err == "gh-advise: note: rule 'unfused-softmax' of " + (two / "softmax.lua").string() +
                        " replaces rules/compute/unfused-softmax.lua\n");
-  const auto findings = json_of(ran)["findings"];
+  const auto findings = report_of(ran)["findings"];
   REQUIRE(findings.size() == 2);
   CHECK(findings[0]["rule"] == "mine");
   CHECK(findings[0]["category"] == "team");
@@ -44,7 +44,7 @@ TEST_CASE("team rules: a failing one is named with file and line, and the others
   CHECK(lines_of(text.err).size() == 1);
   CHECK(contains(text.out, "Rule failed: bad: "));
   CHECK(contains(text.out, "1. error: The GPU waits for the data loader"));
-  const auto json = json_of(advise(arguments + " --format json"));
+  const auto json = report_of(advise(arguments + " --format json"));
   REQUIRE(json["failed"].size() == 1);
   CHECK(json["failed"][0]["rule"] == "bad");
   CHECK(json["failed"][0]["error"].get<std::string>().starts_with(where));

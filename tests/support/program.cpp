@@ -37,7 +37,7 @@ Ran on_terminal(const std::string& arguments, const How& how, int columns) {
 }
 
 std::string advice_on(const std::filesystem::path& report) {
-  auto json = json_of(advise("--format json " + quoted(report)));
+  auto json = report_of(advise("--format json " + quoted(report)));
   json["report"].erase("path");
   json["report"].erase("environment_variables");
   return json.dump(1);
@@ -47,6 +47,12 @@ nlohmann::ordered_json json_of(const Ran& ran) {
   INFO(ran.err);
   REQUIRE(!ran.out.empty());
   return nlohmann::ordered_json::parse(ran.out);
+}
+
+nlohmann::ordered_json report_of(const Ran& ran) {
+  const auto document = json_of(ran);
+  REQUIRE(document["reports"].size() == 1);
+  return document["reports"][0];
 }
 
 std::set<std::string> rule_ids(const Ran& ran) {

@@ -40,6 +40,9 @@ std::string advice_on(const std::filesystem::path& report);
 /// The JSON on standard output.
 nlohmann::ordered_json json_of(const Ran& ran);
 
+/// The one report in the JSON on standard output, of `check` or `top`.
+nlohmann::ordered_json report_of(const Ran& ran);
+
 /// Of `gh-advise rules --format json`.
 std::set<std::string> rule_ids(const Ran& ran);
 
