@@ -50,7 +50,7 @@ constexpr TextKey no_text = std::numeric_limits<TextKey>::max();
 
 /// A field is a text, of which rows have the key, or a number; one of the two is null.
 struct FieldSpec {
-  const char* name;
+  const char *name, *rows, *doc;                     ///< as in FieldDoc
   TextKey (*key)(const Context&, const Rows&, Row);  ///< no_text where the row has none
   std::string (*text)(const Context&, Kind, TextKey);
   std::optional<double> (*number)(const Context&, const Rows&, Row);
