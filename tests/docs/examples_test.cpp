@@ -28,7 +28,7 @@ std::string said(const std::string& rule, const std::string& report) {
   const gh::Analysis analysis(gh::read_report(GH_FIXTURES "/" + report), gh::Classes(), {});
   const gh::Facts facts(analysis);
   const gh::Report found =
-      gh::evaluate({gh::load_rule(rule, "recipe.lua")}, analysis, facts, {}, false);
+      gh::evaluate({gh::load_rule(rule, "recipe.lua")}, analysis, facts, {}, true);
   for (const auto& failed : found.failed) return failed.error;
   return found.findings.empty() ? "" : found.findings.front().message;
 }
