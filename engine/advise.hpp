@@ -1,17 +1,18 @@
-// Begin here: all that a program needs which links the engine (docs/library.md).
+// Start here: everything that a program needs to link the engine (docs/library.md).
 //
-//   advise        the files of a report -> Advice; all of what follows, in order
+//   advise        the files of a report -> Advice; all of the following, in order
 //   read_report   a file -> Trace, the canonical model of a recorded run
 //   join_ranks    the Traces of one job's ranks -> one Trace
-//   Analysis      a Trace -> what names mean, the steps, where the time of each went
+//   Analysis      a Trace -> what names mean, the steps, where the time of each step went
 //   Facts         an Analysis -> what was measured, by name, with units
 //   evaluate      rules, Analysis, Facts -> Report: the findings and the plan
-//   Config        a team's gh-advise.toml: settings of rules, classes of kernels
+//   Config        a team's gh-advise.toml: settings of rules, kernel classes
 //   render_*      Analysis, Report -> text, JSON, SARIF and other formats
-//   capture_of    what a report comes to; compare: what two of them differ in, and a verdict
+//   capture_of    a report's figures; compare: how two captures differ, and a verdict
 //
-// Times are nanoseconds (Ns), shares are 0 to 1. Facts and Report refer to their Analysis, which
-// has to outlive them. What a user has to be told in one line is thrown as Error (base/error.hpp).
+// Times are in nanoseconds (Ns), shares are 0 to 1. Facts and Report refer to their Analysis, which
+// has to outlive them. Whatever a user needs to know in one line is thrown as Error
+// (base/error.hpp).
 #pragma once
 #include <functional>
 #include <map>
@@ -34,38 +35,38 @@
 
 namespace gh {
 
-/// What to advise on, and by what.
+/// What to advise on, and with what.
 struct Request {
   std::vector<std::string> files;  ///< one report, or those of the ranks of one job
   std::string nsys = "nsys";       ///< exports .nsys-rep: a path, or a name on the PATH
-  std::string dcgm;                ///< what DCGM sampled meanwhile: a path, or "" without
-  Selection selection;             ///< what of the report is analysed
-  /// How long a step takes without the profiler, as the user says; otherwise what lies beside the
-  /// files (read/measured.hpp) tells, where anything does.
+  std::string dcgm;                ///< DCGM samples of the same run: a path, or "" without
+  Selection selection;             ///< which part of the report to analyze
+  /// The length of a step without the profiler, as the user gives it; otherwise taken from a file
+  /// next to the report (read/measured.hpp), if there is one.
   std::optional<Ns> measured_step_ns;
   /// The team's kernel classes, GPUs and ranges; has to outlive the request.
   const Config* config = nullptr;
 
   std::vector<Rule> rules;                       ///< own_rules(), chosen
   std::map<std::string, RuleSettings> settings;  ///< of the rules, by id
-  std::vector<Suppression> suppressions;         ///< what the team lives with
-  std::string today;                             ///< "2026-11-21": the day on which these hold
+  std::vector<Suppression> suppressions;         ///< findings that the team accepts
+  std::string today;  ///< "2026-11-21": the day for which suppressions are checked
 
-  std::function<void(const char* phase)> begins;       ///< told "reading", then "checking"
-  std::function<void(const std::string& note)> notes;  ///< told what to know of files beside
+  std::function<void(const char* phase)> begins;       ///< called with "reading", then "checking"
+  std::function<void(const std::string& note)> notes;  ///< called with notes on accompanying files
 };
 
-/// All that there is to say of a report.
+/// Everything there is to say about a report.
 struct Advice {
   std::unique_ptr<Analysis> analysis;  ///< what the others refer to
   std::unique_ptr<Facts> facts;
   Report report;
 };
 
-/// Reads the files and analyses what they hold.
+/// Reads the files and analyzes their contents.
 Analysis analyse(const Request& request);
 
-/// The same, and asks the rules. Throws Error where a file cannot be read.
+/// The same, and runs the rules. Throws Error if a file cannot be read.
 Advice advise(const Request& request);
 
 }  // namespace gh

@@ -398,6 +398,13 @@ function selection:top(n, field) end
 ---@return any
 function string.glob(text, pattern) end
 
+--- The text in at most so many letters, for messages: a longer one has ... in its middle.
+--- (text, most = 60) -> text
+---@param text any
+---@param most? any
+---@return any
+function string.short(text, most) end
+
 --- The parts between plain separators of 1 to 64 bytes.
 --- (text, separator) -> list
 ---@param text any

@@ -1,7 +1,7 @@
-// Who owns each nanosecond of a step. A sweep over a device's operations in order of start gives
-// each moment to the first of the causes at work (class Causes has their order); where none is, the
-// device pauses, and idle_causes.cpp says why. Chunks of a device's time are swept in parallel, and
-// what becomes of them is put together in order.
+// Assigns each nanosecond of a step to a cause. A sweep over a device's operations in order of
+// start assigns each moment to the first cause that is active (class Causes has their order). Where
+// none is active, the device is idle, and idle_causes.cpp finds out why. Several threads sweep
+// chunks of a device's time, and the results are put together in order.
 #include "analysis/account.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool crosses_link(CopyKind k) {
          k == CopyKind::other;
 }
 
-// All causes in order of precedence, and which of them an operation is.
+// All causes in order of precedence, and which one an operation belongs to.
 class Causes {
  public:
   static constexpr std::size_t um_stall = 0;
@@ -60,10 +60,10 @@ class Causes {
  private:
   std::size_t of_kernel_class(std::size_t c) const {
     if (c == collective_) return communication_;
-    return c < collective_ ? c + 1 : c;  // the stall comes before all classes, collectives are out
+    return c < collective_ ? c + 1 : c;  // the stall precedes all classes; collectives are left out
   }
   std::size_t of_copy(Row op) const {
-    // What the program prefetched is a copy like any other: no kernel waits for its pages.
+    // A prefetch is a copy like any other: no kernel waits for its pages.
     if (is_unified(trace_.ops.copy[op]))
       return trace_.ops.cause[op] == MigrationCause::prefetch ? link_copy_ : um_stall;
     return crosses_link(trace_.ops.copy[op]) ? link_copy_ : device_copy_;
@@ -75,11 +75,11 @@ class Causes {
   std::size_t collective_, graph_, device_copy_, communication_, link_copy_, first_idle_;
 };
 
-// Finds the steps that stretches of time lie in. Stretches come in order, and so do steps.
+// Finds the steps that spans of time lie in. Spans come in order, and so do steps.
 class StepCursor {
  public:
   StepCursor(const std::vector<Step>& steps, std::size_t from) : steps_(steps), at_(from) {}
-  // `add(step, ns)` is called with every step and what of the stretch is its.
+  // Calls `add(step, ns)` for every step that the span touches, with the time that lies in it.
   template <class Add>
   void add(Span s, Add add) {
     while (at_ < steps_.size() && steps_[at_].span.end <= s.start) ++at_;
@@ -92,12 +92,12 @@ class StepCursor {
   std::size_t at_;
 };
 
-// Which of several causes at work at one time claims it: the one with the lowest rank whose latest
-// end has not passed.
+// Decides which of several causes that are active at once gets the time: the one with the lowest
+// rank whose latest end has not passed.
 class Sweep {
  public:
-  // `claim(span, rank)` is called with every stretch of time in order, rank `idle` where nothing
-  // was at work.
+  // Calls `claim(span, rank)` for every span of time in order, with rank `idle` where nothing was
+  // active.
   static constexpr std::size_t idle = std::numeric_limits<std::size_t>::max();
 
   explicit Sweep(Ns start) : now_(start) {}
@@ -138,10 +138,10 @@ struct ChunkAccount {
   std::size_t first_step = 0;
   std::vector<Ns> step_ns;  // a row of causes for each step that the chunk touches
   std::vector<Idle> idle;
-  // Steps in which an upload alone says that a pause was input.
+  // Steps in which only an upload suggests that a pause was input.
   std::vector<std::size_t> with_upload;
   Ns idle_ns = 0, longest_idle_ns = 0;
-  std::size_t idle_at = 0, causes_at = 0;  // where its idle stretches and their causes go
+  std::size_t idle_at = 0, causes_at = 0;  // where its idle spans and their causes are put
 
   void clear(std::size_t first, std::size_t rows) {
     first_step = first;
@@ -152,7 +152,7 @@ struct ChunkAccount {
   }
 };
 
-// Goes through a chunk of a device's time.
+// Sweeps a chunk of a device's time.
 class ChunkSweep {
  public:
   ChunkSweep(const Trace& trace, const Causes& causes, const Crews& crews,
@@ -198,13 +198,13 @@ class ChunkSweep {
   }
 
  private:
-  // A pause that an operation ended after which the device may lack work as before.
+  // A pause ended by an operation after which the device may still lack the main crew's work.
   struct Lack {
     Span pause;
     Row previous = no_row, next = no_row;
   };
 
-  // The step that a moment lies in, or the next.
+  // The step that contains a moment, or the next one.
   std::size_t step_at(Ns time) const {
     return static_cast<std::size_t>(
         std::partition_point(device_.steps.begin(), device_.steps.end(),
@@ -237,7 +237,7 @@ class ChunkSweep {
     });
   }
 
-  // Gives what of the pause lies within steps its causes.
+  // Assigns causes to the part of the pause that lies within steps.
   void end_pause() {
     if (pause_.length() <= 0) return;
     while (in_window_ != window_.end() && in_window_->end <= pause_.start) ++in_window_;
@@ -245,8 +245,8 @@ class ChunkSweep {
       explain({std::max(pause_.start, w->start), std::min(pause_.end, w->end)});
   }
 
-  // Every pause lies between two operations of the device; the later one's launch tells what the
-  // host did.
+  // Every pause lies between two operations of the device; the launch of the later one shows what
+  // the host did.
   void explain(Span pause) {
     out_.idle_ns += pause.length();
     out_.longest_idle_ns = std::max(out_.longest_idle_ns, pause.length());
@@ -267,15 +267,16 @@ class ChunkSweep {
     ++next_op_;
   }
 
-  // The last operation before a place that is the main crew's, or no_row.
+  // The last operation before a place that the main crew launched, or no_row.
   Row main_before(std::size_t place) const {
     while (place > 0 && crews_.is_beside(device_.ops[place - 1])) --place;
     return place > 0 ? device_.ops[place - 1] : no_row;
   }
 
-  // The main crew goes on with `next`. What was not launched before the device had run dry again
-  // did not wait for what others launched: the device lacked it all the while, as long as the
-  // others did not have it at work for most of the time.
+  // The main crew resumes with `next`. If it launched `next` only after the device had gone idle
+  // again, the operations that others launched in between did not delay it: the device lacked work
+  // from the main crew all that time. This holds unless the others kept the device busy for most of
+  // the time.
   void explain_lacking(Row next) {
     const Row launch = next == no_row ? no_row : trace_.ops.call[next];
     std::vector<Span> idle;
@@ -331,16 +332,16 @@ class ChunkSweep {
   StepCursor busy_in_, idle_in_;
   Sweep sweep_;
   Row next_fault_;
-  Span pause_;                       // that is under way, or the last
+  Span pause_;                       // the current one, or the last
   std::size_t next_op_;              // the first operation after the last explained pause
-  Row previous_;                     // of those before, the one that ended last
+  Row previous_;                     // of the earlier operations, the one that ended last
   std::vector<Lack> lacking_;        // pauses since an operation of the main crew
-  Row before_lack_ = no_row;         // that operation
-  Spans::const_iterator in_window_;  // the first span that the next pause may lie in
+  Row before_lack_ = no_row;         // that operation of the main crew
+  Spans::const_iterator in_window_;  // the first span of the window that the next pause may touch
 };
 
-// Makes an account: begins with every device's window all busy, and puts into it what becomes of
-// chunks.
+// Builds an account: assumes that every device is busy for its whole window, then adds the results
+// of the chunks.
 class AccountBuilder {
  public:
   AccountBuilder(const Trace& trace, const Classes& classes, const NameClasses& names,
@@ -359,11 +360,11 @@ class AccountBuilder {
     for (std::size_t d = 0; d < devices_.size(); ++d) begin_device(d, chunk_size);
     std::size_t ops = 0;
     for (const DeviceSteps& d : devices_) ops += d.ops.size();
-    // What is not used of it is never touched, and costs nothing.
+    // Memory that is reserved and not used is never touched, so it costs nothing.
     account_.idle_causes.reserve(3 * ops);
 
-    // A few chunks at a time: what becomes of them fits into caches, and is put where it stays
-    // before the next are gone through.
+    // A few chunks at a time: their results fit into caches and are stored before the next chunks
+    // are swept.
     std::vector<IdleCauses::Places> places(std::min<std::size_t>(thread_count(), chunks_.size()),
                                            idle_causes_.places());
     std::vector<ChunkAccount> batch(std::min(std::size_t{2} * thread_count(), chunks_.size()));
@@ -405,8 +406,8 @@ class AccountBuilder {
         .run();
   }
 
-  // Sums go in one after the other; idle stretches, of which there are many, in parallel, once it
-  // is known where.
+  // Sums are added one after the other. The idle spans, of which there are many, are stored in
+  // parallel once their places are known.
   void put(std::vector<ChunkAccount>& batch, std::size_t first_chunk) {
     std::size_t causes_at = account_.idle_causes.size();
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -436,11 +437,11 @@ class AccountBuilder {
     d.longest_idle_ns = std::max(d.longest_idle_ns, c.longest_idle_ns);
   }
 
-  // Without a wait the host would have been ahead by the time that the wait took, and no more: of
-  // the time for which it then keeps the GPU waiting so much is the wait's.
+  // Without a wait the host would have been ahead by as much as the wait took, and no more. So up
+  // to that amount of the time for which the host then keeps the GPU waiting is blamed on the wait.
   void charge_waits(IdleList& idle) const {
     Row wait = no_row;
-    Ns left = 0;  // of the waits, to be charged
+    Ns left = 0;  // time of the waits that is still to be charged
     for (std::size_t i = 0; i < idle.size(); ++i) {
       Idle& piece = idle[i];
       if (piece.cause == IdleCause::sync) {
@@ -465,8 +466,8 @@ class AccountBuilder {
     return trace_.threads[a].process == trace_.threads[b].process;
   }
 
-  // An upload after a pause proves little where only a few steps have such a pause: the host did
-  // something else then.
+  // An upload after a pause proves little where only a few steps have such a pause: the host was
+  // probably doing something else.
   void take_back_rare_uploads(std::size_t device, std::size_t first_idle) {
     const std::vector<bool>& with_upload = with_upload_[device];
     const auto count =
@@ -491,7 +492,7 @@ class AccountBuilder {
   const Crews crews_;
   const IdleCauses idle_causes_;
   const std::vector<DeviceSteps>& devices_;
-  std::vector<Chunk> chunks_;                   // of one device after the other
+  std::vector<Chunk> chunks_;                   // ordered by device
   std::vector<OffloadedSizes> offloaded_;       // by device
   std::vector<std::vector<bool>> with_upload_;  // by device and step, as in ChunkAccount
   Account account_;
@@ -524,7 +525,7 @@ std::string cause_label(const std::string& cause) {
   static const std::map<std::string, std::string> special{
       {"um_stall", "unified-memory stall"},
       {"idle.failed", "idle: failed calls"},
-      {"idle.faults", "idle: page faults of the host"},
+      {"idle.faults", "idle: host page faults"},
       {"idle.loading", "idle: loading code"},
       {"communication_exposed", "exposed communication"},
       {"copy_exposed", "exposed copy"},
@@ -533,11 +534,11 @@ std::string cause_label(const std::string& cause) {
       {"compute.gemm_tf32", "compute: GEMM, TF32"},
       {"compute.gemm_fp8", "compute: GEMM, FP8"},
       {"compute.gemm_int8", "compute: GEMM, INT8"},
-      {"compute.gemm_unknown", "compute: GEMM, tier unknown"},
+      {"compute.gemm_unknown", "compute: GEMM, unknown precision"},
       {"compute.attention_fused", "compute: fused attention"},
       {"compute.softmax_loss", "compute: loss"},
-      {"compute.graph", "compute: whole CUDA graphs"},
-      {"compute.device_copy", "compute: copies on the device"},
+      {"compute.graph", "compute: CUDA graphs as a whole"},
+      {"compute.device_copy", "compute: copies within the device"},
       {"compute.gemv", "compute: GEMV"}};
   if (const auto it = special.find(cause); it != special.end()) return it->second;
   std::string label = cause;

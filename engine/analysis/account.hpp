@@ -1,5 +1,5 @@
-// Where the time of every step went: each nanosecond of every step on every device, in exactly one
-// cause.
+// Where the time of every step went: each nanosecond of every step on every device belongs to
+// exactly one cause.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -14,36 +14,36 @@ namespace gh {
 
 /// The account of one device.
 struct DeviceAccount {
-  Spans window;                          ///< the steps, joined
+  Spans window;                          ///< the steps, with adjacent ones joined
   Ns busy_ns = 0;                        ///< of the window: GPU work and unified-memory stalls
-  Ns longest_idle_ns = 0;                ///< the longest pause, whatever its causes
-  IdleList idle;                         ///< what is not busy of the window
+  Ns longest_idle_ns = 0;                ///< the longest pause, whatever caused it
+  IdleList idle;                         ///< the parts of the window that are not busy
   std::vector<std::vector<Ns>> step_ns;  ///< [step][cause]: each step's row adds up to its length
 };
 
-/// The account of a report. Causes are, in this precedence (a nanosecond goes to the first that
+/// The account of a report. The causes, in order of precedence (a nanosecond goes to the first that
 /// claims it):
-///   um_stall               page faults of unified memory being handled, and unified copies, also
-///                          while a kernel waits for them
+///   um_stall               page faults of unified memory being handled, and unified-memory copies,
+///                          even while a kernel waits for them
 ///   compute.<class>        kernels by class (schemas/kernels.toml)
 ///   compute.graph          graphs traced whole
 ///   compute.device_copy    copies and memsets that stay on the device
-///   communication_exposed  collectives with no compute beside them
-///   copy_exposed           copies over a link with no compute or collective beside them
+///   communication_exposed  collectives while no compute runs
+///   copy_exposed           copies over a link while neither compute nor a collective runs
 ///   idle.<cause>           nothing on the GPU (IdleCause)
 struct Account {
   std::vector<std::string> causes;
-  std::vector<DeviceAccount> devices;  ///< parallel to the DeviceSteps they were made of
-  /// Of every Idle, one device after the other: what is asked of all of them, again and again.
+  std::vector<DeviceAccount> devices;  ///< parallel to the DeviceSteps they were made from
+  /// The cause of every Idle, ordered by device: kept apart because it is read over and over.
   std::vector<IdleCause> idle_causes;
-  /// The sum over devices and steps of one cause; 0 for one that is not listed.
+  /// The sum of one cause over devices and steps; 0 for a cause that is not listed.
   Ns total_ns(const std::string& cause) const;
   Ns total_ns() const;  ///< over all causes: the sum of all steps on all devices
 };
 
-/// `failed`: the calls that returned an error, in order. `chunk_size`: after about how many
-/// operations a device's time is cut, so that several threads can work on it. The account does not
-/// depend on it.
+/// `failed`: the calls that returned an error, in order. `chunk_size`: a device's time is cut after
+/// about this many operations, so that several threads can work on it. The result does not depend
+/// on it.
 Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names,
                      const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed = {},
                      std::size_t chunk_size = 1 << 15);

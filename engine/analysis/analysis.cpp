@@ -20,8 +20,8 @@ Ns worked_ns(const Trace& trace, const DeviceSteps& device) {
   return ns;
 }
 
-// Takes out, and returns, devices without steps that worked less than a hundredth of the time of
-// one that has steps: a default context, a display, a framework that touches every GPU.
+// Removes and returns the devices that have no steps and worked less than a hundredth as long as
+// one that has: a default context, a display, a framework that touches every GPU.
 std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps>& devices) {
   Ns most = 0;
   for (const DeviceSteps& d : devices)
@@ -36,8 +36,8 @@ std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps
   return unused;
 }
 
-// A process that does next to nothing on a GPU, and ends next to none of its pauses, shares it with
-// nobody: many touch the first once.
+// A process that does almost nothing on a GPU, and ends almost none of its pauses, does not share
+// it: many programs touch the first GPU once.
 std::size_t processes_on_a_device(const Analysis& a) {
   constexpr double least_share = 0.01;  // of the steps' time
   const Trace& trace = a.trace;
@@ -49,7 +49,7 @@ std::size_t processes_on_a_device(const Analysis& a) {
     if (std::none_of(trace.streams.begin(), trace.streams.end(), foreign)) continue;
     std::map<std::uint16_t, double> took_ns;
     const auto add = [&](Row op, Ns ns) {
-      // The driver migrates for whoever touches the memory.
+      // The driver migrates pages for any process that touches the memory.
       if (!is_unified(trace.ops.copy[op])) took_ns[trace.process_of(op)] += static_cast<double>(ns);
     };
     a.each_op_in_steps(d, [&](Row op) { add(op, trace.ops.end[op] - trace.ops.start[op]); });
@@ -98,7 +98,7 @@ void Analysis::account_for_time() {
 std::string Analysis::why_shared() const {
   if (processes_on_a_device < 2) return "";
   return fmt::format(
-      "{} processes launch work on one GPU, and where one keeps it waiting the others may fill it",
+      "{} processes share a GPU, and one may run work while another keeps the GPU waiting",
       processes_on_a_device);
 }
 

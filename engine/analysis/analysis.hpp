@@ -1,19 +1,19 @@
-// The door to this folder: a trace together with all that has been found out about it before any
-// rule.
+// The entry to this folder: a trace together with everything that is found out about it before any
+// rule runs.
 //
 //   classes.hpp   what names mean: kernels, CUDA calls, ranges, GPUs (tables in schemas/)
-//   program_kind.hpp  what kind of program it is, by kinds.hpp (schemas/programs.toml)
-//   ranks.hpp     the ranks of one job joined to one trace, on one clock
+//   program_kind.hpp  what kind of program it is, out of those in kinds.hpp (schemas/programs.toml)
+//   ranks.hpp     joins the ranks of one job into one trace with one clock
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
-//                 steps_from_launches.cpp, which chooses among what repeats in the launches:
+//                 steps_from_launches.cpp, which chooses among the repetitions in the launches:
 //                 launch_sequence.hpp, turns.hpp, periods.hpp, inner_repeat.hpp; unit_names.hpp
-//                 says what they are
-//   crews.hpp     which host threads launch one work together
-//   account.hpp   who owns each nanosecond of a step; idle_causes.hpp: why nothing ran
-//   host_work.hpp what a host thread did in a stretch of time; host_seen.cpp: as samples show
-//   facts.hpp     all of that as named values; a new one is a row of facts/table.cpp
-//   flops.hpp     operations of matrix products and convolutions, told by shapes in ranges
-//   roofline.hpp  what the device needs for them at least, and what binds a unit
+//                 names them
+//   crews.hpp     which host threads launch work together
+//   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
+//   host_work.hpp what a host thread did in a span of time; host_seen.cpp: what samples show
+//   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp
+//   flops.hpp     operations of matrix products and convolutions, from the shapes in ranges
+//   roofline.hpp  the least time the device needs for them, and what limits a unit
 //   residency.hpp how many blocks of a kernel an SM holds at once
 //   metrics.hpp   sampled GPU metrics within the steps
 #pragma once
@@ -38,46 +38,46 @@ struct Analysis {
   std::vector<Row> failed_calls;  ///< CUDA calls that returned an error, in order
   /// Those that did any work and were selected; none in a report without GPU work.
   std::vector<DeviceSteps> devices;
-  /// Devices without steps that did next to nothing while others train: left out of all that
-  /// follows.
+  /// Devices without steps that did almost nothing while others had steps: ignored from here on.
   std::vector<DeviceSteps> unused_devices;
   Account account;  ///< account.devices is parallel to `devices`
-  /// The most that launched work on one device within its steps, those that hardly did aside. With
-  /// more than one, idle time is told of one of them only, and hides behind the others' work.
+  /// The most processes that launched work on one device within its steps, not counting those that
+  /// hardly did. With more than one, idle time describes only one of them and may overlap with the
+  /// others' work.
   std::size_t processes_on_a_device = 1;
-  bool remade = false;  ///< of steps that a replay has made: nobody has recorded them
+  bool remade = false;  ///< the steps come from a replay, not from a recording
 
   /// Classifies the names, finds the steps, accounts for their time.
   Analysis(Trace read, Classes known, const Selection& selection);
-  /// The same of a trace whose steps are known, made of a program that is.
+  /// The same for a trace whose steps and kind of program are known.
   Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known,
            ProgramKind known_program);
 
   Ns total_ns() const { return account.total_ns(); }  ///< of all steps on all devices
   std::int64_t step_count() const;                    ///< over all devices
-  /// Why idle time, and what a fix gives back of it, is not fully known where processes share a
-  /// GPU, in words; "" where none do.
+  /// Why idle time, and what a fix saves of it, is uncertain where processes share a GPU, in words;
+  /// "" where none do.
   std::string why_shared() const;
-  bool has_steps() const;  ///< false where a whole window stands in for them
-  /// What a step is, singular: "training step", "token", "iteration"; "stretch" of ranges that the
-  /// user selected; "window" where nothing repeats.
+  bool has_steps() const;  ///< false where the whole window stands in for them
+  /// What a step is called, singular: "training step", "token", "iteration"; "stretch" for ranges
+  /// that the user selected; "window" where nothing repeats.
   std::string unit() const;
-  /// The forms of it that sentences need.
+  /// Its forms for use in sentences.
   UnitWords words() const { return UnitWords(unit()); }
   /// "7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats.
   std::string repeats() const;
   std::vector<Ns> step_lengths() const;  ///< of all devices
   /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.
   Ns recorded_step_ns() const;
-  /// The step as it was measured without a profiler; 0 where nobody did, or no steps were found
-  /// that it could be one of.
+  /// The step as it was measured without a profiler; 0 where nobody measured it, or where no steps
+  /// of that name were found.
   Ns measured_step_ns() const;
-  /// How long a step takes: measured where it was, else as recorded.
+  /// The length of a step: as measured if it was measured, otherwise as recorded.
   Ns step_ns() const { return measured_step_ns() > 0 ? measured_step_ns() : recorded_step_ns(); }
-  /// From the first device's first step to the last one's end; what the host did is looked at
-  /// within.
+  /// From the first device's first step to the last one's end: the window in which host activity is
+  /// examined.
   Span analysed_window() const;
-  /// The operations of the n-th analysed device that touch its steps, in order.
+  /// The operations that touch the steps of the n-th analyzed device, in order.
   std::vector<Row> ops_in_steps(std::size_t device) const;
   /// Calls take(row) with each of them.
   template <class Take>
@@ -90,7 +90,7 @@ struct Analysis {
       if (trace.ops.end[op] > window[at].start) take(op);
     }
   }
-  /// The kernel class of an operation, or "" of copies, memsets and graphs.
+  /// The kernel class of an operation; "" for copies, memsets and graphs.
   const std::string& kernel_class(Row op) const;
 
  private:

@@ -11,7 +11,7 @@ Row ended_later(const Trace& trace, Row a, Row b) {
   return a != no_row && trace.ops.end[a] > trace.ops.end[b] ? a : b;
 }
 
-// What `size` operations in a row leave for those after them to know.
+// What `size` operations in a row pass on to those after them.
 struct Part {
   Row ended_last = no_row;
   OffloadedSizes offloaded;
@@ -53,7 +53,8 @@ ChunkedDevice cut_into_chunks(std::size_t size, const Trace& trace, const Crews&
       before.previous = next.previous;
       continue;
     }
-    // The next chunk passes over what began before the cut: not over more than a part of it.
+    // The next chunk has to skip operations that began before the cut; keep that to part of a
+    // chunk.
     const std::size_t beyond = next.first_op + size;
     const bool near = beyond >= ops.size() || trace.ops.start[ops[beyond]] >= last.end;
     if (last.end > before.span.start && last.end < window.end && last.length() > 0 &&

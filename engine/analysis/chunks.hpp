@@ -1,4 +1,4 @@
-// A device's time in parts that several threads can go through at once.
+// Splits a device's time into parts that several threads can sweep at once.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -10,25 +10,24 @@
 
 namespace gh {
 
-/// A part of a device's time. What began before it had ended by its start, until which the device
-/// was at work, at last on what its main crew launched: no pause reaches across.
+/// A part of a device's time. Everything that began earlier had ended by its start, and the device
+/// was busy until then, at the end with work of its main crew: no pause crosses the start.
 struct Chunk {
   std::size_t device = 0;  ///< index into the devices
   Span span;
-  std::size_t first_op =
-      0;  ///< place among the device's operations of the first that may lie in it
+  std::size_t first_op = 0;  ///< index into the device's operations: the first that may lie in it
   Row first_fault = 0;
-  Row previous = no_row;  ///< of the operations before, the one that ended last
+  Row previous = no_row;  ///< of the earlier operations, the one that ended last
 };
 
-/// What has to be known of a device before its time is gone through.
+/// What has to be known about a device before its time is swept.
 struct ChunkedDevice {
   std::vector<Chunk> chunks;
   OffloadedSizes offloaded;
 };
 
-/// Cuts the time of device `d` within `window` after about every `size` operations, where it can be
-/// cut.
+/// Cuts the time of device `d` within `window` after about every `size` operations, where a cut is
+/// possible.
 ChunkedDevice cut_into_chunks(std::size_t size, const Trace& trace, const Crews& crews,
                               const std::vector<DeviceSteps>& devices, std::size_t d, Span window);
 

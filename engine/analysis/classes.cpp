@@ -149,7 +149,8 @@ std::vector<Row> failed_calls(const Trace& trace, const Classes& classes) {
 std::uint8_t Classes::class_index(const std::string& name) {
   const auto it = std::find(kernel_classes_.begin(), kernel_classes_.end(), name);
   if (it != kernel_classes_.end()) return static_cast<std::uint8_t>(it - kernel_classes_.begin());
-  if (kernel_classes_.size() == 250) throw Error("more than 250 kernel classes; use fewer");
+  if (kernel_classes_.size() == 250)
+    throw Error("there are more than 250 kernel classes; define fewer");
   kernel_classes_.push_back(name);
   return static_cast<std::uint8_t>(kernel_classes_.size() - 1);
 }
@@ -224,7 +225,7 @@ GpuPeaks Classes::peaks(const Device& device) const {
   for (const Gpu& gpu : gpus_)
     if (!device.name.empty() && gpu.match.match(device.name)) {
       GpuPeaks p = gpu.peaks;
-      // A slice of a GPU (MIG) bears its parent's name and has a part of its SMs.
+      // A slice of a GPU (MIG) has its parent's name and only part of its SMs.
       if (device.sm_count > 0 && 10 * device.sm_count < 9 * gpu.sm_count) {
         const double part = static_cast<double>(device.sm_count) / gpu.sm_count;
         for (double* rate : {&p.fp32, &p.tf32, &p.half, &p.fp8, &p.memory_bytes_per_s})
@@ -233,8 +234,8 @@ GpuPeaks Classes::peaks(const Device& device) const {
       if (device.memory_bytes_per_s > 0) p.memory_bytes_per_s = device.memory_bytes_per_s;
       return p;
     }
-  // An unknown name: by architecture, where the report tells SMs and clock. Operations per SM and
-  // clock, dense.
+  // The name is unknown: go by the architecture, if the report gives SMs and clock. Operations per
+  // SM and clock, dense.
   static const toml::table table = schema_table("schemas/gpus.toml");
   GpuPeaks p;
   p.memory_bytes_per_s = device.memory_bytes_per_s;
@@ -265,14 +266,14 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
       call(trace.names.size()),
       phases(trace.names.size()) {
   enum : std::uint8_t { of_kernel = 1, of_call = 2, of_range = 4, of_frame = 8 };
-  std::vector<std::uint8_t> borne(trace.names.size());  // by what
+  std::vector<std::uint8_t> borne(trace.names.size());  // what kind of row has the name
   for (Row r = 0; r < trace.ops.size(); ++r)
     if (trace.ops.kind[r] == OpKind::kernel) borne[trace.ops.name[r]] |= of_kernel;
   for (const NameId id : trace.calls.name) borne[id] |= of_call;
   for (const NameId id : trace.ranges.name) borne[id] |= of_range;
   for (const NameId id : trace.frames.name) borne[id] |= of_frame;
-  // Each name is looked up once, several at a time: a framework that numbers its ranges leaves
-  // millions.
+  // Look up each name once, in parallel: a framework that numbers its ranges leaves millions of
+  // names.
   constexpr std::size_t at_a_time = 1024;
   std::mutex mutex;
   in_parallel((borne.size() + at_a_time - 1) / at_a_time, [&](std::size_t block, std::size_t) {

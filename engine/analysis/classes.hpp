@@ -1,5 +1,5 @@
-// What names mean: kernels, CUDA calls, ranges and GPUs, looked up in the tables of schemas/ and in
-// what a team adds to them.
+// What names mean (kernels, CUDA calls, ranges and GPUs), looked up in the tables of schemas/ and
+// in those that a team adds.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -54,34 +54,35 @@ enum class Phase : std::uint8_t {
 };
 const char* name_of(Phase);
 
-/// Peak rates of a GPU, dense, in operations a second; 0 where it has no such units or nobody said.
+/// Dense peak rates of a GPU, in operations a second; 0 where it lacks such units or the rate is
+/// unknown.
 struct GpuPeaks {
   double fp32 = 0, tf32 = 0, half = 0, fp8 = 0;
   double memory_bytes_per_s = 0;
-  double host_link_bytes_per_s = 0;  ///< one way, as reached in practice
-  bool coherent = false;             ///< the host's memory is one with the GPU's (NVLink-C2C)
+  double host_link_bytes_per_s = 0;  ///< one way, as attained in practice
+  bool coherent = false;             ///< host and GPU share their memory (NVLink-C2C)
   bool has_tensor_cores = false;
-  bool known = false;  ///< false: nothing is known of this GPU
-  std::string source;  ///< which table's row said so
+  bool known = false;  ///< false: nothing is known about this GPU
+  std::string source;  ///< the table row that these come from
 };
 
 /// What one SM holds at once, by compute capability.
 struct SmLimits {
   std::uint32_t warps = 0, blocks = 0, registers = 0, shared_bytes = 0;
-  std::uint32_t shared_bytes_a_block = 0;  ///< that the driver takes for itself
+  std::uint32_t shared_bytes_a_block = 0;  ///< that the driver reserves
 };
 
-/// How much faster a GEMM runs at another precision on a GPU, from peaks and the fraction of them
-/// that GEMMs reach.
+/// How much faster a GEMM runs at another precision on a GPU, computed from the peaks and the
+/// fraction of them that GEMMs attain.
 struct Attainable {
   double fp32 = 1, tf32 = 1, half = 1, fp8 = 1, memory = 1;
 };
 
 class Classes {
  public:
-  /// The program's own tables.
+  /// The built-in tables.
   Classes();
-  /// A team's tables, which are looked at first: [[kernel_class]], [[gpu]] and [ranges] of
+  /// A team's tables, which take precedence: [[kernel_class]], [[gpu]] and [ranges] of
   /// gh-advise.toml. `where` names the file.
   void extend(const toml::table& config, std::string_view where);
 
@@ -89,24 +90,24 @@ class Classes {
   const std::vector<std::string>& kernel_classes() const { return kernel_classes_; }
   std::uint8_t kernel_class(std::string_view demangled_name) const;
   CallClass call_class(std::string_view name) const;
-  /// Whether a kernel is a library's or a framework's, and not the program's own.
+  /// Whether a kernel belongs to a library or framework rather than to the program.
   bool is_library_kernel(std::string_view demangled_name) const {
     return libraries_.match(demangled_name);
   }
-  /// Whether kernels of a class are matrix products, or attention that is made of them.
+  /// Whether kernels of a class are matrix products, or attention, which consists of them.
   bool is_product(std::uint8_t kernel_class) const {
     const std::string& name = kernel_classes_[kernel_class];
     return name.starts_with("gemm_") || name == "attention_fused";
   }
 
-  /// What a CUDA call may return that is not success, and says of its result.
+  /// A result of a CUDA call other than success, and what is known about it.
   struct CallResult {
-    std::string name;    ///< "cudaErrorMemoryAllocation"; the number of one that nobody knows
+    std::string name;    ///< "cudaErrorMemoryAllocation"; the number if it is unknown
     std::string means;   ///< "out of memory"
     bool fatal = false;  ///< no later call of the process succeeds
   };
   CallResult call_result(std::uint16_t result) const;
-  /// Whether it is an answer, such as "not ready", and no failure.
+  /// Whether the result is an answer, such as "not ready", rather than a failure.
   bool is_expected(std::string_view call, std::uint16_t result) const;
 
   struct StepPattern {
@@ -114,11 +115,11 @@ class Classes {
     enum class At { whole, start, end } at;
   };
   const std::vector<StepPattern>& steps() const { return steps_; }
-  /// Warm-up, epochs, layers: they count, but they are no steps.
+  /// Warm-up, epochs, layers: numbered, but no steps.
   bool is_no_step(std::string_view range) const { return no_steps_.match(range); }
-  /// What one of the ranges of this name is: "frame"; "" where the name does not say.
+  /// What a range of this name is: "frame"; "" where the name does not say.
   std::string unit_of_range(std::string_view range) const;
-  /// What a repetition is in which such a kernel runs; "" where its name does not say.
+  /// What a repetition that contains such a kernel is; "" where the kernel's name does not say.
   std::string unit_of_kernel(std::string_view kernel) const;
   bool is_phase(Phase phase, std::string_view range) const {
     const PhasePatterns& p = phases_[static_cast<std::size_t>(phase)];
@@ -179,14 +180,15 @@ class Classes {
 /// The calls that failed, in order.
 std::vector<Row> failed_calls(const Trace& trace, const Classes& classes);
 
-/// What is asked of names again and again, looked up once for each distinct name of a trace.
+/// Properties of names that are needed over and over, looked up once for each distinct name of a
+/// trace.
 struct NameClasses {
-  /// By NameId: index into Classes::kernel_classes; only of names that kernels bear.
+  /// By NameId: index into Classes::kernel_classes; only for names of kernels.
   std::vector<std::uint8_t> kernel;
-  std::vector<std::uint8_t> own;     ///< by NameId: 1 of kernels that no library has
-  std::vector<CallClass> call;       ///< by NameId; only of names that calls bear
+  std::vector<std::uint8_t> own;     ///< by NameId: 1 for kernels that belong to no library
+  std::vector<CallClass> call;       ///< by NameId; only for names of calls
   std::vector<std::uint8_t> phases;  ///< by NameId of a range: one bit a Phase
-  /// Of ranges and Python frames that name a line of the program.
+  /// For ranges and Python frames that name a line of the program.
   std::unordered_map<NameId, SourceLine> sources;
 
   NameClasses() = default;

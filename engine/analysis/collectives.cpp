@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kind_count = static_cast<std::size_t>(CollectiveKind::count);
 
-// Without capitals, underscores and what else writers of names put between words.
+// Strips capitals, underscores and whatever else people put between words of a name.
 std::string plain(std::string_view name) {
   std::string out;
   for (const char c : name)
@@ -20,7 +20,7 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-// The kind that a plain name tells; none where it tells of nothing.
+// The kind that a plain name shows; none where it shows nothing.
 CollectiveKind kind_in(std::string_view name) {
   struct Word {
     const char* text;
@@ -43,7 +43,7 @@ CollectiveKind kind_in(std::string_view name) {
   return CollectiveKind::none;
 }
 
-// What a range around a launch says that it starts; none of ranges that are no operator's.
+// What a range around a launch says that it starts; none for ranges that are no operator's.
 CollectiveKind kind_of_range(std::string_view name) {
   const bool is_operator = name.starts_with("nccl") || name.starts_with("c10d::");
   if (!is_operator) return CollectiveKind::none;
@@ -54,7 +54,7 @@ CollectiveKind kind_of_range(std::string_view name) {
   return kind_in(p);
 }
 
-// By thread and kind, when ranges that start such collectives were open.
+// By thread and kind: when ranges that start such collectives were open.
 using Started = std::vector<std::array<Spans, kind_count>>;
 
 Started started_in(const Trace& t) {
@@ -78,8 +78,8 @@ CollectiveKind started_at(const std::array<Spans, kind_count>& of_thread, Ns at)
   return CollectiveKind::none;
 }
 
-// Whether messages that no range names are all-to-alls: those have two each way or more, stages of
-// a pipeline one.
+// Whether messages that no range names are all-to-alls. Those have two or more each way; pipeline
+// stages have one.
 bool are_exchanges(const Trace& t, std::size_t messages) {
   std::size_t sends = 0, receives = 0;
   const NameId send = t.names.find("ncclSend"), receive = t.names.find("ncclRecv");

@@ -7,7 +7,7 @@
 namespace gh {
 namespace {
 
-// Sets of threads: each thread leads to another of its set, and one of them to itself.
+// Disjoint sets of threads: each thread points to another of its set, and one of them to itself.
 class Sets {
  public:
   explicit Sets(std::size_t threads) : next_(threads, no_index) {}
@@ -22,7 +22,7 @@ class Sets {
   void join(std::uint16_t a, std::uint16_t b) { next_[find(a)] = find(b); }
 
  private:
-  std::vector<std::uint16_t> next_;  // no_index of threads that are in none
+  std::vector<std::uint16_t> next_;  // no_index for threads that are in no set
 };
 
 struct Work {

@@ -1,6 +1,6 @@
-// Which host threads launch one work together: those that launch kernels on the same streams, as
-// PyTorch's main thread and autograd's do. A thread that only uploads batches is in none, one that
-// works on a stream of its own is a crew of its own.
+// Groups host threads that launch work together: those that launch kernels on the same streams, as
+// PyTorch's main thread and autograd's do. A thread that only uploads batches is in no crew; one
+// that uses a separate stream is a crew by itself.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,14 +13,14 @@ class Crews {
  public:
   explicit Crews(const Trace& trace);
 
-  /// The crew of a thread, named by one of its threads; no_index of one that launches no kernels.
+  /// The crew of a thread, named by one of its threads; no_index for one that launches no kernels.
   std::uint16_t of(std::uint16_t thread) const { return crew_[thread]; }
   std::uint16_t of_op(Row op) const;  ///< of the thread that launched it
-  /// Whether a thread of the same process, but not of the device's main crew, launched an
-  /// operation.
+  /// Whether an operation was launched by a thread of the same process that is not in the device's
+  /// main crew.
   bool is_beside(Row op) const;
-  /// Whether two operations are known to be of two crews: neither then waits for the other unless
-  /// something says so.
+  /// Whether two operations are known to belong to two crews: then neither waits for the other
+  /// unless the report shows it.
   bool are_apart(Row op, Row other) const;
 
  private:

@@ -15,15 +15,15 @@ FactValue share(Ns sum, double of) {
   return static_cast<double>(sum) / of;
 }
 
-// Two facts a cause of the account.
+// Two facts for each cause of the account.
 void add_account(std::vector<Fact>& facts, const std::string& cause) {
   facts.push_back({"account." + cause + "_ns", Unit::ns,
-                   fmt::format("A step's time that the account gives to {}, on average.", cause),
+                   fmt::format("Mean time per step that the account assigns to {}.", cause),
                    [cause](const Analysis& a) {
                      return share(a.account.total_ns(cause), static_cast<double>(a.step_count()));
                    }});
   facts.push_back({"account." + cause + "_fraction", Unit::fraction,
-                   fmt::format("The share of the steps that the account gives to {}.", cause),
+                   fmt::format("The share of the steps that the account assigns to {}.", cause),
                    [cause](const Analysis& a) {
                      return share(a.account.total_ns(cause), static_cast<double>(a.total_ns()));
                    }});

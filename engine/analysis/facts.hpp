@@ -1,5 +1,5 @@
-// Facts: what is known of a report as named values with units. Rules, the `facts` command and
-// budgets read the same ones. They are listed in facts/table.cpp.
+// Facts: what is known about a report, as named values with units. Rules, the `facts` command and
+// budgets use the same ones. facts/table.cpp lists them.
 #pragma once
 #include <deque>
 #include <functional>
@@ -22,25 +22,25 @@ using FactValue = std::variant<Unknown, double, std::string>;
 
 enum class Unit { ns, fraction, count, bytes, bytes_per_s, flops_per_s, watts, text };
 const char* name_of(Unit);
-/// A value as a person reads it: "160.3 ms", "71 %", "unknown (...)".
+/// A value as shown to a person: "160.3 ms", "71 %", "unknown (...)".
 std::string shown(const FactValue& value, Unit unit);
 
 struct Fact {
-  /// Lower case, dotted, the unit as a suffix where it is not plain: step.median_ns.
+  /// Lower case, dotted, with the unit as a suffix where it is not obvious: step.median_ns.
   std::string name;
   Unit unit;
   std::string doc;
   std::function<FactValue(const Analysis&)> compute;
-  std::optional<Source> source = {};  ///< that has to have been recorded
+  std::optional<Source> source = {};  ///< that must have been recorded
 };
 
-/// All facts of a report, each computed when it is first asked for. Rules ask from several threads,
-/// and wait for each other only where they ask for the same one.
+/// All facts of a report, each computed when it is first asked for. Several threads may ask; one
+/// waits for another only if both ask for the same fact.
 class Facts {
  public:
   explicit Facts(const Analysis& analysis);
   const std::vector<Fact>& all() const { return facts_; }
-  /// Throws Error with a suggestion where there is no such fact.
+  /// Throws Error with a suggestion if there is no such fact.
   const FactValue& value(const std::string& name) const;
   std::vector<std::string> names() const;
 

@@ -11,8 +11,8 @@ namespace {
 
 using Shape = std::vector<double>;
 
-// "..., sizes = [[8, 2], [2, 4], []], ...", or what follows another title, as lists of numbers;
-// tensors only, whatever else stands between them.
+// Parses "..., sizes = [[8, 2], [2, 4], []], ...", or the list after another title, into lists of
+// numbers. Only tensors count; anything else in between is skipped.
 std::vector<Shape> shapes_of(std::string_view name, std::string_view title = "sizes = [") {
   std::vector<Shape> shapes;
   const std::size_t at = name.find(title);
@@ -35,7 +35,7 @@ std::vector<Shape> shapes_of(std::string_view name, std::string_view title = "si
   return shapes;
 }
 
-// 2 m n k of [.., m, k] times [.., k, n], with as many leading dimensions as the first has.
+// 2 m n k for [.., m, k] times [.., k, n], with as many leading dimensions as the first has.
 std::optional<double> product(const std::vector<Shape>& shapes, std::size_t first,
                               std::size_t rank) {
   if (shapes.size() < first + 2 || shapes[first].size() != rank || shapes[first + 1].size() != rank)
@@ -45,7 +45,7 @@ std::optional<double> product(const std::vector<Shape>& shapes, std::size_t firs
   return flops;
 }
 
-// Where the first factor stands among the operands of an operator, and its rank.
+// Position of the first factor among an operator's operands, and its rank.
 struct Factors {
   std::size_t first, rank;
 };
@@ -57,7 +57,7 @@ std::optional<Factors> factors_of(std::string_view op) {
   return std::nullopt;
 }
 
-// "mm" of "aten::mm, sizes = ...".
+// "mm" from "aten::mm, sizes = ...".
 std::string_view aten_operator(std::string_view name) {
   return name.starts_with("aten::") ? name.substr(6, name.find(',') - 6) : std::string_view();
 }
@@ -79,8 +79,8 @@ double elements_of(const Shape& shape) {
   return elements;
 }
 
-// What stands between quotation marks in "concrete = ["", "[3, 3]", "1"]": the values of arguments
-// that are no tensors, "" of those that are.
+// The quoted items of "concrete = ["", "[3, 3]", "1"]": values of arguments that are not tensors,
+// "" for those that are.
 std::vector<std::string_view> concrete_of(std::string_view name) {
   std::vector<std::string_view> values;
   constexpr std::string_view title = "concrete = [";
@@ -96,7 +96,7 @@ std::vector<std::string_view> concrete_of(std::string_view name) {
   }
 }
 
-// "[3, 3]"; one number stands for all extents.
+// "[3, 3]"; a single number applies to all extents.
 std::optional<Shape> extents(std::string_view list, std::size_t count) {
   Shape numbers;
   for (std::size_t i = 0; i < list.size();) {
@@ -113,11 +113,11 @@ std::optional<Shape> extents(std::string_view list, std::size_t count) {
   return numbers.size() == count ? std::optional(numbers) : std::nullopt;
 }
 
-// Elements of the result of cudnn_convolution(input, weight, padding, stride, dilation, groups); 0
-// where the values do not tell.
+// Number of elements in the result of cudnn_convolution(input, weight, padding, stride, dilation,
+// groups); 0 where the values do not show it.
 double convolved(const Shape& input, const Shape& weight,
                  const std::vector<std::string_view>& values) {
-  constexpr std::size_t first = 2;  // behind input and weight
+  constexpr std::size_t first = 2;  // after input and weight
   if (values.size() < first + 3) return 0;
   const std::size_t count = input.size() - 2;
   const auto padding = extents(values[first], count), stride = extents(values[first + 1], count),
@@ -149,7 +149,7 @@ std::optional<Product> product_of_range(std::string_view name) {
     if (strides.size() <= i || strides[i].size() != rank) return Product{p.m, p.n, p.k, {}};
     const double row = strides[i][rank - 2], column = strides[i][rank - 1];
     if (std::min(row, column) != 1)
-      return Product{p.m, p.n, p.k, {}};  // which PyTorch copies first
+      return Product{p.m, p.n, p.k, {}};  // PyTorch copies these first
     p.leading.push_back(std::max(row, column));
     if (rank == 3 && sizes[i][0] > 1) p.leading.push_back(strides[i][0]);
   }
@@ -160,7 +160,7 @@ std::optional<bool> is_aligned(const Product& p, int element_bytes, double* odd)
   if (std::min({p.m, p.n, p.k}) <= 1) return std::nullopt;
   const auto whole = [&](double extent) { return std::fmod(extent * element_bytes, 16) == 0; };
   std::vector<double> rows = p.leading;
-  rows.push_back(p.n);  // of the result
+  rows.push_back(p.n);  // rows of the result
   for (const double extent : rows)
     if (!whole(extent)) {
       if (odd) *odd = extent;
@@ -191,13 +191,13 @@ std::optional<double> convolution_flops(std::string_view name, double output_ele
   const std::string_view op = aten_operator(name);
   const std::vector<Shape> shapes = shapes_of(name);
   const auto has = [&](std::size_t i) { return shapes.size() > i && shapes[i].size() >= 3; };
-  // Each element of the result takes one of the weights for each channel that goes into it.
+  // Each element of the result uses one weight for each channel that goes into it.
   const auto flops = [](double result_elements, const Shape& weight) {
     return weight[0] > 0 ? 2 * result_elements * elements_of(weight) / weight[0] : 0;
   };
   if (op == "cudnn_convolution_backward_input" || op == "cudnn_convolution_backward") {
-    // The whole has the gradient's input first, and what it does besides calling the former is the
-    // gradient of its weights.
+    // Both take the result's gradient second and the weights third. cudnn_convolution_backward
+    // counts one product, for the weights: it calls the other operator for the input.
     return has(1) && has(2) ? std::optional(flops(elements_of(shapes[1]), shapes[2]))
                             : std::nullopt;
   }
@@ -206,7 +206,7 @@ std::optional<double> convolution_flops(std::string_view name, double output_ele
     constexpr std::size_t transposed = 7, wanted = 10;
     if (!has(0) || !has(2) || (values.size() > transposed && values[transposed] == "True"))
       return std::nullopt;
-    // The first convolution of a model needs no gradient of its input.
+    // A model's first convolution needs no gradient of its input.
     double products = 2;
     if (values.size() > wanted && values[wanted].starts_with("[False")) products = 1;
     return products * flops(elements_of(shapes[0]), shapes[2]);
@@ -218,7 +218,7 @@ std::optional<double> convolution_flops(std::string_view name, double output_ele
 }
 
 RangeFlops::RangeFlops(const Trace& trace) {
-  // Backward tells how large the result of forward was.
+  // The backward operator's shapes include the size of the forward result.
   std::map<std::pair<Shape, Shape>, double> results;  // by input and weight
   std::vector<bool> seen(trace.names.size());
   std::vector<NameId> forward;
@@ -234,7 +234,7 @@ RangeFlops::RangeFlops(const Trace& trace) {
     }
     known_[id] = convolution_flops(name);
     if (op == "cudnn_convolution" && !known_[id]) forward.push_back(id);
-    // Whose gradients come first: the result's, or in older versions the input.
+    // The first operand is the gradient of the result, or in older versions the input.
     const bool older = op == "cudnn_convolution_backward";
     if (op != "convolution_backward" && !older) continue;
     if (const auto shapes = shapes_of(name); shapes.size() >= 3)
@@ -271,7 +271,7 @@ ProductFlops product_flops(const Analysis& a) {
 
 std::optional<double> mfu_of(const Analysis& a) {
   const ProductFlops counted = product_flops(a);
-  double peak = 0;  // operations that all devices could have done
+  double peak = 0;  // operations that all devices together could have done
   for (std::size_t d = 0; d < a.devices.size(); ++d)
     peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half *
             static_cast<double>(total(a.account.devices[d].window)) / 1e9;

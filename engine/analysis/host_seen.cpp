@@ -1,5 +1,6 @@
-// What the profiler saw of a thread beside its calls: samples of its stacks, when it was on a CPU,
-// who held Python's lock. Rows are kept by thread, so that each stretch looks at its own alone.
+// What the profiler recorded about a thread in addition to its calls: stack samples, when it was on
+// a CPU, who held Python's lock. Rows are grouped by thread, so that each span reads only its
+// thread's rows.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -11,14 +12,14 @@
 namespace gh {
 namespace {
 
-// A thread that another wakes is on its CPU within this; who ended its work longer before did not
-// wake it.
+// A thread runs on its CPU within this time after another wakes it. A thread that stopped working
+// longer before did not wake it.
 constexpr Ns woken_within_ns = 50'000;
 
-// Waits of which the end is looked at: more tell no more.
+// How many waits to examine for who ended them: more add nothing.
 constexpr std::size_t most_waits = 2000;
 
-// The rows of a list, in order of start and one after the other, that may touch a span.
+// The rows of a list that may touch a span; rows are in order of start and do not overlap.
 template <class Events>
 std::span<const Row> touching(const Events& events, const std::vector<Row>& rows, Span span) {
   const auto end = std::partition_point(rows.begin(), rows.end(),
@@ -44,7 +45,7 @@ std::pair<Key, Count> most_of(const std::map<Key, Count>& counts, Key none) {
 
 }  // namespace
 
-// Sums over stretches, of which the largest tell.
+// Sums over spans of time, of which the largest entries are reported.
 struct HostWork::Tally {
   Seen seen;
   struct Samples {
@@ -92,7 +93,7 @@ void HostWork::see_samples(const Stretch& stretch, Tally& tally) const {
   }
 }
 
-// How much of a span its thread spent in calls of CUDA or of the operating system.
+// How much of a span its thread spent in CUDA or operating-system calls.
 Ns HostWork::in_calls(std::uint16_t thread, Span span) const {
   std::vector<Span> inside;
   const auto add = [&](const auto& events, const auto& rows) {
@@ -109,7 +110,8 @@ Ns HostWork::in_calls(std::uint16_t thread, Span span) const {
   return total(united(std::move(inside)));
 }
 
-// The one other thread of the process that was on a CPU just before a moment; no_index of several.
+// The only other thread of the process that was on a CPU just before a moment; no_index if there
+// were several.
 std::uint16_t HostWork::at_work_before(std::uint16_t thread, Ns moment) const {
   const CpuStretches& on = trace_.cpu_stretches;
   std::uint16_t found = no_index;
@@ -137,7 +139,7 @@ void HostWork::see_cpu(const Stretch& stretch, Tally& tally) const {
   tally.seen.scheduled_ns += known.length();
   const std::span<const Row> rows = touching(on, own, stretch.span);
   for (const Row& row : rows) {
-    const Row* next = &row + 1;  // of `own`, where one follows
+    const Row* next = &row + 1;  // the next of `own`, if there is one
     if (next == own.data() + own.size()) break;
     const Span off{std::max(on.end[row], stretch.span.start),
                    std::min(on.start[*next], stretch.span.end)};
@@ -185,7 +187,7 @@ HostWork::Seen HostWork::seen(const std::vector<Stretch>& stretches) const {
     see_lock(stretch, tally);
   }
   Seen& seen = tally.seen;
-  // Python's own stacks tell what a program does; native ones, how.
+  // Python stacks show what a program does; native ones, how.
   const Tally::Samples& samples = tally.python.count > 0 ? tally.python : tally.native;
   seen.samples = samples.count;
   std::tie(seen.function, seen.in_function) = most_of(samples.functions, NameId{0});

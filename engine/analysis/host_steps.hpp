@@ -1,5 +1,5 @@
-// Steps as the host began them, before they are cut out of a device's time (steps.cpp). They are
-// found from ranges that mark them (steps_from_ranges.cpp), else from launches that repeat
+// Steps as the host began them, before they are cut out of a device's time (steps.cpp). They come
+// from ranges that mark them (steps_from_ranges.cpp), or else from launches that repeat
 // (steps_from_launches.cpp).
 #pragma once
 #include <optional>
@@ -16,25 +16,26 @@ struct HostSteps {
     std::int64_t number = 0;
   };
   StepSource source = StepSource::none;
-  std::string described;          ///< as DeviceSteps::described
-  std::string noun;               ///< what their ranges call them: "frame"; "" where none do
-  std::vector<Begin> begins;      ///< in order
-  Ns end = 0;                     ///< of the last
-  std::int64_t cut_off = 0;       ///< that the recording holds in part, at its ends
+  std::string described;      ///< as DeviceSteps::described
+  std::string noun;           ///< what their ranges call them: "frame"; "" where they do not say
+  std::vector<Begin> begins;  ///< in order
+  Ns end = 0;                 ///< of the last step
+  std::int64_t cut_off = 0;   ///< steps that the recording contains only in part, at its ends
   std::vector<UnitLevel> levels;  ///< as DeviceSteps::levels
 };
 
-/// Ranges of `process` that mark steps, by name and number. Nothing where none do.
+/// Ranges of `process` that mark steps, by name and number. Nothing if there are none.
 std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& classes,
                                            std::uint16_t process,
                                            const std::vector<Row>& device_ops);
 
-/// What repeats in the sequence of launches. Nothing where nothing does.
+/// The repetition in the sequence of launches. Nothing if there is none.
 std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
                                              const NameClasses& names, const ProgramKind& program,
                                              const DeviceSteps& device);
 
-/// The level of that name, told by ranges; or by launches, where else `known` gets what there is.
+/// The level of that name, from ranges; or from launches, which otherwise fill `known` with the
+/// names of the levels that exist.
 std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
                                        std::uint16_t process, const std::vector<Row>& device_ops,
                                        const std::string& unit);

@@ -8,9 +8,9 @@
 namespace gh {
 namespace {
 
-constexpr std::size_t least_calls = 1 << 17;  // that are worth a thread of their own
+constexpr std::size_t least_calls = 1 << 17;  // that justify another thread
 
-// Of a thread: how many calls it made, or where the next goes, and the one that ended last.
+// For one thread: how many calls it made, or where the next goes, and the one that ended last.
 struct CallsSoFar {
   Row count = 0, last = no_row;
   Ns end = std::numeric_limits<Ns>::min();
@@ -37,8 +37,8 @@ HostThreads::HostThreads(const Trace& trace, const NameClasses& names)
     threads_[trace.os_calls.thread[w]].os_calls.push_back(w);
 }
 
-// Sorts calls by thread, parts of them at a time: count what each part has of each thread, add up
-// what the parts before have, then let each part put its calls where they go.
+// Sorts calls by thread, in parts that run in parallel: count each part's calls per thread, add the
+// counts of the earlier parts, then let each part put its calls in place.
 void HostThreads::list_calls(const Calls& calls) {
   const std::size_t n = calls.size(), parts = parts_of(n, least_calls);
   std::vector<std::vector<CallsSoFar>> by_part(parts, std::vector<CallsSoFar>(threads_.size()));

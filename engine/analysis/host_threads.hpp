@@ -1,4 +1,4 @@
-// What the host threads did, by thread and in order, ready to be asked about any stretch of time.
+// What the host threads did, by thread and in order, ready for queries about any span of time.
 #pragma once
 #include <memory>
 #include <span>
@@ -11,7 +11,7 @@ namespace gh {
 
 struct HostThread {
   Spans loader;  ///< ranges of the data loader, joined
-  /// CUDA calls in order of start; one that is nested in another is replaced by the outer one.
+  /// CUDA calls in order of start; a nested call is replaced by the outer one.
   std::span<const Row> calls;
   std::vector<Row> os_calls;
 };
@@ -26,7 +26,7 @@ class HostThreads {
   void list_calls(const Calls& calls);
 
   std::vector<HostThread> threads_;
-  std::unique_ptr<Row[]> calls_;  // of one thread after the other
+  std::unique_ptr<Row[]> calls_;  // ordered by thread
 };
 
 }  // namespace gh

@@ -9,23 +9,23 @@
 namespace gh {
 namespace {
 
-// Threads of a process that are asked beside the one that gave the GPU work, and ranges around one
-// that are looked at: no program needs as many, and a damaged report may have millions.
+// How many other threads of a process, in addition to the one that launched, and how many enclosing
+// ranges to look at. No program needs that many, and a damaged report may have millions.
 constexpr std::size_t most_narrators = 16, most_around = 64;
 
-// Of a step; a range that lasts longer holds all that is done in it.
+// Of a step; a range that lasts longer contains everything that is done in it.
 constexpr double whole_share = 0.9;
 
-// The name of the events of a thread that together cover at least half of a stretch; 0 of none.
-// `rows`: those of the thread, in order of start, of which only the last to begin before the
-// stretch can last into it.
+// The name whose events of a thread together cover at least half of a span; 0 if there is none.
+// `rows`: the thread's events in order of start. Of those that begin before the span, only the last
+// can reach into it.
 template <class Events>
 NameId covering(const Events& events, std::span<const Row> rows, Span stretch) {
   std::map<NameId, Ns> by_name;
   auto row = std::partition_point(rows.begin(), rows.end(),
                                   [&](Row r) { return events.start[r] < stretch.start; });
   if (row != rows.begin()) --row;
-  Row last = no_row;  // a call stands for those that are nested in it as well
+  Row last = no_row;  // an outer call stands for those nested in it, so it may come several times
   for (; row != rows.end() && events.start[*row] < stretch.end; ++row) {
     if (std::exchange(last, *row) == *row) continue;
     const Ns shared =
@@ -37,7 +37,7 @@ NameId covering(const Events& events, std::span<const Row> rows, Span stretch) {
   return 0;
 }
 
-// By thread: when it gave the GPU work.
+// By thread: when it launched GPU work.
 std::vector<std::vector<Ns>> launches_of_threads(const Trace& trace, const NameClasses& names) {
   const Calls& calls = trace.calls;
   std::vector<std::vector<Ns>> launched(trace.threads.size());
@@ -101,7 +101,7 @@ HostWork::Doing HostWork::during(std::uint16_t thread, std::uint16_t process, Sp
 HostWork::Doing HostWork::of_thread(std::uint16_t thread, Span stretch) const {
   std::vector<Share> ranges = ranges_in(thread, stretch);
   std::erase_if(ranges, [&](const Share& s) { return 2 * s.ns < stretch.length(); });
-  // The innermost takes least, and of those that take the same it begins last.
+  // The innermost takes the least time; of those that take the same, it begins last.
   std::sort(ranges.begin(), ranges.end(), [](const Share& a, const Share& b) {
     return std::tuple(a.ns, -a.begun, a.name) < std::tuple(b.ns, -b.begun, b.name);
   });
@@ -120,7 +120,7 @@ HostWork::Doing HostWork::of_thread(std::uint16_t thread, Span stretch) const {
   return doing;
 }
 
-// How much of a stretch ranges of each name cover.
+// How much of a span is covered by ranges of each name.
 std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stretch) const {
   const Ranges& ranges = trace_.ranges;
   const RangesOfThread& own = ranges_[thread];
@@ -131,7 +131,7 @@ std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stre
     if (shared <= 0) return;
     Share& share = by_name[ranges.name[r]];
     share.name = ranges.name[r];
-    // One within another of its name does not count again.
+    // A range nested in one of the same name does not count again.
     share.ns = std::min(stretch.length(), share.ns + shared);
     share.begun = ranges.start[r];
   };
@@ -151,7 +151,7 @@ std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stre
   return shares;
 }
 
-// Operators of frameworks are named by their library, what the program itself marks seldom is.
+// Framework operators have their library in the name; a program's ranges rarely do.
 bool HostWork::is_operator(NameId name) const {
   return trace_.names[name].find("::") != std::string::npos;
 }

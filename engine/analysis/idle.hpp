@@ -1,5 +1,4 @@
-// Idle time: stretches in which a device did nothing, and why. What the causes are told from stands
-// in idle_causes.cpp.
+// Idle time: spans in which a device did nothing, and why. idle_causes.cpp finds the causes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace gh {
 
 /// Why a GPU did nothing.
 enum class IdleCause : std::uint8_t {
-  input,           ///< the thread that launches fetched its next batch
+  input,           ///< the launching thread fetched its next batch
   sync,            ///< it waited for the GPU, or refilled it after such a wait
   launch,          ///< it launched as fast as it could
   allocation,      ///< it was in a call that allocates or frees memory
@@ -22,34 +21,35 @@ enum class IdleCause : std::uint8_t {
   loading,         ///< it loaded code: a module, or a kernel at its first launch
   faults,          ///< it touched pages of unified memory that were on the GPU
   failed,          ///< it was in a call that failed
-  launch_latency,  ///< it had launched, and the operation was on its way to the GPU
-  dependency,      ///< it had launched in time: another stream or device kept the operation waiting
+  launch_latency,  ///< it had launched; the operation was on its way to the GPU
+  dependency,      ///< it had launched in time, but another stream or device delayed the operation
   unknown          ///< it did something else
 };
 /// How many causes there are.
 inline constexpr std::size_t idle_causes = static_cast<std::size_t>(IdleCause::unknown) + 1;
 const char* name_of(IdleCause);
 
-/// A stretch in which a device did nothing, with one cause. A pause of the GPU falls into several
+/// A span in which a device did nothing, with one cause. A pause of the GPU is split into several
 /// where the host did several things.
 struct Idle {
   Span span;
   Row previous = no_row, next = no_row;  ///< the operations around the pause
-  /// The call in which the thread was, of causes that are calls; where `drained`, the wait.
+  /// The call that the thread was in, for causes that are calls; where `drained`, the wait.
   Row call = no_row;
-  std::uint16_t thread = no_index;  ///< that launched `next`
+  std::uint16_t thread = no_index;  ///< the one that launched `next`
   IdleCause cause = IdleCause::unknown;
-  /// input: no range says so, the way the host spent the time does.
+  /// input: inferred from how the host spent the time, since no range says so.
   bool inferred : 1 = false;
-  /// input: only that data went up after the pause speaks for it.
+  /// input: the only evidence is that data was uploaded after the pause.
   bool by_upload : 1 = false;
-  /// No wait, but the time that one took: without it the thread would have been ahead by so much.
+  /// Not a wait, but time that a wait cost: without it the thread would have been ahead by this
+  /// much.
   bool drained : 1 = false;
   friend bool operator==(const Idle&, const Idle&) = default;
 };
 
-/// Idle stretches in order, of which a report has millions: several threads put them into the list
-/// at once, and nothing of it moves as it grows.
+/// Idle spans in order. A report has millions of them: several threads write to the list at once,
+/// and its elements never move as it grows.
 class IdleList {
  public:
   std::size_t size() const { return size_; }
@@ -79,10 +79,10 @@ class IdleList {
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, size_}; }
 
-  /// Makes room for `n` more, which must be `put` there before anything else is done with the list.
+  /// Makes room for `n` more, which must be `put` before anything else is done with the list.
   /// Returns the place of the first.
   std::size_t grow(std::size_t n);
-  /// Writes what is to stand from a place on. Several threads may write to places of their own.
+  /// Writes elements from a place on. Several threads may write to different places at once.
   void put(std::size_t at, std::span<const Idle> idle);
 
  private:
@@ -90,7 +90,7 @@ class IdleList {
   struct Free {
     void operator()(Idle* idle) const { std::allocator<Idle>().deallocate(idle, block); }
   };
-  // Of memory that is not touched before something is put there.
+  // Memory is not touched before something is put there.
   std::vector<std::unique_ptr<Idle, Free>> blocks_;
   std::size_t size_ = 0;
 };

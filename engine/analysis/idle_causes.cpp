@@ -10,35 +10,35 @@
 namespace gh {
 namespace {
 
-// Smaller copies from the device are losses and metrics, larger ones tensors on which the host goes
-// on working.
+// Smaller copies from the device are losses and metrics; larger ones are tensors that the host goes
+// on to work with.
 constexpr std::int64_t offload_bytes = 1 << 20;
 
-// Host time between two calls above which the thread does not launch back to back, however slow it
-// usually is. An eager framework takes 5 to 50 us from one launch to the next, seldom 300.
+// Host time between two calls above which a thread does not launch back to back, however slow it
+// usually is. An eager framework takes 5 to 50 us from one launch to the next, rarely 300.
 constexpr Ns back_to_back_ns = 1'000'000;
 
-// What is sent to the device after a pause of the host: nothing, data, or (of a size) what had come
-// down from it before.
+// What is sent to the device after a pause of the host: nothing, data, or data of a size that was
+// copied from the device before.
 enum class Uploads { nothing, data, offloaded };
 
-// What tells that the host fetched input where no range says so: nothing, that data went up
-// afterwards, or what the host did.
+// Evidence that the host fetched input where no range says so: none, an upload afterwards, or what
+// the host did.
 enum class Evidence { none, upload, host };
 
-// Whether there is a loss or an optimizer among the kernels.
+// Whether any kernel computes a loss or an optimizer's update.
 bool trains(const Classes& classes, const NameClasses& names) {
   const std::vector<std::string>& known = classes.kernel_classes();
   std::vector<std::uint8_t> tells(known.size());
   for (std::size_t c = 0; c < known.size(); ++c)
     tells[c] = known[c] == "optimizer" || known[c] == "softmax_loss";
-  // Names that no kernel bears are of the first class, collectives.
+  // Names that no kernel has are in the first class, collectives.
   return std::any_of(names.kernel.begin(), names.kernel.end(),
                      [&](std::uint8_t c) { return tells[c] != 0; });
 }
 
-// std::partition_point, looked for around a place where it is likely to be, which is then moved
-// there: what is asked in order of time needs no search through millions.
+// std::partition_point, searching outwards from a place where the result is likely to be, which it
+// then updates: queries in order of time need no search through millions.
 template <class Item, class Before>
 std::size_t partition_near(std::span<const Item> items, std::size_t& near, Before before) {
   std::size_t low = 0, high = items.size();
@@ -83,7 +83,7 @@ std::vector<bool> processes_with_one_device(const Trace& trace) {
 
 }  // namespace
 
-// A pause of the GPU that the host is the cause of, gone through in order of time.
+// A pause of the GPU that the host caused, processed in order of time.
 class HostPause {
  public:
   HostPause(const IdleCauses& causes, const Idle& pause, std::span<const Span> idle, Row launch,
@@ -134,7 +134,7 @@ class HostPause {
   }
 
  private:
-  // The causes. Each takes what it claims of the pause from `at` on, and returns where that ends.
+  // The causes. Each claims part of the pause from `at` on and returns where that ends.
 
   Ns in_loader_range(Ns at) { return add(at, std::min(range_->end, launched_), IdleCause::input); }
 
@@ -164,8 +164,9 @@ class HostPause {
     }
   }
 
-  // The process's only device had run dry before the call, and went on after it: what the call took
-  // is its own work, unless it was made for the operation right before, and only came late.
+  // The process's only device had gone idle before the call and resumed after it, so the call's
+  // time is its own work. The exception is a call that waits for the operation right before it and
+  // just came late.
   bool waits_for_nothing(std::span<const Row>::iterator call) const {
     const bool for_last = pause_.previous != no_row && call != thread_.calls.begin() &&
                           trace_.ops.call[pause_.previous] == *std::prev(call);
@@ -173,13 +174,13 @@ class HostPause {
            trace_.calls.end[*call] <= pause_.span.end;
   }
 
-  // What was freed in stream order goes from its pool to the system at the next synchronization.
+  // Memory freed in stream order goes from its pool back to the system at the next synchronization.
   bool gives_back_memory() const {
     return call_ != thread_.calls.begin() && call_class(*std::prev(call_)) == CallClass::allocation;
   }
 
   // Other threads of the process may have launched meanwhile, as backward does: only time in which
-  // none did is a pause of the host. What another crew launches now and then is no going on.
+  // none did is a pause of the host. Occasional launches of another crew do not count as launching.
   Ns between_calls(Ns at, Ns until) {
     const Ns own_ns = usual_pause_ns(pause_.thread);
     Ns usual_ns = own_ns;  // of the slower one, where one thread hands over to another
@@ -206,7 +207,7 @@ class HostPause {
     return without_calls(at, until, usual_ns);
   }
 
-  // Whether another crew launches, or a thread that is in none and only copies.
+  // Whether the call is from another crew, or from a thread in no crew that only copies.
   bool is_beside(Row call) const {
     const std::uint16_t crew = crews_.of(trace_.calls.thread[call]);
     if (crew != no_index) return crew != crews_.of(pause_.thread);
@@ -214,7 +215,7 @@ class HostPause {
     return kind == CallClass::copy || kind == CallClass::copy_sync;
   }
 
-  // `usual_ns`: what the thread that goes on usually takes from one launch to the next.
+  // `usual_ns`: what the thread that resumes usually takes from one launch to the next.
   Ns without_calls(Ns at, Ns until, Ns usual_ns) {
     if (until <= at) return at;
     at = refilling(at, until);
@@ -224,24 +225,24 @@ class HostPause {
     return fetching_input(at, until);
   }
 
-  // Between two launches of a thread, at most.
+  // The usual time between two launches of a thread, with an upper limit.
   Ns usual_pause_ns(std::uint16_t thread) const {
     return std::min(back_to_back_ns, something_else * habits_.pause_ns(thread));
   }
 
-  // A wait had let the GPU run dry: what the host needs to prepare the next launch is the wait's
-  // cost, as far as it waited so long.
+  // The GPU had gone idle during a wait: the time that the host needs to prepare the next launch is
+  // part of the wait's cost, up to the length of the wait.
   Ns refilling(Ns at, Ns until) {
     if (synced_ == no_row || at < trace_.calls.end[synced_]) return at;
     const Ns waited = waited_ns(trace_, synced_, pause_.previous);
-    // By clocks that are apart it may seem to have ended before the GPU had run dry.
+    // Where clocks differ, the wait may seem to end before the GPU had gone idle.
     const Ns ended = std::max(trace_.calls.end[synced_], pause_.span.start);
     const Ns refill = ended + std::min(waited, habits_.pause_ns(pause_.thread));
     return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
   }
 
-  // Whether the call that begins at `at` loads a module from memory or a file: what the host did
-  // before was to make it. Libraries that bring their code along load it by other calls.
+  // Whether the call that begins at `at` loads a module from memory or a file: then what the host
+  // did before was to build it. Libraries that ship their code load it with other calls.
   bool makes_code(Ns at) const {
     return call_ != thread_.calls.end() && trace_.calls.start[*call_] == at &&
            trace_.names[trace_.calls.name[*call_]].starts_with("cuModuleLoad");
@@ -274,8 +275,8 @@ class HostPause {
     return to;
   }
 
-  // The thread's first wait for the GPU that ended inside the pause, or as long before it as the
-  // clocks of the GPU and the host may be apart.
+  // The thread's first wait for the GPU that ended inside the pause, or before it by no more than
+  // the clocks of GPU and host may differ.
   Row first_sync() const {
     if (call_ != thread_.calls.begin() && pause_.previous != no_row) {
       const Row before = *std::prev(call_);
@@ -293,13 +294,13 @@ class HostPause {
     return kind == CallClass::sync || kind == CallClass::copy_sync;
   }
 
-  // Without loader ranges: a long pause between the last launch of a step and the first of the
-  // next, after which data goes up, or in which the thread read files or waited for other threads
-  // or processes. One in which it wrote more than it read (a log, a checkpoint), or worked on what
-  // it had fetched from the device, is something else.
+  // Without loader ranges: a long pause between the last launch of a step and the first of the next
+  // is input if data is uploaded after it, or if the thread read files or waited for other threads
+  // or processes in it. It is something else if the thread wrote more than it read (a log, a
+  // checkpoint) or worked on what it had copied from the device.
   Evidence input_evidence(Span pause) const {
-    // Without training there are no batches: a server that waits for requests, or for one token
-    // before the next, pauses likewise.
+    // Without training there are no batches: a server pauses in the same way when it waits for
+    // requests, or for one token before the next.
     if (!trains_ || next_ == Uploads::offloaded || named_otherwise(pause) || loader_is_marked())
       return Evidence::none;
     // The host may have run ahead: its pause began with its last call, when the GPU still worked.
@@ -311,8 +312,9 @@ class HostPause {
     return os_call_evidence(pause);
   }
 
-  // Whether a range of the thread that is over when it launches again covers most of the pause: it
-  // then says what the host did, and that is not loading. The step's own range goes on.
+  // Whether most of the pause is covered by a range of the thread that ends before it launches
+  // again. Such a range says what the host did, and that is not loading. The step's own range
+  // continues.
   bool named_otherwise(Span pause) const {
     const Ranges& r = trace_.ranges;
     const auto first = static_cast<Row>(
@@ -326,7 +328,7 @@ class HostPause {
     return false;
   }
 
-  // Where ranges mark the loader in most steps, they tell when input is fetched.
+  // Where ranges mark the loader in most steps, they show when input is fetched.
   bool loader_is_marked() const {
     const Spans& marked = thread_.loader;
     const auto before = [](const Span& s, Ns at) { return s.start < at; };
@@ -372,15 +374,15 @@ class HostPause {
   const std::vector<bool>& one_device_;
   const bool trains_;
   const std::uint16_t process_;
-  const HostThread& thread_;  // that launched what ended the pause
+  const HostThread& thread_;  // that launched the operation which ended the pause
   Idle pause_;
-  std::span<const Span> idle_;  // what is left of the pause's parts in which the GPU did nothing
+  std::span<const Span> idle_;  // the remaining parts of the pause in which the GPU did nothing
   const Ns launched_;   // when the call that launched it ended, if that was within the pause
   const Uploads next_;  // what it sends to the device
   const std::vector<Step>& steps_;
   std::vector<Idle>& out_;
-  Spans::const_iterator range_;          // the first loader range that is not over
-  std::span<const Row>::iterator call_;  // the first call that is not over
+  Spans::const_iterator range_;          // the first loader range that has not ended
+  std::span<const Row>::iterator call_;  // the first call that has not ended
   Row synced_ = no_row;                  // the first wait for the GPU
 };
 
@@ -409,8 +411,8 @@ IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameCla
       one_device_(processes_with_one_device(trace)),
       trains_(trains(classes, names)) {}
 
-// Of a pause that ends with pages going to the host, when this began to touch them; otherwise the
-// pause's end. A fault itself has no length in reports.
+// For a pause that ends with pages moving to the host: when the host began to touch them; otherwise
+// the pause's end. Reports give no length for a fault itself.
 Ns IdleCauses::touches_pages_from(const Idle& pause) const {
   const auto brings_pages = [&](Row op) {
     return op != no_row && trace_.ops.copy[op] == CopyKind::um_d2h;
@@ -432,7 +434,7 @@ void IdleCauses::explain(Idle pause, std::span<const Span> idle, const std::vect
                          std::vector<Idle>& out) const {
   const Row launch = pause.next == no_row ? no_row : trace_.ops.call[pause.next];
   const Span all = pause.span;
-  // What of the pause lies within a span, with the cause that was set.
+  // Takes the parts of the pause that lie within a span, with the cause that was set.
   const auto within = [&](Span span) {
     for (const Span& part : idle) {
       pause.span = {std::max(part.start, span.start), std::min(part.end, span.end)};
@@ -440,8 +442,7 @@ void IdleCauses::explain(Idle pause, std::span<const Span> idle, const std::vect
     }
   };
   if (launch == no_row) {
-    // Nodes of a graph have no launch of their own once the graph is under way: one waits for the
-    // other.
+    // Nodes of a graph are not launched one by one once the graph runs: they wait for each other.
     if (pause.next != no_row && trace_.ops.in_graph[pause.next])
       pause.cause = IdleCause::dependency;
     const Ns touched = touches_pages_from(pause);

@@ -10,9 +10,10 @@ namespace {
 
 using Token = LaunchSequence::Token;
 
-using Distances = std::vector<std::pair<std::size_t, std::size_t>>;  // what it may hold, and it
+using Distances =
+    std::vector<std::pair<std::size_t, std::size_t>>;  // places it may cover, and the distance
 
-// How far those that are alike are apart: a period is a distance that many share.
+// The most common distances between equal tokens: a period is a distance that many share.
 Distances most_shared_distances(const std::vector<Token>& tokens, std::size_t from,
                                 std::size_t to) {
   constexpr std::size_t most = 24, least_length = 2;
@@ -30,8 +31,8 @@ Distances most_shared_distances(const std::vector<Token>& tokens, std::size_t fr
   return distances;
 }
 
-// How often something is repeated of which one run has been found: the first and the last may lie
-// apart, next to what comes before and after. What comes once in each tells.
+// How often the repetition occurs, given one run of it. The first and last repetition
+// may lie apart, next to what comes before and after, so count the tokens that occur once in each.
 std::size_t count_of(const std::vector<Token>& tokens, std::size_t from, std::size_t to,
                      const InnerRepeat& run) {
   std::map<Token, std::size_t> in_one, in_all;
@@ -64,7 +65,7 @@ std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::si
         continue;
       }
       const std::size_t count = run / distance + 1;
-      // In a form twice as long it holds as much.
+      // The same repetition taken twice as long covers as much.
       if (count > 1 && (count * distance > held ||
                         (10 * count * distance > 9 * held && distance < best.length))) {
         held = std::max(held, count * distance);

@@ -1,5 +1,5 @@
-// What repeats back to back within one repetition: micro-batches in a step, layers in them. There
-// launches follow each other exactly, so they are compared place by place.
+// Finds back-to-back repetitions within one repetition: micro-batches in a step, layers in them.
+// There launches follow each other exactly, so they are compared place by place.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -11,11 +11,11 @@ namespace gh {
 struct InnerRepeat {
   std::size_t begin = 0, length = 0;  ///< of the first
   std::size_t count = 0;
-  double share = 0;  ///< of the places between
+  double share = 0;  ///< of the places from `from` to `to`
 };
 
-/// The one that holds most places between two, in its shortest form. Nothing where none holds a
-/// quarter of them.
+/// The repetition that covers most places between two, in its shortest form. Nothing if none covers
+/// a quarter of them.
 std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::size_t from,
                                          std::size_t to);
 

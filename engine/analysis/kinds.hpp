@@ -1,4 +1,4 @@
-// The kinds of programs that there are, and the names that give them away: schemas/programs.toml.
+// The kinds of programs, and the names that identify them: schemas/programs.toml.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace gh {
 
-/// Where a name stands that gives a program away, the most telling first.
+/// Where a name that identifies a program may occur, the most reliable first.
 enum class NamePlace : std::uint8_t { kernel, range, thread, count };
 inline constexpr auto name_places = static_cast<std::size_t>(NamePlace::count);
 
-/// A row of the schema, whose head says what each field is.
+/// A row of the schema; the head of the schema explains each field.
 struct KindRow {
   std::string of, key, name, within;
   std::array<std::vector<std::string>, name_places> match;
@@ -26,12 +26,12 @@ struct KindRow {
 
 struct Kinds {
   std::vector<KindRow> all;
-  std::array<PatternLists, name_places> match;  ///< of a list for each of `all`
-  PatternLists together;                        ///< of all kinds, one list an expression
-  std::vector<std::size_t> together_of;         ///< whose each is
-  Patterns interpreters;                        ///< processes that run programs of other languages
+  std::array<PatternLists, name_places> match;  ///< one list for each of `all`
+  PatternLists together;                        ///< of all kinds, one list per expression
+  std::vector<std::size_t> together_of;         ///< which kind each expression belongs to
+  Patterns interpreters;  ///< processes that run programs written in other languages
 
-  /// Null where there is no such kind.
+  /// Null if there is no such kind.
   const KindRow* find(std::string_view key) const;
 };
 

@@ -7,14 +7,15 @@
 namespace gh {
 namespace {
 
-// Where too little was launched to tell: what a launch, and the time to the next, take in eager
-// frameworks.
+// Used where there are too few launches to measure: what a launch, and the time until the next,
+// take in eager frameworks.
 constexpr Ns common_ns = 10'000;
 
-// Longer pauses between calls are none of launching, wherever they come from.
+// Longer pauses between calls have nothing to do with launching.
 constexpr Ns longest_pause_ns = 1'000'000;
 
-// Medians are taken over at most so many calls of a thread, spread evenly; a few tell nothing.
+// Medians are taken over at most this many calls of a thread, spread evenly; a few calls show
+// nothing.
 constexpr std::size_t most_sampled = 4096, least_sampled = 16;
 
 std::size_t stride_over(std::size_t n) { return std::max<std::size_t>(1, n / most_sampled); }
@@ -60,7 +61,7 @@ void LaunchHabits::find_usual(const HostThreads& threads) {
       if (names_.call[calls.name[call]] != CallClass::launch) continue;
       if (!std::binary_search(first_uses_.begin(), first_uses_.end(), call))
         lengths[group_[t]].push_back(calls.end[call] - calls.start[call]);
-      // From the launch before; what is asked of CUDA in between is part of it.
+      // Measured from the launch before; other CUDA calls in between are part of it.
       std::size_t before = i - 1;
       while (before > 0 && !launches(names_.call[calls.name[own[before]]])) --before;
       const Ns pause = calls.start[call] - calls.end[own[before]];

@@ -1,5 +1,5 @@
-// What launching usually takes the host in a recording, and which launches took far longer because
-// they loaded code.
+// How long launching usually takes the host in a recording, and which launches took far longer
+// because they loaded code.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace gh {
 
-/// How many times as long as usual something takes that is something else. Launches that load code
-/// take 15 times and more, hosts that do other work than launching ten and more; of eager
-/// frameworks' pauses between calls one in a hundred is that long.
+/// Something that takes this many times as long as usual is not the usual thing. Launches that load
+/// code take 15 times as long or more, and hosts that do work other than launching ten times or
+/// more; only one in a hundred of an eager framework's pauses between calls is that long.
 inline constexpr Ns something_else = 10;
 
 class LaunchHabits {
@@ -22,11 +22,11 @@ class LaunchHabits {
   LaunchHabits(const Trace& trace, const NameClasses& names, const Crews& crews,
                const HostThreads& threads);
 
-  /// Of a thread's crew, the median launch of a kernel that was launched before.
+  /// For a thread's crew, the median launch of a kernel that had been launched before.
   Ns call_ns(std::uint16_t thread) const { return usual_[group_[thread]].call_ns; }
   /// The median time from the end of a launch to the next of the same thread.
   Ns pause_ns(std::uint16_t thread) const { return usual_[group_[thread]].pause_ns; }
-  /// Whether a launch was the first of its kernel in the process, and took far longer than usual.
+  /// Whether a launch was the first of its kernel in the process and took far longer than usual.
   bool loads_code(Row launch) const;
 
  private:
@@ -38,9 +38,10 @@ class LaunchHabits {
 
   const Trace& trace_;
   const NameClasses& names_;
-  std::vector<std::size_t> group_;  // by thread: its crew, or what is in none of its process
-  std::vector<Usual> usual_;        // by group
-  std::vector<Row> first_uses_;     // calls, ascending
+  std::vector<std::size_t>
+      group_;                 // by thread: its crew, or the threads of its process that are in none
+  std::vector<Usual> usual_;  // by group
+  std::vector<Row> first_uses_;  // calls, ascending
 };
 
 }  // namespace gh

@@ -10,7 +10,7 @@
 namespace gh {
 namespace {
 
-// What makes entries alike, from left to right more so.
+// What entries have in common; each field from left to right makes them more alike.
 struct What {
   std::uint64_t kind_and_name = 0, grid = 0;
   std::int64_t bytes = 0;
@@ -78,8 +78,8 @@ LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const
   number_orders();
 }
 
-// Threads whose work the device hardly feels, such as one that looks whether it is still there:
-// what they launch ends no pause of the program.
+// Threads that keep the device busy for almost no time, such as one that checks whether it is still
+// there: their launches do not end pauses of the program.
 std::vector<char> LaunchSequence::minor_threads(const Trace& trace, const std::vector<Entry>& all) {
   constexpr double least_share = 0.05;  // of the device's time
   std::vector<double> busy_ns(trace.threads.size());
@@ -105,8 +105,8 @@ std::vector<LaunchSequence::Entry> LaunchSequence::entries(const NameClasses& na
     const Ns begun = launched_at(trace_, op);
     all.push_back({begun, call == no_row ? begun : trace_.calls.end[call], op, call});
   }
-  // What was launched before the recording began came before what is behind it on its stream,
-  // though the device took it up later.
+  // What was launched before the recording began came before what follows it on its stream, even if
+  // the device started it later.
   std::vector<Ns> next(trace_.streams.size(), std::numeric_limits<Ns>::max());
   for (auto e = all.rbegin(); e != all.rend(); ++e) {
     Ns& behind = next[trace_.ops.stream[e->op]];
@@ -167,13 +167,12 @@ void LaunchSequence::number_orders() {
     return static_cast<std::size_t>(h ^ h >> 31);
   };
   std::unordered_map<Four, Token, decltype(hash)> numbers(16, hash);
-  std::vector<Four> last(trace_.streams.size() + 1,
-                         Four{});  // by stream, that of calls behind them
+  std::vector<Four> last(trace_.streams.size() + 1, Four{});  // by stream; calls come last
   for (std::size_t i = 0; i < size(); ++i) {
     Four& four = last[ops_[i] == no_row ? trace_.streams.size() : trace_.ops.stream[ops_[i]]];
     four = {four[1], four[2], four[3], alike_.at[i] + 1};
     const auto next = static_cast<Token>(numbers.size()) + 1;
-    // The first three have not three before them.
+    // The first three do not have three before them.
     in_order_.at.push_back(four[0] == 0 ? 0 : numbers.try_emplace(four, next).first->second);
   }
   in_order_.count = numbers.size() + 1;

@@ -22,7 +22,7 @@ LaunchTimes::LaunchTimes(const Trace& trace, const std::vector<Row>& ops)
 }
 
 bool LaunchTimes::any(Span s) const {
-  // Where launches are far from the order of starts, sorting them pays.
+  // Where launches are far from the order of starts, it is faster to sort them.
   constexpr std::size_t most_looked = 256;
   // Nothing starts before it is launched.
   const auto from = std::partition_point(ops_.begin(), ops_.end(),
@@ -55,7 +55,7 @@ LaunchedUntil launched_until(const Trace& trace, const std::vector<Row>& ops,
   using Launch = std::pair<Ns, Ns>;  // when, and the end of what it launched
   constexpr Launch none{std::numeric_limits<Ns>::max(), std::numeric_limits<Ns>::min()};
   struct Part {
-    // What was launched since the time before; the last, after all times, is never asked for.
+    // What was launched since the time before. The last, after all times, is never used.
     std::vector<LaunchedUntil::At> since;
     Launch first;
   };
@@ -68,7 +68,7 @@ LaunchedUntil launched_until(const Trace& trace, const std::vector<Row>& ops,
       if (is_unified(trace.ops.copy[ops[i]])) continue;
       const Launch launch{launched_at(trace, ops[i]), trace.ops.end[ops[i]]};
       first = std::min(first, launch);
-      // Most are launched where the one before was: a search is seldom needed.
+      // Most were launched in the same interval as the one before, so a search is rarely needed.
       if ((at > 0 && times[at - 1] > launch.first) ||
           (at < times.size() && times[at] <= launch.first))
         at = static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), launch.first) -

@@ -9,26 +9,27 @@
 
 namespace gh {
 
-/// Operations that are worth a thread of their own.
+/// This many operations justify another thread.
 inline constexpr std::size_t least_part = 1 << 16;
 
-/// When an operation was launched. Without its call (cut reports, migrations) its own start serves.
+/// When an operation was launched. If its call is missing (cut reports, migrations), its own start
+/// is used.
 inline Ns launched_at(const Trace& trace, Row op) {
   const Row call = trace.ops.call[op];
   return call == no_row ? trace.ops.start[op]
                         : std::min(trace.calls.start[call], trace.ops.start[op]);
 }
 
-/// The launches of a device's operations, ready to be asked about any stretch of time. Operations
-/// come in order of start, and were launched nearly so: when the first and the last of each few of
-/// them were launched leads to where to look.
+/// The launches of a device's operations, ready for queries about any span of time. Operations come
+/// in order of start and were launched in nearly that order: the first and last launch of each
+/// block of them show where to look.
 class LaunchTimes {
  public:
   LaunchTimes(const Trace& trace, const std::vector<Row>& ops);
 
   /// Whether anything was launched in a stretch of time.
   bool any(Span s) const;
-  /// How much was. The first call sorts all launches.
+  /// How many operations were launched in it. The first call sorts all launches.
   std::size_t count(Span s) const;
   std::size_t size() const { return ops_.size(); }
 
@@ -47,18 +48,18 @@ class LaunchTimes {
   const Trace& trace_;
   const std::vector<Row>& ops_;
   std::vector<Block> blocks_;
-  mutable std::vector<Ns> sorted_;  // once it has been needed
+  mutable std::vector<Ns> sorted_;  // filled when first needed
 };
 
-/// What of a device's operations had been launched until each of some times of the host,
-/// migrations of unified memory aside.
+/// How much of a device's work had been launched by each of several host times, not counting
+/// migrations of unified memory.
 struct LaunchedUntil {
   struct At {
     std::size_t count = 0;
     Ns last_end = std::numeric_limits<Ns>::min();  ///< when the last of them ended
   };
   std::vector<At> at;                             ///< by time
-  Ns first_end = std::numeric_limits<Ns>::min();  ///< of what was launched first
+  Ns first_end = std::numeric_limits<Ns>::min();  ///< end of what was launched first
 };
 LaunchedUntil launched_until(const Trace& trace, const std::vector<Row>& ops,
                              std::vector<Ns> times);

@@ -16,9 +16,9 @@ constexpr Ns left_together_ns = 100'000;
 
 // Collectives of one name on one stream.
 struct Lane {
-  bool messages = false;  // from one to one other
+  bool messages = false;  // from one rank to one other
   std::uint16_t device = 0;
-  Group group;  // of one of them, where the report tells
+  Group group;  // of one of them, if the report gives it
   std::vector<Row> ops;
 };
 
@@ -38,8 +38,8 @@ std::vector<Ns> ends_of(const Trace& t, const Lane& lane) {
   return ends;
 }
 
-// Which of two lanes' collectives are one, the i-th of `a` and the (i + n)-th of `b`, where nearly
-// all of them run and end together; nothing where they do not.
+// The n for which the i-th collective of `a` and the (i + n)-th of `b` are the same: nearly all of
+// them run and end together. Nothing if there is none.
 std::optional<std::ptrdiff_t> offset_between(const Trace& t, const Lane& a, const Lane& b) {
   const auto fits = [&](std::ptrdiff_t n) {
     const auto size = static_cast<std::ptrdiff_t>(a.ops.size()),
@@ -51,7 +51,7 @@ std::optional<std::ptrdiff_t> offset_between(const Trace& t, const Lane& a, cons
       together +=
           run_together(t, {x, y}) && std::abs(t.ops.end[x] - t.ops.end[y]) <= left_together_ns;
     }
-    // A sender may be done before the receiver asks: then neither has waited.
+    // A sender may finish before the receiver starts: then neither has waited.
     return count > 0 && (a.messages ? 2 * together >= count : 20 * together >= 19 * count);
   };
   if (fits(0)) return 0;
@@ -65,8 +65,8 @@ struct Family {
   std::vector<std::ptrdiff_t> offsets;
 };
 
-// Takes out of `lanes` the first and those of other devices that belong to it, as long as there are
-// comparisons left.
+// Removes from `lanes` the first and those of other devices that belong to it, while comparisons
+// are left.
 Family take_family(const Trace& t, std::vector<const Lane*>& lanes, std::size_t& comparisons) {
   Family family{{lanes.front()}, {0}};
   std::vector<const Lane*> rest;
@@ -90,7 +90,7 @@ Family take_family(const Trace& t, std::vector<const Lane*>& lanes, std::size_t&
   return family;
 }
 
-// Adds the collectives that all lanes have.
+// Adds the collectives that all lanes have in common.
 void add_meetings(const Trace& t, const Family& family, std::vector<Meeting>& out) {
   std::ptrdiff_t from = 0, to = static_cast<std::ptrdiff_t>(family.lanes.front()->ops.size());
   for (std::size_t k = 0; k < family.lanes.size(); ++k) {
@@ -124,7 +124,8 @@ std::vector<Meeting> meetings(const Analysis& analysis, Row first, Row end) {
     const NameId name = it->first.first;
     std::vector<const Lane*> alike;
     for (; it != lanes.end() && it->first.first == name; ++it) alike.push_back(&it->second);
-    // Where thousands of streams have nothing to do with each other, what is found by then is all.
+    // There may be thousands of unrelated streams: stop after this many comparisons with what was
+    // found.
     std::size_t comparisons = 64 * alike.size();
     while (alike.size() > 1 && comparisons > 0) {
       const Family family = take_family(t, alike, comparisons);

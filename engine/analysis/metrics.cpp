@@ -9,7 +9,7 @@
 namespace gh {
 namespace {
 
-// Which samples are of an activity; each name is looked at once.
+// Which samples measure an activity; looks at each name once.
 class ActivitySamples {
  public:
   ActivitySamples(const Trace& trace, const SampledActivity& activity)
@@ -43,7 +43,7 @@ std::optional<double> sampled_activity(const Analysis& a, std::string_view name)
   std::map<std::uint16_t, std::size_t> slots;
   for (std::size_t d = 0; d < a.devices.size(); ++d) slots[a.devices[d].device] = d;
   double sum = 0, n = 0, moment = 0;
-  // Rows are in order of time and device, so that those of a moment follow each other.
+  // Rows are in order of time and device, so samples of one moment are adjacent.
   Row last = no_row;
   const auto settle = [&] {
     if (last != no_row) {

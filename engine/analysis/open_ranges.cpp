@@ -6,8 +6,8 @@
 namespace gh {
 namespace {
 
-// Real programs nest some dozen deep. What lies deeper is left out, so that a report that never
-// closes its ranges costs no more than others.
+// Real programs nest a few dozen deep. Ignore deeper ranges, so that a report that never closes its
+// ranges costs no more than others.
 constexpr std::size_t most_open = 256;
 
 }  // namespace
@@ -43,8 +43,8 @@ std::vector<std::uint16_t> narrators_of(const Trace& trace, const Crews& crews,
 }
 
 void OpenRanges::close(std::vector<Row>& open, Ns until) const {
-  // Ranges of two NVTX domains may overlap in part: one that has ended may lie below one that has
-  // not.
+  // Ranges of two NVTX domains may overlap in part, so a range that has ended may lie below one
+  // that has not.
   std::erase_if(open, [&](Row r) { return trace_.ranges.end[r] <= until; });
 }
 

@@ -1,4 +1,4 @@
-// Which ranges a host thread was in, asked at many moments in order of time.
+// Which ranges a host thread was in, queried at many moments in order of time.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -9,25 +9,26 @@
 
 namespace gh {
 
-/// Operators of a framework rather than ranges of the program: "aten::mm", "AddmmBackward0".
+/// Framework operators rather than ranges of the program: "aten::mm", "AddmmBackward0".
 bool is_operator_name(std::string_view range);
 
 /// "aten::mm, op_id = 3, sizes = [...]" -> "aten::mm"
 std::string_view operator_of(std::string_view range);
 
-/// By thread: the one whose ranges, operators aside, say what it works for. Backward runs on a
-/// thread that has none of its own, while the one that called it waits inside of them.
+/// By thread: the thread whose ranges, not counting operators, say what it works for. Backward runs
+/// on a thread that has no such ranges, while the thread that called it waits inside them.
 std::vector<std::uint16_t> narrators_of(const Trace& trace, const Crews& crews,
                                         const std::vector<std::uint8_t>& is_operator);
 
-/// The ranges that are open on each thread at a moment; moments are asked in order of time.
+/// The ranges that are open on each thread at a moment; moments have to be queried in order of
+/// time.
 class OpenRanges {
  public:
-  /// `wanted`: by NameId, which ranges are looked at.
+  /// `wanted`: by NameId, which ranges count.
   OpenRanges(const Trace& trace, const std::vector<std::uint8_t>& wanted)
       : trace_(trace), wanted_(wanted), open_(trace.threads.size()) {}
 
-  /// Rows of Trace::ranges, the outermost first, that a thread is in at `at`.
+  /// Rows of Trace::ranges that a thread is in at `at`, the outermost first.
   const std::vector<Row>& at(std::uint16_t thread, Ns at);
 
  private:

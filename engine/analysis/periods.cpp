@@ -16,15 +16,16 @@ namespace {
 using Token = LaunchSequence::Token;
 
 constexpr std::size_t least_count = TurnSearch::least_count;
-// Of the pieces between its ends, so many have to be alike: every fourth may save a checkpoint.
+// This share of the pieces between the ends has to be alike: every fourth step may save a
+// checkpoint.
 constexpr double least_alike = 0.7;
-// Cosines. Time varies with the data, and counts do where a solver converges.
+// Cosines. Times vary with the data, and counts vary where a solver converges.
 constexpr double alike_cosine = 0.95;
-// A piece that holds the usual and more, such as a checkpoint, is a repetition too...
+// A piece that contains the usual work and more, such as a checkpoint, is a repetition too...
 constexpr double alike_share = 0.9;
-// ... but not one that is many times as long: backward, which follows the last layer forward.
+// ... unless it is many times as long, such as backward, which follows the last layer forward.
 constexpr double most_times_as_long = 4;
-// Levels that are tried. Real programs nest a handful.
+// Levels to try. Real programs nest a handful.
 constexpr int most_tried = 64;
 
 class Search {
@@ -57,7 +58,7 @@ class Search {
     int tried = 0;
     for (const Turns& turns : all) {
       if (!holds_half(turns.first.front(), turns.first.back() + 1)) continue;
-      // Those with more evidence came before.
+      // Those with more evidence came earlier.
       const auto same_level = [&](const Period& p) {
         return 2 * turns.first.size() < 3 * p.count() && 2 * p.count() < 3 * turns.first.size();
       };
@@ -133,7 +134,7 @@ class Search {
       held += cuts[k + 1] - cuts[k];
       held_ns += busy_until_[cuts[k + 1]] - busy_until_[cuts[k]];
     }
-    // With fewer repetitions, more of them may lie in part at an end.
+    // With fewer repetitions, a larger part of the work may lie in partial ones at the ends.
     const double of_all =
         0.5 * static_cast<double>(alike.size()) / static_cast<double>(cuts.size());
     if (static_cast<double>(held) < of_all * static_cast<double>(seq_.size()) &&
@@ -153,8 +154,8 @@ class Search {
       return std::nullopt;
     if (!come_in_order(cuts)) return std::nullopt;
     Period period{.cuts = std::move(cuts), .kinds = turns.kinds, .seen = anchors.size()};
-    // One kernel that is launched again and again is no loop that anybody can be told of, but a
-    // graph is many kernels.
+    // A single kernel launched over and over is no loop worth reporting, but a graph contains many
+    // kernels.
     period.typical = of_median_length(period.cuts);
     if (period.length() == 1 && !is_graph(anchors)) return std::nullopt;
     finish(period);
@@ -168,7 +169,7 @@ class Search {
     period.regular_fraction = regular_fraction(period);
   }
 
-  // Which piece is of the median length, the first of several.
+  // Which piece has the median length: the first of them.
   static std::size_t of_median_length(const std::vector<std::size_t>& cuts) {
     std::vector<std::size_t> lengths;
     for (std::size_t k = 0; k + 1 < cuts.size(); ++k) lengths.push_back(cuts[k + 1] - cuts[k]);
@@ -192,8 +193,8 @@ class Search {
     return static_cast<double>(regular) / static_cast<double>(period.count());
   }
 
-  // Whether most of what a piece holds comes in the same order in the next: pieces of any heap of
-  // launches hold about the same, but not in order.
+  // Whether most of each piece occurs in the same order in the next. Pieces of a random mix of
+  // launches contain about the same, but not in the same order.
   bool come_in_order(const std::vector<std::size_t>& cuts) {
     constexpr double least_share = 0.5;
     const std::vector<Token>& orders = seq_.in_order().at;
@@ -217,7 +218,7 @@ class Search {
     return static_cast<double>(again) >= least_share * static_cast<double>(all);
   }
 
-  // Copies alone are the loading of a model.
+  // A loop of copies alone is a model being loaded.
   bool has_work(std::size_t from, std::size_t to) const {
     for (std::size_t i = from; i < to; ++i)
       if (seq_.is(i, OpKind::kernel) || seq_.is(i, OpKind::graph)) return true;
@@ -226,8 +227,8 @@ class Search {
 
   // --- Where a repetition begins
 
-  // A place in a repetition is told by what is there and how often that was before in it, which
-  // holds where repetitions differ a little.
+  // A place in a repetition is identified by its token and by how often that token came before it
+  // in the repetition, which works even where repetitions differ a little.
   using Place = std::pair<Token, std::size_t>;
 
   Token token(std::size_t i) const { return seq_.exact().at[i]; }
@@ -239,8 +240,8 @@ class Search {
     for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) seen_[token(i)] = 0;
   }
 
-  // What the typical repetition has at its ends, found again before the first cut and after the
-  // last: there one more may have been cut in two. What is there besides is passed over.
+  // Where the entries of the typical repetition occur again before the first cut and after the
+  // last: one more repetition may have been cut off there. Skips other entries.
   struct Ends {
     std::vector<std::size_t> before, after;  // by place in the repetition; `nowhere` if not found
   };
@@ -257,8 +258,8 @@ class Search {
     return ends;
   }
 
-  // Finds what stands from `from` to `to` (not included) along `at` to `end`, in one direction,
-  // where a little is missing or in between, as far as the two go together.
+  // Matches the entries from `from` to `to` (not included) against those from `at` to `end`, in one
+  // direction, as long as they match. Tolerates a few missing or additional entries.
   void find_along(std::size_t from, std::size_t to, std::size_t at, std::size_t end, int step,
                   std::vector<std::size_t>& found) const {
     constexpr int most_ahead = 32;
@@ -280,7 +281,7 @@ class Search {
         from = ahead(from, 1);
         continue;
       }
-      int missing = 1;  // in what was recorded
+      int missing = 1;  // from the recording
       while (missing < most_ahead && missing < left(from, to) &&
              token(ahead(from, missing)) != token(at))
         ++missing;
@@ -289,15 +290,15 @@ class Search {
     }
   }
 
-  // How many repetitions are whole that begin at a place of the typical one, but for those between
-  // the cuts, which always are.
+  // How many repetitions are whole if they begin at this place of the typical one, not counting
+  // those between the cuts, which always are.
   static int whole_at_ends(const Ends& ends, std::size_t place) {
     if (place == 0) return ends.after.back() != nowhere ? 1 : 0;
     return (ends.before[place] != nowhere) + (ends.after[place - 1] != nowhere) - 1;
   }
 
-  // Any cut gives repetitions of the right length. The right one is where the host pauses before it
-  // begins anew; where it hardly does, the one that leaves most repetitions whole.
+  // Any cut gives repetitions of the right length. Prefer to cut where the host pauses before it
+  // starts over, or, if it hardly pauses, where the most repetitions are whole.
   std::vector<std::size_t> well_cut(const std::vector<std::size_t>& cuts) {
     constexpr double least_pause = 0.05;  // of a repetition
     const std::size_t typical = of_median_length(cuts);
@@ -346,7 +347,7 @@ class Search {
       each_place(cuts, k, [&](std::size_t i, const Place& at) {
         if (at == told) moved.push_back(i);
       });
-    // One that is missing would make one repetition of two.
+    // A missing cut would join two repetitions.
     if (place == 0 || moved.size() - at_front + 1 < cuts.size()) {
       moved = cuts;
       place = 0;
@@ -357,11 +358,11 @@ class Search {
   }
 
   const LaunchSequence& seq_;
-  std::vector<double> busy_until_;  // device time of what was launched before
-  // By token that is alike: of the typical piece, and of the one that is held against it.
+  std::vector<double> busy_until_;  // device time of everything launched before
+  // By alike token: of the typical piece, and of the piece compared to it.
   std::vector<double> usual_, usual_ns_, piece_, piece_ns_;
-  std::vector<std::size_t> orders_;  // by token in order; 0 but within come_in_order
-  std::vector<std::size_t> seen_;    // by exact token; 0 but within each_place
+  std::vector<std::size_t> orders_;  // by in-order token; 0 outside of come_in_order
+  std::vector<std::size_t> seen_;    // by exact token; 0 outside of each_place
   double usual_length_ = 0, usual_square_ = 0, usual_ns_square_ = 0;
 };
 

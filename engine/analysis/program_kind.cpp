@@ -17,18 +17,19 @@ namespace {
 
 constexpr const char* plain_cuda = "cuda";
 
-// How often names of one place speak for a kind, and which does most.
+// How many rows have names that identify a kind, and the most frequent of those names.
 struct Tally {
   std::int64_t rows = 0, most = 0;
   std::string example;
 };
 
-// What the names of a report say: by kind, then by place.
+// What the names of a report identify: by kind, then by place.
 using Tallies = std::vector<std::array<Tally, name_places>>;
 
 void add(Tally& tally, std::int64_t rows, const std::string& name) {
   tally.rows += rows;
-  // The most frequent, of equals the first in the alphabet: names come in no fixed order.
+  // The most frequent name, and of equals the first in the alphabet, since names have no fixed
+  // order.
   if (rows < tally.most || (rows == tally.most && name > tally.example)) return;
   tally.most = rows;
   tally.example = name;
@@ -47,7 +48,7 @@ std::vector<std::int64_t> count_names(const Trace& trace, NamePlace place) {
   return rows;
 }
 
-// All distinct names of a place, several at a time: a framework that numbers its ranges leaves
+// Tally all distinct names of a place, in parallel: a framework that numbers its ranges leaves
 // millions.
 void tally_names(const Trace& trace, NamePlace place, const std::vector<std::int64_t>& rows,
                  Tallies& tallies) {
@@ -68,7 +69,7 @@ void tally_names(const Trace& trace, NamePlace place, const std::vector<std::int
             });
 }
 
-// Threads and processes that launch work, by their names.
+// The names of threads and processes that launch work.
 void tally_threads(const Trace& trace, Tallies& tallies) {
   std::set<std::uint16_t> launching;
   for (const Stream& s : trace.streams) launching.insert(s.process);
@@ -96,7 +97,7 @@ std::string evidence_of(const std::array<Tally, name_places>& tallies) {
   return "";
 }
 
-// What goes with a runner or the framework.
+// Sets what the framework or a runner implies.
 void take_implied(const ProgramKind& program, std::string_view of, std::optional<Trait>& to) {
   std::vector<Trait> known = program.runners;
   if (program.framework) known.push_back(*program.framework);
@@ -109,7 +110,7 @@ void take_implied(const ProgramKind& program, std::string_view of, std::optional
   }
 }
 
-// Finds out one thing after the other.
+// Determines one property after the other.
 class Finder {
  public:
   Finder(const Trace& trace, const Classes& classes, const NameClasses& names)
@@ -139,8 +140,9 @@ class Finder {
   }
   bool any(std::size_t k) const { return !evidence_of(tallies_[k]).empty(); }
 
-  // The one whose kernels are launched most; else the one with the most ranges, else threads. What
-  // speaks for a kind speaks for its cases as well, where anything else does.
+  // The framework whose kernels are launched most; otherwise the one with the most ranges,
+  // otherwise threads. Evidence for a kind also counts for its special cases if they have any
+  // evidence themselves.
   void find_framework() {
     const std::vector<KindRow>& all = kinds().all;
     for (std::size_t p = 0; p < name_places && !program_.framework; ++p) {
@@ -163,7 +165,7 @@ class Finder {
     if (!program_.framework) program_.framework = cuda_cpp();
   }
 
-  // Kernels whose names bear C++ parameters, in a program of its own rather than an interpreter.
+  // Kernels with C++ parameters in their names, in a process that is not an interpreter.
   std::optional<Trait> cuda_cpp() const {
     std::int64_t all = 0, written = 0;
     Tally tally;
@@ -180,8 +182,9 @@ class Finder {
           s.process < trace_.processes.size() ? trace_.processes[s.process].name : "";
       if (name.empty() || kinds().interpreters.match(name)) return std::nullopt;
     }
-    return Trait{plain_cuda, "CUDA C++",
-                 fmt::format("kernel '{}', and no framework's", shortened(tally.example, 70))};
+    return Trait{
+        plain_cuda, "CUDA C++",
+        fmt::format("kernel '{}', and no kernel of a framework", shortened(tally.example, 70))};
   }
 
   void find_language() {
@@ -198,7 +201,7 @@ class Finder {
     return program_.framework ? kinds().find(program_.framework->key) : nullptr;
   }
 
-  // Ranges are a programmer's words: "backward" is a gradient's only where there are models.
+  // Ranges contain a programmer's words: "backward" means gradients only where there are models.
   bool speaks_for_task(std::size_t k) const {
     const bool in_model = framework() && framework()->models;
     return rows(k, NamePlace::kernel) > 0 ||
@@ -217,12 +220,12 @@ class Finder {
     for (std::size_t k = 0; k < all.size() && !program_.task; ++k)
       if (all[k].of == "task" && are_together(k))
         program_.task =
-            Trait{all[k].key, all[k].name, "its kernels together, none of them backward"};
+            Trait{all[k].key, all[k].name, "the combination of its kernels, none of them backward"};
     if (!program_.task) take_implied(program_, "task", program_.task);
     if (!program_.task && framework() && framework()->names_backward && has_products() &&
         trace_.availability(Source::graph_nodes).known())
       program_.task = Trait{"inference", "inference",
-                            "matrix products, and no kernel, operator or range of backward"};
+                            "matrix products, and no backward kernel, operator or range"};
   }
 
   // Whether each expression of a kind matches some kernel of a model.
@@ -265,7 +268,7 @@ class Finder {
   ProgramKind program_;
 };
 
-// The keys of what is known, each followed by the broader ones.
+// The keys of everything known, each followed by the broader ones.
 std::vector<std::string> kinds_of(const ProgramKind& program, const std::string& tool) {
   std::vector<std::string> keys;
   const auto put = [&keys](std::string key) {
@@ -334,7 +337,7 @@ ProgramKind program_of_kinds(const std::vector<std::string>& keys) {
     const KindRow* kind = kinds().find(key);
     if (!kind)
       throw Error(fmt::format("there is no kind '{}'{}", key, did_you_mean(key, program_kinds())));
-    const Trait trait{kind->key, kind->name, "as said"};
+    const Trait trait{kind->key, kind->name, "as given"};
     if (kind->of == "framework") program.framework = trait;
     if (kind->of == "runner") program.runners.push_back(trait);
     if (kind->of == "task") program.task = trait;

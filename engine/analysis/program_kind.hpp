@@ -1,6 +1,6 @@
 // What kind of program was recorded: the framework that launches its work, what runs that, and what
-// it is for, told once from the names in the report (schemas/programs.toml). What nothing tells is
-// unknown, and then only CUDA's own words are right.
+// it is for, determined once from the names in the report (schemas/programs.toml). Without such
+// names the kind is unknown, and messages use only CUDA's own terms.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace gh {
 
-/// One thing that is known of a program.
+/// One known property of a program.
 struct Trait {
   std::string key;       ///< as rules name it: "pytorch"
-  std::string name;      ///< as people do: "PyTorch"
+  std::string name;      ///< as people write it: "PyTorch"
   std::string evidence;  ///< "kernels, 340 launches, such as 'at::native::...'"
 };
 
@@ -23,10 +23,10 @@ struct ProgramKind {
   std::optional<Trait> framework;
   std::vector<Trait> runners;  ///< the outermost first
   std::optional<Trait> task;
-  std::optional<Trait> language;  ///< of the host, where a process or a thread tells
-  std::string optimizer;          ///< the class whose step ranges show: "SGD"; "" where none does
-  /// Keys of all that is known, whose words fit best first: the tool that recorded it, runners, the
-  /// task, a broader task, the framework, its language, "cuda".
+  std::optional<Trait> language;  ///< of the host, where a process or thread shows it
+  std::string optimizer;  ///< the class in the names of step ranges: "SGD"; "" if none has one
+  /// Keys of everything known, the best match for wording first: the tool that recorded it,
+  /// runners, the task, a broader task, the framework, its language, "cuda".
   std::vector<std::string> kinds;
 
   bool is(std::string_view kind) const;
@@ -36,13 +36,13 @@ struct ProgramKind {
   std::string described() const;
 };
 
-/// Every key that a program may be known by, "cuda" last.
+/// Every key that a program may have, "cuda" last.
 const std::vector<std::string>& program_kinds();
 
 ProgramKind program_of(const Trace& trace, const Classes& classes, const NameClasses& names);
 
-/// The same of a program of which these keys are known, for tests: { "ddp", "training", "pytorch"
-/// }. Throws Error at an unknown one.
+/// A program with these keys, for tests: { "ddp", "training", "pytorch" }. Throws Error for an
+/// unknown key.
 ProgramKind program_of_kinds(const std::vector<std::string>& keys);
 
 }  // namespace gh

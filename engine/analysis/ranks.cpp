@@ -18,7 +18,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Of a column that is empty where no row has what it tells.
+// For a column that is empty where no row has a value for it.
 template <class T>
 void append_if_any(std::vector<T>& to, std::size_t to_rows, const std::vector<T>& from,
                    std::size_t from_rows, std::type_identity_t<T> none) {
@@ -28,8 +28,8 @@ void append_if_any(std::vector<T>& to, std::size_t to_rows, const std::vector<T>
   to.resize(to_rows + from_rows, none);
 }
 
-// When the collectives of a trace ended, by name. Kernels that exchange messages are left out where
-// there are others: they may be from one rank to another, with none of the rest.
+// When the collectives of a trace ended, by name. Kernels that exchange messages count only if
+// there are no others: they may involve just two ranks.
 CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
   enum Kind : std::uint8_t { unknown, none, collective, message };
   const auto& known = classes.kernel_classes();
@@ -49,7 +49,7 @@ CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
   return collectives.empty() ? messages : collectives;
 }
 
-// What is paired where the i-th of the first is the (i + n)-th of the other.
+// The pairs if the i-th of the first matches the (i + n)-th of the other.
 std::vector<std::pair<Ns, Ns>> pairs(const std::vector<Ns>& first, const std::vector<Ns>& other,
                                      std::ptrdiff_t n) {
   std::vector<std::pair<Ns, Ns>> out;
@@ -61,7 +61,7 @@ std::vector<std::pair<Ns, Ns>> pairs(const std::vector<Ns>& first, const std::ve
   return out;
 }
 
-// How far values lie from the middle one, in the middle.
+// The median distance of values from their median.
 Ns spread(const std::vector<Ns>& values) {
   const Ns middle = median(values);
   std::vector<Ns> off;
@@ -69,8 +69,8 @@ Ns spread(const std::vector<Ns>& values) {
   return median(std::move(off));
 }
 
-// Adds all rows of a rank to those of the ranks before it, with its numbers of names, devices,
-// processes, threads and streams put behind theirs, and its times on their clock.
+// Appends all rows of a rank to those of the ranks before it. Renumbers its names, devices,
+// processes, threads and streams to follow theirs, and converts its times to their clock.
 class Appending {
  public:
   Appending(Trace& to, const Trace& from, Ns shift)
@@ -89,7 +89,7 @@ class Appending {
         processes_ + from_.processes.size() >= no_index ||
         threads_ + from_.threads.size() >= no_index)
       throw Error(fmt::format(
-          "{}: the job has more threads than can be told apart; give fewer ranks at once",
+          "{}: the job has more threads than fit into one analysis; give fewer ranks at once",
           from_.path));
     add_threads_and_streams();
     add_ops();
@@ -168,7 +168,7 @@ class Appending {
     add_names(to_.cpu_faults.function, from_.cpu_faults.function);
   }
 
-  // What the profiler saw of threads beside their calls.
+  // What the profiler recorded about threads in addition to their calls.
   void add_host_watch() {
     add_spans(to_.cpu_stretches, from_.cpu_stretches);
     add_numbers(to_.cpu_stretches.thread, from_.cpu_stretches.thread, threads_);
@@ -212,7 +212,7 @@ class Appending {
     };
     add_texts(to_.problems, from_.problems);
     add_texts(to_.doubts, from_.doubts);
-    // What one rank did not record, nobody can say of the job.
+    // What one rank did not record is unknown for the whole job.
     for (std::size_t i = 0; i < to_.sources.size(); ++i)
       if (static_cast<int>(from_.sources[i].state) > static_cast<int>(to_.sources[i].state))
         to_.sources[i] = from_.sources[i];
@@ -233,7 +233,7 @@ class Appending {
   void add_numbers(std::vector<T>& to, const std::vector<T>& from, std::size_t behind) {
     for (const T n : from) to.push_back(static_cast<T>(n + behind));
   }
-  // Spans with a name on a thread.
+  // Named spans on a thread.
   template <class Events>
   void add_thread_events(Events& to, const Events& from) {
     add_spans(to, from);
@@ -244,7 +244,7 @@ class Appending {
   Trace& to_;
   const Trace& from_;
   const Ns shift_;
-  const std::size_t devices_, processes_, threads_, streams_;  // how many were there before
+  const std::size_t devices_, processes_, threads_, streams_;  // how many there were before
   std::vector<NameId> names_;                                  // by the rank's own number
 };
 
@@ -252,10 +252,10 @@ class Appending {
 
 std::optional<std::ptrdiff_t> matching(const std::vector<Ns>& first, const std::vector<Ns>& other,
                                        std::optional<Ns> ahead) {
-  constexpr std::ptrdiff_t most = 64;  // that one rank has before the other's first
+  constexpr std::ptrdiff_t most = 64;  // additional ones that one rank has before the other's first
   constexpr std::size_t least = 3;     // that both have
-  // The same collectives end together: pairs that belong together lie evenly apart, others as
-  // unevenly as collectives follow each other.
+  // The same collectives end together: matching pairs have a constant distance; for others it
+  // varies as much as the time between collectives.
   struct Fit {
     std::ptrdiff_t n;
     Ns apart, spread;
@@ -272,8 +272,8 @@ std::optional<std::ptrdiff_t> matching(const std::vector<Ns>& first, const std::
                   })->spread;
   std::erase_if(fits, [&](const Fit& f) { return f.spread > 4 * best + 20'000; });
   if (fits.size() == 1) return fits.front().n;
-  // Where collectives follow each other evenly, several fit: then the clocks have to say which, or
-  // that both have as many.
+  // Where collectives are evenly spaced, several matches fit: then the clocks decide, or equal
+  // counts do.
   if (!ahead) {
     const bool alike = first.size() == other.size() &&
                        std::any_of(fits.begin(), fits.end(), [](const Fit& f) { return f.n == 0; });
@@ -287,8 +287,8 @@ std::optional<std::ptrdiff_t> matching(const std::vector<Ns>& first, const std::
 std::optional<Alignment> align(const CollectiveEnds& first, const CollectiveEnds& other,
                                std::optional<Ns> about) {
   constexpr std::size_t least = 3;
-  // Ranks leave a collective within some ten microseconds of each other. Where the half of them
-  // differs by more, these are not the same.
+  // Ranks leave a collective within about ten microseconds of each other. If half of the pairs
+  // differ by more, they do not match.
   constexpr Ns most_spread_ns = 200'000;
   Alignment alignment;
   std::vector<Ns> differences;
@@ -311,11 +311,11 @@ Trace join_ranks(std::vector<Trace> ranks, const Classes& classes) {
     if (&rank != &ranks.front() && rank.format != all.format)
       throw Error(
           fmt::format("{} and {} look like ranks of one job, but come from different profilers; "
-                      "name them one at a time",
+                      "analyze them one at a time",
                       all.path, rank.path));
   const auto first = collective_ends(all, classes);
   const Ns epoch = all.epoch_ns;
-  all.path = fmt::format("{} and {} more rank{} of its job", all.path, ranks.size() - 1,
+  all.path = fmt::format("{} and {} more rank{} of the same job", all.path, ranks.size() - 1,
                          ranks.size() == 2 ? "" : "s");
   std::vector<std::size_t> device_rank(all.devices.size(), 0);
   for (std::size_t r = 1; r < ranks.size(); ++r) {
@@ -328,7 +328,7 @@ Trace join_ranks(std::vector<Trace> ranks, const Classes& classes) {
     device_rank.resize(all.devices.size(), r);
     ranks[r] = {};
   }
-  // Where every rank calls its own GPU device 0, the numbers tell nothing: the rank does.
+  // If every rank calls its GPU device 0, that number means nothing: use the rank.
   std::set<int> ordinals;
   for (const Device& d : all.devices) ordinals.insert(d.ordinal);
   if (ordinals.size() < all.devices.size())

@@ -12,8 +12,9 @@
 namespace gh {
 namespace {
 
-// Cuts a device's time where the host began steps: every boundary is the latest end of what had
-// been launched until then. Where nothing had, the end of the first operation is the boundary.
+// Cuts a device's time where the host began steps: every boundary is the latest end of the work
+// launched up to then. If nothing was launched by then, the boundary is the end of the first
+// operation.
 std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const HostSteps& host) {
   std::vector<Ns> times;
   for (const HostSteps::Begin& b : host.begins) times.push_back(b.at);
@@ -30,7 +31,7 @@ std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Hos
   return steps;
 }
 
-// What steps of ranges are called, and what repeats within a typical one.
+// The names of steps from ranges, and of the repetitions within a typical one.
 std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
                                  const NameClasses& names, const ProgramKind& program,
                                  const DeviceSteps& device, const HostSteps& host) {
@@ -56,8 +57,8 @@ std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
   return levels;
 }
 
-// What the host did before the very first launch was not recorded: where steps are told by their
-// launches the first may lack its pause.
+// What the host did before the very first launch was not recorded: where steps come from launches,
+// the first may lack its pause.
 void leave_out_first(const Trace& trace, DeviceSteps& device) {
   if (device.steps.size() < 4) return;
   if (device.steps.front().host_start > launched_at(trace, device.ops.front())) return;
@@ -67,7 +68,7 @@ void leave_out_first(const Trace& trace, DeviceSteps& device) {
   if (10 * first < 9 * median(std::move(lengths))) device.steps.erase(device.steps.begin());
 }
 
-// Takes steps that ranges tell, where there are such ranges and something was launched in them.
+// Uses steps from ranges, if there are any and something was launched in them.
 void take_ranges(const Trace& trace, const Classes& classes, const NameClasses& names,
                  const ProgramKind& program, DeviceSteps& device, std::optional<HostSteps> host) {
   if (host) device.steps = cut(trace, device.ops, *host);
@@ -77,7 +78,7 @@ void take_ranges(const Trace& trace, const Classes& classes, const NameClasses& 
   device.levels = levels_of(trace, classes, names, program, device, *host);
 }
 
-// Takes steps that launches tell. Launches that were not recorded cut nothing.
+// Uses steps from launches. Launches that were not recorded cut nothing.
 void take_launches(const Trace& trace, DeviceSteps& device, HostSteps host) {
   device.steps = cut(trace, device.ops, host);
   if (4 * device.steps.size() < 3 * host.begins.size()) device.steps.clear();

@@ -1,4 +1,5 @@
-// What a device's work repeats, told by ranges or by launches, cut out of the device's time.
+// Finds what a device's work repeats, from ranges or launches, and cuts the device's time
+// accordingly.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,13 +8,13 @@
 
 namespace gh {
 
-/// Finds the steps of a device, with what they were found from and what they are called: from
-/// ranges that mark them, else from launches that repeat. Leaves none where neither tells.
+/// Finds the steps of a device, what they were found from and what they are called: from ranges
+/// that mark them, or else from launches that repeat. Leaves no steps if neither shows any.
 void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
                      const ProgramKind& program, DeviceSteps& device);
 
-/// The same of the level of that name. Where there is none, leaves no steps, and adds to `known`
-/// what there is.
+/// The same for the level of that name. If there is none, leaves no steps and adds the names of the
+/// levels that exist to `known`.
 void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
                const ProgramKind& program, const std::string& unit, DeviceSteps& device,
                std::vector<std::string>& known);

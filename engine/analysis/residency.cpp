@@ -19,7 +19,7 @@ std::optional<Residency> residency_of(const LaunchShape& launch, const SmLimits&
   const std::uint32_t warps = (launch.threads + threads_in_a_warp - 1) / threads_in_a_warp;
   const std::uint32_t registers_a_warp =
       portions(launch.registers * threads_in_a_warp, register_portion);
-  // Each scheduler has registers of its own, which warps do not share.
+  // Each scheduler has a separate register file, which its warps do not share with others.
   const std::uint32_t warps_by_registers =
       sm.registers / schedulers / registers_a_warp * schedulers;
   const std::uint64_t shared =

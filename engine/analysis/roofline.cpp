@@ -16,11 +16,11 @@ namespace {
 // A range that computes one product, and what the device did for it.
 struct ProductRange {
   double ns = 0;         // of all kernels launched in it
-  Ns longest = 0;        // the kernel that tells the tier
+  Ns longest = 0;        // of the kernel that determines the tier
   std::size_t tier = 0;  // its class
 };
 
-// Of a tier that is known: what it attains a second, and the bytes of an element.
+// For a known tier: the attainable rate, and the bytes of an element.
 struct Tier {
   double flops_per_s = 0;
   int element_bytes = 0;
@@ -35,7 +35,7 @@ Tier tier_of(const std::string& kernel_class, const GpuPeaks& p, const Attainabl
   return {};
 }
 
-// The innermost range of a product in which each operation was launched, by thread.
+// The innermost product range in which each operation was launched, by thread.
 class ProductRanges {
  public:
   ProductRanges(const Trace& t, const RangeFlops& flops) : t_(t), by_thread_(t.threads.size()) {
@@ -52,7 +52,7 @@ class ProductRanges {
     const auto after = std::upper_bound(ranges.begin(), ranges.end(), at, [&](Ns moment, Row r) {
       return moment < t_.ranges.start[r];
     });
-    // Of those that hold others (a backward and its parts) only the last to begin is asked.
+    // Of nested ranges (a backward and its parts), only the last to begin is checked.
     return after != ranges.begin() && t_.ranges.end[*(after - 1)] >= at ? *(after - 1) : no_row;
   }
 
@@ -61,8 +61,8 @@ class ProductRanges {
   std::vector<std::vector<Row>> by_thread_;
 };
 
-// Bytes of operands and result, each once; 0 of attention and convolutions, which operations bound
-// in any case that matters.
+// Bytes of operands and result, each once; 0 for attention and convolutions, which are limited by
+// operations in every case that matters.
 double product_bytes(std::string_view name, int element_bytes, double flops) {
   const auto p = product_of_range(name);
   if (!p || p->m * p->n * p->k <= 0) return 0;
@@ -91,7 +91,7 @@ Roofline roofline_of(const Analysis& a) {
       const auto ns = static_cast<double>(t.span_of(op).length());
       sum.device_ns += ns;
       if (within && memory > 0 && t.ops.bytes[op] > 0) {
-        // A copy reads what it writes.
+        // A copy also reads what it writes.
         const double bytes = static_cast<double>(t.ops.bytes[op]) * (kind == OpKind::set ? 1 : 2);
         sum.known_ns += ns;
         sum.least_ns += std::min(ns, bytes / memory * 1e9);
@@ -101,7 +101,7 @@ Roofline roofline_of(const Analysis& a) {
       if (range == no_row) return;
       ProductRange& of = ranges[range];
       of.ns += ns;
-      // A split product's sum, a cast: what belongs to it and tells no tier.
+      // A split product's sum or a cast: part of the product, but it does not show the tier.
       const std::uint8_t of_class = a.names.kernel[t.ops.name[op]];
       if (const Ns length = t.span_of(op).length();
           a.classes.is_product(of_class) && length > of.longest) {
@@ -115,14 +115,14 @@ Roofline roofline_of(const Analysis& a) {
       const Tier tier = tier_of(a.classes.kernel_classes()[of.tier], peaks, part);
       if (tier.flops_per_s <= 0) continue;
       const double counted = flops.of(t.ranges.name[range]).value_or(0);
-      // Shapes do not tell a causal mask, which leaves half of attention out.
+      // Shapes do not show a causal mask, which skips half of attention.
       const bool attention = name.find("_scaled_dot_product_") != name.npos;
       const double compute_ns = counted * (attention ? 0.5 : 1) / tier.flops_per_s * 1e9;
       const double memory_ns =
           memory > 0 ? product_bytes(name, tier.element_bytes, counted) / memory * 1e9 : 0;
       sum.known_ns += of.ns;
-      // What lies in the cache needs no memory, and a kernel that is faster than it can be was told
-      // wrong: no more than it took.
+      // Data in the cache needs no memory traffic, and a kernel that is faster than possible was
+      // misread: take no more than it took.
       sum.least_ns += std::min(of.ns, std::max(compute_ns, memory_ns));
       if (memory_ns > compute_ns) sum.by_memory_ns += of.ns;
     }
@@ -131,8 +131,8 @@ Roofline roofline_of(const Analysis& a) {
 }
 
 BoundBy bound_by(const Analysis& a, const StepTime& step) {
-  // Causes of the account, by what they go by. What only moves data is bound by memory: each
-  // element is read and written once, with a handful of operations.
+  // Causes of the account, grouped by what limits them. Kernels that only move data are limited by
+  // memory: each element is read and written once, with a handful of operations.
   static const std::map<std::string, std::string> groups{
       {"um_stall", "unified memory"},
       {"compute.attention_fused", "compute"},
@@ -164,22 +164,22 @@ BoundBy bound_by(const Analysis& a, const StepTime& step) {
   for (const std::string& cause : a.account.causes) {
     const auto known = groups.find(cause);
     const std::string group = known != groups.end()           ? known->second
-                              : cause.starts_with("compute.") ? "kernels of its own"
+                              : cause.starts_with("compute.") ? "custom kernels"
                                                               : "the host";
     ns[group] += step.total_ns(a, cause);
   }
-  // Products of few rows read their weights and do little with them.
+  // Products with few rows read their weights and do little with them.
   const double by_memory = std::min(ns["compute"], roofline_of(a).by_memory_ns);
   ns["compute"] -= by_memory;
   ns["memory"] += by_memory;
-  // Samples tell of kernels whose names do not: memory busy for most of the time that they run.
+  // Samples can classify kernels that names cannot: memory is busy for most of their time.
   constexpr double most_of_it = 0.6;
-  const double own = ns["kernels of its own"] + ns["graphs"];
+  const double own = ns["custom kernels"] + ns["graphs"];
   const double total = step.total_ns(a);
   if (const auto dram = sampled_activity(a, "dram_active"); dram && own > 0.5 * total) {
     if (*dram * total >= most_of_it * own) {
       ns["memory"] += own;
-      ns.erase("kernels of its own");
+      ns.erase("custom kernels");
       ns.erase("graphs");
     }
   }
@@ -213,22 +213,23 @@ std::string bound_text(const Analysis& a, const BoundBy& bound) {
 std::string mfu_verdict(const Analysis& a, const StepTime& step) {
   if (!a.has_steps() || !a.program.is("training") || a.devices.empty()) return "";
   const Device& device = a.trace.devices[a.devices.front().device];
-  // Ampere and Hopper of data centers: of others nobody has told what is usual.
+  // Data-center GPUs of the Ampere and Hopper generations: for others the usual values are unknown.
   const bool reference =
       device.compute_minor == 0 && (device.compute_major == 8 || device.compute_major == 9);
-  // What is usual was measured on transformers.
+  // The usual values were measured on transformers.
   const Ns attention =
       a.account.total_ns("compute.attention_fused") + a.account.total_ns("compute.softmax");
   const auto mfu = mfu_of(a), most = mfu_upper_bound(a);
   if (!reference || 100 * attention < a.total_ns() || (!mfu && !most)) return "";
   const double share = step.share(mfu ? *mfu : *most);
-  const std::string usual = fmt::format("{:.0f} to {:.0f} % is usual for training on such GPUs",
+  const std::string usual = fmt::format("{:.0f} to {:.0f} % for training on such GPUs",
                                         100 * usual_mfu_least, 100 * usual_mfu_most);
   if (share >= usual_mfu_least) {
-    if (!mfu) return "";  // the bound allows for it, and nothing is known
-    return share > usual_mfu_most ? "above what is usual: " + usual : "as usual: " + usual;
+    if (!mfu) return "";  // the bound permits it, but the actual value is unknown
+    return share > usual_mfu_most ? "above the usual " + usual
+                                  : "within the usual " + usual;
   }
-  // What takes the rest: time beside products, and products below what is attained.
+  // What takes the rest: time outside of products, and products below the attainable rate.
   std::string rest;
   for (const auto& [group, of_steps] : bound_by(a, step).shares) {
     if (group == "compute" || of_steps < 0.1) continue;
@@ -237,11 +238,10 @@ std::string mfu_verdict(const Analysis& a, const StepTime& step) {
   const Roofline roofline = roofline_of(a);
   std::string slow;
   if (roofline.known_ns > 0 && roofline.least_ns < 0.7 * roofline.known_ns)
-    slow =
-        fmt::format("what is known of the kernels takes {:.1f} times what the device needs for it",
-                    roofline.known_ns / roofline.least_ns);
-  std::string text = "below what is usual: " + usual;
-  if (!rest.empty()) text += "; beside products: " + rest;
+    slow = fmt::format("the kernels of known size take {:.1f} times as long as the device needs",
+                       roofline.known_ns / roofline.least_ns);
+  std::string text = "below the usual " + usual;
+  if (!rest.empty()) text += "; time outside of products: " + rest;
   if (!slow.empty()) text += "; " + slow;
   if (rest.empty() && slow.empty())
     text += "; the products run in a slower precision than FP16 and BF16";

@@ -31,7 +31,7 @@ void set_processes(const Trace& trace, std::vector<DeviceSteps>& devices,
   }
 }
 
-// Those that did any work, in order of ordinal.
+// Devices that did any work, in order of ordinal.
 std::vector<DeviceSteps> devices_with_work(const Trace& trace) {
   std::vector<DeviceSteps> devices(trace.devices.size());
   std::vector<std::size_t> on_stream(trace.streams.size()), on_device(devices.size());
@@ -79,8 +79,8 @@ void keep_device(const Trace& trace, std::vector<DeviceSteps>& devices, int ordi
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
   throw Error(
-      fmt::format("--unit '{}': nothing that repeats is called so{}", unit,
-                  known.empty() ? "" : fmt::format("; what does: {}", fmt::join(known, ", "))));
+      fmt::format("--unit '{}': nothing with that name repeats{}", unit,
+                  known.empty() ? "" : fmt::format("; these repeat: {}", fmt::join(known, ", "))));
 }
 
 void keep_numbers(std::vector<Step>& steps, std::int64_t first, std::int64_t last) {
@@ -96,20 +96,19 @@ void leave_out_startup(DeviceSteps& device) {
   if (device.steps.size() < 3) return;
   std::vector<Ns> lengths;
   for (const Step& s : device.steps) lengths.push_back(s.span.length());
-  // Of a few steps only what is far out of line.
+  // With few steps, leave out only extreme ones.
   const Ns most = (device.steps.size() < 5 ? 4 : 2) * median(lengths);
   const std::size_t most_steps = std::max<std::size_t>(1, device.steps.size() / 4);
   std::size_t n = 0;
   while (n < most_steps && lengths[n] > most) ++n;
-  // Start-up ends at once; where steps grow shorter little by little, they have less and less to
-  // do.
+  // Start-up ends abruptly; steps that grow shorter little by little have less and less to do.
   const auto after = lengths.begin() + static_cast<std::ptrdiff_t>(n);
   if (n > 0 && 4 * lengths[n - 1] < 5 * median({after, std::min(after + 3, lengths.end())})) return;
   device.steps.erase(device.steps.begin(), device.steps.begin() + static_cast<std::ptrdiff_t>(n));
   device.left_out = static_cast<std::int64_t>(n);
 }
 
-// Devices on which the level of that name repeats, its repetitions being the steps.
+// Keeps the devices on which the level of that name repeats; its repetitions become the steps.
 void select_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
                  const ProgramKind& program, const std::string& unit,
                  std::vector<DeviceSteps>& devices) {
@@ -127,7 +126,7 @@ Span window_of(const Trace& trace, const DeviceSteps& device) {
   return window;
 }
 
-// Whether what repeats takes too short to be judged, and the rest takes longer.
+// Whether the repetitions are too short in total to be judged, and the rest takes longer.
 bool are_too_little(const Trace& trace, const DeviceSteps& device) {
   const Ns repeating = device.steps.back().span.end - device.steps.front().span.start;
   return device.source == StepSource::kernels && repeating < least_judged_ns &&
@@ -136,7 +135,7 @@ bool are_too_little(const Trace& trace, const DeviceSteps& device) {
 
 void take_whole_window(const Trace& trace, DeviceSteps& device) {
   const Span window = window_of(trace, device);
-  device.described = "nothing was found that repeats: the whole window";
+  device.described = "no repetition was found: the whole window";
   if (!device.steps.empty())
     device.described =
         fmt::format("too little repeats ({} {}, {} in all): the whole window", device.steps.size(),
@@ -147,8 +146,8 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
   device.steps = {{window, 0, launched_at(trace, device.ops.front())}};
 }
 
-// What was launched inside the ranges: from a range's begin, or from the end of what had been
-// launched before, if that is later.
+// The work launched inside the ranges. A step begins with its range, or with the end of the work
+// launched earlier if that is later.
 std::vector<Step> steps_in_range(const Trace& trace, const DeviceSteps& device,
                                  const std::string& glob) {
   std::vector<Span> hosts;
@@ -180,7 +179,7 @@ std::string no_such_range(const Trace& trace, const std::string& glob) {
   std::vector<std::string> all(names.begin(), names.end());
   if (std::any_of(all.begin(), all.end(),
                   [&](const std::string& n) { return glob_match(glob, n); }))
-    return fmt::format("--range '{}': nothing was launched inside ranges of that name", glob);
+    return fmt::format("--range '{}': nothing was launched inside such ranges", glob);
   std::string hint = did_you_mean(glob, all);
   if (hint.empty()) {
     all.resize(std::min<std::size_t>(all.size(), 5));
@@ -189,7 +188,7 @@ std::string no_such_range(const Trace& trace, const std::string& glob) {
   return fmt::format("--range '{}': the report has no range of that name{}", glob, hint);
 }
 
-// Devices on which ranges of that name launched something, what they launched being the steps.
+// Keeps the devices on which ranges of that name launched something, which becomes the steps.
 void select_range(const Trace& trace, std::vector<DeviceSteps>& devices, const std::string& glob) {
   for (DeviceSteps& device : devices) {
     device.steps = steps_in_range(trace, device, glob);
@@ -210,10 +209,10 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
   if (selection.device) keep_device(trace, devices, *selection.device);
 
   if (!selection.range.empty() && !selection.unit.empty())
-    throw Error("--range and --unit: give one of them");
+    throw Error("--range and --unit exclude each other: give one of them");
   if (!selection.range.empty()) {
     if (selection.steps)
-      throw Error("--range and --steps: give one of them; a range's stretches have no numbers");
+      throw Error("--range and --steps exclude each other: stretches of a range have no numbers");
     select_range(trace, devices, selection.range);
     return devices;
   }
@@ -227,8 +226,9 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
       leave_out_startup(device);
     else if (selection.steps)
       throw Error(
-          "--steps: nothing was found in the report that repeats; mark it with NVTX ranges such as "
-          "\"step 12\", or use --range");
+          "--steps: nothing in the report repeats; mark steps with NVTX ranges such as \"step "
+          "12\", or "
+          "use --range");
     else
       take_whole_window(trace, device);
     if (!selection.steps) device.before_ns = device.steps.front().span.start - begin;

@@ -1,5 +1,5 @@
-// Finds the steps of a trace, one repetition of what the program repeats each, and on every device
-// the stretch of time that each of them took there.
+// Finds the steps of a trace (each is one repetition of what the program repeats) and the span that
+// each of them took on every device.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,36 +12,36 @@
 
 namespace gh {
 
-/// What of a report is to be analysed; everything when nothing is set.
+/// Which part of a report to analyze; everything if nothing is set.
 struct Selection {
   /// First and last number, both included.
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;
   std::string range;  ///< a glob over range names: only what was launched inside such ranges
-  std::string unit;   ///< which level of what repeats the steps are: "token"; "" to choose one
+  std::string unit;   ///< which level of repetition to use as steps: "token"; "" to choose one
   std::optional<int> device;  ///< by ordinal
   std::optional<int> rank;    ///< the n-th process that used a GPU, in order of their devices
 };
 
 /// One step on one device: from the end of the last operation launched in the step before to the
-/// end of the last launched in it. The host runs ahead of the GPU, so the ranges that mark steps on
-/// the host are not these.
+/// end of the last one launched in it. The host runs ahead of the GPU, so these differ from the
+/// ranges that mark steps on the host.
 struct Step {
   Span span;
-  std::int64_t number = 0;  ///< as its range counts it, else counted from 0
+  std::int64_t number = 0;  ///< as its range counts it, otherwise counted from 0
   Ns host_start = 0;        ///< when the host began it
 };
 
-/// A level of what repeats in a program, outermost first: requests of tokens; training steps of
+/// A level of repetition in a program, outermost first: requests of tokens; training steps of
 /// micro-batches of layers.
 struct UnitLevel {
   std::string name;  ///< singular: "training step", "micro-batch", "layer", "token"
   std::int64_t count =
-      0;  ///< on the device; of a level within the steps, in one of the level around it
+      0;  ///< on the device; for a level within the steps, in one of the level around it
 };
 
 enum class StepSource { ranges, kernels, selected_range, none };
 
-/// The steps of one device. With StepSource::none there is one, the whole window, and it is no
+/// The steps of one device. With StepSource::none there is one, the whole window, which is no
 /// repetition.
 struct DeviceSteps {
   std::uint16_t device = 0;
@@ -50,22 +50,21 @@ struct DeviceSteps {
   StepSource source = StepSource::none;
   std::string described;    ///< "NVTX ranges 'step #'", for people
   std::vector<Step> steps;  ///< in order, disjoint
-  /// The level that the steps are of comes first, with all that the recording holds of it, also in
-  /// part; what repeats within them after it. Empty where nothing repeats, or the user selected
-  /// ranges.
+  /// The level of the steps comes first, with the count of all that the recording contains, even in
+  /// part; then the levels that repeat within them. Empty if nothing repeats, or if the user
+  /// selected ranges.
   std::vector<UnitLevel> levels;
-  /// Start-up steps at the front that took far longer than the rest, and so were left out.
+  /// Start-up steps that took far longer than the rest and were left out.
   std::int64_t left_out = 0;
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 };
 
-/// What is shorter is the start of a program: shares of it say nothing of what the program takes
-/// when it runs for long.
+/// Anything shorter is the start of a program: its shares say nothing about a long run.
 inline constexpr Ns least_judged_ns = 1'000'000;
 
-/// The devices that did any work (and that `selection` names), in order of ordinal. Throws Error
-/// where the selection names what the report does not have.
+/// The devices that did any work (and that `selection` names), in order of ordinal. Throws Error if
+/// the selection names something that the report does not have.
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const ProgramKind& program,
                                     const Selection& selection);

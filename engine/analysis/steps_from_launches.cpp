@@ -1,6 +1,6 @@
-// The steps of a trace without ranges that tell: what repeats in the sequence of launches, at the
-// level that people tune by. Inside lie layers and micro-batches, outside epochs and every tenth
-// step that logs.
+// Finds the steps of a trace without ranges that mark them: repetitions in the sequence of
+// launches, at the level that people tune by. Layers and micro-batches lie inside a step; epochs
+// and every tenth step that logs lie around it.
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 namespace gh {
 namespace {
 
-// One entry that comes again and again, at any distance, proves little.
+// One entry that recurs at any distance proves little.
 bool is_weak(const Period& p) {
   return p.regular_fraction < 0.25 || (p.kinds < 2 && p.regular_fraction < 0.75) ||
          (p.kinds < 8 && p.regular_fraction < 0.4);
 }
 
-// Start-up has loops too: the one in which the device works most is meant.
+// Start-up has loops too: keep the loop in which the device works most.
 void drop_smaller(std::vector<Period>& levels) {
   double most = 0;
   for (const Period& p : levels) most = std::max(most, p.busy_ns);
@@ -50,7 +50,7 @@ class UnitSearch {
     return levels;
   }
 
-  // Which of them people tune by: the outermost that is more than the next one in a row.
+  // Which level people tune by: the outermost that is more than a sequence of the next one.
   std::size_t chosen(const std::vector<Period>& levels) const {
     std::size_t unit = 0;
     for (std::size_t inner = 1; inner < levels.size(); ++inner)
@@ -63,14 +63,14 @@ class UnitSearch {
     return names_.content(p.begin_of(p.typical), p.end_of(p.typical));
   }
 
-  // Whether an inner level is the unit already: what is around it is less than one of it (every
-  // tenth step logs), or it trains and what is around it does not (epochs).
+  // Whether an inner level is already the unit: the level around it adds less than one of it (every
+  // tenth step logs), or the inner one trains and the outer one does not (epochs).
   bool is_loop_of_its_own(const Period& inner, const Period& outer) const {
     const double each = static_cast<double>(inner.count()) / static_cast<double>(outer.count());
     if (each < 1.5)
       return std::tuple(inner.kinds, inner.regular_fraction) >
              std::tuple(outer.kinds, outer.regular_fraction);
-    // Of three streams that take turns each brings kinds of its own.
+    // Each of three streams that take turns adds kinds of its own.
     if (static_cast<double>(inner.kinds) * each < static_cast<double>(outer.kinds)) return false;
     const UnitContent within = content(inner), around = content(outer);
     if (around.optimizer && !within.optimizer) return false;
@@ -83,9 +83,9 @@ class UnitSearch {
     return 2 * added < static_cast<double>(inner.length()) || 4 * added_ns < inner.typical_ns;
   }
 
-  // A layer of a model has nothing of what a step has: input, embedding, loss, optimizer, a graph,
-  // a wait; and no layers inside. Something comes before the first and after the last. Ranges that
-  // name a module by its index say so as well.
+  // A layer of a model has nothing of what a step has (input, embedding, loss, optimizer, a graph,
+  // a wait) and contains no layers. Something comes before the first and after the last. Ranges
+  // that name a module by its index also mark layers.
   bool is_layer(const Period& p) const {
     if (!names_.may_be_layers()) return false;
     if (are_modules(p)) return true;
@@ -95,7 +95,8 @@ class UnitSearch {
     return !inner || inner->share < 0.75;
   }
 
-  // Whether each repetition begins with a module of its own, "blocks.3", and not all with one.
+  // Whether each repetition begins with a different module, "blocks.3", rather than all with the
+  // same.
   bool are_modules(const Period& p) const {
     std::size_t told = 0, other = 0;
     std::uint32_t before = 0;
@@ -112,7 +113,7 @@ class UnitSearch {
   // Ranges that name a module of a list, with the list's outermost index: "encoder.block.14".
   void find_modules(std::uint16_t process) {
     static const re2::RE2 indexed("([A-Za-z_][A-Za-z_.]*\\.\\d+)(?:\\D|$)");
-    std::unordered_map<NameId, std::uint32_t> known;  // the module's number; 0 of other ranges
+    std::unordered_map<NameId, std::uint32_t> known;  // the module's number; 0 for other ranges
     std::unordered_map<std::string, std::uint32_t> numbers;
     for (Row r = 0; r < trace_.ranges.size(); ++r) {
       if (trace_.threads[trace_.ranges.thread[r]].process != process) continue;
@@ -138,7 +139,7 @@ class UnitSearch {
 
 HostSteps steps_of(const Period& unit, const LaunchSequence& sequence) {
   HostSteps steps{.source = StepSource::kernels,
-                  .described = "what repeats in the launches",
+                  .described = "repeated launches",
                   .begins = {},
                   .levels = {}};
   for (std::size_t k = 0; k < unit.count(); ++k)
@@ -154,7 +155,7 @@ class UnitChoice {
   UnitChoice(const UnitNames& names, const LaunchSequence& sequence)
       : names_(names), seq_(sequence) {}
 
-  // The steps of a level, with what repeats in each.
+  // The steps of a level, with the repetitions in each.
   HostSteps steps(const Period& unit) const {
     const std::size_t from = unit.begin_of(unit.typical), to = unit.end_of(unit.typical);
     HostSteps steps = steps_of(unit, seq_);
@@ -165,8 +166,8 @@ class UnitChoice {
     return steps;
   }
 
-  // Those of the level that is called `unit`: one that was found all through the recording, or one
-  // inside of these. Else adds to `names` what there is.
+  // The steps of the level that is called `unit`: one found throughout the recording, or one inside
+  // of those. If there is none, adds the names of the levels that exist to `names`.
   std::optional<HostSteps> called(const std::string& unit, const std::vector<Period>& levels,
                                   std::vector<std::string>& names) const {
     for (const Period& level : levels) {
@@ -183,8 +184,8 @@ class UnitChoice {
   }
 
  private:
-  // Layers within a model's passes; "" of those of a training step, which has them forward and
-  // backward, so that none is a stretch of its own.
+  // The name of the layers within a model's passes; "" for the layers of a training step, which run
+  // forward and backward, so that no layer is one contiguous span.
   std::string name_of(const Period& level, bool is_inner) const {
     const std::size_t from = level.begin_of(level.typical), to = level.end_of(level.typical);
     const bool is_layer =
@@ -193,8 +194,8 @@ class UnitChoice {
     return names_.trains() ? "" : "layer";
   }
 
-  // What repeats inside has to fill most of the level around it: layers do so in a token, but not
-  // in a training step, which has them forward and backward.
+  // The inner repetition has to fill most of the level around it: layers do so in a token, but not
+  // in a training step, where they run forward and backward.
   std::optional<HostSteps> inside(const Period& level, const std::string& unit,
                                   std::vector<std::string>& names) const {
     constexpr double least_share = 0.75;
@@ -217,7 +218,7 @@ class UnitChoice {
     return found;
   }
 
-  // What comes once in each of those inside, the first in order; nothing where nothing does.
+  // The first token that occurs once in each inner repetition; nothing if there is none.
   std::optional<LaunchSequence::Token> once_in_each(const InnerRepeat& inner) const {
     const auto& tokens = seq_.exact().at;
     std::map<LaunchSequence::Token, std::size_t> times;

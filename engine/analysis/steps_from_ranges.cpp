@@ -16,7 +16,7 @@ namespace {
 
 using At = Classes::StepPattern::At;
 
-// A range's name with its number taken out, and the number: "step 12" -> "step #", 12.
+// A range's name with its number replaced, and the number: "step 12" -> "step #", 12.
 struct CountedName {
   std::string pattern;
   std::optional<std::int64_t> number;
@@ -37,23 +37,24 @@ CountedName counted(std::string name) {
   if (from == name.end()) return {name, std::nullopt};
   const auto to = std::find_if_not(from, name.end(), digit);
   if (to - from > 15) return {name, std::nullopt};
-  const std::string before(name.begin(), from);  // "ProfilerStep#12" has its sign already
+  const std::string before(name.begin(), from);  // "ProfilerStep#12" has a # already
   return {before + (before.ends_with('#') ? "" : "#") + std::string(to, name.end()),
           std::stoll(std::string(from, to))};
 }
 
-// What a name says of its ranges. Asked once for each distinct name, not for each range.
+// What a name says about its ranges, looked up once for each distinct name rather than for each
+// range.
 class StepNames {
  public:
   struct StepName : CountedName {
     std::size_t priority = 0;
   };
 
-  /// `unit`: what they have to be called, instead of being steps.
+  /// `unit`: what the ranges must be called, instead of being steps.
   StepNames(const Trace& trace, const Classes& classes, std::string unit)
       : trace_(trace), classes_(classes), unit_(std::move(unit)), no_step_(trace.names.size()) {}
 
-  // Nothing where ranges of this name are no steps.
+  // Nothing if ranges of this name are not steps.
   const StepName* find(NameId id) {
     if (no_step_[id]) return nullptr;
     if (const auto it = steps_.find(id); it != steps_.end()) return &it->second;
@@ -64,7 +65,7 @@ class StepNames {
       const auto& patterns = classes_.steps();
       while (step.priority < patterns.size() && !patterns[step.priority].match.match(name))
         ++step.priority;
-      // A name of no list may still count, but only one that ends in its number: "update 7", not
+      // A name in no list may still count steps, but only if it ends in its number: "update 7", not
       // "aten::mm, op_id = 7, sizes = ...".
       if (!unit_.empty() || step.priority < patterns.size() ||
           (step.number && step.pattern.ends_with('#') && name.size() < 64))
@@ -82,13 +83,13 @@ class StepNames {
   std::vector<std::uint8_t> no_step_;  // by name
 };
 
-// Ranges with one name (numbers aside) on one thread.
+// Ranges with one name (apart from numbers) on one thread.
 struct RangeGroup {
   std::string pattern;
-  // Position in schemas/ranges.toml; after its end for names that merely count.
+  // Position in schemas/ranges.toml; past its end for names that merely count.
   std::size_t priority = 0;
   std::vector<Row> rows;
-  std::vector<std::int64_t> numbers;  // empty where they do not count
+  std::vector<std::int64_t> numbers;  // empty if they do not count
 };
 
 std::vector<RangeGroup> grouped(const Trace& trace, const Classes& classes, std::uint16_t process,
@@ -132,7 +133,7 @@ class StepTest {
     const bool counts = !group.numbers.empty();
     if (!follow_each_other(group)) return false;
     if (!listed && !(counts && group.rows.size() >= 3)) return false;
-    // Steps that launch nothing are no steps; marks between steps need not launch.
+    // Steps that launch nothing are not steps; marks between steps need not launch.
     const bool whole = !listed || classes_.steps()[group.priority].at == At::whole;
     if (whole && 10 * launching(group.rows) < 9 * group.rows.size()) return false;
     return listed || covers_most(group.rows);
@@ -152,7 +153,8 @@ class StepTest {
     }));
   }
 
-  // An unknown name has to cover what the process launched, or it is a phase of something.
+  // A range with an unknown name has to cover what the process launched, or else it is just a
+  // phase.
   bool covers_most(const std::vector<Row>& rows) const {
     const Span all{trace_.ranges.start[rows.front()], trace_.ranges.end[rows.back()]};
     return 2 * launches_.count(all) >= launches_.size();
@@ -163,8 +165,8 @@ class StepTest {
   LaunchTimes launches_;
 };
 
-// Whether a process left anything behind that began at `t` or later, or was still running then.
-// Ranges and OS calls tell by their begin only: of what was cut off they keep their whole length.
+// Whether a process recorded anything that began at `from` or later, or was still running then. For
+// ranges and OS calls only the start counts: if cut off, they keep their whole length.
 bool recorded_from(const Trace& t, std::uint16_t process, Ns from) {
   const auto begins = [&](const auto& table) {
     for (Row r = table.size(); r-- > 0 && table.start[r] >= from;)
@@ -179,7 +181,7 @@ bool recorded_from(const Trace& t, std::uint16_t process, Ns from) {
   return false;
 }
 
-// Likewise whether anything was recorded of a process until `to`.
+// Whether anything was recorded for a process before `to`, by the same rules.
 bool recorded_until(const Trace& t, std::uint16_t process, Ns to) {
   const auto begins = [&](const auto& table) {
     for (Row r = 0; r < table.size() && table.start[r] <= to; ++r)
@@ -194,8 +196,8 @@ bool recorded_until(const Trace& t, std::uint16_t process, Ns to) {
   return false;
 }
 
-// A recording, or a part of one, may end within a step, whose range goes on, or begin within one: a
-// step of which nothing was recorded for more than half at an end is none.
+// A recording, or a part of one, may begin or end within a step, whose range goes on. A step at
+// either end does not count if nothing was recorded for more than half of it.
 void leave_out_cut_off(const Trace& trace, std::uint16_t process, HostSteps& steps) {
   if (const Ns begin = steps.begins.back().at;
       !recorded_from(trace, process, begin + (steps.end - begin) / 2)) {
@@ -215,15 +217,15 @@ HostSteps steps_of(const Trace& trace, const Classes& classes, const RangeGroup&
                   .noun = classes.unit_of_range(group.pattern),
                   .begins = {},
                   .levels = {}};
-  // A step begins where the range before has ended, so that what is launched between two ranges
-  // belongs to the second; what was launched in the first range bounds the second step, so n ranges
-  // give n - 1 steps. Marks stand between two steps, at the start or at the end of their range.
+  // A step begins where the previous range ended, so that work launched between two ranges belongs
+  // to the second. The work launched in the first range bounds the second step, so n ranges give n
+  // - 1 steps. Marks stand between two steps, at the start or end of their range.
   const bool at_start =
       group.priority < classes.steps().size() && classes.steps()[group.priority].at == At::start;
   const auto boundary = [&](std::size_t i) {
     return at_start ? trace.ranges.start[group.rows[i]] : trace.ranges.end[group.rows[i]];
   };
-  // From one end to the next lies what the second range, or mark, belongs to.
+  // From one end to the next is the step of the second range, or mark.
   const std::size_t shift = at_start ? 0 : 1;
   for (std::size_t i = 0; i + 1 < group.rows.size(); ++i)
     steps.begins.push_back({boundary(i), group.numbers.empty()
@@ -234,8 +236,8 @@ HostSteps steps_of(const Trace& trace, const Classes& classes, const RangeGroup&
   return steps;
 }
 
-// By the list's order; among equals the one with the most ranges: micro steps rather than none,
-// steps rather than epochs.
+// By the order of the list; among equals the one with the most ranges: micro steps rather than
+// none, steps rather than epochs.
 bool better(const RangeGroup& a, const RangeGroup& b) {
   return std::tuple(a.priority, b.rows.size()) < std::tuple(b.priority, a.rows.size());
 }

@@ -6,7 +6,7 @@
 namespace gh {
 namespace {
 
-// Of one count, so many loops are told apart.
+// How many loops with the same count of repetitions to tell apart.
 constexpr std::size_t most_turns = 16;
 
 // b comes once after each of a.
@@ -16,7 +16,7 @@ bool alternate(Places a, Places b) {
   return true;
 }
 
-// After how many the distances between places repeat, two or more; 0 where they do not.
+// The stride at which distances between places repeat, two or more; 0 if they do not.
 std::size_t stride_of(Places places) {
   constexpr std::size_t most = 8;
   for (std::size_t stride = 1; stride <= most && 3 * stride < places.size(); ++stride) {
@@ -72,7 +72,7 @@ std::vector<Turns> TurnSearch::all() const {
     if (places.size() >= least_count) by_count[places.size()].push_back(places);
   };
   for (std::size_t t = 0; t < alike_.size(); ++t) add(alike_[t]);
-  // What is told apart no further says nothing new.
+  // A finer distinction that splits nothing adds nothing.
   for (std::size_t t = 0; t < exact_.size(); ++t)
     if (exact_[t].size() != alike_[seq_.alike().at[exact_[t].front()]].size()) add(exact_[t]);
   for (std::size_t t = 0; t < on_stream_.size(); ++t)

@@ -1,4 +1,5 @@
-// Launches that take turns: in a loop, what happens once in each pass alternates, A B C A B C.
+// Finds launches that take turns: in a loop, what happens once in each pass alternates, A B C A B
+// C.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -9,10 +10,10 @@
 
 namespace gh {
 
-/// Where launches that are alike stand, in order.
+/// The places of launches that are alike, in order.
 using Places = std::span<const std::uint32_t>;
 
-/// Where each token stands.
+/// The places of each token.
 class PlacesOf {
  public:
   explicit PlacesOf(const LaunchSequence::Tokens& tokens);
@@ -25,24 +26,24 @@ class PlacesOf {
   std::vector<std::uint32_t> from_, places_;
 };
 
-/// Launches that occur as often as each other and alternate: the places of the one that comes
-/// first, and how many there are.
+/// Launches that occur equally often and alternate: the places of the one that comes first, and how
+/// many there are.
 struct Turns {
   Places first;
   std::size_t kinds = 1;
 };
 
-/// The turns in a sequence; what it returns refers to it.
+/// Finds the turns in a sequence; the result refers to this object.
 class TurnSearch {
  public:
-  /// Fewer occurrences prove no loop.
+  /// Fewer occurrences do not prove a loop.
   static constexpr std::size_t least_count = 3;
 
   explicit TurnSearch(const LaunchSequence& sequence);
-  /// Those of which most take turns first; among equals, those that come seldom.
+  /// Turns with the most kinds first; among equals, those that occur rarely.
   std::vector<Turns> all() const;
-  /// Where nothing comes once (A B A C B C), something comes several times in each, at distances
-  /// that repeat: one of them in each is taken.
+  /// Where nothing occurs once in each pass (A B A C B C), something occurs several times in each,
+  /// at distances that repeat: takes one of these per pass.
   std::vector<Turns> of_several();
 
  private:

@@ -18,7 +18,7 @@ UnitNames::UnitNames(const Trace& trace, const Classes& classes, const NameClass
                      const ProgramKind& program, const LaunchSequence& sequence)
     : trace_(trace), classes_(classes), names_(names), program_(program), seq_(sequence) {
   if (program.is("diffusion")) {
-    // Each name is looked at once, not each launch.
+    // Look at each name once, not at each launch.
     for (std::size_t i = 0; i < seq_.size(); ++i)
       if (seq_.is(i, OpKind::kernel)) sines_.try_emplace(trace_.ops.name[seq_.op(i)], false);
     for (auto& [name, sine] : sines_) sine = is_sine(trace_.names[name]);
@@ -33,7 +33,7 @@ UnitContent UnitNames::content(std::size_t from, std::size_t to) const {
     if (seq_.waits(i) || seq_.is(i, OpKind::graph)) {
       c.meets_host = true;
     } else if (op == no_row) {
-      continue;  // takes or returns memory
+      continue;  // allocates or frees memory
     } else if (seq_.is(i, OpKind::kernel)) {
       const std::uint8_t kernel_class = names_.kernel[trace_.ops.name[op]];
       const std::string& k = classes_.kernel_classes()[kernel_class];
@@ -65,7 +65,7 @@ std::string UnitNames::name_of(std::size_t from, std::size_t to, const std::stri
   if (!noun.empty()) return noun;
   if (program_.is("inference")) return "batch";
   if (!program_.runs_models()) {
-    std::set<NameId> kernels;  // in order, so that the same is found on every machine
+    std::set<NameId> kernels;  // in order, so that the result is the same on every machine
     for (std::size_t i = from; i < to; ++i)
       if (seq_.is(i, OpKind::kernel)) kernels.insert(trace_.ops.name[seq_.op(i)]);
     for (const NameId kernel : kernels)
@@ -84,7 +84,7 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
     return are_tokens() && share >= most ? "token" : "";
   }
   if (program_.is("diffusion") && inner.time_embedding && share >= most) return "denoising step";
-  // Backward takes twice what forward does; without it layers are nearly all that there is.
+  // Backward takes twice as long as forward; without it layers take nearly all of the time.
   const bool trains = unit.optimizer || program_.is("training");
   return trains || share >= 0.6 ? "layer" : "";
 }

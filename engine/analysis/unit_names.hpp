@@ -1,5 +1,5 @@
-// What a level of repetition is called, told by what is in it: a training step by its optimizer, a
-// layer by what it lacks.
+// Names a level of repetition by its content: a training step by its optimizer, a layer by what it
+// lacks.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace gh {
 
-/// What a stretch of launches holds.
+/// What a span of launches contains.
 struct UnitContent {
   bool optimizer = false, product = false, loss_or_embedding = false;
   bool input = false;           ///< something comes from the host
   bool meets_host = false;      ///< a copy from or to it, a wait for the device, a graph
-  bool time_embedding = false;  ///< sines and cosines: of the moment that is denoised
+  bool time_embedding = false;  ///< sines and cosines of the diffusion time step
 
-  /// Nothing of what a step of a model has and its layers have not.
+  /// Whether it lacks everything that a model's step has and its layers do not.
   bool is_inside() const { return !optimizer && !loss_or_embedding && !meets_host; }
 };
 
@@ -30,19 +30,19 @@ class UnitNames {
             const ProgramKind& program, const LaunchSequence& sequence);
 
   UnitContent content(std::size_t from, std::size_t to) const;
-  /// Of a unit of which the typical one lies between two places. `noun`: what the program's own
-  /// ranges call it, "" where nothing does.
+  /// The name of a unit whose typical repetition lies between two places. `noun`: what the
+  /// program's own ranges call it, "" if they do not.
   std::string name_of(std::size_t from, std::size_t to, const std::string& noun) const;
-  /// What repeats between two places, outermost first: as far as it can be named.
+  /// What repeats between two places, outermost first, as far as it can be named.
   std::vector<UnitLevel> levels_within(std::size_t from, std::size_t to) const;
-  /// Whether launches in turn may be layers of a model. XLA has loops of its own on the device that
-  /// look alike.
+  /// Whether launches in turn may be layers of a model. XLA runs loops on the device that look the
+  /// same.
   bool may_be_layers() const { return program_.runs_models() && !program_.is("jax"); }
   bool trains() const { return program_.is("training"); }
   bool are_tokens() const { return program_.is("tokens"); }
 
  private:
-  // Of what repeats within a unit and holds a share of it; "" where nothing tells.
+  // The name of a repetition within a unit that takes a share of it; "" if unknown.
   std::string name_within(const UnitContent& unit, const UnitContent& inner, double share) const;
 
   bool is_known_sine(NameId kernel) const {
@@ -55,7 +55,7 @@ class UnitNames {
   const NameClasses& names_;
   const ProgramKind& program_;
   const LaunchSequence& seq_;
-  std::unordered_map<NameId, bool> sines_;  // of kernels, in programs that denoise
+  std::unordered_map<NameId, bool> sines_;  // by kernel, in programs that denoise
   bool has_optimizer_ = false;              // anywhere
 };
 

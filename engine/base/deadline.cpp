@@ -9,12 +9,12 @@
 namespace gh {
 namespace {
 
-// A GiB takes some ten seconds, packed a minute; under an emulator or sanitizers several times as
-// long.
+// Reading a GiB takes about ten seconds, or a minute if compressed; several times as long under an
+// emulator or sanitizer.
 constexpr std::int64_t least_seconds = 60;
 constexpr double seconds_a_gib = 300;
 
-std::int64_t timeout_seconds = 0;  // of --timeout
+std::int64_t timeout_seconds = 0;  // from --timeout
 
 std::int64_t seconds_for(const std::filesystem::path& file) {
   if (timeout_seconds > 0) return timeout_seconds;
@@ -43,8 +43,8 @@ bool Deadline::passed() const { return processor_ns() > ends_ns_; }
 
 std::string Deadline::message() const {
   return fmt::format(
-      "reading it took more than {} s of processor time, so it may have been made to; where you "
-      "trust it, give it more with --timeout",
+      "reading it took more than {} s of CPU time; if you trust the file, allow more with "
+      "--timeout",
       seconds_);
 }
 

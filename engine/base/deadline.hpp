@@ -1,4 +1,4 @@
-// How long reading a report may take: one that was made to cost hours ends in an Error.
+// Limits how long reading a report may take: one built to take hours ends in an Error.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,45 +7,47 @@
 
 namespace gh {
 
-/// --timeout: the processor time, in seconds, in which a report has to be read. 0: by its size.
-/// Call it before anything is read.
+/// --timeout: the CPU time, in seconds, allowed for reading a report. 0: depends on its size. Call
+/// this before reading anything.
 void use_timeout(std::int64_t seconds);
 
-/// Processor time that this program has spent, of all threads together.
+/// CPU time that this program has used, all threads together.
 std::int64_t processor_ns();
 
-/// Processor time, of all threads together, that this program may spend on a file. A slow disk or a
-/// busy machine costs none of it.
+/// The CPU time, all threads together, that this program may spend on a file. A slow disk or a busy
+/// machine does not use it up.
 class Deadline {
  public:
-  /// Counts from now on. Without --timeout it is many times what any file of this size takes.
+  /// Starts counting now. Without --timeout the limit is many times what any file of this size
+  /// takes.
   explicit Deadline(const std::filesystem::path& file);
 
   bool passed() const;
-  /// For people, without the file's name: what went wrong, and what to do.
+  /// What went wrong and what to do, without the file's name.
   std::string message() const;
-  /// Throws Error where it has passed.
+  /// Throws Error if the deadline has passed.
   void check() const;
 
  private:
   std::string shown_;
   std::int64_t seconds_ = 0;
-  std::int64_t ends_ns_ = 0;  // on the clock of the processor
+  std::int64_t ends_ns_ = 0;  // in CPU time
 };
 
-/// Looks at a deadline now and then: the clock costs more than much of what is done in between.
+/// Checks a deadline only now and then, because reading the clock costs more than most work between
+/// two checks.
 class Pace {
  public:
   explicit Pace(const Deadline& deadline) : deadline_(deadline) {}
-  /// After so many bytes were looked at, or steps of a few nanoseconds taken. Throws Error where
-  /// the time is over.
+  /// Call after looking at that many bytes, or taking that many steps of a few nanoseconds each.
+  /// Throws Error if the deadline has passed.
   void went(std::size_t steps) const {
     steps_ += steps;
     if (steps_ >= steps_between_looks) look();
   }
 
  private:
-  static constexpr std::size_t steps_between_looks = 1 << 20;  // some milliseconds
+  static constexpr std::size_t steps_between_looks = 1 << 20;  // a few milliseconds
   void look() const {
     steps_ = 0;
     deadline_.check();

@@ -1,10 +1,10 @@
 # cmake -DOUTPUT=embedded.cpp -DROOT=<source dir> -DFILES=<paths relative to ROOT, separated by |> -P embed.cmake
 
-# The SHA-256 of a file in base64, as a Content-Security-Policy names it.
+# The SHA-256 of a file in base64, as a Content-Security-Policy lists it.
 function(sha256_base64 path result)
   set(digits ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
   file(SHA256 "${path}" hex)
-  string(APPEND hex 00)  # three bytes become four digits, and 32 bytes are one short
+  string(APPEND hex 00)  # base64 turns three bytes into four digits, and 32 bytes are one short
   set(text "")
   foreach(at RANGE 0 60 6)
     string(SUBSTRING ${hex} ${at} 6 bytes)
@@ -23,7 +23,7 @@ list(SORT files)
 set(entries "")
 foreach(file IN LISTS files)
   file(READ "${ROOT}/${file}" text)
-  # A compiler need not take a literal of more than 64 KiB: pieces, which it joins.
+  # Compilers need not accept a literal longer than 64 KiB, so emit pieces that they join.
   string(LENGTH "${text}" length)
   set(pieces "")
   set(at 0)

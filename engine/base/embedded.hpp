@@ -14,7 +14,7 @@ struct EmbeddedFile {
 /// All of them, sorted by path.
 const std::vector<EmbeddedFile>& embedded_files();
 
-/// One of them; throws std::out_of_range when there is none (a mistake in the program, not in its
+/// One of them; throws std::out_of_range if there is no such file (a bug in the program, not in its
 /// input).
 const EmbeddedFile& embedded(std::string_view path);
 /// Its text.

@@ -25,9 +25,9 @@ namespace fs = std::filesystem;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// What a link at `path` holds; nothing where there is none. Throws Error where another user made
-// it: it may have been put in the way of what we write. It is opened, so that it is the same link
-// whose owner and whose target are read.
+// The target of a link at `path`; nothing if there is no link. Throws Error if another user made
+// the link, who may have planted it to redirect our output. Opening it first makes sure that owner
+// and target belong to the same link.
 std::optional<fs::path> target_of_link(const fs::path& path, const std::string& told) {
   const int link = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (link < 0) return std::nullopt;
@@ -38,15 +38,15 @@ std::optional<fs::path> target_of_link(const fs::path& path, const std::string& 
   close(link);
   if (is_link && !is_trusted(status.st_uid))
     throw Error(
-        fmt::format("{}: is a link that another user ({}) made, so it is not followed; remove it, "
-                    "or name another file",
+        fmt::format("{}: is a link made by another user ({}), so it is not followed; remove "
+                    "it, or write to another file",
                     told, status.st_uid));
   if (length < 0) return std::nullopt;
   target.resize(static_cast<std::size_t>(length));
   return target;
 }
 
-// Where links lead, even though nothing is there yet.
+// Follows links, even to a file that does not exist yet.
 fs::path linked(fs::path path, const std::string& told) {
   constexpr int most_links = 40;
   for (int links = 0; links < most_links; ++links) {
@@ -83,9 +83,9 @@ void NewFile::open_beside(const fs::path& target) {
   target_ = target;
   struct stat old {};
   const bool replaces = stat(target_.c_str(), &old) == 0;
-  // Who made it read-only meant it, and root may be told so too.
+  // Somebody made it read-only on purpose, and that should stop root too.
   if (replaces && ((old.st_mode & 0222) == 0 || access(target_.c_str(), W_OK) != 0))
-    throw Error(fmt::format("{}: cannot be written: it is read-only", told_));
+    throw Error(fmt::format("{}: cannot be written, because it is read-only", told_));
   Temporary& t = temporary();
   const std::lock_guard lock(t.mutex);
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
@@ -109,9 +109,10 @@ NewFile::~NewFile() {
 }
 
 void NewFile::fail(int error) const {
-  throw Error(fmt::format(
-      "{}: cannot be written: {}{}", told_, reason(error),
-      error == ENOENT || error == EACCES || error == ENOTDIR ? "; check the folder" : ""));
+  throw Error(fmt::format("{}: cannot be written: {}{}", told_, reason(error),
+                          error == ENOENT || error == EACCES || error == ENOTDIR
+                              ? "; check the folder and its permissions"
+                              : ""));
 }
 
 void NewFile::write(std::string_view text) {
@@ -145,10 +146,10 @@ void write_file(const fs::path& target, std::string_view text, std::string_view 
 std::string read_text(const fs::path& path) {
   std::error_code ec;
   if (fs::exists(path, ec) && !fs::is_regular_file(path, ec))
-    throw Error(fmt::format("{}: is no file", printable(path.string())));
+    throw Error(fmt::format("{}: is not a file", printable(path.string())));
   if (const std::uintmax_t size = fs::file_size(path, ec); !ec && size > most_file_bytes)
-    throw Error(
-        fmt::format("{}: is larger than {} MiB", printable(path.string()), most_file_bytes >> 20));
+    throw Error(fmt::format("{}: is larger than {} MiB, which is the limit",
+                            printable(path.string()), most_file_bytes >> 20));
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();

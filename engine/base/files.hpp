@@ -1,4 +1,4 @@
-// Files that this program reads and writes. One that it writes is put in place whole or not at all.
+// Reading and writing files. A file is written completely or not at all.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -12,25 +12,26 @@
 
 namespace gh {
 
-/// A file that is written under another name beside its target and takes its place when it is
-/// whole; otherwise it leaves no trace. What is there already and no file (/dev/null, a pipe) is
-/// written in place, and a link stays a link, but one that another user made is not followed.
+/// A file written under a temporary name next to its target. It replaces the target once it is
+/// complete; otherwise it leaves no trace. A target that is not a regular file (/dev/null, a pipe)
+/// is written in place. Links stay links, except that a link made by another user is refused.
 class NewFile {
  public:
-  /// Throws Error where nothing can be written there. `told_as` is how messages name it:
-  /// "--output".
+  /// Throws Error if the target cannot be written. Messages call it `told_as`, such as "--output".
   explicit NewFile(const std::filesystem::path& target, std::string_view told_as = "");
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
   void write(std::string_view text);
-  /// Forgets what was written. Not for what is written in place, a device or a pipe.
+  /// Discards what was written so far. Has no effect on a device or pipe, which is written in
+  /// place.
   void clear();
-  /// Puts it in place, its content on the disk. Throws Error, as `write` does, where that fails;
-  /// what was there then stays.
+  /// Flushes the content to disk and moves it into place. Throws Error if that fails, as `write`
+  /// does; the old file then stays.
   void commit();
-  /// Where it grows, for who writes it by its name. Not the target, unless that is no file.
+  /// The path being written, for code that needs a name to write to. Differs from the target unless
+  /// the target is written in place.
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -44,20 +45,20 @@ class NewFile {
   bool in_place_ = false;
 };
 
-/// A NewFile of this text.
+/// Writes this text through a NewFile.
 void write_file(const std::filesystem::path& target, std::string_view text,
                 std::string_view told_as = "");
 
-/// Rules, configurations and baselines are no larger: a baseline of a hundred captures has some
-/// 10 MiB.
+/// The size limit for rules, configurations and baselines. A baseline of a hundred captures takes
+/// about 10 MiB.
 inline constexpr std::uintmax_t most_file_bytes = 64 << 20;
 
-/// A file's bytes. Throws Error where it cannot be read, is no file, or is larger than that.
+/// A file's bytes. Throws Error if it cannot be read, is not a file, or exceeds the limit.
 std::string read_text(const std::filesystem::path& path);
 
-/// The files below a directory whose names end so, sorted; links to files are followed, folders
-/// that may not be entered are left out. Throws Error, which starts with `shown_as`, where there is
-/// no such directory or it cannot be read to its end.
+/// The files below a directory whose names end with the suffix, sorted. Follows links to files and
+/// skips folders that may not be entered. Throws Error, starting with `shown_as`, if the directory
+/// does not exist or cannot be read to the end.
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& directory,
                                                std::string_view suffix, std::string_view shown_as);
 

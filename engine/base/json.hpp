@@ -1,4 +1,4 @@
-// JSON: what we write, and what we read back of it.
+// The JSON that we write and read.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -7,18 +7,18 @@
 
 namespace gh {
 
-/// Keys stay in the order in which they are written, so that two runs print the same bytes.
+/// Keeps keys in the order written, so that two runs print the same bytes.
 using Json = nlohmann::ordered_json;
 
-/// What a document may hold. Many things that are done with JSON recurse, and a value takes more
+/// Limits for a document. Much of the code that handles JSON recurses, and a value takes more
 /// memory than its text.
 struct JsonLimits {
-  int levels = 64;  ///< ours have less than ten
+  int levels = 64;  ///< ours have fewer than ten
   std::size_t values = 1'000'000;
 };
 
-/// The JSON of a document that anybody may have made. Throws Json::exception where it is none, and
-/// Error where it exceeds the limits.
+/// Parses an untrusted document. Throws Json::exception if it is not JSON, and Error if it exceeds
+/// the limits.
 Json parsed_json(std::string_view text, const JsonLimits& limits = {});
 
 }  // namespace gh

@@ -1,5 +1,5 @@
-// Whose files are taken for our own. Who can write where we read or write could otherwise choose
-// what this program does.
+// Whose files we trust as our own. Anyone who can write where we read or write could otherwise
+// control what this program does.
 #pragma once
 #include <sys/stat.h>
 
@@ -7,15 +7,15 @@
 
 namespace gh {
 
-/// Whether a user's files are as good as ours: we ourselves, root, and who became root by sudo.
+/// Whether to trust files of this user: ourselves, root, or the user who became root through sudo.
 bool is_trusted(uid_t owner);
 
-/// Whether somebody besides the owner can write a file or folder. A group that has its owner's
-/// number is that user's own, as most distributions make one for each user.
+/// Whether anyone except the owner can write a file or folder. A group with the same number as its
+/// owner counts as private, because most distributions create one per user.
 bool is_writable_by_others(const struct stat& status);
 
-/// Whether a link lies there that a user made who is not trusted. It may have been put in the way
-/// of what we write.
+/// Whether there is a link made by a user that we do not trust. It may be there to redirect our
+/// output.
 bool is_foreign_link(const std::filesystem::path& path);
 
 }  // namespace gh

@@ -1,4 +1,4 @@
-// Work shared out among threads. What is computed must not depend on how many there are.
+// Splitting work among threads. Results must not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -10,15 +10,14 @@
 
 namespace gh {
 
-/// How many threads work at one time: as many as there are processors for the program, unless
-/// `use_threads` said otherwise.
+/// How many threads work at a time: one per available processor, unless `use_threads` set it.
 unsigned thread_count();
-/// 0: as many as there are processors. Call it before anything runs in parallel.
+/// 0: one thread per processor. Call this before anything runs in parallel.
 void use_threads(unsigned count);
 
-/// Calls work(i, worker) for every i below `count`, each once, on several threads, among them the
-/// caller's. Numbers are handed out in order. `worker` is below thread_count(): a worker does one
-/// thing at a time. The first exception ends it and is thrown on.
+/// Calls work(i, worker) once for every i below `count`, on several threads including the caller's.
+/// Hands out numbers in order. `worker` is below thread_count() and does one thing at a time. The
+/// first exception stops the work and is rethrown.
 template <class Work>
 void in_parallel(std::size_t count, Work work) {
   std::atomic<std::size_t> next = 0;
@@ -37,7 +36,7 @@ void in_parallel(std::size_t count, Work work) {
       try {
         helpers.emplace_back(run, worker);
       } catch (const std::system_error&) {
-        break;  // no more threads are to be had: those that there are do the rest
+        break;  // the system has no more threads: the existing ones do the rest
       }
     }
     run(0);
@@ -45,8 +44,8 @@ void in_parallel(std::size_t count, Work work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// How many equal parts `n` things are cut into so that each thread has one to work on: none of
-/// less than `least`, but always one.
+/// How many equal parts to cut `n` things into so that every thread gets one. No part is smaller
+/// than `least`, and there is at least one.
 inline std::size_t parts_of(std::size_t n, std::size_t least) {
   return std::clamp<std::size_t>(n / least, 1, thread_count());
 }
@@ -59,7 +58,7 @@ void in_parts(std::size_t n, std::size_t parts, Work work) {
   });
 }
 
-/// Calls work(first, end, worker) for all rows below `rows`, `chunk` of them at a time, likewise.
+/// Calls work(first, end, worker) for all rows below `rows`, `chunk` at a time, on several threads.
 template <class Work>
 void in_chunks(std::size_t rows, std::size_t chunk, Work work) {
   in_parallel((rows + chunk - 1) / chunk, [&](std::size_t i, std::size_t worker) {

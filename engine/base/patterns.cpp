@@ -19,7 +19,8 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 bool glob_match(std::string_view pattern, std::string_view text, std::size_t& steps) {
   std::size_t p = 0, t = 0;
-  // The last star, and where the text goes on that it does not take: only that one is ever widened.
+  // The last star, and where the text continues after what it matched. Only the last star ever
+  // needs to match more.
   std::size_t star = std::string_view::npos, resume = 0;
   for (; t < text.size(); ++steps) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -52,7 +53,7 @@ re2::RE2::Options either_case() {
 
 Patterns::Patterns(const std::vector<std::string>& expressions, std::string_view where) {
   const re2::RE2::Options options = either_case();
-  std::string any;  // one expression for all of them: a text is gone through once
+  std::string any;  // one expression for all, so that the text is scanned once
   for (const std::string& e : expressions) {
     compiled_.push_back(std::make_shared<re2::RE2>(e, options));
     if (!compiled_.back()->ok())
@@ -61,7 +62,7 @@ Patterns::Patterns(const std::vector<std::string>& expressions, std::string_view
     any += fmt::format("{}(?:{})", any.empty() ? "" : "|", e);
   }
   if (compiled_.size() < 2) return;
-  // Together they may exceed RE2's memory: then each is asked by itself.
+  // Joined they may exceed RE2's memory limit; then try them one by one.
   if (auto joined = std::make_shared<re2::RE2>(any, options); joined->ok())
     compiled_ = {std::move(joined)};
 }
@@ -72,7 +73,7 @@ bool Patterns::match(std::string_view text) const {
   });
 }
 
-// All expressions in one automaton, and whose each is.
+// All expressions in one automaton, and the list that each belongs to.
 struct PatternLists::Together {
   re2::RE2::Set set;
   std::vector<std::size_t> list_of;
@@ -108,7 +109,7 @@ std::vector<std::size_t> PatternLists::match(std::string_view text) const {
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
   }
-  // The automaton takes too much memory on this text: one list after the other.
+  // The automaton needs too much memory for this text, so try one list after the other.
   for (std::size_t i = 0; i < lists_.size(); ++i)
     if (lists_[i].match(text)) found.push_back(i);
   return found;

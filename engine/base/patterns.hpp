@@ -1,5 +1,5 @@
-// Patterns that users and schemas write, over names: globs and regular expressions. Both take time
-// that is bounded whatever is written.
+// Patterns over names, written by users and in schemas: globs and regular expressions. Matching
+// takes bounded time for any pattern.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -13,16 +13,17 @@ class RE2;
 
 namespace gh {
 
-/// Whether `text` matches the pattern, in which * stands for any run and ? for any character; the
-/// rest is literal. Linear in text times pattern at worst.
+/// Whether `text` matches the pattern. * matches any run of characters, ? matches one, everything
+/// else is literal. At worst it takes text length times pattern length.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-/// A list of regular expressions (RE2's, so time is linear in the text whatever a team writes), any
-/// of which may match anywhere in the text, letters of either case.
+/// A list of regular expressions that match anywhere in the text, ignoring case. They use RE2, so
+/// matching is linear in the text for any expression.
 class Patterns {
  public:
   Patterns() = default;
-  /// Throws Error that names the expression and what is wrong with it; `where` says whence it came.
+  /// Throws Error that names the bad expression and what is wrong with it; `where` says where the
+  /// expression comes from.
   Patterns(const std::vector<std::string>& expressions, std::string_view where);
   bool match(std::string_view text) const;
   bool empty() const { return compiled_.empty(); }
@@ -31,12 +32,12 @@ class Patterns {
   std::vector<std::shared_ptr<re2::RE2>> compiled_;
 };
 
-/// Several such lists, all asked at once.
+/// Several such lists, matched together.
 class PatternLists {
  public:
-  /// Throws Error likewise.
+  /// Throws Error like Patterns.
   PatternLists(const std::vector<std::vector<std::string>>& lists, std::string_view where);
-  /// Positions of the lists of which an expression matches, ascending.
+  /// Positions of the lists that have a matching expression, ascending.
   std::vector<std::size_t> match(std::string_view text) const;
 
  private:

@@ -22,7 +22,7 @@ struct Phase {
 
 std::atomic<bool> counting = false;
 std::mutex mutex;
-std::vector<Phase> phases;  // in order of first sight
+std::vector<Phase> phases;  // in the order first seen
 std::chrono::steady_clock::time_point begun;
 
 std::int64_t thread_cpu_ns() {
@@ -37,7 +37,7 @@ rusage usage() {
   return u;
 }
 
-// What the program holds of the machine's memory now.
+// The memory that the program uses now.
 std::int64_t held_bytes() {
   std::int64_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
@@ -64,7 +64,7 @@ std::string line(std::string_view name, double clock, double cpu, std::int64_t h
                      static_cast<double>(held) / 1e6, static_cast<double>(peak) / 1e6);
 }
 
-// Where a phase's own name begins in its path.
+// Where a phase's last component begins in its path.
 std::size_t name_at(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? 0 : slash + 1;
@@ -75,7 +75,7 @@ std::string parent_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-// The parts of a phase follow it, whenever they were first seen.
+// Lists the parts of a phase directly below it, in whatever order they were first seen.
 void add_parts(std::string& out, const std::string& parent) {
   for (const Phase& p : phases) {
     if (parent_of(p.path) != parent) continue;

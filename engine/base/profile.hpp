@@ -1,5 +1,5 @@
-// Where the program's own time went: --profile. A phase is counted where a Timed lives; while
-// nobody has asked, that costs one look at a flag.
+// --profile: where the program spent its own time. A Timed object counts its lifetime toward a
+// phase. Without --profile it only checks a flag.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -7,33 +7,33 @@
 
 namespace gh {
 
-/// Begins to count. Phases that are under way are not counted.
+/// Starts counting. Phases already running are not counted.
 void start_profile();
 
-/// What was counted since start_profile, as lines for people: each phase, indented under the one
-/// within which it ran, in order of first sight, with seconds on the clock, seconds of the
-/// processor (of the thread that counted it), and the memory that the program held when it last
-/// ended, and at most until then. Phases of several threads run side by side: their seconds add up
-/// to more than those of the phase around them.
+/// A table of what was counted since start_profile. Phases appear in the order first seen, indented
+/// below the phase around them, with wall-clock seconds, CPU seconds of the counting thread, the
+/// memory in use when the phase last ended, and the peak until then. Phases on several threads
+/// overlap, so their seconds can exceed those of the phase around them.
 std::string render_profile();
 
-/// Counts the time from its construction to its destruction to a phase, on the thread that made it.
+/// Counts the time from its construction to its destruction toward a phase, on the thread that
+/// created it.
 class Timed {
  public:
-  /// `phase` is a path, "read/CUPTI_ACTIVITY_KIND_KERNEL": a part is shown under what stands before
-  /// the slash.
+  /// `phase` is a path such as "read/CUPTI_ACTIVITY_KIND_KERNEL": the part after the slash is
+  /// listed below the part before it.
   explicit Timed(std::string phase);
   ~Timed();
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 
  private:
-  std::string phase_;  // "" while nothing is counted
+  std::string phase_;  // "" when not counting
   std::chrono::steady_clock::time_point start_;
   std::int64_t cpu_ns_ = 0;
 };
 
-/// Counts the time of a function to a phase and returns what it returns.
+/// Counts the time of a function toward a phase and returns its result.
 template <class Work>
 auto timed(std::string phase, Work work) {
   const Timed counted(std::move(phase));

@@ -14,7 +14,7 @@ extern char** environ;
 namespace gh {
 namespace {
 
-// Nothing to read; both kinds of output into the file.
+// No input; standard output and standard error go to the file.
 struct Redirections {
   posix_spawn_file_actions_t actions;
 
@@ -29,8 +29,8 @@ struct Redirections {
   Redirections(const Redirections&) = delete;
 };
 
-// A process group of its own, so that all of it can be ended, and signals as they are by default:
-// none of what clean_up_when_interrupted has set.
+// Starts the program in its own process group, so that we can end all of it, and with default
+// signal handling instead of what clean_up_when_interrupted set.
 struct GroupOfItsOwn {
   posix_spawnattr_t attributes;
 

@@ -1,4 +1,4 @@
-// Other programs, run from this one.
+// Running other programs.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace gh {
 
-/// Runs a program, its output into a file. -1 where it cannot be started, with errno set; else its
-/// exit status, or 128 + the signal that ended it. It and what it starts do not outlive this
-/// program when a signal ends it.
+/// Runs a program with its output going to a file. Returns -1 with errno set if it cannot start,
+/// otherwise its exit status, or 128 + the signal that ended it. When a signal ends this program,
+/// the other program and everything it started end too.
 int run_program(const std::vector<std::string>& words, const std::filesystem::path& output);
 
 }  // namespace gh

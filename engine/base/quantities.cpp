@@ -9,7 +9,7 @@
 namespace gh {
 namespace {
 
-// Limits are where a number, once rounded, takes one digit more: 9.995 is shown as 10.0.
+// Compares with the value at which rounding would add a digit: 9.995 is shown as 10.0.
 int digits_after_point(double value) {
   const double size = std::abs(value);
   if (size < 9.995) return 2;
@@ -47,7 +47,7 @@ std::optional<Ns> parsed_duration(std::string_view text) {
   for (const Of& unit : units) {
     if (text != unit.name) continue;
     const double ns = std::round(value * unit.ns);
-    // Written so that what is no number fails as well.
+    // Written this way round so that NaN fails too.
     if (!(ns >= 1 && ns <= static_cast<double>(longest_duration_ns))) return std::nullopt;
     return static_cast<Ns>(ns);
   }
@@ -67,6 +67,8 @@ std::string bytes_text(double bytes) {
 
 std::string percent(double fraction) {
   const double p = fraction * 100;
+  // "0.0 %" would say that there is nothing.
+  if (p > 0 && p < 0.05) return "below 0.1 %";
   return fmt::format("{:.{}f} %", p, std::abs(p) < 9.95 ? 1 : 0);
 }
 

@@ -1,4 +1,4 @@
-// Quantities as people read them.
+// Formatting quantities for people.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace gh {
 
-/// "160.3 ms", "12.4 us", "1.92 s": three significant digits or four, in the unit that suits.
+/// "160.3 ms", "12.4 us", "1.92 s": three or four significant digits, in a suitable unit.
 std::string duration(Ns ns);
 std::string duration(double ns);
-/// The nanoseconds of "16.5ms", "16.5 ms", "0.0165s", "16500us" or "16500000ns". Nothing where it
-/// is no positive number with one of these units behind it, or beyond `longest_duration_ns`.
+/// The nanoseconds of "16.5ms", "16.5 ms", "0.0165s", "16500us" or "16500000ns". Nothing if the
+/// text is not a positive number followed by one of these units, or exceeds `longest_duration_ns`.
 std::optional<Ns> parsed_duration(std::string_view text);
 inline constexpr Ns longest_duration_ns = 2'000'000'000'000'000'000;  ///< 63 years
 /// "64 KiB", "1.3 GiB".

@@ -1,4 +1,4 @@
-// The tables of schemas/, for those that read contracts from them.
+// Reading the tables of schemas/.
 #pragma once
 #include <toml++/toml.h>
 
@@ -9,12 +9,12 @@
 
 namespace gh {
 
-/// One of schemas/*.toml, parsed.
+/// Parses one of schemas/*.toml.
 inline toml::table schema_table(const char* path) {
   return toml::parse(embedded_file(path), std::string_view(path));
 }
 
-/// The strings of a list, or a single one; none where it is neither.
+/// The strings of a list, or a single string; empty for anything else.
 inline std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
   std::vector<std::string> out;
   if (const toml::array* list = node.as_array())

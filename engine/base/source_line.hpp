@@ -1,18 +1,18 @@
-// Lines of source that names of ranges and operators mention.
+// Source lines mentioned in names of ranges and operators.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace gh {
 
-/// A line of a program's source.
+/// A line of the program's source.
 struct SourceLine {
-  std::string file;  ///< as it was named; "" where nothing names one
+  std::string file;  ///< as named in the text; "" if there is none
   int line = 0;
 };
 
-/// The first "train.py:123" or "train.py(123)" in a text, files of installed packages
-/// (site-packages, torch/) aside.
+/// The first "train.py:123" or "train.py(123)" in a text, ignoring files of installed packages
+/// (site-packages, torch/).
 SourceLine source_line(std::string_view text);
 
 }  // namespace gh

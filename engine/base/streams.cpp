@@ -29,8 +29,8 @@ void find_bracketed(std::string_view text, std::vector<std::size_t>& found) {
     if (is_bracketed_command(text, at)) found.push_back(at + 1);
 }
 
-// The runner skips blanks, those of Unicode too, before it looks for "::"; here every byte beyond
-// ASCII counts as one.
+// The runner skips blanks, including Unicode's, before it looks for "::". Here every byte outside
+// ASCII counts as a blank.
 void find_leading(std::string_view text, std::vector<std::size_t>& found) {
   const auto is_blank = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -46,14 +46,14 @@ void find_leading(std::string_view text, std::vector<std::size_t>& found) {
 }  // namespace
 
 void hold_standard_streams() {
-  // Opened for reading alone: what is written there fails, as it does on a closed stream.
+  // Opened read-only, so that writing to it fails as it does on a closed stream.
   int descriptor = 0;
   while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = open("/dev/null", O_RDONLY);
   if (descriptor >= 0) close(descriptor);
 }
 
 std::string without_commands(std::string_view text, Commands meant) {
-  std::vector<std::size_t> found;  // before these a space is put
+  std::vector<std::size_t> found;  // insert a space before each of these
   find_bracketed(text, found);
   if (meant == Commands::none) find_leading(text, found);
   std::sort(found.begin(), found.end());

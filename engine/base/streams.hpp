@@ -1,28 +1,29 @@
-// Standard output and standard error. In a CI job their lines are searched for commands: what a
-// report or a rule says must never become one.
+// Standard output and standard error. CI systems search these for commands; text from a report or a
+// rule must never become one.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace gh {
 
-/// For main, before any file is opened: in the place of a standard stream that is closed comes
-/// nothing, so that no file gets its number and then what is printed.
+/// Call in main before opening any file: fills closed standard streams with a dummy, so that no
+/// file gets their number and then receives our output.
 void hold_standard_streams();
 
-/// Commands of CI systems in what is printed: none, or those that a line begins with.
+/// Which CI commands our own output contains: none, or only at the beginning of a line.
 enum class Commands { none, at_line_begin };
 
-/// Text in which a space makes plain text of what CI systems would run: "::warning::" where a line
-/// begins (GitHub), "##[group]" and "##vso[...]" anywhere (GitHub, Azure), "##teamcity[...]".
+/// Inserts spaces so that CI systems do not run anything in the text: "::warning::" at the
+/// beginning of a line (GitHub), "##[group]" and "##vso[...]" anywhere (GitHub, Azure),
+/// "##teamcity[...]".
 std::string without_commands(std::string_view text, Commands meant = Commands::none);
 
-/// Writes all of it to standard output, without commands but those that are meant. Throws Error
-/// where that is closed or full.
+/// Writes everything to standard output, disabling all commands except those meant. Throws Error if
+/// standard output is closed or full.
 void write_to_stdout(std::string_view text, Commands meant = Commands::none);
 
-/// Writes to standard error, without commands. Where nobody can read it (closed, full, its terminal
-/// gone) it is lost, which is no error.
+/// Writes to standard error, disabling commands. If nobody can read it (closed, full, terminal
+/// gone), the text is lost without an error.
 void write_to_stderr(std::string_view text);
 
 }  // namespace gh

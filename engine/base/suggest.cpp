@@ -9,10 +9,10 @@
 namespace gh {
 namespace {
 
-// Words are compared up to here: the time that a comparison takes grows with the square.
+// Compares at most this many characters, because the time grows with the square of the length.
 constexpr std::size_t most_compared = 64;
 
-// Edit distance in which swapped neighbours count once.
+// Edit distance in which swapping two neighbors counts as one edit.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;

@@ -1,4 +1,4 @@
-// What a misspelt name may have been meant to be.
+// Suggestions for misspelled names.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,8 +6,8 @@
 
 namespace gh {
 
-/// " (did you mean 'x'?)" with the candidate that is nearest to `word`, else the only one that
-/// begins with it, or "".
+/// " (did you mean 'x'?)" with the candidate nearest to `word`, else the only candidate that begins
+/// with it, else "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace gh

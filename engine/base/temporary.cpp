@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 void end_children(const Temporary& t) {
   for (const int leader : t.children) {
     kill(-leader, SIGKILL);
-    siginfo_t ignored;  // WNOWAIT: it is left to be waited for by whoever started it
+    siginfo_t ignored;  // WNOWAIT leaves the child for whoever started it to wait for
     while (waitid(P_PID, static_cast<id_t>(leader), &ignored, WEXITED | WNOWAIT) != 0 &&
            errno == EINTR) {
     }
@@ -37,7 +37,7 @@ void remove_paths(const Temporary& t) {
   }
 }
 
-// Ends the program by the signal that it got, so that whoever waits for it is told so.
+// Ends the program with the signal that it received, so that its parent sees the right status.
 [[noreturn]] void die_of(int signal, const sigset_t& blocked) {
   ::signal(signal, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
@@ -45,14 +45,14 @@ void remove_paths(const Temporary& t) {
   for (;;) pause();
 }
 
-// Runs on a thread of its own: a signal's handler may neither lock nor remove.
+// Runs on its own thread, because a signal handler may neither lock nor remove files.
 void wait_for_signal(sigset_t signals) {
   int signal = 0;
   while (sigwait(&signals, &signal) != 0) {
   }
   Temporary& t = temporary();
   t.mutex.lock();
-  end_children(t);  // before the paths: they may be writing there
+  end_children(t);  // before removing the paths, which they may be writing to
   remove_paths(t);
   die_of(signal, signals);
 }
@@ -74,13 +74,13 @@ void clean_up_when_interrupted() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action {};
     sigaction(signal, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);  // nohup stays nohup
+    if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);  // keeps nohup working
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   try {
     std::thread(wait_for_signal, signals).detach();
   } catch (const std::system_error&) {
-    // No thread is to be had: a signal ends the program at once.
+    // No thread is available, so let signals end the program immediately.
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   }
 }
@@ -93,7 +93,7 @@ TemporaryFolder::TemporaryFolder() {
   const std::lock_guard lock(t.mutex);
   if (ec || !mkdtemp(name.data()))
     throw Error(
-        fmt::format("{}: no temporary folder can be made there; set TMPDIR to one with room",
+        fmt::format("{}: cannot create a temporary folder there; set TMPDIR to a folder with room",
                     ec ? "TMPDIR" : printable(parent.string())));
   path = name;
   t.paths.insert(path);

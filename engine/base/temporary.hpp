@@ -1,5 +1,5 @@
-// What is temporary, and goes when this program ends, also when a signal ends it: files and folders
-// that are not yet, or never, in their place, and programs that it has started.
+// Cleans up when this program ends, even by a signal: temporary or half-written files and folders,
+// and programs that it started.
 #pragma once
 #include <filesystem>
 #include <mutex>
@@ -7,13 +7,14 @@
 
 namespace gh {
 
-/// For main, before any thread is started: SIGINT, SIGTERM and SIGHUP end the program as ever, once
-/// what is temporary is gone; a closed pipe and the limit on a file's size are errors of the write.
+/// Call in main before starting any thread. SIGINT, SIGTERM and SIGHUP still end the program, but
+/// only after cleaning up. Writing to a closed pipe or beyond the file size limit becomes a write
+/// error.
 void clean_up_when_interrupted();
 
-/// What has to go when a signal ends the program. Make it, put it in place or take it away while
-/// you hold the mutex: the thread that ends the program never lets it go, so that nothing is made
-/// or put in place any more.
+/// What to clean up when a signal ends the program. Hold the mutex while you create a temporary
+/// file, move it into place or remove it. The thread that ends the program never releases the
+/// mutex, so that nothing can be created or moved after cleaning up.
 struct Temporary {
   std::mutex mutex;
   std::set<std::filesystem::path> paths;
@@ -21,10 +22,11 @@ struct Temporary {
 };
 Temporary& temporary();
 
-/// What SQLite may put beside a file that it writes; goes with a temporary file.
+/// The file that SQLite may create next to one that it writes; removed together with a temporary
+/// file.
 std::filesystem::path journal_of(const std::filesystem::path& path);
 
-/// A folder of its own below TMPDIR, gone with the object.
+/// A new folder below TMPDIR, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -8,8 +8,8 @@
 namespace gh {
 namespace {
 
-// The length of the well-formed UTF-8 sequence at the start of `s`, or 0 (Unicode's table 3-7: no
-// overlong forms, no surrogates).
+// The length of the well-formed UTF-8 sequence at the start of `s`, or 0. Follows Unicode's table
+// 3-7: no overlong forms, no surrogates.
 std::size_t utf8_length(std::string_view s) {
   const auto byte = [&](std::size_t i) {
     return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u;
@@ -40,9 +40,9 @@ char32_t code_point(std::string_view sequence) {
   return c;
 }
 
-// What a terminal or a browser would act upon, or nobody would see: controls, what ends a line or
-// turns its direction around, what has no width, tags, and what is no character (nor allowed in
-// XML).
+// Characters that a terminal or browser would act on, or that are invisible: controls, line
+// separators, direction changes, zero-width characters, tags, and code points that are not
+// characters (or that XML forbids).
 bool is_hidden(char32_t c) {
   struct Range {
     char32_t first, last;
@@ -101,7 +101,7 @@ std::string shortened(std::string_view text, std::size_t width) {
   if (display_width(text) <= width || width < 8) return std::string(text);
   const std::size_t head_width = (width - 3) * 2 / 3;
   const std::size_t tail_width = width - 3 - head_width;
-  // Cut between characters: count the first bytes of characters from either end.
+  // Cut between characters by counting the first bytes of characters from either end.
   const auto is_first_byte = [&](std::size_t i) {
     return (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
   };

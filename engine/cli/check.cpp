@@ -84,8 +84,7 @@ void render(const Advice& advice, const std::vector<Rule>& rules,
   const Timed timed("render");
   const ReportDocument report{*advice.analysis, advice.report, rules};
   for (Document& d : documents)
-    if (d.format->of_report)
-      d.of_reports.push_back(d.format->of_report(report, style_of(d.output)));
+    if (d.format->of_report) d.of_reports.push_back(d.format->of_report(report, d.output.style));
 }
 
 // The whole text of a file.
@@ -182,6 +181,7 @@ Command add_check(CommandLine& line) {
               "profiler traces (.json, .json.gz). Files of one job's ranks make one report")
       .required();
   o->output.add(command, format_names(check_formats));
+  o->output.style.add_amount(command);
   o->rule.add_choice(command);
   o->rule.add_sources(command);
   o->report.add(command);

@@ -13,6 +13,7 @@ namespace {
 
 struct ExplainCommand {
   std::string id;
+  StyleOptions style;
   RuleOptions rule;
 };
 
@@ -22,7 +23,7 @@ int explain(const ExplainCommand& o) {
   for (const Rule& rule : settings.all_rules) {
     ids.push_back(rule.id);
     if (rule.id != o.id) continue;
-    write(render_explanation(rule, style_of_stdout()), to_stdout);
+    write(render_explanation(rule, o.style.style(stdout_is_terminal())), to_stdout);
     return done;
   }
   throw Error(fmt::format("there is no rule '{}'{}; `gh-advise rules` lists them", printable(o.id),
@@ -35,6 +36,7 @@ Command add_explain(CommandLine& line) {
   Parser command(line, "explain", "Print a rule's documentation");
   const auto o = std::make_shared<ExplainCommand>();
   command.option("RULE", o->id, "The rule's id").required();
+  o->style.add_color(command);
   o->rule.add_sources(command);
   return {command, [o] { return explain(*o); }};
 }

@@ -16,7 +16,7 @@ constexpr const char* ends = R"(.SH ENVIRONMENT
 The width of text, instead of the terminal's.
 .TP
 .B NO_COLOR
-Where it is set, and not to nothing, text on a terminal has no colours.
+If it is set and not empty, text has no colors unless --color=always asks for them.
 .SH FILES
 .TP
 .I gh\-advise.toml

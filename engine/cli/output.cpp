@@ -24,6 +24,16 @@ std::size_t width_of(bool to_terminal, std::size_t fallback) {
   return fallback;
 }
 
+// The terminal's lines where there is one, unless LINES says otherwise.
+std::size_t height_of(bool to_terminal, std::size_t fallback) {
+  winsize size{};
+  if (const char* lines = std::getenv("LINES"); lines && std::atoi(lines) > 0)
+    return static_cast<std::size_t>(std::atoi(lines));
+  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
+    return size.ws_row;
+  return fallback;
+}
+
 // Whether the locale is one of UTF-8: the first of these variables that is set decides.
 bool locale_is_utf8(bool fallback) {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
@@ -34,15 +44,12 @@ bool locale_is_utf8(bool fallback) {
   return fallback;
 }
 
-TextStyle style_of(bool to_terminal) {
-  TextStyle style;
-  const char* no_colour = std::getenv("NO_COLOR");
+// Whether text is colored if the user does not say: on a terminal that can, unless NO_COLOR is set.
+bool colored_by_default(bool to_terminal) {
+  const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   const bool dumb = term && std::string_view(term) == "dumb";
-  style.colour = to_terminal && !(no_colour && *no_colour) && !dumb;
-  style.width = std::clamp<std::size_t>(width_of(to_terminal, style.width), 40, 160);
-  style.unicode = !to_terminal || locale_is_utf8(style.unicode);
-  return style;
+  return to_terminal && !(no_color && *no_color) && !dumb;
 }
 
 // "FORMAT=FILE" apart; a format is made of small letters, so anything else is a plain file's name.
@@ -80,6 +87,31 @@ void refuse_overwriting(const std::vector<Output>& outputs,
 
 }  // namespace
 
+void StyleOptions::add_color(Parser& command) {
+  command
+      .option("--color", color,
+              "Color text: auto (on a terminal, unless NO_COLOR is set), always or never")
+      .one_of({"auto", "always", "never"});
+}
+
+void StyleOptions::add_amount(Parser& command) {
+  command.flag("-v,--verbose", verbose,
+               "Say more: why each finding matters, its evidence, and what was checked");
+  command.flag("-q,--quiet", quiet, "Say less: only the verdict and the plan");
+}
+
+TextStyle StyleOptions::style(bool to_terminal) const {
+  if (verbose && quiet) throw Error("--verbose and --quiet contradict each other; give one");
+  TextStyle style;
+  style.color = color == "always" || (color == "auto" && colored_by_default(to_terminal));
+  style.width = std::clamp<std::size_t>(width_of(to_terminal, style.width), 40, 160);
+  style.height = height_of(to_terminal, style.height);
+  style.unicode = !to_terminal || locale_is_utf8(style.unicode);
+  if (verbose) style.amount = Amount::full;
+  if (quiet) style.amount = Amount::quiet;
+  return style;
+}
+
 void OutputOptions::add(Parser& command, const std::vector<std::string>& formats) {
   const bool several = formats.size() > 2;
   command.option("--format", format, fmt::format("{}", fmt::join(formats, ", "))).one_of(formats);
@@ -90,6 +122,7 @@ void OutputOptions::add(Parser& command, const std::vector<std::string>& formats
                       : "Write to a file instead of standard output")
       .type(several ? "[FORMAT=]FILE" : "FILE")
       .repeatable();
+  style.add_color(command);
 }
 
 std::vector<Output> OutputOptions::parsed(const std::vector<std::string>& formats,
@@ -109,6 +142,8 @@ std::vector<Output> OutputOptions::parsed(const std::vector<std::string>& format
     all.push_back(std::move(output));
   }
   if (!plain) all.push_back({format, to_stdout});
+  for (Output& output : all)
+    output.style = style.style(output.file == to_stdout && stdout_is_terminal());
   refuse_overwriting(all, inputs);
   return all;
 }
@@ -129,11 +164,7 @@ void write(const std::string& text, const Output& output) {
   if (!text.empty() || cleared) write(without_commands(text, meant), output.file, meant);
 }
 
-TextStyle style_of(const Output& output) {
-  return style_of(output.file == to_stdout && isatty(STDOUT_FILENO));
-}
-
-TextStyle style_of_stdout() { return style_of(isatty(STDOUT_FILENO) != 0); }
+bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 
 void print_note(const std::string& note) { print_message("note: " + note); }
 

@@ -210,7 +210,7 @@ void add_how_they_differ(const Capture& first, const Capture& c,
                there = state_of(first, source) == Collected::yes;
     if (here != there) {
       add_once(fmt::format("{} holds no {}, {} does; record both alike", here ? first.path : c.path,
-                           name_of(source), here ? c.path : first.path),
+                           shown_name_of(source), here ? c.path : first.path),
                reasons);
     }
   }

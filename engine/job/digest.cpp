@@ -13,15 +13,15 @@
 namespace gh {
 namespace {
 
-// What keeps a digest small.
+// Limits that keep a digest small.
 constexpr std::size_t most_evidence = 8, most_kinds = 20, most_problems = 20;
-constexpr std::size_t least_collectives = 64;  // of each of many ranks in one report
+constexpr std::size_t least_collectives = 64;  // per rank, if a report has many
 
 // ---- collectives
 
 bool is_collective(const Analysis& a, Row op) { return a.kernel_class(op) == "collective"; }
 
-// A collective's quarters, and what of each the GPU computed nothing beside it.
+// The quarters of a collective, and in each the time in which the GPU computed nothing else.
 std::array<Ns, 4> alone_quarters(const Spans& computing, const Collective& c) {
   std::array<Ns, 4> alone{};
   for (std::size_t q = 0; q < alone.size(); ++q) {
@@ -31,7 +31,7 @@ std::array<Ns, 4> alone_quarters(const Spans& computing, const Collective& c) {
   return alone;
 }
 
-// The first `most` of the recording's.
+// The first `most` collectives of the recording.
 Collectives collectives_of(const Analysis& a, std::size_t most) {
   Collectives out;
   if (a.devices.empty()) return out;
@@ -72,7 +72,7 @@ Collectives collectives_of(const Analysis& a, std::size_t most) {
 
 // ---- a rank
 
-// Evenly chosen indices of n things.
+// Evenly spaced indices of n things.
 std::vector<std::size_t> chosen_of(std::size_t n, std::size_t most) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < std::min(n, most); ++i) {
@@ -125,8 +125,8 @@ RankDigest rank_of(const Analysis& a, const std::vector<Rule>& rules,
 
 // ---- a report
 
-// The processes whose devices are analysed, as Selection::rank counts them: in order of their GPUs,
-// together with those that are left out.
+// The processes whose devices are analyzed, numbered as Selection::rank numbers them: in order of
+// their GPUs, including processes that are left out.
 std::vector<int> analysed_ranks(const Analysis& a) {
   std::vector<const DeviceSteps*> all;
   for (const DeviceSteps& d : a.devices) all.push_back(&d);
@@ -191,8 +191,8 @@ Digest make_digest(const std::function<Analysis(std::optional<int>)>& analyse,
   const Analysis whole = analyse(std::nullopt);
   const Trace& t = whole.trace;
   if (whole.total_ns() == 0) {
-    throw Error(fmt::format("{}: holds no GPU work, so there is nothing to digest; record it again",
-                            t.path));
+    throw Error(fmt::format(
+        "{}: contains no GPU work, so there is nothing to digest; record it again", t.path));
   }
   const Place place = place_of(path);
   Digest d;
@@ -207,7 +207,7 @@ Digest make_digest(const std::function<Analysis(std::optional<int>)>& analyse,
 
   const std::vector<int> ranks = analysed_ranks(whole);
   std::optional<std::int64_t> first = options.first_rank;
-  // What a name says of one rank says nothing of where the ranks of a report with several begin.
+  // A name with one rank does not say where the ranks of a report with several begin.
   if (!first && !place.job.empty() && ranks.size() == 1) first = place.rank;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const std::size_t collectives =

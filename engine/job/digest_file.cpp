@@ -1,4 +1,4 @@
-// The file of a digest: its JSON, packed by gzip.
+// Reads and writes digest files: JSON, compressed with gzip.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -9,19 +9,20 @@
 namespace gh {
 namespace {
 
-constexpr int gzip_window = 15 + 16;          // zlib's largest window, in gzip's format
-constexpr std::size_t most_bytes = 64 << 20;  // ours take less than a thirtieth of it
+constexpr int gzip_window = 15 + 16;          // zlib's largest window, in gzip format
+constexpr std::size_t most_bytes = 64 << 20;  // real ones take less than a thirtieth of this
 
 Error damaged(const std::filesystem::path& path, const std::string& why) {
-  return Error(fmt::format("{}: is no intact digest: {}; make it anew with `gh-advise digest`",
-                           printable(path.string()), printable(why)));
+  return Error(
+      fmt::format("{}: is not an intact digest: {}; create it again with `gh-advise digest`",
+                  printable(path.string()), printable(why)));
 }
 
-// zlib writes no time and no name, so that the same digest is the same file.
+// zlib writes no time or name, so that the same digest gives the same file.
 std::string packed(std::string text) {
   z_stream z{};
   if (deflateInit2(&z, 9, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-    throw Error("there is no memory left to pack a digest");
+    throw Error("not enough memory to compress a digest");
   }
   std::string bytes(deflateBound(&z, text.size()), '\0');
   z.next_in = reinterpret_cast<Bytef*>(text.data());
@@ -31,14 +32,14 @@ std::string packed(std::string text) {
   const int rc = deflate(&z, Z_FINISH);
   bytes.resize(z.total_out);
   deflateEnd(&z);
-  if (rc != Z_STREAM_END) throw Error("a digest could not be packed");
+  if (rc != Z_STREAM_END) throw Error("a digest could not be compressed");
   return bytes;
 }
 
 std::string unpacked(std::string bytes, const std::filesystem::path& path) {
   z_stream z{};
   if (inflateInit2(&z, gzip_window) != Z_OK) {
-    throw Error("there is no memory left to unpack a digest");
+    throw Error("not enough memory to decompress a digest");
   }
   std::string text(bytes.size() * 6, '\0');
   z.next_in = reinterpret_cast<Bytef*>(bytes.data());
@@ -52,8 +53,8 @@ std::string unpacked(std::string bytes, const std::filesystem::path& path) {
   }
   text.resize(z.total_out);
   inflateEnd(&z);
-  if (rc == Z_OK) throw damaged(path, "it is larger than any digest");
-  if (rc != Z_STREAM_END) throw damaged(path, "its bytes are cut short or changed");
+  if (rc == Z_OK) throw damaged(path, "it is larger than any digest can be");
+  if (rc != Z_STREAM_END) throw damaged(path, "it is cut off or was changed");
   return text;
 }
 
@@ -69,10 +70,10 @@ std::string pack_digest(const Digest& digest) { return packed(digest_json(digest
 std::string unpack_digest(const std::filesystem::path& path) {
   std::string bytes = read_text(path);
   if (is_report(bytes)) {
-    throw Error(fmt::format("{}: is a report: digest it first with `gh-advise digest`",
+    throw Error(fmt::format("{}: is a report, not a digest; run `gh-advise digest` on it first",
                             printable(path.string())));
   }
-  if (!bytes.starts_with("\x1f\x8b")) throw damaged(path, "it is not packed by gzip");
+  if (!bytes.starts_with("\x1f\x8b")) throw damaged(path, "it is not compressed with gzip");
   return unpacked(std::move(bytes), path);
 }
 
@@ -84,8 +85,8 @@ Digest read_digest(const std::filesystem::path& path) {
     return d;
   } catch (const OtherVersion& e) {
     throw Error(
-        fmt::format("{}: was made by another version, {}, which measured otherwise than gh-advise "
-                    "{}; make it anew with `gh-advise digest`",
+        fmt::format("{}: was made by {}, which measured differently from gh-advise {}; "
+                    "create it again with `gh-advise digest`",
                     printable(path.string()), e.what(), GH_ADVISE_VERSION));
   } catch (const Error& e) {
     throw damaged(path, e.what());

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kind = "gh-advise digest";
 constexpr int schema_version = 2;
 
-// ---- checked values. There may be thousands of digests: simdjson reads them.
+// ---- checked values. There may be thousands of digests, so simdjson reads them.
 
 using Element = simdjson::dom::element;
 
@@ -37,7 +37,7 @@ simdjson::dom::object object_of(Element json) {
   return as<simdjson::dom::object>(json, "an object");
 }
 
-bool truth_of(Element json) { return as<bool>(json, "a truth value"); }
+bool truth_of(Element json) { return as<bool>(json, "true or false"); }
 
 std::string text_of(Element json) { return printable(as<std::string_view>(json, "a text")); }
 
@@ -55,7 +55,7 @@ double fact_value_of(Element json) {
   return within(json, -most_recorded_value, most_recorded_value);
 }
 
-// Times since 1970 have more digits than a double.
+// Times since 1970 have more digits than a double can hold.
 Ns integer_within(Element json, double least, double most) {
   within(json, least, most);
   return as<std::int64_t>(json, "a whole number");
@@ -80,7 +80,7 @@ std::vector<Ns> times_of(Element list) { return all_of(list, ns_of); }
 
 std::string id_of(Element json) {
   const std::string name = text_of(json);
-  if (!is_name(name)) throw Error(fmt::format("'{}' is no name of a rule or category", name));
+  if (!is_name(name)) throw Error(fmt::format("'{}' is not the name of a rule or category", name));
   return name;
 }
 
@@ -88,7 +88,7 @@ Unit unit_of(Element json) { return unit_named(text_of(json)); }
 
 Span span_from(Element json) {
   const std::vector<Ns> v = all_of(json, time_of);
-  if (v.size() != 2 || v[1] < v[0]) throw Error("a stretch of time ends before it begins");
+  if (v.size() != 2 || v[1] < v[0]) throw Error("a time interval ends before it begins");
   return {v[0], v[1]};
 }
 
@@ -98,7 +98,7 @@ Json to_json(const Quartiles& q) { return {q.least, q.lower, q.middle, q.upper, 
 
 Quartiles quartiles_from(Element json) {
   const std::vector<Ns> v = times_of(json);
-  if (v.size() != 5) throw Error("quartiles are five numbers");
+  if (v.size() != 5) throw Error("quartiles must be five numbers");
   if (!std::is_sorted(v.begin(), v.end())) throw Error("quartiles are not in order");
   return {v[0], v[1], v[2], v[3], v[4]};
 }
@@ -111,7 +111,7 @@ Collectives::Kind collective_kind_from(Element j) {
   return {text_of(at(j, "name")), count_of(at(j, "count")), quartiles_from(at(j, "quartiles_ns"))};
 }
 
-// In columns, which gzip packs better.
+// Stored in columns, which gzip compresses better.
 Json to_json(const Collectives& c) {
   Json kinds = Json::array(), name = Json::array(), start = Json::array(), ns = Json::array(),
        alone = {Json::array(), Json::array(), Json::array(), Json::array()};
@@ -137,7 +137,7 @@ Collectives collectives_from(Element j) {
   const auto as_long = [&](const std::vector<Ns>& column) { return column.size() == name.size(); };
   if (!as_long(start) || !as_long(ns) || alone.size() != 4 ||
       !std::all_of(alone.begin(), alone.end(), as_long)) {
-    throw Error("columns of collectives are not of one length");
+    throw Error("columns of collectives have different lengths");
   }
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] >= static_cast<Ns>(c.names.size())) throw Error("a collective has no name");
@@ -152,7 +152,7 @@ Collectives collectives_from(Element j) {
   return c;
 }
 
-// An account is a list, so that each cause's name stands beside its figures.
+// An account is a list, so that each cause's name is next to its figures.
 Json cause_json(const std::string& cause, const CauseShare& share) {
   return {{"cause", cause},
           {"ns_per_step", number_json(share.ns_per_step)},
@@ -165,7 +165,7 @@ CauseShare cause_from(Element j) {
           times_of(at(j, "sample_ns"))};
 }
 
-// Facts are written by facts_json.
+// facts_json writes facts.
 FactNumber fact_from(Element j) {
   FactNumber fact;
   fact.unit = unit_of(at(j, "unit"));
@@ -177,7 +177,7 @@ FactNumber fact_from(Element j) {
   return fact;
 }
 
-// Findings stand as in a report, beside what only a later judgement needs.
+// Findings are stored as in a report, together with what only later evaluation needs.
 Json to_json(const Finding& f) {
   Json json = finding_json(f);
   json["voids"] = f.voids;
@@ -208,7 +208,7 @@ Metric metric_from(Element j) {
   return m;
 }
 
-// `of` is "step", or "window" of a report without steps.
+// `of` is "step", or "window" for a report without steps.
 std::optional<Prediction> prediction_from(Element finding, const std::string& of) {
   const std::string name = "predicted_" + of;
   if (at(finding, name + "_ns").is_null()) return std::nullopt;
@@ -240,7 +240,7 @@ Finding finding_from(Element j) {
   f.metrics = all_of(at(j, "metrics"), metric_from);
   const std::string of = text_of(at(j, "recoverable_of"));
   if (of != "step" && of != "window")
-    throw Error("what is recoverable is of neither step nor window");
+    throw Error("recoverable time is neither per step nor per window");
   f.of_window = of == "window";
   f.predicted = prediction_from(j, of);
   return f;
@@ -255,7 +255,7 @@ Json to_json(const RuleOutcome& outcome) {
 RuleOutcome outcome_from(Element j) {
   RuleOutcome outcome;
   const auto state = rule_state_named(text_of(at(j, "state")));
-  if (!state) throw Error("a rule is in no state that there is");
+  if (!state) throw Error("a rule has an unknown state");
   outcome.state = *state;
   if (Element reason; !j["reason"].get(reason)) outcome.reason = text_of(reason);
   outcome.version = text_of(at(j, "version"));
@@ -308,7 +308,7 @@ RankDigest rank_from(Element j) {
     CauseShare& share = r.account[text_of(at(c, "cause"))];
     share = cause_from(c);
     if (share.sample_ns.size() != r.sample_ns.size()) {
-      throw Error("the account is not as long as the steps");
+      throw Error("the account has a different number of steps");
     }
   }
   for (const auto [name, f] : object_of(at(j, "facts"))) r.facts[printable(name)] = fact_from(f);
@@ -352,7 +352,7 @@ Digest digest_from(Element j) {
     d.world_size = integer_within(at(j, "world_size"), 0, most_rank + 1);
   }
   d.ranks = all_of(at(j, "ranks"), rank_from);
-  if (d.ranks.empty()) throw Error("it holds no rank");
+  if (d.ranks.empty()) throw Error("it contains no rank");
   return d;
 }
 
@@ -363,9 +363,9 @@ std::string digest_json(const Digest& d) { return to_json(d).dump() + '\n'; }
 Digest digest_from_json(const std::string& text) {
   simdjson::dom::parser parser;
   Element json;
-  if (parser.parse(text).get(json)) throw Error("it is no whole JSON");
+  if (parser.parse(text).get(json)) throw Error("its JSON is incomplete or malformed");
   std::string_view said;
-  if (json["kind"].get(said) || said != kind) throw Error("it does not say that it is one");
+  if (json["kind"].get(said) || said != kind) throw Error("it is some other JSON");
   if (count_of(at(json, "schema_version")) != schema_version ||
       count_of(at(json, "analysis_version")) != analysis_version) {
     throw OtherVersion(text_of(at(json, "generator")));

@@ -1,4 +1,4 @@
-// A digest as JSON (schemas/digest.schema.json).
+// Digests as JSON (schemas/digest.schema.json).
 #pragma once
 #include <string>
 
@@ -8,13 +8,13 @@ namespace gh {
 
 std::string digest_json(const Digest& digest);
 
-/// The document is a digest, but another version made it, whose figures cannot be compared. what()
-/// is the name of that version.
+/// The document is a digest by another version, whose figures cannot be compared. what() is the
+/// name of that version.
 struct OtherVersion : Error {
   using Error::Error;
 };
 
-/// Throws OtherVersion, or Error that says what is wrong with it; both without the file's name.
+/// Throws OtherVersion, or Error that says what is wrong with it; neither contains the file's name.
 /// Digest::path stays empty.
 Digest digest_from_json(const std::string& json);
 

@@ -13,12 +13,12 @@ namespace {
 void add_notes(const FleetMembers& members, Fleet& fleet) {
   if (!fleet.numbered && fleet.ranks.size() > 1) {
     fleet.notes.push_back(
-        "no digest knows its rank: they are counted in the order of their reports' names; "
-        "`gh-advise digest --first-rank N` says it");
+        "no digest knows its rank, so ranks are numbered in the order of their reports' names; "
+        "give them with `gh-advise digest --first-rank N`");
   }
   if (!fleet.missing.empty()) {
     fleet.notes.push_back(
-        fmt::format("{}: what they did, and whether the others waited for them, is not known",
+        fmt::format("{}, so what they did and whether others waited for them is unknown",
                     fleet_missing_text(fleet)));
   }
   const auto without_steps =
@@ -26,7 +26,7 @@ void add_notes(const FleetMembers& members, Fleet& fleet) {
                     [](const FleetMember& m) { return m.rank->unit == window_unit; });
   if (without_steps > 0) {
     fleet.notes.push_back(
-        fmt::format("on {} nothing was found that repeats: there the whole recording is told of",
+        fmt::format("no steps were found on {}; figures for them cover the whole recording",
                     plural(without_steps, "rank")));
   }
 }
@@ -35,27 +35,27 @@ void add_notes(const FleetMembers& members, Fleet& fleet) {
 
 Fleet make_fleet(std::vector<Digest> digests, const Rule* late,
                  const std::vector<Suppression>& suppressions, const std::string& today) {
-  if (digests.empty()) throw Error("there is no digest to bring together");
+  if (digests.empty()) throw Error("there are no digests to combine");
   Fleet fleet;
   keep_one_job(digests, fleet.left_out);
 
-  // Who is who, and what each spends its steps on.
+  // Identify ranks, and find what each spends its steps on.
   const FleetMembers members = number_ranks(digests, fleet);
   add_account(members, fleet);
 
-  // Who waits for whom. Clocks of different reports are compared by their collectives.
+  // Find who waits for whom. Clocks of different reports are aligned by their collectives.
   const std::vector<FleetGroup> groups = match_ranks(members);
   add_waits(members, groups, fleet);
   add_clocks(members, fleet);
   check_clocks(members, fleet);
 
-  // What rules found on the ranks, and what shows only across them.
+  // Collect what rules found on the ranks, and what shows only across ranks.
   add_findings(members, fleet);
   add_stragglers(fleet);
   add_late_finding(late, fleet);
   add_unlike(members, fleet);
 
-  // What fixes are worth to the job.
+  // Find what fixes are worth to the job.
   suppress_findings(suppressions, today, fleet);
   add_plan(members, fleet);
   sort_findings(fleet);

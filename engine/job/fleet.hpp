@@ -1,5 +1,5 @@
-// The ranks of one job brought together from their digests: what holds on how many of them, who
-// comes late, and what the job's step is worth.
+// Combines the digests of a job's ranks: on how many of them a finding holds, which ranks are late,
+// and what fixes are worth to the job's step.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -10,35 +10,37 @@
 
 namespace gh {
 
-/// A rank among the others.
+/// One rank in the job.
 struct FleetRank {
   std::int64_t rank = 0;
-  std::string node, report;  ///< node: "" where it is not known
+  std::string node, report;  ///< node: "" if unknown
   std::string devices;
   std::int64_t steps = 0;
   double step_ns = 0;            ///< the mean step
-  std::vector<double> cause_ns;  ///< of it, parallel to Fleet::causes
-  /// Of ranks whose collectives were matched with each other; -1 where they were with nobody's.
+  std::vector<double> cause_ns;  ///< part of it, parallel to Fleet::causes
+  /// The group of ranks with matching collectives; -1 if it matches none.
   int group = -1;
-  /// A step: it waits in collectives for the last to come and computes nothing meanwhile.
+  /// Per step: how long it waits in collectives for the last rank, computing nothing.
   double wait_ns = 0;
-  double late_ns = 0;  ///< a step: it comes after the middle rank, as far as others wait for it
-  double last_fraction = 0;  ///< of the collectives matched: it came last
+  double late_ns =
+      0;  ///< per step: how much later than the middle rank it comes, as far as others wait for it
+  double last_fraction = 0;  ///< share of matched collectives to which it came last
 };
 
-/// A finding that holds on some of the ranks.
+/// A finding on some of the ranks.
 struct FleetFinding {
-  /// Of the rank on which it costs most, told of the job: what is recoverable is the job's.
+  /// The finding of the rank where it costs most, worded for the job; recoverable time is the
+  /// job's.
   Finding finding;
   std::vector<std::int64_t> ranks;  ///< that have it
-  std::int64_t looked = 0;          ///< ranks on which its rule could look
+  std::int64_t looked = 0;          ///< ranks on which its rule could be checked
   std::int64_t worst = 0;           ///< rank
-  Quartiles rank_ns;                ///< what each could win back, whatever the others do
+  Quartiles rank_ns;                ///< what each rank could save, ignoring the others
   bool suppressed = false;
-  bool only_note = false;  ///< whatever it costs: the profiler itself may be why
+  bool only_note = false;  ///< whatever it costs, because the profiler itself may be the reason
 };
 
-/// Ranks that differ from most in one way.
+/// Ranks that differ from most others in one way.
 struct Unlike {
   std::string what;  ///< "GPU: NVIDIA A100, the others NVIDIA H200"
   std::vector<std::int64_t> ranks;
@@ -50,7 +52,7 @@ struct FleetNode {
   double late_ns = 0;                ///< the middle one's
 };
 
-/// The fixes for the job, each with those before it: the step falls to no less than this.
+/// The fixes for the job, each after those before it: the step falls to no less than this.
 struct FleetFix {
   std::string rule, fingerprint;
   double least_step_ns = 0;
@@ -58,17 +60,18 @@ struct FleetFix {
 
 struct Fleet {
   std::vector<FleetRank> ranks;  ///< in order of rank
-  std::int64_t world_size = 0;   ///< ranks that the job has, as far as is known
-  /// Of them, those of which there is no digest; the first 10,000.
+  std::int64_t world_size = 0;   ///< ranks in the job, as far as known
+  /// Ranks without a digest; the first 10,000.
   std::vector<std::int64_t> missing;
-  bool numbered = true;             ///< false: no digest knows its rank: counted in order of names
-  std::vector<std::string> causes;  ///< of the account, the one that takes most time first
+  bool numbered =
+      true;  ///< false: no digest knows its rank, so they are numbered in order of names
+  std::vector<std::string> causes;  ///< of the account, the most expensive first
   std::vector<Quartiles> account;   ///< a step's nanoseconds over ranks, parallel to `causes`
   UnitWords unit;                   ///< what a step is called, on most ranks
   double step_ns = 0;               ///< the job's: the slowest rank's mean step
-  /// The rank that sets the pace: the longest step, without what it waits for others.
+  /// The rank that sets the pace: the longest step without waiting for others.
   std::int64_t slowest = 0;
-  double waited_ns = 0;                  ///< a step: the middle rank waits for the last one
+  double waited_ns = 0;  ///< per step: how long the middle rank waits for the last one
   std::vector<std::int64_t> stragglers;  ///< ranks, the latest first
   std::vector<FleetNode> nodes;          ///< in order of name
   bool collectives = false;              ///< whether any rank ran one
@@ -77,28 +80,29 @@ struct Fleet {
   std::vector<FleetFinding> findings;  ///< the best fix first
   std::vector<Unlike> unlike;
   std::vector<FleetFix> plan;
-  /// By id: looked where any rank could look, and then the reason says on how many not.
+  /// By id: looked if any rank could be checked; the reason then says on how many it could not.
   std::map<std::string, RuleOutcome> rules;
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
   std::vector<std::string> left_out;  ///< digests, or ranks of them, and why
-  std::vector<std::string> notes;     ///< what a reader has to know beside
+  std::vector<std::string> notes;     ///< what else a reader must know
 };
 
-/// Digests below these paths: files as they are, of folders all *.digest in them. Throws Error
-/// where there is none.
+/// Finds digests: the given files, and *.digest below the given folders. Throws Error if there are
+/// none.
 std::vector<std::string> find_digests(const std::vector<std::string>& paths);
 
-/// Reads digests, several at a time. What cannot be read is left out and said in `errors`.
+/// Reads digests, several at a time. Skips those that cannot be read and adds a message to
+/// `errors`.
 std::vector<Digest> read_digests(const std::vector<std::string>& paths,
                                  std::vector<std::string>& errors);
 
-/// Brings digests together. `late`: the rule that tells of late ranks, for what it says of itself;
-/// nothing where it is not asked. Few that do not belong to the others, or come twice, are left
-/// out. Throws Error where they are not of one job.
+/// Combines digests. `late` is the rule about late ranks, whose texts describe the finding; null if
+/// it is disabled. A few digests that do not belong to the others, or appear twice, are left out.
+/// Throws Error if they are not from one job.
 Fleet make_fleet(std::vector<Digest> digests, const Rule* late,
                  const std::vector<Suppression>& suppressions, const std::string& today);
 
-/// "0-7, 12": ranks in words, at most `most` runs of them.
+/// "0-7, 12": formats ranks, as at most `most` ranges.
 std::string ranks_text(std::vector<std::int64_t> ranks, std::size_t most = 8);
 
 /// "3 of 20 ranks are missing (10-12)".

@@ -1,4 +1,4 @@
-// How times of different reports were compared, and whether they can be of one job.
+// Describes how times of different reports were compared, and checks that they can be from one job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,26 +11,25 @@ namespace {
 std::string clocks_text(const Fleet& fleet) {
   if (fleet.ranks.size() < 2) {
     return fleet.collectives
-               ? "the other ranks' digests are not here, so what it waits for them is not known"
-               : "there is one rank only";
+               ? "the other ranks' digests are missing, so how long it waits for them is unknown"
+               : "there is only one rank";
   }
   if (!fleet.collectives) {
-    return "no report shows a collective, in which ranks would wait for each other and by which "
-           "their clocks could be aligned";
+    return "no report contains a collective, without which the ranks' clocks cannot be aligned";
   }
   const auto aligned = std::count_if(fleet.ranks.begin(), fleet.ranks.end(),
                                      [](const FleetRank& r) { return r.group >= 0; });
   if (aligned == 0) {
     return "the ranks' collectives could not be matched, so times of different reports cannot be "
-           "compared and who comes late does not show";
+           "compared and late ranks cannot be found";
   }
   std::string text = fmt::format(
-      "the clocks of {} of {} ranks were aligned by the ends of their collectives, which no rank "
-      "leaves much before another",
+      "the clocks of {} of {} ranks were aligned by the ends of their collectives, which all "
+      "ranks leave at about the same time",
       aligned, fleet.ranks.size());
   if (fleet.groups > 1) {
     text += fmt::format(
-        "; they fall into {} groups that share no collectives, and are told apart only within each",
+        "; they form {} groups that share no collectives, and were compared only within each group",
         fleet.groups);
   }
   return text;
@@ -46,7 +45,7 @@ void add_clocks(const FleetMembers& members, Fleet& fleet) {
 }
 
 void check_clocks(const FleetMembers& members, Fleet& fleet) {
-  // Profilers of one job start at one step; clocks of machines differ by seconds at worst.
+  // Profilers of a job start at the same step, and clocks of machines differ by seconds at most.
   constexpr Ns apart_ns = 60'000'000'000;
   const auto begin_ns = [&](std::size_t m) {
     return members[m].digest->epoch_ns + members[m].rank->window.start;
@@ -62,17 +61,17 @@ void check_clocks(const FleetMembers& members, Fleet& fleet) {
   const Ns apart = begin_ns(*most) - begin_ns(*least);
   if (apart <= apart_ns) return;
 
-  // Where their collectives match it is one job, and a clock is off.
+  // If their collectives match, it is one job and a clock is wrong.
   const FleetRank &first = fleet.ranks[*least], &last = fleet.ranks[*most];
   if (first.group < 0 || first.group != last.group) {
     throw Error(
-        fmt::format("{} and {} are not of one job: what they repeat begins {} apart; give the "
-                    "digests of one job",
+        fmt::format("{} and {} are not from the same job, because their steps begin {} apart; give "
+                    "the digests of one job",
                     members[*least].digest->path, members[*most].digest->path, duration(apart)));
   }
   fleet.notes.push_back(
-      fmt::format("by their clocks ranks {} and {} begin {} apart, yet their collectives match: a "
-                  "machine's clock is off",
+      fmt::format("the clocks of ranks {} and {} are {} apart although their collectives match, "
+                  "so one machine's clock is wrong",
                   first.rank, last.rank, duration(apart)));
 }
 

@@ -1,4 +1,4 @@
-// The digests of a job: found below folders, and read.
+// Finds the digests of a job in folders, and reads them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,15 +23,15 @@ std::vector<std::string> digests_below(const std::string& folder) {
   if (ec) throw Error(fmt::format("{}: cannot be read: {}", printable(folder), ec.message()));
   if (inside.empty()) {
     throw Error(
-        fmt::format("{}: holds no *.digest; make them with `gh-advise digest`, or `gh-advise "
-                    "slurm` for a folder of reports",
+        fmt::format("{}: contains no *.digest; create them with `gh-advise digest`, or with "
+                    "`gh-advise slurm` for a folder of reports",
                     printable(folder)));
   }
   std::sort(inside.begin(), inside.end());
   return inside;
 }
 
-// Of thousands only the rest is needed.
+// With thousands of digests, memory matters.
 void drop_what_no_pass_reads(Digest& d) {
   for (RankDigest& r : d.ranks) {
     r.plan_json.clear();

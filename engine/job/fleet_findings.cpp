@@ -1,4 +1,4 @@
-// What rules found on the ranks, told once for the job.
+// Combines what rules found on the ranks into one finding for the job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using RanksByRule = std::map<std::string, std::int64_t>;
 
-// Where one rank could look the rule has looked; what kept others from it is kept beside.
+// A rule counts as checked if any rank could be checked; the reasons of the others are kept.
 void add_outcome(const RuleOutcome& of_rank, RuleOutcome& outcome) {
   if (of_rank.state == outcome.state) return;
   const bool failed =
@@ -20,7 +20,7 @@ void add_outcome(const RuleOutcome& of_rank, RuleOutcome& outcome) {
   outcome.state = failed ? RuleOutcome::State::failed : std::min(of_rank.state, outcome.state);
 }
 
-// Returns on how many ranks each rule could look.
+// Returns on how many ranks each rule could be checked.
 RanksByRule add_rules(const FleetMembers& members, Fleet& fleet) {
   RanksByRule looked, not_looked;
   for (const FleetMember& m : members) {
@@ -31,8 +31,8 @@ RanksByRule add_rules(const FleetMembers& members, Fleet& fleet) {
     }
   }
   for (auto& [id, outcome] : fleet.rules) {
-    if (outcome.reason.starts_with("the report holds one rank only")) {
-      outcome.reason = "needs all ranks in one report; a digest holds each by itself";
+    if (outcome.reason.starts_with("the report holds only one rank")) {
+      outcome.reason = "needs all ranks in one report; each digest contains only one";
     }
     if (outcome.state == RuleOutcome::State::looked && not_looked[id] > 0) {
       outcome.reason =
@@ -42,7 +42,7 @@ RanksByRule add_rules(const FleetMembers& members, Fleet& fleet) {
   return looked;
 }
 
-// Says on which ranks it holds; everything it tells is of the worst one.
+// Adds on which ranks the finding holds; everything else in it describes the worst rank.
 void tell_of_job(std::size_t all_ranks, const Fleet& fleet, FleetFinding& f) {
   const auto all = static_cast<std::int64_t>(all_ranks), not_looked = all - f.looked;
   std::string who;
@@ -53,7 +53,7 @@ void tell_of_job(std::size_t all_ranks, const Fleet& fleet, FleetFinding& f) {
   }
   f.finding.message = fmt::format("{}; rank {}: {}", who, f.worst, f.finding.message);
   if (not_looked > 0) {
-    f.finding.message += fmt::format(" On {} rank{} its rule could not look.", not_looked,
+    f.finding.message += fmt::format(" Its rule could not be checked on {} rank{}.", not_looked,
                                      not_looked == 1 ? "" : "s");
   }
   const std::string& node = rank_numbered(fleet, f.worst).node;

@@ -1,4 +1,4 @@
-// Which ranks ran the same collectives, and how far their clocks are apart by these.
+// Finds ranks that ran the same collectives, and aligns their clocks by these.
 #include <algorithm>
 
 #include "base/parallel.hpp"
@@ -7,11 +7,11 @@
 namespace gh {
 namespace {
 
-// Of a name: enough to tell them apart, and each pair of ranks is compared.
+// Characters of a name: enough to distinguish names, because each pair of ranks is compared.
 constexpr std::size_t most_compared = 96;
 constexpr std::size_t most_groups = 16;
-// A few odd ranks must not hide the others; but where none belongs to any, there is no use in
-// trying each.
+// A few odd ranks must not hide the others. But if no rank matches any other, trying all is
+// useless.
 constexpr std::size_t most_odd = 8;
 
 CollectiveEnds ends_of(const RankDigest& r) {
@@ -28,7 +28,7 @@ std::optional<Alignment> aligned(const CollectiveEnds& first, Ns first_epoch_ns,
   if (first_epoch_ns > 0 && other_epoch_ns > 0) {
     if (auto found = align(first, other, first_epoch_ns - other_epoch_ns)) return found;
   }
-  return align(first, other, std::nullopt);  // a clock may be off, or not known
+  return align(first, other, std::nullopt);  // a clock may be wrong or unknown
 }
 
 Alignment with_itself(const CollectiveEnds& ends) {
@@ -41,7 +41,7 @@ Alignment with_itself(const CollectiveEnds& ends) {
 
 std::vector<FleetGroup> match_ranks(const FleetMembers& members) {
   std::vector<CollectiveEnds> ends;
-  std::vector<std::size_t> rest;  // members that belong to no group yet
+  std::vector<std::size_t> rest;  // members without a group so far
   for (std::size_t m = 0; m < members.size(); ++m) {
     ends.push_back(ends_of(*members[m].rank));
     if (!ends[m].empty()) rest.push_back(m);

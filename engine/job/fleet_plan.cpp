@@ -1,4 +1,4 @@
-// What fixes are worth to the job, and which to make in which order.
+// Finds what fixes are worth to the job, and the order in which to make them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,14 +8,14 @@
 namespace gh {
 namespace {
 
-constexpr double least_worth = 0.02;  // of the step that is left, for a fix to be part of the plan
+constexpr double least_worth = 0.02;  // of the remaining step, for a fix to be part of the plan
 constexpr std::size_t most_fixes = 8;
 
 using NsByRank = std::vector<double>;  // parallel to Fleet::ranks
 
-// The job's step cannot fall below the longest of what each rank takes by itself: its step without
-// its waits for others. Where those are not known, all of its exposed communication may be such a
-// wait.
+// The job's step cannot become shorter than the longest of what each rank needs by itself: its step
+// without waiting for others. If the waits are unknown, all of its exposed communication may be
+// waiting.
 class Job {
  public:
   explicit Job(const Fleet& fleet) : fleet_(fleet) {
@@ -31,7 +31,7 @@ class Job {
     return static_cast<std::size_t>(std::max_element(own_.begin(), own_.end()) - own_.begin());
   }
 
-  // What a fix may win on each rank.
+  // What a fix may save on each rank.
   NsByRank wins(const FleetFinding& f, const FleetMembers& members) const {
     NsByRank win(own_.size());
     if (f.finding.rule == late_rule) {
@@ -45,8 +45,8 @@ class Job {
     for (std::size_t m = 0; m < members.size(); ++m) {
       for (const Finding& own : members[m].rank->findings) {
         if (own.fingerprint != f.finding.fingerprint) continue;
-        // What a rank waits for others in its collectives goes with what makes them late, not with
-        // a fix of communication.
+        // Waiting in collectives goes away by fixing what makes other ranks late, not by fixing
+        // communication.
         const double most = own.category == "comm" ? transfer_[m] : own_[m];
         win[m] += std::min(static_cast<double>(own.recoverable_ns), most);
       }
@@ -65,18 +65,18 @@ class Job {
 
  private:
   const Fleet& fleet_;
-  NsByRank own_;                               // its step without waits for others
-  NsByRank transfer_;                          // its exposed communication without them
+  NsByRank own_;       // its step without waiting for others
+  NsByRank transfer_;  // its exposed communication without waiting for others
   std::map<std::int64_t, std::size_t> index_;  // by rank
 };
 
-// What communication costs on ranks whose peers are not here may be all waiting for those.
+// If a rank's peers are missing, its communication may be nothing but waiting for them.
 bool is_untold(const FleetFinding& f, const Fleet& fleet) {
   const bool partly = !fleet.missing.empty() || (fleet.ranks.size() == 1 && fleet.collectives);
   return partly && f.finding.category == "comm";
 }
 
-// ---- what each fix is worth by itself
+// ---- what each fix is worth on its own
 
 Severity severity_at(double recoverable_fraction) {
   if (recoverable_fraction >= fleet_error_at) return Severity::error;
@@ -87,7 +87,8 @@ Severity severity_for_job(const FleetFinding& f, const Fleet& fleet) {
   if (is_untold(f, fleet)) return Severity::note;
   const Severity by_worth = severity_at(f.finding.recoverable_fraction);
   if (f.finding.rule == late_rule) return f.only_note ? Severity::note : by_worth;
-  // A rule holds back what is a choice; and what is grave on a rank may matter little to the job.
+  // A rule marks findings that may be intended as notes, and what is serious on one rank may matter
+  // little to the job.
   if (f.finding.voids || f.finding.severity == Severity::note || f.rank_ns.most <= 0) {
     return f.finding.severity;
   }
@@ -102,17 +103,17 @@ void tell_worth(double won_ns, const Fleet& fleet, FleetFinding& f) {
   f.finding.severity = severity_for_job(f, fleet);
 }
 
-// ---- one after the other
+// ---- the order of fixes
 
-// Fixes that are made, and what a further one would come to.
+// Fixes already made, and what another one would give.
 struct Made {
   const Fleet& fleet;
   const Job& job;
   const std::vector<NsByRank>& wins;  // parallel to Fleet::findings
   NsByRank won;
 
-  // A rank that comes late does so for a reason that another finding may name: of the two the
-  // larger counts, not their sum.
+  // A late rank is late for a reason that another finding may name. Count the larger of the two,
+  // not their sum.
   NsByRank with(std::size_t i) const {
     NsByRank sum = won;
     const bool late = fleet.findings[i].finding.rule == late_rule;
@@ -124,8 +125,7 @@ struct Made {
   double step_with(std::size_t i) const { return job.least_step(with(i)); }
 };
 
-// The finding whose fix leaves the shortest step; of fixes that win as much, one that is a cause
-// and does not follow from another.
+// The finding whose fix leaves the shortest step; among equals, prefer a cause over a consequence.
 std::size_t best_fix(const Made& made, const std::set<std::size_t>& rest, double step_ns) {
   const auto shorter = [&](std::size_t a, std::size_t b) {
     return made.step_with(a) < made.step_with(b);

@@ -1,4 +1,4 @@
-// Which digests are which ranks of the job, and what each rank spends its steps on.
+// Finds which digest is which rank of the job, and what each rank spends its steps on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::size_t most_missing = 10'000;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The digits that begin at `at`, leading zeros aside; `at` moves behind them.
+// The digits that begin at `at`, without leading zeros; moves `at` past them.
 std::string_view number_at(std::string_view s, std::size_t& at) {
   while (at < s.size() && s[at] == '0') ++at;
   const std::size_t from = at;
@@ -46,7 +46,7 @@ void sort_by_name(std::vector<Digest>& digests) {
   });
 }
 
-// Takes out the digests of which `why` says something, which is told in `left_out`.
+// Removes the digests for which `why` returns a reason, and adds the reason to `left_out`.
 template <class Why>
 void leave_out(std::vector<Digest>& digests, std::vector<std::string>& left_out, Why why) {
   std::erase_if(digests, [&](const Digest& d) {
@@ -56,8 +56,7 @@ void leave_out(std::vector<Digest>& digests, std::vector<std::string>& left_out,
   });
 }
 
-// Whether digests know their ranks. Few that do not are left out; otherwise all or none of them
-// have to.
+// Whether digests know their ranks. Leaves out a few that do not; otherwise all or none must know.
 bool are_numbered(std::vector<Digest>& digests, std::vector<std::string>& left_out) {
   const auto lacks_rank = [](const Digest& d) { return !d.ranks.front().rank; };
   const auto lacking = std::find_if(digests.begin(), digests.end(), lacks_rank);
@@ -65,8 +64,8 @@ bool are_numbered(std::vector<Digest>& digests, std::vector<std::string>& left_o
       static_cast<std::size_t>(std::count_if(digests.begin(), digests.end(), lacks_rank));
   if (without == digests.size()) return false;
   constexpr const char* remedy =
-      "does not know its rank, others do; make it anew with `gh-advise digest --first-rank N`, or "
-      "move that report out of the folder";
+      "does not know its rank, but others do; create it again with `gh-advise digest --first-rank "
+      "N`, or move that report out of the folder";
   if (2 * without >= digests.size()) throw Error(fmt::format("{}: {}", lacking->path, remedy));
   leave_out(digests, left_out, [&](const Digest& d) { return lacks_rank(d) ? remedy : ""; });
   return true;
@@ -74,20 +73,20 @@ bool are_numbered(std::vector<Digest>& digests, std::vector<std::string>& left_o
 
 using DigestByRank = std::map<std::int64_t, const Digest*>;
 
-// Why a digest cannot be the one of this rank; "" where it can, which is then noted.
+// Why a digest cannot be this rank's; "" if it can, in which case the rank is taken.
 std::string refusal(const Digest& d, std::int64_t rank, DigestByRank& taken) {
   if (d.world_size > 0 && rank >= d.world_size)
     return fmt::format(
-        "is of rank {}, but says that its job has {} ranks; make it anew with the "
-        "right --first-rank",
+        "is rank {}, but says that its job has {} ranks; create it again with the right "
+        "--first-rank",
         rank, d.world_size);
   const auto [other, fresh] = taken.try_emplace(rank, &d);
   return fresh ? ""
-               : fmt::format("is of rank {}, and so is {}, which was taken; give each rank once",
-                             rank, other->second->path);
+               : fmt::format("is rank {}, but so is {}, which was used; give each rank once", rank,
+                             other->second->path);
 }
 
-// Ranks that do not know their number are counted. Of what comes twice the first is taken.
+// Numbers ranks that do not know theirs. Keeps the first of duplicates.
 DigestByRank take_ranks(std::vector<Digest>& digests, bool numbered,
                         std::vector<std::string>& left_out) {
   std::map<std::pair<std::string, Ns>, std::string> reports;
@@ -95,8 +94,9 @@ DigestByRank take_ranks(std::vector<Digest>& digests, bool numbered,
     leave_out(digests, left_out, [&](const Digest& d) {
       const auto [other, fresh] = reports.try_emplace({d.report, d.epoch_ns}, d.path);
       return fresh ? ""
-                   : fmt::format("is of the same report as {}, which was taken; give each once",
-                                 other->second);
+                   : fmt::format(
+                         "is from the same report as {}, which was used; give each report once",
+                         other->second);
     });
   DigestByRank taken;
   std::int64_t next = 0;
@@ -110,12 +110,13 @@ DigestByRank take_ranks(std::vector<Digest>& digests, bool numbered,
   return taken;
 }
 
-// What all digests of a job have in common.
+// What all digests of a job share.
 std::pair<std::string, std::int64_t> job_of(const Digest& d) { return {d.format, d.world_size}; }
 
 std::string unlike_job(const Digest& d, const Digest& other) {
   if (d.format != other.format) return "they come from different profilers";
-  return fmt::format("one says that it has {} ranks, the other {}", other.world_size, d.world_size);
+  return fmt::format("one says that the job has {} ranks, the other {}", other.world_size,
+                     d.world_size);
 }
 
 }  // namespace
@@ -130,20 +131,20 @@ void keep_one_job(std::vector<Digest>& digests, std::vector<std::string>& left_o
     const Digest& other = *std::find_if(digests.begin(), digests.end(), [&](const Digest& d) {
       return job_of(d) != job_of(first);
     });
-    throw Error(fmt::format("{} and {} are not of one job: {}; give the digests of one job",
+    throw Error(fmt::format("{} and {} are not from the same job: {}; give the digests of one job",
                             first.path, other.path, unlike_job(other, first)));
   }
   const auto found = std::find_if(digests.begin(), digests.end(),
                                   [&](const Digest& d) { return job_of(d) == largest->first; });
-  Digest member;  // by what it is compared and named, since digests move
+  Digest member;  // what others are compared with; a copy, because digests move
   member.path = found->path;
   std::tie(member.format, member.world_size) = job_of(*found);
   leave_out(digests, left_out, [&](const Digest& d) {
     return job_of(d) == largest->first
                ? ""
                : fmt::format(
-                     "is not of one job with most others, as {}: {}; give the digests of "
-                     "one job",
+                     "is not from the same job as most others, such as {}: {}; give the digests "
+                     "of one job",
                      member.path, unlike_job(d, member));
   });
 }

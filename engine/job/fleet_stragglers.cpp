@@ -1,5 +1,5 @@
-// Ranks that come late to collectives, so that the others wait: who, on which nodes, and what they
-// spend the time on.
+// Finds ranks that come late to collectives, so that the others wait: which, on which nodes, and
+// what they spend the time on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace gh {
 namespace {
 
-// Of the job's step, from which a rank's lateness is told: rank-straggler's note_share.
+// Share of the job's step from which a late rank is reported: rank-straggler's note_share.
 constexpr double straggler_share = 0.02;
-// Of what the job waits: a straggler causes that much by itself, else ranks take turns.
+// Share of the job's waiting that a straggler must cause alone; otherwise ranks take turns.
 constexpr double persistent_share = 0.5;
 
 bool is_straggler(const Fleet& fleet, std::int64_t rank) {
@@ -43,11 +43,11 @@ std::vector<FleetNode> nodes_of(const Fleet& fleet) {
 // ---- what a late rank does
 
 struct Excess {
-  std::string cause;  // of the account, or "compute"; "" where no one cause explains the lateness
+  std::string cause;  // of the account, or "compute"; "" if no single cause explains the lateness
   double ns = 0;      // a step
 };
 
-// What a rank spends in a step, waits for others aside; all computing is one.
+// What a rank spends per step, without waiting for others; all computing counts as one cause.
 std::map<std::string, double> spent_by(const Fleet& fleet, const FleetRank& r) {
   std::map<std::string, double> spent;
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
@@ -58,7 +58,7 @@ std::map<std::string, double> spent_by(const Fleet& fleet, const FleetRank& r) {
   return spent;
 }
 
-// What a late rank spends its steps on more than the others do, and how much.
+// What a late rank spends more time on than the others do, and how much.
 Excess excess_of(const Fleet& fleet, const FleetRank& late) {
   std::map<std::string, std::vector<double>> others;
   for (const FleetRank& r : fleet.ranks) {
@@ -84,40 +84,40 @@ std::string excess_text(const std::string& cause) {
       {"idle.allocation", "allocating memory"},
       {"idle.compilation", "compiling code"},
       {"idle.loading", "loading code"},
-      {"idle.faults", "handling page faults of the host"},
+      {"idle.faults", "handling CPU page faults"},
       {"idle.failed", "in calls that failed"},
       {"idle.launch_latency", "between launches and kernels"},
       {"idle.dependency", "between kernels"},
-      {"idle.unknown", "doing nothing that the trace explains"}};
+      {"idle.unknown", "idle for no visible reason"}};
   const auto it = words.find(cause);
   return it == words.end() ? cause_label(cause) : it->second;
 }
 
 std::string excess_advice(const std::string& cause) {
   if (cause == "compute") {
-    return "These ranks compute longer: compare how many kernels they run and how many tokens they "
-           "get; with as many of both, the GPU is slower (nvidia-smi -q -d "
-           "CLOCK,PERFORMANCE,TEMPERATURE), or shared.";
+    return "These ranks compute longer. Compare how many kernels they run and how many tokens they "
+           "get; if both are the same, their GPU is slower (nvidia-smi -q -d "
+           "CLOCK,PERFORMANCE,TEMPERATURE) or shared.";
   }
   if (cause == "idle.input") {
     return "Give these ranks as many loader workers and cores as the others, and shards of the "
-           "same size; look at the node's file system.";
+           "same size; check the node's file system.";
   }
   if (cause == "idle.launch") {
-    return "The hosts of these ranks launch more slowly. The profiler slows launching as well: "
-           "time the program without it first. If it stays, bind processes to the cores next to "
-           "their "
-           "GPU (srun --cpu-bind, numactl), and look for other work on the node.";
+    return "The hosts of these ranks launch more slowly. The profiler slows launching too, so "
+           "first time the program without it. If the difference remains, bind processes to the "
+           "cores next to their GPU (srun --cpu-bind, numactl), and look for other work on the "
+           "node.";
   }
   if (cause.empty()) {
-    return "No one kind of work sets these ranks apart: compare the timelines of one of them and "
-           "of another before the longest waits.";
+    return "No single kind of work sets these ranks apart: compare the timeline of one of them "
+           "with that of another rank before the longest waits.";
   }
-  return "Keep what only these ranks do (logging, validation, saving, reading back results) out of "
-         "the loop, or do it on all in turn.";
+  return "Move what only these ranks do (logging, validation, saving, reading back results) out of "
+         "the loop, or let all ranks take turns.";
 }
 
-// The rule that finds what a late rank does on that rank itself.
+// The rule that finds the cause on the late rank itself.
 std::string root_of(const std::string& cause) {
   static const std::map<std::string, const char*> rules{{"idle.input", "data-loader-starvation"},
                                                         {"idle.sync", "host-sync"},
@@ -136,7 +136,7 @@ std::string root_of(const std::string& cause) {
 
 // ---- the finding
 
-// ", on node n3,", with its commas; "" where nodes tell nothing.
+// ", on node n3,", including the commas; "" if nodes show nothing.
 std::string where_text(const Fleet& fleet) {
   std::set<std::string> on;
   for (const std::int64_t rank : fleet.stragglers) {
@@ -175,20 +175,20 @@ void tell_stragglers(const Fleet& fleet, FleetFinding& f) {
   }
   f.finding.subject = fmt::format("rank{} {}", one ? "" : "s", ranks_text(f.ranks));
   f.finding.message = fmt::format(
-      "The other ranks wait in collectives for {} {}{} which {} {} after the middle rank in {} "
-      "{} {} ({}){}.",
+      "The other ranks wait in collectives for {} {}{} which {} {} later than the middle rank in "
+      "{} {} {} ({}){}.",
       one ? "rank" : "ranks", ranks_text(f.ranks), where.empty() ? "," : where,
       one ? "comes" : "come up to", duration(worst.late_ns),
       fleet.unit.is_window() ? "the" : "each", duration(fleet.step_ns), fleet.unit.noun,
       percent(worst.late_ns / fleet.step_ns), why);
   f.finding.advice = {excess_advice(excess.cause)};
   f.finding.follows_from = root_of(excess.cause);
-  // A host that launches later does so under the profiler, which slows launching down and not
-  // always alike.
+  // Launching is slower under the profiler, and not equally on all ranks, so the profiler may
+  // be the reason.
   f.only_note = excess.cause == "idle.launch";
 }
 
-// All wait, but for another rank each time.
+// All ranks wait, but for a different rank each time.
 void tell_ranks_in_turn(const Fleet& fleet, FleetFinding& f) {
   const auto worst = std::max_element(
       fleet.ranks.begin(), fleet.ranks.end(),
@@ -201,13 +201,13 @@ void tell_ranks_in_turn(const Fleet& fleet, FleetFinding& f) {
   f.rank_ns = {0, 0, waited_ns, waited_ns, waited_ns};
   f.finding.subject = ranks_in_turn;
   f.finding.message = fmt::format(
-      "Ranks take turns in coming late to collectives: the middle one waits {} of {} {} {} "
-      "for the last ({}), none of them causes half of it.",
+      "Ranks take turns being late to collectives: the middle rank waits {} of {} {} {} for the "
+      "last one ({}), and no rank causes half of it.",
       duration(fleet.waited_ns), fleet.unit.is_window() ? "the" : "each", duration(fleet.step_ns),
       fleet.unit.noun, percent(fleet.waited_ns / fleet.step_ns));
   f.finding.advice = {
-      "Ranks that take turns have unequal batches, as a rule: bucket or pack sequences by "
-      "length, so that all ranks have as many tokens each time."};
+      "Ranks that take turns usually have unequal batches: bucket or pack sequences by length, so "
+      "that all ranks get the same number of tokens each time."};
 }
 
 RuleOutcome::State late_state(const Fleet& fleet) {
@@ -219,7 +219,7 @@ std::string late_reason(const Fleet& fleet) {
   const auto alone = std::count_if(fleet.ranks.begin(), fleet.ranks.end(),
                                    [](const FleetRank& r) { return r.group < 0; });
   if (alone == 0) return "";
-  return fmt::format("not on {} of {} ranks: their collectives match nobody's", alone,
+  return fmt::format("not on {} of {} ranks, whose collectives match no other rank's", alone,
                      fleet.ranks.size());
 }
 
@@ -240,7 +240,7 @@ void add_stragglers(Fleet& fleet) {
 }
 
 void add_late_finding(const Rule* late, Fleet& fleet) {
-  // Without collectives the rule stands as the ranks' own reports have it.
+  // Without collectives, keep what the ranks' own reports say about the rule.
   if (!late || !fleet.collectives) return;
   RuleOutcome& outcome = fleet.rules[late_rule];
   outcome.state = late_state(fleet);

@@ -1,4 +1,4 @@
-// Ranks that differ from most: in what they run on, in what they do, or in how long it takes.
+// Finds ranks that differ from most: in what they run on, what they do, or how long it takes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace gh {
 namespace {
 
-constexpr std::size_t most_values = 4;  // that are named where none is most ranks'
+constexpr std::size_t most_values = 4;  // listed if no value has a majority
 
-// How far values lie from the middle one, in the middle; scaled to what a normal distribution's
-// deviation would be.
+// The median distance from the middle value, scaled to match the standard deviation of a normal
+// distribution.
 double usual_distance(const std::vector<double>& values, double from) {
   std::vector<double> off;
   for (const double v : values) off.push_back(std::abs(v - from));
@@ -37,7 +37,7 @@ std::string all_values_text(const std::string& name, const RanksByValue& values)
   return fmt::format("{} differs: {}", name, fmt::join(parts, ", "));
 }
 
-// `value_of` tells the value of a member.
+// `value_of` returns the value of a member.
 template <class Value>
 void add_words(const std::string& name, Value value_of, Fleet& fleet) {
   RanksByValue values;
@@ -63,13 +63,13 @@ void add_words(const std::string& name, Value value_of, Fleet& fleet) {
 
 // ---- numbers
 
-// How far from the middle a value has to be: absolutely, or as a share of the middle one.
+// How far from the middle a value must be: absolutely, or as a share of the middle value.
 struct Distance {
   double least = 0, share = 0;
 };
 
-// Far from the middle is what is both unusual among these ranks and of some size. `values` is
-// parallel to the ranks.
+// A value is far from the middle if it is unusual among these ranks and the difference is of some
+// size. `values` is parallel to the ranks.
 template <class Shown>
 void add_numbers(const std::string& name, const std::vector<std::optional<double>>& values,
                  const Distance& distance, Shown shown, Fleet& fleet) {
@@ -108,7 +108,7 @@ std::vector<std::optional<double>> values_of_fact(const FleetMembers& members, c
 }  // namespace
 
 void add_unlike(const FleetMembers& members, Fleet& fleet) {
-  if (members.size() < 3) return;  // of two, which one is odd?
+  if (members.size() < 3) return;  // of two, neither is the odd one
   add_words(
       "GPU", [&](std::size_t m) { return fleet.ranks[m].devices; }, fleet);
   add_words(
@@ -121,7 +121,7 @@ void add_unlike(const FleetMembers& members, Fleet& fleet) {
 
   const Distance of_step{.least = fleet_warning_at * fleet.step_ns};
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
-    if (fleet.causes[c] == "communication_exposed") continue;  // it mirrors who comes late
+    if (fleet.causes[c] == "communication_exposed") continue;  // it mirrors which ranks are late
     std::vector<std::optional<double>> values;
     for (const FleetRank& r : fleet.ranks) values.emplace_back(r.cause_ns[c]);
     add_numbers(
@@ -132,12 +132,12 @@ void add_unlike(const FleetMembers& members, Fleet& fleet) {
       "kernels " + fleet.unit.per, values_of_fact(members, "kernels.per_step"), {.share = 0.02},
       [](double v) { return fmt::format("{:.0f}", v); }, fleet);
   add_numbers(
-      "memory at most", values_of_fact(members, "memory.peak_bytes"), {.share = 0.10},
+      "peak memory", values_of_fact(members, "memory.peak_bytes"), {.share = 0.10},
       [](double v) { return bytes_text(v); }, fleet);
   std::vector<std::optional<double>> steps;
   for (const FleetRank& r : fleet.ranks) steps.emplace_back(r.step_ns);
   add_numbers(
-      "the mean " + fleet.unit.noun, steps, of_step, [](double ns) { return duration(ns); }, fleet);
+      "mean " + fleet.unit.noun, steps, of_step, [](double ns) { return duration(ns); }, fleet);
 }
 
 }  // namespace gh

@@ -1,4 +1,4 @@
-// How long ranks wait in collectives for the last to come, and how late each comes.
+// Finds how long ranks wait in collectives for the last one, and how late each comes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,12 +20,12 @@ CollectivesByName by_name(const Collectives& collectives) {
 
 // One rank's part in a collective, on the clock of the group's first rank.
 struct Part {
-  std::size_t member;  // of the group
+  std::size_t member;  // in the group
   const Collective* collective;
   Ns arrival, end;
 };
 
-// The parts in the k-th collective of that name of the group's first rank.
+// The parts of the k-th collective with that name on the group's first rank.
 std::vector<Part> parts_of_collective(const FleetGroup& group,
                                       const std::vector<CollectivesByName>& collectives,
                                       const std::string& name, std::size_t k) {
@@ -46,8 +46,9 @@ std::vector<Part> parts_of_collective(const FleetGroup& group,
 // Sums over the collectives of a group; lists are parallel to its members.
 struct GroupWaits {
   std::vector<double> wait_ns, late_ns;
-  std::vector<std::size_t> matched, last;  // collectives: in all, and those to which it came last
-  double waited_ns = 0;                    // by the rank in the middle
+  std::vector<std::size_t> matched,
+      last;              // number of collectives, and of those to which it came last
+  double waited_ns = 0;  // by the middle rank
   Ns begin = std::numeric_limits<Ns>::max(), end = 0;  // on the first rank's clock
 };
 
@@ -68,10 +69,10 @@ bool add_collective(const std::vector<Part>& parts, GroupWaits& sums) {
   const Part& last =
       *std::max_element(parts.begin(), parts.end(),
                         [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
-  // Otherwise nobody waited: the root of a broadcast, or another group's.
+  // Otherwise nobody waited: it is the root of a broadcast, or another group's collective.
   if (middle_end(parts) <= static_cast<double>(last.arrival)) return false;
 
-  std::vector<double> waits;  // negated, so that of two in the middle the longer one is taken
+  std::vector<double> waits;  // negated, so that the longer of two middle ones is used
   for (const Part& p : parts) {
     const double wait = p.collective->alone_within(last.arrival - p.arrival);
     sums.wait_ns[p.member] += wait;
@@ -122,7 +123,7 @@ void add_waits(const FleetMembers& members, const std::vector<FleetGroup>& group
     const GroupWaits sums = waits_of(members, group);
     if (sums.end <= sums.begin) continue;
     const double step_ns = members[group.members.front()].rank->mean_step_ns;
-    // A stretch of whole steps begins in the first one's collectives and ends in the last one's.
+    // A span of whole steps begins in the first step's collectives and ends in the last step's.
     const double steps =
         std::max(1.0, std::ceil(static_cast<double>(sums.end - sums.begin) / step_ns - 0.1));
     fleet.waited_ns = std::max(fleet.waited_ns, sums.waited_ns / steps);

@@ -11,7 +11,7 @@ namespace {
 
 using TaskStates = std::map<std::int64_t, TaskState>;
 
-// A line "TASK|STATE|NODE" of an answer, in whose task `task_of` finds the number.
+// Parses a line "TASK|STATE|NODE"; `task_of` extracts the number from the task.
 template <class TaskOf>
 void add_states(const CommandAnswer& answer, TaskOf task_of, TaskStates& states) {
   if (answer.status != 0) return;

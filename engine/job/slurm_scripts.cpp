@@ -1,5 +1,4 @@
-// What there is to do: the folder's reports, and the scripts that digest them and bring them
-// together.
+// Finds the reports to process, and writes the scripts that digest and combine them.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -44,7 +43,7 @@ std::vector<SlurmReport> reports_in(const fs::path& folder, const fs::path& work
   std::error_code ec;
   const fs::path top = fs::canonical(folder, ec);
   if (ec || !fs::is_directory(top)) {
-    throw Error(fmt::format("{}: is no folder", printable(folder.string())));
+    throw Error(fmt::format("{}: is not a folder", printable(folder.string())));
   }
   for (fs::recursive_directory_iterator at(top, ec), end; !ec && at != end; at.increment(ec)) {
     if (at->path() == work) {
@@ -60,7 +59,7 @@ std::vector<SlurmReport> reports_in(const fs::path& folder, const fs::path& work
     throw Error(fmt::format("{}: cannot be read: {}", printable(folder.string()), ec.message()));
   }
   if (reports.empty()) {
-    throw Error(fmt::format("{}: holds no report (*.sqlite, *.nsys-rep, PyTorch traces)",
+    throw Error(fmt::format("{}: contains no report (*.sqlite, *.nsys-rep, PyTorch traces)",
                             printable(folder.string())));
   }
   std::sort(reports.begin(), reports.end(),
@@ -75,11 +74,11 @@ bool is_digested(const SlurmReport& r, const fs::path& work) {
     read_digest(digest);
     return true;
   } catch (const Error&) {
-    return false;  // of another version, or damaged since
+    return false;  // from another version, or damaged
   }
 }
 
-// Divides what is to do among tasks, and these among as many arrays as the cluster needs.
+// Divides the work among tasks, and the tasks among as many arrays as the cluster needs.
 void divide(std::int64_t wanted_tasks, std::int64_t max_array_size, SlurmJobs& jobs) {
   const auto n = static_cast<std::int64_t>(jobs.todo.size());
   if (n == 0) return;
@@ -93,7 +92,7 @@ void divide(std::int64_t wanted_tasks, std::int64_t max_array_size, SlurmJobs& j
 
 // ---- the scripts
 
-// What a container has to see of the file system.
+// The folders that a container must be able to see.
 std::vector<fs::path> bound_folders(const SlurmOptions& o) {
   std::vector<fs::path> paths{fs::weakly_canonical(o.folder), work_folder(o)};
   paths.insert(paths.end(), o.binds.begin(), o.binds.end());
@@ -104,14 +103,14 @@ void check_bound_folders(const SlurmOptions& o) {
   for (const fs::path& path : bound_folders(o)) {
     if (path.string().find_first_of(",:") != std::string::npos) {
       throw Error(
-          fmt::format("{}: holds a comma or a colon, which --bind of Apptainer cannot take; move "
-                      "it, or name another with --work",
+          fmt::format("{}: contains a comma or a colon, which Apptainer's --bind does not accept; "
+                      "move it, or choose another folder with --work",
                       printable(path.string())));
     }
   }
 }
 
-// How the scripts call the program: as a shell function, so that quoting happens in one place.
+// How the scripts call the program: through a shell function, so that quoting happens in one place.
 std::string program_function(const SlurmOptions& o) {
   if (o.container.empty()) {
     return fmt::format("gh_advise() {{ {} \"$@\"; }}\n", shell_word(o.program));
@@ -130,16 +129,16 @@ std::string digest_script(const SlurmOptions& o, std::int64_t per_task) {
 #SBATCH --job-name=gh-advise-digest
 #SBATCH --output=logs/digest-%A-%a.log
 #SBATCH --requeue
-# Digests {1} of the reports that `todo` lists: those of this task. The first argument is the number of the array's first task.
+# Digests this task's {1} of the reports listed in `todo`. The first argument is the number of the array's first task.
 set -u
 {0}mapfile -d '' -t todo < todo
 first=$(( (SLURM_ARRAY_TASK_ID + ${{1:-0}}) * {1} )) failed=0
 for (( i = first; i < first + {1} && 2 * i < ${{#todo[@]}}; ++i )); do
   report=${{todo[2*i]}} digest=digests/${{todo[2*i+1]}}.digest error=errors/${{todo[2*i+1]}}.err
-  [ "$digest" -nt "$report" ] && continue  # this task was begun before, on a node that died
+  [ "$digest" -nt "$report" ] && continue  # this task already ran on a node that died
   mkdir -p "${{digest%/*}}" "${{error%/*}}"
   rm -f "$error"
-  set -o noclobber  # a file of ours, not one that a link leads to
+  set -o noclobber  # create the file ourselves instead of following a link
   {{ printf '%s\n' "${{SLURMD_NODENAME:-$HOSTNAME}}" >&2; gh_advise digest "$report" --output "$PWD/$digest"{2}; }} </dev/null 2> "$error"
   status=$?
   set +o noclobber
@@ -159,9 +158,9 @@ std::string merge_script(const SlurmOptions& o) {
 #SBATCH --job-name=gh-advise-fleet
 #SBATCH --output=logs/fleet-%j.log
 #SBATCH --requeue
-# Brings together what could be digested, and names what could not.
+# Combines what could be digested, and lists what could not.
 set -u
-# It may begin before what was submitted is written down, or seen on this node.
+# This may start before jobs.json is written, or visible on this node.
 for (( tries = 0; tries < 300; ++tries )); do
   [ -z "${{SLURM_JOB_ID:-}}" ] || grep -qs "\"merge\": \"$SLURM_JOB_ID\"" jobs.json && break
   sleep 1

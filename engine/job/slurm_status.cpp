@@ -1,4 +1,4 @@
-// How far it is: by the digests that are there, and by what Slurm says of the others.
+// Finds the progress, from the digests that exist and from what Slurm says about the others.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether this is the job that brings digests together: it begins when the arrays have ended, and
-// in a container has no queue to ask.
+// Whether this process runs in the job that combines digests. That job begins after the arrays have
+// ended, and in a container it cannot ask the queue.
 bool is_merge(const SubmittedJobs& jobs) {
   const char* own = std::getenv("SLURM_JOB_ID");
   return own && jobs.merge == own;
@@ -30,7 +30,7 @@ std::map<std::int64_t, TaskState> states_of(const std::string& id, bool merging)
   }
 }
 
-// By report; `busy` becomes true where a job is still in the queue.
+// By report; sets `busy` if a job is still in the queue.
 std::map<std::string, TaskState> report_states(const SubmittedJobs& jobs,
                                                const std::vector<SlurmReport>& todo, bool merging,
                                                bool& busy) {
@@ -52,14 +52,14 @@ std::map<std::string, TaskState> report_states(const SubmittedJobs& jobs,
   return states;
 }
 
-// Errors name the program that printed them; we are the same.
+// Removes the program's name from an error, because we are the same program.
 std::string without_program(std::string said) {
   constexpr std::string_view program = "gh-advise: ";
   if (said.starts_with(program)) said.erase(0, program.size());
   return said;
 }
 
-// Why a report has no digest, though its task has ended: what the program said, else what Slurm
+// Why a report has no digest although its task has ended: what the program said, or else what Slurm
 // says.
 std::string failure_of(const SlurmReport& r, const TaskState& task, const fs::path& work) {
   std::string node = task.node, said;
@@ -71,8 +71,8 @@ std::string failure_of(const SlurmReport& r, const TaskState& task, const fs::pa
   }
   const bool told_by_slurm = !task.state.empty() && task.state != "COMPLETED";
   if (said.empty()) {
-    said = told_by_slurm ? fmt::format("its task ended with {}", task.state)
-                         : "its task left neither a digest nor an error; see logs/";
+    said = told_by_slurm ? fmt::format("its task ended with state {}", task.state)
+                         : "its task produced neither a digest nor an error; see logs/";
   } else if (told_by_slurm && task.state != "FAILED") {
     said += fmt::format(" ({})", task.state);
   }
@@ -83,7 +83,7 @@ std::string why_not_merged(const SubmittedJobs& jobs, const fs::path& work) {
   const fs::path log = work / "logs" / fmt::format("fleet-{}.log", jobs.merge);
   std::error_code ec;
   const std::string said = fs::exists(log, ec) ? without_program(last_line(read_text(log))) : "";
-  return said.empty() ? fmt::format("it left no error in {}", printable(log.string())) : said;
+  return said.empty() ? fmt::format("no error in {}", printable(log.string())) : said;
 }
 
 }  // namespace
@@ -126,16 +126,16 @@ SlurmStatus slurm_status(const SlurmOptions& o) {
 
 std::string render_slurm_status(const SlurmStatus& s) {
   std::string out = fmt::format("{} of {} reports digested", s.done, s.reports);
-  if (s.running > 0) out += fmt::format(", {} at work", s.running);
+  if (s.running > 0) out += fmt::format(", {} running", s.running);
   if (s.waiting > 0) out += fmt::format(", {} waiting", s.waiting);
   if (!s.failed.empty()) out += fmt::format(", {} failed", s.failed.size());
   out += '\n';
   for (const auto& [report, error] : s.failed) {
     out += fmt::format("failed: {}: {}\n", report, error);
   }
-  if (!s.failed.empty()) out += "run `gh-advise slurm` again to do these alone\n";
+  if (!s.failed.empty()) out += "run `gh-advise slurm` again to retry only these\n";
   if (!s.not_merged.empty()) {
-    out += fmt::format("bringing them together failed: {}\n", s.not_merged);
+    out += fmt::format("combining them failed: {}\n", s.not_merged);
   }
   if (!s.result.empty()) out += fmt::format("result: {}\n", s.result);
   return out;

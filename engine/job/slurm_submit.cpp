@@ -1,4 +1,4 @@
-// The jobs submitted: an array of tasks that digest, and one job that brings digests together.
+// Submits the jobs: an array of tasks that digest, and one job that combines digests.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,14 +61,14 @@ void check_idle(const SlurmOptions& o, const fs::path& work) {
   const SubmittedJobs before = read_jobs(work);
   if (!is_busy(before)) return;
   throw Error(fmt::format(
-      "{}: job{} {} is still at work; see `gh-advise slurm {} --status`, or cancel it with scancel",
+      "{}: job{} {} is still running; see `gh-advise slurm {} --status`, or cancel it with scancel",
       printable(work.string()), before.arrays.empty() ? "" : " " + before.arrays.front().id + " or",
       before.merge, printable(o.folder.string())));
 }
 
-// ---- digests of before
+// ---- older digests
 
-// Whether we may have written it: digests are packed by gzip. One that was damaged since is ours.
+// Whether we may have written it: digests are compressed with gzip. A damaged one counts as ours.
 bool may_be_ours(const fs::path& path) {
   std::error_code ec;
   if (!fs::is_regular_file(fs::symlink_status(path, ec))) return false;
@@ -77,27 +77,27 @@ bool may_be_ours(const fs::path& path) {
   return file.read(magic, sizeof magic) && magic[0] == '\x1f' && magic[1] == '\x8b';
 }
 
-// The reports that an earlier submission from here wrote down. Throws Error where those are of
-// another folder: its digests would be taken for those of this one.
+// The reports that an earlier submission from here listed. Throws Error if they belong to another
+// folder, because its digests would be mistaken for this one's.
 std::vector<SlurmReport> reports_of_before(const SlurmOptions& o, const fs::path& work) {
   if (std::error_code ec; !fs::exists(work / "reports", ec)) return {};
   const fs::path top = fs::canonical(o.folder);
   const bool inside = std::mismatch(top.begin(), top.end(), work.begin(), work.end()).first ==
-                      top.end();  // also where the folder was moved
+                      top.end();  // even if the folder was moved
   std::vector<SlurmReport> reports = read_reports(work / "reports");
   for (const SlurmReport& r : reports) {
     if (!inside && r.path != top / r.name) {
-      throw Error(
-          fmt::format("{}: is the working folder of other reports, as {}; name another with --work",
-                      printable(work.string()), printable(r.path.string())));
+      throw Error(fmt::format(
+          "{}: is the working folder of other reports, such as {}; choose another with --work",
+          printable(work.string()), printable(r.path.string())));
     }
   }
   return reports;
 }
 
-// Digests of reports that are gone, or are to be digested anew, are no part of the job. What we
-// have not made ourselves is not ours to remove, but would be brought together with the rest:
-// throws Error where there is such a file.
+// Digests of reports that are gone, or will be digested again, are not part of the job. Files that
+// we did not create are not ours to remove, but would be combined with the rest, so throw Error if
+// there is one.
 void remove_stale(const SlurmOptions& o, const SlurmJobs& jobs, const fs::path& work) {
   std::set<fs::path> current, stale;
   for (const SlurmReport& r : reports_of_before(o, work)) stale.insert(digest_path(work, r.name));
@@ -112,8 +112,8 @@ void remove_stale(const SlurmOptions& o, const SlurmJobs& jobs, const fs::path& 
     const bool known = current.contains(path) || stale.contains(path);
     if (!known || !may_be_ours(path)) {
       throw Error(
-          fmt::format("{}: is no digest that was made from here, but would be taken for one; move "
-                      "it away, or name another folder with --work",
+          fmt::format("{}: was not created by gh-advise slurm, but would be combined with the "
+                      "digests; move it away, or choose another folder with --work",
                       printable(path.string())));
     }
     if (stale.contains(path)) removed.push_back(path);
@@ -129,12 +129,12 @@ void cancel(const std::vector<std::string>& ids) {
   for (const std::string& id : ids) run_command({"scancel", id});
 }
 
-// Returns the job's id. Where it is refused, cancels what was submitted before it and throws.
+// Returns the job's id. If it is refused, cancels what was submitted before and throws.
 std::string submit(const std::vector<std::string>& words,
                    const std::vector<std::string>& submitted) {
   const CommandAnswer answer = run_command(words);
-  // --parsable prints the id, and ";cluster" on a federation; site plugins may print lines before
-  // it.
+  // --parsable prints the id, followed by ";cluster" on a federation; site plugins may print lines
+  // before it.
   const std::string last = last_line(answer.text), id = last.substr(0, last.find(';'));
   if (answer.status == 0 && !id.empty() && id.find_first_not_of("0123456789") == id.npos) {
     return id;
@@ -142,8 +142,8 @@ std::string submit(const std::vector<std::string>& words,
   cancel(submitted);
   if (answer.status == 127) {
     throw Error(
-        "sbatch cannot be run: submit from a machine of the cluster, or see what would be with "
-        "--dry-run");
+        "sbatch cannot be run; submit from a machine of the cluster, or use --dry-run to see what "
+        "would be submitted");
   }
   throw Error(fmt::format("sbatch refused: {}",
                           last.empty() ? fmt::format("exit status {}", answer.status) : last));
@@ -154,13 +154,13 @@ std::string submitted_text(const SlurmJobs& jobs, const std::vector<std::string>
   const std::size_t already = jobs.reports.size() - jobs.todo.size();
   std::string text;
   if (jobs.todo.empty()) {
-    text = fmt::format("all {} reports are digested already\n", already);
+    text = fmt::format("all {} reports are already digested\n", already);
   } else {
     text = fmt::format("job {} digests {} report{}{}\n", fmt::join(arrays, ", "), jobs.todo.size(),
                        jobs.todo.size() == 1 ? "" : "s",
-                       already > 0 ? fmt::format(", {} are done already", already) : "");
+                       already > 0 ? fmt::format(", {} already done", already) : "");
   }
-  return text + fmt::format("job {} brings them together{}, in {}\n", merge,
+  return text + fmt::format("job {} combines them{}, in {}\n", merge,
                             arrays.empty() ? "" : " afterwards",
                             printable((work / "fleet.txt").string()));
 }
@@ -168,10 +168,10 @@ std::string submitted_text(const SlurmJobs& jobs, const std::vector<std::string>
 }  // namespace
 
 std::string render_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
-  std::string out = fmt::format(
-      "# {} report{} in {}, {} of them to be digested\n# working folder: {}\n", jobs.reports.size(),
-      jobs.reports.size() == 1 ? "" : "s", printable(o.folder.string()), jobs.todo.size(),
-      printable(work_folder(o).string()));
+  std::string out =
+      fmt::format("# {} report{} in {}, {} to digest\n# working folder: {}\n", jobs.reports.size(),
+                  jobs.reports.size() == 1 ? "" : "s", printable(o.folder.string()),
+                  jobs.todo.size(), printable(work_folder(o).string()));
   std::vector<std::string> ids;
   for (const SlurmJobs::Array& a : jobs.arrays) {
     ids.push_back(fmt::format("ARRAY{}", ids.size() + 1));
@@ -193,7 +193,7 @@ std::string submit_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
   write_file(work / "digest.sh", jobs.digest_script, "--work");
   write_file(work / "merge.sh", jobs.merge_script, "--work");
   std::error_code ignored;
-  fs::remove(work / "jobs.json", ignored);  // from here on it would speak of other reports
+  fs::remove(work / "jobs.json", ignored);  // its reports are about to change
 
   SubmittedJobs submitted;
   submitted.reports_per_task = jobs.per_task;
@@ -207,7 +207,7 @@ std::string submit_slurm(const SlurmOptions& o, const SlurmJobs& jobs) {
     write_jobs(work, submitted);
   } catch (const Error&) {
     ids.push_back(submitted.merge);
-    cancel(ids);  // nobody could tell what they are
+    cancel(ids);  // without jobs.json nobody would know what they are
     throw;
   }
   return submitted_text(jobs, ids, submitted.merge, work);

@@ -42,22 +42,23 @@ void make_work_folder(const fs::path& work) {
     const fs::path folder = *part ? work / part : work;
     const std::string shown = printable(folder.string());
     std::error_code ec;
-    // In a project's folder a usual umask of 002 would let the group write.
+    // With a project folder's usual umask of 002 the group could write.
     if (fs::create_directories(folder, ec)) {
       fs::permissions(folder, fs::perms::group_write | fs::perms::others_write,
                       fs::perm_options::remove, ec);
     }
     if (ec) {
-      throw Error(fmt::format("{}: cannot be made: {}; name another working folder with --work",
-                              shown, ec.message()));
+      throw Error(
+          fmt::format("{}: cannot be created: {}; choose another working folder with --work", shown,
+                      ec.message()));
     }
     struct stat status {};
     if (stat(folder.c_str(), &status) != 0 || !is_trusted(status.st_uid) ||
         is_writable_by_others(status) || is_foreign_link(folder)) {
       throw Error(
-          fmt::format("{}: belongs to another user, or others can write it, who would choose what "
-                      "the jobs run; take that right from them (chmod go-w), or name a working "
-                      "folder of your own with --work",
+          fmt::format("{}: belongs to another user or is writable by others, who could then choose "
+                      "what the jobs run; remove their write permission (chmod go-w), or choose "
+                      "your own working folder with --work",
                       shown));
     }
   }
@@ -70,12 +71,12 @@ SubmissionLock::SubmissionLock(const fs::path& work) : path_(work / "submitting"
   const int error = errno;
   if (descriptor < 0 && error == EEXIST) {
     throw Error(
-        fmt::format("{}: another `gh-advise slurm` is submitting from there; where none is any "
-                    "more, remove {}",
+        fmt::format("{}: another `gh-advise slurm` is submitting from there; if none is running, "
+                    "remove {}",
                     printable(work.string()), printable(path_.string())));
   }
   if (descriptor < 0) {
-    throw Error(fmt::format("{}: cannot be made: {}", printable(path_.string()),
+    throw Error(fmt::format("{}: cannot be created: {}", printable(path_.string()),
                             std::generic_category().message(error)));
   }
   close(descriptor);

@@ -1,4 +1,4 @@
-// The working folder: what stands where in it (slurm.hpp names all of it).
+// The working folder: where each file in it is (slurm.hpp lists them).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -11,18 +11,18 @@ namespace gh {
 
 std::filesystem::path work_folder(const SlurmOptions& options);
 std::filesystem::path digest_path(const std::filesystem::path& work, const std::string& report);
-/// Its first line is the node, the rest what the program said.
+/// Its first line is the node, the rest the program's message.
 std::filesystem::path error_path(const std::filesystem::path& work, const std::string& report);
 
-/// False where either is missing.
+/// False if either is missing.
 bool is_newer(const std::filesystem::path& path, const std::filesystem::path& than);
 
-/// Makes it and the folders in it. Throws Error where that cannot be done, or where others can
-/// write: they would choose what the jobs run.
+/// Creates it and the folders in it. Throws Error if that fails, or if others can write there,
+/// because they could choose what the jobs run.
 void make_work_folder(const std::filesystem::path& work);
 
-/// That nobody else submits from the folder meanwhile: two submissions would do everything twice.
-/// Throws Error where somebody does.
+/// Prevents two submissions from the same folder at once, which would do everything twice. Throws
+/// Error if another one is running.
 class SubmissionLock {
  public:
   explicit SubmissionLock(const std::filesystem::path& work);
@@ -42,14 +42,14 @@ std::vector<SlurmReport> read_reports(const std::filesystem::path& list);
 struct SubmittedJobs {
   struct Array {
     std::string id;
-    std::int64_t first = 0;  ///< the number of its first task among all
+    std::int64_t first = 0;  ///< the number of its first task, counted over all arrays
   };
   std::vector<Array> arrays;
-  std::string merge;  ///< the id of the job that brings digests together
+  std::string merge;  ///< the id of the job that combines digests
   std::int64_t reports_per_task = 1;
 };
 void write_jobs(const std::filesystem::path& work, const SubmittedJobs& jobs);
-/// Throws Error where nothing was submitted from there.
+/// Throws Error if nothing was submitted from there.
 SubmittedJobs read_jobs(const std::filesystem::path& work);
 
 }  // namespace gh

@@ -18,28 +18,26 @@ namespace {
 
 using dcgm::Contents;
 using dcgm::Sample;
-using Devices = std::map<int, std::uint16_t>;  // by index of the GPU
+using Devices = std::map<int, std::uint16_t>;  // by GPU index
 
 std::string counted(std::int64_t n, const char* noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
-// What of the file was left out.
+// Notes about what was skipped in the file.
 std::vector<std::string> left_out(const Contents& contents) {
   std::vector<std::string> notes;
   if (contents.impossible) {
     notes.push_back(fmt::format(
-        "{} that {} no number between 0 and 1, nor a "
-        "power or a clock, left out",
+        "skipped {} that {} neither between 0 and 1 nor a possible power or clock",
         counted(contents.impossible, "value"), contents.impossible == 1 ? "is" : "are"));
   }
   if (contents.unread) {
-    notes.push_back(fmt::format("{} that cannot be read left out, the first of them line {}",
+    notes.push_back(fmt::format("skipped {} that cannot be read, the first of them line {}",
                                 counted(contents.unread, "line"), contents.first_unread));
   }
   if (contents.instances) {
-    notes.push_back(
-        fmt::format("{} of MIG instances left out", counted(contents.instances, "row")));
+    notes.push_back(fmt::format("skipped {} of MIG instances", counted(contents.instances, "row")));
   }
   return notes;
 }
@@ -52,7 +50,7 @@ Devices devices_of(const Trace& trace) {
   return devices;
 }
 
-// Leaves out samples of GPUs that the report does not have, and returns those GPUs.
+// Removes samples of GPUs that the report does not contain, and returns those GPUs.
 std::set<int> leave_out_strangers(const Devices& devices, std::vector<Sample>& samples) {
   std::set<int> strangers;
   std::erase_if(samples, [&](const Sample& s) {
@@ -63,10 +61,10 @@ std::set<int> leave_out_strangers(const Devices& devices, std::vector<Sample>& s
   return strangers;
 }
 
-// As Samples hold it: shares in percent.
+// The value as Samples store it: shares in percent.
 double as_sampled(const Sample& s) { return s.activity->is_share() ? 100 * s.value : s.value; }
 
-// What the report has sampled itself, and finer: leaves it out.
+// Removes metrics that the report sampled itself, because its own samples are finer.
 void leave_out_known(const Trace& trace, std::vector<Sample>& samples) {
   std::set<NameId> names(trace.samples.metric.begin(), trace.samples.metric.end());
   std::set<const SampledActivity*> known;
@@ -76,25 +74,24 @@ void leave_out_known(const Trace& trace, std::vector<Sample>& samples) {
   std::erase_if(samples, [&](const Sample& s) { return known.contains(s.activity); });
 }
 
-// Where nothing tells which samples lie within the steps.
-// What a report with samples of its own says of them first.
+// How the text begins if the report has its own samples.
 std::string own_base(const Trace& trace) {
-  return trace.samples.size() > 0 ? "aligned: the report's own samples; of other metrics " : "";
+  return trace.samples.size() > 0 ? "aligned: the report's own samples; other metrics: " : "";
 }
 
 void add_means(const std::vector<Sample>& samples, const Devices& devices, bool timed,
                Trace& trace) {
   Monitor& monitor = trace.monitor;
   const char* why =
-      timed ? "the report does not say what time it was" : "it holds samples without times";
-  monitor.time_base = fmt::format("{}none: averaged over the whole of {}, since {}",
-                                  own_base(trace), monitor.path, why);
+      timed ? "the report does not contain the time of day" : "it contains samples without times";
+  monitor.time_base = fmt::format("{}none: averaged over all of {}, because {}", own_base(trace),
+                                  monitor.path, why);
   Availability& have = trace.availability(Source::samples);
   if (trace.samples.size() == 0) {
     have.state = Collected::not_collected;
     have.reason = fmt::format(
-        "nothing tells which samples of {} lie within the steps, since {}", monitor.path,
-        timed ? "the report does not say what time it was" : "it holds some without times");
+        "it is unknown which samples of {} lie within the steps, because {}", monitor.path,
+        timed ? "the report does not contain the time of day" : "some have no time");
   }
   std::map<std::pair<std::uint16_t, std::string>, UnalignedMean> means;
   for (const Sample& s : samples) {
@@ -111,8 +108,8 @@ void add_means(const std::vector<Sample>& samples, const Devices& devices, bool 
   }
 }
 
-// A scrape tells what was since the one before. One that comes twice, for two pods on a GPU say, is
-// one.
+// A scrape covers the time since the one before. A sample that appears twice, for example for two
+// pods on a GPU, counts once.
 void add_samples(const std::vector<Sample>& from, const Devices& devices, Trace& trace) {
   trace.monitor.time_base =
       fmt::format("{}aligned: {} by its times", own_base(trace), trace.monitor.path);
@@ -124,7 +121,7 @@ void add_samples(const std::vector<Sample>& from, const Devices& devices, Trace&
   Samples& samples = trace.samples;
   for (const auto& [key, values] : series) {
     if (values.empty()) continue;
-    // Nobody knows since when the first value is an average.
+    // The first value is an average since an unknown time, so skip it.
     for (auto it = std::next(values.begin()); it != values.end(); ++it) {
       const Ns begins = std::prev(it)->first, ends = it->first;
       if (begins < trace.capture_start || ends > trace.capture_end) continue;
@@ -140,9 +137,8 @@ void add_samples(const std::vector<Sample>& from, const Devices& devices, Trace&
     have = {Collected::yes, "", have.record_with};
   } else {
     have.state = Collected::not_collected;
-    have.reason = fmt::format(
-        "no sample of {}, with the time that it is an average over, lies within the recording",
-        trace.monitor.path);
+    have.reason =
+        fmt::format("no sample of {} covers a period within the recording", trace.monitor.path);
   }
   trace.seal();
 }
@@ -156,15 +152,14 @@ std::vector<std::string> add_dcgm(Trace& trace, const std::filesystem::path& pat
   const Devices devices = devices_of(trace);
   const std::set<int> strangers = leave_out_strangers(devices, contents.samples);
   if (!strangers.empty()) {
-    notes.push_back(
-        fmt::format("GPU {} left out, which the report does not have", fmt::join(strangers, ", ")));
+    notes.push_back(fmt::format("skipped GPU {}: not in the report", fmt::join(strangers, ", ")));
   }
   const std::size_t read = contents.samples.size();
   leave_out_known(trace, contents.samples);
   if (contents.samples.size() < read) {
     notes.push_back(contents.samples.empty()
-                        ? "not used, since the report has GPU metrics of its own"
-                        : "only what the report's own GPU metrics do not hold is used");
+                        ? "not used, because the report has these GPU metrics itself"
+                        : "used only for GPU metrics that the report lacks");
   }
   if (read == 0 || !contents.samples.empty()) {
     trace.monitor.path = shown;

@@ -41,7 +41,7 @@ void Checks::add(std::int64_t count, std::size_t of, Limit limit, std::string wh
 }
 
 void Checks::add_time(double ns, double of_ns, Limit limit, const std::string& what) {
-  constexpr double us = 1e3, most = 1e18;  // of what is damaged, sums overflow
+  constexpr double us = 1e3, most = 1e18;  // sums overflow in damaged reports
   add(static_cast<std::int64_t>(std::min(ns / us, most)),
       static_cast<std::size_t>(std::min(of_ns / us, most)), limit, "microseconds " + what);
 }
@@ -66,7 +66,7 @@ std::vector<Doubt> doubts_of(const Trace& trace, Recorder recorder) {
 }
 
 void settle(const std::vector<Doubt>& doubts, Trace& trace) {
-  // Fewer rows than these are no pattern.
+  // Fewer rows than this are not a pattern.
   constexpr std::int64_t least_rows = 2, least_of = 10;
   for (const Doubt& d : doubts) {
     if (d.count < least_rows || d.of < least_of ||
@@ -74,7 +74,7 @@ void settle(const std::vector<Doubt>& doubts, Trace& trace) {
       continue;
     }
     const std::string why = fmt::format("{} of {} {}", d.count, d.of, d.what);
-    // One damage shows in many ways: the first that concerns a source is told of it.
+    // One kind of damage shows in many ways: report only the first that affects a source.
     bool is_news = d.unknown.empty() || trace.doubts.empty();
     for (const Source s : d.unknown) {
       Availability& have = trace.availability(s);

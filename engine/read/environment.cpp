@@ -15,7 +15,7 @@
 namespace gh {
 namespace {
 
-// The forms of values, by name of the variable.
+// Patterns for the values, by name of the variable.
 const std::map<std::string, std::unique_ptr<RE2>, std::less<>>& forms() {
   static const auto parsed = [] {
     std::map<std::string, std::unique_ptr<RE2>, std::less<>> forms;
@@ -29,7 +29,7 @@ const std::map<std::string, std::unique_ptr<RE2>, std::less<>>& forms() {
   return parsed;
 }
 
-// Takes a variable, if it is known. The first of a name counts.
+// Stores a variable if it is known. The first one with a name counts.
 void take(std::string_view name, std::string_view value, KnownVariables& to) {
   const auto form = forms().find(name);
   if (form == forms().end()) return;
@@ -38,7 +38,7 @@ void take(std::string_view name, std::string_view value, KnownVariables& to) {
   to.try_emplace(std::string(name), as_expected ? std::string(value) : "set");
 }
 
-// The same of NAME=value or NAME="value".
+// The same for NAME=value or NAME="value".
 void take(std::string_view variable, KnownVariables& to) {
   const std::size_t equals = variable.find('=');
   if (equals == variable.npos) return;
@@ -49,8 +49,8 @@ void take(std::string_view variable, KnownVariables& to) {
   take(variable.substr(0, equals), value, to);
 }
 
-// The environment of a process as the system gives it away: variables with NULs between. No other
-// text of a report holds NULs.
+// A process's environment in the system's format: variables separated by NULs. No other text in a
+// report contains NULs.
 void take_all(std::string_view block, KnownVariables& to) {
   if (block.find('\0') == block.npos) return;
   for (std::size_t from = 0; from < block.size();) {
@@ -60,7 +60,7 @@ void take_all(std::string_view block, KnownVariables& to) {
   }
 }
 
-// A table of names and values, in which variables have these names.
+// A table of names and values in which variables have these names.
 void read_table(const Database& report, const std::string& table, const Globs& names,
                 Environment& to) {
   if (names.empty() || !report.has_table(table)) return;
@@ -78,7 +78,8 @@ void read_table(const Database& report, const std::string& table, const Globs& n
   }
 }
 
-// Before 2022 it stood among the first strings: processes begin before their events do.
+// Before 2022 the environment was among the first strings, because processes begin before their
+// events.
 void read_first_strings(const Database& report, Environment& to) {
   if (!report.has_table("StringIds")) return;
   std::int64_t blocks = 0;
@@ -105,7 +106,7 @@ Environment read_environment(const Database& report) {
       read_table(report, table, of_kind(names.private_names, PrivateKind::environment), read);
     read_first_strings(report, read);
   } catch (const Error&) {
-    // Whoever reads the rest of the report says that it is damaged. What came before it counts.
+    // Other readers report that the file is damaged. Variables read so far count.
   }
   return read;
 }

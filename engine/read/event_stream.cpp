@@ -21,14 +21,15 @@ namespace gh {
 namespace {
 
 constexpr std::size_t chunk_bytes = 1 << 20, most_chunks = 4;
-// Real events have up to some KiB, the rest of a trace up to some hundred; more is damage or
+// Real events have up to a few KiB, the rest of a trace up to a few hundred; more is damage or
 // malice.
 constexpr std::size_t most_event_bytes = 64 << 20, most_head_bytes = 64 << 20;
 
-// Traces pack to a twentieth or a thirtieth. What is far beyond that, and large, was made to be.
+// Traces compress to a twentieth or thirtieth of their size. A large file far beyond that is
+// malicious.
 constexpr std::uint64_t most_ratio = 300, always_unpacked_bytes = 256 << 20;
 
-// Unpacks a file in a thread of its own, a few chunks ahead of who asks for them.
+// Decompresses a file on its own thread, a few chunks ahead of the reader.
 class Unpacker {
  public:
   Unpacker(const std::filesystem::path& path, std::string shown)
@@ -38,7 +39,7 @@ class Unpacker {
     try {
       thread_ = std::jthread([this](const std::stop_token& stop) { unpack(stop); });
     } catch (const std::system_error&) {
-      // No thread is to be had: next() unpacks.
+      // No thread is available, so next() decompresses.
     }
   }
   ~Unpacker() {
@@ -49,7 +50,7 @@ class Unpacker {
     if (file_) gzclose(file_);
   }
 
-  // The next chunk; empty at the end. Throws Error where the packed data is damaged.
+  // The next chunk; empty at the end. Throws Error if the compressed data is damaged.
   std::vector<char> next() {
     if (!thread_.joinable() && !done_) unpack({}, 1);
     std::unique_lock lock(mutex_);
@@ -70,12 +71,12 @@ class Unpacker {
     try {
       std::rethrow_exception(failure_);
     } catch (const std::bad_alloc&) {
-      throw Error(fmt::format("{}: there is not enough memory to unpack it", shown_));
+      throw Error(fmt::format("{}: not enough memory to decompress it", shown_));
     }
   }
 
-  // Unpacks to the end, or some chunks. Whatever goes wrong is told by next(): a thread that threw
-  // would end the program.
+  // Decompresses to the end, or some chunks. Stores errors for next(), because an exception on this
+  // thread would end the program.
   void unpack(const std::stop_token& stop, std::uint64_t most = ~std::uint64_t{0}) noexcept {
     try {
       for (bool end = false; !end && most > 0; --most) {
@@ -91,7 +92,7 @@ class Unpacker {
     }
   }
 
-  // Shorter than a chunk at the end.
+  // A chunk; shorter at the end.
   std::vector<char> unpacked_chunk() {
     deadline_.check();
     std::vector<char> chunk(chunk_bytes);
@@ -102,14 +103,14 @@ class Unpacker {
     if (read_ > always_unpacked_bytes && packed > 0 &&
         read_ / most_ratio > static_cast<std::uint64_t>(packed)) {
       throw Error(
-          fmt::format("{}: {} bytes of it unpack to more than {} MiB, so it is no trace of the "
-                      "PyTorch profiler",
+          fmt::format("{}: {} of its bytes decompress to more than {} MiB, so it is not a PyTorch "
+                      "profiler trace",
                       shown_, packed, read_ >> 20));
     }
     return chunk;
   }
 
-  // False where nobody wants more.
+  // False if the reader has stopped.
   bool hand_on(std::vector<char> chunk, bool end, const std::stop_token& stop) {
     std::string problem = end ? problem_at_end() : "";
     std::unique_lock lock(mutex_);
@@ -126,13 +127,13 @@ class Unpacker {
     gzerror(file_, &code);
     if (code == Z_BUF_ERROR) {
       return fmt::format(
-          "{}: is cut off: its gzip data ends at byte {} of the unpacked text; copy or record it "
-          "again",
+          "{}: is cut off: its gzip data ends at byte {} of the decompressed text; copy or record "
+          "it again",
           shown_, read_);
     }
     if (code != Z_OK && code != Z_STREAM_END) {
       return fmt::format(
-          "{}: is damaged: its gzip data makes no sense after byte {} of the unpacked text; copy "
+          "{}: is damaged: its gzip data is invalid after byte {} of the decompressed text; copy "
           "or record it again",
           shown_, read_);
     }
@@ -172,13 +173,13 @@ struct EventStream::State {
   std::string shown;
   Unpacker unpacker;
   std::vector<char> text;         // `used` bytes of it, then padding
-  std::size_t used = 0, at = 0;   // how far it was looked at
+  std::size_t used = 0, at = 0;   // how far it has been read
   std::uint64_t text_offset = 0;  // of text[0]
   std::uint64_t event_offset = 0;
 
-  // Where we are: outside of the array of events, in it, or in one of its objects.
+  // The position: outside the array of events, in it, or in one of its objects.
   enum { outside, in_array, in_event } where = outside;
-  int depth = 0, array_depth = 0;  // of brackets; within an event they count on
+  int depth = 0, array_depth = 0;  // of brackets; also counted within an event
   bool in_string = false, escaped = false;
   bool started = false, bare = false, events_seen = false;
   std::size_t begin = 0;  // of the current event in `text`
@@ -192,15 +193,15 @@ struct EventStream::State {
         fmt::format("{}: {} at byte {}; copy or record it again", shown, what, text_offset + at));
   }
 
-  // Keeps what is not yet done with and reads on. False at the end of the file.
+  // Keeps what is still needed and reads on. False at the end of the file.
   bool more() {
     const std::size_t keep = where == in_event ? begin : at;
     if (used - keep > most_event_bytes) {
-      fail("an event of more than 64 MiB, so it is no trace of the PyTorch profiler,");
+      fail("an event of more than 64 MiB, so it is not a PyTorch profiler trace,");
     }
     const std::vector<char> chunk = unpacker.next();
     if (chunk.empty()) return false;
-    // At first there is no text to be moved.
+    // At first there is no text to move.
     if (keep < used) std::memmove(text.data(), text.data() + keep, used - keep);
     used -= keep;
     at -= keep;
@@ -212,7 +213,7 @@ struct EventStream::State {
     return true;
   }
 
-  // Goes on to behind the string that `at` is in. False where the text ends first.
+  // Moves past the string that contains `at`. False if the text ends first.
   bool skip_string() {
     for (; at < used; ++at) {
       const char c = text[at];
@@ -229,7 +230,7 @@ struct EventStream::State {
     return false;
   }
 
-  // Goes on to behind the current event. False where the text ends first.
+  // Moves past the current event. False if the text ends first.
   bool skip_event() {
     while (at < used) {
       if (in_string) {
@@ -249,7 +250,7 @@ struct EventStream::State {
     return false;
   }
 
-  // Goes on to the next event, or to the end of the array. False where the text ends first.
+  // Moves to the next event or the end of the array. False if the text ends first.
   bool skip_to_event() {
     for (; at < used; ++at) {
       const char c = text[at];
@@ -268,7 +269,7 @@ struct EventStream::State {
         return true;
       } else if (!is_space(c)) {
         if (c == '"' || c == '[' || c == '}') {
-          fail("something other than events stands in its array of events");
+          fail("its array of events contains something other than events");
         }
         if (!in_stray) {
           ++strays;  // null, a number
@@ -279,8 +280,8 @@ struct EventStream::State {
     return false;
   }
 
-  // Reads what is outside of the array into `head`, up to the next array of events. False where the
-  // text ends first.
+  // Reads what is outside the array into `head`, up to the next array of events. False if the text
+  // ends first.
   bool read_head() {
     while (at < used) {
       const std::size_t from = at;
@@ -291,7 +292,7 @@ struct EventStream::State {
           word.append(text.data() + from, std::min<std::size_t>(at - from, 32));
         }
         if (head.size() > most_head_bytes) {
-          fail("more than 64 MiB beside its events, so it is no trace of the PyTorch profiler,");
+          fail("more than 64 MiB besides its events, so it is not a PyTorch profiler trace,");
         }
         if (!whole) return false;
         continue;
@@ -301,7 +302,7 @@ struct EventStream::State {
         ++at;
         continue;
       }
-      if (!started && c != '{' && c != '[') fail("is no JSON");
+      if (!started && c != '{' && c != '[') fail("is not JSON");
       const bool events = depth == 1 && key_read && word == "traceEvents\"";
       if (c == '[' && (!started || events)) {
         bare = bare || !started;
@@ -324,11 +325,11 @@ struct EventStream::State {
         key_read = false;
       }
       if (c == '{' || c == '[') ++depth;
-      if ((c == '}' || c == ']') && --depth < 0) fail("a bracket closes that was never opened");
+      if ((c == '}' || c == ']') && --depth < 0) fail("a closing bracket without an opening one");
       if (!bare) head += c;
       ++at;
       if (head.size() > most_head_bytes) {
-        fail("more than 64 MiB beside its events, so it is no trace of the PyTorch profiler,");
+        fail("more than 64 MiB besides its events, so it is not a PyTorch profiler trace,");
       }
     }
     return false;
@@ -360,7 +361,7 @@ bool EventStream::next(std::string_view& event) {
     }
     if (!moved && !s.more()) {
       if (s.depth > 0 || s.in_string) s.fail("is cut off: its JSON ends in the middle");
-      if (!s.started) s.fail("is no JSON: there is nothing");
+      if (!s.started) s.fail("is not JSON: it is empty");
       return false;
     }
   }

@@ -1,4 +1,4 @@
-// Lists of globs, as schemas/ writes them.
+// Lists of globs, as found in schemas/.
 #pragma once
 #include <algorithm>
 #include <string>

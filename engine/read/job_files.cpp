@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The beginning of a file, unpacked where it is packed; "" where it cannot be read.
+// The beginning of a file, decompressed if necessary; "" if it cannot be read.
 std::string head_of(const std::string& path) {
   std::error_code ec;
   if (!fs::is_regular_file(path, ec)) return "";
@@ -30,8 +30,8 @@ std::string head_of(const std::string& path) {
   return head;
 }
 
-// What a PyTorch trace says of itself before its first event. Nothing where it is no rank of a job
-// of several.
+// What a PyTorch trace says about itself before its first event. Nothing if it is not a rank of a
+// multi-rank job.
 std::optional<Place> place_in_trace(const std::string& head, const std::string& folder) {
   static const re2::RE2 info(
       "\"distributedInfo\"\\s*:\\s*\\{[^{}]*?\"rank\"\\s*:\\s*(\\d{1,7})[^{}]*?\"world_size\"\\s*:"
@@ -56,7 +56,7 @@ Place place_by_name(const std::string& name, const std::string& folder) {
   static const re2::RE2 rank("(?i)((?:^|[^a-z])rank[_.-]?)(\\d{1,7})");
   Place place;
   std::string word;
-  // The rank of a low-rank adapter is no process.
+  // The rank of a low-rank adapter is not a process.
   const bool is_adapter = name.find("lora") != name.npos || name.find("LoRA") != name.npos;
   if (is_adapter || !RE2::PartialMatch(name, rank, &word, &place.rank)) return place;
   std::string pattern = name;
@@ -86,7 +86,8 @@ std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& 
   for (const std::string& path : paths) {
     const Place place = paths.size() > 1 ? place_of(path) : Place{};
     const auto its = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
-      // Profilers of one job start at one step; clocks of machines differ by seconds at worst.
+      // Profilers of a job start at the same step, and clocks of machines differ by seconds at
+      // most.
       constexpr double apart_s = 60;
       const bool together =
           !j.begins_s || !place.begins_s || std::abs(*j.begins_s - *place.begins_s) <= apart_s;
@@ -100,7 +101,7 @@ std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& 
       files.push_back({path});
     }
   }
-  // Names that are no numbering of ranks from 0 on mean something else.
+  // Numbers that do not run from 0 are not ranks.
   std::vector<std::vector<std::string>> grouped;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const bool numbered =

@@ -1,4 +1,4 @@
-// Which files are the ranks of one job.
+// Finds out which files are the ranks of one job.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,20 +7,20 @@
 
 namespace gh {
 
-/// What a file says of its place in a job, without reading all of it.
+/// What a file says about its place in a job, without reading all of it.
 struct Place {
-  std::string job;  ///< "" where it says nothing
+  std::string job;  ///< "" if unknown
   std::int64_t rank = 0;
-  std::int64_t world_size = 0;     ///< 0 where it says nothing
+  std::int64_t world_size = 0;     ///< 0 if unknown
   std::optional<double> begins_s;  ///< since 1970
-  bool by_name = false;            ///< rather than by what the file says itself
+  bool by_name = false;            ///< found by its name, not its contents
 };
 Place place_of(const std::string& path);
 
-/// Groups files by the job that they belong to, in the order given. Ranks of one job lie in one
-/// folder and are either PyTorch traces whose distributedInfo has the same world size, other ranks,
-/// and begins within a minute, or files whose names differ in the number after "rank" only. Any
-/// other file is a job of its own; so is one that cannot be read, which reading it will say.
+/// Groups files by job, in the order given. Ranks of a job are in one folder. They are either
+/// PyTorch traces whose distributedInfo has the same world size, different ranks, and starts within
+/// a minute; or files whose names differ only in the number after "rank". Any other file is a job
+/// on its own, and so is an unreadable one, which will fail later with a message.
 std::vector<std::vector<std::string>> find_jobs(const std::vector<std::string>& paths);
 
 }  // namespace gh

@@ -15,9 +15,10 @@ Trace read_kineto(const std::filesystem::path& path) {
   kineto::Events events(path);
   for (kineto::Event event; events.next(event);) importer.add(event);
   if (!events.has_events()) {
-    throw Error(fmt::format(
-        "{}: is JSON without traceEvents; give what torch.profiler's export_chrome_trace wrote",
-        trace.path));
+    throw Error(
+        fmt::format("{}: is JSON without traceEvents; give a file written by torch.profiler's "
+                    "export_chrome_trace",
+                    trace.path));
   }
   importer.finish(events.head(), events.strays());
   return trace;

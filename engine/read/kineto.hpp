@@ -1,5 +1,5 @@
-// The importer of PyTorch profiler (Kineto) traces: Chrome JSON, plain or packed with gzip, as
-// schemas/kineto.toml describes it.
+// Imports PyTorch profiler (Kineto) traces: Chrome JSON, plain or compressed with gzip, as
+// described in schemas/kineto.toml.
 #pragma once
 #include <filesystem>
 
@@ -7,12 +7,12 @@
 
 namespace gh {
 
-/// Reads a trace as a stream, so that memory follows what the trace model keeps and not the text.
-/// Operators and annotations become ranges, products with their shapes as emit_nvtx writes them;
-/// events that make no sense (a wrong type, times beyond seventy years) are left out and counted in
-/// Trace::problems. Times are made relative to the first event, as Perfetto shows them. Throws
-/// Error where the file is cut off or damaged (naming the byte), no such trace, or of a GPU that is
-/// not NVIDIA's.
+/// Reads a trace as a stream, so that memory depends on what the trace model keeps, not on the
+/// text. Operators and annotations become ranges; matrix products get their shapes as emit_nvtx
+/// writes them. Invalid events (wrong type, times beyond seventy years) are skipped and counted in
+/// Trace::problems. Times become relative to the first event, as Perfetto shows them. Throws Error
+/// if the file is cut off or damaged (naming the byte), is not such a trace, or comes from a GPU
+/// that is not NVIDIA's.
 Trace read_kineto(const std::filesystem::path& path);
 
 }  // namespace gh

@@ -1,4 +1,4 @@
-// What no recording has: what holds it is damaged, or was made to cost time.
+// Limits that no real recording exceeds: a file that does is damaged or malicious.
 #pragma once
 #include <cstddef>
 
@@ -6,14 +6,14 @@
 
 namespace gh {
 
-/// 73 years in nanoseconds. Times since 1970, as `nsys export --ts-normalize` writes them, lie
-/// below, and twice the length of a report does not overflow.
+/// 73 years in nanoseconds. Times since 1970, as `nsys export --ts-normalize` writes them, are
+/// below it, and twice the length of a report does not overflow.
 inline constexpr Ns absurd_ns = Ns{1} << 61;
 
-/// A year. Sums over devices and steps must not overflow, and no recording lasts as long.
+/// A year. Sums over devices and steps must not overflow, and no recording lasts that long.
 inline constexpr Ns longest_capture_ns = Ns{1} << 55;
 
-/// Names of GPUs are matched against every expression of schemas/gpus.toml: a longer one is cut.
+/// GPU names are matched against every expression in schemas/gpus.toml, so longer names are cut.
 inline constexpr std::size_t longest_device_name = 256;
 
 }  // namespace gh

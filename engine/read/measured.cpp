@@ -21,20 +21,20 @@ std::int64_t whole_number(const Json& json, const char* key, std::int64_t most) 
   const Json& value = json.at(key);
   const bool in_range = value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
                         value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
-  if (!in_range) throw Error(fmt::format("'{}' has to be a whole number from 1 on", key));
+  if (!in_range) throw Error(fmt::format("'{}' must be a whole number of at least 1", key));
   return value.get<std::int64_t>();
 }
 
-// Keys that later versions add are left to them.
+// Ignores keys that later versions may add.
 Measured measured_from(const Json& json) {
-  if (!json.is_object()) throw Error("it is no JSON object");
+  if (!json.is_object()) throw Error("it is not a JSON object");
   if (whole_number(json, "schema_version", most_samples) != schema_version)
-    throw Error(
-        fmt::format("its schema_version is not {}: another gh-advise wrote it", schema_version));
+    throw Error(fmt::format(
+        "its schema_version is not {}, so another version of gh-advise wrote it", schema_version));
   Measured m;
   if (const auto unit = json.find("unit"); unit != json.end()) {
     if (!unit->is_string() || unit->get<std::string>().empty())
-      throw Error("'unit' has to be a name");
+      throw Error("'unit' must be a non-empty string");
     m.unit = shortened(printable(unit->get<std::string>()), most_unit_characters);
   }
   m.ns = whole_number(json, "measured_step_ns", longest_duration_ns);
@@ -61,11 +61,11 @@ std::optional<Measured> measured_beside(const fs::path& report) {
   try {
     return measured_from(parsed_json(read_text(path)));
   } catch (const Json::exception&) {
-    throw Error(fmt::format("{}: is no JSON; mend it, or remove it", path.string()));
+    throw Error(fmt::format("{}: is not JSON; fix or remove it", path.string()));
   } catch (const Error& e) {
     const std::string what = e.what();
     if (what.starts_with(path.string())) throw;
-    throw Error(fmt::format("{}: {}; mend it, or remove it", path.string(), what));
+    throw Error(fmt::format("{}: {}; fix or remove it", path.string(), what));
   }
 }
 

@@ -1,4 +1,4 @@
-// The small file beside a recording that tells how long a step takes without the profiler.
+// The small file next to a recording that says how long a step takes without the profiler.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -9,21 +9,21 @@
 
 namespace gh {
 
-/// What NAME.measured.json says (schemas/measured.schema.json).
+/// The contents of NAME.measured.json (schemas/measured.schema.json).
 struct Measured {
   std::string unit = "step";  ///< what was measured
-  Ns ns = 0;                  ///< how long one takes
-  std::int64_t samples = 0;   ///< of how many that is the mean, 0 where it does not say
+  Ns ns = 0;                  ///< duration of one
+  std::int64_t samples = 0;   ///< how many samples the mean is over; 0 if unknown
 };
 
-/// The file that belongs to a report: run.measured.json beside run.sqlite, run.nsys-rep, run.json
-/// and run.json.gz.
+/// The file that belongs to a report: run.measured.json next to run.sqlite, run.nsys-rep, run.json
+/// or run.json.gz.
 std::filesystem::path measured_path(const std::filesystem::path& report);
 
-/// What lies beside a report. Nothing where nothing does; throws Error where it cannot be used.
+/// Reads the file next to a report. Nothing if there is none; throws Error if it cannot be used.
 std::optional<Measured> measured_beside(const std::filesystem::path& report);
 
-/// Whether a file is called as these are, and so is no report itself.
+/// Whether a file has the name of such a file, and so is not a report.
 bool is_measured_path(const std::filesystem::path& path);
 
 }  // namespace gh

@@ -34,7 +34,7 @@ void check_signature(const Database& db, const std::string& shown) {
   }
 }
 
-// Kinds of tables of which something could not be read.
+// Kinds of tables in which something could not be read.
 std::set<std::string> damaged_kinds(const std::deque<nsys::Table>& tables) {
   std::set<std::string> kinds;
   for (const nsys::Table& table : tables) {
@@ -57,15 +57,15 @@ Trace read_nsys(const std::filesystem::path& path) {
   check_signature(db, trace.path);
   if (is_being_written(path)) {
     trace.problems.push_back(
-        "the file is still being written, or its writer was ended, and what is missing is unknown; "
-        "export it again");
+        "the file is still being written, or its writer was stopped, so an unknown part is "
+        "missing; export it again");
   }
 
   nsys::Evidence evidence;
   evidence.whole_export = nsys::read_version(db, trace);
   nsys::read_session(db, trace);
 
-  // Kernels, calls, ranges: all that a report may hold many of.
+  // Kernels, calls, ranges: everything of which a report may contain a lot.
   std::deque<nsys::Table> tables = nsys::read_tables(path, db);
   nsys::Translator translator(db, trace);
   const std::vector<Doubt> doubts_of_names = nsys::merge(tables, translator, trace);
@@ -88,7 +88,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   trace.seal();
   if (trace.capture_end - trace.capture_start > longest_capture_ns) {
     throw Error(
-        fmt::format("{}: its first and last event lie more than a year apart, so its times are "
+        fmt::format("{}: its first and last events are more than a year apart, so its times are "
                     "damaged; export or record it again",
                     trace.path));
   }

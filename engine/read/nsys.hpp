@@ -1,4 +1,4 @@
-// The importer of Nsight Systems' SQLite exports, of every version in schemas/nsys.toml.
+// Imports Nsight Systems' SQLite exports, in every version listed in schemas/nsys.toml.
 #pragma once
 #include <filesystem>
 
@@ -6,10 +6,10 @@
 
 namespace gh {
 
-/// Reads an export. Tables are read side by side on several read-only connections; rows that make
-/// no sense (an end before its start, text where a number should be, times beyond seventy years)
-/// are left out and counted in Trace::problems. Throws Error where the file is missing, empty, no
-/// database, damaged, or a database of something else.
+/// Reads an export, several tables at a time over separate read-only connections. Invalid rows (end
+/// before start, text instead of a number, times beyond seventy years) are skipped and counted in
+/// Trace::problems. Throws Error if the file is missing, empty, damaged, not a database, or a
+/// database of something else.
 Trace read_nsys(const std::filesystem::path& path);
 
 }  // namespace gh

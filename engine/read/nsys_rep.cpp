@@ -31,9 +31,10 @@ void export_report(const fs::path& path, const std::string& nsys, const fs::path
                                   "--output", exported.string(), fs::absolute(path).string()},
                                  log);
   if (status < 0) {
-    throw Error(fmt::format(
-        "{}: is not exported yet, and {} cannot be run to do it; name it with --nsys, or {}", shown,
-        printable(nsys), by_hand));
+    throw Error(
+        fmt::format("{}: is not exported yet, and {} cannot be run to export it; give its path "
+                    "with --nsys, or {}",
+                    shown, printable(nsys), by_hand));
   }
   std::error_code ec;
   if (status == 0 && fs::exists(exported, ec)) return;
@@ -54,7 +55,7 @@ Trace read_nsys_rep(const fs::path& path, const std::string& nsys) {
     trace.path = shown;
     return trace;
   } catch (const Error& e) {
-    // The exported file is gone by the time that anybody reads this: name the report.
+    // The exported file is gone by the time anybody reads this, so name the report instead.
     std::string what = e.what();
     if (const std::string temporary = printable(exported.string()); what.starts_with(temporary)) {
       what.replace(0, temporary.size(), shown);

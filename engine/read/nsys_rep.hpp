@@ -1,5 +1,5 @@
-// What Nsight Systems itself writes (.nsys-rep, .qdrep). Only its own program can read that: it is
-// run to export the report.
+// Nsight Systems' own files (.nsys-rep, .qdrep). Only its own program can read them, so that
+// program is run to export the report.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,8 +9,8 @@
 namespace gh {
 
 /// Exports a report with `nsys`, a program's path or its name on the PATH, to a temporary file, and
-/// reads that as read_nsys does. Throws Error that names the report, and how to export it by hand,
-/// where the program cannot be run or fails.
+/// reads that like read_nsys. If the program cannot be run or fails, throws Error that names the
+/// report and how to export it by hand.
 Trace read_nsys_rep(const std::filesystem::path& path, const std::string& nsys);
 
 }  // namespace gh

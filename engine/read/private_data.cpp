@@ -44,7 +44,7 @@ const PrivateDataSchema& private_data_schema() {
 }
 
 bool names_a_secret(std::string_view name) {
-  // As a variable's name would be: "api-key" is API_KEY.
+  // Spelled like a variable: "api-key" becomes API_KEY.
   std::string upper(name);
   for (char& c : upper) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');

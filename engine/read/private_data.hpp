@@ -1,4 +1,4 @@
-// What a report holds of the machine and the people behind it, and where: schemas/scrub.toml.
+// What a report reveals about the machine and the people behind it, and where: schemas/scrub.toml.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -41,20 +41,20 @@ struct PrivateDataSchema {
   } environment;
 };
 
-/// Whether something of that name, a variable, an option or a key, holds a secret.
+/// Whether something with that name, a variable, an option or a key, holds a secret.
 bool names_a_secret(std::string_view name);
 const PrivateDataSchema& private_data_schema();
 inline const PrivateDataSchema::Torch& torch_schema() { return private_data_schema().torch; }
 
-/// The kinds of which the keys of a PyTorch trace tell.
+/// The kinds that keys in a PyTorch trace indicate.
 inline constexpr std::array kinds_by_key{PrivateKind::environment, PrivateKind::command,
                                          PrivateKind::host, PrivateKind::user};
 
-/// How deep JSON is walked. A trace nests a few deep beside its events.
+/// How deep to walk JSON. Traces nest only a few levels outside their events.
 inline constexpr std::size_t most_json_depth = 100;
 
-/// Calls use(kind, value) for what stands in JSON below keys, however deep, that say that it is of
-/// a kind.
+/// Calls use(kind, value) for every value in JSON, however deep, whose keys say that it is of a
+/// kind.
 template <class Json, class Use>
 void each_private_value(const Json& json, Use use, std::size_t depth = 0) {
   if (!json.is_structured() || depth > most_json_depth) return;

@@ -21,15 +21,15 @@ struct InputFormat {
   Trace (*read)(const fs::path& path, const std::string& nsys);
 };
 
-// A new input format is a line here, a function in format.hpp that recognises it, and an importer
-// beside the others. The first line that recognises a file reads it.
+// To add an input format, add a line here, a function in recognise.hpp that recognizes it, and an
+// importer next to the others. The first line that recognizes a file reads it.
 constexpr InputFormat formats[] = {
     // PyTorch profiler traces.
     {[](std::string_view first_bytes, const fs::path&) { return is_torch_trace(first_bytes); },
      [](const fs::path& path, const std::string&) { return read_kineto(path); }},
     // Nsight Systems reports that are not exported yet.
     {is_nsys_rep, read_nsys_rep},
-    // SQLite exports of Nsight Systems. Of any other file the importer says what is wrong with it.
+    // SQLite exports of Nsight Systems. For any other file the importer says what is wrong with it.
     {[](std::string_view, const fs::path&) { return true; },
      [](const fs::path& path, const std::string&) { return read_nsys(path); }},
 };
@@ -38,9 +38,10 @@ constexpr InputFormat formats[] = {
 
 Trace read_report(const fs::path& path, const std::string& nsys) {
   if (is_measured_path(path))
-    throw Error(fmt::format(
-        "{}: is the step that was measured beside a report; name the report, and it is read too",
-        printable(path.string())));
+    throw Error(
+        fmt::format("{}: contains the measured step of a report; give the report itself, and this "
+                    "file is read too",
+                    printable(path.string())));
   const std::string first_bytes = first_bytes_of(path);
   const InputFormat* format = formats;
   while (!format->recognises(first_bytes, path)) ++format;

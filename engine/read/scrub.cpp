@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A name of what is open elsewhere, such as /dev/stdout, even where that is a file: what is written
-// to it next would be lost.
+// A name for something that is open elsewhere, such as /dev/stdout, even if that is a file:
+// whatever is printed next would overwrite our output or be overwritten.
 bool is_of_system(const fs::path& out) {
   const std::string whole = fs::absolute(out).lexically_normal().string();
   return (whole.starts_with("/dev/") && !whole.starts_with("/dev/shm/")) ||
@@ -25,12 +25,13 @@ bool is_of_system(const fs::path& out) {
 void check_output(const fs::path& report, const fs::path& out) {
   std::error_code ec;
   if (fs::exists(out, ec) && fs::equivalent(report, out, ec)) {
-    throw Error(fmt::format("{}: is what is read; name another file", printable(out.string())));
+    throw Error(
+        fmt::format("{}: is the file being read; write to another one", printable(out.string())));
   }
   if (is_of_system(out) || (fs::exists(out, ec) && !fs::is_regular_file(out, ec))) {
-    throw Error(fmt::format("{}: is no file; name one", printable(out.string())));
+    throw Error(fmt::format("{}: is not a file; give a file name", printable(out.string())));
   }
-  if (out == "-") throw Error("-: names no file; name one");
+  if (out == "-") throw Error("-: is not a file; give a file name");
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ Scrubbed scrub(const fs::path& report, const fs::path& out) {
   const bool is_trace = is_torch_trace(first_bytes_of(report));
   if (!is_trace && out.extension() == ".gz") {
     throw Error(
-        fmt::format("{}: a database is not packed; leave out .gz", printable(out.string())));
+        fmt::format("{}: a database is not compressed; leave out .gz", printable(out.string())));
   }
 
   NewFile file(out);

@@ -10,13 +10,13 @@
 namespace gh {
 namespace {
 
-// No value of an export is as large: the largest hold what the program printed.
+// No value in an export is this large; the largest hold the program's output.
 constexpr int most_value_bytes = 64 << 20;
-// Of all connections together. A thread's takes some MiB, and a schema of 20,000 tables 15.
+// For all connections together. One thread's takes a few MiB, and a schema of 20,000 tables 15.
 constexpr std::int64_t most_memory_bytes = std::int64_t{1} << 30;
-constexpr int most_statement_bytes = 1 << 20;  // a table of 2,000 columns is created in less
+constexpr int most_statement_bytes = 1 << 20;  // enough to create a table of 2,000 columns
 
-constexpr int instructions = 1000;  // between two looks at the clock
+constexpr int instructions = 1000;  // between two checks of the clock
 
 // SQLite's messages may quote the file.
 std::string said_by(const Database& db) {
@@ -28,9 +28,8 @@ std::string said_by(const Database& db) {
   switch (sqlite3_errcode(db.handle()) & 0xFF) {
     case SQLITE_INTERRUPT:
       db.deadline().check();
-      throw Error(
-          fmt::format("{}: the database is damaged or cut off (its pages lead in circles); {}",
-                      db.shown_path(), again));
+      throw Error(fmt::format("{}: the database is damaged or cut off (its pages form a loop); {}",
+                              db.shown_path(), again));
     case SQLITE_CORRUPT:
     case SQLITE_IOERR:
     case SQLITE_NOTADB:
@@ -54,7 +53,8 @@ std::string quoted_name(std::string_view name) {
 }
 
 std::string immutable_uri(const std::filesystem::path& path) {
-  std::string uri = "file://";  // with an empty authority: a path may begin with two slashes
+  std::string uri =
+      "file://";  // with an empty authority, because a path may begin with two slashes
   for (const char c : std::filesystem::absolute(path).string()) {
     if (c == '%' || c == '?' || c == '#') {
       uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
@@ -96,7 +96,7 @@ void distrust(sqlite3* db) {
   sqlite3_exec(db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", nullptr, nullptr, nullptr);
 }
 
-// A row takes a few bytes for each column, and an instruction or two: sixteen a byte are never
+// A row takes a few bytes for each column, and an instruction or two; sixteen per byte are never
 // needed.
 Watch::Watch(sqlite3* db, std::int64_t file_bytes, const Deadline& deadline, int times_over)
     : deadline_(deadline), whole_(times_over * (1000 + file_bytes / instructions * 16)), left_(0) {
@@ -143,8 +143,8 @@ void Database::refuse_computed_columns(std::string_view table) const {
   while (q.step()) {
     if (q.integer(hidden) == 0) continue;
     throw Error(fmt::format(
-        "{}: table {} has computed columns, as no export of Nsight Systems does; export "
-        "the report again with `nsys export --type sqlite`",
+        "{}: table {} has computed columns, which no Nsight Systems export has; export the report "
+        "again with `nsys export --type sqlite`",
         shown_path_, shortened(printable(table), 60)));
   }
 }
@@ -205,7 +205,7 @@ std::string_view Query::text(int column) const {
 
 std::optional<RowIds> row_ids(const Database& db, std::string_view table) {
   try {
-    // Each by a query of its own: of both at once SQLite would walk the whole table.
+    // One query each: for both at once SQLite would walk the whole table.
     const auto one = [&](const char* which) -> std::optional<std::int64_t> {
       Query query(db, fmt::format("SELECT {}(rowid) FROM {}", which, quoted_name(table)));
       if (!query.step() || !query.is_integer(0)) return std::nullopt;
@@ -214,7 +214,7 @@ std::optional<RowIds> row_ids(const Database& db, std::string_view table) {
     const std::optional<std::int64_t> first = one("min"), last = one("max");
     return first && last ? std::optional(RowIds{*first, *last}) : std::nullopt;
   } catch (const Error&) {
-    return std::nullopt;  // there is no such column
+    return std::nullopt;  // no such column
   }
 }
 

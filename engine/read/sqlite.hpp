@@ -1,4 +1,4 @@
-// A thin, safe hold on SQLite for files that we do not trust.
+// A thin, safe layer over SQLite for untrusted files.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,20 +15,20 @@ struct sqlite3_stmt;
 
 namespace gh {
 
-/// The name of a table or column, as SQL takes any.
+/// The name of a table or column, quoted for SQL.
 std::string quoted_name(std::string_view name);
 
-/// The file as a URI under which SQLite reads it and nothing beside it, not even a journal.
+/// A URI under which SQLite reads the file and nothing next to it, not even a journal.
 std::string immutable_uri(const std::filesystem::path& path);
 
-/// Makes a connection that has just been opened safe for a file that anybody may have made. The
-/// schema's views, triggers and functions do nothing, no extension is loaded and nothing mapped to
-/// memory; values, statements and the memory of all connections are limited to many times what
-/// exports take; cells are bounds-checked. No other database can be attached.
+/// Makes a newly opened connection safe for an untrusted file. The schema's views, triggers and
+/// functions do nothing, no extension is loaded and nothing is memory-mapped. Values, statements
+/// and the memory of all connections are limited to many times what exports need. Cells are
+/// bounds-checked, and no other database can be attached.
 void distrust(sqlite3* db);
 
-/// Ends a connection's statements as interrupted, once they have taken more instructions than
-/// reading the whole file so many times over could take, or more time than there is.
+/// Interrupts a connection's statement once it has run more instructions than reading the whole
+/// file `times_over` times could need, or when the deadline has passed.
 class Watch {
  public:
   Watch(sqlite3* db, std::int64_t file_bytes, const Deadline& deadline, int times_over = 1);
@@ -45,25 +45,25 @@ class Watch {
   mutable std::int64_t left_;
 };
 
-/// Whether a journal with something in it lies beside a database: it was not closed by its writer,
-/// and what it holds cannot be relied on.
+/// Whether a non-empty journal is next to a database: its writer has not closed it, and its
+/// contents cannot be relied on.
 bool is_being_written(const std::filesystem::path& path);
 
-/// A read-only connection that believes nothing the file says: `distrust` and Watch hold for it,
-/// and it is opened immutable, so that not even a journal beside it is looked at. Pages that lead
-/// in circles end in an Error.
+/// A read-only connection that trusts nothing in the file: it applies `distrust` and Watch, and
+/// opens the file as immutable, so that it ignores even a journal next to it. Pages that form a
+/// loop end in an Error.
 class Database {
  public:
-  /// Throws Error where the file cannot be opened as a database.
+  /// Throws Error if the file cannot be opened as a database.
   explicit Database(const std::filesystem::path& path) : Database(path, Deadline(path)) {}
-  /// The same, of several connections that share one deadline.
+  /// The same, for several connections that share a deadline.
   Database(const std::filesystem::path& path, const Deadline& deadline);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// Whether there is a table of this name that holds its rows itself. Throws Error where some of
-  /// its columns are computed: a few bytes of the file may come to gigabytes there.
+  /// Whether there is a table of this name that stores its rows itself. Throws Error if some of its
+  /// columns are computed, because a few bytes in the file could expand to gigabytes.
   bool has_table(std::string_view table) const;
   /// Throws that Error.
   void refuse_computed_columns(std::string_view table) const;
@@ -82,7 +82,7 @@ class Database {
   std::unique_ptr<const Watch> watch_;
 };
 
-/// A statement being stepped through. Throws Error where the file turns out to be damaged.
+/// A statement being stepped through. Throws Error if the file turns out to be damaged.
 class Query {
  public:
   Query(const Database& db, const std::string& sql);
@@ -93,14 +93,14 @@ class Query {
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, std::string_view value);
   bool step();   ///< false after the last row
-  void reset();  ///< to be stepped through anew with other values
+  void reset();  ///< for stepping again with other values
 
   bool is_null(int column) const;
   bool is_integer(int column) const;
-  bool is_text(int column) const;          ///< text, or bytes that were stored in its place
-  std::int64_t integer(int column) const;  ///< 0 of NULL
+  bool is_text(int column) const;          ///< text, or bytes stored in its place
+  std::int64_t integer(int column) const;  ///< 0 for NULL
   double real(int column) const;
-  /// The bytes, which need not be UTF-8; valid until the next step.
+  /// The bytes, which may not be UTF-8; valid until the next step.
   std::string_view text(int column) const;
 
  private:
@@ -108,12 +108,11 @@ class Query {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// The first and the last of the numbers that a table's rows have by themselves, which is told
-/// without reading it.
+/// The first and last row id of a table, found without reading the table.
 struct RowIds {
   std::int64_t first, last;
 };
-/// Nothing where there are no rows, or none with such numbers (WITHOUT ROWID).
+/// Nothing if there are no rows, or no row ids (WITHOUT ROWID).
 std::optional<RowIds> row_ids(const Database& db, std::string_view table);
 
 }  // namespace gh

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t file_header_bytes = 100, leaf_header_bytes = 8, interior_header_bytes = 12;
 constexpr unsigned char interior_table = 5, leaf_table = 13;
-// Behind the last page: numbers of nine bytes may be looked at before it is known where they end.
+// Padding after the last page: parsing may read a nine-byte number before it knows where it ends.
 constexpr std::size_t margin = 32;
 constexpr int deepest = 20;  // SQLite's own limit
 constexpr std::size_t pages_held_bytes = 256 << 10;
@@ -23,7 +23,8 @@ void expect(bool condition) {
   if (!condition) throw UnexpectedPage();
 }
 
-// A number of one to nine bytes, seven bits in each but the ninth. Returns what follows it.
+// A variable-length integer of one to nine bytes, with seven bits in each but the ninth. Returns
+// what follows it.
 inline const unsigned char* number(const unsigned char* p, std::uint64_t& value) {
   if (*p < 0x80) {
     value = *p;
@@ -38,7 +39,7 @@ inline const unsigned char* number(const unsigned char* p, std::uint64_t& value)
   return p + 1;
 }
 
-// The bytes that a value of a serial type takes.
+// The size of a value of a serial type.
 inline std::uint64_t bytes_of(std::uint64_t type) {
   static constexpr std::array<std::uint8_t, 10> fixed{0, 1, 2, 3, 4, 6, 8, 8, 0, 0};
   if (type < fixed.size()) return fixed[type];
@@ -46,7 +47,7 @@ inline std::uint64_t bytes_of(std::uint64_t type) {
   return (type - 12) / 2;
 }
 
-// Looks at up to seven bytes behind them.
+// May read up to seven bytes beyond the end.
 std::uint64_t hash(std::span<const unsigned char> bytes) {
   std::uint64_t h = 0;
   for (std::size_t i = 0; i < bytes.size(); i += 8) {
@@ -126,8 +127,8 @@ void PageFile::add_leaves(std::uint32_t page, int depth, std::vector<bool>& seen
     below.push_back(big32(bytes.data() + at));
   }
   below.push_back(big32(header + 8));
-  // All pages of a level are alike: one look at the first tells whether these are leaves, and
-  // spares reading each of them.
+  // All pages on a level are of the same kind, so checking the first for a leaf avoids reading the
+  // others.
   const std::uint32_t first = below.front();
   expect(first >= 1 && first <= pages_);
   read(first, 1, bytes.data());
@@ -138,7 +139,7 @@ void PageFile::add_leaves(std::uint32_t page, int depth, std::vector<bool>& seen
   for (const std::uint32_t p : below) {
     expect(p >= 1 && p <= pages_ && !seen[p]);
     seen[p] = true;
-    out.push_back(p);  // PageRows looks whether it is a leaf
+    out.push_back(p);  // PageRows checks that it is a leaf
   }
 }
 
@@ -155,7 +156,7 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
   layout.root = static_cast<std::uint32_t>(master.integer(0));
   const std::string sql = lower(master.text(1));
   if (sql.find(" desc") != sql.npos) {
-    return std::nullopt;  // INTEGER PRIMARY KEY DESC is no row id
+    return std::nullopt;  // INTEGER PRIMARY KEY DESC is not a row id
   }
   Query info(db, "PRAGMA table_xinfo(" + quoted_name(table) + ")");
   enum { cid, name, type, not_null, default_value, primary_key, hidden };
@@ -195,7 +196,7 @@ PageRows::PageRows(const PageFile& file, const TableLayout& layout,
   if (!leaves.empty()) begin_page();
 }
 
-// Begins with the page at page_. Pages that follow each other in the file are read at once.
+// Starts with the page at page_. Reads consecutive pages of the file together.
 void PageRows::begin_page() {
   const std::size_t bytes = file_.page_bytes();
   if (page_ >= first_ + held_) {
@@ -238,7 +239,7 @@ void PageRows::decode(const unsigned char* page, const unsigned char* cell) {
   std::uint64_t bytes = 0, id = 0, header_bytes = 0;
   row_ = number(number(cell, bytes), id);
   id_ = static_cast<std::int64_t>(id);
-  // How much of a row lies on its page, by the file format's formulas.
+  // How much of a row is on its page, by the file format's formulas.
   const std::size_t most = usable - 35, least = (usable - 12) * 32 / 255 - 23;
   std::size_t local = bytes;
   if (bytes > most) {

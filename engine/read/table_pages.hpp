@@ -1,9 +1,9 @@
-// Rows of a table read straight from the pages of an SQLite file
-// (https://www.sqlite.org/fileformat2.html), which takes a quarter of the time of stepping through
-// a statement and goes on in any number of threads. It reads what exports hold and nothing else:
-// UTF-8, tables with row ids, no generated columns. Every offset is checked against its page. Where
-// anything is not as expected it gives up with UnexpectedPage: SQLite is to read that table then,
-// and to say what is wrong with it.
+// Reads rows of a table directly from the pages of an SQLite file
+// (https://www.sqlite.org/fileformat2.html). This takes a quarter of the time of stepping through a
+// statement, and works on any number of threads. It supports only what exports contain: UTF-8,
+// tables with row ids, no generated columns. Every offset is checked against its page. If anything
+// is unexpected it throws UnexpectedPage; SQLite then reads that table, and says what is wrong with
+// it.
 #pragma once
 #include <array>
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace gh {
 
-/// Numbers of the file format, the most significant byte first.
+/// Numbers of the file format, most significant byte first.
 inline std::uint32_t big16(const unsigned char* p) {
   return static_cast<std::uint32_t>(p[0]) << 8 | p[1];
 }
@@ -28,25 +28,25 @@ inline std::uint64_t big64(const unsigned char* p) {
   return std::uint64_t{big32(p)} << 32 | big32(p + 4);
 }
 
-/// Not an Error: nobody gets to see it.
+/// Not an Error, because it is always caught.
 struct UnexpectedPage {};
 
-/// An SQLite file as numbered pages, the first being 1. Several threads may read at one time.
+/// An SQLite file as numbered pages, starting at 1. Several threads may read at the same time.
 class PageFile {
  public:
-  /// Throws UnexpectedPage where it cannot be read so.
+  /// Throws UnexpectedPage if it cannot be read this way.
   explicit PageFile(const std::filesystem::path& path);
   ~PageFile();
   PageFile(const PageFile&) = delete;
   PageFile& operator=(const PageFile&) = delete;
 
   std::size_t page_bytes() const { return page_bytes_; }
-  std::size_t usable_bytes() const { return usable_bytes_; }  ///< of a page: the rest is reserved
+  std::size_t usable_bytes() const { return usable_bytes_; }  ///< per page; the rest is reserved
   void read(std::uint32_t first, std::size_t count, unsigned char* to) const;
   /// The leaf pages below a table's root, in order of row ids.
   std::vector<std::uint32_t> leaves(std::uint32_t root) const;
-  /// Counts bytes of rows that went beyond their page: all rows together cannot hold more than the
-  /// file.
+  /// Counts bytes of rows that extend beyond their page: all rows together cannot contain more than
+  /// the file.
   void count_overflow(std::size_t bytes) const;
 
  private:
@@ -58,33 +58,32 @@ class PageFile {
   mutable std::atomic<std::uint64_t> overflow_bytes_ = 0;
 };
 
-/// Where a table begins, and its columns in the order in which rows hold them.
+/// Where a table begins, and its columns in the order in which rows store them.
 struct TableLayout {
   struct Column {
     std::string name;
-    bool is_row_id = false;  ///< its value is the row's id, and the row holds NULL in its place
-    /// Rows that were written before the column was added hold nothing of it.
+    bool is_row_id = false;  ///< its value is the row id, and the row stores NULL in its place
+    /// Rows written before the column was added store nothing for it.
     bool has_default = false;
-    bool is_real = false;  ///< whole numbers in it are fractions all the same
+    bool is_real = false;  ///< whole numbers in it are still floating point
   };
   std::uint32_t root = 0;
   std::vector<Column> columns;
 };
 
-/// Nothing where the table is of a kind that is not read from pages.
+/// Nothing if the table is of a kind that is not read from pages.
 std::optional<TableLayout> layout_of(const Database& db, std::string_view table);
 
-/// The rows of some of a table's leaf pages, stepped through as with Query. Values are valid until
-/// the next step.
+/// Steps through the rows on some of a table's leaf pages, like Query. Values are valid until the
+/// next step.
 class PageRows {
  public:
-  /// `wanted` are positions in the layout's columns, or -1 for what the table does not have and
-  /// what reads as NULL. File, layout and leaves have to outlive the rows.
+  /// `wanted` are positions in the layout's columns, or -1 for columns that the table does not
+  /// have, which read as NULL. File, layout and leaves must outlive the rows.
   PageRows(const PageFile& file, const TableLayout& layout, std::span<const std::uint32_t> leaves,
            const std::vector<int>& wanted);
 
-  /// How many rows there are at most, as a rule: an eighth more on every page than on the first of
-  /// them.
+  /// An estimate that is usually too high: an eighth more rows on every page than on the first one.
   std::size_t expected_rows() const { return (cells_ + cells_ / 8) * leaves_.size(); }
   bool step();
 
@@ -100,7 +99,7 @@ class PageRows {
     const Value& value = shape_->values[static_cast<std::size_t>(column)];
     if (value.type >= 1 && value.type <= 6) {
       return static_cast<std::int64_t>(big64(row_ + value.at)) >>
-             (64 - 8 * integer_bytes[value.type]);  // what lies behind is shifted out
+             (64 - 8 * integer_bytes[value.type]);  // shifts out what follows
     }
     return value.type == row_id ? id_ : value.type == 9 ? 1 : 0;
   }
@@ -117,12 +116,12 @@ class PageRows {
     std::size_t at = 0;
   };
 
-  // What a row's header tells. Most rows of a table have one of a few headers: shapes are kept by a
-  // hash of theirs.
+  // What a row's header says. Most rows of a table share a few headers, so shapes are cached by the
+  // header's hash.
   struct Shape {
     std::vector<unsigned char> header;
-    std::vector<Value> values;  // by what is wanted
-    std::size_t end = 0;        // of the last column that is
+    std::vector<Value> values;  // by wanted column
+    std::size_t end = 0;        // of the last wanted column
   };
 
   std::uint64_t type_of(int column) const {
@@ -137,17 +136,17 @@ class PageRows {
   const PageFile& file_;
   const TableLayout& layout_;
   std::vector<int> wanted_;
-  std::size_t columns_ = 0;  // of a row: up to the last that is wanted
+  std::size_t columns_ = 0;  // of a row: up to the last wanted one
   std::span<const std::uint32_t> leaves_;
-  // Some of the pages, of which the first is leaves_[first_]: few enough to stay in a processor's
+  // Some of the pages, of which the first is leaves_[first_]: few enough to fit in the processor's
   // cache.
   std::vector<unsigned char> pages_;
   std::size_t first_ = 0, held_ = 0;
-  std::vector<unsigned char> whole_;    // a row that goes beyond its page
+  std::vector<unsigned char> whole_;    // a row that extends beyond its page
   const unsigned char* row_ = nullptr;  // the payload: on its page, or in whole_
   std::array<Shape, 16> shapes_;
-  const Shape* shape_ = nullptr;  // of the row
-  std::vector<Value> stored_;     // by column of the table, while a header is read
+  const Shape* shape_ = nullptr;  // of the current row
+  std::vector<Value> stored_;     // by column of the table, while reading a header
   std::int64_t id_ = 0;
   std::size_t page_ = 0, cell_ = 0, cells_ = 0;  // page_ is a position in leaves_
 };

@@ -56,7 +56,8 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
   }
   if (!rule.needs.empty()) {
     s += "## Needs\n\n";
-    for (const Source source : rule.needs) s += fmt::format("* {}\n", name_of(source));
+    for (const Source source : rule.needs)
+      s += fmt::format("* {} (`{}`)\n", shown_name_of(source), name_of(source));
   }
   return s;
 }

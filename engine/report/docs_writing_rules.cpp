@@ -20,7 +20,7 @@ constexpr Field rule_fields[] = {
      "Its name everywhere: lower-case letters, digits and `-`. A team's rule with the id "
      "of one of the program's replaces it."},
     {"category", "A name to select it by; usually its folder."},
-    {"title", "One line: what is wrong."},
+    {"title", "One line of the catalog: what the rule finds."},
     {"since", "The version that introduced it."},
     {"needs",
      "A list of sources (see trace:available). If one of them is missing, the rule is "
@@ -33,7 +33,14 @@ constexpr Field rule_fields[] = {
      "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
      "step\", `{a_step}` \"a step\", `{unit}` \"step\" and `{units}` \"steps\", with the name that "
      "the program's unit "
-     "has (fact unit.name), or what fits a whole window."},
+     "has (fact unit.name), or what fits a whole window. `{x:# copy|# copies}` has the words that "
+     "fit "
+     "one, or any other number, which takes the place of `#`."},
+    {"headlines",
+     "By the same names, the title of a finding: what is so in this recording, in about 70 "
+     "letters, "
+     "without a full stop. Templates as `messages` has them, `{each_step}` aside. A finding whose "
+     "message has none carries the rule's title."},
     {"doc",
      "`{ what, why, fix, wrong }`: what it does, why it matters, how to fix it, when it is wrong."},
     {"warning_at",
@@ -67,9 +74,10 @@ constexpr Field finding_fields[] = {
      "measured."},
     {"confidence", "high if the trace shows it; medium or low if it is inferred."},
     {"advice",
-     "A list of texts; the first is what to do first. Instead of a text there may be a table of "
-     "them "
-     "by kind of program, see below."},
+     "A list of texts, the first fix first. It begins with what to do in at most 60 letters, ended "
+     "by \": \" or \". \": short reports print only that. Instead of a text there may be a table "
+     "of "
+     "them by kind of program, see below."},
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
     {"evidence", "What selection:evidence returns: stretches of the trace that prove it."},
     {"change",
@@ -96,8 +104,9 @@ constexpr Field case_fields[] = {
      "operation is launched just before it starts."},
     {"expect",
      "\"clean\", \"not checked\", \"snapshot\" (all that the rule says, held to ID.snapshot, which "
-     "`--update` writes) or a list of findings, each with any of severity, subject, message, "
-     "confidence, advice (the first; all globs) and `worth = { least, most }`, a share of the "
+     "`--update` writes) or a list of findings, each with any of severity, subject, title, "
+     "message, confidence, advice (the first; all globs) and `worth = { least, most }`, a share of "
+     "the "
      "step. One finding more or "
      "less fails."},
 };

@@ -17,7 +17,7 @@ bool took_no_time(const Fact& fact, const FactValue& value) {
 
 std::string render_facts_text(const Analysis& a, const Facts& facts, const TextStyle& style) {
   const Paint paint(style);
-  std::string out = report_heading(a, StepTime(a), style) + '\n';
+  std::string out = report_name(a, style) + report_heading(a, StepTime(a), style) + '\n';
   std::size_t name_width = 0;
   for (const Fact& f : facts.all()) name_width = std::max(name_width, f.name.size());
   // A narrow terminal gets values and documentation below the names.

@@ -1,4 +1,4 @@
-// How text for people is laid out: colours, columns, lines that wrap, the account's causes in
+// How text for people is laid out: colors, columns, lines that wrap, the account's causes in
 // words.
 #pragma once
 #include <fmt/format.h>
@@ -10,17 +10,22 @@
 
 namespace gh {
 
+/// How much the text says: --quiet, what fits on a screen, or --verbose.
+enum class Amount { quiet, brief, full };
+
 /// How text is to look.
 struct TextStyle {
-  bool colour = false;
+  bool color = false;
   bool unicode = true;      ///< bars of blocks rather than of #
   std::size_t width = 100;  ///< characters in a line
+  std::size_t height = 50;  ///< lines of a screen
+  Amount amount = Amount::brief;
 };
 
-/// Colours where the style has them, else the text as it is.
+/// Colors text if the style asks for it.
 class Paint {
  public:
-  explicit Paint(const TextStyle& style) : on_(style.colour) {}
+  explicit Paint(const TextStyle& style) : on_(style.color) {}
   std::string bold(const std::string& s) const { return wrap("1", s); }
   std::string faint(const std::string& s) const { return wrap("2", s); }
   std::string severity(Severity s, const std::string& text) const {

@@ -56,25 +56,25 @@ std::pair<std::string, double> largest_loss(const Analysis& a, const StepTime& s
 std::string sample_text(const Replay& r) {
   if (r.of_window() > 1)
     return fmt::format(
-        "Replayed is one of {:.0f} equal parts of the window, the one that works most like all.",
+        "The replay covers one of {:.0f} equal parts of the window, the one most like the whole.",
         r.of_window());
   if (r.whole_window() || r.steps() == r.of_steps()) return "";
-  return fmt::format("Replayed are {} of {} {}, {}.", r.steps(), r.of_steps(),
+  return fmt::format("The replay covers {} of {} {}: {}.", r.steps(), r.of_steps(),
                      r.analysis().words().many,
-                     r.runs().size() == 1 ? "a run of them that is like all"
-                                          : "a faster run and a slower one, weighed so that "
-                                            "together they are like all");
+                     r.runs().size() == 1 ? "a run that is representative of all"
+                                          : "a faster run and a slower one, weighted to "
+                                            "represent all");
 }
 
 // What bounds a step: the GPU, the link to the host, or the host itself.
 std::string bound_text(const Replay::Bounds& b) {
   const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
   const std::string gpu_text =
-      fmt::format("{} of kernels, {} of them matrix products and attention", duration(gpu),
+      fmt::format("{} of kernels, {} of it in matrix products and attention", duration(gpu),
                   duration(std::min(b.products_ns, gpu)));
   if (gpu >= host && gpu >= link) return "the GPU: " + gpu_text;
   if (link >= host) return fmt::format("the link to the host: {} of copies", duration(link));
-  return fmt::format("the host: {} of its own time, beside {}", duration(host), gpu_text);
+  return fmt::format("the host: it needs {}; the GPU needs {}", duration(host), gpu_text);
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   Ns told = 0;
   for (const Ns length : lengths) told += length;
   if (d.source != StepSource::none && 10 * d.before_ns > told && d.before_ns > 3 * median(lengths))
-    text += fmt::format("; {} of start-up left out", duration(d.before_ns));
+    text += fmt::format("; {} of start-up are left out", duration(d.before_ns));
   else if (d.left_out > 0)
     text += fmt::format("; {} of start-up left out", plural(d.left_out, a.words().noun));
   return text;
@@ -134,15 +134,15 @@ std::string repeats_text(const Analysis& a) {
   const bool nested = std::any_of(a.devices.begin(), a.devices.end(),
                                   [](const DeviceSteps& d) { return d.levels.size() > 1; });
   const std::string repeats = a.repeats();
-  return nested && !repeats.empty() ? "What repeats: " + repeats : "";
+  return nested && !repeats.empty() ? "Repeats: " + repeats : "";
 }
 
 std::string step_time_text(const Analysis& a, const StepTime& step) {
   if (a.total_ns() == 0) return "";
   const std::string length = duration(step.ns), recorded = duration(step.recorded_ns);
-  const std::string takes =
-      a.has_steps() ? fmt::format("{} takes {}", capitalized(a.words().a), length)
-                    : fmt::format("The window takes {}", length);
+  const std::string takes = a.has_steps()
+                                ? fmt::format("{} takes {}", capitalized(a.words().a), length)
+                                : fmt::format("The window takes {}", length);
   std::string text;
   switch (step.from) {
     case StepTime::From::measured:
@@ -150,9 +150,10 @@ std::string step_time_text(const Analysis& a, const StepTime& step) {
                          a.trace.measured_step.from, recorded);
       break;
     case StepTime::From::replayed:
-      text = length == recorded
-                 ? takes + '.'
-                 : fmt::format("{} without what the profiler adds; recorded, it took {}.", takes,
+      text = length == recorded ? takes + '.'
+             : step.ns > step.recorded_ns
+                 ? fmt::format("{} in the replay; recorded, it took {}.", takes, recorded)
+                 : fmt::format("{} without the profiler's overhead; recorded, it took {}.", takes,
                                recorded);
       break;
     case StepTime::From::recorded:
@@ -177,9 +178,9 @@ std::vector<std::string> side_notes(const Analysis& a, const StepTime& step) {
   if (const std::string text = step_time_text(a, step); !text.empty()) notes.push_back(text);
   if (const std::string repeats = repeats_text(a); !repeats.empty()) notes.push_back(repeats);
   for (const DeviceSteps& d : a.unused_devices)
-    notes.push_back(fmt::format(
-        "device {}: left out, since it ran {} and no {}", a.trace.devices[d.device].ordinal,
-        plural(static_cast<std::int64_t>(d.ops.size()), "operation"), a.words().noun));
+    notes.push_back(
+        fmt::format("device {} is left out: it ran {} and no {}", a.trace.devices[d.device].ordinal,
+                    plural(static_cast<std::int64_t>(d.ops.size()), "operation"), a.words().noun));
   if (!a.trace.monitor.time_base.empty())
     notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
   if (a.trace.environment_variables > 0)
@@ -222,11 +223,14 @@ std::string path_device(const Analysis& a, const PathItem& i) {
                      percent(static_cast<double>(*most) / static_cast<double>(i.ns)));
 }
 
-std::string busy_text(const Analysis& a, const StepTime& step) {
+double busy_share(const Analysis& a, const StepTime& step) {
   Ns busy = 0;
   for (const DeviceAccount& d : a.account.devices) busy += d.busy_ns;
-  const double share = step.busy * static_cast<double>(busy) / std::max(step.total_ns(a), 1.0);
-  return "GPU busy " + percent(share) + mfu_text(a, step) + activity_text(a);
+  return step.busy * static_cast<double>(busy) / std::max(step.total_ns(a), 1.0);
+}
+
+std::string busy_text(const Analysis& a, const StepTime& step) {
+  return "GPU busy " + percent(busy_share(a, step)) + mfu_text(a, step) + activity_text(a);
 }
 
 std::string hottest_kernel_text(const Analysis& a, const StepTime& step) {
@@ -242,8 +246,8 @@ std::string hottest_kernel_text(const Analysis& a, const StepTime& step) {
       "time{} {}, {} each.",
       shortened(kernel_label(a.trace.names[hottest->name]), 80),
       cause_label("compute." + kernel_class).substr(std::string_view("compute: ").size()),
-      percent(hottest->of_kernels), percent(step.share(hottest->of_window)), a.words().noun, launches,
-      launches == std::floor(launches) ? 0 : 1, launches == 1 ? "" : "s", a.words().per,
+      percent(hottest->of_kernels), percent(step.share(hottest->of_window)), a.words().noun,
+      launches, launches == std::floor(launches) ? 0 : 1, launches == 1 ? "" : "s", a.words().per,
       duration(static_cast<double>(hottest->ns) / static_cast<double>(hottest->count)));
 }
 
@@ -252,7 +256,8 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
   if (bound.by.empty()) return "";
   std::string text = "Bound by " + bound_text(a, bound) + ".";
   if (const std::string verdict = mfu_verdict(a, step); verdict.starts_with("below")) {
-    if (const auto mfu = mfu_of(a)) text += fmt::format(" MFU {} is {}.", percent(step.share(*mfu)), verdict);
+    if (const auto mfu = mfu_of(a))
+      text += fmt::format(" MFU {} is {}.", percent(step.share(*mfu)), verdict);
   }
   return text;
 }
@@ -269,13 +274,12 @@ std::string prediction_text(const Finding& f) {
   if (!f.predicted) return "";
   const Prediction& p = *f.predicted;
   if (f.masked)
-    return fmt::format("{} with this fix and those before it, between {} and {} once measured ({})",
+    return fmt::format("{} with this fix and those before it; expect to measure {} to {} ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
   if (f.alone_ns == 0)
-    return fmt::format("still {} with this fix alone: it is hidden behind other work",
-                       duration(p.step_ns));
+    return fmt::format("still {} with this fix alone: other work hides it", duration(p.step_ns));
   if (f.about)
-    return fmt::format("{} with this fix alone, between {} and {} once measured ({})",
+    return fmt::format("{} with this fix alone; expect to measure {} to {} ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
   return fmt::format("no less than {} with this fix alone ({})", duration(p.least_ns), p.why);
 }
@@ -288,7 +292,7 @@ std::string sharing_text(const Finding& f, const Report& report) {
       rules.push_back(before.rule);
   std::sort(rules.begin(), rules.end());
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
-  return fmt::format("alone {}; {} once {} {} fixed", duration(f.alone_ns),
+  return fmt::format("saves {} alone, {} once {} {} fixed", duration(f.alone_ns),
                      f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
                      rules.size() == 1 ? "is" : "are");
 }
@@ -315,17 +319,10 @@ std::string step_text(const Plan& p, const Prediction& s) {
 
 std::vector<std::string> plan_notes(const Report& report) {
   const Plan& p = *report.plan;
-  std::string ends = "The last";
-  if (p.ceiling.empty())
-    ends +=
-        fmt::format(", measured, should lie between {} and {}; it",
-                    duration(p.fixes.back().step.least_ns), duration(p.fixes.back().step.most_ns));
-  std::vector<std::string> notes{fmt::format(
-      "{} (recorded: {}). {} is then bound by {}.",
-      p.measured
-          ? fmt::format("The {} now is the measured one", report.replay->analysis().words().noun)
-          : "Replayed without what the profiler adds",
-      duration(p.recorded_ns), ends, bound_text(p.bounds))};
+  const UnitWords unit = report.replay->analysis().words();
+  std::vector<std::string> notes;
+  if (!p.fixes.empty())
+    notes.push_back(fmt::format("What then limits {} is {}.", unit.a, bound_text(p.bounds)));
   if (const std::string sample = sample_text(*report.replay); !sample.empty())
     notes.push_back(sample);
   std::vector<std::string> masked;
@@ -333,10 +330,8 @@ std::vector<std::string> plan_notes(const Report& report) {
   for (std::size_t i = 0; i < p.fixes.size(); ++i)
     if (p.fixes[i].masked) masked.push_back(numbers[i].back());
   if (!masked.empty())
-    notes.push_back(fmt::format("{} {} found on the {} that the fixes before leave.",
-                                listed(masked), masked.size() == 1 ? "was" : "were",
-                                report.replay->analysis().words().noun));
-  if (!p.ceiling.empty()) notes.push_back(fmt::format("No forecast: {}.", p.ceiling));
+    notes.push_back(
+        fmt::format("Fix {} matters only once the fixes above it are made.", listed(masked)));
   return notes;
 }
 
@@ -346,12 +341,11 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
   if (loud || report.clean.empty()) return {};
   const auto [cause, share] = largest_loss(a, report.step);
   if (share < unexplained_share)
-    return {report.findings.empty()
-                ? "Nothing was found by the rules that could look."
-                : "Nothing above a note was found by the rules that could look.",
+    return {report.findings.empty() ? "Nothing to fix was found."
+                                    : "Nothing to fix was found, apart from notes.",
             true};
-  return {fmt::format("No rule explains the largest loss: {}, {} of the {}.", cause_label(cause),
-                      percent(share), a.words().noun),
+  return {fmt::format("No known problem explains the largest loss: {}, {} of the {}.",
+                      cause_label(cause), percent(share), a.words().noun),
           false};
 }
 

@@ -46,6 +46,8 @@ std::string path_label(PathItem::Kind kind, const std::string& name);
 /// Of several devices, the one on which most of it lies: "device 1: 92 %"; "" of one.
 std::string path_device(const Analysis& analysis, const PathItem& item);
 
+/// The share of a step in which the GPU works, all devices together.
+double busy_share(const Analysis& analysis, const StepTime& step);
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
 std::string busy_text(const Analysis& analysis, const StepTime& step);
 /// "Bound by compute: 61 % of each step; memory 27 %. MFU 20 % is below what is usual: ..."; ""

@@ -7,6 +7,7 @@
 #include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "report/report_page.hpp"
+#include "report/verdict.hpp"
 
 namespace gh {
 namespace {
@@ -19,35 +20,13 @@ constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64},
                                     {1'500, 8, 250, 1'000, 100, 16},
                                     {0, 3, 120, 0, 50, 8}};
 
-// The headline.
-std::string verdict_text(const Analysis& a, const Report& report) {
-  if (a.total_ns() == 0) return "Nothing could be judged: the report holds no GPU work.";
-  const Finding* first = report.findings.empty() ? nullptr : &report.findings.front();
-  if (first && first->voids) return fmt::format("Do not trust the rest: {}.", first->title);
-  if (const Quiet quiet = quiet_text(a, report); !quiet.text.empty()) return quiet.text;
-  if (!first) return "No rule could look at this report.";
-  const std::string worth = worth_text(*first, a);
-  std::string text =
-      fmt::format("{}{}", first->title, worth.empty() ? "" : ": fixing it is worth " + worth);
-  if (report.plan && report.plan->fixes.size() > 1) {
-    const Plan& p = *report.plan;
-    text += fmt::format(", and {} fixes together take the {} from {} to {}{}", p.fixes.size(),
-                        a.words().noun, duration(p.now.step_ns),
-                        p.ceiling.empty() ? "" : "no less than ",
-                        duration(p.fixes.back().step.step_ns));
-  }
-  return text + '.';
-}
-
 // What to do, before everything else.
-std::string first_advice(const Report& report) {
-  if (report.findings.empty()) return "";
-  const Finding& f = report.findings.front();
-  if (f.advice.empty() || f.severity == Severity::note) return "";
-  return "<p class=first><strong>Do first:</strong> " + escaped(shortened(f.advice.front(), 400)) +
-         fmt::format(
-             " <span class=faint>({} confidence, <a href=\"#finding-1\">why</a>)</span></p>\n",
-             escaped(f.confidence));
+std::string first_fix(const ReportVerdict& verdict, const Report& report) {
+  if (verdict.first.empty()) return "";
+  return "<p class=first>" + escaped(shortened(verdict.first, 400)) +
+         (report.findings.empty() ? ""
+                                  : " <span class=faint>(<a href=\"#finding-1\">why</a>)</span>") +
+         "</p>\n";
 }
 
 // What the report is of: file, devices, what to know beside.
@@ -71,11 +50,12 @@ std::string html_of(const ReportPage& page) {
   // The overview is the first timeline, which the script does not let wait for others.
   const std::string overview = overview_section(page, timelines),
                     findings = findings_section(page, timelines);
+  const ReportVerdict verdict = verdict_of(a, page.report);
   std::string body =
       "<a class=skip href=\"#findings\">Skip to the findings</a>\n<header><p "
       "class=faint>gh-advise</p>" +
-      element("h1", page.cut(verdict_text(a, page.report))) + '\n' + first_advice(page.report) +
-      where(page) + "</header>\n<main>\n";
+      element("h1", page.cut(verdict.what)) + '\n' + first_fix(verdict, page.report) + where(page) +
+      "</header>\n<main>\n";
   body += section("plan", "What to fix first", plan_section(page));
   body += section("account",
                   a.has_steps() ? fmt::format("Where {} goes", a.words().a) : "Where the time goes",

@@ -170,9 +170,7 @@ std::string account_section(const ReportPage& page) {
   const bool several = a.devices.size() > 1;
   const CauseTimes causes = times_of(page);
   const std::vector<StackPart> parts = stack_of(causes);
-  const std::string what =
-      a.has_steps() ? "the mean " + a.words().noun
-                    : "all of it";
+  const std::string what = a.has_steps() ? "the mean " + a.words().noun : "all of it";
   std::string out =
       element("p", busy_text(a, page.report.step)) +
       element("p", bound_verdict_text(a, page.report.step)) +

@@ -7,6 +7,7 @@
 #include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "report/text_parts.hpp"
+#include "report/verdict.hpp"
 
 namespace gh {
 namespace {
@@ -80,9 +81,7 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
 std::string account_title(const Analysis& a) {
   if (!a.has_steps()) return "Where the time goes";
   const UnitWords unit = a.words();
-  return fmt::format("Where {} goes (mean{})",
-                     unit.a,
-                     a.devices.size() > 1 ? " over devices" : "");
+  return fmt::format("Where {} goes (mean{})", unit.a, a.devices.size() > 1 ? " over devices" : "");
 }
 
 std::string account_table(const Analysis& a, const StepTime& step, const TextStyle& style,
@@ -100,8 +99,7 @@ std::string account_table(const Analysis& a, const StepTime& step, const TextSty
   for (const AccountLine& l : lines) {
     const double fraction = l.ns / static_cast<double>(step.ns);
     const std::string drawn = bar(fraction, room, style.unicode);
-    out += fmt::format("  {} {:>10} {:>6}{}{}\n", padded(l.label, label_width),
-                       duration(l.ns),
+    out += fmt::format("  {} {:>10} {:>6}{}{}\n", padded(l.label, label_width), duration(l.ns),
                        percent(fraction), drawn.empty() ? "" : "  ", drawn);
   }
   const std::string sum = fmt::format(
@@ -116,20 +114,28 @@ std::string account_table(const Analysis& a, const StepTime& step, const TextSty
   return out;
 }
 
-std::string plan_text(const Report& report, const TextStyle& style, const Paint& paint) {
-  if (!report.plan || report.plan->fixes.empty()) return "";
-  const Plan& p = *report.plan;
-  const auto numbers = fix_numbers(report);
-  std::string line = step_text(p, p.now) + " now";
-  for (std::size_t i = 0; i < p.fixes.size(); ++i)
-    line += fmt::format("{}{} after {}", style.unicode ? " → " : " -> ",
-                        step_text(p, p.fixes[i].step), listed(numbers[i]));
-  std::string out = paint.bold(p.ceiling.empty() ? "What the fixes are worth together"
-                                                 : "What the fixes are worth together, at most") +
-                    '\n';
-  out += "  " + wrapped(line, style.width, 2) + '\n';
-  for (const std::string& note : plan_notes(report))
-    out += "  " + wrapped(note, style.width, 2) + '\n';
+// The fixes in order: what to do, the step before and after, how many times as fast.
+std::string plan_text(const Analysis& a, const Report& report, const TextStyle& style,
+                      const Paint& paint) {
+  const std::vector<PlanLine> lines = plan_lines(report);
+  if (lines.empty()) return "";
+  const char* arrow = style.unicode ? "→" : "->";
+  std::size_t fix_width = 0;
+  for (const PlanLine& l : lines) fix_width = std::max(fix_width, display_width(l.fix));
+  // Number, times and factor take 42 columns.
+  fix_width = std::min(fix_width, std::max<std::size_t>(style.width, 64) - 42);
+  std::string out =
+      paint.bold(report.plan->ceiling.empty() ? "The fixes, one after the other"
+                                              : "The fixes, one after the other, at most") +
+      '\n';
+  for (const PlanLine& l : lines)
+    out += fmt::format("  {:>2}. {}  {:>8} {} {:>8}  {:>5}\n", l.number,
+                       padded(shortened(l.fix, fix_width), fix_width), duration(l.before_ns), arrow,
+                       duration(l.after_ns), speedup(l.before_ns, l.after_ns));
+  out += "  " + wrapped(plan_total_text(a, report), style.width, 2) + '\n';
+  if (style.amount == Amount::full)
+    for (const std::string& note : plan_notes(report))
+      out += "  " + wrapped(note, style.width, 2) + '\n';
   return out;
 }
 
@@ -141,7 +147,7 @@ std::string evidence_line(const Evidence& e, const Evidence* above, const TextSt
   if (!e.thread.empty()) line += fmt::format(", {}", e.thread);
   const bool says_more = !e.name.empty() || !e.note.empty();
   if (says_more && above && above->name == e.name && above->note == e.note)
-    return line + ": likewise";
+    return line + ": the same";
   if (!e.name.empty())
     line += fmt::format(
         ": {}", shortened(e.name, std::min<std::size_t>(80, style.width - FindingText::indent)));
@@ -150,11 +156,11 @@ std::string evidence_line(const Evidence& e, const Evidence* above, const TextSt
   return line;
 }
 
-std::string finding_text(std::size_t number, const Finding& f, const Analysis& a,
-                         const Report& report, const TextStyle& style) {
+std::string finding_in_full(std::size_t number, const Finding& f, const Analysis& a,
+                            const Report& report, const TextStyle& style) {
   FindingText out(style);
-  const std::string worth = worth_text(f, a);
-  out.title(number, f.severity, f.title + (worth.empty() ? "" : ", worth " + worth));
+  const std::string saves = saves_text(f, report);
+  out.title(number, f.severity, f.title + (saves.empty() ? "" : ": " + saves));
   out.why(f);
   if (const std::string text = prediction_text(f); !text.empty()) out.field(a.words().noun, text);
   if (const std::string text = sharing_text(f, report); !text.empty()) out.field("shared", text);
@@ -164,34 +170,82 @@ std::string finding_text(std::size_t number, const Finding& f, const Analysis& a
               evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style));
   out.advice(f);
   out.more(f);
+  return out.text() + '\n';
+}
+
+// A line with the rule, for `explain`, and what to do.
+std::string finding_in_brief(std::size_t number, const Finding& f, const Report& report,
+                             const TextStyle& style) {
+  FindingText out(style);
+  const std::string saves = saves_text(f, report);
+  out.title(number, f.severity,
+            fmt::format("{}{} [{}]", f.title, saves.empty() ? "" : ": " + saves, f.rule));
+  if (!f.advice.empty()) out.indented(f.advice.front());
   return out.text();
+}
+
+std::string findings_text(const Analysis& a, const Report& report, const TextStyle& style) {
+  std::string out;
+  for (std::size_t i = 0; i < report.findings.size(); ++i)
+    out += style.amount == Amount::full
+               ? finding_in_full(i + 1, report.findings[i], a, report, style)
+               : finding_in_brief(i + 1, report.findings[i], report, style);
+  return out.empty() || style.amount == Amount::full ? out : out + '\n';
+}
+
+// What was looked at without finding anything, what could not be looked at, what was left out.
+std::string checked_text(const Report& report, const TextStyle& style, const Paint& paint) {
+  std::string out;
+  const auto line = [&](const std::string& text) { out += wrapped(text, style.width, 2) + '\n'; };
+  if (style.amount == Amount::full) {
+    if (!report.clean.empty())
+      line(fmt::format("Checked and clean: {}.", fmt::join(report.clean, ", ")));
+    for (const std::string& lacking : not_checked_text(report)) line("Not checked: " + lacking);
+  } else {
+    const auto clean = static_cast<std::int64_t>(report.clean.size()),
+               not_checked = static_cast<std::int64_t>(report.not_checked.size());
+    std::vector<std::string> counts;
+    if (clean > 0) counts.push_back(plural(clean, "rule") + " found nothing");
+    if (not_checked > 0) counts.push_back(plural(not_checked, "rule") + " could not be checked");
+    if (!counts.empty())
+      line(
+          fmt::format("{}. With -v: which, and why and where each problem was found. About a rule: "
+                      "gh-advise explain RULE",
+                      fmt::join(counts, ", ")));
+  }
+  for (const auto& [s, state] : report.suppressions)
+    if (state == SuppressionState::used) line("Suppressed: " + suppressed_text(s));
+  for (const Failed& f : report.failed)
+    line(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error));
+  return out;
+}
+
+std::string painted(const ReportVerdict& verdict, const TextStyle& style, const Paint& paint) {
+  const std::string text = wrapped(verdict.text(), style.width, 0) + '\n';
+  return verdict.trouble ? paint.bold(text) : paint.good(text);
 }
 
 }  // namespace
 
 std::string render_text(const Analysis& a, const Report& report, const TextStyle& style) {
   const Paint paint(style);
-  std::string out = report_heading(a, report.step, style) + '\n';
-  if (const std::string account = account_table(a, report.step, style, paint); !account.empty())
-    out += account + '\n';
-  if (const std::string path = path_table(a, report, style, paint); !path.empty())
-    out += path + '\n';
-  if (const std::string plan = plan_text(report, style, paint); !plan.empty()) out += plan + '\n';
+  const std::string verdict = painted(verdict_of(a, report), style, paint);
+  const auto paragraph = [](const std::string& text) { return text.empty() ? "" : text + '\n'; };
+  std::string out;
+  if (style.amount == Amount::quiet)
+    return report_name(a, style) + verdict + plan_text(a, report, style, paint);
 
-  std::size_t number = 0;
-  for (const Finding& f : report.findings)
-    out += finding_text(++number, f, a, report, style) + '\n';
-
-  const auto line = [&](const std::string& text) { out += wrapped(text, style.width, 2) + '\n'; };
-  if (const Quiet quiet = quiet_text(a, report); !quiet.text.empty())
-    out += wrapped(quiet.explained ? paint.good(quiet.text) : quiet.text, style.width, 0) + '\n';
-  if (!report.clean.empty())
-    line(fmt::format("Checked and clean: {}.", fmt::join(report.clean, ", ")));
-  for (const std::string& lacking : not_checked_text(report)) line("Not checked: " + lacking);
-  for (const auto& [s, state] : report.suppressions)
-    if (state == SuppressionState::used) line("Suppressed: " + suppressed_text(s));
-  for (const Failed& f : report.failed)
-    line(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error));
+  const bool full = style.amount == Amount::full;
+  out += paragraph(report_name(a, style) + verdict);
+  out += paragraph(report_heading(a, report.step, style));
+  out += paragraph(account_table(a, report.step, style, paint));
+  if (full) out += paragraph(path_table(a, report, style, paint));
+  out += paragraph(plan_text(a, report, style, paint));
+  out += findings_text(a, report, style);
+  out += checked_text(report, style, paint);
+  // Once the beginning has scrolled away, the end is what is read.
+  if (static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n')) > style.height)
+    out += '\n' + verdict;
   return out;
 }
 

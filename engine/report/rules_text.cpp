@@ -87,7 +87,7 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   if (!rule.needs.empty()) {
     std::string needs;
     for (const Source s : rule.needs)
-      needs += (needs.empty() ? "" : ", ") + std::string(name_of(s));
+      needs += (needs.empty() ? "" : ", ") + std::string(shown_name_of(s));
     part("Needs", needs);
   }
   if (!rule.options.empty()) {

@@ -6,12 +6,16 @@
 
 namespace gh {
 
+std::string report_name(const Analysis& a, const TextStyle& style) {
+  return Paint(style).faint(shortened(a.trace.path, style.width)) + '\n';
+}
+
 std::string report_heading(const Analysis& a, const StepTime& step, const TextStyle& style) {
-  const Paint paint(style);
-  std::string out = paint.bold(shortened(a.trace.path, style.width)) + '\n';
-  out += wrapped(recording_text(a), style.width, 0) + '\n';
-  for (const DeviceSteps& d : a.devices) out += wrapped(device_text(a, d), style.width, 2) + '\n';
-  for (const std::string& note : side_notes(a, step)) out += wrapped(note, style.width, 2) + '\n';
+  std::vector<std::string> lines{recording_text(a)};
+  for (const DeviceSteps& d : a.devices) lines.push_back(device_text(a, d));
+  for (const std::string& note : side_notes(a, step)) lines.push_back(note);
+  std::string out;
+  for (const std::string& line : lines) out += wrapped(line, style.width, 2) + '\n';
   return out;
 }
 
@@ -29,6 +33,10 @@ void FindingText::line(const std::string& name, const std::string& text) {
 
 void FindingText::field(const std::string& name, const std::string& text) {
   line(name, wrapped(text, style_.width, indent));
+}
+
+void FindingText::indented(const std::string& text) {
+  text_ += "   " + wrapped(text, style_.width, 3) + '\n';
 }
 
 void FindingText::why(const Finding& f) {

@@ -7,7 +7,10 @@
 
 namespace gh {
 
-/// What the report is: file, producer, devices with their steps, what to know beside.
+/// The report's file, in a line.
+std::string report_name(const Analysis& analysis, const TextStyle& style);
+
+/// What the report is: producer, devices with their steps, what to know beside.
 std::string report_heading(const Analysis& analysis, const StepTime& step, const TextStyle& style);
 
 /// A finding's fields below each other: "   why       ...", their text in a column of its own.
@@ -19,6 +22,8 @@ class FindingText {
   void title(std::size_t number, Severity severity, const std::string& rest);
   /// Wraps. `name` may be "": the line then continues the field above.
   void field(const std::string& name, const std::string& text);
+  /// A text without a name, below the title.
+  void indented(const std::string& text);
   void why(const Finding& finding);
   void follows_from(const Finding& finding);
   void advice(const Finding& finding);

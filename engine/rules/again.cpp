@@ -17,13 +17,14 @@ namespace gh {
 namespace {
 
 constexpr int most_rounds = 3;
-// Of the replay: with more, to analyse the steps again takes longer than the rest of the report.
+// For the replay: with more points, analyzing the steps again takes longer than the rest of the
+// report.
 constexpr std::size_t most_points = 200'000;
 
-// Of today's step: as much as a forecast may be off.
+// Relative to today's step: as much as a forecast may be off.
 constexpr double most_error = 0.02;
 
-// What has been made of the recording, and what the rules say of it.
+// The recording after the fixes, and the rules' findings in it.
 struct Round {
   Remade remade;
   std::unique_ptr<const Analysis> analysis;
@@ -33,14 +34,14 @@ struct Round {
 
 bool can_be_remade(const Replay& replay) {
   const Trace& t = replay.analysis().trace;
-  // Pages of unified memory move when somebody touches them: the replay does not know when.
+  // Pages of unified memory move when something touches them, and the replay does not know when.
   const bool migrates = std::any_of(t.ops.copy.begin(), t.ops.copy.end(), is_unified);
   return replay.can_be_remade() && replay.points() <= most_points && !migrates &&
          t.gpu_faults.size() == 0;
 }
 
-// Whether a replay of the step that fixes leave is a forecast: its errors are of that step, and
-// count for as much of today's as that step is.
+// Whether a replay of the step that the fixes leave is a forecast: its errors are relative to that
+// step, so they are scaled to today's.
 bool is_forecast(const Replay& replay, Ns today_ns) {
   if (!replay.reason().empty() || replay.collectives()) return false;
   const double share =
@@ -83,8 +84,8 @@ class AskingAgain {
   }
 
  private:
-  // Rules of which no fix has been made: names of kernels stay though what they do has changed. A
-  // recording is judged once.
+  // Rules none of whose fixes have been made: after a fix, kernels keep their names although they
+  // do something else. A recording is judged only once.
   std::vector<Rule> rules_to_ask() const {
     std::vector<Rule> rules;
     for (const Rule& rule : rules_)
@@ -95,7 +96,7 @@ class AskingAgain {
     return rules;
   }
 
-  // Nothing where the fixes leave nothing else to fix.
+  // Nothing if there is nothing else to fix.
   std::unique_ptr<Round> ask_after(const Replay& replay, const Changes& made) {
     auto round = std::make_unique<Round>();
     round->remade = replay.remade(made);
@@ -122,7 +123,7 @@ class AskingAgain {
     return round;
   }
 
-  // The fixes that a round adds, at the end of the plan and behind the findings.
+  // Adds a round's fixes to the end of the plan and of the findings.
   void take(const Round& round) {
     const Plan& more = *round.report.plan;
     Plan& plan = *report_.plan;
@@ -137,7 +138,7 @@ class AskingAgain {
       make_masked(f, step, won, round);
       plan.fixes.push_back({fix.rule, fix.fingerprint, step, true});
       spoken_.insert(f.fingerprint);
-      // Today it was a note at most, or nothing.
+      // Today it was at most a note.
       std::erase_if(report_.findings,
                     [&](const Finding& today) { return today.fingerprint == f.fingerprint; });
       std::erase(report_.clean, f.rule);
@@ -146,7 +147,7 @@ class AskingAgain {
     plan.bounds = more.bounds;
   }
 
-  // The step that a fix leaves of what the fixes before have left, by the share that it leaves.
+  // The step after a fix, in proportion to the share that the fix leaves of the step before it.
   static Prediction after(const Prediction& base, const Prediction& fix, Ns before_ns,
                           Ns floor_ns) {
     const auto of = [&](Ns of_base, Ns left) {
@@ -155,7 +156,7 @@ class AskingAgain {
     };
     Prediction p{of(base.step_ns, fix.step_ns), of(base.least_ns, fix.least_ns),
                  of(base.most_ns, fix.most_ns),
-                 "found on what those leave, which nobody has recorded"};
+                 "found on the predicted step after the earlier fixes, which was not recorded"};
     p.step_ns = std::min(std::max(p.step_ns, floor_ns), base.step_ns);
     p.least_ns = std::min(p.least_ns, p.step_ns);
     p.most_ns = std::max(p.most_ns, p.step_ns);
@@ -177,17 +178,17 @@ class AskingAgain {
     f.recoverable_ns = std::min(won, f.step_ns);
     f.recoverable_fraction =
         static_cast<double>(f.recoverable_ns) / static_cast<double>(std::max<Ns>(f.step_ns, 1));
-    f.severity = f.severity_alone = Severity::note;  // nobody has seen it yet
+    f.severity = f.severity_alone = Severity::note;  // not seen in a recording yet
     if (f.confidence == "high") f.confidence = "medium";
     f.follows_from.clear();
-    f.changes.clear();  // they name rows of the step that was made
+    f.changes.clear();  // they refer to rows of the remade step
     std::erase_if(f.evidence, [&](Evidence& e) { return !brought_back(e, round); });
   }
 
-  // Puts evidence where the recording has it. A stretch across what the fixes cut out is none: it
-  // would show that.
+  // Moves evidence back to its place in the recording. Drops a stretch that spans something the
+  // fixes removed: it would show that instead.
   bool brought_back(Evidence& e, const Round& round) const {
-    // Operations may have been longer before a fix, by as much as fixes are known to shorten them.
+    // Operations may have been longer before a fix, at most by as much as known fixes shorten them.
     const double much_longer = e.thread.empty() ? 8 : 1.5;
     constexpr Ns short_ns = 1'000;
     const Ns was = e.span.length();
@@ -208,7 +209,7 @@ class AskingAgain {
   const std::vector<Rule>& rules_;
   const std::map<std::string, RuleSettings>& settings_;
   const Accepted& accepted_;
-  std::set<std::string> spoken_;  // fingerprints of what needs no second word
+  std::set<std::string> spoken_;  // fingerprints of what has already been reported
   std::vector<std::unique_ptr<Round>> rounds_;
 };
 

@@ -1,4 +1,5 @@
-// What today's problems mask: rules asked again on the step that the fixes of the plan leave.
+// Finds problems that today's problems mask: runs the rules again on the step that the planned
+// fixes leave.
 #pragma once
 #include <map>
 #include <string>
@@ -8,10 +9,9 @@
 
 namespace gh {
 
-/// Makes the fixes of the plan in the recording, as the replay moves it, and asks the rules about
-/// what that leaves, until nothing more wins. What they find there and did not find before comes
-/// behind the other findings, and its fixes at the end of the plan. Where the replay is no forecast
-/// nothing is asked.
+/// Applies the planned fixes to the recording, as the replay does, and runs the rules on the
+/// result, until nothing else saves much. New findings go after the other findings, and their fixes
+/// to the end of the plan. Does nothing if the replay is no forecast.
 void ask_again(Report& report, const std::vector<Rule>& rules,
                const std::map<std::string, RuleSettings>& settings, const Accepted& accepted);
 

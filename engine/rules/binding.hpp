@@ -1,6 +1,6 @@
-// What a rule can ask of a trace, from Lua: facts, and selections of events with verbs that run in
-// C++. A rule never sees rows in bulk. binding/verbs.cpp is the table of all verbs, from which
-// documentation and editor stubs are made; binding/filters.cpp that of all filters.
+// What a rule can ask of a trace from Lua: facts, and selections of events with verbs that run in
+// C++. A rule never handles all rows itself. binding/verbs.cpp is the table of all verbs, from
+// which documentation and editor stubs are generated; binding/filters.cpp is that of all filters.
 #pragma once
 #include <set>
 #include <string>
@@ -17,12 +17,12 @@ namespace gh {
 /// One function of the rule API.
 struct ApiEntry {
   const char* name;       ///< "trace:ops", "selection:where", "string.glob"
-  const char* signature;  ///< "(filter?) -> selection"; "" for what Lua itself has
+  const char* signature;  ///< "(filter?) -> selection"; "" for Lua's own functions
   const char* doc;
 };
 const std::vector<ApiEntry>& api_entries();
 
-/// Whether an entry is one of Lua's own ("string.format", "pairs") or ours.
+/// Whether an entry is one of Lua's own ("string.format", "pairs").
 inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }
 
 /// A field of rows, for filters and verbs such as sum, group and top.
@@ -34,26 +34,25 @@ struct FieldDoc {
 };
 const std::vector<FieldDoc>& field_docs();
 
-/// What a rule that comes after the others is told of them.
+/// What a rule that runs after the others knows about them.
 struct OtherRules {
   std::vector<Finding> found;
-  std::set<std::string> asked;  ///< ids, its own too
+  std::set<std::string> asked;  ///< ids of the rules that ran, including its own
 };
 
-/// What a rule's functions work on; it has to outlive the Lua state.
+/// What a rule's functions work on; has to outlive the Lua state.
 struct ApiHost {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
-  const StepTime& step;                ///< by which times and shares are told
-  const OtherRules* others = nullptr;  ///< null for a rule that does not come after them
+  const StepTime& step;                ///< to which times and shares refer
+  const OtherRules* others = nullptr;  ///< null for a rule that does not run after the others
 };
 
-/// Pushes the object that rules call `trace`. For use inside of LuaSandbox::run.
+/// Pushes the object that rules call `trace`. Only for use inside LuaSandbox::run.
 void push_trace(lua_State* lua, const ApiHost& host);
 
-/// What rule code gives as a finding's `evidence`: a list as `selection:evidence` makes it, or nil.
-/// Throws Error.
+/// Reads a finding's `evidence`: a list as returned by `selection:evidence`, or nil. Throws Error.
 std::vector<Evidence> to_evidence(const LuaTable& finding);
 
 /// One verb of a finding's `change`, in the order of Change::Kind.
@@ -63,8 +62,9 @@ struct ChangeVerb {
 };
 const std::vector<ChangeVerb>& change_verbs();
 
-/// What rule code says that a fix changes, a finding's `change`: nil, or a list of tables with one
-/// of change_verbs each. Throws Error, also where all findings of the rule name too many rows.
+/// Reads a finding's `change`, which says what the fix changes: nil, or a list of tables with one
+/// of change_verbs each. Throws Error, also if all findings of the rule together name too many
+/// rows.
 Changes to_changes(const LuaTable& finding);
 
 }  // namespace gh

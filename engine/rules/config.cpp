@@ -13,7 +13,7 @@
 namespace gh {
 namespace {
 
-// Where something stands: "gh-advise.toml:12:3", or the line only, "gh-advise.toml:12".
+// The position of something: "gh-advise.toml:12:3", or only the line, "gh-advise.toml:12".
 std::string at(const std::string& path, const toml::source_region& region) {
   return fmt::format("{}:{}:{}", path, region.begin.line, region.begin.column);
 }
@@ -22,7 +22,8 @@ std::string line_of(const std::string& path, const toml::node& node) {
   return fmt::format("{}:{}", path, node.source().begin.line);
 }
 
-// A type as the table of keys names it: whether a value has it, and what a value of it is called.
+// Types as named in the table of keys: whether a value has a type, and how to describe such a
+// value.
 bool has_type(const toml::node& value, std::string_view type) {
   if (type == "string") return value.is_string();
   if (type == "number") return value.is_number();
@@ -41,7 +42,7 @@ const char* wanted(std::string_view type) {
   return "a list";
 }
 
-// The keys of a table, "" for the file itself: name and type.
+// The keys of a table ("" for the file itself): name and type.
 std::vector<std::pair<std::string, std::string_view>> keys_of(std::string_view table) {
   std::vector<std::pair<std::string, std::string_view>> keys;
   for (const ConfigKey& k : config_keys()) {
@@ -53,8 +54,7 @@ std::vector<std::pair<std::string, std::string_view>> keys_of(std::string_view t
   return keys;
 }
 
-// Refuses what is not among the keys of a table ("" for the file itself), and values of another
-// type.
+// Rejects keys that a table ("" for the file itself) does not have, and values of another type.
 void check_keys(const toml::table& table, const std::string& path, std::string_view name) {
   const auto known = keys_of(name);
   for (const auto& [key, value] : table) {
@@ -68,18 +68,19 @@ void check_keys(const toml::table& table, const std::string& path, std::string_v
     }
     if (!has_type(value, it->second))
       throw Error(
-          fmt::format("{}: '{}' has to be {}", at(path, value), key.str(), wanted(it->second)));
+          fmt::format("{}: '{}' must be {}", at(path, value), key.str(), wanted(it->second)));
   }
 }
 
-// The list of strings under a key; none where the key is absent or holds something else.
+// The list of strings under a key; empty if the key is absent or has another type.
 std::vector<std::string> strings(const toml::table& table, std::string_view key,
                                  const std::string& path) {
   std::vector<std::string> out;
   if (const toml::array* list = table[key].as_array())
     for (const toml::node& item : *list) {
       const auto text = item.value_exact<std::string>();
-      if (!text) throw Error(fmt::format("{}: '{}' is a list of strings", at(path, item), key));
+      if (!text)
+        throw Error(fmt::format("{}: '{}' must be a list of strings", at(path, item), key));
       out.push_back(*text);
     }
   return out;
@@ -92,19 +93,19 @@ std::optional<Severity> severity_at(const toml::table& table, std::string_view k
   return parse_severity(*name, at(path, *table[key].node()));
 }
 
-// A share of 0 to 1.
+// A share from 0 to 1.
 std::optional<double> share(const toml::table& table, std::string_view key,
                             const std::string& path) {
   const auto value = table[key].value<double>();
   if (value && !(*value >= 0 && *value <= 1))
-    throw Error(fmt::format("{}: '{}' has to be between {} and {}: a share, as 0.05 for 5 %",
+    throw Error(fmt::format("{}: '{}' must be a share between {} and {}, such as 0.05 for 5 %",
                             at(path, *table[key].node()), key, 0.0, 1.0));
   return value;
 }
 
 using CheckEntry = void (*)(const toml::table& entry, const std::string& path);
 
-// The tables [[name]], each checked: it has to have the keys that are needed.
+// The tables [[name]], each checked: the needed keys have to be there.
 std::vector<const toml::table*> tables(const toml::table& file, std::string_view name,
                                        const std::vector<std::string_view>& needed,
                                        const std::string& path, CheckEntry check = nullptr) {
@@ -113,7 +114,7 @@ std::vector<const toml::table*> tables(const toml::table& file, std::string_view
   if (!list) return entries;
   for (const toml::node& item : *list) {
     const toml::table* entry = item.as_table();
-    if (!entry) throw Error(fmt::format("{}: write [[{}]] for each", at(path, item), name));
+    if (!entry) throw Error(fmt::format("{}: write each as a table [[{}]]", at(path, item), name));
     check_keys(*entry, path, name);
     if (!std::all_of(needed.begin(), needed.end(),
                      [&](std::string_view key) { return entry->contains(key); }))
@@ -125,13 +126,13 @@ std::vector<const toml::table*> tables(const toml::table& file, std::string_view
   return entries;
 }
 
-// [[gpu]] and [[kernel_class]], which Classes reads. A pattern that is no string would be taken for
-// an empty one, which is found in every name.
+// [[gpu]] and [[kernel_class]], which Classes reads. A pattern that is not a string would count as
+// an empty one, which matches every name.
 void check_patterns(const toml::table& entry, const std::string& path) {
   const toml::node& match = *entry["match"].node();
   if (!match.is_string() && !match.is_array())
-    throw Error(fmt::format("{}: 'match' has to be a regular expression or a list of them",
-                            at(path, match)));
+    throw Error(
+        fmt::format("{}: 'match' must be a regular expression or a list of them", at(path, match)));
   strings(entry, "match", path);
   strings(entry, "except", path);
 }
@@ -141,9 +142,9 @@ void check_kernel_class(const toml::table& entry, const std::string& path) {
   constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyz0123456789_";
   const auto name = entry["class"].value<std::string>();
   if (name && (name->empty() || name->find_first_not_of(allowed) != std::string::npos))
-    throw Error(
-        fmt::format("{}: a class is named with lower-case letters, digits and '_', not '{}'",
-                    at(path, *entry["class"].node()), printable(*name)));
+    throw Error(fmt::format(
+        "{}: a class name may have only lower-case letters, digits and '_', unlike '{}'",
+        at(path, *entry["class"].node()), printable(*name)));
   check_patterns(entry, path);
 }
 
@@ -170,7 +171,7 @@ std::optional<double> finite(const toml::table& table, std::string_view key,
                              const std::string& path) {
   const auto value = table[key].value<double>();
   if (value && !std::isfinite(*value))
-    throw Error(fmt::format("{}: '{}' has to be finite", at(path, *table[key].node()), key));
+    throw Error(fmt::format("{}: '{}' must be finite", at(path, *table[key].node()), key));
   return value;
 }
 
@@ -184,7 +185,7 @@ Budget budget_of(const toml::table& entry, const std::string& path) {
   b.max_decrease = share(entry, "max_decrease", path);
   b.where = line_of(path, entry);
   if (b.max && b.min && *b.min > *b.max)
-    throw Error(fmt::format("{}: 'min' is above 'max'", at(path, entry)));
+    throw Error(fmt::format("{}: 'min' is larger than 'max'", at(path, entry)));
   if (!b.max && !b.min && !b.max_increase && !b.max_decrease)
     throw Error(
         fmt::format("{}: a budget needs max, min, max_increase or max_decrease", at(path, entry)));
@@ -210,7 +211,7 @@ Suppression suppression_of(const toml::table& entry, const std::string& path) {
   return s;
 }
 
-// The value of a rule's option, of the type that its default has.
+// The value of a rule's option, with the type of its default.
 OptionValue option_of(const toml::node& value, const OptionValue& standard, std::string_view key,
                       std::string_view rule, const std::string& path) {
   const char* wanted = "a string";
@@ -224,7 +225,7 @@ OptionValue option_of(const toml::node& value, const OptionValue& standard, std:
     return printable(*value.value<std::string>());
   }
   throw Error(
-      fmt::format("{}: option '{}' of rule '{}' has to be {}", at(path, value), key, rule, wanted));
+      fmt::format("{}: option '{}' of rule '{}' must be {}", at(path, value), key, rule, wanted));
 }
 
 // [rule.ID]
@@ -253,7 +254,7 @@ std::vector<std::string> ids_of(const std::vector<Rule>& rules) {
   return ids;
 }
 
-// Refuses suppressions of what no rule is called. A broken budget may be suppressed as well.
+// Rejects suppressions of unknown rules. Broken budgets can be suppressed too.
 void check_suppressed(const std::vector<Suppression>& suppressions,
                       const std::vector<Rule>& rules) {
   std::vector<std::string> ids = ids_of(rules);
@@ -332,8 +333,8 @@ std::map<std::string, RuleSettings> Config::rule_settings(const std::vector<Rule
                               did_you_mean(id, ids_of(rules))));
     const toml::table* section = node.as_table();
     if (!section)
-      throw Error(
-          fmt::format("{}: write [rule.{}] and its options below", at(shown_path_, node), id));
+      throw Error(fmt::format("{}: write a table [rule.{}] with the rule's options",
+                              at(shown_path_, node), id));
     all[rule->id] = settings_of(*section, *rule, shown_path_);
   }
   return all;
@@ -375,7 +376,7 @@ std::string with_suppressions(const std::filesystem::path& path,
   try {
     Config(text, path);
   } catch (const Error& e) {
-    throw Error(fmt::format("{}; nothing was written: add the suppression by hand", e.what()));
+    throw Error(fmt::format("{}; nothing was written, so add the suppression by hand", e.what()));
   }
   return text;
 }

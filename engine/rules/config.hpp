@@ -1,4 +1,4 @@
-// gh-advise.toml: what a team sets once. Every key is checked; a misspelt one is an error with
+// gh-advise.toml: what a team sets once. Every key is checked; a misspelled one is an error with
 // file, line and column.
 #pragma once
 #include <filesystem>
@@ -19,67 +19,68 @@ class table;
 
 namespace gh {
 
-/// A key of the configuration, for its documentation.
+/// A key of the configuration, for the documentation.
 struct ConfigKey {
   const char* name;  ///< "ignore", "suppress.reason"
   const char* type;  ///< "list of strings"
   const char* doc;
 };
-/// Every key there is. What is not listed here is refused.
+/// All keys. Any other key is rejected.
 const std::vector<ConfigKey>& config_keys();
 
-/// A limit that a team sets to a fact.
+/// A limit that a team sets for a fact.
 struct Budget {
   std::string fact;
-  std::optional<double> max, min;                    ///< in the fact's own unit
-  std::optional<double> max_increase, max_decrease;  ///< of the baseline's value: 0.05 is 5 %
+  std::optional<double> max, min;  ///< in the fact's own unit
+  std::optional<double> max_increase,
+      max_decrease;  ///< relative to the baseline's value: 0.05 is 5 %
   Severity severity = Severity::error;
-  std::string where;  ///< "gh-advise.toml:12", or "" for the program's own
+  std::string where;  ///< "gh-advise.toml:12", or "" for a built-in one
 };
 
-/// What `gate` holds against what.
+/// How `gate` compares.
 struct GateSettings {
-  /// Findings and budgets from here on fail; a warning where nothing is set.
+  /// Findings and budgets of this severity or above fail; warning if not set.
   std::optional<Severity> fail_on;
-  double min_effect = 0.03;   ///< of the step: smaller differences are never taken for real
+  double min_effect = 0.03;   ///< relative to the step: smaller differences never count as real
   double alpha = 0.05;        ///< of the rank test
-  double noise_floor = 0.20;  ///< the most that is taken for noise
+  double noise_floor = 0.20;  ///< the most that counts as noise
   std::vector<Budget> budgets;
 };
 
-/// The configuration as read.
+/// The configuration as read from a file.
 class Config {
  public:
   Config();  ///< nothing set
   /// Throws Error with file:line:column.
   explicit Config(const std::filesystem::path& path);
-  /// The same of a text that stands, or will stand, in a file.
+  /// The same from a text that is, or will be, in a file.
   Config(const std::string& text, const std::filesystem::path& path);
   ~Config();
   Config(Config&&) noexcept;
   Config& operator=(Config&&) noexcept;
 
-  std::vector<std::filesystem::path> rule_directories;  ///< relative ones: from the file's folder
+  std::vector<std::filesystem::path>
+      rule_directories;  ///< relative ones start at the file's folder
   std::vector<std::string> select, ignore;
   std::optional<Severity> fail_on;
   std::vector<Suppression> suppressions;
   GateSettings gate;
 
-  /// Of the file, printable; "" without one.
+  /// The file's path, printable; "" without a file.
   const std::string& path() const { return shown_path_; }
-  /// Where a key of the file's top level stands, "gh-advise.toml:3"; "" where it is not set.
+  /// Where a top-level key is set, "gh-advise.toml:3"; "" if it is not.
   std::string where(std::string_view key) const;
-  /// What stands under a key of the file's top level, as TOML with its keys in order; "" where it
-  /// is not set.
+  /// The value of a top-level key as TOML with its keys in order; "" if it is not set.
   std::string text_of(std::string_view key) const;
-  /// Settings of rules, checked against the rules there are. Throws Error for an unknown rule or
-  /// option, or a value of the wrong type.
+  /// Settings of rules, checked against these rules. Throws Error for an unknown rule or option, or
+  /// a value of the wrong type.
   std::map<std::string, RuleSettings> rule_settings(const std::vector<Rule>& rules) const;
   /// Adds the team's kernel classes, GPUs and range patterns.
   void extend(Classes& classes) const;
 
-  /// gh-advise.toml in this folder or the nearest above; nothing where there is none. Throws Error
-  /// where others than we and root can change it (config_file.hpp).
+  /// gh-advise.toml in this folder or the nearest one above; nothing if there is none. Throws Error
+  /// if users other than the current one and root can change it (config_file.hpp).
   static std::optional<std::filesystem::path> find(const std::filesystem::path& from);
 
  private:
@@ -90,8 +91,8 @@ class Config {
 /// A suppression as a [[suppress]] table.
 std::string suppression_toml(const Suppression& suppression);
 
-/// Adds suppressions to a configuration, which is made where there is none, and returns its text as
-/// it then is; nothing is written. Throws Error where that would be no configuration.
+/// Adds suppressions to a configuration file, which may not exist yet, and returns the new text
+/// without writing it. Throws Error if that text would not be a valid configuration.
 std::string with_suppressions(const std::filesystem::path& path,
                               const std::vector<Suppression>& suppressions);
 

@@ -16,16 +16,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t largest_file_bytes = 1 << 20;  // thousands of suppressions
-// Levels at one place: brackets that are open, and the dots of a key. Ours have five.
+// Levels open at one place: brackets, and dots in a key. Real configurations have five.
 constexpr std::size_t most_levels = 32;
 
 Error too_large(const std::string& shown_path) {
-  return Error(fmt::format("{}: is larger than {} MiB, so it is no configuration", shown_path,
+  return Error(fmt::format("{}: is larger than {} MiB, too large for a configuration", shown_path,
                            largest_file_bytes >> 20));
 }
 
-// The last character of the string that begins at `at`; of one that is not closed the end of its
-// line, or of the text.
+// The last character of the string that begins at `at`; if it is not closed, the end of its line or
+// of the text.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string three(3, quote);
@@ -36,7 +36,7 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
     } else if (!several_lines && (text[i] == quote || text[i] == '\n')) {
       return i;
     } else if (several_lines && text.substr(i).starts_with(three)) {
-      i += 2;  // one or two quotes may stand before the three that close it
+      i += 2;  // one or two quotes may precede the three that close it
       for (int more = 0; more < 2 && i + 1 < text.size() && text[i + 1] == quote; ++more) ++i;
       return i;
     }
@@ -44,7 +44,7 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// Whether the CI system has put it there for this job.
+// Whether the file is in the checkout of a CI job.
 bool is_in_checkout(const fs::path& path) {
   std::error_code ec;
   const fs::path folder = fs::canonical(path.parent_path(), ec);
@@ -60,27 +60,27 @@ bool is_in_checkout(const fs::path& path) {
   return false;
 }
 
-// What speaks against it; "" where nothing does.
+// Why not to trust the file; "" if there is no reason.
 std::string doubt_about(const fs::path& path) {
   struct stat file {
   }, folder{};
-  if (is_foreign_link(path)) return "is a link that another user made";
+  if (is_foreign_link(path)) return "is a link that another user created";
   if (stat(path.c_str(), &file) != 0 || stat(path.parent_path().c_str(), &folder) != 0)
-    return "cannot be looked at";
+    return "cannot be checked";
   if (!is_trusted(file.st_uid)) return fmt::format("belongs to another user ({})", file.st_uid);
-  if (is_writable_by_others(file)) return "can be written by others";
-  // In /tmp and its like nobody can replace what is another's.
+  if (is_writable_by_others(file)) return "is writable by other users";
+  // In sticky folders such as /tmp, nobody can replace another user's file.
   if ((folder.st_mode & S_ISVTX) != 0) return "";
   if (!is_trusted(folder.st_uid))
-    return fmt::format("lies in a folder of another user ({})", folder.st_uid);
-  return is_writable_by_others(folder) ? "lies in a folder that others can write" : "";
+    return fmt::format("is in a folder that belongs to another user ({})", folder.st_uid);
+  return is_writable_by_others(folder) ? "is in a folder that is writable by other users" : "";
 }
 
 }  // namespace
 
 std::string configuration_text(const fs::path& path) {
-  // A directory can be opened and then reads as nothing, which would be taken for a configuration
-  // without settings.
+  // A directory can be opened and reads as empty, which would count as a configuration without
+  // settings.
   std::error_code ec;
   const std::string shown_path = printable(path.string());
   if (!fs::exists(path, ec) || fs::is_directory(path, ec))
@@ -108,7 +108,7 @@ void check_nesting(std::string_view text, const std::string& shown_path) {
     if (at < text.size() && std::string_view("\n,=[]{}").find(text[at]) != std::string_view::npos)
       dots = 0;
     if (open + dots > most_levels)
-      throw Error(fmt::format("{}:{}: is nested more than {} levels deep", shown_path,
+      throw Error(fmt::format("{}:{}: more than {} levels of nesting", shown_path,
                               1 + std::count(text.begin(), text.begin() + at, '\n'), most_levels));
   }
 }
@@ -117,10 +117,11 @@ void check_owner(const fs::path& path) {
   const std::string doubt = doubt_about(path);
   if (doubt.empty() || is_in_checkout(path)) return;
   const std::string shown_path = printable(path.string());
-  throw Error(fmt::format(
-      "{}: {}, so neither it nor its rules are taken unasked: take it with --config {}, or go "
-      "without it with --config none",
-      shown_path, doubt, shown_path));
+  throw Error(
+      fmt::format("{}: {}, so gh-advise does not use it or its rules by default: pass --config {} "
+                  "to use it, or "
+                  "--config none to ignore it",
+                  shown_path, doubt, shown_path));
 }
 
 }  // namespace gh

@@ -1,5 +1,5 @@
-// A configuration's file before its content is believed: whose it is, and whether its text can be
-// parsed. Anybody may have put it where it was found.
+// Checks a configuration file before its content is used: who owns it, and whether its text is safe
+// to parse. Anybody may have put it where it was found.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace gh {
 
-/// Its text. Throws Error where it is no file, cannot be read or is too large.
+/// The file's text. Throws Error if it is not a file, cannot be read or is too large.
 std::string configuration_text(const std::filesystem::path& path);
 
-/// Throws Error where a text is too large, or nested so deep that a parser which recurses would
-/// overflow the stack.
+/// Throws Error if a text is too large, or nested so deeply that a recursive parser would overflow
+/// the stack.
 void check_nesting(std::string_view text, const std::string& shown_path);
 
-/// For a configuration that was found rather than named. Throws Error where another user owns it,
-/// or others can write it or its folder: they would choose what rules run and what is suppressed.
-/// In a CI job the checkout is what the job is about: there it may be anybody's.
+/// For a configuration that was found rather than named. Throws Error if another user owns it, or
+/// if others can write it or its folder: they would decide which rules run and what is suppressed.
+/// In a CI job the checkout is the subject of the job, so there anybody may own it.
 void check_owner(const std::filesystem::path& path);
 
 }  // namespace gh

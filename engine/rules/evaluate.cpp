@@ -21,25 +21,25 @@
 namespace gh {
 namespace {
 
-// What one rule may find; one that finds more is stopped.
-constexpr std::size_t most_findings = 200;  // more is a rule that reports rows, not problems
+// How many findings one rule may return; a rule with more is stopped.
+constexpr std::size_t most_findings = 200;  // with more, a rule reports rows rather than problems
 constexpr std::size_t most_replayed = 50;  // findings with a change: each is replayed several times
 
-// What every rule is given. Nobody writes to it.
+// What every rule gets. Nothing in it changes.
 struct Evaluated {
   const Analysis& analysis;
   const Facts& facts;
   const RowsInSteps& in_steps;
   const StepTime& step;
-  const Replay* replay;                // null where nothing is to be replayed
-  const OtherRules* others = nullptr;  // where they have been asked
+  const Replay* replay;                // null if nothing is replayed
+  const OtherRules* others = nullptr;  // set once they have run
 };
 
-// Why a rule cannot look at this report.
+// Why a rule cannot check this report.
 std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis) {
   const Trace& trace = analysis.trace;
-  // Without GPU work nothing can be called clean, whatever was recorded. What judges the recording
-  // itself runs all the same.
+  // Without GPU work nothing counts as clean, whatever was recorded. Rules that judge the recording
+  // itself still run.
   if (analysis.total_ns() == 0 && rule.category != "capture")
     return NotChecked{rule.id, "no GPU work was recorded",
                       trace.availability(Source::kernels).record_with};
@@ -47,11 +47,12 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
                                     [&](Source s) { return !trace.availability(s).known(); });
   if (missing == rule.needs.end()) return std::nullopt;
   const Availability& have = trace.availability(*missing);
-  return NotChecked{rule.id, fmt::format("needs {}: {}", name_of(*missing), have.reason),
+  return NotChecked{rule.id, fmt::format("needs {}: {}", shown_name_of(*missing), have.reason),
                     have.record_with, true};
 }
 
-// Verbs charge for the rows that they walk, so the same rule needs more on a long report.
+// Verbs charge for the rows that they scan, so the same rule needs a larger budget on a long
+// report.
 SandboxLimits limits_for(const Trace& t) {
   SandboxLimits limits;
   limits.instructions += static_cast<std::int64_t>(
@@ -78,12 +79,12 @@ void push_options(lua_State* lua, const Rule& rule, const RuleSettings& settings
   }
 }
 
-// What `evaluate` gives for a reason, at `index`; "" where that is no text.
+// The reason that `evaluate` returned at `index`; "" if that is not a text.
 std::string reason_at(lua_State* lua, int index) {
   if (lua_type(lua, index) != LUA_TSTRING) return "";
   std::size_t bytes = 0;
   const char* text = lua_tolstring(lua, index, &bytes);
-  bytes = std::min(bytes, most_text_bytes);  // a longer one is cut
+  bytes = std::min(bytes, most_text_bytes);  // a longer text is cut
   lua_take_text(lua, bytes);
   return printable({text, bytes});
 }
@@ -95,22 +96,24 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
   std::size_t replayed = 0;
   const auto read = [&](int i) {
     if (found.size() == most_findings)
-      throw Error(fmt::format("more than {} findings; report the worst and how many there are",
-                              most_findings));
+      throw Error(
+          fmt::format("there are more than {} findings; report the worst ones and the total count",
+                      most_findings));
     found.push_back(finding_from_lua(lua, i, rule, settings, on.analysis, on.step, on.replay));
     replayed += !found.back().changes.empty();
     if (replayed > most_replayed)
       throw Error(
-          "too many changes to be replayed; leave those out of the findings that are worth least");
+          "too many findings have changes to replay; omit `change` from those that save least");
   };
   LuaTable(lua, index, "what evaluate returned").each(read);
   return found;
 }
 
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
-// look, and what to record instead.
+// check, and what to record instead.
 void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
-  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step, rule.after_others ? on.others : nullptr};
+  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step,
+                     rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.source, rule.path);
   sandbox.reset_budget();
@@ -131,18 +134,19 @@ void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Re
   });
 }
 
-// Why a rule that found nothing does not show that there is nothing; "" where it does.
+// Why a rule that found nothing does not prove that there is no problem; "" if it does.
 std::string why_not_clean(const Rule& rule, const Analysis& analysis) {
   if (!analysis.trace.doubts.empty())
     return "the report is in doubt: " + analysis.trace.doubts.front();
-  // Whoever launched them: kernels show what they compute, the recording what went wrong with it.
+  // Whoever launched them, kernels show what they compute, and the recording shows its own
+  // problems.
   const bool shows = rule.category == "compute" || rule.category == "capture";
   return shows ? "" : analysis.why_shared();
 }
 
-// A report that contradicts itself shows nothing for certain, and nothing in it is clean: a rule
-// looks at more than it needs, and steps and idle time are made of nearly all there is. What a rule
-// of the recording itself finds is there all the same.
+// A report that contradicts itself proves nothing, so nothing in it is clean: a rule looks at more
+// than it needs, and steps and idle time depend on nearly everything. Findings about the recording
+// itself are still valid.
 void allow_for_doubts(const Rule& rule, const Analysis& analysis, Report& report) {
   if (!analysis.trace.doubts.empty() && rule.category != "capture")
     for (Finding& f : report.findings) f.confidence = "low";
@@ -177,8 +181,8 @@ Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& se
   return report;
 }
 
-// A rule that asks much takes long, and begins first, so that none is left to one thread at the
-// end. How much it asks is told by its text: every verb has a ':'.
+// Rules with more work start first, so that none is left to a single thread at the end. The rule's
+// text shows how much work it has: every verb has a ':'.
 std::vector<std::size_t> longest_first(const std::vector<Rule>& rules, bool after_others) {
   const auto verbs = [&](std::size_t i) {
     return std::count(rules[i].source.begin(), rules[i].source.end(), ':');
@@ -251,22 +255,22 @@ Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                 const std::map<std::string, RuleSettings>& settings, bool replayed,
                 const Accepted& accepted) {
-  // The graph: what a step takes once something in it has been changed.
+  // The graph: how long a step takes after a change.
   std::shared_ptr<const Replay> replay;
   if (replayed) replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
 
-  // Rules: what each finds, and what its fix is worth by the graph.
+  // Rules: what each finds, and what its fix saves according to the graph.
   Report report = ask_rules(rules, analysis, facts, settings, std::move(replay));
 
-  // Rank: the best fix first, what follows from it behind it, and the same time had once. Without
-  // what the team has decided to live with, others may come first.
+  // Rank: the best fix first, its consequences after it, and no time counted twice. After
+  // suppressions, other findings may come first.
   timed("rank", [&] { settle(report); });
   if (suppress(report, accepted)) settle(report);
 
-  // Plan: the fixes one after the other, until none is worth much.
+  // Plan: the fixes one after the other, until none saves much.
   report.plan = timed("plan", [&] { return plan_of(report); });
 
-  // Again: what the fixes leave may be bound by something that is masked today.
+  // Again: problems that are masked today may limit the step after the fixes.
   timed("again", [&] { ask_again(report, rules, settings, accepted); });
   for (Finding& f : report.findings) say_what_else_is_saved(f);
   return report;

@@ -1,4 +1,4 @@
-// Rules run on a report, each in a sandbox of its own.
+// Runs rules on a report, each in its own sandbox.
 #pragma once
 #include <map>
 #include <memory>
@@ -9,20 +9,21 @@
 
 namespace gh {
 
-/// Asks rules about a report: what each found, found clean, could not check, or failed at. One that
-/// fails does not hinder another. `replay`: what findings are worth is told by replaying the trace
-/// with the changes that they name; without one, by the rules' own account. Nothing is ranked yet.
-/// `step_ns`: what a step takes by the report that the findings are for; 0 where the replay says so.
+/// Runs rules on a report: what each found, whether it found nothing, could not check, or failed. A
+/// failing rule does not affect the others. `replay`: savings come from replaying the trace with
+/// the changes that findings name; without it, from the rules' own estimates. Nothing is ranked
+/// yet. `step_ns`: the length of a step in the report that the findings are for; 0 to take it from
+/// the replay.
 Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                  const std::map<std::string, RuleSettings>& settings,
                  std::shared_ptr<const Replay> replay, Ns step_ns = 0);
 
-/// The order of findings, and what each is worth in it. May be called again.
+/// Ranks the findings and sets what each saves in that order. May be called again.
 void settle(Report& report);
 
-/// The whole report, in the order in which it comes about: builds the replay where it is
-/// `replayed`, asks the rules, ranks what they found and shares what it is worth, takes out what
-/// the team lives with, plans the fixes, and asks again on the step that they leave.
+/// The whole report, in order: builds the replay if `replayed`, runs the rules, ranks their
+/// findings and divides the savings among them, suppresses what the team accepts, plans the fixes,
+/// and runs the rules again on the step that the fixes leave.
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                 const std::map<std::string, RuleSettings>& settings, bool replayed = true,
                 const Accepted& accepted = {});

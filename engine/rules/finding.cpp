@@ -21,7 +21,7 @@ Severity parse_severity(const std::string& name, const std::string& where) {
   const std::vector<std::string> names{"note", "warning", "error"};
   const auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end())
-    throw Error(fmt::format("{}: '{}' is none of note, warning, error{}", where, printable(name),
+    throw Error(fmt::format("{}: '{}' is not note, warning or error{}", where, printable(name),
                             did_you_mean(name, names)));
   return static_cast<Severity>(it - names.begin());
 }
@@ -33,11 +33,17 @@ Unit parse_unit(const std::string& name, const std::string& where) {
       {"W", Unit::watts}};
   const auto it = units.find(name);
   if (it == units.end())
-    throw Error(
-        fmt::format("{}: unit '{}' is none of ns, fraction, count, bytes, bytes/s, FLOP/s, "
-                    "W",
-                    where, printable(name)));
+    throw Error(fmt::format("{}: unit '{}' is not ns, fraction, count, bytes, bytes/s, FLOP/s or W",
+                            where, printable(name)));
   return it->second;
+}
+
+std::string short_fix(const Finding& finding) {
+  if (finding.advice.empty()) return "";
+  const std::string& text = finding.advice.front();
+  std::string fix = text.substr(0, std::min(text.find(": "), text.find(". ")));
+  if (fix.ends_with('.')) fix.pop_back();
+  return fix;
 }
 
 std::string fingerprint(const Finding& finding) {

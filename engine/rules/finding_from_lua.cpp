@@ -16,8 +16,9 @@
 namespace gh {
 namespace {
 
-FilledMessage read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
-                           const Analysis& analysis, const StepTime& step) {
+// Fills in the finding's title and message, and returns the latter with the time that it explains.
+FilledMessage read_texts(lua_State* lua, const LuaTable& t, const Rule& rule,
+                         const Analysis& analysis, const StepTime& step, Finding& f) {
   const std::string name = t.text("message");
   const auto pattern = rule.messages.find(name);
   if (pattern == rule.messages.end())
@@ -26,14 +27,19 @@ FilledMessage read_message(lua_State* lua, const LuaTable& t, const Rule& rule,
     lua_pop(lua, 1);
     lua_newtable(lua);
   }
-  FilledMessage message =
-      filled_message(pattern->second, LuaTable(lua, -1, "'data' of a finding"), analysis, step);
+  const LuaTable data(lua, -1, "'data' of a finding");
+  FilledMessage message = filled_message(pattern->second, data, analysis, step);
+  f.message = message.text;
+  const auto headline = rule.headlines.find(name);
+  f.title = headline == rule.headlines.end()
+                ? rule.title
+                : filled_message(headline->second, data, analysis, step).text;
   lua_pop(lua, 1);
   return message;
 }
 
-// By the rule's own account. Rules sum over all steps on all devices; a report speaks of the step,
-// and no fix gives back more than there is.
+// From the rule's own estimate. Rules sum over all steps on all devices; a report is about one
+// step, and no fix saves more than there is.
 void read_recoverable(const LuaTable& t, const Analysis& analysis, const StepTime& step,
                       Finding& f) {
   const double all = step.total_ns(analysis);
@@ -44,26 +50,26 @@ void read_recoverable(const LuaTable& t, const Analysis& analysis, const StepTim
       static_cast<Ns>(std::llround(f.recoverable_fraction * static_cast<double>(step.ns)));
 }
 
-// The start of a program, of which no error can be made.
+// Whether this is just the start of a program, which is never an error.
 bool is_too_little(const Analysis& analysis) {
   return !analysis.has_steps() && analysis.total_ns() < least_judged_ns;
 }
 
-// Of all steps on all devices, as rules sum.
+// Relative to all steps on all devices, over which rules sum.
 double cited_share(const LuaTable& t, const Analysis& analysis, const StepTime& step) {
   const double all = step.total_ns(analysis);
   const auto cited = t.number("cited_ns");
   return cited && all > 0 ? std::clamp(*cited / all, 0.0, 1.0) : 1;
 }
 
-// From where on a finding is a warning a rule says itself (one-line remedies: 3 %).
+// Rules set the share from which a finding is a warning (one-line remedies: 3 %).
 Severity severity_of(double recoverable_fraction, const Rule& rule) {
   if (recoverable_fraction >= error_at) return Severity::error;
   return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
 }
 
-// From what is recoverable, unless the rule says otherwise, or the configuration, which has the
-// last word.
+// From the savings, unless the rule or the configuration sets it; the configuration takes
+// precedence.
 Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
                        const RuleSettings& settings, const Analysis& analysis) {
   Severity severity = severity_of(f.recoverable_fraction, rule);
@@ -79,7 +85,7 @@ std::string read_confidence(const LuaTable& t, const std::string& otherwise) {
   const std::string c = t.text("confidence", false);
   if (c.empty()) return otherwise;
   if (c != "high" && c != "medium" && c != "low")
-    throw Error(fmt::format("confidence '{}' is none of high, medium, low", c));
+    throw Error(fmt::format("confidence '{}' is not high, medium or low", c));
   return c;
 }
 
@@ -90,7 +96,7 @@ std::vector<std::string> read_advice(lua_State* lua, const LuaTable& t,
   if (type == LUA_TTABLE) {
     advice = words_for(program, lua, lua_gettop(lua), "a finding: 'advice'");
   } else if (type != LUA_TNIL) {
-    throw Error("a finding: 'advice' has to be a list");
+    throw Error("a finding: 'advice' must be a list");
   }
   lua_pop(lua, 1);
   return advice;
@@ -104,8 +110,8 @@ Metric read_metric(lua_State* lua, int index) {
   return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
 }
 
-// Why what recording added may explain a finding, as its rule says; "" where the replay shows that
-// it does not.
+// The rule's reason why recording overhead may explain a finding; "" if the replay shows that it
+// does not.
 std::string read_doubt(const LuaTable& t, const Finding& f, const Rule& rule,
                        const Replay* replay) {
   const bool settled = replay && worth_if_overhead_is_most(f, *replay) >= rule.warning_at;
@@ -116,8 +122,7 @@ std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
   std::vector<Evidence> evidence = to_evidence(t);
   for (const Evidence& e : evidence)
     if (e.span.start < trace.capture_start || e.span.end > trace.capture_end)
-      throw Error(
-          "a finding has evidence that lies outside of the trace; take it from selection:evidence");
+      throw Error("a finding has evidence outside of the trace; take it from selection:evidence");
   return evidence;
 }
 
@@ -132,9 +137,7 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   Finding f;
   f.rule = rule.id;
   f.category = rule.category;
-  f.title = rule.title;
-  FilledMessage message = read_message(lua, t, rule, analysis, step);
-  f.message = std::move(message.text);
+  const FilledMessage message = read_texts(lua, t, rule, analysis, step, f);
   f.subject = t.text("subject");
   f.voids = t.truth("voids");
   f.about = t.truth("about") && analysis.processes_on_a_device == 1;

@@ -1,4 +1,4 @@
-// A finding as a rule's `evaluate` returns it, read and checked.
+// Reads and checks a finding that a rule's `evaluate` returned.
 #pragma once
 #include "analysis/analysis.hpp"
 #include "rules/finding.hpp"
@@ -9,9 +9,9 @@ struct lua_State;
 
 namespace gh {
 
-/// The finding in the table at `index`. `replay`: what it is worth is told by replaying the steps
-/// with its changes; by the rule's own account where it is null. Throws Error where the table
-/// breaks the contract.
+/// The finding in the table at `index`. `replay`: savings come from replaying the steps with the
+/// finding's changes; if null, from the rule's own estimate. Throws Error if the table violates the
+/// contract.
 Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
                          const Analysis& analysis, const StepTime& step, const Replay* replay);
 

@@ -29,7 +29,7 @@ Json evidence_json(const Evidence& e) {
           {"source", source_json(e.source)}};
 }
 
-// A window is no step, and is never taken for one: each has fields of its own.
+// A window is not a step and must not be mistaken for one: each has separate fields.
 Json prediction_json(const std::optional<Prediction>& p, const std::string& of) {
   const std::string name = "predicted_" + of;
   return {{name + "_ns", p ? Json(p->step_ns) : Json(nullptr)},

@@ -1,11 +1,11 @@
-// A finding, and the plan of a report, as the JSON documents hold them that have one (schemas/).
+// A finding, and the plan of a report, as JSON documents contain them (schemas/).
 #pragma once
 #include "base/json.hpp"
 #include "rules/finding.hpp"
 
 namespace gh {
 
-/// A finding, and the plan of a report (null where there is none), as schemas/report.schema.json
+/// A finding, and the plan of a report (null if there is none), as schemas/report.schema.json
 /// describes them.
 Json finding_json(const Finding& finding);
 Json plan_json(const Report& report);

@@ -27,11 +27,11 @@ std::string number_with_unit(const std::string& key, const std::string& unit,
   const auto number = data.number(key.c_str());
   if (!number)
     throw Error(
-        fmt::format("the message uses '{}', which is no number in the finding's data", key));
+        fmt::format("the message uses '{}', which is not a number in the finding's data", key));
   return shown(*number, parse_unit(unit, "message"));
 }
 
-// "# kernel takes|# kernels take": what fits one, and what fits any other number.
+// "# kernel takes|# kernels take": the words for one, and those for any other number.
 std::string one_or_many(const std::string& key, const std::string& words, const LuaTable& data) {
   const std::string count = text_or_count(key, data);
   const std::size_t bar = words.find('|');
@@ -63,7 +63,8 @@ FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
     const std::size_t open = pattern.find('{', at);
     const std::string_view between = std::string_view(pattern).substr(at, open - at);
     out.text += between;
-    // Filled, a text of thousands of placeholders would be as long as all of them together.
+    // Without this limit, a text of thousands of placeholders could become as long as all of them
+    // together.
     if (out.text.size() > most_text_bytes)
       throw Error(fmt::format("the message is longer than {} KiB", most_text_bytes >> 10));
     if (open == std::string::npos) return out;

@@ -1,4 +1,4 @@
-// The text of a finding: a template of its rule, filled from the finding's data.
+// The message and the headline of a finding: templates of its rule, filled from its data.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace gh {
 
-/// The message that a pattern makes. A field "{name}" is a text or a count of the data,
-/// "{name:unit}" a number of it with its unit, "{name:# kernel|# kernels}" words that fit one or
-/// any other number, which stands for #; "{each_step}", "{a_step}", "{unit}" and "{units}" say what
-/// times and shares are of: "each 160.3 ms step", "each 12.1 ms token", "a step", "token",
-/// "tokens". Throws Error where the data lacks a field.
+/// The message that a pattern gives. A field "{name}" is a text or count of the data, "{name:unit}"
+/// a number with its unit, "{name:# kernel|# kernels}" the words for one or for any other number,
+/// which replaces #; "{each_step}", "{a_step}", "{unit}" and "{units}" say what times and shares
+/// refer to: "each 160.3 ms step", "each 12.1 ms token", "a step", "token", "tokens". Throws Error
+/// if the data lacks a field.
 struct FilledMessage {
   std::string text;
   std::optional<double> explained_ns;  ///< the first "{name:ns}" that "of {each_step}" follows

@@ -1,4 +1,4 @@
-// One row of a literal trace: times and a name by position, everything else by name.
+// One row of a literal trace: times and a name by position, everything else by key.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,27 +10,26 @@
 
 namespace gh {
 
-/// A table on Lua's stack, which has to stay there while the row is read. Throws Error that says in
-/// which row what is wrong.
+/// A table on Lua's stack, which has to stay there while the row is read. Throws Error that names
+/// the row and the problem.
 class LiteralRow {
  public:
-  /// The table at `index`; `where` is how messages name it: "ops[3]". Refuses fields other than
-  /// `fields`.
+  /// The table at `index`; messages call it `where`: "ops[3]". Rejects fields other than `fields`.
   LiteralRow(lua_State* lua, int index, std::string where, const std::vector<std::string>& fields);
 
-  /// By position, from 1 on. Times are written in microseconds.
+  /// By position, starting at 1. Times are in microseconds.
   Ns time(int position) const;
   std::string text_at(int position) const;
   double number_at(int position) const;
 
-  /// By name. What has another type counts as absent.
+  /// By key. A value of another type counts as absent.
   bool has(const char* field) const { return table_.has(field); }
   bool is_true(const char* field) const { return table_.truth(field); }
   bool is_false(const char* field) const;  ///< false itself, not absent
   std::string text(const char* field, const std::string& otherwise) const;
-  /// Finite, and no larger either way than a double counts exactly.
+  /// Finite, and within the range in which a double counts exactly.
   double number(const char* field, double otherwise) const;
-  /// Whole, 0 to `most`: what lies outside becomes the nearer of the two.
+  /// A whole number, clamped to 0 to `most`.
   template <class Integer>
   Integer count(const char* field, double otherwise, Integer most) const {
     const double n = number(field, otherwise);

@@ -18,7 +18,7 @@
 namespace gh {
 namespace {
 
-// What a trace written down by hand never reaches, and a test that means harm does.
+// Limits that no handwritten trace reaches, but a malicious test may.
 constexpr std::size_t most_events = 250'000;
 constexpr int most_repeats = 1000;
 constexpr double longest_period_us = 1e12;  // 11 days
@@ -29,10 +29,10 @@ constexpr std::uint32_t most_shared_bytes = 1U << 20;
 constexpr std::uint16_t most_threads_in_block = 1024, most_rank = 63, most_result = 9999,
                         most_ranks = 65535, most_cpu = 1023;
 constexpr std::size_t most_threads = 1000, most_streams = 1000;
-// What reading a row costs beside Lua: some 0.3 us.
+// The cost of reading a row in addition to the Lua code: about 0.3 us.
 constexpr std::int64_t instructions_per_row = 30;
 
-// The enumerator of that name, of those up to `last`.
+// The enumerator with that name, up to `last`.
 template <class E>
 E named(const std::string& name, E last, const std::string& where) {
   std::vector<std::string> names;
@@ -40,7 +40,7 @@ E named(const std::string& name, E last, const std::string& where) {
     names.emplace_back(name_of(static_cast<E>(i)));
     if (names.back() == name) return static_cast<E>(i);
   }
-  throw Error(fmt::format("{}: '{}' is none of {}{}", where, name, fmt::join(names, ", "),
+  throw Error(fmt::format("{}: '{}' is not one of {}{}", where, name, fmt::join(names, ", "),
                           did_you_mean(name, names)));
 }
 
@@ -59,7 +59,7 @@ const char* launch_of(OpKind kind) {
   }
 }
 
-// Fills a trace from the table at `index`, one function a kind of row.
+// Builds a trace from the table at `index`, with one function for each kind of row.
 class Builder {
  public:
   explicit Builder(const LuaTable& table) : table_(table) {}
@@ -155,7 +155,7 @@ class Builder {
     };
     const int type = table_.push(key);
     if (type != LUA_TNIL && type != LUA_TTABLE)
-      throw Error(fmt::format("'{}' has to be a list", key));
+      throw Error(fmt::format("'{}' must be a list", key));
     if (type == LUA_TTABLE) LuaTable(table_.lua(), -1, key).each(take, most_events);
     lua_pop(table_.lua(), 1);
   }
@@ -208,7 +208,7 @@ class Builder {
     if (it == trace_.groups.end()) trace_.groups.push_back(of);
   }
 
-  // The call that launched an operation: of 5 us, 10 us before it, unless the row says when.
+  // The call that launched an operation: 5 us long and 10 us before it, unless the row gives it.
   void launch(const LiteralRow& r, Ns op_start, const char* name, std::uint32_t correlation) {
     Span s{op_start - 10'000, op_start - 5'000};
     if (const auto launched = r.span("launched"))
@@ -277,7 +277,7 @@ class Builder {
 
   void memory_use(const LiteralRow& r) {
     trace_.memory_use.start.push_back(r.time(1) + shift_);
-    // Less than 0 where memory is given back.
+    // Negative where memory is freed.
     trace_.memory_use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
     trace_.memory_use.device.push_back(0);
     trace_.memory_use.kind.push_back(MemoryKind::device);
@@ -329,8 +329,7 @@ class Builder {
     return s;
   }
 
-  // The GPU of a rank is the one of its number, unless the row names another that its process
-  // drives.
+  // A rank uses the GPU with its number, unless the row names another that its process uses.
   std::uint16_t gpu(const LiteralRow& r, std::uint16_t rank) {
     const std::uint16_t gpu = r.count("gpu", rank, most_rank);
     add_devices(gpu);
@@ -344,7 +343,7 @@ class Builder {
     }
   }
 
-  // Each rank is a process with a GPU of its own.
+  // Each rank is a process with its own GPU.
   std::uint16_t rank(const LiteralRow& r) {
     const std::uint16_t rank = r.count("rank", 0, most_rank);
     while (trace_.processes.size() <= rank)
@@ -377,20 +376,20 @@ class Builder {
     const std::string order = r.text("order", "");
     const auto at = std::find(orders.begin(), orders.end(), order);
     if (at == orders.end())
-      throw Error(fmt::format("order: '{}' is none of legacy, blocking, apart", order));
+      throw Error(fmt::format("order: '{}' is not legacy, blocking or apart", order));
     trace_.streams.push_back({on, own, id, static_cast<StreamOrder>(at - orders.begin())});
     return known->second;
   }
 
-  // Everything was recorded, but for what the table says otherwise of.
+  // Everything was recorded except for what the table says.
   void sources() {
     for (Availability& a : trace_.sources)
       a = {Collected::nothing_happened, "recorded, and none occurred", ""};
     for (const std::string& text : table_.texts("diagnostics"))
       trace_.diagnostics.push_back({2, text});
     for (const std::string& source : table_.texts("not_collected"))
-      trace_.availability(source_named(source)) = {
-          Collected::not_collected, "the recording was made without them", "--record-them"};
+      trace_.availability(source_named(source)) = {Collected::not_collected, "not recorded",
+                                                   "--record-them"};
     const std::vector<OpKind>& kinds = trace_.ops.kind;
     if (std::find(kinds.begin(), kinds.end(), OpKind::graph) != kinds.end())
       trace_.availability(Source::graph_nodes) = {Collected::not_collected,
@@ -431,13 +430,13 @@ std::string_view literal_trace_example() {
   ops = { { 10, 110, kernel = "sm80_xmma_gemm_...", blocks = 132, stream = 7, launched = { 0, 5 }, thread = "main" },   -- blocks_x = 132, threads = 256, registers = 32, shared = 0 (bytes)
           { 120, 200, copy = "h2d", bytes = 1048576, from = "pinned" },   -- or to = "pageable", cause = "fault", address = 4096
           { 210, 215, set = true }, { 220, 230, graph = true },
-          { 300, 350, kernel = "ncclDevKernel_AllReduce_...", stream = 8, rank = 1, group = "dp [0, 1]", ranks = 2 },   -- rank: of another process
+          { 300, 350, kernel = "ncclDevKernel_AllReduce_...", stream = 8, rank = 1, group = "dp [0, 1]", ranks = 2 },   -- rank: another process
           { 300, 350, kernel = "gemm", gpu = 1 },   -- on another GPU of the same process
           { 360, 370, kernel = "k", stream = 9, order = "blocking" } },   -- how CUDA orders the stream: legacy, blocking, apart
   calls = { { 20, 25, "cudaStreamSynchronize", thread = "main", result = 0 } },
   ranges = { { 0, 900, "step {n}" } }, os_calls = { { 300, 400, "read" } },
   gpu_faults = { { 5, 9, address = 0, count = 3 } }, cpu_faults = { { 5, address = 0 } }, memory_use = { { 0, bytes = 1e9 } },
-  samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: a monitor's, an average over so long before
+  samples = { { 5, "SMs Active [Throughput %]", 80 } },   -- period = 100: from a monitor, an average over the 100 us before
   cpu_stretches = { { 0, 300, thread = "main", cpu = 2 } },   -- when a thread was on a CPU
   host_samples = { { 5, "tokenize (train.py)", thread = "main", module = "train.py", line = "train.py(40): tokenize", python = true } },
   python_lock = { { 5, 9, thread = "main" }, { 0, 9, thread = "loader", holds = true } },   -- waiting for it, or holding it

@@ -22,8 +22,7 @@ OptionValue option_value(lua_State* lua, int index, const std::string& where) {
     case LUA_TBOOLEAN: return lua_toboolean(lua, index) != 0;
     case LUA_TSTRING: return lua_text(lua, index);
     default:
-      throw Error(
-          fmt::format("{}: 'default' has to be a number, a string or a truth value", where));
+      throw Error(fmt::format("{}: 'default' must be a number, a string or a boolean", where));
   }
 }
 
@@ -35,7 +34,7 @@ std::vector<Source> read_needs(const LuaTable& rule, const std::string& path) {
   for (const std::string& need : rule.texts("needs")) {
     const auto it = std::find(sources.begin(), sources.end(), need);
     if (it == sources.end())
-      throw Error(fmt::format("{}: needs '{}', which no trace has{}", path, need,
+      throw Error(fmt::format("{}: needs '{}', which is not a source{}", path, need,
                               did_you_mean(need, sources)));
     needs.push_back(static_cast<Source>(it - sources.begin()));
   }
@@ -59,14 +58,40 @@ std::map<std::string, RuleOption> read_options(lua_State* lua, const LuaTable& r
   return options;
 }
 
+// The table of templates at the top of Lua's stack.
+std::map<std::string, std::string> templates_at_top(lua_State* lua, const std::string& where) {
+  std::map<std::string, std::string> templates;
+  const LuaTable table(lua, -1, where);
+  for (const std::string& name : table.names()) templates[name] = table.text(name.c_str());
+  return templates;
+}
+
 std::map<std::string, std::string> read_messages(lua_State* lua, const LuaTable& rule,
                                                  const std::string& path) {
-  std::map<std::string, std::string> messages;
   rule.push("messages");
-  const LuaTable table(lua, -1, path + ": 'messages'");
-  for (const std::string& name : table.names()) messages[name] = table.text(name.c_str());
+  auto messages = templates_at_top(lua, path + ": 'messages'");
   lua_pop(lua, 1);
   return messages;
+}
+
+std::map<std::string, std::string> read_headlines(lua_State* lua, const LuaTable& table,
+                                                  const Rule& rule) {
+  std::map<std::string, std::string> headlines;
+  if (table.push("headlines") != LUA_TNIL)
+    headlines = templates_at_top(lua, rule.path + ": 'headlines'");
+  lua_pop(lua, 1);
+  std::vector<std::string> messages;
+  for (const auto& [name, text] : rule.messages) messages.push_back(name);
+  for (const auto& [name, text] : headlines) {
+    if (!rule.messages.contains(name))
+      throw Error(fmt::format("{}: headline '{}' belongs to no message{}", rule.path, name,
+                              did_you_mean(name, messages)));
+    if (text.find("{each_step}") != std::string::npos)
+      throw Error(fmt::format(
+          "{}: headline '{}' uses {{each_step}}; leave the length of the step to the message",
+          rule.path, name));
+  }
+  return headlines;
 }
 
 void read_doc(lua_State* lua, const LuaTable& table, Rule& rule) {
@@ -80,23 +105,24 @@ void read_doc(lua_State* lua, const LuaTable& table, Rule& rule) {
   lua_pop(lua, 1);
 }
 
-// The table that the file returned, at index 1.
+// Reads the table that the file returned, at index 1.
 void read_rule(lua_State* lua, Rule& rule) {
   const std::string& path = rule.path;
-  if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file returns one table", path));
+  if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file must return one table", path));
   const LuaTable t(lua, 1, path + ": the rule");
-  t.only({"id", "category", "title", "since", "needs", "options", "messages", "doc", "warning_at",
-          "after_others", "evaluate"});
+  t.only({"id", "category", "title", "since", "needs", "options", "messages", "headlines", "doc",
+          "warning_at", "after_others", "evaluate"});
   rule.id = t.text("id");
   rule.category = t.text("category");
   rule.title = t.text("title");
   rule.since = t.text("since");
   if (!is_name(rule.id) || !is_name(rule.category))
     throw Error(fmt::format(
-        "{}: 'id' and 'category' are made of lower-case letters, digits and '-'", path));
+        "{}: 'id' and 'category' may have only lower-case letters, digits and '-'", path));
   rule.needs = read_needs(t, path);
   rule.options = read_options(lua, t, path);
   rule.messages = read_messages(lua, t, path);
+  rule.headlines = read_headlines(lua, t, rule);
   read_doc(lua, t, rule);
   rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
   rule.after_others = t.truth("after_others");
@@ -108,7 +134,7 @@ std::vector<fs::path> rule_files(const fs::path& directory, const std::string& s
   std::vector<fs::path> files = files_below(directory, ".lua", shown_as);
   std::erase_if(
       files, [](const fs::path& path) { return path.filename().string().ends_with(".test.lua"); });
-  if (files.empty()) throw Error(fmt::format("{}: holds no rule (*.lua)", shown_as));
+  if (files.empty()) throw Error(fmt::format("{}: contains no rules (*.lua)", shown_as));
   return files;
 }
 
@@ -160,8 +186,7 @@ void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<st
       rules.push_back(std::move(rule));
       continue;
     }
-    notes.push_back(
-        fmt::format("rule '{}' of {} takes the place of {}", rule.id, rule.path, same->path));
+    notes.push_back(fmt::format("rule '{}' of {} replaces {}", rule.id, rule.path, same->path));
     *same = std::move(rule);
   }
   sort_by_id(rules);

@@ -12,7 +12,7 @@
 namespace gh {
 namespace {
 
-// What reading one value takes at most.
+// Most stack slots needed to read one value.
 constexpr int stack_values = 8;
 
 }  // namespace
@@ -33,7 +33,7 @@ std::string lua_lines(lua_State* lua, int index) { return printable_lines(lua_by
 
 LuaTable::LuaTable(lua_State* lua, int index, std::string where)
     : lua_(lua), index_(lua_absindex(lua, index)), where_(std::move(where)) {
-  if (!lua_istable(lua, index_)) throw Error(fmt::format("{} has to be a table", where_));
+  if (!lua_istable(lua, index_)) throw Error(fmt::format("{} must be a table", where_));
 }
 
 int LuaTable::push(const char* key) const {
@@ -87,7 +87,7 @@ std::optional<double> LuaTable::number(const char* key) const {
   if (type == LUA_TNUMBER) value = lua_tonumber(lua_, -1);
   lua_pop(lua_, 1);
   if (!value && type != LUA_TNIL) {
-    throw Error(fmt::format("{}: '{}' has to be a number", where_, key));
+    throw Error(fmt::format("{}: '{}' must be a number", where_, key));
   }
   if (value && !std::isfinite(*value)) {
     throw Error(fmt::format("{}: '{}' is not a finite number", where_, key));
@@ -101,7 +101,7 @@ std::size_t LuaTable::count(const char* key, std::size_t otherwise, std::size_t 
   lua_pop(lua_, 1);
   if (type == LUA_TNIL) return otherwise;
   if (type != LUA_TNUMBER || std::isnan(n)) {
-    throw Error(fmt::format("{}: '{}' has to be a number", where_, key));
+    throw Error(fmt::format("{}: '{}' must be a number", where_, key));
   }
   return static_cast<std::size_t>(
       std::clamp(n, 0.0, std::min(static_cast<double>(most), largest_exact)));
@@ -118,7 +118,7 @@ std::vector<std::string> LuaTable::texts(const char* key) const {
   std::vector<std::string> list;
   each(key, [&](int value) {
     if (lua_type(lua_, value) != LUA_TSTRING) {
-      throw Error(fmt::format("{}: '{}' has to be a list of strings", where_, key));
+      throw Error(fmt::format("{}: '{}' must be a list of strings", where_, key));
     }
     check_length(key);
     list.push_back(lua_text(lua_, value));
@@ -129,7 +129,7 @@ std::vector<std::string> LuaTable::texts(const char* key) const {
 void LuaTable::each(const char* key, const std::function<void(int)>& take) const {
   const int type = push(key);
   if (type != LUA_TNIL && type != LUA_TTABLE) {
-    throw Error(fmt::format("{}: '{}' has to be a list", where_, key));
+    throw Error(fmt::format("{}: '{}' must be a list", where_, key));
   }
   if (type == LUA_TTABLE) LuaTable(lua_, -1, fmt::format("{}: '{}'", where_, key)).each(take);
   lua_pop(lua_, 1);
@@ -165,14 +165,14 @@ std::vector<std::string> LuaTable::names(Positions positions) const {
     const int type = lua_type(lua_, -2);
     if (type == LUA_TNUMBER && positions == Positions::left_out) continue;
     if (type != LUA_TSTRING) {
-      throw Error(fmt::format("{}: every key has to be a name", where_));
+      throw Error(fmt::format("{}: every key must be a name", where_));
     }
     if (keys.size() == most_elements) {
       throw Error(fmt::format("{} has more than {} keys", where_, most_elements));
     }
     keys.push_back(lua_bytes(lua_, -2));
     if (keys.back() != printable(keys.back())) {
-      throw Error(fmt::format("{}: every key has to be a name", where_));
+      throw Error(fmt::format("{}: every key must be a name", where_));
     }
   }
   std::sort(keys.begin(), keys.end());
@@ -186,7 +186,7 @@ void LuaTable::only(const std::vector<std::string>& keys, Positions positions) c
   }
 }
 
-// Of the string on top of the stack.
+// Checks the string on top of the stack.
 void LuaTable::check_length(const char* key) const {
   if (lua_rawlen(lua_, -1) <= most_text_bytes) return;
   throw Error(fmt::format("{}: '{}' is longer than {} KiB", where_, key, most_text_bytes >> 10));

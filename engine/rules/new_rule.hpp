@@ -1,4 +1,4 @@
-// A new rule for a team to start from: it loads, has its documentation, and its tests pass.
+// A new rule for a team to start from: it loads, has documentation, and its tests pass.
 #pragma once
 #include <string>
 
@@ -6,10 +6,10 @@ namespace gh {
 
 struct NewRule {
   std::string category, id;
-  std::string rule, test;  ///< the texts of ID.lua and ID.test.lua
+  std::string rule, test;  ///< contents of ID.lua and ID.test.lua
 };
 
-/// Throws Error where category or id is not made of lower-case letters, digits and '-'.
+/// Throws Error if category or id has characters other than lower-case letters, digits and '-'.
 NewRule make_rule(const std::string& category, const std::string& id);
 
 }  // namespace gh

@@ -8,7 +8,7 @@
 namespace gh {
 namespace {
 
-// What a finding says that it follows from, where a finding above a note bears that out.
+// The root cause that a finding names, if some finding above a note confirms it.
 const Finding* root_of(const Finding& f, const std::vector<Finding>& findings) {
   const auto it = std::find_if(findings.begin(), findings.end(), [&](const Finding& root) {
     return root.rule == f.follows_from && root.rule != f.rule && root.severity != Severity::note;
@@ -16,7 +16,7 @@ const Finding* root_of(const Finding& f, const std::vector<Finding>& findings) {
   return it == findings.end() ? nullptr : &*it;
 }
 
-// What a finding follows from in the end, and over how many others.
+// The ultimate root cause of a finding, and how many steps away it is.
 struct Origin {
   const Finding* finding = nullptr;
   std::size_t depth = 0;
@@ -26,7 +26,7 @@ Origin origin_of(const Finding& f, const std::vector<Finding>& findings) {
   const Finding* at = &f;
   std::size_t depth = 0;
   for (; !at->follows_from.empty(); ++depth) {
-    if (depth > findings.size()) return {&f, 0};  // a circle: nobody's consequence
+    if (depth > findings.size()) return {&f, 0};  // a cycle: no root cause
     at = root_of(*at, findings);
   }
   return {at, depth};
@@ -34,7 +34,7 @@ Origin origin_of(const Finding& f, const std::vector<Finding>& findings) {
 
 using Key = std::tuple<bool, bool, double, std::string_view, std::string_view, std::string_view>;
 
-// Findings with the least key come first.
+// Findings with the smallest key come first.
 Key key_of(const Finding& f, double weight) {
   return {!f.voids, f.severity == Severity::note, -weight, f.rule, f.subject, f.message};
 }
@@ -49,7 +49,7 @@ void rank(std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < findings.size(); ++i)
     if (origins[i].finding == &findings[i]) findings[i].follows_from.clear();
 
-  // A root weighs as much as the heaviest of what follows from it.
+  // A root weighs as much as its heaviest consequence.
   std::vector<double> weights(findings.size());
   for (std::size_t i = 0; i < findings.size(); ++i) {
     double& weight = weights[static_cast<std::size_t>(origins[i].finding - findings.data())];

@@ -1,4 +1,4 @@
-// Which finding comes first.
+// Decides which finding comes first.
 #pragma once
 #include <vector>
 
@@ -6,10 +6,10 @@
 
 namespace gh {
 
-/// The order of findings: what puts the report in doubt, notes last, by what is recoverable, then
-/// by rule and subject, so that it is total. What follows from another finding stands behind it,
-/// and a root weighs as much as the heaviest that follows from it. A `follows_from` that no finding
-/// above a note bears out is taken back.
+/// Sorts findings: first those that cast doubt on the report, notes last, then by savings, then by
+/// rule and subject, so that the order is total. Consequences come after their root, and a root
+/// weighs as much as its heaviest consequence. Clears a `follows_from` that no finding above a note
+/// confirms.
 void rank(std::vector<Finding>& findings);
 
 }  // namespace gh

@@ -1,4 +1,4 @@
-// A rule as its file states it, and what a configuration changes about one.
+// A rule as its file defines it, and how a configuration changes it.
 #pragma once
 #include <map>
 #include <optional>
@@ -18,29 +18,30 @@ struct RuleOption {
   std::string doc;    ///< what it does, and where its default comes from
 };
 
-/// A rule file returns one table; this is what stands in it.
+/// The contents of the table that a rule file returns.
 struct Rule {
   std::string id;             ///< "data-loader-starvation"
   std::string category;       ///< its folder: "input"
-  std::string title;          ///< one line
+  std::string title;          ///< one line of the catalogue: what the rule finds
   std::string since;          ///< the program's version that brought it
   std::vector<Source> needs;  ///< without these it is not checked
   std::map<std::string, RuleOption> options;
-  std::map<std::string, std::string> messages;  ///< templates: "{idle:duration} of {step:duration}"
-  std::string what, why, fix, wrong;            ///< its documentation
+  std::map<std::string, std::string> messages;   ///< templates: "{idle:ns} of {each_step}"
+  std::map<std::string, std::string> headlines;  ///< by message, templates of a finding's title
+  std::string what, why, fix, wrong;             ///< its documentation
   double warning_at = 0.05;  ///< recoverable fraction of the step from which a finding is a warning
   bool after_others = false;  ///< asked last, and told what the others found
   std::string path;           ///< shown in errors
   std::string source;         ///< the Lua text
 };
 
-/// What the configuration changes about a rule.
+/// How the configuration changes a rule.
 struct RuleSettings {
   std::map<std::string, OptionValue> options;
   std::optional<Severity> severity;            ///< of all its findings
   std::map<std::string, std::string> origins;  ///< where each was set: "gh-advise.toml:6"
 
-  /// An option of the rule as set here, else its default.
+  /// The option as set here, or else its default.
   const OptionValue& value_of(const std::string& name, const RuleOption& option) const {
     const auto set = options.find(name);
     return set == options.end() ? option.value : set->second;
@@ -48,7 +49,7 @@ struct RuleSettings {
 };
 
 /// The share of the step from which a rule warns: its `warning_at`, or the option `share` below
-/// which it finds nothing.
+/// which it reports nothing.
 double warns_from(const Rule& rule, const RuleSettings& settings);
 
 }  // namespace gh

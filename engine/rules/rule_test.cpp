@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "base/embedded.hpp"
 #include "base/files.hpp"
 #include "read/nsys.hpp"
 #include "rules/literal_trace.hpp"
@@ -22,21 +23,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A pattern is tried on texts that may be long as well.
+// Patterns are also matched against long texts.
 constexpr std::size_t most_expected_bytes = 1024;
+// What a finding's title has where a rule of the program made it: a line with its number in front.
+constexpr std::size_t most_headline_letters = 80;
 
-// A finding that a case expects: globs, "" where it says nothing of one.
+// A finding that a case expects: globs, "" for anything.
 struct Expected {
-  std::string severity, subject, message, confidence, advice, follows_from;
+  std::string severity, subject, title, message, confidence, advice, follows_from;
   std::optional<std::pair<double, double>> worth;  // bounds of the recoverable fraction
 };
 
-// A case, as a test file states it.
+// A case as a test file defines it.
 struct Case {
   std::string name;
-  std::string fixture;         // or, where it is "",
+  std::string fixture;         // or, if it is "",
   std::optional<Trace> trace;  // literal
-  bool replayed = true;        // whether what findings are worth is
+  bool replayed = true;        // whether savings come from the replay
   std::map<std::string, OptionValue> options;
   std::string outcome;             // "clean", "not checked", "snapshot", or
   std::vector<Expected> findings;  // in order
@@ -46,16 +49,17 @@ struct Case {
 
 Expected read_expected(lua_State* lua, int index) {
   const LuaTable t(lua, index, "an expected finding");
-  t.only({"severity", "subject", "message", "confidence", "advice", "follows_from",
-          "worth"});
-  Expected e{t.text("severity", false),   t.text("subject", false), t.text("message", false),
-             t.text("confidence", false), t.text("advice", false),  t.text("follows_from", false),
-             std::nullopt};
-  for (const std::string* glob : {&e.severity, &e.subject, &e.message, &e.confidence, &e.advice,
-                                  &e.follows_from})
+  t.only(
+      {"severity", "subject", "title", "message", "confidence", "advice", "follows_from", "worth"});
+  Expected e{t.text("severity", false),     t.text("subject", false),
+             t.text("title", false),        t.text("message", false),
+             t.text("confidence", false),   t.text("advice", false),
+             t.text("follows_from", false), std::nullopt};
+  for (const std::string* glob :
+       {&e.severity, &e.subject, &e.title, &e.message, &e.confidence, &e.advice, &e.follows_from})
     if (glob->size() > most_expected_bytes)
-      throw Error(
-          fmt::format("{} expects a text of more than {} bytes", t.where(), most_expected_bytes));
+      throw Error(fmt::format("{}: the expected text is longer than {} bytes", t.where(),
+                              most_expected_bytes));
   if (t.push("worth") == LUA_TTABLE) {
     const LuaTable bounds(lua, -1, "'worth' of an expected finding");
     bounds.push(std::size_t{1});
@@ -79,7 +83,7 @@ void read_expectation(const LuaTable& t, Case& c) {
   if (!t.has("expect")) throw Error("a case needs 'expect'");
   t.each("expect", [&](int i) { c.findings.push_back(read_expected(t.lua(), i)); });
   if (c.findings.empty())
-    throw Error("'expect' is an empty list: say \"clean\" or \"not checked\"");
+    throw Error("'expect' is an empty list: write \"clean\" or \"not checked\"");
 }
 
 void read_options(const LuaTable& t, Case& c) {
@@ -91,19 +95,18 @@ void read_options(const LuaTable& t, Case& c) {
         case LUA_TBOOLEAN: c.options[name] = lua_toboolean(lua, value) != 0; break;
         case LUA_TSTRING: c.options[name] = lua_text(lua, value); break;
         default:
-          throw Error(
-              fmt::format("option '{}' has to be a number, a string or a truth value", name));
+          throw Error(fmt::format("option '{}' must be a number, a string or a boolean", name));
       }
     });
   lua_pop(lua, 1);
 }
 
-// Literal traces launch each operation just before it starts, so that the host would bound the step
-// whatever the GPU took: they are not replayed unless they ask for it.
+// Literal traces launch each operation just before it starts, so every step would be host-bound
+// whatever the GPU takes. They are replayed only on request.
 void read_trace(const LuaTable& t, Case& c) {
   c.fixture = t.text("fixture", false);
   if (fs::path(c.fixture).filename() != c.fixture)
-    throw Error(fmt::format("'{}' is no name of a fixture", c.fixture));
+    throw Error(fmt::format("'{}' is not a fixture name", c.fixture));
   if (!c.fixture.empty()) return;
   if (t.push("trace") != LUA_TTABLE) throw Error("a case needs 'trace' or 'fixture'");
   c.trace = trace_from_lua(LuaTable(t.lua(), -1, "the trace"));
@@ -117,18 +120,18 @@ class Cases {
   Cases(const std::string& source, const std::string& path) : sandbox_(literal_limits()) {
     sandbox_.load(source, path);
     sandbox_.run([&](lua_State* lua) {
-      if (!lua_istable(lua, 1)) throw Error("a test file returns a list of cases");
+      if (!lua_istable(lua, 1)) throw Error("a test file must return a list of cases");
       LuaTable(lua, 1, "the test file").each([&](int i) {
         names_.push_back(lua_istable(lua, i) ? LuaTable(lua, i, "a case").text("name", false) : "");
         if (names_.back().empty()) throw Error(fmt::format("case {} has no name", names_.size()));
       });
     });
-    if (names_.empty()) throw Error("a test file returns a list of cases");
+    if (names_.empty()) throw Error("a test file must return a list of cases");
   }
 
   const std::vector<std::string>& names() const { return names_; }
 
-  /// The case of that position, from 0 on. One after the other: a trace may be large.
+  /// The case at a position, from 0 on. Read one at a time, since a trace may be large.
   Case read(std::size_t position) {
     Case c;
     c.name = names_[position];
@@ -142,7 +145,7 @@ class Cases {
     return c;
   }
 
-  /// Whether it expects findings, with the rule's options as they are, and on which fixture.
+  /// Whether a case expects findings with the rule's default options, and on which fixture.
   bool fires(std::size_t position, std::string& fixture) {
     bool fires = false;
     with(position, [&](const LuaTable& t) {
@@ -167,7 +170,7 @@ class Cases {
 
 // --- Comparing
 
-// What a rule said, in the words that cases use.
+// What a rule reported, in the words that cases use.
 std::string described(const Report& report) {
   if (!report.failed.empty()) return "the rule failed: " + report.failed.front().error;
   if (!report.not_checked.empty())
@@ -175,13 +178,14 @@ std::string described(const Report& report) {
   if (report.findings.empty()) return "clean";
   std::string s;
   for (const Finding& f : report.findings)
-    s += fmt::format("{}{} '{}', worth {:.3f}, {} confidence: {}",
+    s += fmt::format("{}{} '{}', worth {:.3f}, {} confidence: {}: {}",
                      s.empty() ? "" : "\n              ", name_of(f.severity), f.subject,
-                     f.recoverable_fraction, f.confidence, f.message);
+                     f.recoverable_fraction, f.confidence, f.title, f.message);
   return s;
 }
 
-// All that a rule said, for snapshots: one thing a line, so that a difference is easily read.
+// Everything that a rule reported, for snapshots: one item per line, so that differences are easy
+// to read.
 std::string snapshot_of(const Report& report) {
   if (report.findings.empty()) return described(report) + '\n';
   std::string s;
@@ -199,8 +203,8 @@ std::string snapshot_of(const Report& report) {
   return s;
 }
 
-// What a rule said in each case, by the case's name. In ID.snapshot a case is its name in brackets,
-// what the rule said, and an empty line.
+// What a rule reported in each case, by the case's name. In ID.snapshot a case is its name in
+// brackets, the report, and an empty line.
 using Snapshots = std::map<std::string, std::string>;
 
 Snapshots read_snapshots(const fs::path& path) {
@@ -222,11 +226,12 @@ void write_snapshots(const fs::path& path, const Snapshots& snapshots) {
   write_file(path, text);
 }
 
-// What is expected of a finding and not so; "" where all is.
+// The first expectation that a finding does not meet; "" if it meets all.
 std::string mismatch(const Expected& expected, const Finding& f) {
   const std::tuple<const char*, const std::string&, std::string> texts[] = {
       {"severity", expected.severity, name_of(f.severity)},
       {"subject", expected.subject, f.subject},
+      {"title", expected.title, f.title},
       {"message", expected.message, f.message},
       {"confidence", expected.confidence, f.confidence},
       {"advice", expected.advice, f.advice.empty() ? "" : f.advice.front()},
@@ -253,9 +258,29 @@ std::string snapshot_mismatch(const Report& report, const std::string& name, Sna
   const std::string said = snapshot_of(report);
   if (update) snapshots[name] = said;
   const auto known = snapshots.find(name);
-  if (known == snapshots.end())
-    return "a snapshot, of which there is none yet: run again with --update";
+  if (known == snapshots.end()) return "a snapshot, but there is none yet: run again with --update";
   return known->second == said ? "" : "\n" + known->second;
+}
+
+// What breaks the style of the program's own rules in the short report, or "".
+std::string style_mismatch(const Finding& f) {
+  if (f.title.ends_with('.') || display_width(f.title) > most_headline_letters)
+    return fmt::format("a title of at most {} letters without a full stop, not '{}'",
+                       most_headline_letters, f.title);
+  const std::string fix = short_fix(f);
+  if (fix.empty() || fix.front() < 'A' || fix.front() > 'Z' ||
+      display_width(fix) > most_short_fix_letters)
+    return fmt::format(
+        "an advice that begins with what to do, with a capital letter and in at most {} letters "
+        "before the first \": \" or \". \", not '{}'",
+        most_short_fix_letters, fix);
+  return "";
+}
+
+std::string style_mismatch(const Report& report) {
+  for (const Finding& f : report.findings)
+    if (std::string wrong = style_mismatch(f); !wrong.empty()) return wrong;
+  return "";
 }
 
 // What the case expects and does not get, or "".
@@ -265,6 +290,19 @@ std::string case_mismatch(const Case& c, const Report& report, Snapshots& snapsh
   const bool met = report.failed.empty() && report.findings.empty() &&
                    report.not_checked.empty() == (c.outcome == "clean");
   return met ? "" : c.outcome;
+}
+
+bool expects_root(const Case& c) {
+  return std::any_of(c.findings.begin(), c.findings.end(),
+                     [](const Expected& e) { return !e.follows_from.empty(); });
+}
+
+// Ranking drops a root that is not among the findings, and a test asks one rule alone: takes what
+// each finding follows from by the rule's own word.
+void name_roots(const Report& asked, Report& report) {
+  for (Finding& f : report.findings)
+    for (const Finding& said : asked.findings)
+      if (said.subject == f.subject) f.follows_from = said.follows_from;
 }
 
 RuleSettings settings_of(const Case& c, const Rule& rule) {
@@ -280,7 +318,7 @@ Trace trace_of(Case& c, const fs::path& fixtures) {
   return c.trace ? std::move(*c.trace) : read_nsys(fixtures / (c.fixture + ".sqlite"));
 }
 
-// The cases of one rule, ID.test.lua beside ID.lua and ID.snapshot.
+// The cases of one rule: ID.test.lua next to ID.lua and ID.snapshot.
 class RuleTest {
  public:
   RuleTest(const fs::path& path, const RuleTestOptions& options, RuleTestResult& result)
@@ -288,7 +326,11 @@ class RuleTest {
         shown_path_(printable(path.string())),
         source_(read_text(path)),
         options_(options),
-        result_(result) {}
+        result_(result) {
+    for (const EmbeddedFile& file : embedded_files())
+      is_own_ = is_own_ || shown_path_.ends_with("/" + std::string(file.path)) ||
+                shown_path_ == file.path;
+  }
 
   void run() {
     try {
@@ -324,12 +366,15 @@ class RuleTest {
 
   void run_case(Cases& cases, std::size_t position, const Rule& rule, Snapshots& snapshots) try {
     Case c = cases.read(position);
-    static const Classes classes;  // their expressions take longer to compile than a case to run
+    static const Classes classes;  // its expressions take longer to compile than a case to run
     const Analysis analysis(trace_of(c, options_.fixtures), classes, {});
     const Facts facts(analysis);
-    const Report report =
-        evaluate({rule}, analysis, facts, {{rule.id, settings_of(c, rule)}}, c.replayed);
-    const std::string wrong = case_mismatch(c, report, snapshots, options_.update);
+    const std::map<std::string, RuleSettings> settings{{rule.id, settings_of(c, rule)}};
+    Report report = evaluate({rule}, analysis, facts, settings, c.replayed);
+    if (expects_root(c))
+      name_roots(ask_rules({rule}, analysis, facts, settings, report.replay), report);
+    std::string wrong = case_mismatch(c, report, snapshots, options_.update);
+    if (wrong.empty() && is_own_) wrong = style_mismatch(report);
     if (wrong.empty())
       ++result_.passed;
     else
@@ -338,11 +383,12 @@ class RuleTest {
     fail(cases.names()[position], fmt::format("    {}\n", e.what()));
   }
 
-  // Each case is bounded, but a short file can hold thousands.
+  // Each case is bounded, but a short file can contain thousands.
   void fail_late(const std::string& name) {
-    fail(name, fmt::format("    not run, nor is any case behind it: those before it took more than "
-                           "{} s of processor time; make them smaller, or split the file\n",
-                           options_.cpu_ns / 1'000'000'000));
+    fail(name,
+         fmt::format("    not run, nor are the cases after it: the cases before took more than "
+                     "{} s of processor time; make them smaller, or split the file\n",
+                     options_.cpu_ns / 1'000'000'000));
   }
 
   void fail(const std::string& name, const std::string& what) {
@@ -350,7 +396,7 @@ class RuleTest {
     result_.output += fmt::format("FAIL  {}:{}: {}\n{}", shown_path_, line_of(name), name, what);
   }
 
-  // A table has no line of its own: the case's name is looked up in the text.
+  // Lua does not give a table's line, so look up the case's name in the text.
   std::ptrdiff_t line_of(const std::string& name) const {
     const std::size_t at = source_.find('"' + name + '"');
     if (at == std::string::npos) return 1;
@@ -361,9 +407,10 @@ class RuleTest {
   std::string shown_path_, source_;
   const RuleTestOptions& options_;
   RuleTestResult& result_;
+  bool is_own_ = false;  // a rule of the program, whose words are held to its style
 };
 
-// Of a directory: the test files, and the rules that have none.
+// In a directory: the test files, and the rules without one.
 struct Found {
   std::vector<fs::path> tests;
   std::vector<std::string> untested;
@@ -379,7 +426,7 @@ Found find_tests(const fs::path& directory) {
       found.untested.push_back(printable(path.string()));
   }
   if (found.tests.empty())
-    throw Error(fmt::format("{}: holds no rule tests (*.test.lua)", shown_path));
+    throw Error(fmt::format("{}: contains no rule tests (*.test.lua)", shown_path));
   return found;
 }
 
@@ -390,10 +437,9 @@ RuleTestResult run_rule_tests(const fs::path& directory, const RuleTestOptions& 
   RuleTestResult result;
   for (const fs::path& file : found.tests) RuleTest(file, options, result).run();
   if (result.passed + result.failed == 0)
-    throw Error(
-        fmt::format("--filter {}: no case and no rule has such a name", printable(options.filter)));
+    throw Error(fmt::format("--filter {}: no case or rule matches", printable(options.filter)));
   for (const std::string& rule : found.untested)
-    result.output += fmt::format("note  {}: has no test beside it\n", rule);
+    result.output += fmt::format("note  {}: has no test\n", rule);
   result.output += fmt::format("{} passed, {} failed\n", result.passed, result.failed);
   return result;
 }

@@ -1,4 +1,4 @@
-// Tests of rules: cases in ID.test.lua beside ID.lua.
+// Rule tests: cases in ID.test.lua next to ID.lua.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -18,10 +18,10 @@ struct RuleTestResult {
 
 struct RuleTestOptions {
   std::filesystem::path fixtures;
-  std::string filter = "*";  ///< a glob: only cases whose name, or rule's id, it matches
-  bool update = false;       ///< write snapshots anew instead of comparing with them
-  /// Processor time for the cases of one file together, of which the first runs in any event: ten
-  /// times what a single rule may take. Those of a rule take some ten milliseconds.
+  std::string filter = "*";  ///< a glob: only cases with a matching name or rule id
+  bool update = false;       ///< write new snapshots instead of comparing with them
+  /// Processor time for all cases of one file, of which the first always runs: ten times what a
+  /// single rule may take. A real rule's cases take about ten milliseconds.
   std::int64_t cpu_ns = 100'000'000'000;
 };
 
@@ -31,15 +31,16 @@ struct RuleTestOptions {
 ///     trace = { ... } (see literal_trace.hpp) or fixture = "starved",
 ///     options = { share = 0.1 },
 ///     expect = "clean" | "not checked" | "snapshot" |
-///              { { severity = "error", subject = "...", message = "*glob*", confidence = "high",
-///                  advice = "*glob of the first*", worth = { 0.6, 0.8 } }, ... } }
+///              { { severity = "error", subject = "...", title = "*glob*", message = "*glob*",
+///                  confidence = "high", advice = "*glob of the first*", worth = { 0.6, 0.8 } },
+///                ... } }
 ///
 /// Strict: every finding of the rule has to be expected, in order; `worth` bounds the recoverable
-/// fraction. "snapshot" holds all that the rule says to what ID.snapshot has for the case. Fixtures
-/// are the *.sqlite of `fixtures`. On these what findings are worth is replayed; on literal traces,
-/// in which the host would bound every step, only with `replay = true`.
+/// share. "snapshot" compares everything that the rule reports to the case in ID.snapshot. Fixtures
+/// are the *.sqlite of `fixtures`. Savings are replayed on these; on literal traces, in which every
+/// step would be host-bound, only with `replay = true`.
 ///
-/// Throws Error where there is nothing to run.
+/// Throws Error if there is nothing to run.
 RuleTestResult run_rule_tests(const std::filesystem::path& directory,
                               const RuleTestOptions& options);
 
@@ -47,8 +48,8 @@ RuleTestResult run_rule_tests(const std::filesystem::path& directory,
 void each_literal_trace(const std::string& test_source,
                         const std::function<void(const std::string&, Trace)>& take);
 
-/// The first case of a test file that expects findings: where it runs on a fixture that is there,
-/// that one, otherwise on a literal trace. Nothing where there is none. For documentation.
+/// The trace of the first case of a test file that expects findings: an existing fixture if a case
+/// runs on one, otherwise a literal trace. Nothing if there is none. For documentation.
 std::optional<Trace> first_firing_trace(const std::string& test_source,
                                         const std::filesystem::path& fixtures);
 

@@ -14,10 +14,10 @@ namespace gh {
 namespace {
 
 constexpr std::size_t max_message_width = 500;
-// The parser has no hook, and takes quadratic time on a long `a and b and ...`.
+// The parser has no hook, and takes quadratic time for a long `a and b and ...`.
 constexpr std::size_t max_source_bytes = 128u << 10;
 
-// What run() was given, and what came out of it as an exception, which Lua would swallow.
+// The argument of run(), and the exception that it threw, which Lua would swallow.
 struct Running {
   void (*entry)(void* body, lua_State* lua);
   void* body;
@@ -30,7 +30,7 @@ int call_body(lua_State* lua) {
   lua_remove(lua, 1);
   try {
     running.entry(running.body, lua);
-  } catch (const std::exception&) {  // Lua's own errors are not of this type and pass
+  } catch (const std::exception&) {  // Lua's own errors have another type and pass through
     running.thrown = std::current_exception();
   }
   sandbox::Meter::of(lua).raise_if_stopped();
@@ -69,7 +69,7 @@ LuaSandbox::LuaSandbox(SandboxLimits limits) : meter_(std::make_unique<sandbox::
   lua_atpanic(lua, sandbox::Meter::on_panic);
   lua_pushcfunction(lua, sandbox::open_library);
   finish(lua_pcall(lua, 0, 0, 0));
-  lua_pushnil(lua);  // what load() keeps
+  lua_pushnil(lua);  // the value that load() keeps
   reset_budget();
 }
 
@@ -81,8 +81,8 @@ void LuaSandbox::load(std::string_view source, std::string_view chunk_name) {
     throw LuaError(fmt::format("{}: longer than {} KiB", chunk_name, max_source_bytes >> 10));
   }
   meter_->forget_position();
-  const std::string name = "@" + meter_->chunk_name;  // "@" says that it names a file
-  // Text only: Lua does not check bytecode, and a forged chunk reads and writes where it likes.
+  const std::string name = "@" + meter_->chunk_name;  // "@" marks a file name
+  // Text only: Lua does not verify bytecode, and forged chunks can read and write anywhere.
   lua_State* lua = state_.get();
   finish(luaL_loadbufferx(lua, source.data(), source.size(), name.c_str(), "t"));
   meter_->start_clock();
@@ -94,7 +94,7 @@ void LuaSandbox::enter(Entry entry, void* body) {
   Running running{entry, body, nullptr};
   lua_State* lua = state_.get();
   meter_->start_clock();
-  // Nothing here allocates: light values, in the room that every state has.
+  // Nothing here allocates: light values fit into the slots that every state has.
   lua_pushcfunction(lua, call_body);
   lua_pushlightuserdata(lua, &running);
   lua_pushvalue(lua, 1);

@@ -30,7 +30,7 @@ std::map<std::string, Seen> read_seen() {
   return all;
 }
 
-// A team's rule may have the id of one of the program's own.
+// A team's rule may have the id of a built-in rule.
 bool is_own(const Rule& rule) {
   const auto& files = embedded_files();
   return std::any_of(files.begin(), files.end(), [&](const EmbeddedFile& f) {
@@ -47,18 +47,18 @@ Seen seen_of(const Rule& rule) {
 }
 
 std::string seen_text(const Rule& rule) {
-  if (!is_own(rule)) return "is a team's own, of which nothing is known";
+  if (!is_own(rule)) return "is a team's own rule, without test recordings";
   const Seen seen = seen_of(rule);
-  if (seen.recordings.empty()) return "was never seen to fire on a recording";
+  if (seen.recordings.empty()) return "has never fired on a test recording";
   std::string text =
       fmt::format("fires on {} recording{} ({})", seen.recordings.size(),
                   seen.recordings.size() == 1 ? "" : "s", fmt::join(seen.recordings, ", "));
-  if (seen.pairs == 0) return text + "; what its fix is worth was never measured";
+  if (seen.pairs == 0) return text + "; the savings of its fix were never measured";
   if (seen.pairs == 1)
-    return text + fmt::format("; where its fix was measured the predicted step is {} off",
+    return text + fmt::format("; its fix was measured once, and the predicted step was {} off",
                               percent(seen.worst_error));
   return text +
-         fmt::format("; over {} measured fixes the predicted step is {} off (median), {} at worst",
+         fmt::format("; over {} measured fixes the predicted step was {} off (median), {} at worst",
                      seen.pairs, percent(seen.median_error), percent(seen.worst_error));
 }
 

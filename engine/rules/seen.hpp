@@ -1,6 +1,6 @@
-// Which rules were seen to fire on recordings, and how far off their forecasts were where the fix
-// was made and measured: schemas/seen.toml, which build/release/tests/calibration --write writes
-// from fixtures/.
+// On which recordings rules fire, and how far off their forecasts were if the fix was made and
+// measured: schemas/seen.toml, which build/release/tests/calibration --write generates from
+// fixtures/.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,16 +11,17 @@
 namespace gh {
 
 struct Seen {
-  std::vector<std::string> recordings;       ///< on which the rule finds something
-  std::int64_t pairs = 0;                    ///< fixes that were made and measured
-  double median_error = 0, worst_error = 0;  ///< of the predicted step, of the measured one
+  std::vector<std::string> recordings;  ///< on which the rule finds something
+  std::int64_t pairs = 0;               ///< fixes that were made and measured
+  double median_error = 0,
+         worst_error = 0;  ///< of the predicted step, relative to the measured one
 };
 
-/// What was seen of one of the program's own rules; nothing where it never fired, and of a team's.
+/// What is known about a built-in rule; empty if it never fired, and for a team's rule.
 Seen seen_of(const Rule& rule);
 
-/// "fires on 3 recordings (eager, lora, tf32); over 2 measured fixes the predicted step is 3.4 %
-/// off (median), 5.1 % at worst"; "was never seen to fire on a recording".
+/// "fires on 3 recordings (eager, lora, tf32); over 2 measured fixes the predicted step was 3.4 %
+/// off (median), 5.1 % at worst"; "has never fired on a test recording".
 std::string seen_text(const Rule& rule);
 
 }  // namespace gh

@@ -22,7 +22,7 @@ bool looked(const Report& report, const std::string& rule) {
                      [&](const Finding& f) { return f.rule == rule; });
 }
 
-// Takes out what one suppression matches.
+// Removes the findings that one suppression matches.
 SuppressionState apply(Report& report, const Suppression& s) {
   std::vector<Finding>& findings = report.findings;
   const auto first = std::stable_partition(findings.begin(), findings.end(),
@@ -44,10 +44,11 @@ const char* name_of(SuppressionState s) {
 
 std::string suppression_note(const Suppression& s, SuppressionState state) {
   if (state == SuppressionState::expired)
-    return fmt::format("{}: the suppression of {} expired after {}; fix it, or decide anew",
-                       s.where, s.rule, s.until);
+    return fmt::format(
+        "{}: the suppression of {} expired after {}; fix the problem or renew the suppression",
+        s.where, s.rule, s.until);
   if (state == SuppressionState::unused)
-    return fmt::format("{}: the suppression of {} matches nothing any more; take it out", s.where,
+    return fmt::format("{}: the suppression of {} no longer matches anything; remove it", s.where,
                        s.rule);
   return "";
 }

@@ -11,7 +11,7 @@
 namespace gh {
 namespace {
 
-// Runner, task, framework, tool: deeper tables would say the same again.
+// Runner, task, framework, tool: deeper tables would only repeat these.
 constexpr int most_depth = 6;
 
 // Reads one value. Every function leaves Lua's stack as it was.
@@ -28,7 +28,7 @@ class Words {
     }
     if (lua_type(lua_, index) != LUA_TTABLE || depth == most_depth)
       throw Error(
-          fmt::format("{} has to be a list of texts, or of tables of them by kind", where_));
+          fmt::format("{} must be a list of texts, or of tables with texts by kind", where_));
     const LuaTable table(lua_, index, where_);
     const bool is_list = table.push(std::size_t{1}) != LUA_TNIL;
     lua_pop(lua_, 1);
@@ -38,7 +38,7 @@ class Words {
  private:
   std::vector<std::string> of_list(const LuaTable& table, int depth) const {
     if (!table.names(LuaTable::Positions::left_out).empty())
-      throw Error(fmt::format("{} is a list and has kinds as well", where_));
+      throw Error(fmt::format("{} mixes a list with kinds", where_));
     std::vector<std::string> texts;
     table.each([&](int value) { append(texts, of(value, depth + 1)); });
     if (texts.size() > most_elements)

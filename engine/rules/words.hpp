@@ -1,4 +1,4 @@
-// Words that fit the program: advice names what somebody can change there.
+// Words that fit the program: advice names what people can change there.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@ struct lua_State;
 
 namespace gh {
 
-/// The texts of the value at `index` that fit a program. A text fits any; of a list all that fit
-/// do; of a table by kinds ({ pytorch = ..., cuda = ... }), whose values are such again, those of
-/// the most specific kind that the program is and that has any. Throws Error that starts with
-/// `where` at anything else, an unknown kind too.
+/// The texts of the value at `index` that fit a program. A text always fits. Of a list, all
+/// elements that fit do. Of a table by kind ({ pytorch = ..., cuda = ... }), whose values may again
+/// be any of these, only the most specific kind counts that the program has and that has texts.
+/// Throws Error that starts with `where` for anything else, including an unknown kind.
 std::vector<std::string> words_for(const ProgramKind& program, lua_State* lua, int index,
                                    const std::string& where);
 

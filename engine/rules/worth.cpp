@@ -12,9 +12,9 @@
 namespace gh {
 namespace {
 
-// Worth as much beside better fixes as alone, but for what rounds.
+// Savings count as undiminished by better fixes from this share on: the rest is rounding.
 constexpr double all_of_it = 0.99;
-// Of the step: half of what a trusted replay may be off.
+// Relative to the step: half of what a trusted replay may be off.
 constexpr double as_good_as_explained = 0.01;
 
 void set_recoverable(Finding& f, Ns ns) {
@@ -27,8 +27,8 @@ void append(Changes& to, const Changes& changes) {
   to.insert(to.end(), changes.begin(), changes.end());
 }
 
-// What a finding is worth beside better ones that touch the same: what it adds to their fixes. What
-// it touches alone is worth what it always is, though it may hide behind theirs.
+// What a finding saves on top of better ones that touch the same: what it adds to their fixes. For
+// what only this finding touches, it keeps its full savings, even if they hide behind the others'.
 Ns worth_beside(const Finding& f, const Changes& better, const Replay& replay) {
   Touched touched(replay.analysis().trace);
   touched.add(better);
@@ -40,7 +40,7 @@ Ns worth_beside(const Finding& f, const Changes& better, const Replay& replay) {
   return std::min(f.alone_ns, std::max(adds, own));
 }
 
-// `better`: the findings above it.
+// `better`: the findings ranked above it.
 void share_with(Finding& f, std::span<const Finding> better, const Replay& replay) {
   if (!f.predicted || f.alone_ns == 0) return;
   Touched by_this(replay.analysis().trace);
@@ -57,7 +57,7 @@ void share_with(Finding& f, std::span<const Finding> better, const Replay& repla
   if (static_cast<double>(worth) > all_of_it * static_cast<double>(f.alone_ns)) return;
   set_recoverable(f, worth);
   f.after = std::move(after);
-  // It is no error any more, but a warning still: its fix may be the one that can be made.
+  // No longer an error, but still a warning: it may be the fix that can be made.
   if (f.severity_by_worth && f.recoverable_fraction < error_at)
     f.severity = std::min(f.severity_alone, Severity::warning);
 }
@@ -70,7 +70,7 @@ void predict(Finding& f, const Replay& replay, const std::string& uncertain, dou
   f.predicted = predicted(replay, f.changes, uncertain);
   f.step_ns = replay.step_ns({});
   set_recoverable(f, f.step_ns - f.predicted->step_ns);
-  // A ceiling is no reason to claim more time than the finding cites.
+  // A ceiling does not justify claiming more time than the finding cites.
   if (!replay.trusted()) claim_at_most(f, cited);
   f.about = replay.trusted();
 }
@@ -85,8 +85,7 @@ void claim_at_most(Finding& f, double share) {
 
 void stay_with_explained(Finding& f) {
   if (!f.explained_ns || f.step_ns <= 0) return;
-  const double explained =
-      static_cast<double>(*f.explained_ns) / static_cast<double>(f.step_ns);
+  const double explained = static_cast<double>(*f.explained_ns) / static_cast<double>(f.step_ns);
   const bool is_forecast = f.predicted && f.about;
   if (!is_forecast || f.recoverable_fraction <= explained + as_good_as_explained)
     claim_at_most(f, explained);
@@ -97,15 +96,15 @@ void say_what_else_is_saved(Finding& f) {
   const Ns more = f.recoverable_ns - *f.explained_ns;
   if (static_cast<double>(more) <= as_good_as_explained * static_cast<double>(f.step_ns)) return;
   f.message += fmt::format(
-      " The fix saves {} more than that: work behind it starts earlier, or is replaced as well.",
+      " The fix saves {} more than that: work after it starts earlier or is replaced too.",
       duration(more));
 }
 
 double worth_if_overhead_is_most(const Finding& f, const Replay& replay) {
   if (!f.predicted || !replay.trusted()) return 0;
-  // PyTorch's profiler records operators as well, and how much that adds was never bounded.
+  // PyTorch's profiler also records operators, and there is no bound for how much that adds.
   if (replay.analysis().trace.recording_ns > 0 && replay.measured_ns() == 0) return 0;
-  // The guess at the overhead alone: what the fix does is taken as it most likely is.
+  // Vary only the guessed overhead: the fix itself has its most likely effect.
   Changes changes = f.changes;
   for (Change& c : changes) c.factor.least = c.factor.by;
   const Ns now = replay.step_ns({}, Guess::least), then = replay.step_ns(changes, Guess::least);

@@ -9,7 +9,7 @@
 namespace gh {
 namespace {
 
-// The lowest row stays, whichever thread comes first.
+// Keeps the lowest row, whichever thread comes first.
 void keep_lowest(Row& slot, Row row) {
   const std::atomic_ref shared(slot);
   Row known = no_row;
@@ -49,7 +49,7 @@ void CallIndex::find_extents() {
     for (const std::vector<Extent>& seen : by_worker) processes_[p].add(seen[p]);
 }
 
-// Whether every process has one where it needs one.
+// Whether every process that needs an array has one.
 bool CallIndex::make_arrays() {
   bool all = true;
   for (Process& p : processes_) {

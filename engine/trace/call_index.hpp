@@ -1,4 +1,4 @@
-// Which call launched an operation: calls by process and correlation.
+// Finds the call that launched an operation, by process and correlation.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -11,29 +11,29 @@
 
 namespace gh {
 
-/// Finds calls of a trace, whose calls have to be in order already, by process and correlation. Of
-/// calls with the same one it finds the first, which is the outermost.
+/// Finds calls of a trace by process and correlation; the calls must be sorted. If several calls
+/// share a correlation, it finds the first, which is the outermost.
 ///
-/// Correlations are mostly dense within a process: then an array serves. Where they are sparse in
-/// any process, bisection serves there.
+/// Correlations are usually dense within a process, and then it uses an array. If they are sparse
+/// in any process, it uses bisection there.
 class CallIndex {
  public:
-  /// The trace has to outlive it.
+  /// The trace must outlive it.
   explicit CallIndex(const Trace& trace);
 
-  /// The call, or no_row. `near` is where the one before was found, from 0 on: what is launched one
-  /// after the other has mostly correlations one after the other, so the search begins there.
+  /// The call, or no_row. `near` starts at 0 and remembers where the previous search ended.
+  /// Consecutive launches usually have consecutive correlations, so the search starts there.
   Row find(std::uint16_t process, std::uint32_t correlation, std::size_t& near) const;
 
  private:
-  /// Of calls with a correlation: how many, and the least and the greatest.
+  /// The number of calls with a correlation, and the lowest and highest correlation.
   struct Extent {
     std::size_t calls = 0;
     std::uint32_t least = std::numeric_limits<std::uint32_t>::max(), most = 0;
     void add(const Extent& more);
   };
   struct Process : Extent {
-    std::unique_ptr<Row[]> dense;  ///< by correlation, from `least` on; null where they are sparse
+    std::unique_ptr<Row[]> dense;  ///< by correlation, from `least` on; null if sparse
   };
   using Key = std::pair<std::uint16_t, std::uint32_t>;  ///< process, correlation
 
@@ -48,7 +48,7 @@ class CallIndex {
 
   const Trace& trace_;
   std::vector<Process> processes_;
-  RowOrder by_key_;  ///< of all calls, where a process has no array
+  RowOrder by_key_;  ///< for all calls, if any process has no array
 };
 
 }  // namespace gh

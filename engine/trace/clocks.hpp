@@ -1,10 +1,10 @@
-// How far times of two clocks can be trusted.
+// How precisely times from two clocks can be compared.
 #pragma once
 #include "base/spans.hpp"
 
 namespace gh {
 
-/// What the clocks of the GPU and the host, which the profiler brings together, may be apart.
+/// How far apart the GPU's and the host's clocks may be after the profiler has aligned them.
 constexpr Ns clocks_apart_ns = 20'000;
 
 }  // namespace gh

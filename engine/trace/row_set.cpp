@@ -15,7 +15,7 @@ RowSet RowSet::all(std::size_t count) {
   return rows;
 }
 
-// Keeps the rows as a list or as bits, whichever takes less memory.
+// Stores the rows as a list or as bits, whichever takes less memory.
 void RowSet::pack() {
   constexpr std::size_t rows_a_word = sizeof(std::uint64_t) / sizeof(Row);
   size_ = list_.size();

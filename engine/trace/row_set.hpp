@@ -1,6 +1,6 @@
-// Rows of one kind of event, as rules select them: millions of them or three, again and again.
-// Where they are many each is a bit, so that a selection of all of a long report's operations takes
-// a hundredth of what the report takes; few are listed.
+// The rows of one kind of event that a rule selects, anywhere from three to millions, over and
+// over. A large selection stores one bit per row, so that selecting all operations of a long report
+// takes a hundredth of the report's size. A small selection is a list.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -21,7 +21,7 @@ class RowSet {
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  /// Of memory.
+  /// Memory used.
   std::size_t bytes() const {
     return words_.size() * sizeof(std::uint64_t) + list_.size() * sizeof(Row);
   }
@@ -35,7 +35,7 @@ class RowSet {
         take(static_cast<Row>(64 * w + static_cast<std::size_t>(std::countr_zero(bits))));
   }
 
-  /// The rows for which passes(row) holds; it is asked in order.
+  /// The rows for which passes(row) holds; calls it in order.
   template <class Passes>
   RowSet where(Passes passes) const {
     RowSet kept;
@@ -60,7 +60,8 @@ class RowSet {
   static std::uint64_t passing(std::uint64_t bits, Row first, Passes& passes) {
     std::uint64_t out = 0;
     if (bits == ~std::uint64_t{0}) {
-      // Mostly all are set. Then no bit has to be looked for, and rows do not wait for each other.
+      // Usually all bits are set. Then there is no bit to search for, and rows do not wait for each
+      // other.
       for (unsigned bit = 0; bit < 64; ++bit)
         out |= std::uint64_t{passes(static_cast<Row>(first + bit))} << bit;
       return out;
@@ -78,12 +79,12 @@ class RowSet {
   std::vector<std::uint64_t> words_;  // bit b of word w: row 64 w + b
 };
 
-/// Rows that are put together in any order, or asked for one by one.
+/// A set of rows that can be filled in any order and queried one by one.
 class RowBits {
  public:
-  /// None of the rows below `count`.
+  /// Starts empty, for rows below `count`.
   explicit RowBits(std::size_t count) : words_((count + 63) / 64) {}
-  /// `rows`, all of them below `count`.
+  /// Starts with `rows`, all of them below `count`.
   RowBits(const RowSet& rows, std::size_t count);
   void add(Row r) { words_[r / 64] |= std::uint64_t{1} << (r % 64); }
   bool holds(Row r) const { return (words_[r / 64] >> (r % 64) & 1) != 0; }

@@ -1,5 +1,5 @@
-// Sealing a trace: every kind of event put in order, operations joined to the calls that launched
-// them, and the span of the recording found.
+// Trace::seal: sorts every kind of event, joins operations to the calls that launched them, and
+// finds the span of the recording.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -14,7 +14,7 @@
 namespace gh {
 namespace {
 
-// At i: at which place thing i comes in order.
+// At i: the position of thing i in sorted order.
 template <class Less>
 std::vector<std::uint32_t> places(std::size_t n, Less less) {
   std::vector<std::uint32_t> order(n), place(n);
@@ -24,9 +24,9 @@ std::vector<std::uint32_t> places(std::size_t n, Less less) {
   return place;
 }
 
-// Readers number names, threads and streams as they come, in whatever order the file has them. What
-// happened at the same time is ordered by what these are, not by their numbers, so that the order
-// of rows in the file means nothing.
+// Readers number names, threads and streams in the order in which the file lists them. Events at
+// the same time are sorted by the things themselves, not by these numbers, so that the order of
+// rows in the file does not matter.
 struct Places {
   std::vector<std::uint32_t> name, process, device, thread, stream;
 
@@ -53,7 +53,7 @@ struct Places {
   }
 };
 
-// A column of such numbers, read as their places.
+// A column of such numbers, read as positions.
 template <class Number>
 struct Placed {
   const std::vector<Number>& column;
@@ -72,14 +72,14 @@ struct Plain {
 template <class Value>
 Plain(const std::vector<Value>&) -> Plain<Value>;
 
-// The addresses of operations, which may have none.
+// The addresses of operations, if there are any.
 struct Addresses {
   const Ops& ops;
   std::int64_t operator[](Row row) const { return ops.address_of(row); }
 };
 
-// Earlier first, then the longer one, so that what encloses comes before what it encloses; then by
-// `columns`.
+// Earlier first, then longer first, so that an enclosing event comes before what it encloses; then
+// by `columns`.
 template <class Events, class... Columns>
 auto earlier(const Events& e, Columns... columns) {
   return [&e, columns...](Row a, Row b) {
@@ -98,7 +98,7 @@ auto earlier_point(const Events& e, Columns... columns) {
   };
 }
 
-// Puts all columns of one kind of event in the order of `before(a, b)`, stably.
+// Sorts all columns of one kind of event by `before(a, b)`, stably.
 template <class Before, class... Columns>
 void sort_columns(std::size_t rows, Before before, Columns&... columns) {
   reorder(sorted_rows(rows, before), rows, columns...);

@@ -1,5 +1,5 @@
-// Rows put in order, and columns with them, by all threads. The order is that of a stable sort: it
-// depends neither on the number of threads nor on the size of a chunk.
+// Sorts rows and their columns on all threads. The result is that of a stable sort: it does not
+// depend on the number of threads or the chunk size.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace gh {
 
-/// Rows in an order of theirs; null where they stand in it already.
+/// The sorted order of rows; null if they are in order already.
 using RowOrder = std::unique_ptr<Row[]>;
 
-/// How many rows a thread works on at a time: few enough to stay in a processor's cache, and enough
-/// to be worth a thread.
+/// How many rows a thread processes at a time: few enough to stay in the processor's cache, and
+/// enough to be worth a thread.
 inline constexpr std::size_t rows_a_chunk = std::size_t{1} << 16;
 
-/// How many of the first `rows` of two runs merged come from `a`, found by bisection.
+/// When two runs are merged, how many of the first `rows` come from `a`, found by bisection.
 template <class Before>
 std::size_t taken_from_first(std::span<const Row> a, std::span<const Row> b, std::size_t rows,
                              Before before) {
@@ -34,13 +34,13 @@ std::size_t taken_from_first(std::span<const Row> a, std::span<const Row> b, std
   return least;
 }
 
-/// Merges the neighbours among `runs` of `from` two by two into `to`, and returns the runs there.
-/// Each run is in order by itself; `runs` holds where each begins, and the end. Every thread finds
-/// which rows of two runs make up its chunk of what they become.
+/// Merges neighboring runs of `from` pairwise into `to` and returns the resulting runs. Each run is
+/// sorted; `runs` holds where each begins, and the end. Every thread finds which rows of two runs
+/// make up its chunk of the result.
 template <class Before>
 std::vector<std::size_t> merge_pairs(const Row* from, Row* to, const std::vector<std::size_t>& runs,
                                      Before before, std::size_t chunk) {
-  // Two runs, and from where on the chunk fills what they become.
+  // Two runs, and the offset in their merged result where the chunk begins.
   struct Piece {
     std::size_t first, second, end, at;
   };
@@ -71,14 +71,14 @@ std::vector<std::size_t> merge_pairs(const Row* from, Row* to, const std::vector
   return longer;
 }
 
-/// The rows below `rows` in the order of `before(a, b)`, of equals the lower first. A report is
-/// mostly a few tables one after the other, each in order by itself: runs that are in order are
-/// found, and merged. Where all rows are in order, that costs one look at each.
+/// The rows below `rows`, stably sorted by `before(a, b)`. A report is usually a few tables in
+/// sequence, each already sorted, so this finds the sorted runs and merges them. If all rows are in
+/// order, it only compares each with the next.
 template <class Before>
 RowOrder sorted_rows(std::size_t rows, Before before, std::size_t chunk = rows_a_chunk) {
-  constexpr std::size_t most_runs = 4;  // in a chunk: one of more is sorted
+  constexpr std::size_t most_runs = 4;  // per chunk; a chunk with more is sorted
   if (rows == 0) return nullptr;
-  // Of each chunk: the rows that belong before the one above them.
+  // For each chunk, the rows that must come before the row above them.
   std::vector<std::vector<std::size_t>> breaks((rows + chunk - 1) / chunk);
   in_chunks(rows, chunk, [&](std::size_t first, std::size_t end, std::size_t) {
     std::vector<std::size_t>& found = breaks[first / chunk];
@@ -114,8 +114,8 @@ RowOrder sorted_rows(std::size_t rows, Before before, std::size_t chunk = rows_a
   return order;
 }
 
-/// Puts columns in such an order. All go through the same memory, one after the other: the system
-/// takes longer to give memory than a processor to fill it. Empty columns stay empty.
+/// Applies such an order to columns. All columns use the same buffer in turn, because allocating
+/// memory takes longer than filling it. Empty columns stay empty.
 template <class... Columns>
 void reorder(const RowOrder& order, std::size_t rows, Columns&... columns) {
   if (!order) return;

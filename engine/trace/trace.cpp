@@ -10,7 +10,7 @@
 namespace gh {
 namespace {
 
-// One name an enumerator, in its order.
+// The name of an enumerator; the table lists one for each, in order.
 template <std::size_t size, class E>
 const char* pick(const std::array<const char*, size>& table, E value) {
   return table[static_cast<std::size_t>(value)];
@@ -19,8 +19,8 @@ const char* pick(const std::array<const char*, size>& table, E value) {
 }  // namespace
 
 NameId Names::intern(std::string_view text) {
-  // Kernel names of some templates run to kilobytes, never to this; a longer one is damage or
-  // malice.
+  // Some template kernels have names of several kilobytes, but never this long; a longer name is
+  // damaged or malicious.
   static constexpr std::size_t longest = 1 << 14;
   std::string clean = printable(text.substr(0, longest));
   const auto [it, added] = ids_.emplace(std::move(clean), static_cast<NameId>(texts_.size()));
@@ -52,6 +52,14 @@ const char* name_of(Source s) {
   return pick(std::array{"kernels", "copies", "unified_copies", "calls", "ranges", "os_calls",
                          "gpu_faults", "cpu_faults", "memory_use", "samples", "graph_nodes",
                          "cpu_stretches", "host_samples", "python_lock"},
+              s);
+}
+
+const char* shown_name_of(Source s) {
+  return pick(std::array{"kernels", "memory copies", "unified memory migrations", "CUDA calls",
+                         "ranges", "OS runtime calls", "GPU page faults", "CPU page faults",
+                         "GPU memory use", "GPU metrics", "CUDA graphs traced per node",
+                         "context switches", "CPU samples", "GIL tracing"},
               s);
 }
 

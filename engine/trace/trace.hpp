@@ -1,14 +1,14 @@
-// The canonical model of a recorded run: what every importer fills and every analysis reads.
+// The canonical model of a recorded run, which every importer fills and every analysis reads.
 //
-// Columns of integers, one struct of vectors a kind of event; row i of a kind is element i of each
-// of its columns. Times are nanoseconds on the report's own axis. Names are interned: a row holds a
-// NameId. `Trace::seal` sorts every kind by start and joins operations to the calls that launched
-// them; after it nothing changes.
+// Each kind of event is a struct of integer columns; row i of a kind is element i of each column.
+// Times are nanoseconds on the report's time axis. Names are interned: a row holds a NameId.
+// `Trace::seal` sorts every kind by start and joins operations to the calls that launched them;
+// after that nothing changes.
 //
-// This is the door of trace/. Beside it:
+// This is the main header of trace/. The others are:
 //   row_set.hpp       selections of rows, as rules make them
-//   metric_names.hpp  what sampled GPU metrics are called by each tool
-//   sort_rows.hpp     rows put in order by all threads
+//   metric_names.hpp  what each tool calls the GPU metrics that it samples
+//   sort_rows.hpp     sorting rows on all threads
 //   call_index.hpp    the call that launched an operation
 //   seal.cpp          Trace::seal
 #pragma once
@@ -28,12 +28,11 @@ namespace gh {
 using NameId = std::uint32_t;
 using Row = std::uint32_t;
 inline constexpr Row no_row = std::numeric_limits<Row>::max();
-/// The end of a range that was still open; `seal` replaces it.
+/// The end of a range that is still open; `seal` replaces it.
 inline constexpr Ns open_end = std::numeric_limits<Ns>::max();
 inline constexpr std::uint16_t no_index = std::numeric_limits<std::uint16_t>::max();
 
-/// Interned strings. Every string has been made printable: valid UTF-8 without control characters.
-/// Id 0 is "".
+/// Interned strings. All are printable: valid UTF-8 without control characters. Id 0 is "".
 class Names {
  public:
   Names() { intern(""); }
@@ -43,7 +42,7 @@ class Names {
   Names(Names&&) = default;
   Names& operator=(Names&&) = default;
   NameId intern(std::string_view text);
-  NameId find(const std::string& text) const;  ///< 0 where nothing is called so
+  NameId find(const std::string& text) const;  ///< 0 if there is no such name
   const std::string& operator[](NameId id) const { return *texts_[id]; }
   std::size_t size() const { return texts_.size(); }
 
@@ -75,21 +74,21 @@ inline bool is_unified(CopyKind k) {
 inline constexpr std::uint8_t no_occupancy = 255;
 inline constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 
-/// Who takes part in a collective, as the program says.
+/// Who takes part in a collective, according to the program.
 struct Group {
   NameId name = 0;          ///< the process group's, with its ranks
-  std::uint32_t ranks = 0;  ///< how many take part: two of a message from one to one other
+  std::uint32_t ranks = 0;  ///< how many take part; two in a point-to-point message
   bool operator==(const Group&) const = default;
 };
 
-/// Work on a GPU: kernels, copies (those of unified memory too), memsets, and graphs traced as a
-/// whole.
+/// Work on a GPU: kernels, copies (including unified memory migrations), memsets, and graphs traced
+/// as a whole.
 struct Ops {
   std::vector<Ns> start, end;
   std::vector<std::int64_t> bytes;         ///< moved or set; 0 for kernels and graphs
   std::vector<std::uint32_t> stream;       ///< index into Trace::streams
   std::vector<NameId> name;                ///< kernels: the demangled name; otherwise ""
-  std::vector<std::uint32_t> correlation;  ///< 0 where the report has none
+  std::vector<std::uint32_t> correlation;  ///< 0 if the report has none
   std::vector<Row> call;                   ///< the call that launched it, or no_row
   std::vector<std::uint32_t> blocks;       ///< kernels: thread blocks in the grid; otherwise 0
   std::vector<std::uint16_t> threads;      ///< kernels: threads in a block; otherwise 0
@@ -97,21 +96,21 @@ struct Ops {
   std::vector<CopyKind> copy;
   std::vector<MemoryKind> source, target;
   std::vector<MigrationCause> cause;
-  /// Migrations: virtual address of what moved; otherwise 0. Empty where nothing migrates: ask
-  /// `address_of`.
+  /// Migrations: virtual address of the memory that moved; otherwise 0. Empty if nothing migrates;
+  /// read it through `address_of`.
   std::vector<std::int64_t> address;
-  std::vector<std::uint8_t> in_graph;  ///< 1 where a CUDA graph's node was traced by itself
-  /// Kernels: achieved occupancy as the profiler estimates it, in percent, or no_occupancy. Empty
-  /// where it never does.
+  std::vector<std::uint8_t> in_graph;  ///< 1 if traced as a node of a CUDA graph
+  /// Kernels: achieved occupancy as estimated by the profiler, in percent, or no_occupancy. Empty
+  /// if the profiler never estimates it.
   std::vector<std::uint8_t> occupancy;
-  /// Kernels: registers of a thread and shared memory of a block (static and dynamic); 0 of other
-  /// operations. Empty where the report tells neither: ask `registers_of`, `shared_bytes_of`.
+  /// Kernels: registers per thread and shared memory per block (static and dynamic); otherwise 0.
+  /// Empty if the report has neither; read them through `registers_of` and `shared_bytes_of`.
   std::vector<std::uint8_t> registers;
   std::vector<std::uint32_t> shared_bytes;
-  /// Kernels: the first extent of the grid, of which `blocks` is the product. Empty where the
-  /// report tells of none: ask `blocks_x_of`.
+  /// Kernels: the grid's first dimension (`blocks` is the product of all three). Empty if the
+  /// report does not contain it; read it through `blocks_x_of`.
   std::vector<std::uint32_t> blocks_x;
-  /// Collectives: index into Trace::groups, or no_group. Empty where the report tells of none.
+  /// Collectives: index into Trace::groups, or no_group. Empty if the report has none.
   std::vector<std::uint32_t> group;
 
   std::size_t size() const { return start.size(); }
@@ -129,32 +128,32 @@ struct Calls {
   std::vector<NameId> name;  ///< without version suffixes: cudaLaunchKernel
   std::vector<std::uint32_t> correlation;
   std::vector<std::uint16_t> thread;  ///< index into Trace::threads
-  /// What it returned; 0 is success. Empty where no call returned anything else, or where the
-  /// profiler does not tell: ask `result_of`.
+  /// Return value; 0 is success. Empty if no call failed or the profiler does not record it; read
+  /// it through `result_of`.
   std::vector<std::uint16_t> result;
   std::size_t size() const { return start.size(); }
   std::uint16_t result_of(Row call) const { return result.empty() ? 0 : result[call]; }
 };
 
-/// Nests (Ranges::nest) of what is no range of the program's own: calls of libraries, and operators
-/// where the profiler tells them from annotations.
+/// Values of Ranges::nest for entries that are not the program's own ranges: library calls, and
+/// operators if the profiler distinguishes them from annotations.
 inline constexpr std::uint8_t nest_of_library_calls = 255, nest_of_operators = 254;
 
-/// NVTX push/pop and start/end ranges, or a profiler's annotations and operators. One that was
-/// still open at the end of the recording ends there.
+/// NVTX push/pop and start/end ranges, or a profiler's annotations and operators. A range still
+/// open at the end of the recording ends there.
 struct Ranges {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
-  std::vector<std::int64_t> bytes;  ///< of a collective's message, where it tells; otherwise 0
-  /// Ranges of one thread and one nest lie within each other or one after the other: those of an
-  /// NVTX domain that were pushed and popped. Those of nest 0 may overlap any in part.
+  std::vector<std::int64_t> bytes;  ///< of a collective's message, if recorded; otherwise 0
+  /// Ranges of the same thread and nest never overlap partly: they are the push/pop ranges of one
+  /// NVTX domain. Ranges of nest 0 may overlap anything.
   std::vector<std::uint8_t> nest;
   std::size_t size() const { return start.size(); }
 };
 
-/// Python functions and modules of the program, where the profiler recorded stacks; those of Python
-/// and PyTorch themselves are left out.
+/// The program's Python functions and modules, if the profiler recorded stacks, without those of
+/// Python and PyTorch themselves.
 struct Frames {
   std::vector<Ns> start, end;
   std::vector<NameId> name;  ///< "train.py(40): train_step"
@@ -162,8 +161,8 @@ struct Frames {
   std::size_t size() const { return start.size(); }
 };
 
-/// From a backward operator to the forward one that it belongs to. Kept only beside frames, whose
-/// lines it leads to: backward runs on threads without any.
+/// Links a backward operator to its forward operator. Kept only with frames, because it serves to
+/// find their lines: backward runs on threads without frames.
 struct Forwards {
   std::vector<Ns> start;  ///< of the backward operator
   std::vector<std::uint16_t> thread;
@@ -172,8 +171,7 @@ struct Forwards {
   std::size_t size() const { return start.size(); }
 };
 
-/// OS-runtime calls in which a host thread was blocked or did I/O (poll, read, pthread_cond_wait,
-/// ...).
+/// OS runtime calls in which a host thread blocked or did I/O (poll, read, pthread_cond_wait, ...).
 struct OsCalls {
   std::vector<Ns> start, end;
   std::vector<NameId> name;
@@ -181,8 +179,8 @@ struct OsCalls {
   std::size_t size() const { return start.size(); }
 };
 
-/// Stretches in which a host thread was on a CPU, where context switches were traced. Of a thread
-/// they follow each other; between two of them it was on none.
+/// Intervals in which a host thread was on a CPU, if context switches were traced. A thread's
+/// intervals do not overlap; between two of them it was on no CPU.
 struct CpuStretches {
   std::vector<Ns> start, end;
   std::vector<std::uint16_t> thread;  ///< index into Trace::threads
@@ -190,19 +188,19 @@ struct CpuStretches {
   std::size_t size() const { return start.size(); }
 };
 
-/// Moments at which the profiler looked at what a host thread did: at its native stack while it
-/// ran, at its Python stack in any case.
+/// Moments at which the profiler sampled what a host thread was doing: its native stack while it
+/// ran, its Python stack in any case.
 struct HostSamples {
   std::vector<Ns> start;
   std::vector<std::uint16_t> thread;
   std::vector<NameId> function;  ///< "tokenize (train.py)", "float_fill (numpy.random._common)"
   std::vector<NameId> module;    ///< "train.py", "numpy.random._common"
   std::vector<NameId> line;      ///< of Python: "train.py(40): tokenize"; otherwise ""
-  std::vector<std::uint8_t> is_python;  ///< 1 of a Python stack, 0 of a native one
+  std::vector<std::uint8_t> is_python;  ///< 1 for a Python stack, 0 for a native one
   std::size_t size() const { return start.size(); }
 };
 
-/// Time in which a thread waited for Python's global lock (the GIL), or held it.
+/// Time in which a thread waited for Python's global interpreter lock (GIL) or held it.
 struct PythonLock {
   std::vector<Ns> start, end;
   std::vector<NameId> name;  ///< "Waiting for GIL", "Holding GIL"
@@ -211,8 +209,8 @@ struct PythonLock {
   std::size_t size() const { return start.size(); }
 };
 
-/// Synchronizations as the profiler wrote them. Their recorded type is not reliable: classify by
-/// the call's name.
+/// Synchronizations as the profiler wrote them. The recorded type is not reliable: classify by the
+/// call's name.
 struct Syncs {
   std::vector<Ns> start, end;
   std::vector<std::uint32_t> correlation;
@@ -221,7 +219,7 @@ struct Syncs {
   std::size_t size() const { return start.size(); }
 };
 
-/// Page faults of unified memory on a GPU; `end` is when they had been handled.
+/// GPU page faults of unified memory; `end` is when they had been handled.
 struct GpuFaults {
   std::vector<Ns> start, end;
   std::vector<std::int64_t> address, count;
@@ -229,7 +227,7 @@ struct GpuFaults {
   std::size_t size() const { return start.size(); }
 };
 
-/// Page faults of unified memory on the host, and the function that faulted.
+/// CPU page faults of unified memory, and the function that faulted.
 struct CpuFaults {
   std::vector<Ns> start;
   std::vector<std::int64_t> address;
@@ -237,8 +235,8 @@ struct CpuFaults {
   std::size_t size() const { return start.size(); }
 };
 
-/// Device memory allocated (+) and freed (-). Rows at or before 0 tell what was allocated before
-/// the recording.
+/// Device memory allocated (+) and freed (-). Rows at or before 0 are allocations from before the
+/// recording.
 struct MemoryUse {
   std::vector<Ns> start;
   std::vector<std::int64_t> bytes;  ///< negative when freed
@@ -251,32 +249,32 @@ struct MemoryUse {
 /// Samples of GPU metrics.
 struct Samples {
   std::vector<Ns> start;
-  /// A monitor's sample is an average over this long before it; 0 for the profiler's own.
+  /// A monitor's sample is an average over this much time before it; 0 for the profiler's samples.
   std::vector<Ns> period;
   std::vector<NameId> metric;
-  std::vector<double> value;  ///< percent, or as the metric's name says
+  std::vector<double> value;  ///< percent, or the unit in the metric's name
   std::vector<std::uint16_t> device;
   std::size_t size() const { return start.size(); }
 };
 
-/// A monitor's mean over all that it wrote, where nothing tells which of it lies within the steps.
+/// A monitor's mean over its whole file, if nothing shows which samples lie within the steps.
 struct UnalignedMean {
-  std::string metric;  ///< as Samples name it
+  std::string metric;  ///< as in Samples
   std::uint16_t device = 0;
   double mean = 0;  ///< percent
   std::size_t count = 0;
 };
 
-/// What came from beside the report: the file of a monitor of GPUs.
+/// GPU metrics from outside the report: a GPU monitor's file.
 struct Monitor {
   std::string path;       ///< "" without one
-  std::string time_base;  ///< for people: whether its samples are aligned to the report, or why not
-  std::vector<UnalignedMean> unaligned;  ///< where they are not
+  std::string time_base;  ///< whether its samples are aligned to the report, or why not
+  std::vector<UnalignedMean> unaligned;  ///< set if they are not
 };
 
-/// A GPU on which something ran. What the report does not say is 0, and the name then "".
+/// A GPU that ran something. What the report does not say is 0, and an unknown name is "".
 struct Device {
-  int ordinal = 0;  ///< as the user would name it: its id in the report, else the CUDA ordinal
+  int ordinal = 0;  ///< what the user calls it: its id in the report, or else the CUDA ordinal
   std::string name;
   int sm_count = 0;
   int compute_major = 0, compute_minor = 0;
@@ -294,12 +292,12 @@ struct Thread {
   std::int64_t tid = 0;
   std::string name;
 };
-/// How CUDA orders a stream's work against that of others, without events.
+/// How CUDA orders a stream's work relative to others without events.
 enum class StreamOrder : std::uint8_t {
   unknown,
   legacy,    ///< the legacy default stream: waits for all blocking ones, and they for it
-  blocking,  ///< made by cudaStreamCreate
-  apart,     ///< made with cudaStreamNonBlocking: waits for nobody
+  blocking,  ///< created by cudaStreamCreate
+  apart,     ///< created with cudaStreamNonBlocking: waits for none
 };
 struct Stream {
   std::uint16_t device = 0, process = 0;
@@ -307,7 +305,7 @@ struct Stream {
   StreamOrder order = StreamOrder::unknown;
 };
 
-/// What a report may hold; an analysis asks before it calls absence a fact.
+/// What a report may contain; an analysis checks it before it treats absence as a fact.
 enum class Source : std::uint8_t {
   kernels,
   copies,
@@ -325,39 +323,42 @@ enum class Source : std::uint8_t {
   python_lock,
   count
 };
+/// The name that rules, facts and configurations use: "samples".
 const char* name_of(Source);
+/// The name that people read in messages: "GPU metrics".
+const char* shown_name_of(Source);
 
 /// Whether a source was recorded. `not_collected`: the recording left it out. `unknown`: nothing
-/// says either way.
+/// says so either way.
 enum class Collected : std::uint8_t { yes, nothing_happened, not_collected, unknown };
 
 struct Availability {
   Collected state = Collected::unknown;
-  std::string reason;  ///< for a person, where the state is not `yes`
-  /// The `nsys profile` options that would record it, or a call of torch.profiler.
+  std::string reason;  ///< shown to the user if the state is not `yes`
+  /// The `nsys profile` options or the torch.profiler call that would record it.
   std::string record_with;
-  /// Rows exist, or the recording would have written them had there been any.
+  /// There are rows, or the recording would have contained any that occurred.
   bool known() const { return state == Collected::yes || state == Collected::nothing_happened; }
 };
 
-/// A message of the profiler about its own recording.
+/// A message from the profiler about its own recording.
 struct Diagnostic {
   int severity = 0;
   std::string text;
 };
 
-/// How long a step takes when no profiler watches: said by the user, or by a file beside a report.
+/// How long a step takes without the profiler, given by the user or by a file next to a report.
 struct MeasuredStep {
-  Ns ns = 0;                  ///< 0: nobody measured
-  std::string from;           ///< for people: "--measured-step", "run.measured.json, 10 steps"
-  std::string unit = "step";  ///< what was measured: "step" of anything that repeats, "token"
+  Ns ns = 0;         ///< 0 if nobody measured it
+  std::string from;  ///< shown to the user: "--measured-step", "run.measured.json, 10 steps"
+  std::string unit = "step";  ///< what was measured: "step" for any repetition, "token"
 };
 
 struct Trace {
-  // Where it comes from.
+  // Where the recording comes from.
   std::string path, format, producer, schema;
-  std::string host;  ///< the machine on which it was recorded, "" where the report does not say
-  std::string ranges_are = "NVTX ranges";  ///< for people: what `ranges` are in such reports
+  std::string host;                        ///< the machine on which it was recorded, "" if unknown
+  std::string ranges_are = "NVTX ranges";  ///< what `ranges` are called in such reports
   Names names;
   std::vector<Device> devices;
   std::vector<Process> processes;
@@ -380,26 +381,26 @@ struct Trace {
   MemoryUse memory_use;
   Samples samples;
   Monitor monitor;
-  std::vector<Span> profiler_overhead;  ///< host time that the profiler says it took itself
-  /// Host time, over all processes, that recording operators, memory and frames may have taken.
+  std::vector<Span> profiler_overhead;  ///< host time that the profiler reports as its own
+  /// Host time, over all processes, that recording operators, memory and frames may have cost.
   Ns recording_ns = 0;
   MeasuredStep measured_step;
   Ns capture_start = 0, capture_end = 0;  ///< first and last event
-  Ns epoch_ns = 0;             ///< what time 0 is since 1970, where the report says so; otherwise 0
-  Ns origin_ns = 0;            ///< what time 0 is on the axis of the file itself
-  bool clocks_aligned = true;  ///< false: of several ranks whose clocks are not known to agree
+  Ns epoch_ns = 0;             ///< the date of time 0 in nanoseconds since 1970; 0 if unknown
+  Ns origin_ns = 0;            ///< time 0 on the file's own axis
+  bool clocks_aligned = true;  ///< false: several ranks whose clocks may differ
 
   std::array<Availability, static_cast<std::size_t>(Source::count)> sources;
-  /// How many variables of the profiled program's environment the report holds. But for those of
-  /// `environment`, their names and values are not read.
+  /// How many environment variables of the profiled program the report contains. Except for those
+  /// in `environment`, their names and values are not read.
   std::int64_t environment_variables = 0;
-  /// Variables that change how CUDA and its libraries work, by name (schemas/environment.toml), and
-  /// their values; "set" where a value does not have the form expected of it.
+  /// Variables that change how CUDA and its libraries work (schemas/environment.toml), with their
+  /// values; "set" if a value does not have the expected form.
   std::map<std::string, std::string> environment;
   std::vector<Diagnostic> diagnostics;
-  /// What had to be left out on reading: said to the user, and it may void a result.
+  /// What had to be skipped while reading. Shown to the user; may invalidate a result.
   std::vector<std::string> problems;
-  /// Those of them in which the report contradicts itself: nothing in it may be called clean.
+  /// The problems in which the report contradicts itself: nothing in it may be called clean.
   std::vector<std::string> doubts;
   void doubt(const std::string& why) {
     problems.push_back(why);
@@ -409,21 +410,20 @@ struct Trace {
   const Availability& availability(Source s) const { return sources[static_cast<std::size_t>(s)]; }
   Availability& availability(Source s) { return sources[static_cast<std::size_t>(s)]; }
 
-  /// How many rows there are of what a source records; 0 for graph_nodes, which are kernels.
+  /// The number of rows that a source recorded; 0 for graph_nodes, which are kernels.
   std::size_t rows_of(Source s) const;
 
   std::uint16_t device_of(Row op) const { return streams[ops.stream[op]].device; }
   std::uint16_t process_of(Row op) const { return streams[ops.stream[op]].process; }
-  /// Who takes part in a collective, or null where the report does not tell.
+  /// Who takes part in a collective, or null if the report does not say.
   const Group* group_of(Row op) const {
     return ops.group.empty() || ops.group[op] == no_group ? nullptr : &groups[ops.group[op]];
   }
   Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
-  std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" of no_index
+  std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" for no_index
 
-  /// Sorts every kind of event by start (ties: longer first, then by what distinguishes them, so
-  /// that the order is total) and joins operations and synchronizations to calls by process and
-  /// correlation.
+  /// Sorts every kind of event by start (ties: longer first, then by their contents, so that the
+  /// order is total) and joins operations and synchronizations to calls by process and correlation.
   void seal();
 };
 

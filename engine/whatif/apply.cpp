@@ -10,8 +10,8 @@
 namespace gh {
 namespace {
 
-// No change makes anything longer than this, however many come together: all of a trace's lengths
-// can still be summed.
+// Changes cannot make anything longer than this, however many there are: the sum of all of a
+// trace's lengths still fits into Ns.
 constexpr Ns longest_grown_ns = 100'000'000'000;
 
 Ns changed(Ns from, Ns to) { return std::clamp<Ns>(to, 0, std::max(from, longest_grown_ns)); }
@@ -24,8 +24,8 @@ double value_of(const Factor& f, Guess guess) {
   }
 }
 
-// The host's own time that a change says something about: parts of pauses between calls, and spans
-// that stand for the whole pause in which they lie.
+// The host time that a change affects: parts of pauses between calls, and spans that stand for the
+// whole pause in which they lie.
 struct HostTime {
   Spans parts, whole;
 
@@ -48,7 +48,7 @@ class Application {
       if (holds_op(op)) forget_op(op);
   }
 
-  // Two fixes of one operation do not multiply: each says what it takes then.
+  // Two fixes of one operation do not multiply: each gives the time that the operation then takes.
   void scale(const std::vector<Row>& rows, double by) {
     for (const Row op : rows) {
       if (!holds_op(op)) continue;
@@ -66,7 +66,7 @@ class Application {
     }
   }
 
-  // The first operation of each run within a step stands for all of it.
+  // The first operation of each run within a step stands for the whole run.
   void fuse(std::vector<Row> rows, double by) {
     struct Run {
       Ns longest = 0, sum = 0;
@@ -101,7 +101,7 @@ class Application {
     }
   }
 
-  // Moved operations wait for moved ones of their stream only, and nothing else waits for them.
+  // Moved operations wait only for moved ones of their stream, and nothing else waits for them.
   void move_aside(const std::vector<Row>& rows) {
     const Trace& t = g_.analysis.trace;
     std::vector<std::uint8_t> moved(e_.from.size());
@@ -138,9 +138,9 @@ class Application {
   }
 
   void shorten_pauses(const std::vector<HostSpan>& spans, double by) {
-    HostTime any;  // of whichever thread
+    HostTime any;  // of any thread
     std::map<std::uint16_t, HostTime> by_thread;
-    std::map<std::uint16_t, Spans> of_process;  // whole ones of any of its threads
+    std::map<std::uint16_t, Spans> of_process;  // whole spans of any of its threads
     for (const HostSpan& h : spans) {
       HostTime& host = h.thread == no_index ? any : by_thread[h.thread];
       (h.whole ? host.whole : host.parts).push_back(h.span);
@@ -162,12 +162,13 @@ class Application {
       if (host.parts.empty() && host.whole.empty() && beside.empty()) continue;
       for (const Row c : g_.thread_calls[thread]) {
         shorten_pause_before(c, thread, host, beside, by);
-        // A wait may go on after what it waits for, and the GPU then idles in it.
+        // A call may go on after the work that it waits for has ended, and the GPU is then idle
+        // during the call.
         for (const std::size_t place : {edge::begin, edge::wait})
           cut(g_.end_node(c), place, time_in(c, host.whole), by);
       }
     }
-    // A call that returns sooner has begun what it launches sooner.
+    // A call that returns sooner also starts sooner what it launches.
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
       const Row c = g_.launch_of(op);
       if (c == no_row || e_.from[g_.start_node(op)][edge::launch] != g_.begin_node(c)) continue;
@@ -182,7 +183,7 @@ class Application {
   }
 
   // The pause is the host's work since its last call, or since the thread that it waited for was
-  // done. `beside`: idle time of whichever thread of the process.
+  // done. `beside`: idle time of any thread of the process.
   void shorten_pause_before(Row call, std::uint16_t thread, const HostTime& host,
                             const Spans& beside, double by) {
     const Node b = g_.begin_node(call);
@@ -190,21 +191,21 @@ class Application {
     if (e_.from[b][place] == origin || e_.weight[b][place] <= 0) return;
     const Ns start = g_.analysis.trace.calls.start[call];
     const Span pause{start - g_.recorded.weight[b][place], start};
-    // What is most of the idle time in a pause is what the pause is for. Of others, and of those in
-    // which the thread was silent while another was the one to go on, it is the time that idles.
+    // If the spans cover most of the idle time in a pause, the whole pause goes. Otherwise, and if
+    // the thread was silent while another was expected to continue, only the idle time goes.
     const Ns idle = overlap(host.whole, pause);
     const bool whole = idle > 0 && 2 * idle >= overlap(g_.thread_idle[thread], pause);
     const Ns part = std::max(idle, overlap(beside, pause)) + overlap(host.parts, pause);
     cut(b, place, whole ? pause.length() : part, by);
   }
 
-  // Of a call, the time in which a GPU idles: it is the call's own.
+  // The part of a call in which a GPU is idle: that time is the call's own.
   Ns time_in(Row call, const Spans& idle) const {
     const Calls& calls = g_.analysis.trace.calls;
     return idle.empty() ? 0 : overlap(idle, Span{calls.start[call], calls.end[call]});
   }
 
-  // Of what an edge weighs, `ns` take only `by` of their time.
+  // Scales `ns` of an edge's weight by `by`.
   void cut(Node n, std::size_t place, Ns ns, double by) {
     if (ns == 0 || e_.from[n][place] == origin || !e_.has(n, place)) return;
     Ns& weight = e_.weight[n][place];
@@ -242,7 +243,7 @@ class Application {
 }  // namespace
 
 Ns scaled(Ns ns, double by) {
-  constexpr double most = 4e18;  // what fits, and may be added to another
+  constexpr double most = 4e18;  // the most that fits and can still be added to another
   return static_cast<Ns>(std::llround(std::clamp(static_cast<double>(ns) * by, -most, most)));
 }
 

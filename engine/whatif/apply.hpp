@@ -1,4 +1,4 @@
-// What a change does to the graph: which edges go, and which weigh less.
+// Applies a change to the graph: which edges are removed, and which weigh less.
 #pragma once
 #include "whatif/changes.hpp"
 #include "whatif/graph.hpp"
@@ -8,7 +8,7 @@ namespace gh {
 /// A length times a factor, rounded.
 Ns scaled(Ns ns, double by);
 
-/// Makes a change in `edges`. Rows outside of the replayed steps are passed over.
+/// Makes a change in `edges`. Ignores rows outside of the replayed steps.
 void apply(const ReplayGraph& graph, const Change& change, Guess guess, Edges& edges);
 
 }  // namespace gh

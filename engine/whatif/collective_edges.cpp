@@ -1,5 +1,5 @@
-// Collectives: each member waits until the last has arrived, and leaves as long after that as it
-// did. How long one took to wait for others is then no part of its length.
+// Collectives: each member waits until the last has arrived, and then takes as long as it did after
+// that moment in the recording. The time that it waited for others is thus not part of its length.
 #include <algorithm>
 
 #include "analysis/meetings.hpp"
@@ -8,7 +8,7 @@
 namespace gh {
 namespace {
 
-// Gives an operation's start, and what it waits for, to a node of its own.
+// Moves an operation's start, and what that waits for, to a separate node.
 Node split(Edges& edges, Node op) {
   const Node start = edges.add();
   std::swap(edges.from[start], edges.from[op]);
@@ -16,7 +16,7 @@ Node split(Edges& edges, Node op) {
   return start;
 }
 
-// The point at which the last of `nodes` has come.
+// The time at which the last of `nodes` has arrived.
 Node last_of(const std::vector<Node>& nodes, Edges& edges) {
   Node all = nodes.front();
   for (std::size_t i = 1; i < nodes.size(); ++i) {
@@ -59,7 +59,7 @@ void ReplayGraph::find_collective_edges() {
 void ReplayGraph::leave_meeting(Row op, Edges& edges) const {
   const Node n = op_node(op), arrived = start_node(op);
   if (arrived == n) return;
-  // A meeting's nodes follow the arrivals of its members, up to the one at which they met.
+  // A meeting's nodes come after the arrivals of its members, up to the one at which they met.
   for (Node meeting = arrived + 1; meeting <= recorded.from[n][edge::met]; ++meeting)
     for (const std::size_t place : {edge::first, edge::second})
       if (recorded.from[meeting][place] == arrived) edges.weight[meeting][place] = absent;

@@ -1,5 +1,5 @@
-// The GPU: what each operation waited for, its launch, the operation before it on its stream, or
-// one on another stream.
+// The GPU: what each operation waited for, which is its launch, the operation before it on its
+// stream, or one on another stream.
 #include <algorithm>
 #include <utility>
 
@@ -8,21 +8,21 @@
 namespace gh {
 namespace {
 
-// A launch that comes so long before its turn does not delay it.
+// A launch this long before the operation's turn does not delay it.
 constexpr Ns launched_ahead_ns = 50'000;
-// An operation starts within so long after the one on another stream that it waits for.
+// An operation starts within this time after the one on another stream that it waits for.
 constexpr Ns event_wait_ns = 20'000;
-// What an operation waits beyond the usual weights before another stream is looked at.
+// How long an operation waits beyond the usual weights before other streams are considered.
 constexpr Ns unexplained_ns = 5'000;
-// The usual pause between operations that were queued in time, where fewer than so many were.
+// The usual pause between operations queued in time, used if there are too few to measure.
 // Recordings on an H200 show 1.0 to 1.5 us.
 constexpr Ns common_gap_ns = 1'500;
 constexpr std::size_t least_fed = 32;
-// A launch that takes so many times as long as operations usually start after theirs does something
+// A launch call this many times as long as the usual delay between launch and start does something
 // else first.
 constexpr Ns slow_launch = 4;
 
-// Operations of each device by when they ended.
+// Operations of each device by end time.
 using Ends = std::vector<std::pair<Ns, Row>>;
 std::vector<Ends> ends_by_device(const Trace& t, const RowBlock& ops) {
   std::vector<Ends> ends(t.devices.size());
@@ -32,8 +32,8 @@ std::vector<Ends> ends_by_device(const Trace& t, const RowBlock& ops) {
   return ends;
 }
 
-// The operation of another stream that ended last before `op` started, and not long before, or
-// no_row. What another crew launched only came by.
+// The operation on another stream that ended last before `op` started, and shortly before, or
+// no_row. Work of other crews does not count.
 Row ended_just_before(const ReplayGraph& g, const Ends& ends, Row op) {
   const Trace& t = g.analysis.trace;
   const Ns start = t.ops.start[op];
@@ -48,19 +48,20 @@ Row ended_just_before(const ReplayGraph& g, const Ends& ends, Row op) {
   return no_row;
 }
 
-// By operation of the block: of what its thread had launched last on a few other streams of the
-// device, the one that was done last when the operation began, or no_row. Streams wait for the one
-// on which they were given work, as a rule; and what has waited may begin well after, since kernels
-// that came meanwhile hold the SMs.
+// By operation of the block: consider what its thread had last launched on a few other streams of
+// the device, and take the one of these that ended last before the operation began, or no_row. A
+// stream usually waits for the stream that got work last. The waiting operation may begin well
+// after, since kernels that came in between occupy the SMs.
 std::vector<Row> done_before(const ReplayGraph& g) {
   constexpr std::size_t streams = 4;
   const Trace& t = g.analysis.trace;
   std::vector<Row> done(g.steps.ops.count, no_row);
-  std::vector<std::pair<Row, Row>> launched;  // call and operation, also of calls before the block
+  std::vector<std::pair<Row, Row>>
+      launched;  // call and operation, including calls before the block
   for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
     if (t.ops.call[op] != no_row) launched.emplace_back(t.ops.call[op], op);
   std::sort(launched.begin(), launched.end());
-  // By thread, the last operation on each of its last streams, the latest first.
+  // By thread: the last operation on each of its most recent streams, the latest first.
   std::vector<std::vector<Row>> last(t.threads.size());
   for (const auto& [c, op] : launched) {
     std::vector<Row>& before = last[t.calls.thread[c]];
@@ -76,9 +77,9 @@ std::vector<Row> done_before(const ReplayGraph& g) {
   return done;
 }
 
-// Finds what comes before each operation on its stream, and what launch and stream usually take:
-// the lower quartile of starts on idle GPUs, since some of those waited for something else, and
-// the median pause of streams that were fed in time, while no other stream had work.
+// Finds what precedes each operation on its stream, and the usual delays: from launch to start the
+// lower quartile on idle GPUs, since some of those operations waited for something else; between
+// operations the median of streams that were fed in time while no other stream had work.
 void measure_streams(ReplayGraph& g) {
   const Trace& t = g.analysis.trace;
   const RowBlock& ops = g.steps.ops;
@@ -86,7 +87,7 @@ void measure_streams(ReplayGraph& g) {
   std::vector<Row> last(t.streams.size(), no_row);
   std::vector<Ns> from_idle, from_fed, busy_until(t.devices.size(), g.steps.window.start);
   for (Row op = ops.first; op < ops.end(); ++op) {
-    // Migrations are the driver's own, while kernels wait in their midst.
+    // Migrations are done by the driver, even while kernels wait for them.
     if (is_unified(t.ops.copy[op])) continue;
     const Row before = std::exchange(last[t.ops.stream[op]], op);
     Ns& busy = busy_until[t.device_of(op)];
@@ -109,8 +110,8 @@ void measure_streams(ReplayGraph& g) {
       from_fed.size() < least_fed ? common_gap_ns : std::max<Ns>(median(std::move(from_fed)), 0);
 }
 
-// When a launch gives its operation to the GPU, and when the operation then usually starts. A call
-// that takes long, since it first loads the kernel's code, does it last.
+// When a launch hands its operation to the GPU, and when the operation usually starts after that. A
+// call that takes long because it first loads the kernel's code hands it over at the end.
 struct Submission {
   Node node = origin;
   Ns at = 0, usual_ns = 0;
@@ -150,8 +151,8 @@ void ReplayGraph::find_device_edges() {
     const Submission launch = call == no_row ? Submission{} : submission(*this, call, op);
     const Ns latency = call == no_row ? absent : start - launch.at,
              gap = before == no_row ? absent : start - t.ops.end[before];
-    // What launch and stream leave unexplained. Where both leave much, an event of another stream
-    // may have held the operation up; otherwise it waited for the one that leaves less.
+    // The delay that launch and stream do not explain. If both leave much, an event of another
+    // stream may have delayed the operation; otherwise it waited for the one that leaves less.
     const Ns late = latency - launch.usual_ns, idle = gap - gap_ns;
     Row other = no_row;
     if (before != no_row && (call == no_row || late > unexplained_ns) && idle > unexplained_ns) {
@@ -170,7 +171,7 @@ void ReplayGraph::find_device_edges() {
     if (before != no_row)
       recorded.set(node, edge::stream, op_node(before), by_stream ? gap : std::min(gap_ns, gap));
     else if (used_before[t.ops.stream[op]])
-      // What had been queued before the first replayed step holds its first operations up.
+      // Work queued before the first replayed step delays the step's first operations.
       recorded.weight[node][edge::stream] = start;
   }
 }

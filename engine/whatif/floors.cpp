@@ -25,7 +25,7 @@ bool computes(const ReplayGraph& g, Row op) {
          g.analysis.kernel_class(op) != "collective";
 }
 
-// What the operations that count take, all steps of all devices together.
+// How long the operations that count take, summed over all steps and devices.
 struct DeviceTimes {
   std::vector<Ns> by_stream;     // kernels and collectives
   std::vector<Ns> by_device;     // kernels
@@ -54,8 +54,8 @@ double share_of(Ns part, Ns all) {
   return all > 0 ? std::min(1.0, static_cast<double>(part) / static_cast<double>(all)) : 1;
 }
 
-// Operations of several streams share what they run on, and each then takes longer: by device, how
-// long any of those that `which` chooses ran, as recorded.
+// Operations of several streams share the hardware and then take longer each. By device: for how
+// long any of the operations that `which` selects was running, as recorded.
 template <class Which>
 std::vector<Ns> busy_by_device(const ReplayGraph& g, Which which) {
   const Trace& t = g.analysis.trace;
@@ -91,12 +91,12 @@ Bounds Floors::of_device(const Edges& edges, Guess guess) const {
   const auto a_step = [&](Ns ns) { return scaled(ns / periods_, graph_.steps.scale); };
   Bounds b;
   b.products_ns = a_step(times.products);
-  // Of each device the busiest stream; a step is the mean over devices.
+  // For each device the busiest stream; a step is the mean over devices.
   const Trace& t = graph_.analysis.trace;
   std::vector<Ns> least(t.devices.size());
   for (std::size_t s = 0; s < times.by_stream.size(); ++s)
     least[t.streams[s].device] = std::max(least[t.streams[s].device], times.by_stream[s]);
-  // At best streams could hide behind the busiest, if they leave each other room.
+  // At best, other streams could hide behind the busiest one, if the GPU has room for them.
   for (std::size_t d = 0; d < least.size() && guess != Guess::least; ++d)
     least[d] = std::max(least[d], scaled(times.by_device[d], compute_share_[d]));
   b.compute_ns = a_step(std::accumulate(least.begin(), least.end(), Ns{0}));

@@ -22,8 +22,8 @@ ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
   tail_ns = steps.whole && tail_ns > 0 ? std::max<Ns>(0, steps.window.end - tail_ns) : 0;
 }
 
-// Puts every node after those that it waits for, depth first. Nodes come nearly in order of time,
-// so the stack stays shallow.
+// Puts every node after those that it waits for, depth first. Nodes are nearly in order of time, so
+// the stack stays shallow.
 void ReplayGraph::sort() {
   const Trace& t = analysis.trace;
   std::vector<std::pair<Ns, Node>> by_time;
@@ -58,7 +58,8 @@ void ReplayGraph::sort() {
         if (!recorded.has(n, i) || state[before] == done) continue;
         if (state[before] == open) {
           reason =
-              "what waits for what cannot be told: the clocks of host and GPU contradict each "
+              "the replay cannot tell what waits for what: the clocks of host and GPU contradict "
+              "each "
               "other";
           return;
         }
@@ -89,7 +90,7 @@ Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
   }
   Ns sum = 0;
   for (std::size_t d = 0; d < steps.device_steps.size(); ++d) {
-    // Of the first replayed step only the end counts: what it began with is not known.
+    // Only the end of the first replayed step counts: how it began is unknown.
     Ns first = absent, last = absent;
     for (const Row op : steps.device_ops[d]) {
       const Ns end = at[op_node(op)];

@@ -1,11 +1,11 @@
 // The replayed steps as a graph of points in time: begin and end of every CUDA call of the host,
-// end of every operation. A point comes as late as the latest of what it waits for.
+// and end of every operation. A point comes at the latest of the times that its edges give.
 //
-// What waits for what is found by three files, one kind of point each: host_edges.cpp (a call after
-// the thread's call before it, or after a thread that hands over), device_edges.cpp (an operation
-// after its launch, after the one before it on its stream, after one on another stream) and
-// wait_edges.cpp (the end of a blocking call after the operation that it waits for). Each edge
-// weighs what the trace shows beyond its own share, so that with no change the replay is the trace.
+// Three files find the edges, one for each kind of point: host_edges.cpp (a call after the thread's
+// previous call, or after a thread that hands over), device_edges.cpp (an operation after its
+// launch, after the one before it on its stream, after one on another stream) and wait_edges.cpp
+// (the end of a blocking call after the operation that it waits for). Each edge weighs what the
+// trace shows on top of its own share, so that without changes the replay equals the trace.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -21,23 +21,23 @@
 namespace gh {
 
 using Node = std::uint32_t;
-/// The node that is the origin of time: at 0, which no change moves.
+/// The origin of time: it is at 0 and no change moves it.
 inline constexpr Node origin = 0;
-/// The weight of an edge that is absent: so little that it never is the latest.
+/// The weight of an absent edge: so small that it is never the latest.
 inline constexpr Ns absent = std::numeric_limits<Ns>::min() / 4;
 
-/// Places of a node's edges, by what the node is.
+/// Indices of a node's edges, by kind of node.
 namespace edge {
 enum OfOperation : std::size_t { launch = 0, stream = 1, other_stream = 2 };
 enum OfBegin : std::size_t { previous = 0, handover = 1 };  // of a call
 enum OfEnd : std::size_t { begin = 0, wait = 1 };           // of a call
-/// Of a meeting: one or two that arrive, or a meeting of those before; of an operation that waits
-/// for others to arrive: where it met them.
+/// For a meeting: the two nodes that it joins, each an arrival or an earlier meeting. For an
+/// operation that waits for others to arrive: where it met them.
 enum OfMeeting : std::size_t { first = 0, second = 1, met = 2 };
 }  // namespace edge
 
-/// What each node waits for. A change is made to a copy of the recorded ones; nodes and their order
-/// stay.
+/// What each node waits for. Changes are made to a copy of the recorded edges; nodes and their
+/// order stay the same.
 struct Edges {
   std::vector<std::array<Node, 3>> from;
   std::vector<std::array<Ns, 3>> weight;
@@ -67,24 +67,24 @@ struct ReplayGraph {
   Edges recorded;
   /// By operation of the block: the one before it on its stream, or no_row.
   std::vector<Row> stream_before;
-  /// By operation of the block: where it arrived at the others that take part in it, if all of them
-  /// are in the report; otherwise origin.
+  /// By operation of the block: its arrival at its meeting, if all members are in the report;
+  /// otherwise origin.
   std::vector<Node> arrival;
   /// By thread: calls of the block that are not nested in another.
   std::vector<std::vector<Row>> thread_calls;
-  /// By call of the block: how many ranges its thread began since its call before. Empty where
-  /// ranges cost nothing to speak of (Trace::recording_ns).
+  /// By call of the block: how many ranges its thread began since its previous call. Empty if
+  /// ranges cost next to nothing (Trace::recording_ns).
   std::vector<std::uint32_t> ranges_before;
-  /// By thread: when a device idled, and then went on with what the thread launched.
+  /// By thread: when a device was idle and then resumed with work that the thread launched.
   std::vector<Spans> thread_idle;
-  std::vector<Node> order;  ///< each node after what it waits for
-  std::string reason;       ///< why there is no such order; "" where there is
-  Ns launch_ns = 0;         ///< the usual weights: from launch to start where the stream is idle,
+  std::vector<Node> order;  ///< each node after those that it waits for
+  std::string reason;       ///< why there is no such order; "" if there is one
+  Ns launch_ns = 0;         ///< the usual weights: from launch to start if the stream is idle,
   Ns gap_ns = 0;            ///< between operations of a stream that was fed in time,
-  Ns wake_ns = 0;           ///< from the end of what a call waits for to the call's
-  Ns tail_ns = 0;           ///< of a whole window: what comes after its last operation
-  double unresolved = 0;    ///< time of waiting calls of which nobody knows what for, of the window
-  double unmet = 0;         ///< time of collectives whose other members are not known, of the steps
+  Ns wake_ns = 0;           ///< from the end of what a call waits for to the end of the call
+  Ns tail_ns = 0;           ///< for a whole window: what comes after its last operation
+  double unresolved = 0;    ///< share of the window in waiting calls whose operation is unknown
+  double unmet = 0;         ///< share of the steps in collectives whose other members are unknown
 
   ReplayGraph(const Analysis& of, const ReplayedSteps& replayed);
 
@@ -93,13 +93,13 @@ struct ReplayGraph {
   Node end_node(Row call) const { return begin_node(call) + 1; }
   Node first_op_node() const { return 1 + 2 * static_cast<Node>(steps.calls.count); }
   Node op_node(Row op) const { return first_op_node() + (op - steps.ops.first); }
-  /// What waits for an operation's launch and for those before it: a node of its own where the
-  /// operation then waits for other devices, otherwise the operation's.
+  /// The node that waits for an operation's launch and for earlier operations: a separate node if
+  /// the operation then waits for other devices, otherwise the operation's.
   Node start_node(Row op) const {
     const Node arrived = arrival[op - steps.ops.first];
     return arrived == origin ? op_node(op) : arrived;
   }
-  /// The call that launched an operation, if it is one of the block; otherwise no_row.
+  /// The call that launched an operation, if it is part of the block; otherwise no_row.
   Row launch_of(Row op) const {
     const Row call = analysis.trace.ops.call[op];
     return call != no_row && steps.calls.holds(call) ? call : no_row;
@@ -108,12 +108,13 @@ struct ReplayGraph {
     return analysis.names.call[analysis.trace.calls.name[call]];
   }
 
-  /// Takes an operation out of its collective: nobody waits for its arrival, and it for nobody's.
+  /// Removes an operation from its collective: it and the other members no longer wait for each
+  /// other.
   void leave_meeting(Row op, Edges& edges) const;
 
-  /// When each node comes, with these edges.
+  /// When each node comes, given these edges.
   std::vector<Ns> times(const Edges& edges) const;
-  /// The mean step, over all devices, if nodes come at these times.
+  /// The mean step over all devices if nodes come at these times.
   Ns step_ns(const std::vector<Ns>& times) const;
 
  private:

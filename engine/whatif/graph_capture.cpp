@@ -5,8 +5,8 @@
 namespace gh {
 namespace {
 
-// Memory cannot be taken or returned, nor code be made or loaded, while a graph is captured, and
-// nothing be waited for.
+// While a graph is captured, the program cannot allocate or free memory, compile or load code, or
+// wait for anything.
 bool can_be_captured(CallClass call) {
   switch (call) {
     case CallClass::sync:
@@ -42,11 +42,11 @@ bool GraphCapture::begins_graph(Row op) const {
   return call != no_row && begins_[call - graph_.steps.calls.first] != 0;
 }
 
-// Goes through the calls of one thread.
+// Processes the calls of one thread.
 void GraphCapture::capture(const std::vector<Row>& calls) {
   bool under_way = false;
   std::int16_t step = -1;
-  std::vector<Row> between;  // calls since the last launch that was captured
+  std::vector<Row> between;  // calls since the last captured launch
   for (const Row c : calls) {
     const std::size_t at = c - graph_.steps.calls.first;
     if (works_before(c)) under_way = false;
@@ -68,8 +68,8 @@ void GraphCapture::capture(const std::vector<Row>& calls) {
   }
 }
 
-// Whether the thread did more before a call than prepare a launch, since its last call or since the
-// thread that it waited for was done.
+// Whether the thread did more before a call than prepare a launch, counting from its last call or
+// from when the thread that it waited for was done.
 bool GraphCapture::works_before(Row call) const {
   const Node b = graph_.begin_node(call);
   const Edges& e = graph_.recorded;

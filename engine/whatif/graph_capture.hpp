@@ -1,7 +1,7 @@
-// What of a recording a CUDA graph could hold. A graph is launched by the thread that launched its
-// first operation, after what that thread did before. It ends with the step, where the thread
-// launches what is in no graph, and where it waits for the GPU or works on something else than
-// launching, since what comes then may hang on what was read back.
+// Which parts of a recording a CUDA graph could contain. A graph is launched by the thread that
+// launched its first operation, after what that thread did before. It ends with the step, where the
+// thread launches something that is in no graph, and where it waits for the GPU or does work other
+// than launching, since what follows may depend on results that it read back.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,17 +10,17 @@
 
 namespace gh {
 
-/// A pause of the host that is longer than this is no preparation of a launch: an eager framework
-/// takes 5 to 50 us from one launch to the next.
+/// A pause of the host longer than this is more than preparing a launch: an eager framework takes 5
+/// to 50 us from one launch to the next.
 inline constexpr Ns host_work_ns = 200'000;
 
 class GraphCapture {
  public:
-  /// `ops`: the operations that are to be put into graphs, those outside of the block included.
+  /// `ops`: the operations to be put into graphs, including those outside of the block.
   GraphCapture(const ReplayGraph& graph, const std::vector<Row>& ops);
 
-  /// Calls that a graph makes needless: launches but the first of each graph, and what the thread
-  /// called between them.
+  /// Calls that become unnecessary: all launches except the first of each graph, and the calls
+  /// between them.
   const std::vector<Row>& needless_calls() const { return needless_; }
   /// Whether the launch of an operation is also that of its graph.
   bool begins_graph(Row op) const;
@@ -32,8 +32,8 @@ class GraphCapture {
 
   const ReplayGraph& graph_;
   std::vector<Launches> launches_;    // by call of the block
-  std::vector<std::int16_t> step_;    // likewise, of what was launched
-  std::vector<std::uint8_t> begins_;  // likewise
+  std::vector<std::int16_t> step_;    // the step of what the call launched
+  std::vector<std::uint8_t> begins_;  // by call of the block
   std::vector<Row> needless_;
 };
 

@@ -1,4 +1,4 @@
-// The host: calls in order, what lies between them, and which thread hands over to which, as
+// The host: calls in order, the time between them, and which thread hands over to which, as
 // PyTorch's main thread and autograd's do.
 #include <algorithm>
 
@@ -7,14 +7,13 @@
 namespace gh {
 namespace {
 
-// A thread is silent for so long while another launches, and goes on at most so long after the
-// other's last call.
+// A thread that waits for another is silent for at least this long while the other launches, and
+// resumes at most this long after the other's last call.
 constexpr Ns handover_gap_ns = 60'000;
 constexpr Ns handover_late_ns = 2'000'000;
 constexpr std::ptrdiff_t handover_launches = 3;
 
-// Between which threads one may have handed over to another: those of a crew, whose work comes one
-// after the other.
+// Which threads may hand over to each other: those of a crew, whose work follows one another.
 class Handovers {
  public:
   explicit Handovers(const ReplayGraph& g) : g_(g), launches_(g.thread_calls.size()) {
@@ -22,13 +21,13 @@ class Handovers {
     for (std::uint16_t thread = 0; thread < launches_.size(); ++thread) {
       for (const Row c : g.thread_calls[thread])
         if (launches(g.call_class(c))) launches_[thread].push_back(t.calls.start[c]);
-      // Only few can have taken over at all: a damaged report may have a thread for each call.
+      // Only a few threads can have taken over: a damaged report may have a thread for each call.
       if (static_cast<std::ptrdiff_t>(launches_[thread].size()) >= handover_launches)
         launchers_.push_back(thread);
     }
   }
 
-  // The call of another thread for whose end `thread` was waiting while it made no calls, or
+  // The call of another thread whose end `thread` was waiting for while it made no calls, or
   // no_row.
   Row waited_for(std::uint16_t thread, Span silent) const {
     if (silent.length() < handover_gap_ns || launches_[thread].empty()) return no_row;
@@ -58,7 +57,7 @@ class Handovers {
   std::vector<std::uint16_t> launchers_;
 };
 
-// By thread, the calls that are not nested in another one.
+// By thread: the calls that are not nested in another one.
 std::vector<std::vector<Row>> outermost_calls(const Trace& t, const ReplayedSteps& steps) {
   std::vector<std::vector<Row>> of_thread(t.threads.size());
   std::vector<Ns> until(t.threads.size(), steps.window.start);
@@ -71,7 +70,7 @@ std::vector<std::vector<Row>> outermost_calls(const Trace& t, const ReplayedStep
   return of_thread;
 }
 
-// By call of the block, how many ranges its thread began since its call before.
+// By call of the block: how many ranges its thread began since its previous call.
 std::vector<std::uint32_t> ranges_before_calls(const ReplayGraph& g) {
   const Trace& t = g.analysis.trace;
   std::vector<std::uint32_t> before(g.steps.calls.count);
@@ -82,7 +81,7 @@ std::vector<std::uint32_t> ranges_before_calls(const ReplayGraph& g) {
     while (at < calls.size() && t.calls.start[calls[at]] < t.ranges.start[r]) ++at;
     if (at < calls.size()) ++before[calls[at] - g.steps.calls.first];
   }
-  // What began before the block belongs to nothing in it.
+  // Ranges that began before the block belong to nothing in it.
   for (const std::vector<Row>& calls : g.thread_calls)
     if (!calls.empty()) before[calls.front() - g.steps.calls.first] = 0;
   return before;

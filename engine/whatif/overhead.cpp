@@ -7,26 +7,26 @@
 namespace gh {
 namespace {
 
-// What Nsight Systems adds, measured on an H200 and an H100 as recorded steps less the same ones
-// unprofiled: a pause between two kernels grows by 0.7 us. The host grows slower with every launch,
-// by a multiple of what a recorded launch call lasts, part of it outside of the call: recordings
-// that the host bounds show 1.1 to 5 times (H200) and 1 to 4 (H100 whose cores other processes
-// shared); twice is the best guess.
+// What Nsight Systems adds, measured on an H200 and an H100 as the recorded steps minus the same
+// steps unprofiled. A pause between two kernels grows by 0.7 us. The host becomes slower with every
+// launch, by a multiple of the length of a recorded launch call, part of it outside of the call:
+// host-bound recordings show 1.1 to 5 times (H200) and 1 to 4 (H100 with cores shared with other
+// processes); twice is the best guess.
 constexpr Ns gap_ns = 700, least_gap_ns = 300, longest_gap_ns = 20'000;
 constexpr double least_call_fraction = 0.2;
 constexpr double usual_worth = 2, most_worth = 6, least_worth = 0.5;
-// PyTorch's profiler adds to the host's own time with every operator. Trace::recording_ns is what
-// that may be; where launches are slowed as usual, it is two thirds of that: recordings on an H200
-// show 1.2 to 3 us an operator, where it says 3.
+// PyTorch's profiler adds to the host's own time with every operator. Trace::recording_ns is an
+// upper limit; if launches are slowed by the usual amount, it adds two thirds of that: recordings
+// on an H200 show 1.2 to 3 us per operator, where the limit is 3.
 constexpr double usual_recording = 2.0 / 3;
 
-// The step of a recording whose launches were slowed by so much. The more, the shorter it is.
+// The step of a recording if its launches were slowed by this much: the more, the shorter it is.
 Ns step_ns(const ReplayGraph& g, double worth) {
   return g.step_ns(g.times(without_overhead(g, worth)));
 }
 
-// By how much launches were slowed if the step took `target` without; 0 or most_worth where it
-// cannot have.
+// By how much launches were slowed if the step took `target` without; 0 or most_worth if that is
+// impossible.
 double worth_for(const ReplayGraph& g, Ns target) {
   constexpr int halvings = 12;  // to a thousandth of a launch
   double least = 0, most = most_worth;
@@ -52,7 +52,7 @@ Ns ranges_before(const ReplayGraph& g, Row call) {
   return g.ranges_before.empty() ? 0 : g.ranges_before[call - g.steps.calls.first];
 }
 
-// What recording a range took.
+// How long it took to record a range.
 Ns range_ns(const ReplayGraph& g, double launches_worth) {
   const Trace& t = g.analysis.trace;
   if (g.ranges_before.empty() || t.ranges.size() == 0) return 0;
@@ -87,11 +87,11 @@ LaunchesWorth known_overhead(const ReplayGraph& g, Ns unprofiled_ns) {
 Edges without_overhead(const ReplayGraph& g, double launches_worth) {
   const Ns of_range = range_ns(g, launches_worth);
   const Ns overhead = scaled(median_launch(g), launches_worth);
-  // Less than the least that was ever seen is less between kernels as well.
+  // If launches are slowed less than ever measured, pauses between kernels also grow less.
   const Ns between = scaled(gap_ns, std::min(1.0, launches_worth / least_worth));
   Edges edges = g.recorded;
   for (const auto& calls : g.thread_calls) {
-    Ns outside = 0;  // of the call before: what it cannot have cost within
+    Ns outside = 0;  // what the call before cannot have cost inside itself
     for (const Row c : calls) {
       const Node b = g.begin_node(c);
       if (Ns& pause = edges.weight[b][edge::previous];

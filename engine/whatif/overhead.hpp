@@ -1,4 +1,4 @@
-// What the profiler added to the recorded steps, taken out again.
+// Removes what the profiler added to the recorded steps.
 #pragma once
 #include <array>
 
@@ -8,22 +8,22 @@
 namespace gh {
 
 /// By how much every launch was slowed, in median recorded launch calls; by Guess. Guess::least
-/// leaves the shortest step.
+/// gives the shortest step.
 using LaunchesWorth = std::array<double, guesses>;
 
-/// A step that was measured, and the same from a recording, differ by this much although all is
+/// A measured step and one computed from a recording may differ by this much even if everything is
 /// understood: as much as a trusted replay may be off.
 inline constexpr double measured_noise = 0.02;
 
-/// Where nobody measured a step without the profiler, it is not known well.
+/// If nobody measured a step without the profiler, the overhead is only known roughly.
 LaunchesWorth guessed_overhead();
 
-/// Where the step is known without it: of the guesses, those with which the replay gives that step
-/// but for noise; in place of the others, what does. Where no plausible overhead does, all are what
-/// comes nearest.
+/// The overhead if the step without it is known. Guesses with which the replay gives that step, up
+/// to noise, are kept; the others are replaced by the value that gives it. If no plausible overhead
+/// does, all are the one that comes closest.
 LaunchesWorth known_overhead(const ReplayGraph& graph, Ns unprofiled_ns);
 
-/// The recorded edges without an overhead of so much.
+/// The recorded edges without this much overhead.
 Edges without_overhead(const ReplayGraph& graph, double launches_worth);
 
 }  // namespace gh

@@ -12,16 +12,16 @@
 namespace gh {
 namespace {
 
-// Of a range; a longer name is cut.
+// Longer range names are cut.
 constexpr std::size_t most_characters = 120;
-// Between two operations of a stream; an event of another stream takes as long.
+// Between two operations of a stream; waiting for an event of another stream takes as long.
 constexpr Ns usual_gap_ns = 5'000;
 
 // By PathItem::Kind.
 constexpr std::array kind_names{"compute",    "copy", "communication", "launch_latency", "gap",
                                 "dependency", "call", "host",          "unrecorded",     "rest"};
 
-// The innermost range in which each thread is, from one moment to the next.
+// The innermost range that each thread is in, over time.
 class InnermostRanges {
  public:
   explicit InnermostRanges(const ReplayGraph& g) : from_(g.analysis.trace.threads.size()) {
@@ -48,7 +48,7 @@ class InnermostRanges {
     for (std::uint16_t thread = 0; thread < from_.size(); ++thread) close(thread, open_end);
   }
 
-  // Calls take(span, name) with each part of a stretch, from its end on.
+  // Calls take(span, name) for each part of a span, starting from its end.
   template <class Take>
   void split(std::uint16_t thread, Span stretch, Take take) const {
     const std::vector<From>& list = from_[thread];
@@ -104,7 +104,7 @@ class Walk {
   }
 
  private:
-  // The operation that ends last, and on its device where the measured time begins.
+  // Finds the operation that ends last, and where the measured time begins on its device.
   Node find_ends(Path& path) {
     Node last = origin;
     std::size_t device = 0;
@@ -124,7 +124,7 @@ class Walk {
       take(PathItem::Kind::host, "", times_[last]);  // what comes after it
       return last;
     }
-    // A step begins where the one before has ended.
+    // A step begins where the previous one ends.
     for (const Row op : g_.steps.device_ops[device])
       for (auto step = static_cast<std::size_t>(g_.steps.step_of(op)); step < begins_.size();
            ++step)
@@ -133,7 +133,7 @@ class Walk {
     return last;
   }
 
-  // The edge that decided when a node came.
+  // The edge that determined when a node came.
   std::size_t binding(Node n) const {
     std::size_t best = 0;
     const auto comes = [&](std::size_t i) {
@@ -149,7 +149,8 @@ class Walk {
     return n >= g_.first_op_node() ? past_op(n) : past_call(n);
   }
 
-  // What an operation takes, and what it waited for before: others to arrive, or its own start.
+  // Takes an operation's length, then goes to what it waited for: other members to arrive, or its
+  // own start.
   Node past_op(Node n) {
     const Row op = g_.steps.ops.first + (n - g_.first_op_node());
     device_ = device_of_[t_.device_of(op)];
@@ -157,7 +158,7 @@ class Walk {
     return g_.start_node(op) == n ? past_start(n, op) : g_.recorded.from[n][edge::met];
   }
 
-  // A meeting came with the last of those that met, which may be of another device.
+  // A meeting came with the last member to arrive, which may be on another device.
   Node past_meeting(Node n) {
     const Row op = arriving_[n - first_meeting_node()];
     if (op == no_row) return g_.recorded.from[n][binding(n)];
@@ -194,7 +195,7 @@ class Walk {
       take(crosses_link ? PathItem::Kind::copy : PathItem::Kind::compute, name, from);
   }
 
-  // The class of a kernel, the direction of a copy.
+  // The class of a kernel or the direction of a copy.
   std::string what(Row op) const {
     if (t_.ops.kind[op] == OpKind::graph) return "graph";
     if (t_.ops.kind[op] == OpKind::copy && t_.ops.copy[op] != CopyKind::d2d)
@@ -229,13 +230,13 @@ class Walk {
     });
   }
 
-  // Who has the time that is taken next.
+  // Records what takes the next part of the path.
   void take_part(PathPart::Of of, std::uint32_t row, Ns from) {
     from = std::max(from, start_);
     if (from < at_) parts_->push_back({of, row, {from, at_}});
   }
 
-  // The path's time from `from` to where the walk stands.
+  // Adds the path's time from `from` to the current position of the walk.
   void take(PathItem::Kind kind, const std::string& name, Ns from) {
     from = std::max(from, start_);
     if (from >= at_) return;
@@ -265,12 +266,12 @@ class Walk {
   const Trace& t_;
   const InnermostRanges ranges_;
   const std::vector<Ns> times_;
-  std::vector<std::size_t> device_of_;  // by device of the trace: among those analysed
+  std::vector<std::size_t> device_of_;  // index among the analyzed devices, by device of the trace
   std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
   std::vector<PathPart>* parts_ = nullptr;
   Ns at_ = 0, start_ = 0;
   std::vector<Ns> begins_;  // of the path's steps
-  std::size_t device_ = 0;  // whose work, or whose host's, the walk stands at
+  std::size_t device_ = 0;  // the device at whose work, or whose host's work, the walk is
   std::unordered_map<NameId, std::string> labels_;  // of ranges
   std::map<std::pair<PathItem::Kind, std::string>, PathItem> items_;
 };
@@ -316,7 +317,7 @@ std::string without_numbers(const std::string& name) {
   const std::string text = shortened(name, most_characters);
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    // One digit between letters is part of a word: "h2d", "conv2d".
+    // A single digit between letters is part of a word: "h2d", "conv2d".
     const bool in_word =
         i > 0 && i + 1 < text.size() && is_letter(text[i - 1]) && is_letter(text[i + 1]);
     if (!is_digit(text[i]) || in_word)

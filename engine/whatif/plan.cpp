@@ -15,25 +15,25 @@ namespace {
 // Steps of the same program differ by this much from run to run, and from a recording without its
 // overhead (59 recordings: median 1 %).
 constexpr double spread = 0.06;
-// Of the step that is left, for a fix to be part of the plan.
+// Of the remaining step: the least that a fix has to save to be part of the plan.
 constexpr double least_gain = 0.02;
 constexpr std::size_t most_fixes = 8;
 
 Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by); }
 
-// What a step works on.
+// What a step processes.
 struct Items {
   double count = 0;
   std::string what;  // "tokens"
 };
 
-// What names of ranges tell of that, such as "step 7 tokens=8192" or "micro batch, 16 samples".
-// Each name is asked once.
+// Finds such items in names of ranges, as in "step 7 tokens=8192" or "micro batch, 16 samples".
+// Looks at each name once.
 class ItemNames {
  public:
   explicit ItemNames(const Names& names) : names_(names), answers_(names.size()) {}
 
-  // Nothing where the name tells nothing.
+  // Nothing if the name does not say.
   const Items* find(NameId name) {
     if (answers_[name] == not_asked) ask(name);
     return answers_[name] == silent ? nullptr : &telling_.at(name);
@@ -69,7 +69,7 @@ Items items_in_step(const Analysis& a) {
       continue;
     const Items* items = names.find(ranges.name[r]);
     if (!items) continue;
-    // Of ranges inside each other the outermost says it all.
+    // Of nested ranges, the outermost includes the others.
     Ns& until = counted_until[ranges.thread[r]];
     if (ranges.start[r] < until) continue;
     until = ranges.end[r];
@@ -80,28 +80,13 @@ Items items_in_step(const Analysis& a) {
   return {sum / static_cast<double>(steps.size() - 1), what};
 }
 
-// The candidate that wins most with `made` made already, and the step that it leaves of `step_ns`.
-struct Best {
-  std::size_t candidate = 0;
-  Ns step_ns = 0;
-};
-Best best_of(const Replay& replay, const std::vector<Candidate>& candidates, const Changes& made,
-             Ns step_ns) {
-  Best best{0, step_ns};
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    Changes with = made;
-    with.insert(with.end(), candidates[i].changes->begin(), candidates[i].changes->end());
-    Ns ns = replay.step_ns(with);
-    // What a finding claims is cut to what it cites, and so is a ceiling beside others.
-    if (made.empty() || !replay.trusted()) ns = std::max(ns, step_ns - candidates[i].most_ns);
-    // Findings come the best first, a root before what follows from it: a later one has to win
-    // clearly more.
-    if (best.step_ns == step_ns
-            ? ns < best.step_ns
-            : static_cast<double>(best.step_ns - ns) > least_gain * static_cast<double>(step_ns))
-      best = {i, ns};
-  }
-  return best;
+// The step that is left of `step_ns` once `fix` is made on top of `made`.
+Ns step_after(const Replay& replay, const Candidate& fix, const Changes& made, Ns step_ns) {
+  Changes with = made;
+  with.insert(with.end(), fix.changes->begin(), fix.changes->end());
+  const Ns ns = std::min(replay.step_ns(with), step_ns);
+  // A finding claims no more than what it cites, and neither does a ceiling on top of others.
+  return made.empty() || !replay.trusted() ? std::max(ns, step_ns - fix.most_ns) : ns;
 }
 
 }  // namespace
@@ -116,14 +101,13 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
            least = std::min(best, replay.step_ns(changes, Guess::least)),
            most = std::max(best, replay.step_ns(changes, Guess::most));
   Prediction p{best, times(least, 1 - spread), times(most, 1 + spread), std::move(why)};
-  // A change cannot make the step longer; where the replay says so, it lost a stretch that the host
-  // had in hand.
+  // A change cannot make the step longer; if the replay says so, it lost a lead that the host had.
   p.step_ns = std::min(p.step_ns, now);
   p.least_ns = std::min(p.least_ns, p.step_ns);
   const Ns host_least = replay.step_ns({}, Guess::least),
            host_most = replay.step_ns({}, Guess::most);
   if (!p.why.empty() && std::abs(host_most - host_least) > times(now, spread))
-    p.why += "; what the profiler adds to the host's calls is not known better";
+    p.why += "; the profiler's overhead on the host is not known precisely";
   if (const Ns off = replay.unexplained_ns(); off != 0) {
     if (!p.why.empty()) p.why += "; ";
     p.why += off > 0 ? fmt::format("recording added {} beyond what a profiler is known to add",
@@ -135,8 +119,8 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
     p.most_ns = std::max(p.most_ns, now);
     p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
   } else if (p.why.empty()) {
-    p.why = measured ? "from run to run"
-                     : "from run to run, and what the profiler adds to the host's calls";
+    p.why = measured ? "run-to-run variation"
+                     : "run-to-run variation and the profiler's overhead on the host";
   }
   return p;
 }
@@ -152,20 +136,30 @@ Plan make_plan(const Replay& replay, std::vector<Candidate> rest) {
   plan.item = items.what;
   Changes made;
   Ns step = plan.now.step_ns;
-  while (!rest.empty() && plan.fixes.size() < most_fixes) {
-    const Best best = best_of(replay, rest, made, step);
-    if (static_cast<double>(step - best.step_ns) < least_gain * static_cast<double>(step)) break;
-    const Candidate fix = rest[best.candidate];
-    made.insert(made.end(), fix.changes->begin(), fix.changes->end());
-    Prediction after = predicted(replay, made, "");
-    after.step_ns = std::max(after.step_ns, best.step_ns);
-    after.most_ns = std::max(after.most_ns, after.step_ns);
-    plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
-    step = best.step_ns;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best.candidate));
+  // In the order of the findings, so that the plan and the findings count alike. A fix that wins
+  // nothing yet may win once others are made, so what is left over is tried again.
+  for (bool added = true; added;) {
+    added = false;
+    for (std::size_t i = 0; i < rest.size() && plan.fixes.size() < most_fixes;) {
+      const Candidate fix = rest[i];
+      const Ns left = step_after(replay, fix, made, step);
+      if (static_cast<double>(step - left) < least_gain * static_cast<double>(step)) {
+        ++i;
+        continue;
+      }
+      made.insert(made.end(), fix.changes->begin(), fix.changes->end());
+      Prediction after = predicted(replay, made, "");
+      after.step_ns = left;
+      after.least_ns = std::min(after.least_ns, left);
+      after.most_ns = std::max(after.most_ns, left);
+      plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
+      step = left;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+      added = true;
+    }
   }
   plan.bounds = replay.bounds(made);
-  // The replayed steps may live off a lead that the host had when they began.
+  // The replayed steps may use up a lead that the host had when they began.
   if (!plan.fixes.empty())
     plan.fixes.back().step.most_ns = std::max({plan.fixes.back().step.most_ns, plan.bounds.host_ns,
                                                plan.bounds.compute_ns, plan.bounds.link_ns});

@@ -1,4 +1,4 @@
-// What fixes are worth: each alone, and all that matter one after the other.
+// What fixes save: each alone, and all that matter one after the other.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,43 +8,43 @@
 
 namespace gh {
 
-/// What a step takes once something has been changed, without what the profiler added. Where no
-/// steps were found (Replay::whole_window), the window stands for one, here and in the plan.
+/// The length of a step after a change, without what the profiler added. If no steps were found
+/// (Replay::whole_window), the window counts as one, here and in the plan.
 struct Prediction {
   Ns step_ns = 0;
-  Ns least_ns = 0, most_ns = 0;  ///< the measured step is expected between these
+  Ns least_ns = 0, most_ns = 0;  ///< the measured step should lie between these
   std::string why;               ///< why the range is as wide as it is
 };
 
-/// Fixes one after the other, each the one that then wins most.
+/// Fixes in order, each the one that saves most after those before it.
 struct Plan {
   struct Fix {
     std::string rule, fingerprint;  ///< of the finding
     Prediction step;                ///< with this fix and those before it
-    bool masked = false;            ///< found only on the step that those before it leave
+    bool masked = false;            ///< found only on the step that remains after those before it
   };
   std::vector<Fix> fixes;
   Ns recorded_ns = 0;     ///< the replayed steps' mean as recorded
-  Prediction now;         ///< the same without what the profiler added, or as it was measured
-  bool measured = false;  ///< the latter
-  double items = 0;       ///< tokens or samples in a step, where ranges say so; otherwise 0
+  Prediction now;         ///< the same without what the profiler added, or as measured
+  bool measured = false;  ///< whether `now` was measured
+  double items = 0;       ///< tokens or samples in a step if ranges say so; otherwise 0
   std::string item;       ///< "tokens"
   Replay::Bounds bounds;  ///< with all of these fixes
-  std::string ceiling;    ///< why what fixes are worth is a ceiling and no forecast, or ""
+  std::string ceiling;    ///< why savings are upper limits and not forecasts, or ""
 };
 
 /// A fix that can be replayed.
 struct Candidate {
   std::string rule, fingerprint;     ///< of the finding
-  const Changes* changes = nullptr;  ///< what it changes about the trace
-  Ns most_ns = 0;                    ///< what its finding claims, which the plan does not exceed
+  const Changes* changes = nullptr;  ///< its effect on the trace
+  Ns most_ns = 0;                    ///< what its finding claims; the plan does not exceed it
 };
 
-/// The step with these changes. `why` is what makes the changes uncertain, "" where nothing does.
+/// The step with these changes. `why` says what makes the changes uncertain, "" if nothing does.
 Prediction predicted(const Replay& replay, const Changes& changes, std::string why);
 
-/// The plan: of all candidates, which come the best first, the one that wins most, then, with it
-/// made, the one that wins most of the rest, until none wins 2 % of what is left.
+/// Makes the plan: the candidate that saves most (candidates come the best first), then the one of
+/// the rest that saves most on top of it, and so on until none saves 2 % of what remains.
 Plan make_plan(const Replay& replay, std::vector<Candidate> candidates);
 
 }  // namespace gh

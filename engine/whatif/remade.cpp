@@ -16,7 +16,7 @@ void take_row(Row row, std::pair<const Columns&, Columns&>... columns) {
   };
   (take(columns.first, columns.second), ...);
 }
-// From a column to the same of the remade trace. One that the report has no use for is empty.
+// A column and its counterpart in the remade trace. The report may not use it: then it is empty.
 template <class Column>
 std::pair<const Column&, Column&> to(const Column& from, Column& column) {
   return {from, column};
@@ -51,7 +51,7 @@ class Remaking {
   Fate fate_of(Row op) const { return fates_[op - g_.steps.ops.first]; }
   bool call_gone(Row call) const { return calls_gone_[call - g_.steps.calls.first]; }
 
-  // ---- what becomes of what
+  // ---- what becomes of each row
 
   void find_ops(const Changes& changes) {
     fates_.assign(g_.steps.ops.count, Fate::stays);
@@ -66,8 +66,8 @@ class Remaking {
         fates_[op - g_.steps.ops.first] = Fate::gone;
   }
 
-  // A call that is gone takes no time of its own and waits for nothing. What the driver called
-  // inside of it is gone as well.
+  // A removed call takes no time and waits for nothing. What the driver called inside it is removed
+  // too.
   void find_calls() {
     calls_gone_.assign(g_.steps.calls.count, false);
     graph_of_.assign(g_.steps.calls.count, no_row);
@@ -86,7 +86,7 @@ class Remaking {
     find_graphs();
   }
 
-  // Operations whose launches are gone are launched by the one that stays before them.
+  // Operations whose launches are removed are launched by the remaining launch before them.
   void find_graphs() {
     std::vector<bool> captured(g_.steps.calls.count, false);
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op)
@@ -102,7 +102,7 @@ class Remaking {
     }
   }
 
-  // ---- when it happens
+  // ---- when things happen
 
   void find_moments() {
     const Ns start = g_.steps.window.start;
@@ -127,7 +127,7 @@ class Remaking {
     for (Moments& m : devices_) m.sort();
   }
 
-  // Of a thread that calls nothing: as of the one that calls most.
+  // A thread that makes no calls uses the times of the thread that makes most.
   const Moments& moments_of(std::size_t thread) const {
     return thread < threads_.size() && !threads_[thread].empty() ? threads_[thread]
                                                                  : threads_[busiest_];
@@ -216,8 +216,8 @@ class Remaking {
     return it->second;
   }
 
-  // What a thread did goes with its calls. Of what began before the steps only what lasts until
-  // after them is there.
+  // What a thread did moves with its calls. Of events that began before the steps, only those
+  // remain that last until after them.
   template <class Events, class Take>
   void take_events(const Events& from, Events& events, Take take) {
     for (Row r = 0; r < from.size(); ++r) {
@@ -287,7 +287,7 @@ class Remaking {
 
   // ---- steps
 
-  // From the end of the step before to the latest end of an operation of the step.
+  // From the end of the previous step to the latest end of an operation of the step.
   std::vector<Step> steps_of(std::size_t d) const {
     const DeviceSteps& recorded = g_.analysis.devices[d];
     const auto [first, count] = g_.steps.device_steps[d];
@@ -340,8 +340,8 @@ class Remaking {
   const std::vector<Ns> at_;
   std::vector<Fate> fates_;       // by operation of the block
   std::vector<bool> calls_gone_;  // by call of the block
-  std::vector<Row> graph_of_;     // likewise: the call that launches its graph, or no_row
-  std::vector<Moments> threads_;  // by thread; empty of one that calls nothing
+  std::vector<Row> graph_of_;  // by call of the block: the call that launches its graph, or no_row
+  std::vector<Moments> threads_;  // by thread; empty for one that makes no calls
   std::vector<Moments> devices_;
   std::size_t busiest_ = 0;  // the thread with most calls
   NameId graph_launch_ = 0;
@@ -390,7 +390,7 @@ Span Moments::at(Span from) const {
 Span Remade::recorded(Span span, int device, const std::string& thread) const {
   const auto of_thread = thread_moments.find(thread);
   const auto of_device = device_moments.find(device);
-  // What the host did meanwhile is why a device idles.
+  // A device is idle because of what the host did meanwhile.
   const Moments& moments = !thread.empty() && of_thread != thread_moments.end() ? of_thread->second
                            : of_device != device_moments.end()                  ? of_device->second
                                                                : thread_moments.at("");

@@ -1,6 +1,6 @@
-// The replayed steps as the profiler would record them with changes made: a trace of its own, in
-// which what the changes take away is gone and the rest is at the time to which it moves, and the
-// way back to the times of the recording.
+// The replayed steps as the profiler would record them after changes: a separate trace without what
+// the changes remove, with everything else at its new time, and the mapping back to the times of
+// the recording.
 #pragma once
 #include <map>
 #include <string>
@@ -12,15 +12,16 @@
 
 namespace gh {
 
-/// Where moments lie on another axis: in proportion between those of which it is known, as far from
-/// the last as they were beyond it.
+/// Maps moments to another time axis: in proportion between known points; beyond the last point, at
+/// the same distance from it as before.
 class Moments {
  public:
   void add(Ns from, Ns to) { points_.emplace_back(from, to); }
-  /// Puts the points in order; later moments never lie before earlier ones.
+  /// Sorts the points; later moments never map to earlier ones.
   void sort();
   Ns at(Ns from) const;
-  /// A stretch from the latest moment that may be its start to the earliest that may be its end.
+  /// A span from the latest moment that its start may map to, to the earliest that its end may map
+  /// to.
   Span at(Span from) const;
   Moments reversed() const;
   bool empty() const { return points_.empty(); }
@@ -33,12 +34,12 @@ class Moments {
 
 struct Remade {
   Trace trace;                                    ///< sealed
-  std::vector<DeviceSteps> devices;               ///< those that are analysed, with their steps
+  std::vector<DeviceSteps> devices;               ///< the analyzed ones, with their steps
   std::map<int, Moments> device_moments;          ///< by ordinal: back to the recording
-  std::map<std::string, Moments> thread_moments;  ///< by label: likewise
+  std::map<std::string, Moments> thread_moments;  ///< by label: back to the recording
   Span window;                                    ///< of the recording
 
-  /// The time of the recording that a stretch of the trace stands for.
+  /// The time of the recording that a span of the trace stands for.
   Span recorded(Span span, int device, const std::string& thread) const;
 };
 

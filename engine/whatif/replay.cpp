@@ -16,10 +16,11 @@ namespace gh {
 namespace {
 
 constexpr double trusted_error = 0.02;
-// A run may be slower than the recorded one by this much: steps of the same program differ so.
+// A run may be slower than the recorded one by this much: steps of the same program vary.
 constexpr double run_to_run = 0.06;
-// Of the measured step: what recording may have added beyond what launches explain, or a forecast
-// would be more guess than replay. Recordings of page faults show up to 0.3.
+// Relative to the measured step: how much recording may have added beyond what launches explain.
+// With more, a forecast would be a guess rather than a replay. Recordings of page faults show up to
+// 0.3.
 constexpr double most_unexplained = 1.0 / 3;
 
 double ratio(Ns a, Ns b) { return static_cast<double>(a) / static_cast<double>(b); }
@@ -44,7 +45,7 @@ Edges uniform(const ReplayGraph& g) {
   return edges;
 }
 
-// Whether a change puts kernels beside others: these then hide behind the busiest stream.
+// Whether a change lets kernels overlap with others: these then hide behind the busiest stream.
 bool moves_kernels(const Trace& t, const Changes& changes) {
   return std::any_of(changes.begin(), changes.end(), [&](const Change& c) {
     return c.kind == Change::Kind::overlap &&
@@ -53,9 +54,9 @@ bool moves_kernels(const Trace& t, const Changes& changes) {
   });
 }
 
-// No step is shorter than what the device or the link is busy for, whatever waits for what. The
-// replayed steps may live off a lead that the host had when they began: at most, up to a step of
-// `now`, it has none.
+// No step is shorter than the time for which the device or the link is busy, whatever waits for
+// what. The replayed steps may use up a lead that the host had when they began: Guess::most
+// assumes, up to a step of `now`, that it has none.
 Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
              Guess guess, Ns now) {
   for (const Change& c : changes) apply(g, c, guess, edges);
@@ -72,13 +73,13 @@ struct ReplayedRun {
   std::optional<const ReplayGraph> graph;
   std::optional<const Floors> floors;
   std::string reason;
-  // By Guess and node: what the edge weighs to which a profiler adds (slowed_edge). Edges as a
-  // whole would take five times the memory.
+  // By Guess and node: the weight of the edge that a profiler lengthens (slowed_edge). Storing all
+  // edges would take five times the memory.
   std::array<std::vector<Ns>, guesses> unprofiled;
   std::array<Ns, guesses> now{};  // by Guess: the step with no change
   Ns uniform_error_ns = 0;
-  Ns target_ns = 0;       // the step without a profiler, of this run; 0 where nobody measured it
-  Ns unexplained_ns = 0;  // now[best] less that, beyond noise
+  Ns target_ns = 0;       // this run's step without a profiler; 0 if nobody measured it
+  Ns unexplained_ns = 0;  // now[best] minus target_ns, beyond noise
   // By cause, over all devices: idle time as recorded, and without what the profiler added.
   OfIdleCauses idle_ns{}, idle_left_ns{};
   Path path;
@@ -104,7 +105,7 @@ struct ReplayedRun {
       for (Node n = 0; n < edges.weight.size(); ++n)
         unprofiled[i][n] = edges.weight[n][slowed_edge(n)];
     }
-    // A run that is a little slower than the recorded one is slower everywhere.
+    // A run that is a little slower than the recorded one is slower throughout.
     if (const Ns off = now[index_of(Guess::best)] - target_ns;
         target_ns > 0 &&
         (off > scaled(target_ns, measured_noise) || off < -scaled(steps.recorded_ns, run_to_run)))
@@ -120,7 +121,7 @@ struct ReplayedRun {
         changes, guess);
   }
 
-  // What each node waits for with these changes made.
+  // What each node waits for after these changes.
   Edges changed(const Changes& changes) const {
     Edges edges = without_profiler(Guess::best);
     for (const Change& c : changes) apply(*graph, c, Guess::best, edges);
@@ -128,7 +129,7 @@ struct ReplayedRun {
   }
 
  private:
-  // How long each pause of a device is with these edges, beside what it was.
+  // Compares the length of each device's pauses with these edges to the recorded length.
   void compare_idle_time(const Edges& edges, const std::vector<Ns>& times) {
     const Analysis& a = graph->analysis;
     for (std::size_t d = 0; d < steps.device_ops.size(); ++d) {
@@ -150,7 +151,7 @@ struct ReplayedRun {
     }
   }
 
-  // Of a call the host's time before or in it, of an operation the pause on its stream.
+  // For a call the host's time before or in it, for an operation the pause on its stream.
   std::size_t slowed_edge(Node n) const {
     static_assert(edge::previous == 0 && edge::begin == 0);
     return n < graph->first_op_node() ? std::size_t{edge::previous} : edge::stream;
@@ -162,9 +163,9 @@ struct ReplayedRun {
     return edges;
   }
 
-  // What a replayed step takes where today's is known: in proportion. Of time that nothing
-  // explains, all or none may lie in what the changes leave; but no profiler makes kernels or
-  // copies longer.
+  // Scales a replayed step in proportion to the known step of today. Of time that nothing explains,
+  // all or none may be part of what the changes leave; but no profiler makes kernels or copies
+  // longer.
   Ns as_measured(Ns replayed, const Changes& changes, Guess guess) const {
     if (target_ns == 0) return replayed;
     const Ns even = std::min(target_ns, scaled(replayed, ratio(target_ns, now[index_of(guess)])));
@@ -180,7 +181,8 @@ struct ReplayedRun {
   }
 };
 
-// Adds a run's path to one of a step of all: each nanosecond counts by the run's weight.
+// Adds a run's path to the path of one step of all runs: each nanosecond counts by the run's
+// weight.
 void add_to(Path& all, const Path& of_run, double weight) {
   const double a_step = weight * of_run.scale / static_cast<double>(of_run.periods);
   const auto steps = static_cast<std::size_t>(of_run.periods),
@@ -210,7 +212,7 @@ void add_to(Path& all, const Path& of_run, double weight) {
 
 using Runs = std::vector<std::unique_ptr<const ReplayedRun>>;
 
-// Keeps of a change's rows those that are replayed, and gives back the memory of the rest.
+// Keeps the replayed rows of a change, and frees the memory of the others.
 void keep_rows(Change& c, const Runs& runs, bool of_calls) {
   const auto replayed = [&](Row row) {
     return std::any_of(runs.begin(), runs.end(), [&](const auto& run) {
@@ -260,7 +262,7 @@ struct Replay::State {
     path.bring_to(step.ns);
   }
 
-  // The mean over all runs, each by its weight, of what `ns_of` tells of a run.
+  // The mean of `ns_of` over all runs, weighted.
   template <class NsOf>
   Ns mean_ns(NsOf ns_of) const {
     if (runs.size() == 1) return ns_of(*runs.front());
@@ -280,13 +282,13 @@ struct Replay::State {
 
   Ns step_ns(const Changes& changes, Guess guess) const {
     const Ns ns = mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess); });
-    // The replayed steps may not be quite like all.
+    // The replayed steps may differ a little from all steps.
     const Ns measured = analysis.measured_step_ns();
     return measured > 0 ? scaled(ns, ratio(measured, target_ns())) : ns;
   }
 
-  // What is left of a nanosecond of idle time without what the profiler added, by its cause: of a
-  // cause that the replayed steps do not have, the mean.
+  // What remains of a nanosecond of idle time without what the profiler added, by cause; the mean
+  // for a cause that the replayed steps do not contain.
   OfIdleCauses idle_left() const {
     OfIdleCauses was{}, is{};
     double all_was = 0, all_is = 0;
@@ -303,13 +305,13 @@ struct Replay::State {
     return left;
   }
 
-  // Why the measured step and the recorded ones cannot be of one program; "" where they can.
+  // Why the measured step and the recorded ones cannot come from the same program; "" if they can.
   std::string distrust_of_measured() const {
     const Ns measured_ns = analysis.measured_step_ns();
     if (measured_ns > scaled(analysis.recorded_step_ns(), 1 + run_to_run))
       return fmt::format(
-          "the measured {}, {}, is longer than the recorded one, {}, to which the profiler can "
-          "only have added",
+          "the measured {}, {}, is longer than the recorded one, {}, although a profiler only adds "
+          "time",
           analysis.words().noun, duration(measured_ns), duration(analysis.recorded_step_ns()));
     if (unexplained_ns() > scaled(target_ns(), most_unexplained))
       return fmt::format(
@@ -375,19 +377,20 @@ std::string Replay::distrust() const {
   if (!reason().empty()) return reason();
   if (uniform_error() > trusted_error)
     return fmt::format(
-        "the replay of the {} is {} off",
-        whole_window() ? "window as it is" : analysis().words().many + " as they are",
+        "replaying {} is {} off",
+        whole_window() ? "the unchanged window" : "the unchanged " + analysis().words().many,
         percent(uniform_error()));
   if (unresolved() > trusted_error)
-    return fmt::format("{} of the time is spent in waits of which the trace does not tell what for",
+    return fmt::format("{} of the time is spent in waits whose reason the trace does not show",
                        percent(unresolved()));
   if (collectives())
-    return "other ranks are not in the report: how long collectives wait for them is taken to stay "
-           "as it is";
+    return "other ranks are not in the report: the time that collectives wait for them is assumed "
+           "to "
+           "stay the same";
   if (unrepresentative() > trusted_error)
     return fmt::format("the replayed {} by {}",
-                       whole_window() ? "part of the window differs from all of it"
-                                      : analysis().words().many + " differ from all",
+                       whole_window() ? "part of the window differs from the whole"
+                                      : analysis().words().many + " differ from the average",
                        percent(unrepresentative()));
   return state_->distrust_of_measured();
 }

@@ -1,8 +1,7 @@
-// Replays steps of a trace with something changed, and tells how long a step then takes.
+// Replays steps of a trace with changes, and computes how long a step then takes.
 //
-// The steps are chosen, in one run or two (replayed_steps.hpp), each run read as a graph of what
-// waits for what (graph.hpp), and a change takes edges out of it or makes them weigh less
-// (apply.hpp).
+// One run of steps or two are chosen (replayed_steps.hpp), each run becomes a graph of what waits
+// for what (graph.hpp), and a change removes edges or makes them weigh less (apply.hpp).
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -19,78 +18,75 @@
 
 namespace gh {
 
-/// The steps of a report, ready to be replayed. Nothing changes after construction: several threads
-/// may replay at one time.
+/// The steps of a report, ready to be replayed. Nothing changes after construction, so several
+/// threads may replay at once.
 class Replay {
  public:
   explicit Replay(const Analysis& analysis);
   ~Replay();
 
-  /// Why nothing can be replayed; "" where it can.
+  /// Why nothing can be replayed; "" if it can.
   const std::string& reason() const;
 
   const Analysis& analysis() const;
-  /// The mean of the steps that are replayed, as recorded.
+  /// The mean of the replayed steps as recorded.
   Ns recorded_ns() const;
-  /// Whether no steps were found, and what is called a step here is the whole window.
+  /// Whether no steps were found and the whole window counts as a step.
   bool whole_window() const;
-  /// How many steps are replayed on each device, of how many there are; 1 of 1 of a window.
+  /// How many steps are replayed on each device, out of how many; 1 of 1 for a window.
   std::size_t steps() const;
   std::size_t of_steps() const;
-  /// How many times the replayed part the window is.
+  /// How many times as long as the replayed part the window is.
   double of_window() const;
-  /// The runs of steps that are replayed; the window is one.
+  /// The runs of steps that are replayed; a window is one.
   std::vector<const ReplayedSteps*> runs() const;
-  /// By how much the replayed steps' mean differs from that of all, of the latter.
+  /// How far the replayed steps' mean is from the mean of all steps, relative to the latter.
   double unrepresentative() const;
-  /// By how much the replay with the same weights for all operations and waits differs from the
-  /// trace, of the latter: what the model leaves unexplained. The replay with each one's own weight
+  /// How far the replay with the same weights for all operations and waits is from the trace,
+  /// relative to the latter: what the model does not explain. With each one's own weight the replay
   /// equals the trace by construction.
   double uniform_error() const;
-  /// Time of waiting calls for which no operation was found that they wait for, of the replayed
-  /// time.
+  /// The share of the replayed time in waiting calls for which no operation was found.
   double unresolved() const;
-  /// Whether collectives run in the replayed steps of which the report does not hold all members.
-  /// Their durations hold the wait for other ranks, which are taken to win by a fix what this one
-  /// does.
+  /// Whether the replayed steps contain collectives with members outside the report. Their lengths
+  /// include waiting for other ranks, and a fix is assumed to save the same on those.
   bool collectives() const;
-  /// The step as it was measured without a profiler, which step_ns({}) then is; 0 where nobody did,
-  /// and what the profiler added is a guess.
+  /// The step as measured without a profiler, which step_ns({}) then returns; 0 if nobody measured
+  /// it, and then the profiler's overhead is a guess.
   Ns measured_ns() const;
-  /// Time of the replayed step that is not in the measured one, and that no profiler is known to
-  /// add to launches; below 0 where the measured one is longer. 0 where they agree, or nobody
+  /// Time of the replayed step that is missing from the measured one and that no profiler is known
+  /// to add to launches; below 0 if the measured step is longer. 0 if they agree or nobody
   /// measured.
   Ns unexplained_ns() const;
-  /// Whether a replay may be called a forecast: the errors above are at most 2 % each, and a
-  /// measured step can be one of the recorded program. Otherwise it is a ceiling of what a fix is
-  /// worth.
+  /// Whether a replay counts as a forecast: the errors above are at most 2 % each, and a measured
+  /// step fits the recorded program. Otherwise it is an upper limit of what a fix saves.
   bool trusted() const;
   std::string distrust() const;  ///< why not, in words
 
-  /// The step without what the profiler added, and what recorded time counts for in it: as
-  /// recorded where nothing can be replayed.
+  /// The step without what the profiler added, and the weights of recorded time in it; as recorded
+  /// if nothing can be replayed.
   const StepTime& step() const;
 
-  /// What the replayed time waited for as it was recorded; empty where nothing can be replayed.
+  /// What the recorded time waited for; empty if nothing can be replayed.
   const Path& path() const;
 
-  /// Leaves out of the changes what lies outside of the replayed steps: a long report has millions
-  /// of rows of the rest.
+  /// Removes from the changes what lies outside of the replayed steps: a long report has millions
+  /// of such rows.
   void trim(Changes& changes) const;
 
-  /// The mean step with these changes made, without what the profiler added to it.
+  /// The mean step with these changes, without what the profiler added.
   Ns step_ns(const Changes& changes, Guess guess = Guess::best) const;
-  /// The same with what the profiler added: with no change this is recorded_ns.
+  /// The same with what the profiler added: without changes this is recorded_ns.
   Ns profiled_step_ns(const Changes& changes) const;
 
   /// How many points in time a replay computes.
   std::size_t points() const;
-  /// Whether one run of whole steps is replayed, which can be made a trace.
+  /// Whether a single run of whole steps is replayed, which can be turned into a trace.
   bool can_be_remade() const;
-  /// These as they would be recorded with these changes made, the profiler's overhead included.
+  /// The steps as they would be recorded with these changes, including the profiler's overhead.
   Remade remade(const Changes& changes) const;
 
-  /// What a step cannot fall below with these changes made.
+  /// Lower bounds of a step with these changes.
   using Bounds = gh::Bounds;
   Bounds bounds(const Changes& changes) const;
 

@@ -14,23 +14,22 @@ namespace gh {
 namespace {
 
 constexpr std::size_t most_steps = 24;        // enough for a mean of steps that alternate
-constexpr std::size_t most_points = 150'000;  // as far as three steps allow
-// Of the mean step: with more, what is won in the replayed steps says nothing about the rest; up to
-// the other, a run stands for all by itself.
+constexpr std::size_t most_points = 150'000;  // at least three steps, even if they have more
+// Relative to the mean step: beyond the first, savings in the replayed steps say nothing about the
+// rest; up to the second, a single run can stand for all.
 constexpr double most_unrepresentative = 0.05, typical = 0.02;
 
-// Points of a window without steps: it is replayed once a change, not step by step.
+// Points of a window without steps, which is replayed once per change.
 constexpr std::size_t most_window_points = 1'000'000;
 
 std::string why_not(const Analysis& a) {
   if (a.devices.empty()) return "no GPU work was recorded";
   for (const DeviceSteps& d : a.devices)
-    if (d.source == StepSource::selected_range)
-      return "only stretches of the recording were selected";
+    if (d.source == StepSource::selected_range) return "only parts of the recording were selected";
   if (!a.trace.availability(Source::calls).known() || a.trace.calls.size() == 0)
     return "the host's CUDA calls were not recorded";
-  // A fix is made to the process that its evidence names; the replay would leave the others, which
-  // hold the step where it is, as they were.
+  // A fix applies to the process that its evidence names; the replay would leave the other
+  // processes unchanged, and these determine the step.
   return a.why_shared();
 }
 
@@ -41,8 +40,8 @@ bool steps_repeat(const Analysis& a) {
   });
 }
 
-// How many steps can be replayed again and again: begins and ends of calls and ends of operations
-// are points of the graph.
+// How many steps can be replayed repeatedly. Begins and ends of calls and ends of operations are
+// points of the graph.
 std::size_t steps_in_reach(const Trace& t, const std::vector<Step>& steps) {
   const double points = static_cast<double>(2 * t.calls.size() + t.ops.size()) *
                         static_cast<double>(steps.back().span.end - steps.front().span.start) /
@@ -52,7 +51,8 @@ std::size_t steps_in_reach(const Trace& t, const std::vector<Step>& steps) {
   return std::min({steps.size(), most_steps, std::max<std::size_t>(room, 3)});
 }
 
-// Steps in a row. `led`: from the work before the first step on, so that it counts as well.
+// Consecutive steps. `led`: starts with the work before the first step, so that this step counts
+// too.
 struct Run {
   std::size_t first = 0, count = 0;
   bool led = false;
@@ -73,8 +73,8 @@ double mean_length(const std::vector<Step>& steps) {
   return static_cast<double>(all) / static_cast<double>(steps.size());
 }
 
-// Of the runs of `count` steps for which `fits(mean)`, the one whose mean is nearest to `mean_ns`.
-// Nothing where none fits.
+// Of the runs of `count` steps for which `fits(mean)`, the one whose mean is closest to `mean_ns`.
+// Nothing if none fits.
 template <class Fits>
 std::optional<Run> nearest_run(const std::vector<Step>& steps, std::size_t count, double mean_ns,
                                Fits fits) {
@@ -87,13 +87,13 @@ std::optional<Run> nearest_run(const std::vector<Step>& steps, std::size_t count
   return best;
 }
 
-// One run that is like all steps, or that holds all of them; else two, a faster and a slower one;
-// else the one that comes nearest.
+// One run that resembles all steps or contains all of them; otherwise a faster and a slower one;
+// otherwise the closest one.
 std::vector<Run> runs_of(const std::vector<Step>& steps, std::size_t count) {
   const double mean = mean_length(steps);
   const Run one = *nearest_run(steps, count, mean, [](double) { return true; });
-  // What the fix of the first step changes may lie before it, where no rule looks: it is only
-  // counted where nothing could be replayed otherwise.
+  // What a fix changes about the first step may lie before it, where no rule looks: the first step
+  // counts only if nothing could be replayed otherwise.
   const bool all = count == steps.size();
   const double off = std::abs(one.mean_ns(steps) / mean - 1);
   if (off <= (all ? most_unrepresentative : typical)) return {one};
@@ -105,8 +105,8 @@ std::vector<Run> runs_of(const std::vector<Step>& steps, std::size_t count) {
   return {*faster, *slower};
 }
 
-// Finds on every device the steps that end when those of the first device's run do, by half a usual
-// step sooner or later, and the window around them.
+// Finds on every device the steps that end when those of the first device's run do, within half a
+// usual step, and the window around them.
 void match_devices(const Analysis& a, const Run& run, ReplayedSteps& out) {
   const std::vector<Step>& lead = a.devices.front().steps;
   const Step &from = lead[run.first], &to = lead[run.first + run.count - 1];
@@ -128,7 +128,7 @@ void match_devices(const Analysis& a, const Run& run, ReplayedSteps& out) {
       out.window.end = std::max(out.window.end, step.span.end);
       out.window.start = std::min(out.window.start, begin_of(step));
     }
-    // One more or less at either end is of the same steps; a program with far more has others.
+    // One step more or less at either end is fine; a program with far more has different steps.
     if (count < 2 || count > run.count + 2) {
       out.reason = fmt::format("the devices' {} do not match", a.words().many);
       return;
@@ -146,8 +146,8 @@ RowBlock rows_in(const std::vector<Ns>& start, Span window) {
   return {static_cast<Row>(first - start.begin()), static_cast<Row>(last - first)};
 }
 
-// Which replayed step each operation belongs to. Migrations of unified memory are the driver's own,
-// and what other crews launch ends no step; nor does an upload by a thread that launches no kernel.
+// Which replayed step each operation belongs to. Migrations of unified memory belong to the driver,
+// and work of other crews ends no step; nor does an upload by a thread that launches no kernel.
 void assign_ops(const Analysis& a, ReplayedSteps& out) {
   const Trace& t = a.trace;
   out.step_of_op.assign(out.ops.count, -1);
@@ -184,8 +184,7 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
   }
 }
 
-// Of the time in which operations run, added up over all of them, how much lies in each of `parts`
-// equal parts of the window.
+// The time of all operations, summed up, by each of `parts` equal parts of the window.
 std::vector<double> work_by_part(const Trace& t, Span window, std::size_t parts) {
   std::vector<double> work(parts);
   const double part_ns = static_cast<double>(window.length()) / static_cast<double>(parts);
@@ -198,8 +197,8 @@ std::vector<double> work_by_part(const Trace& t, Span window, std::size_t parts)
   return work;
 }
 
-// A window too long to be replayed is cut into equal parts, of which the one that works most like
-// all of it stands for it.
+// A window too long to be replayed is cut into equal parts, and the part with the most typical work
+// stands for all of it.
 void take_typical_part(const Trace& t, ReplayedSteps& out) {
   const RowBlock ops = rows_in(t.ops.start, out.window), calls = rows_in(t.calls.start, out.window);
   const std::size_t points = 2 * std::size_t{calls.count} + ops.count;
@@ -219,7 +218,7 @@ void take_typical_part(const Trace& t, ReplayedSteps& out) {
   out.unrepresentative = mean > 0 ? off(*best) / mean : 0;
 }
 
-// All of the window, as if it were one step.
+// The whole window, as if it were one step.
 void take_window(const Analysis& a, ReplayedSteps& out) {
   out.whole = true;
   out.count = 1;
@@ -229,7 +228,7 @@ void take_window(const Analysis& a, ReplayedSteps& out) {
   out.device_steps.assign(a.devices.size(), {0, 1});
 }
 
-// Whether each device ran anything in what leads to its first step.
+// Whether every device ran something before its first step.
 bool has_lead(const Analysis& a, const ReplayedSteps& out) {
   std::vector<bool> ran(a.devices.size());
   for (std::size_t d = 0; d < a.devices.size(); ++d)
@@ -254,7 +253,7 @@ ReplayedSteps steps_of(const Analysis& a, const Run& run) {
   return run.led && !has_lead(a, out) ? steps_of(a, {run.first, run.count}) : out;
 }
 
-// By how much the runs' mean differs from that of all steps of the first device, of the latter.
+// How far the runs' mean is from the mean of all steps of the first device, relative to the latter.
 double unrepresentative(const std::vector<ReplayedSteps>& runs, const std::vector<Step>& lead) {
   double mean = 0;
   for (const ReplayedSteps& r : runs)
@@ -279,8 +278,8 @@ std::vector<ReplayedSteps> step_runs(const Analysis& a) {
   for (ReplayedSteps& r : runs) {
     r.unrepresentative = off;
     if (off > most_unrepresentative)
-      r.reason = fmt::format("the {} that can be replayed differ from all by {}", a.words().many,
-                             percent(off));
+      r.reason = fmt::format("the {} that can be replayed differ from the average by {}",
+                             a.words().many, percent(off));
   }
   return runs;
 }
@@ -292,8 +291,8 @@ std::vector<ReplayedSteps> choose_runs(const Analysis& a) {
   out.reason = why_not(a);
   if (!out.reason.empty()) return {out};
   if (steps_repeat(a)) return step_runs(a);
-  if (a.has_steps()) {  // the GPU may still work on the one before when the host begins it
-    out.reason = fmt::format("one {} alone has no beginning that is known", a.words().noun);
+  if (a.has_steps()) {  // the GPU may still work on the previous one when the host begins it
+    out.reason = fmt::format("the beginning of a single {} is unknown", a.words().noun);
     return {out};
   }
   take_window(a, out);

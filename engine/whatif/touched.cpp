@@ -9,16 +9,16 @@ bool is_of_calls(const Change& c) {
   return c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop;
 }
 
-// Operations that take less time themselves, or none.
+// Operations take less time themselves, or none.
 bool is_of_operations(const Change& c) { return !is_of_calls(c) && c.kind != Change::Kind::graph; }
 
-// The launches of operations go as well.
+// The launches of operations are removed too.
 bool is_of_launches(const Change& c) {
   return c.kind == Change::Kind::remove || c.kind == Change::Kind::fuse ||
          c.kind == Change::Kind::graph;
 }
 
-// Only an uncertain part of the fix: by the best guess nothing changes.
+// Only an uncertain part of the fix: the best guess changes nothing.
 bool changes_nothing(const Change& c) { return c.kind == Change::Kind::scale && c.factor.by == 1; }
 
 }  // namespace
@@ -81,7 +81,7 @@ bool Touched::has_host(const HostSpan& h) const {
   });
 }
 
-// What stands for a whole pause goes with any part of it.
+// A span that stands for a whole pause is dropped if any part of it was added.
 std::vector<HostSpan> Touched::rest_of_host(const std::vector<HostSpan>& spans) const {
   std::vector<HostSpan> rest;
   std::map<std::uint16_t, Spans> parts;  // by thread

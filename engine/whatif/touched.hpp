@@ -1,5 +1,5 @@
-// What changes touch of a recording: operations' own time, CUDA calls, and the host's time between
-// calls. Two fixes that touch the same cannot both win it.
+// Which parts of a recording changes touch: operations' own time, CUDA calls, and the host's time
+// between calls. Two fixes that touch the same part cannot both save it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,9 +15,9 @@ class Touched {
       : trace_(trace), ops_(trace.ops.size()), calls_(trace.calls.size()) {}
 
   void add(const Changes& changes);
-  /// Whether any of what these changes touch has been added.
+  /// Whether anything that these changes touch has already been added.
   bool any_of(const Changes& changes) const;
-  /// The same changes, of what has not been added.
+  /// The same changes, without what has been added.
   Changes rest_of(const Changes& changes) const;
 
  private:
@@ -28,7 +28,7 @@ class Touched {
 
   const Trace& trace_;
   std::vector<bool> ops_, calls_;
-  std::map<std::uint16_t, Spans> host_;  // by thread; of whichever at no_index
+  std::map<std::uint16_t, Spans> host_;  // by thread; any thread at no_index
 };
 
 }  // namespace gh

@@ -7,18 +7,18 @@
 namespace gh {
 namespace {
 
-// Between the clocks of host and GPU, after the profiler has joined them.
+// Between the clocks of host and GPU, after the profiler has aligned them.
 constexpr Ns clock_skew_ns = 5'000;
-// What a call that waits takes by itself.
+// What a waiting call takes by itself.
 constexpr Ns own_call_ns = 5'000;
-// A wait that is shorter is no wait.
+// Anything shorter is not a wait.
 constexpr Ns waited_ns = 20'000;
-// A launch that takes longer while many operations are queued waits for room in the queue. The
+// A launch that takes longer while many operations are queued is waiting for room in the queue. The
 // driver queues about 1,000.
 constexpr Ns queue_full_ns = 100'000;
 constexpr std::ptrdiff_t queue_full = 200;
 
-// Tells which operation a call waited for.
+// Finds the operation that a call waited for.
 class Waits {
  public:
   explicit Waits(const ReplayGraph& g)
@@ -54,23 +54,23 @@ class Waits {
   }
 
  private:
-  // Of the operations that a synchronization waits for, on its stream or on all of the process, the
-  // one that ended last. An allocation may wait for all that was launched before; it did not where
-  // a stream had work left when it returned.
+  // Of the operations that a synchronization waits for (on its stream, or on all streams of the
+  // process), the one that ended last. An allocation may wait for everything launched before; it
+  // did not if a stream still had work when it returned.
   Row synced_with(Row call, bool allocation) const {
     const std::uint16_t process = t_.threads[t_.calls.thread[call]].process;
     const std::string& name = t_.names[t_.calls.name[call]];
     const std::uint32_t synced = stream_of_sync_[call - g_.steps.calls.first];
     const bool of_stream = name.find("Stream") != name.npos && synced < t_.streams.size();
-    // What was launched after an event was recorded may still run when the wait for it is over.
+    // What was launched after an event was recorded may still run when the wait for the event ends.
     const bool all = name.find("Event") == name.npos;
     Row latest = no_row;
     for (const std::uint32_t s : streams_[process]) {
-      // By process and id: which device a wait is for is counted by the process in some reports,
-      // by the host in others.
+      // By process and id: in some reports the device of a wait is numbered within the process, in
+      // others within the host.
       if (of_stream && t_.streams[s].id != t_.streams[synced].id) continue;
       const Row done = last_done(s, call, all);
-      // What another crew had done well before the call was over did not hold it up.
+      // Work of another crew that ended well before the call did not delay it.
       if (done != no_row && of_another_crew(done, call) &&
           t_.calls.end[call] - t_.ops.end[done] > own_call_ns + clock_skew_ns)
         continue;
@@ -88,7 +88,7 @@ class Waits {
   }
 
   // The copy that the call itself launched, if the call lasted until it was done. The last piece of
-  // a copy from pageable memory may still be on its way when the call returns.
+  // a copy from pageable memory may still be in transit when the call returns.
   Row copied(Row call, bool synchronous) const {
     const Row op = launched_by_[call - g_.steps.calls.first];
     if (op == no_row) return no_row;
@@ -100,8 +100,8 @@ class Waits {
     return (synchronous || lasted) && t_.ops.end[op] <= end + clock_skew_ns ? op : no_row;
   }
 
-  // Whether launches return when their kernels have ended (CUDA_LAUNCH_BLOCKING): nine tenths of
-  // the kernels' time lies within their own launches then, and next to none otherwise.
+  // Whether launches return when their kernels have ended (CUDA_LAUNCH_BLOCKING): then nine tenths
+  // of the kernels' time lies within their own launches, otherwise almost none.
   bool all_launches_wait() const {
     Ns all = 0, within = 0;
     const RowBlock& ops = g_.steps.ops;
@@ -121,7 +121,7 @@ class Waits {
     return op != no_row && t_.ops.end[op] <= t_.calls.end[call] + clock_skew_ns ? op : no_row;
   }
 
-  // The operation whose end made room in the queue of a stream that was full.
+  // The operation whose end made room in the queue of a full stream.
   Row room_made_by(Row call) const {
     const Row op = launched_by_[call - g_.steps.calls.first];
     const Ns start = t_.calls.start[call], end = t_.calls.end[call];
@@ -135,8 +135,8 @@ class Waits {
     return t_.ops.end[done] > start ? done : no_row;
   }
 
-  // Of a stream, the last operation that had been launched before a call and was over when it
-  // ended; `all`: no other had been launched.
+  // On a stream, the last operation that was launched before a call and had ended when the call
+  // ended; `all`: only if no other had been launched.
   Row last_done(std::uint32_t stream, Row call, bool all) const {
     const std::vector<Row>& ops = by_stream_[stream];
     auto it = std::partition_point(ops.begin(), ops.end(), [&](Row op) {
@@ -161,7 +161,7 @@ class Waits {
   const Trace& t_;
   std::vector<std::vector<Row>> by_stream_;          // operations of the block
   std::vector<std::vector<std::uint32_t>> streams_;  // by process: those with operations
-  std::vector<Row> launched_by_;                     // by call of the block: the last it launched
+  std::vector<Row> launched_by_;  // by call of the block: the last operation it launched
   bool launches_wait_ = false;
   std::vector<std::uint32_t> stream_of_sync_;  // by call of the block
 };
@@ -179,14 +179,14 @@ void ReplayGraph::find_wait_edges() {
       const Ns start = t.calls.start[c], end = t.calls.end[c], took = end - start;
       const Row op = waits.waited_for(c);
       if (op == no_row) {
-        // Early waits may be for what was launched before the first replayed step.
+        // Early waits may be for work launched before the first replayed step.
         if (kind == CallClass::sync && took >= waited_ns &&
             (steps.whole || start > steps.window.start + steps.recorded_ns / 2))
           unresolved_ns += took;
         continue;
       }
       const Node e = end_node(c);
-      if (t.ops.end[op] <= start) {  // it did not have to wait, but may once something has changed
+      if (t.ops.end[op] <= start) {  // it did not have to wait, but may have to after a change
         if (kind == CallClass::sync) recorded.set(e, edge::wait, op_node(op), 0);
         continue;
       }

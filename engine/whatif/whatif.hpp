@@ -1,19 +1,19 @@
-// What a fix is worth: the recorded steps replayed as if it had been made.
+// What a fix saves: the recorded steps replayed as if the fix had been made.
 //
 //   changes.hpp         what a fix does to a trace, in the words that rules use
 //   replayed_steps.hpp  which steps stand for all
-//   graph.hpp           what waits for what in them; its edges are found by host_edges.cpp,
-//                       device_edges.cpp and wait_edges.cpp
+//   graph.hpp           what waits for what in them; host_edges.cpp, device_edges.cpp and
+//                       wait_edges.cpp find its edges
 //   path.hpp            what the step waited for, walked back through the graph
-//   overhead.hpp        what the profiler added, taken out
-//   apply.hpp           a change made in the graph; graph_capture.hpp: what CUDA graphs could hold
-//   floors.hpp          what a step cannot fall below
-//   replay.hpp          all of that behind one class: changes in, the step's length out
-//   touched.hpp         what changes touch, so that two fixes do not both win it
-//   remade.hpp          the replayed steps with changes made, as a trace of its own
+//   overhead.hpp        removes what the profiler added
+//   apply.hpp           makes a change in the graph; graph_capture.hpp: what CUDA graphs could hold
+//   floors.hpp          lower bounds of a step
+//   replay.hpp          all of that behind one class: changes in, length of the step out
+//   touched.hpp         what changes touch, so that two fixes do not both save it
+//   remade.hpp          the replayed steps with changes made, as a separate trace
 //   plan.hpp            which fixes to make, in which order, and what the step then takes
 //
-// The headers included here are the ones for others; the rest is the folder's own affair.
+// Include only the headers included here from outside; the others are internal to this folder.
 #pragma once
 #include "whatif/changes.hpp"
 #include "whatif/floors.hpp"

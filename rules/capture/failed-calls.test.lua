@@ -6,10 +6,10 @@ end
 
 return {
   { name = "launches that fail lead", trace = calls { { 10, 20, "cudaLaunchKernel", result = 222 }, { 30, 40, "cudaLaunchKernel", result = 222 } },
-    expect = { { severity = "error", subject = "cudaLaunchKernel: cudaErrorUnsupportedPtxVersion", message = "cudaLaunchKernel returned cudaErrorUnsupportedPtxVersion (the PTX was made by a compiler that is newer than the driver), 2 times: what it was to launch never ran." } } },
-  { name = "so does an error after which nothing works", trace = calls { { 300, 310, "cudaFree", result = 700 } }, expect = { { severity = "error", message = "cudaFree returned cudaErrorIllegalAddress*once: from then on*" } } },
+    expect = { { severity = "error", subject = "cudaLaunchKernel: cudaErrorUnsupportedPtxVersion", message = "cudaLaunchKernel returned cudaErrorUnsupportedPtxVersion (the PTX was made by a compiler that is newer than the driver), 2 times: what it was meant to launch never ran." } } },
+  { name = "so does an error after which nothing works", trace = calls { { 300, 310, "cudaFree", result = 700 } }, expect = { { severity = "error", message = "cudaFree returned cudaErrorIllegalAddress*once: after that*" } } },
   { name = "and any failure of a program without GPU work", trace = { calls = { { 0, 10, "cudaMalloc", result = 2 } } }, expect = { { severity = "error", message = "*(out of memory), once, and the GPU did no work at all." } } },
-  { name = "a failed allocation is a warning", trace = calls { { 10, 20, "cudaMalloc", result = 2 } }, expect = { { severity = "warning", message = "cudaMalloc returned cudaErrorMemoryAllocation (out of memory), once." } } },
+  { name = "a failed allocation is a warning", trace = calls { { 10, 20, "cudaMalloc", result = 2 } }, expect = { { severity = "warning", title = "cudaMalloc fails once", message = "cudaMalloc returned cudaErrorMemoryAllocation (out of memory), once." } } },
   { name = "another failure is a note", trace = calls { { 10, 20, "cudaStreamCreate", result = 7777 } }, expect = { { severity = "note", message = "cudaStreamCreate returned error 7777, once." } } },
   { name = "answers are no failures", trace = calls { { 10, 20, "cudaEventQuery", result = 600 }, { 30, 40, "cudaDeviceEnablePeerAccess", result = 704 }, { 50, 60, "cuGetProcAddress", result = 500 } }, expect = "clean" },
   { name = "is silent where all succeeds", trace = calls { { 10, 20, "cudaMalloc" } }, expect = "clean" },

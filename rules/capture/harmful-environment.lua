@@ -1,21 +1,21 @@
--- What each variable does where it is set so, and whether the report bears that out: evaluate() returns the share of the time that it
--- concerns and the rows that show it, or nothing. `only`: the kind of program that reads the variable; any, where it is not there.
+-- What each variable does when it is set, and whether the report shows it: evaluate() returns the share of time that it affects and the
+-- rows that prove it, or nothing. `only`: the kind of program that reads the variable; any kind without it.
 local variables = {
   {
     name = "CUDA_LAUNCH_BLOCKING", set = function(value) return value ~= "0" end,
-    advice = "Unset CUDA_LAUNCH_BLOCKING: it is for finding the launch that fails.",
+    advice = "Unset CUDA_LAUNCH_BLOCKING: it is meant for finding the launch that fails.",
     evaluate = function(trace, options)
       local kernels = trace:ops { kind = "kernel", in_graph = false }
       local launches = kernels:calls()
       local busy = kernels:union_ns()
       if kernels:count() < options.least or busy == 0 then return end
-      -- A launch that does not wait returns before its kernel begins.
+      -- A launch that does not wait returns before its kernel starts.
       local within = kernels:overlap_ns(launches) / busy
       if within < options.within then return end
       local idle = trace:idle { cause = { "launch", "launch_latency", "unknown", "sync" } }
       return {
         message = "blocking", data = { within = within, launches = launches:count() }, rows = launches,
-        -- What launches wait for their kernels, at most what the GPU is idle.
+        -- The time that launches wait for their kernels, at most the time that the GPU is idle.
         worth_ns = math.min(idle:union_ns(), math.max(0, launches:union_ns() - options.launch_ns * launches:count())),
         change = { { unblock = launches } },
         metric = { name = "kernels that run while their launch waits", value = within, unit = "fraction", threshold = options.within },
@@ -24,7 +24,7 @@ local variables = {
   },
   {
     name = "PYTORCH_NO_CUDA_MEMORY_CACHING", only = "pytorch", set = function() return true end,
-    advice = { pytorch = "Unset PYTORCH_NO_CUDA_MEMORY_CACHING: it is for finding errors with compute-sanitizer." },
+    advice = { pytorch = "Unset PYTORCH_NO_CUDA_MEMORY_CACHING: it is meant for finding errors with compute-sanitizer." },
     evaluate = function(trace, options)
       local calls = trace:calls { class = "allocation" }
       local count = calls:count() / trace:fact "steps.count"
@@ -40,7 +40,7 @@ local variables = {
   },
   {
     name = "NVIDIA_TF32_OVERRIDE", set = function(value) return value == "0" end,
-    advice = "Unset NVIDIA_TF32_OVERRIDE, unless the program needs all the digits of FP32 in its products: it overrides what the program asks for.",
+    advice = "Unset NVIDIA_TF32_OVERRIDE: it overrides what the program asks for. Keep it only where matrix products need all the digits of FP32.",
     evaluate = function(trace, options)
       local products = trace:ops { class = "gemm_cuda_core" }
       local speedup = trace:fact "device.tf32_speedup" or 1
@@ -56,7 +56,7 @@ local variables = {
   },
 }
 
--- Of several GPUs that talk to each other: how much of that nothing hides.
+-- Communication between GPUs: how much of it is exposed.
 local function exposed(message)
   return function(trace, options)
     local collectives = trace:ops { class = "collective" }
@@ -65,14 +65,14 @@ local function exposed(message)
     if share < options.share then return end
     return {
       message = message, data = { share = share }, rows = collectives,
-      metric = { name = "communication that nothing hides", value = share, unit = "fraction", threshold = options.share },
+      metric = { name = "exposed communication", value = share, unit = "fraction", threshold = options.share },
     }
   end
 end
 for _, v in ipairs {
-  { name = "NCCL_P2P_DISABLE", set = "1", message = "p2p", advice = "Unset NCCL_P2P_DISABLE, and see with NCCL_DEBUG=INFO which way NCCL then takes; where the machine hangs with it, mend that (IOMMU, ACS)." },
-  { name = "NCCL_IB_DISABLE", set = "1", message = "ib", advice = "Unset NCCL_IB_DISABLE where the machines have InfiniBand or RoCE; NCCL_DEBUG=INFO tells which network NCCL takes." },
-  { name = "TORCH_DISTRIBUTED_DEBUG", only = "pytorch", set = "DETAIL", message = "debug", advice = "Unset TORCH_DISTRIBUTED_DEBUG, or set it to INFO: DETAIL is for finding ranks that disagree." },
+  { name = "NCCL_P2P_DISABLE", set = "1", message = "p2p", advice = "Unset NCCL_P2P_DISABLE: NCCL_DEBUG=INFO then shows which transport NCCL takes. If the machine hangs without it, fix that (IOMMU, ACS)." },
+  { name = "NCCL_IB_DISABLE", set = "1", message = "ib", advice = "Unset NCCL_IB_DISABLE: machines with InfiniBand or RoCE then use it. NCCL_DEBUG=INFO shows which network NCCL takes." },
+  { name = "TORCH_DISTRIBUTED_DEBUG", only = "pytorch", set = "DETAIL", message = "debug", advice = "Unset TORCH_DISTRIBUTED_DEBUG, or set it to INFO: DETAIL is meant for finding ranks that disagree." },
 } do
   variables[#variables + 1] = { name = v.name, only = v.only, set = function(value) return value == v.set end, severity = "warning", advice = v.advice, evaluate = exposed(v.message) }
 end
@@ -93,30 +93,39 @@ variables[#variables + 1] = {
 return {
   id = "harmful-environment",
   category = "capture",
-  title = "A variable of the environment slows the program down",
+  title = "An environment variable slows the program down",
   since = "0.3",
   needs = { "kernels" },
   options = {
-    least = { default = 30, unit = "count", doc = "Fewer launches, or allocations and frees, in the recording are no loop." },
-    within = { default = 0.9, unit = "fraction", doc = "Kernel time that lies within launches, from which launches wait for their kernels. Measured: 1.0 with CUDA_LAUNCH_BLOCKING=1, 0.01 without." },
-    launch_ns = { default = 8000, unit = "ns", doc = "What a recorded launch takes that does not wait. Measured on an H200: 7.6 to 8.8 us." },
-    share = { default = 0.05, unit = "fraction", doc = "What a variable concerns (products on CUDA cores, communication that nothing hides), of the step, from which it counts." },
-    host_share = { default = 0.10, unit = "fraction", doc = "Idle time in which the host does something of its own, of the step, from which OMP_NUM_THREADS=1 is worth a word." },
+    least = { default = 30, unit = "count", doc = "Fewer launches, or allocations and frees, in the recording do not make a loop." },
+    within = { default = 0.9, unit = "fraction", doc = "Share of kernel time within launches, from which launches wait for their kernels. Measured: 1.0 with CUDA_LAUNCH_BLOCKING=1, 0.01 without." },
+    launch_ns = { default = 8000, unit = "ns", doc = "How long a recorded launch takes that does not wait. Measured on an H200: 7.6 to 8.8 us." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: what the variable affects (matrix products on CUDA cores, exposed communication)." },
+    host_share = { default = 0.10, unit = "fraction", doc = "Idle time while the host does other work, as a share of the step, from which OMP_NUM_THREADS=1 is mentioned." },
   },
   messages = {
-    blocking = "{variable} is set: each of {launches} launches waits until its kernel has ended ({within:fraction} of the kernels' time lies within launches), so the host never gets ahead of the GPU.",
-    caching = "{variable} is set: every tensor is allocated by the driver, {count} allocations and frees {a_step}, which take {time:ns}.",
-    tf32 = "{variable} is set: products run on CUDA cores for {share:fraction} of the time, though the GPU has tensor cores for TF32.",
-    p2p = "{variable} is set: GPUs of one machine exchange data through host memory, and the GPU waits {share:fraction} of the time for communication that nothing hides.",
-    ib = "{variable} is set: machines exchange data over sockets, and the GPU waits {share:fraction} of the time for communication that nothing hides.",
-    debug = "{variable} is set: each collective is checked before it runs, and the GPU waits {share:fraction} of the time for communication that nothing hides.",
-    threads = "{variable} is set, and the GPU is idle for {share:fraction} of the time while the host does work of its own: where that is array code (NumPy, data transforms), it has one core.",
+    blocking = "{variable} is set: each of {launches} launches waits until its kernel has finished ({within:fraction} of the kernel time lies within launches), so the host never gets ahead of the GPU.",
+    caching = "{variable} is set: the driver allocates every tensor, {count:# allocation or free|# allocations and frees} {a_step} that take {time:ns}.",
+    tf32 = "{variable} is set: matrix products run on CUDA cores for {share:fraction} of the time, though the GPU has tensor cores for TF32.",
+    p2p = "{variable} is set: GPUs of one machine exchange data through host memory, and the GPU waits {share:fraction} of the time for exposed communication.",
+    ib = "{variable} is set: machines exchange data over sockets, and the GPU waits {share:fraction} of the time for exposed communication.",
+    debug = "{variable} is set: each collective is checked before it runs, and the GPU waits {share:fraction} of the time for exposed communication.",
+    threads = "{variable} is set, and the GPU is idle for {share:fraction} of the time while the host does other work. If that is array code (NumPy, data transforms), it has only one core.",
+  },
+  headlines = {
+    blocking = "{variable} makes every launch wait for its kernel",
+    caching = "{variable} bypasses the caching allocator",
+    tf32 = "{variable} keeps matrix products off the tensor cores",
+    p2p = "{variable} sends data between GPUs through host memory",
+    ib = "{variable} sends data between machines over sockets",
+    debug = "{variable} checks each collective before it runs",
+    threads = "{variable} leaves array code on the host one core",
   },
   doc = {
-    what = "Looks for variables of the program's environment that make CUDA, PyTorch or NCCL slow (schemas/environment.toml; nothing else of the environment is read), and speaks of one only where the report shows what it does: launches that wait for their kernels, allocations all through the recording, products on CUDA cores, communication that nothing hides, a host that the GPU waits for.",
-    why = "Such variables are set to find an error, or by a launcher, and stay.",
-    fix = "Unset them in the job's script, the container and the shell's profile.",
-    wrong = "NCCL_P2P_DISABLE and NCCL_IB_DISABLE may be needed on machines where these ways do not work.",
+    what = "Looks for environment variables that make CUDA, PyTorch or NCCL slow (schemas/environment.toml; nothing else of the environment is read), and reports one only where the recording shows its effect: launches that wait for their kernels, allocations all through the recording, matrix products on CUDA cores, exposed communication, a host that the GPU waits for.",
+    why = "Such variables are set to find an error, or by a launcher, and then forgotten.",
+    fix = "Unset them in the job script, the container and the shell profile.",
+    wrong = "Some machines need NCCL_P2P_DISABLE or NCCL_IB_DISABLE because peer access or InfiniBand does not work there.",
   },
   evaluate = function(trace, options)
     local findings = {}

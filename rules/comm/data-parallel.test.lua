@@ -26,7 +26,7 @@ local function steps(tensors, more)
 end
 
 return {
-  { name = "fires on a model that is broadcast each step", trace = steps(40), expect = { { subject = "replicas", message = "One process drives 2 GPUs and sends * tensors a step from one to the others*", advice = "One process a GPU: torchrun --nproc-per-node 2*" } } },
+  { name = "fires on a model that is broadcast each step", trace = steps(40), expect = { { subject = "replicas", message = "One process drives 2 GPUs and sends * tensors a step from one to the others*", advice = "Run one process per GPU: torchrun --nproc-per-node 2*" } } },
   { name = "fires on a model that is copied each step", trace = steps(60, { copies = true }), expect = { { subject = "replicas" } } },
   { name = "fires where no range says so", trace = steps(40, { range = "forward" }), expect = { { subject = "replicas", confidence = "medium" } } },
   { name = "is silent about inputs and outputs alone", trace = steps(3), expect = "clean" },

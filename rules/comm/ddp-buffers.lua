@@ -5,28 +5,31 @@ return {
   since = "0.1",
   needs = { "kernels", "calls", "graph_nodes" },
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Time in which the GPU does nothing but broadcast buffers and put them back, or waits for the host to do so, of the step, from which it counts: as for other remedies that are one switch." },
+    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: time in which the GPU only broadcasts buffers and puts them back, or waits for the host to do so. As for other fixes that are one switch." },
   },
   messages = {
-    main = "{broadcasts} broadcasts {a_step} before the loss send buffers (running means of normalization, as a rule): with {copies} copies that put them back they keep the GPU from computing for {time:ns} of {each_step} ({share:fraction}), for {idle:ns} of it since it waits for the host.",
+    main = "Before the loss, {broadcasts:# broadcast sends|# broadcasts send} buffers {a_step} (usually running statistics of normalization). With {copies:# copy that puts|# copies that put} them back, this keeps the GPU from computing for {time:ns} of {each_step} ({share:fraction}); for {idle:ns} of that it waits for the host.",
+  },
+  headlines = {
+    main = "Buffers are broadcast each {unit} and put back by {copies:# copy|# copies}",
   },
   doc = {
-    what = "Finds broadcasts in training steps before their loss, and the copies that follow them, and adds up their time with nothing computed beside them and the idle time before them in which the host packs and unpacks buffers.",
-    why = "DistributedDataParallel sends all buffers of rank 0 to the others before each forward pass. Each is a small tensor that the host flattens, unflattens and copies by itself: with many normalization layers that takes longer than the broadcast.",
-    fix = "broadcast_buffers=False where ranks may keep their own running statistics (they are used in evaluation alone; broadcast them before it), or SyncBatchNorm, whose statistics are equal anyway.",
-    wrong = "Where ranks have to see equal buffers in training (codebooks, moving averages that forward uses), they have to be sent: then send one flat buffer of which they are views.",
+    what = "Finds broadcasts before the loss of training steps and the copies that follow them, and adds up their time while nothing computes and the idle time before them in which the host packs and unpacks buffers.",
+    why = "DistributedDataParallel sends all buffers of rank 0 to the others before each forward pass. Each is a small tensor that the host flattens, unflattens and copies separately: with many normalization layers that takes longer than the broadcast.",
+    fix = "broadcast_buffers=False if each rank may keep its own running statistics (only evaluation uses them; broadcast them before it), or SyncBatchNorm, whose statistics are equal anyway.",
+    wrong = "If ranks must see equal buffers in training (codebooks, moving averages that forward uses), they have to be sent: then send one flat buffer and make them views of it.",
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     if comm:where { collective = "broadcast" }:count() == 0 or not trace:is "training" then return {} end
     if trace:fact "steps.found" == 0 then
-      return nil, "nothing was found that repeats, so a broadcast of every step cannot be told from one at the start", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
+      return nil, "no steps were found, so a broadcast of every step cannot be told from one at the start", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
     local broadcasts, copies = trace:broadcast_buffers()
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     if broadcasts:count() < steps or copies:count() < 2 * broadcasts:count() then return {} end
     local rest = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
-    -- Before the first broadcast the host may do other things as well: of that, what it packs.
+    -- Before the first broadcast the host may also do other things: count only what it spends on packing.
     local idle = trace:idle { before = copies }:plus(trace:idle { before = broadcasts, after = broadcasts })
     local packing = trace:ranges { name = { "aten::flatten_dense_tensors*", "c10d::broadcast*", "nccl:broadcast*", "ncclBroadcast", "ncclBcast" } }
     local packed = trace:idle { before = broadcasts }:minus(idle):overlap_ns(packing)
@@ -45,10 +48,10 @@ return {
       evidence = idle:evidence { most = 2, note = "buffers are unpacked" } ,
       advice = {
         {
-          pytorch = "DistributedDataParallel(model, broadcast_buffers=False): each rank then keeps its own running statistics, which only evaluation uses; broadcast those of one rank before that.",
-          cuda = "Send them once before they are used, not each time.",
+          pytorch = "Turn off broadcast_buffers: DistributedDataParallel(model, broadcast_buffers=False). Each rank then keeps its own running statistics, which only evaluation uses; broadcast those of one rank before evaluation.",
+          cuda = "Send the buffers once: before they are used, not every time.",
         },
-        { pytorch = "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) keeps statistics equal, at the price of a small all-reduce a layer." },
+        { pytorch = "Or keep the statistics equal: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model), for the price of a small all-reduce per layer." },
       },
     } }
   end,

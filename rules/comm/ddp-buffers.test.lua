@@ -26,7 +26,7 @@ local function steps(copies, pause, more)
 end
 
 return {
-  { name = "fires on buffers that are put back one by one", trace = steps(40, 40), expect = { { severity = "warning", subject = "buffers", message = "1 broadcasts a step before the loss send buffers*with 40 copies that put them back*" } } },
+  { name = "fires on buffers that are put back one by one", trace = steps(40, 40), expect = { { severity = "warning", subject = "buffers", title = "Buffers are broadcast each step and put back by 40 copies", message = "Before the loss, 1 broadcast sends buffers a step*With 40 copies that put them back*" } } },
   { name = "is silent about few of them", trace = steps(1, 40), expect = "clean" },
   { name = "is silent where putting them back takes next to nothing", trace = steps(20, 3), expect = "clean" },
   { name = "is silent about copies between which the GPU computes", trace = steps(40, 40, { between = true }), expect = "clean" },
@@ -34,7 +34,7 @@ return {
   { name = "is silent where no loss follows", trace = steps(40, 40, { after_loss = true }), expect = "clean" },
   { name = "is silent without broadcasts", trace = steps(40, 40, { none = true }), expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(40, 40), options = { share = 0.5 }, expect = "clean" },
-  { name = "cannot tell the start from a step where nothing repeats", trace = { ops = { { 20, 40, kernel = broadcast, stream = 8 }, { 400, 800, kernel = gemm }, { 800, 810, kernel = loss }, { 900, 990, kernel = update } } }, expect = "not checked" },
+  { name = "cannot tell the start from a step without steps", trace = { ops = { { 20, 40, kernel = broadcast, stream = 8 }, { 400, 800, kernel = gemm }, { 800, 810, kernel = loss }, { 900, 990, kernel = update } } }, expect = "not checked" },
   { name = "needs kernels", trace = steps(40, 40, { not_collected = { "kernels" } }), expect = "not checked" },
   { name = "ddp: one small broadcast", fixture = "ddp", expect = "clean" },
 }

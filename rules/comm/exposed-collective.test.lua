@@ -1,4 +1,4 @@
--- Six steps of 10 ms on a GPU: backward computes until 6 ms, an all-reduce runs from 5 to 8 on a stream of its own, the optimizer after it.
+-- Six steps of 10 ms on a GPU: backward computes until 6 ms, an all-reduce runs from 5 to 8 on a separate stream, the optimizer after it.
 local gemm, reduce = "nvjet_tst_gemm", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 local function steps(ops, more)
   local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" } }, ops = ops }
@@ -28,14 +28,14 @@ return {
     expect = { { severity = "warning", message = "*is all-to-all." } } },
   { name = "names the group where the report tells", trace = steps { { 20, 6000, kernel = gemm }, { 6000, 7500, kernel = reduce, stream = 8, group = "tp [0, 1, 2, 3]", ranks = 4 }, { 7500, 9950, kernel = gemm } },
     expect = { { severity = "warning", message = "*is all-reduce in group tp [0, 1, 2, 3] of 4 ranks." } } },
-  { name = "fires on broadcasts", trace = reduced(6000, 7500, "ncclDevKernel_Broadcast_RING_LL"), expect = { { severity = "warning", message = "*is broadcast.", advice = "Send what does not change once*" } } },
+  { name = "fires on broadcasts", trace = reduced(6000, 7500, "ncclDevKernel_Broadcast_RING_LL"), expect = { { severity = "warning", message = "*is broadcast.", advice = "Send what does not change only once*" } } },
   { name = "takes DeepEP's dispatch for an all-to-all", trace = reduced(6000, 7500, "void deep_ep::intranode::dispatch<8>(int4*)"), expect = { { severity = "warning", message = "*is all-to-all." } } },
   { name = "names what DeepEP has to hide it", trace = steps { { 20, 6000, kernel = "void at::native::mm" }, { 6000, 7500, kernel = "void deep_ep::internode_ll::dispatch<8>(int4*)", stream = 8 }, { 7500, 9950, kernel = "void at::native::mm" } },
-    expect = { { severity = "warning", advice = "DeepEP: *async_finish*" } } },
+    expect = { { severity = "warning", advice = "Overlap dispatch and combine*async_finish*" } } },
   { name = "names the switch of the server that calls it", trace = steps { { 20, 6000, kernel = "void vllm::moe::silu" }, { 6000, 7500, kernel = "void deep_ep::internode_ll::dispatch<8>(int4*)", stream = 8 }, { 7500, 9950, kernel = "void vllm::moe::silu" } },
     expect = { { severity = "warning", advice = "*--enable-dbo*" } } },
   { name = "fires on kernels of another kind", trace = reduced(6000, 7500, "nvshmem_barrier"), expect = { { severity = "warning", message = "*of another kind*" } } },
-  { name = "tells waiting for a late rank from sending", trace = late(), expect = { { severity = "note", message = "*About 67 % of it is waiting for a rank that comes later and is not counted here.", worth = { 0.049, 0.051 } } } },
+  { name = "tells waiting for a late rank from sending", trace = late(), expect = { { severity = "note", message = "*About 67 % of it is waiting for a late rank, which is not counted here.", worth = { 0.049, 0.051 } } } },
   { name = "is a note between the two thresholds", trace = reduced(5000, 6700), expect = { { severity = "note", worth = { 0.06, 0.08 } } } },
 
   { name = "is silent when backward hides it", trace = reduced(3000, 6000), expect = "clean" },

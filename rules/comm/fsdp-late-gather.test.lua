@@ -3,7 +3,7 @@
 local gemm, loss, update = "nvjet_tst_gemm", "nll_loss_forward_reduce_cuda_kernel_2d", "multi_tensor_apply_kernel<FusedAdamMathFunctor>"
 local gather, scatter = "ncclDevKernel_AllGather_RING_LL", "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL"
 
--- `ahead`: gathers run beside the block before. `early_scatter`: activations are scattered in forward too, as tensor parallelism does.
+-- `ahead`: gathers run next to the block before. `early_scatter`: activations are scattered in forward too, as tensor parallelism does.
 local function steps(more)
   more = more or {}
   local ops = {}
@@ -37,14 +37,14 @@ local function steps(more)
 end
 
 return {
-  { name = "fires on gathers between blocks", trace = steps(), replay = true, expect = { { subject = "gathers of weights", message = "* of 8 gathers of weights a step begin only when the block before has been computed*" } } },
+  { name = "fires on gathers between blocks", trace = steps(), replay = true, expect = { { subject = "gathers of weights", message = "* of 8 weight gathers a step start only after the previous block has computed*" } } },
   { name = "fires where no loss is known by its kernels", trace = steps { loss = false }, expect = { { subject = "gathers of weights" } } },
   { name = "is silent about gathers that come ahead", trace = steps { ahead = true }, expect = "clean" },
   { name = "is silent about tensor parallelism, which gathers and scatters activations in turn", trace = steps { early_scatter = true }, expect = "clean" },
   { name = "is silent about gathers without a scattered gradient: inference", trace = steps { no_scatter = true }, expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(), options = { share = 0.9 }, expect = "clean" },
   { name = "is silent without gathers", trace = { repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, "step {n}" } }, ops = { { 20, 980, kernel = gemm } } }, expect = "clean" },
-  { name = "cannot tell weights where nothing repeats", trace = { ops = { { 20, 900, kernel = gemm }, { 900, 990, kernel = gather, stream = 8 } } }, expect = "not checked" },
+  { name = "cannot tell weights without steps", trace = { ops = { { 20, 900, kernel = gemm }, { 900, 990, kernel = gather, stream = 8 } } }, expect = "not checked" },
   { name = "needs kernels", trace = steps { not_collected = { "kernels" } }, expect = "not checked" },
 
   { name = "two-fsdp-no-prefetch: measured 30.3 ms, and 27.3 with prefetching", fixture = "two-fsdp-no-prefetch", expect = { { severity = "warning", worth = { 0.05, 0.12 } } } },

@@ -34,14 +34,14 @@ end
 
 return {
   { name = "says what it can where memory was not recorded", trace = steps { not_collected = { "memory_use" } },
-    expect = { { severity = "note", subject = "second gathers of weights", message = "4 gathers a step fetch weights that had been gathered before and let go: 1.56 ms of*does not show: memory was not recorded." } } },
+    expect = { { severity = "note", subject = "second gathers of weights", message = "4 gathers a step fetch weights that were gathered before and freed: 1.56 ms of*is unknown: memory was not recorded." } } },
   { name = "counts what they would take", trace = steps { bytes = 64 * MiB, memory_use = { { 0, bytes = 20 * 1024 * MiB } } },
-    expect = { { subject = "second gathers of weights", message = "*Kept, they take 0.5 GiB more of 141 GiB, of which * GiB are in use.", confidence = "high" } } },
+    expect = { { subject = "second gathers of weights", message = "*Keeping them takes 0.5 GiB more; * of 141 GiB are in use.", confidence = "high" } } },
   { name = "is silent where they do not fit", trace = steps { bytes = 64 * MiB, memory_use = { { 0, bytes = 130 * 1024 * MiB } } }, expect = "clean" },
   { name = "is silent about weights that are kept", trace = steps { kept = true }, expect = "clean" },
   { name = "is silent below the team's own threshold", trace = steps(), options = { share = 0.9 }, expect = "clean" },
   { name = "is silent without gathers", trace = { repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, "step {n}" } }, ops = { { 20, 980, kernel = gemm } } }, expect = "clean" },
-  { name = "cannot tell weights where nothing repeats", trace = { ops = { { 20, 900, kernel = gemm }, { 900, 990, kernel = gather, stream = 8 } } }, expect = "not checked" },
+  { name = "cannot tell weights without steps", trace = { ops = { { 20, 900, kernel = gemm }, { 900, 990, kernel = gather, stream = 8 } } }, expect = "not checked" },
   { name = "needs kernels", trace = steps { not_collected = { "kernels" } }, expect = "not checked" },
 
   { name = "two-fsdp-no-prefetch: full shards", fixture = "two-fsdp-no-prefetch", expect = { { severity = "note" } } },

@@ -5,22 +5,25 @@ return {
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.02, unit = "fraction", doc = "Time of the reductions of all micro-batches but the last, of the step, from which they are looked at. Hidden behind backward they still slow its kernels down: two H200 that reduced four times a step spent 36 % of it so, and won 18 % by reducing once." },
+    share = { default = 0.02, unit = "fraction", doc = "Share of the step that the reductions of all micro-batches but the last take, from which they are checked. Even hidden behind backward they slow its kernels down: two H200 that reduced four times a step spent 36 % of it on this, and saved 18 % by reducing once." },
   },
   messages = {
-    main = "Each of {phases} backward passes {a_step} reduces the same gradients{bytes}: all but the last take {early:ns} of {each_step} ({share:fraction}), {exposed:ns} of it with nothing computed beside them.",
+    main = "Each of {phases} backward passes {a_step} reduces the same gradients{bytes}: all but the last take {early:ns} of {each_step} ({share:fraction}), {exposed:ns} of it while nothing computes.",
+  },
+  headlines = {
+    main = "Gradients are reduced {phases} times {a_step} instead of once",
   },
   doc = {
-    what = "Tells the backward passes of a step apart by its losses, and compares what each reduces: the same collectives of the same sizes in the same order, with no optimizer between them, and none of them in forward. Then it replays the step with those of the last pass alone.",
-    why = "With gradient accumulation only the sum over all micro-batches is used. Reducing each costs as many times the communication, and kernels that run beside it are slower.",
-    fix = "DistributedDataParallel: with model.no_sync() around forward and backward of all micro-batches but the last. FSDP: no_sync(), FSDP2: set_requires_gradient_sync(False), where there is memory for whole gradients. Megatron, DeepSpeed, Lightning and Accelerate have switches for it.",
-    wrong = "FSDP and ZeRO-2 scatter each micro-batch's gradients so as not to hold them whole: there no_sync takes more memory, as many bytes as all gradients have. A program with several losses that trains one model after the other without an optimizer that is known by its kernels looks alike.",
+    what = "Separates the backward passes of a step by its losses, and compares what each reduces: the same collectives of the same sizes in the same order, with no optimizer in between, and none of them in forward. Then it replays the step with only those of the last pass.",
+    why = "With gradient accumulation only the sum over all micro-batches is used. Reducing each one multiplies the communication, and kernels that overlap with it run slower.",
+    fix = "DistributedDataParallel: model.no_sync() around forward and backward of all micro-batches but the last. FSDP: no_sync(), FSDP2: set_requires_gradient_sync(False), if there is memory for whole gradients. Megatron, DeepSpeed, Lightning and Accelerate have switches for it.",
+    wrong = "FSDP and ZeRO-2 scatter each micro-batch's gradients to avoid holding them whole: there no_sync takes more memory, as many bytes as all gradients have. A program with several losses that trains one model after the other looks the same if its optimizer is not known by its kernels.",
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     if comm:where { collective = { "all-reduce", "reduce-scatter" } }:count() == 0 or trace:is "inference" then return {} end
     if trace:fact "steps.found" == 0 then
-      return nil, "nothing was found that repeats, so what is reduced several times in one step cannot be told from several steps", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
+      return nil, "no steps were found, so several reductions in one step cannot be told from several steps", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
     local found = trace:reduced_gradients()
     if found.phases < 2 or found.early:count() == 0 then return {} end
@@ -32,7 +35,7 @@ return {
     local scattered = found.early:where { collective = "reduce-scatter" }:count() > 0
     local gone = { { remove = found.early } }
     if found.copies:count() > 0 then gone[#gone + 1] = { remove = found.copies } end
-    -- The blocks of a reduction hold SMs that products beside it get back.
+    -- The blocks of a reduction hold SMs that concurrent matrix products get back.
     local products = trace:ops { class = { "gemm_*", "attention_fused" } }
     local sms = trace:fact "device.sm_count"
     local held = sms and math.min(0.5, (found.early:median "blocks" or 0) / sms) or 0
@@ -45,23 +48,23 @@ return {
       about = true,
       recoverable_ns = found.early:exposed_ns(others),
       change = gone,
-      uncertain = "how much faster kernels are without communication beside them",
+      uncertain = "how much faster kernels run without concurrent communication",
       confidence = found.bytes > 0 and "high" or "medium",
       metrics = {
         { name = "backward passes that reduce " .. trace:fact "unit.per", value = found.phases, unit = "count", threshold = 2 },
-        { name = "reductions that are not needed", value = early / total, unit = "fraction", threshold = options.share },
+        { name = "needless reductions", value = early / total, unit = "fraction", threshold = options.share },
       },
-      evidence = found.early:evidence { most = 4, note = "of a micro-batch that is not the last" },
+      evidence = found.early:evidence { most = 4, note = "of an earlier micro-batch" },
       advice = {
         {
           megatron = "Reduce once a step: leave no_sync_func set to the model's no_sync (the default with its own schedules).",
-          deepspeed = "Reduce at the boundary of gradient accumulation: gradient_accumulation_steps in the configuration, and ZeRO stage 0 or 1, since stage 2 has to scatter each micro-batch's.",
+          deepspeed = "Reduce only when accumulation ends: set gradient_accumulation_steps in the configuration, and ZeRO stage 0 or 1, since stage 2 has to scatter each micro-batch's gradients.",
           lightning = "Let the trainer accumulate: Trainer(accumulate_grad_batches=" .. found.phases .. "); with manual optimization fabric.no_backward_sync(model) around all micro-batches but the last.",
-          accelerate = "Accumulate within accelerator.accumulate(model), with gradient_accumulation_steps=" .. found.phases .. ".",
-          fsdp = "with model.no_sync() around forward and backward of all micro-batches but the last (FSDP2: model.set_requires_gradient_sync(False)). Gradients are then held whole until the last: look whether they fit.",
-          pytorch = scattered and "with model.no_sync() around forward and backward of all micro-batches but the last (FSDP2: model.set_requires_gradient_sync(False)). Gradients are then held whole until the last: look whether they fit."
-            or "DistributedDataParallel: with model.no_sync() around forward and backward of all micro-batches but the last.",
-          cuda = "Add gradients up where they are, and reduce their sum once, after the last micro-batch.",
+          accelerate = "Let Accelerate accumulate: accelerator.accumulate(model) around each micro-batch, with gradient_accumulation_steps=" .. found.phases .. ".",
+          fsdp = "Reduce only the last micro-batch: model.no_sync() around forward and backward of all others (FSDP2: model.set_requires_gradient_sync(False)). Gradients are then held whole until the last: check that they fit.",
+          pytorch = scattered and "Reduce only the last micro-batch: model.no_sync() around forward and backward of all others (FSDP2: model.set_requires_gradient_sync(False)). Gradients are then held whole until the last: check that they fit."
+              or "Reduce only the last micro-batch: DistributedDataParallel's model.no_sync() around forward and backward of all others.",
+          cuda = "Reduce once, after the last micro-batch: sum gradients locally until then.",
         },
       },
     } }

@@ -1,5 +1,5 @@
 -- Six steps of 10 ms on two ranks: `passes` micro-batches, each with a forward pass, a loss, and a backward pass that reduces two buckets
--- of 25 MiB beside or after its products; an optimizer at the end.
+-- of 25 MiB next to or after its products; an optimizer at the end.
 local gemm, loss, reduce = "nvjet_tst_gemm", "nll_loss_forward_reduce_cuda_kernel_2d", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 local update = "multi_tensor_apply_kernel<FusedAdamMathFunctor>"
 local bucket = 26214400
@@ -47,7 +47,7 @@ return {
   { name = "is silent below the team's own threshold", trace = steps(2), options = { share = 0.5 }, expect = "clean" },
   { name = "is silent without collectives", trace = { repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, "step {n}" } }, ops = { { 20, 980, kernel = gemm } } }, expect = "clean" },
 
-  { name = "cannot tell micro-batches from steps where nothing repeats", trace = { ops = { { 20, 900, kernel = gemm }, { 900, 990, kernel = reduce, stream = 8 } } }, expect = "not checked" },
+  { name = "cannot tell micro-batches from steps without steps", trace = { ops = { { 20, 900, kernel = gemm }, { 900, 990, kernel = reduce, stream = 8 } } }, expect = "not checked" },
   { name = "needs kernels", trace = steps(2, { not_collected = { "kernels" } }), expect = "not checked" },
 
   { name = "two-sync-each: measured 32.7 ms, and 26.7 with no_sync", fixture = "two-sync-each", expect = { { severity = "warning", message = "Each of 4 backward passes*", worth = { 0.08, 0.16 } } } },

@@ -1,36 +1,40 @@
 return {
   id = "pipeline-bubble",
   category = "comm",
-  title = "Stages of a pipeline wait for each other",
+  title = "Pipeline stages wait for each other",
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Time in which GPUs wait for another stage, of the step, from which it counts. A bubble of (stages - 1) / (micro-batches + stages - 1) cannot be avoided: below 10 % there are at least nine micro-batches a stage." },
-    each = { default = 0.02, unit = "fraction", doc = "What each GPU waits at least, of its steps: where one waits for nobody, it is slower than the others, and no bubble." },
+    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: time in which GPUs wait for another stage. A bubble of (stages - 1) / (micro-batches + stages - 1) cannot be avoided: below 10 % there are at least nine micro-batches per stage." },
+    each = { default = 0.02, unit = "fraction", doc = "How much of its steps each GPU waits at least: a GPU that waits for nobody is slower than the others, and that is no bubble." },
   },
   messages = {
     messages = "{devices} GPUs wait in {messages} messages {a_step} for each other's results and compute nothing meanwhile, for {wait:ns} of {each_step} ({share:fraction}).{ideal}{balance}",
-    layers = "One process has spread its work over {devices} GPUs, and hardly two of them work at once ({together:fraction} of their time): each idles for {wait:ns} of {each_step} ({share:fraction}) while another one computes what it needs.",
+    layers = "One process has spread its work over {devices} GPUs, and two of them hardly ever work at once ({together:fraction} of their time): each idles for {wait:ns} of {each_step} ({share:fraction}) while another computes what it needs.",
+  },
+  headlines = {
+    messages = "Pipeline stages wait for each other {share:fraction} of the {unit}",
+    layers = "{devices} GPUs take turns instead of working at once",
   },
   doc = {
-    what = "Adds up how long GPUs wait in messages from one to one other (NCCL's send and receive) for a sender that still computes, where all of them do. And in one process that drives several GPUs, how long one idles, its work launched, while another one works and copies between them carry the results.",
-    why = "A stage cannot begin before the one before it has something for it, nor go backward before the one after it is done. With one batch at a time one GPU works and the others wait.",
-    fix = "More and smaller micro-batches, which halve the bubble each time they double; schedules that interleave several stages on each GPU (1F1B, interleaved, zero bubble). Where the model fits on one GPU, a copy on each with its own part of the batch needs no pipeline.",
-    wrong = "Smaller micro-batches compute slower, which the trace does not show: it is at most what is said here (two H200, from 2 to 8 micro-batches: a fifth of the wait was won). Stages of unequal length wait as well, and more micro-batches do not help those.",
+    what = "Adds up how long GPUs wait in point-to-point messages (NCCL's send and receive) for a sender that still computes, where all of them do. And for one process that drives several GPUs, how long one idles with its work launched while another works and copies between them carry the results.",
+    why = "A stage cannot start before the previous one has something for it, nor go backward before the next one is done. With one batch at a time, one GPU works and the others wait.",
+    fix = "More and smaller micro-batches: each doubling halves the bubble. Schedules that interleave several stages on each GPU (1F1B, interleaved, zero bubble). If the model fits on one GPU, a copy on each with its own part of the batch needs no pipeline.",
+    wrong = "Smaller micro-batches compute less efficiently, which the trace does not show: the saving is an upper limit (two H200, from 2 to 8 micro-batches: a fifth of the wait was saved). Stages of unequal length also wait, and more micro-batches do not help those.",
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     local more = {
-      megatron = "More micro-batches a step (a larger --global-batch-size / --micro-batch-size), and --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication.",
-      nemo = "More micro-batches a step (global_batch_size over micro_batch_size), and virtual_pipeline_model_parallel_size.",
-      deepspeed = "More micro-batches a step: a larger gradient_accumulation_steps with a smaller train_micro_batch_size_per_gpu.",
+      megatron = "Run more micro-batches a step: a larger --global-batch-size / --micro-batch-size, and --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication.",
+      nemo = "Run more micro-batches a step: a larger global_batch_size over micro_batch_size, and virtual_pipeline_model_parallel_size.",
+      deepspeed = "Run more micro-batches a step: a larger gradient_accumulation_steps with a smaller train_micro_batch_size_per_gpu.",
       pytorch = {
-        training = "More and smaller micro-batches a step, and a schedule that puts several stages on each GPU: torch.distributed.pipelining, ScheduleInterleaved1F1B or ScheduleZBVZeroBubble.",
-        cuda = "Cut the batch into more parts, so that all stages work at once.",
+        training = "Run more and smaller micro-batches a step: with a schedule that puts several stages on each GPU (torch.distributed.pipelining, ScheduleInterleaved1F1B or ScheduleZBVZeroBubble).",
+        cuda = "Cut the batch into more parts: then all stages work at once.",
       },
-      cuda = "Cut the work into more parts, and send each as soon as it is computed, so that all stages work at once.",
+      cuda = "Cut the work into more parts: send each as soon as it is computed, so that all stages work at once.",
     }
 
     local messages = comm:where { collective = "send and receive" }
@@ -42,7 +46,7 @@ return {
       end
       local devices = #messages:group("device", 1000)
       if #waits < 2 and messages:exposed_ns(compute) >= options.share * total then
-        return nil, "the report does not hold both ends of its messages, so waiting for another stage cannot be told from sending", trace:words { nsys = "--trace=cuda,nvtx around the launcher, or the reports of all ranks at once", torch_profiler = "torch.profiler.profile on every rank, and the traces of all ranks at once" }
+        return nil, "the report holds only one end of its messages, so waiting for another stage cannot be told from sending", trace:words { nsys = "--trace=cuda,nvtx around the launcher, or the reports of all ranks at once", torch_profiler = "torch.profiler.profile on every rank, and the traces of all ranks at once" }
       end
       local share = wait / total
       if #waits >= 2 and share >= options.share and least >= options.each * total / trace:fact "device.count" then
@@ -53,7 +57,7 @@ return {
         end
         local parts, stages, ideal = trace:fact "unit.micro_batches", waits[1].together, ""
         if parts and parts >= 2 then
-          ideal = string.format(" With one stage a GPU, %d stages and %.0f %s leave %.0f %% at the least.", stages, parts, trace:words { training = "micro-batches", cuda = "parts" }, 100 * (stages - 1) / (parts + stages - 1))
+          ideal = string.format(" With one stage per GPU, %d stages and %.0f %s leave at least %.0f %%.", stages, parts, trace:words { training = "micro-batches", cuda = "parts" }, 100 * (stages - 1) / (parts + stages - 1))
         end
         local rows
         for _, w in ipairs(waits) do rows = rows and rows:plus(w.rows) or w.rows end
@@ -61,12 +65,12 @@ return {
           subject = "stages",
           message = "messages",
           data = { devices = devices, messages = math.floor(messages:count() / steps + 0.5), wait = wait / steps, share = share, ideal = ideal,
-            balance = most > 1.15 * usual and string.format(" The longest stage computes %.0f %% longer than they do on average.", 100 * (most / usual - 1)) or "" },
-          -- Twice as many micro-batches leave half of it, at best.
+            balance = most > 1.15 * usual and string.format(" The longest stage computes %.0f %% longer than the average.", 100 * (most / usual - 1)) or "" },
+          -- Twice as many micro-batches leave half of it at best.
           recoverable_ns = wait / 2,
           metrics = { { name = "waiting for another stage", value = share, unit = "fraction", threshold = options.share } },
           evidence = rows:evidence { most = 4, note = "waits for the other end" },
-          advice = { more, most > 1.15 * usual and "Give the stages equal work first: the longest one sets the pace (embedding and loss count as layers)." or nil },
+          advice = { more, most > 1.15 * usual and "Give the stages equal work: the longest one sets the pace (embedding and loss count as layers)." or nil },
         } }
       end
     end
@@ -78,7 +82,7 @@ return {
       if process.copies:count() > 0 and together < options.share and share >= options.share then
         local peak, size = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
         local fits = peak and size and peak * process.devices < 0.8 * size
-        local whole = fits and string.format("It fits: %.1f GiB are in use at the peak. ", peak / 2 ^ 30) or "Where all of it fits on one GPU, do without the pipeline. "
+        local whole = fits and string.format("it fits, with %.1f GiB in use at the peak. ", peak / 2 ^ 30) or "if it fits. "
         return { {
           subject = "one process",
           message = "layers",
@@ -90,15 +94,15 @@ return {
             {
               pytorch = {
                 training = {
-                  whole .. "Put the whole model on each GPU, one process each (DistributedDataParallel), instead of device_map=\"auto\" or layers moved by hand.",
-                  "Otherwise shard every layer instead of splitting them up (FSDP, tensor parallelism), or run a pipeline with micro-batches: torch.distributed.pipelining.",
+                  "Put the whole model on each GPU: " .. whole .. "Run one process per GPU (DistributedDataParallel) instead of device_map=\"auto\" or layers moved by hand.",
+                  "Otherwise shard every layer (FSDP, tensor parallelism), or run a pipeline with micro-batches (torch.distributed.pipelining).",
                 },
                 cuda = {
-                  whole .. "Put the whole model on each GPU, one process each with its own part of the batch, instead of device_map=\"auto\" or layers moved by hand.",
+                  "Put the whole model on each GPU: " .. whole .. "Run one process per GPU, each with its own part of the batch, instead of device_map=\"auto\" or layers moved by hand.",
                   "Otherwise split every layer over the GPUs (tensor parallelism) instead of giving each GPU some of the layers, or let several batches follow each other through them (torch.distributed.pipelining).",
                 },
               },
-              cuda = "Split the data and not the steps of the work, so that all GPUs work at once; or cut it into parts that follow each other through the GPUs.",
+              cuda = "Split the data, not the steps of the work: then all GPUs work at once. Or cut the work into parts that follow each other through the GPUs.",
             },
           },
         } }

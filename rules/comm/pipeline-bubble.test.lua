@@ -42,7 +42,7 @@ return {
   { name = "fires on two micro-batches", trace = stages(2), expect = { { subject = "stages" } } },
   { name = "is silent about many", trace = stages(16), expect = "clean" },
   { name = "is silent about an all-to-all", trace = stages(2, { range = { 0, 9990, "c10d::alltoall_base_" } }), expect = "clean" },
-  { name = "fires on layers that are spread over the GPUs of one process", trace = layers(), expect = { { severity = "error", subject = "one process", message = "One process has spread its work over 2 GPUs, and hardly two of them work at once*" } } },
+  { name = "fires on layers that are spread over the GPUs of one process", trace = layers(), expect = { { severity = "error", subject = "one process", message = "One process has spread its work over 2 GPUs, and two of them hardly ever work at once*" } } },
   { name = "says that it fits", trace = layers { memory_use = { { 0, bytes = 8 * 2 ^ 30 } } }, expect = { { subject = "one process" } } },
   { name = "is silent about GPUs that work at once", trace = layers { together = true }, expect = "clean" },
   { name = "is silent where nothing goes from one to the other", trace = layers { apart = true }, expect = "clean" },

@@ -29,13 +29,13 @@ local loader = { { 0, 9000, "step {n}" }, { 0, 9000, "step {n}", rank = 1 }, { 0
 
 return {
   { name = "fires when one rank comes late", trace = ranks { 7000, 8500 },
-    expect = { { severity = "warning", subject = "device 1", confidence = "high", message = "The other device waits for device 1, which enters 1 of the collectives a step last, for 1.50 ms of each 10.0 ms step (15 %). It spends 1.5 ms a step more than they do computing.", worth = { 0.14, 0.16 } } } },
-  { name = "speaks of what repeats by its name", trace = ranks({ 7000, 8500 }, { ranges = {} }), expect = { { severity = "warning", subject = "device 1", message = "*collectives an iteration last, for 1.50 ms of each 10.0 ms iteration*It spends 1.5 ms an iteration more than they do computing." } } },
-  { name = "fires on the late one of four", trace = ranks { 6000, 6000, 8500, 6000 }, expect = { { severity = "error", subject = "device 2", message = "The other 3 devices wait for device 2*", worth = { 0.24, 0.26 } } } },
+    expect = { { severity = "warning", subject = "device 1", confidence = "high", title = "The rank on GPU 1 is 1.50 ms late each step (it computes longer)", message = "The other GPU waits for GPU 1, which is the last to enter 1 collective a step: 1.50 ms of each 10.0 ms step (15 %). It spends 1.5 ms a step longer computing than the others.", worth = { 0.14, 0.16 } } } },
+  { name = "names the unit of what it found", trace = ranks({ 7000, 8500 }, { ranges = {} }), expect = { { severity = "warning", subject = "device 1", message = "*1 collective an iteration: 1.50 ms of each 10.0 ms iteration*It spends 1.5 ms an iteration longer computing than the others." } } },
+  { name = "fires on the late one of four", trace = ranks { 6000, 6000, 8500, 6000 }, expect = { { severity = "error", subject = "device 2", message = "The other 3 GPUs wait for GPU 2*", worth = { 0.24, 0.26 } } } },
   { name = "names its data loader", trace = ranks({ 7000, 9000 }, { ranges = loader, ops = {
       { 20, 7000, kernel = gemm }, { 7000, 9500, kernel = reduce, stream = 8 }, { 9500, 9950, kernel = gemm },
       { 3010, 9000, kernel = gemm, rank = 1, launched = { 3000, 3005 } }, { 9000, 9500, kernel = reduce, stream = 8, rank = 1 }, { 9500, 9950, kernel = gemm, rank = 1 } } }),
-    expect = { { severity = "error", subject = "device 1", message = "*more than they do waiting for its input." } } },
+    expect = { { severity = "error", subject = "device 1", message = "*longer waiting for its input than the others." } } },
   { name = "tells ranks that take turns", trace = in_turn(), expect = { { severity = "error", subject = "ranks in turn", message = "Ranks take turns*wait 2.00 ms of each*", worth = { 0.19, 0.21 } } } },
   { name = "is a note from 2 % on", trace = ranks { 8200, 8500 }, expect = { { severity = "note", worth = { 0.02, 0.04 } } } },
 
@@ -61,5 +61,5 @@ return {
   { name = "good: one GPU, no collectives", fixture = "good", expect = "clean" },
   { name = "starved", fixture = "starved", expect = "clean" },
   { name = "offload", fixture = "offload", expect = "clean" },
-  { name = "ddp-straggler", fixture = "ddp-straggler", expect = { { severity = "error", subject = "device 1", message = "*waits for device 1*doing nothing that the trace explains*", worth = { 0.5, 0.6 } } } },
+  { name = "ddp-straggler", fixture = "ddp-straggler", expect = { { severity = "error", subject = "device 1", title = "The rank on GPU 1 is * ms late each * (it sleeps in clock_nanosleep)", message = "*waits for GPU 1*longer in 'clock_nanosleep' than the others.", worth = { 0.5, 0.6 } } } },
 }

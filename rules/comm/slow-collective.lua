@@ -5,8 +5,8 @@ local record_all_ranks = {
 }
 local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "torchrun", cuda = "mpirun" }) end
 
--- Bytes that cross the busiest link, for n ranks and a message as NCCL counts it: what one rank passes in, for all-gather and
--- reduce-scatter a part of the whole.
+-- Bytes that cross the busiest link, for n ranks and a message as NCCL counts it: what one rank passes in; for all-gather and
+-- reduce-scatter that is a part of the whole.
 local kinds = {
   { match = "*AllReduce*", bus = function(n) return 2 * (n - 1) / n end },
   { match = { "*AllGather*", "*ReduceScatter*" }, bus = function(n) return n - 1 end },
@@ -15,29 +15,32 @@ local kinds = {
 return {
   id = "slow-collective",
   category = "comm",
-  title = "Collectives get less bandwidth than the link between GPUs has",
+  title = "Collectives are slower than the link between GPUs allows",
   since = "0.1",
   needs = { "kernels", "graph_nodes", "ranges" },
   options = {
-    link_bytes_per_s = { default = 25e9, unit = "bytes/s", doc = "What the slowest link between the GPUs carries in one direction, which the report does not say. The default is PCIe 4 x16, the least that GPUs of a server have. NVLink: 300e9 (A100), 450e9 (H100, H200), 900e9 (B200); a network of 400 Gbit/s for each GPU: 50e9." },
+    link_bytes_per_s = { default = 25e9, unit = "bytes/s", doc = "What the slowest link between the GPUs carries in one direction; the report does not say. The default is PCIe 4 x16, the least that GPUs of a server have. NVLink: 300e9 (A100), 450e9 (H100, H200), 900e9 (B200); a network of 400 Gbit/s for each GPU: 50e9." },
     share_of_link = { default = 0.5, unit = "fraction", doc = "Share of the link's bandwidth below which a collective is slow. NCCL's own benchmark reaches 75 to 90 % with large messages." },
-    min_bytes = { default = 1048576, unit = "bytes", doc = "Messages below are bound by latency." },
-    ranks = { default = 0, unit = "count", doc = "How many ranks communicate; 0 is as many as the report has GPUs." },
+    min_bytes = { default = 1048576, unit = "bytes", doc = "Smaller messages are bound by latency." },
+    ranks = { default = 0, unit = "count", doc = "How many ranks communicate; 0 means as many as the report has GPUs." },
   },
   messages = {
-    main = "Collectives of {bytes:bytes} (median) reach {rate:bytes/s} of bus bandwidth, {of_link:fraction} of a link of {link:bytes/s}; {exposed:ns} of {each_step} is such communication with nothing computed beside it.",
+    main = "Collectives of {bytes:bytes} (median) reach {rate:bytes/s} of bus bandwidth, {of_link:fraction} of a link of {link:bytes/s}; {exposed:ns} of {each_step} is such communication while nothing computes.",
+  },
+  headlines = {
+    main = "Collectives reach only {of_link:fraction} of the link's bandwidth",
   },
   doc = {
     what = "Takes the size of each all-reduce, all-gather and reduce-scatter from NCCL's ranges and its time from the rank that entered it last, which waited for nobody, and compares the bus bandwidth (for n ranks 2 (n - 1) / n, or n - 1, times the message) with the link.",
-    why = "NCCL falls back without a word: to the network's sockets instead of InfiniBand, to host memory where peer access is off. Communication then takes ten times as long.",
-    fix = "Run once with NCCL_DEBUG=INFO and read which transport it chose (NVLS, P2P, SHM, NET/IB, NET/Socket). Check nvidia-smi topo -m, the ACS setting of PCIe bridges, NCCL_P2P_DISABLE, NCCL_IB_DISABLE and NCCL_SOCKET_IFNAME, and that a container has --ipc=host and the InfiniBand devices. all_reduce_perf of nccl-tests tells what the machine can do.",
-    wrong = "The link is an assumption until the option link_bytes_per_s says what it is. Collectives beside kernels share memory bandwidth and SMs with them and are slower by that.",
+    why = "NCCL falls back silently: to network sockets instead of InfiniBand, to host memory where peer access is off. Communication then takes ten times as long.",
+    fix = "Run once with NCCL_DEBUG=INFO and read which transport it chose (NVLS, P2P, SHM, NET/IB, NET/Socket). Check nvidia-smi topo -m, the ACS setting of PCIe bridges, NCCL_P2P_DISABLE, NCCL_IB_DISABLE and NCCL_SOCKET_IFNAME, and that a container has --ipc=host and the InfiniBand devices. all_reduce_perf of nccl-tests shows what the machine can do.",
+    wrong = "The link is an assumption until the option link_bytes_per_s states it. Collectives that overlap with kernels share memory bandwidth and SMs with them, which makes them slower.",
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     if comm:count() == 0 then return {} end
     if trace:fact "device.count" < 2 then
-      return nil, "the report holds one rank only: how long its collectives waited for others does not show", how_to_record(trace)
+      return nil, "the report holds only one rank, so how long its collectives waited for others is unknown", how_to_record(trace)
     end
     local messages = trace:ranges { name = "nccl*", min_bytes = 1 }
     if messages:count() == 0 then
@@ -45,7 +48,7 @@ return {
     end
     local ready
     for _, late in ipairs(trace:late_devices()) do ready = ready and ready:plus(late.own) or late.own end
-    if not ready then return nil, "the ranks' collectives could not be matched with each other, so how long each waited does not show", "" end
+    if not ready then return nil, "the ranks' collectives could not be matched, so how long each waited is unknown", "" end
 
     local n = options.ranks > 0 and options.ranks or trace:fact "device.count"
     local sized = messages:where { min_bytes = options.min_bytes }
@@ -60,18 +63,18 @@ return {
         slow = slow:plus(of_kind)
       end
     end
-    if time == 0 then return nil, "no all-reduce, all-gather or reduce-scatter was launched within the range that gives its size: several went out as a group", "" end
+    if time == 0 then return nil, "no all-reduce, all-gather or reduce-scatter was launched within the range that gives its size: several were launched as a group", "" end
     local rate = moved / (time / 1e9)
     if rate >= options.share_of_link * options.link_bytes_per_s then
-      -- NVLink carries far more than the default: what a report on such a GPU shows may still be slow.
+      -- NVLink carries far more than the default, so such a rate may still be slow there.
       if options.link_bytes_per_s == 25e9 and rate < 100e9 and sized:median "bytes" >= 16 * 2 ^ 20 then
-        return nil, string.format("large messages reach %.0f GB/s of bus bandwidth, and whether that is little depends on the link, which the report does not name: set link_bytes_per_s", rate / 1e9), ""
+        return nil, string.format("large messages reach %.0f GB/s of bus bandwidth; whether that is slow depends on the link, which the report does not name: set link_bytes_per_s", rate / 1e9), ""
       end
       return {}
     end
 
     local steps = trace:fact "steps.count"
-    -- All ranks' collectives of these names, not only the last one's.
+    -- All ranks' collectives of these names, not only those of the last rank.
     local exposed = comm:where { launched_in = sized }:exposed_ns(trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm))
     return { {
       subject = "bandwidth of collectives",
@@ -81,11 +84,11 @@ return {
       recoverable_ns = exposed * (1 - rate / options.link_bytes_per_s),
       confidence = "medium",
       metrics = { { name = "bus bandwidth", value = rate, unit = "bytes/s", threshold = options.share_of_link * options.link_bytes_per_s } },
-      evidence = slow:evidence { most = 4, note = "the rank that came last" },
+      evidence = slow:evidence { most = 4, note = "of the last rank" },
       advice = {
-        "Run with NCCL_DEBUG=INFO and read the transport: NET/Socket where there is InfiniBand, or SHM where there is NVLink, is the cause. NCCL_P2P_DISABLE and NCCL_IB_DISABLE have to be unset; NCCL_SOCKET_IFNAME and NCCL_IB_HCA name the fast network.",
+        "Check which transport NCCL uses: run with NCCL_DEBUG=INFO. NET/Socket where there is InfiniBand, or SHM where there is NVLink, is the cause. Leave NCCL_P2P_DISABLE and NCCL_IB_DISABLE unset; NCCL_SOCKET_IFNAME and NCCL_IB_HCA name the fast network.",
         "Containers need --ipc=host (or --shm-size), --ulimit memlock=-1 and the InfiniBand devices; virtual machines and PCIe bridges with ACS lose peer access (nvidia-smi topo -p2p r).",
-        string.format("Measure the machine with all_reduce_perf -b 1M -e 1G -g %d of nccl-tests, and set rule.slow-collective.link_bytes_per_s to what it reaches.", n),
+        string.format("Measure the machine with all_reduce_perf -b 1M -e 1G -g %d of nccl-tests, and set rule.slow-collective.link_bytes_per_s to the result.", n),
       },
     } }
   end,

@@ -5,21 +5,25 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    per_step = { default = 50, unit = "count", doc = "Small collectives a step on a GPU from which they count. Recorded: DDP with its default buckets sends 17 a step." },
-    short_ns = { default = 50000, unit = "ns", doc = "One that takes no longer is small: starting a collective takes 10 to 20 us of it." },
-    min_bytes = { default = 5242880, unit = "bytes", doc = "And so is an all-reduce or a broadcast of fewer bytes, where ranges tell: a fifth of the 25 MiB that DistributedDataParallel sends at once, and less than a matrix of most models. Of gathers and scatters, of which ranges tell one rank's part, a fifth of that: below 1 MiB latency decides, not bandwidth." },
-    note_share = { default = 0.01, unit = "fraction", doc = "Time that the small ones show, or that starting them keeps the host where the GPU waits for its launches, of the step, from which it is mentioned: hidden behind compute they cost little." },
-    unrepeated_share = { default = 0.05, unit = "fraction", doc = "Where nothing repeats, the program's start is in the recording, and the replay hides behind it what a step would show: from this share of the recording on that they run alone it is a warning, whatever the replay says. As exposed-collective." },
+    per_step = { default = 50, unit = "count", doc = "Small collectives a step on a GPU from which they are reported. Recorded: DDP with its default buckets sends 17 a step." },
+    short_ns = { default = 50000, unit = "ns", doc = "A collective that takes no longer is small: starting one takes 10 to 20 us." },
+    min_bytes = { default = 5242880, unit = "bytes", doc = "An all-reduce or a broadcast of fewer bytes is small as well, where ranges give its size: a fifth of the 25 MiB that DistributedDataParallel sends at once, and less than a matrix of most models. For gathers and scatters, whose ranges give one rank's part, a fifth of that: below 1 MiB latency decides, not bandwidth." },
+    note_share = { default = 0.01, unit = "fraction", doc = "Share of the step that the small ones are exposed, or that starting them keeps the host busy while the GPU waits for launches, from which they are mentioned: hidden behind compute they cost little." },
+    unrepeated_share = { default = 0.05, unit = "fraction", doc = "Without steps the program's start is in the recording, and the replay hides behind it what a step would show: from this exposed share of the recording on it is a warning, whatever the replay says. As for exposed-collective." },
   },
   messages = {
-    main = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) run with nothing computed beside them for {exposed:ns} of {each_step} ({share:fraction}).",
-    host = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) take the host {host:ns} of {each_step} ({host_share:fraction}) to start, while the GPU waits for launches.",
+    main = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) run while nothing computes for {exposed:ns} of {each_step} ({share:fraction}).",
+    host = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) take the host {host:ns} of {each_step} ({host_share:fraction}) to start while the GPU waits for launches.",
+  },
+  headlines = {
+    main = "{count:# small collective|# small collectives} {a_step} instead of a few large ones",
+    host = "{count:# small collective|# small collectives} {a_step} instead of a few large ones",
   },
   doc = {
-    what = "Counts collectives that are short, or whose message is small, where they are many and at least half of all, and adds up the time in which nothing is computed beside them, and the time of the host in the operators and ranges that start them, as far as GPUs wait for launches.",
-    why = "A small message takes as long as its latency, 10 to 50 us, however few bytes it has; ten in one cost little more than one alone. Each is a kernel launch on the host as well.",
+    what = "Counts collectives that are short or have small messages, if they are many and at least half of all. It adds up the time in which they run while nothing computes, and the host time of the operators and ranges that start them while GPUs wait for launches.",
+    why = "A small message takes as long as its latency, 10 to 50 us, however few bytes it has; ten in one cost little more than one. Each is also a kernel launch on the host.",
     fix = "Send tensors together: DDP buckets (bucket_cap_mb), torch._utils._flatten_dense_tensors or a coalescing manager (torch.distributed._coalescing_manager) in hand-written loops, dist.all_reduce of one stacked tensor for metrics; larger FSDP units; reduce_bucket_size and allgather_bucket_size in DeepSpeed.",
-    wrong = "Tensor-parallel layers need each of theirs at once, in decoding with few bytes each: then only lower latency helps (CUDA graphs, NVLink SHARP, one-shot kernels over symmetric memory).",
+    wrong = "Tensor-parallel layers need each of theirs at once, with few bytes each in decoding: then only lower latency helps (CUDA graphs, NVLink SHARP, one-shot kernels over symmetric memory).",
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
@@ -32,29 +36,29 @@ return {
     local exposed = small:exposed_ns(trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm))
     local total = trace:total_ns()
     local share = exposed / total
-    -- A host that launches in time starts them for nothing.
+    -- If the host launches in time, starting them costs nothing.
     local starts = trace:ranges { name = { "c10d::*", "nccl:*", "nccl*" } }
     local started = small:where { launched_in = starts }:count() / small:count()
     local host = math.min(starts:union_ns() * started, trace:idle { cause = "launch*" }:union_ns())
     local host_share = host / total
     if math.max(share, host_share) < options.note_share then return {} end
-    -- The larger ones between them go with them.
+    -- The larger ones between them are merged with them.
     local names = {}
     for _, group in ipairs(small:group("name", 1000)) do names[#names + 1] = group.key end
     local per_step = math.floor(small:count() / steps + 0.5)
     local advice = {
       {
-        deepspeed = "Send them together: reduce_bucket_size and allgather_bucket_size of 5e8.",
+        deepspeed = "Send tensors together: reduce_bucket_size and allgather_bucket_size of 5e8.",
         pytorch = {
-          training = string.format("Send them together: in buckets of 25 MB or more (DistributedDataParallel does by itself: bucket_cap_mb) a gradient that now goes in %d messages goes in a few. In a loop of your own: one flat buffer, or torch.distributed._coalescing_manager.", per_step),
-          cuda = "Send them together: one flat buffer, or torch.distributed._coalescing_manager.",
+          training = string.format("Send gradients together in buckets: of 25 MB or more (DistributedDataParallel does so by itself: bucket_cap_mb), a gradient that now takes %d messages takes a few. In a hand-written loop: one flat buffer, or torch.distributed._coalescing_manager.", per_step),
+          cuda = "Send tensors together: in one flat buffer, or with torch.distributed._coalescing_manager.",
         },
-        cuda = "Send them together: one buffer for all, or at least one call for all (ncclGroupStart and ncclGroupEnd around them).",
+        cuda = "Send messages together: one buffer for all, or at least one call for all (ncclGroupStart and ncclGroupEnd around them).",
       },
-      { fsdp = "Wrap whole transformer blocks, not single layers.", pytorch = "Metrics: stack them and reduce once, every so many steps." },
+      { fsdp = "Wrap whole transformer blocks, not single layers.", pytorch = "Stack metrics and reduce them once, every so many steps." },
       {
-        pytorch = "Where each is needed at once (tensor parallelism): capture them in CUDA graphs, or use one-shot kernels over symmetric memory (torch.ops.symm_mem, the custom all-reduce of inference engines), which have less latency.",
-        cuda = "Where each is needed at once: capture them in a CUDA graph, or use kernels over symmetric memory (NCCL's device API, NVSHMEM), which have less latency.",
+        pytorch = "If each is needed at once (tensor parallelism): capture them in CUDA graphs, or use one-shot kernels over symmetric memory (torch.ops.symm_mem, the custom all-reduce of inference engines), which have less latency.",
+        cuda = "If each is needed at once: capture them in a CUDA graph, or use kernels over symmetric memory (NCCL's device API, NVSHMEM), which have less latency.",
       },
     }
     return { {
@@ -64,11 +68,11 @@ return {
       about = true,
       recoverable_ns = math.max(exposed, host),
       severity = trace:fact "steps.found" == 0 and share >= options.unrepeated_share and "warning" or nil,
-      -- To start a few costs the host next to nothing; to put them together it launches copies.
+      -- Starting a few costs the host next to nothing; merging them launches copies.
       change = { { fuse = comm:where { name = names }, by = 3, least = 1, most = 10 }, { pause = starts, by = 0, most = 0.3 } },
       metrics = {
         { name = "small collectives " .. trace:fact "unit.per", value = per_step, unit = "count", threshold = options.per_step },
-        { name = "their exposed time", value = share, unit = "fraction", threshold = options.note_share },
+        { name = "exposed time of small collectives", value = share, unit = "fraction", threshold = options.note_share },
         { name = "host time to start them", value = host_share, unit = "fraction", threshold = options.note_share },
       },
       evidence = small:evidence { most = 4 },

@@ -5,32 +5,36 @@ return {
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of attention on the memory-efficient or math kernels, of the step, from which it counts." },
-    hopper_factor = { default = 0.45, unit = "fraction", doc = "What flash or cuDNN attention takes of the memory-efficient kernels' time, from compute capability 9.0 on. Told by two steps measured on an H200 in BF16, forward and backward: 0.38, and 0.7 of 512 tokens." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: attention on the memory-efficient or math kernels." },
+    hopper_factor = { default = 0.45, unit = "fraction", doc = "Time of flash or cuDNN attention relative to the memory-efficient kernels, from compute capability 9.0 on. From two steps measured on an H200 in BF16, forward and backward: 0.38, and 0.7 with 512 tokens." },
     factor = { default = 0.6, unit = "fraction", doc = "The same before Hopper: FlashAttention 2 (Dao, 2023) is 1.3 to 2.5 times as fast as the memory-efficient kernels on an A100." },
-    fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "What fused attention takes of the time of the products alone where it is written out. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
+    fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "Time of fused attention relative to only the matrix products of attention that runs as separate kernels. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
   },
   messages = {
-    efficient = "Attention in {precision} runs on CUTLASS's memory-efficient kernels: {count} {a_step} take {time:ns} of {each_step} ({share:fraction}). On this GPU {faster} run, which {takes}.{mask}",
-    math = "The framework's attention fell back to its math path {count} times {a_step}: products and a softmax of their own, which with what stands between them take {time:ns} of {each_step} ({share:fraction}).{mask}",
+    efficient = "Attention in {precision} runs on CUTLASS's memory-efficient kernels: {count:# of them takes|# of them take} {time:ns} of {each_step} ({share:fraction}). This GPU can run {faster}, which {takes}.{mask}",
+    math = "The framework's attention fell back to its math path {count:once|# times} {a_step}: separate matrix products and a softmax, which together with the kernels between them take {time:ns} of {each_step} ({share:fraction}).{mask}",
+  },
+  headlines = {
+    efficient = "Attention runs on slower kernels than this GPU has",
+    math = "Attention falls back to the math path {count:once|# times} {a_step}",
   },
   doc = {
-    what = "Finds memory-efficient attention (CUTLASS's kernels in PyTorch and xFormers) over FP16 or BF16 on a GPU from Ampere on, and, where the report has PyTorch's operators, scaled_dot_product_attention that runs its math path in half precision.",
-    why = "PyTorch chooses the kernel for each call: a mask, a head size, a switch (enable_flash_sdp(False), sdpa_kernel) or a library's default decides, and nobody is told. On Hopper the memory-efficient kernels are those of Ampere.",
-    fix = "Let flash or cuDNN attention run: no sdpa_kernel(EFFICIENT_ATTENTION) and no enable_flash_sdp(False); is_causal=True instead of a causal mask as a tensor; a padding mask as variable lengths (flash_attn_varlen_func, nested tensors) or with flex_attention. To see why a backend refuses: with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call it raises and says so.",
-    wrong = "Flash attention takes no mask and no bias as a tensor, and no head above 256: where those are needed the memory-efficient kernel may be the right one, cuDNN's or flex_attention aside. Whether a mask is passed shows only where operators' shapes were recorded.",
+    what = "Finds memory-efficient attention (CUTLASS's kernels in PyTorch and xFormers) over FP16 or BF16 on a GPU from Ampere on, and, if the report has PyTorch's operators, scaled_dot_product_attention that runs its math path in half precision.",
+    why = "PyTorch chooses the kernel for each call: a mask, a head size, a switch (enable_flash_sdp(False), sdpa_kernel) or a library's default decides, silently. On Hopper the memory-efficient kernels are those of Ampere.",
+    fix = "Let flash or cuDNN attention run: no sdpa_kernel(EFFICIENT_ATTENTION) and no enable_flash_sdp(False); is_causal=True instead of a causal mask as a tensor; a padding mask as variable lengths (flash_attn_varlen_func, nested tensors) or with flex_attention. To see why a backend refuses, put torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call: it raises and says so.",
+    wrong = "Flash attention takes no mask and no bias as a tensor, and no head above 256: if those are needed, the memory-efficient kernel may be the right one, unless cuDNN's or flex_attention fits. Whether a mask is passed is known only if operators' shapes were recorded.",
   },
   evaluate = function(trace, options)
     local attention = trace:ops { class = "attention_fused" }
     local steps, total = trace:fact "steps.count", trace:total_ns()
     local capability = trace:fact "device.compute_capability"
     local maths = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" }
-    if attention:count() + maths:count() == 0 then return nil, "no fused attention ran, and no operator that chooses its kernels was recorded", "" end
-    if capability == nil then return nil, "the report does not tell which GPU ran, so which kernels it has is unknown", "" end
+    if attention:count() + maths:count() == 0 then return nil, "no fused attention ran, and no attention operator was recorded", "" end
+    if capability == nil then return nil, "the report does not say which GPU ran, so which kernels it has is unknown", "" end
     if capability < 8 then return {} end
 
     local findings = {}
-    -- Whether calls pass a mask or bias, the fourth operand; nil where no shape tells.
+    -- Whether calls pass a mask or bias, the fourth operand; nil if no shapes were recorded.
     local function masked(name)
       local known, masks = 0, 0
       for _, call in ipairs(trace:ranges { name = name .. ", sizes = *" }:shapes()) do
@@ -44,12 +48,12 @@ return {
     local advice = {
       { vllm = "Choose the backend: --attention-backend FLASH_ATTN or FLASHINFER (VLLM_ATTENTION_BACKEND in older releases).",
         sglang = "Choose the backend: --attention-backend fa3 (Hopper) or flashinfer.",
-        pytorch = "Look for what keeps flash and cuDNN attention away: sdpa_kernel or enable_flash_sdp(False) in the code, a mask passed as a tensor. torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call raises and says why.",
-        cuda = "Call FlashAttention's or cuDNN's kernel instead of the memory-efficient one." },
-      { pytorch = "A causal mask: is_causal=True instead of a tensor. Padding: variable lengths (nested tensors, flash_attn_varlen_func). Any other mask or bias: flex_attention, or cuDNN's kernel, which takes a bias." },
+        pytorch = "Let flash or cuDNN attention run: no sdpa_kernel or enable_flash_sdp(False) in the code, no mask passed as a tensor. torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call raises and says what is in the way.",
+        cuda = "Call FlashAttention's or cuDNN's kernel: instead of the memory-efficient one." },
+      { pytorch = "For a causal mask: is_causal=True instead of a tensor. Padding: variable lengths (nested tensors, flash_attn_varlen_func). Any other mask or bias: flex_attention, or cuDNN's kernel, which takes a bias." },
     }
 
-    -- With registers (rf) they take heads up to 128; the others heads that flash may not take.
+    -- With registers (rf) they take heads up to 128; the others take heads that flash may not take.
     local efficient = attention:where { name = { "fmha_cutlass*_bf16_*_rf_*", "fmha_cutlass*_f16_*_rf_*", "fmha_cutlassB_bf16_*_k64*", "fmha_cutlassB_bf16_*_k32_*", "fmha_cutlassB_bf16_*_k128_*", "fmha_cutlassB_f16_*_k64*", "fmha_cutlassB_f16_*_k32_*", "fmha_cutlassB_f16_*_k128_*" } }
     efficient = efficient:minus(efficient:where { name = "*_k65536*" })
     local time = efficient:own_ns()
@@ -74,7 +78,7 @@ return {
       }
     end
 
-    -- The math path's softmax tells which chains are its own; its backward runs outside of it.
+    -- The math path's softmax shows which chains belong to it; its backward runs outside of it.
     local products = trace:ops { class = "gemm_half" }
     local softmax = trace:ops { class = "softmax" }
     if products:where { launched_in = maths }:count() == 0 then return findings end

@@ -17,17 +17,17 @@ end
 return {
   -- Half of the samples at 70 % of the clock.
   { name = "warns where the clock falls by a third for half of the time", trace = steps(5, 1386),
-    expect = { { severity = "warning", subject = "clock", confidence = "medium", message = "In 50 % of the samples*10 % or more under its own maximum of 1980 MHz; it falls to 1386 MHz*", worth = { 0.12, 0.16 } } } },
+    expect = { { severity = "warning", subject = "clock", confidence = "medium", message = "In 50 % of the samples*10 % or more below its own maximum of 1980 MHz; it falls to 1386 MHz*", worth = { 0.12, 0.16 } } } },
   { name = "reads a clock in Hz", trace = steps(5, 1386, { unit = 1e6 }), expect = { { severity = "warning", message = "*maximum of 1980 MHz; it falls to 1386 MHz*", worth = { 0.12, 0.16 } } } },
-  { name = "says that it is the power limit", trace = steps(5, 1386, { power = 692 }), expect = { { severity = "warning", confidence = "high", message = "*It draws 692 W of the 700 W that it may." } } },
-  { name = "says that it is not", trace = steps(5, 1386, { power = 400 }), expect = { { severity = "warning", confidence = "medium", message = "*It draws 400 W of the 700 W that it may." } } },
+  { name = "says that it is the power limit", trace = steps(5, 1386, { power = 692 }), expect = { { severity = "warning", confidence = "high", message = "*It draws 692 of at most 700 W." } } },
+  { name = "says that it is not", trace = steps(5, 1386, { power = 400 }), expect = { { severity = "warning", confidence = "medium", message = "*It draws 400 of at most 700 W." } } },
   { name = "takes the team's own share of the limit", trace = steps(5, 1386, { power = 400 }), options = { at_limit = 0.5 }, expect = { { severity = "warning", confidence = "high" } } },
   { name = "does not blame power where the clock holds", trace = steps(0, 0, { power = 699 }), expect = "clean" },
   { name = "is never an error: products run at less", trace = steps(9, 500), expect = { { severity = "warning" } } },
   { name = "notes little", trace = steps(3, 1700), expect = { { severity = "note", worth = { 0.02, 0.05 } } } },
   { name = "fires by the team's own drop", trace = steps(5, 1900), options = { drop = 0.02 }, expect = { { severity = "note" } } },
 
-  { name = "notes a clock that is held at 600 MHz", trace = steps(10, 600), expect = { { severity = "note", subject = "clock", confidence = "medium", message = "*never rises above 600 MHz, 70 % under this GPU's 1980 MHz*", worth = { 0.6, 0.71 } } } },
+  { name = "notes a clock that is held at 600 MHz", trace = steps(10, 600), expect = { { severity = "note", subject = "clock", confidence = "medium", message = "*never rises above 600 MHz, 70 % below this GPU's 1980 MHz*", worth = { 0.6, 0.71 } } } },
   { name = "and one in Hz", trace = steps(10, 600, { unit = 1e6 }), expect = { { severity = "note", message = "*above 600 MHz*" } } },
   { name = "allows a tenth under", trace = steps(10, 1755), expect = "clean" },
   { name = "allows the team's own", trace = steps(10, 600), options = { far = 0.8 }, expect = "clean" },

@@ -19,13 +19,13 @@ local busy = { { 500, "DRAM Read Bandwidth [Throughput %]", 80 }, { 1500, "DRAM 
 return {
   -- 5 GiB in 1.6 ms are 3.36 of 4.09 TB/s.
   { name = "fires on a product of one row at the memory's rate", trace = tokens(1600, { operator = "aten::mm, sizes = [[1, 81920], [81920, 32768]]" }),
-    expect = { { severity = "warning", subject = "weights", confidence = "high", message = "Products of one row take 1.60 ms of each 2.00 ms token (80 %) and read 5 GiB of weights a token*of what this GPU's memory carries*", advice = "Decode more requests at once: a larger --max-num-seqs*", worth = { 0.3, 0.34 } } } },
-  { name = "goes by samples where no shapes tell", trace = tokens(1600, { operator = "sample", samples = busy }), expect = { { severity = "warning", confidence = "medium", message = "*sampled, this GPU's memory is busy 80 % of the time*" } } },
+    expect = { { severity = "warning", subject = "weights", confidence = "high", message = "Matrix products of one row take 1.60 ms of each 2.00 ms token (80 %) and read 5 GiB of weights a token*of what this GPU's memory carries*", advice = "Decode more requests at once: a larger --max-num-seqs*", worth = { 0.3, 0.34 } } } },
+  { name = "goes by samples where no shapes tell", trace = tokens(1600, { operator = "sample", samples = busy }), expect = { { severity = "warning", confidence = "medium", message = "*this GPU's memory was sampled as busy 80 % of the time*" } } },
   { name = "is a note where the weights have 8 bits", trace = tokens(1600, { kernel = "nvjet_qqtst_64x8_64x16_2x4_h_bz_TNT", operator = "aten::_scaled_mm, sizes = [[16, 163840], [163840, 32768]]" }), expect = { { severity = "note" } } },
 
-  { name = "only mentions whole graphs that memory binds", trace = graphs(busy), expect = { { severity = "note", confidence = "low", message = "CUDA graphs take 1.95 ms of each 2.00 ms token (98 %), and sampled, this GPU's memory is busy 80 %*" } } },
+  { name = "only mentions whole graphs that memory binds", trace = graphs(busy), expect = { { severity = "note", confidence = "low", message = "CUDA graphs take 1.95 ms of each 2.00 ms token (98 %), and this GPU's memory was sampled as busy 80 %*" } } },
   { name = "is silent about whole graphs that memory does not bind", trace = graphs { { 500, "DRAM Read Bandwidth [Throughput %]", 20 }, { 1500, "DRAM Read Bandwidth [Throughput %]", 20 } }, expect = "clean" },
-  { name = "cannot tell of whole graphs without samples", trace = graphs(), expect = "not checked" },
+  { name = "cannot judge whole graphs without samples", trace = graphs(), expect = "not checked" },
 
   { name = "is silent about products that read slowly", trace = tokens(1600), expect = "clean" },
   { name = "is silent about products of many rows", trace = tokens(1600, { operator = "aten::mm, sizes = [[512, 81920], [81920, 32768]]" }), expect = "clean" },

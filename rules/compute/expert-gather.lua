@@ -1,5 +1,5 @@
--- Gathers of whole matrices together with the products that read the copies once, the size of a matrix and what all gathers write.
--- The vectorized gather has a column of blocks for each index; each thread copies 16 bytes, and of a matrix all blocks are full.
+-- Gathers of whole matrices together with the matrix products that read the copies once, the size of a matrix and what all gathers write.
+-- The vectorized gather has a column of blocks for each index; each thread copies 16 bytes, and for a matrix all blocks are full.
 local function matrices_read_once(trace, options, gathers, products)
   local found, matrix, bytes = gathers:minus(gathers), 0, 0
   local memory = trace:fact "device.memory_bytes_per_s"
@@ -12,7 +12,7 @@ local function matrices_read_once(trace, options, gathers, products)
       local fetched = grid.rows:median "blocks_x"
       if fetched > 0 and written / fetched >= options.matrix_bytes and grid.rows:median "threads" == 256 then
         local reading_ns = written / memory * 1e9
-        -- What caches hold of the copies is read faster than memory carries it.
+        -- Copies that stay in caches are read faster than memory carries them.
         local readers = products:where { min_ns = 0.7 * reading_ns, max_ns = reading_ns / options.read_once }
         local between = vectors:where { max_ns = 0.1 * reading_ns }
         local rows = grid.rows:plus(between):beside(readers):minus(between)
@@ -29,25 +29,29 @@ end
 return {
   id = "expert-gather",
   category = "compute",
-  title = "Weights of experts are copied for each token before they are multiplied",
+  title = "Expert weights are copied for each token before they are multiplied",
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.08, unit = "fraction", doc = "Time of gathers that stand beside products of one row, of the step, from which they count. Grouped products need none." },
-    matrix_bytes = { default = 131072, unit = "bytes", doc = "What a gather copies for each index, at least, to copy matrices and not rows: a row of 65,536 numbers of 16 bits. The widest models end at 20,480." },
-    read_once = { default = 0.5, unit = "fraction", doc = "Bytes that a gather of matrices wrote against the time of the product after it, of what the memory carries, from which the product does little but read them once." },
-    shared = { default = 0.1, unit = "fraction", doc = "What grouped products take of the time, at the least. With as many tokens as fit a gather of whole matrices, tens share an expert." },
-    least_a_step = { default = 2, unit = "count", doc = "Gathers in a step, at least, where their grid does not show that they copy matrices: an embedding is looked up once." },
+    share = { default = 0.08, unit = "fraction", doc = "Reported from this share of the step: gathers next to matrix products of one row. Grouped products need none." },
+    matrix_bytes = { default = 131072, unit = "bytes", doc = "How much a gather copies for each index, at least, to copy matrices and not rows: a row of 65,536 numbers of 16 bits. The widest models end at 20,480." },
+    read_once = { default = 0.5, unit = "fraction", doc = "Rate at which the product would read the bytes that a gather of matrices wrote, as a share of memory bandwidth, from which it does little but read them once." },
+    shared = { default = 0.1, unit = "fraction", doc = "What grouped products take of the time, at least. With as many tokens as fit a gather of whole matrices, tens share an expert." },
+    least_a_step = { default = 2, unit = "count", doc = "Gathers in a step, at least, if their grid does not show that they copy matrices: an embedding is looked up once." },
   },
   messages = {
-    matrices = "{count} gathers {a_step} copy matrices ({bytes:bytes}), one of {matrix:bytes} for each index, that the product behind each then reads once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Experts' weights are copied for each token.",
-    gathers = "{count} gathers {a_step} copy matrices that products of a single row then read once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Experts' weights are copied for each token.",
+    matrices = "{count:# gather copies|# gathers copy} matrices {a_step} ({bytes:bytes}), one of {matrix:bytes} for each index, and the next product then reads each copy once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+    gathers = "{count:# gather copies|# gathers copy} matrices {a_step} that products of a single row then read once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+  },
+  headlines = {
+    matrices = "{count:# gather copies|# gathers copy} expert weights {a_step} for single tokens",
+    gathers = "{count:# gather copies|# gathers copy} expert weights {a_step} for single tokens",
   },
   doc = {
-    what = "Finds gathers (index, index_select) directly before products of a single row (matrix-vector kernels, or batched products whose recorded shapes have one row) that take at least as long as those. What PyTorch's gather copies for each index shows in its grid: where that is a matrix, and the product behind it takes no longer than reading the copies does, no shapes are needed. Products around a softmax are attention's, which gathers its cache: they are left alone.",
-    why = "weights[expert_of_token] makes a copy of a whole matrix for each token: read, written, and read again by a product that does two operations with each number. Sorted by expert, each matrix is read once for all of its tokens.",
-    fix = "Sort the tokens by expert and use grouped products: torch._grouped_mm, MegaBlocks, ScatterMoE, vLLM's or SGLang's fused_moe; Transformers' experts_implementation=\"grouped_mm\". For few tokens, a kernel that takes the index and reads the expert's matrix where it lies (fused_moe does).",
-    wrong = "How much the products themselves win depends on how many tokens share an expert, which does not show.",
+    what = "Finds gathers (index, index_select) directly before matrix products of a single row (matrix-vector kernels, or batched products whose recorded shapes have one row) that take at least as long as those. PyTorch's gather shows in its grid what it copies for each index: if that is a matrix, and the next product takes no longer than reading the copies, no shapes are needed. Products around a softmax belong to attention, which gathers its cache: they are left out.",
+    why = "weights[expert_of_token] copies a whole matrix for each token: read, written, and read again by a product that does two operations with each number. With tokens sorted by expert, each matrix is read once for all of its tokens.",
+    fix = "Sort the tokens by expert and use grouped products: torch._grouped_mm, MegaBlocks, ScatterMoE, vLLM's or SGLang's fused_moe; Transformers' experts_implementation=\"grouped_mm\". For few tokens, use a kernel that takes the index and reads the expert's matrix in place (fused_moe does).",
+    wrong = "How much the products themselves gain depends on how many tokens share an expert, which is unknown.",
   },
   evaluate = function(trace, options)
     local gathers = trace:ops { class = { "embedding", "pointwise" }, name = { "*vectorized_gather_kernel*", "*index_elementwise_kernel*", "*indexSelectLargeIndex*", "*indexSelectSmallIndex*" } }
@@ -57,7 +61,7 @@ return {
     local steps, total = trace:fact "steps.count", trace:total_ns()
     if gathers:own_ns() / total < options.share then return {} end
 
-    -- Of attention's products, which gathers its cache, none counts.
+    -- Attention's products, which gather its cache, do not count.
     local small = trace:ops { class = { "pointwise", "reduction", "softmax" } }:plus(gathers)
     local _, _, attention = trace:chains { centre = small:where { class = "softmax" }, edge = products, through = small, edges = 2 }
     gathers = gathers:minus(gathers:beside(attention))
@@ -86,16 +90,16 @@ return {
       about = true,
       recoverable_ns = time,
       change = { { remove = gathers }, { scale = of_one_row, by = math.sqrt(options.shared), least = options.shared, most = 1 } },
-      -- Between its bounds a factor of unknown size is taken in the middle of its orders of magnitude.
+      -- A factor that is only known by its bounds is taken in the middle of its orders of magnitude.
       uncertain = "how many tokens share an expert, whose weights are then read once for all of them",
       confidence = "medium",
-      metrics = { { name = "gathers beside products of one row", value = share, unit = "fraction", threshold = options.share } },
+      metrics = { { name = "gathers next to products of one row", value = share, unit = "fraction", threshold = options.share } },
       evidence = gathers:evidence { most = 4 },
       advice = {
         {
           pytorch = "Sort the tokens by expert and multiply in groups: torch._grouped_mm, or a library's fused kernel (MegaBlocks, ScatterMoE), instead of weights[expert_of_token] and bmm.",
           jax = "Sort the tokens by expert and multiply in groups: jax.lax.ragged_dot.",
-          cuda = "Sort the rows by matrix and use grouped products (cuBLAS's or CUTLASS's grouped GEMM), or let the kernel take the index and read the matrix where it lies.",
+          cuda = "Sort the rows by matrix and use grouped products: cuBLAS's or CUTLASS's grouped GEMM. Or let the kernel take the index and read the matrix in place.",
         },
       },
     } }

@@ -39,12 +39,12 @@ end
 local function experts(product, gathers) return { { gathers or gather, 2500 }, { product, 700 }, { silu, 20 }, { gathers or gather, 2500 }, { product, 700 } } end
 
 return {
-  { name = "fires on gathers before matrix-vector products", trace = steps(experts(gemv)), expect = { { severity = "error", subject = "expert weights", message = "2 gathers a step copy matrices that products of a single row then read once: 5.00 ms of each 10.0 ms step (50 %), and the products 1.40 ms*", worth = { 0.49, 0.51 } } } },
+  { name = "fires on gathers before matrix-vector products", trace = steps(experts(gemv)), expect = { { severity = "error", subject = "expert weights", message = "2 gathers copy matrices a step that products of a single row then read once: 5.00 ms of each 10.0 ms step (50 %), and the products 1.40 ms*", worth = { 0.49, 0.51 } } } },
   { name = "fires on an index whose gather is elementwise", trace = steps(experts(gemv, index)), expect = { { severity = "error" } } },
   { name = "fires on batched products of one row, by their shapes", trace = steps(experts(batched), "aten::bmm, sizes = [[64, 1, 2048], [64, 2048, 1408]]"), expect = { { severity = "error" } } },
   { name = "foretells what the products at least keep", replay = true, trace = steps(experts(gemv)), expect = { { severity = "error", worth = { 0.54, 0.6 } } } },
 
-  { name = "fires on copies of matrices that a product reads once, without shapes", trace = matrices(1024, 490), expect = { { severity = "error", message = "4 gathers a step copy matrices (8 GiB), one of 2 MiB for each index, that the product behind each then reads once: 2.57 ms of each 10.0 ms step (26 %), and the products 1.96 ms*" } } },
+  { name = "fires on copies of matrices that a product reads once, without shapes", trace = matrices(1024, 490), expect = { { severity = "error", message = "4 gathers copy matrices a step (8 GiB), one of 2 MiB for each index, and the next product then reads each copy once: 2.57 ms of each 10.0 ms step (26 %), and the products 1.96 ms*" } } },
   { name = "is silent about rows that are gathered", trace = matrices(131072, 490), expect = "clean" },
   { name = "is silent where the product does more than read the matrices once", trace = matrices(1024, 1200), expect = "clean" },
   { name = "is silent where the product cannot have read them", trace = matrices(1024, 100), expect = "clean" },

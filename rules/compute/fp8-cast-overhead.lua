@@ -5,18 +5,21 @@ return {
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of the kernels that scale and cast operands to FP8, of the step, from which it counts." },
-    most = { default = 20, unit = "count", doc = "Kernels on either side of a cast, at most: an operand that PyTorch scales and casts takes some eight." },
-    fused_factor = { default = 0.17, unit = "fraction", doc = "What fused kernels take of those that are written out: one reads the operand for its maximum, one reads and casts it, 5 bytes an element of BF16. Absolute value, maximum, cast up, product, clamp and cast move 30 and more." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: kernels that scale and cast operands to FP8." },
+    most = { default = 20, unit = "count", doc = "Kernels on either side of a cast, at most: an operand that PyTorch scales and casts takes about eight." },
+    fused_factor = { default = 0.17, unit = "fraction", doc = "Time of fused kernels relative to the separate ones: one reads the operand for its maximum, one reads and casts it, 5 bytes an element of BF16. Absolute value, maximum, cast up, product, clamp and cast move 30 or more." },
   },
   messages = {
-    casts = "{count} operands {a_step} are scaled and cast to FP8 in {kernels} separate kernels (absolute value, maximum, scale, clamp, cast): {time:ns} of {each_step} ({share:fraction}), beside {products:ns} in the products in FP8 themselves.",
+    casts = "{count:# operand is|# operands are} scaled and cast to FP8 {a_step} in {kernels:# separate kernel|# separate kernels} (absolute value, maximum, scale, clamp, cast): {time:ns} of {each_step} ({share:fraction}), compared with {products:ns} for the FP8 products themselves.",
+  },
+  headlines = {
+    casts = "Casting to FP8 takes {kernels:# separate kernel|# separate kernels} {a_step}",
   },
   doc = {
-    what = "Finds PyTorch's own casts to FP8 with a maximum before them, and the elementwise kernels that belong to both, where products run in FP8. Casts of Transformer Engine and of compiled code are fused already and left alone.",
-    why = "FP8 halves what a product takes and reads; a scale that is computed with one elementwise kernel after the other moves each operand ten times through memory first, and takes more than FP8 has won.",
-    fix = "torchao.float8 under torch.compile, which fuses maximum, scale and cast; Transformer Engine, whose kernels cast and transpose in one, with delayed scaling (the scale comes from earlier steps, so no maximum is waited for). Weights that do not change between micro-batches need one cast a step; in inference they are stored in FP8.",
-    wrong = "Products among those kernels that belong to something else (a gate) are counted with them.",
+    what = "Finds PyTorch's own casts to FP8 with a maximum before them, and the elementwise kernels that belong to both, in programs with FP8 matrix products. Casts of Transformer Engine and of compiled code are already fused and left out.",
+    why = "FP8 halves what a matrix product takes and reads. Computing a scale with one elementwise kernel after the other first moves each operand through memory ten times, and takes more than FP8 saves.",
+    fix = "torchao.float8 under torch.compile, which fuses maximum, scale and cast; Transformer Engine, whose kernels cast and transpose in one, with delayed scaling (the scale comes from earlier steps, so no maximum has to be waited for). Weights that do not change between micro-batches need one cast a step; for inference store them in FP8.",
+    wrong = "Multiplications among those kernels that belong to something else (a gate) are counted as well.",
   },
   evaluate = function(trace, options)
     local products = trace:ops { class = "gemm_fp8" }
@@ -40,18 +43,18 @@ return {
       data = { count = math.floor(casts:count() / steps + 0.5), kernels = math.floor(own:count() / steps + 0.5), time = time / steps, share = share, products = products:own_ns() / steps },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor),
-      -- What computes the operand is fused with its cast as well.
+      -- The kernel that computes the operand may be fused with its cast as well.
       change = { { graph = own }, { scale = own, by = options.fused_factor, least = 0.5 * options.fused_factor, most = 2 * options.fused_factor }, { scale = inner:minus(own), by = 0, least = 0, most = 1 } },
-      uncertain = "whether the maximum is still taken each time (current scaling) or comes from earlier steps (delayed), whether weights are stored in FP8, and whether what computes an operand is fused with its cast",
+      uncertain = "whether the maximum is taken each time (current scaling) or comes from earlier steps (delayed), whether weights are stored in FP8, and whether the kernel that computes an operand is fused with its cast",
       confidence = "medium",
       metrics = { { name = "scaling and casting to FP8", value = share, unit = "fraction", threshold = options.share } },
       evidence = own:evidence { most = 4 },
       advice = {
         {
-          pytorch = { inference = "Fuse them: torchao.quantization's quantize_(model, Float8DynamicActivationFloat8WeightConfig()) with torch.compile(model), or Transformer Engine's layers under fp8_autocast.", cuda = "Fuse them: torchao.float8 (convert_to_float8_training) with torch.compile(model), or Transformer Engine's layers under fp8_autocast." },
-          cuda = "Take maximum, scale and cast in one or two kernels that read the operand once each.",
+          pytorch = { inference = "Fuse scaling and casting: torchao.quantization's quantize_(model, Float8DynamicActivationFloat8WeightConfig()) with torch.compile(model), or Transformer Engine's layers under fp8_autocast.", cuda = "Fuse scaling and casting: torchao.float8 (convert_to_float8_training) with torch.compile(model), or Transformer Engine's layers under fp8_autocast." },
+          cuda = "Fuse scaling and casting: one or two kernels that take maximum, scale and cast, and read the operand once each.",
         },
-        { pytorch = { training = "Delayed scaling (Transformer Engine's DelayedScaling recipe) takes the scale from earlier steps: no maximum before the cast.", cuda = "Store the weights in FP8 with their scales: only activations are left to be cast." } },
+        { pytorch = { training = "Delayed scaling (Transformer Engine's DelayedScaling recipe) takes the scale from earlier steps: no maximum before the cast.", cuda = "Store the weights in FP8 with their scales: then only activations have to be cast." } },
       },
     } }
   end,

@@ -13,56 +13,58 @@ local function function_of(name)
   return last
 end
 
-local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
-
 return {
   id = "hot-kernel",
   category = "compute",
-  title = "One kernel of the program's own takes most of the GPU's time",
+  title = "One kernel of the program takes most of the GPU's time",
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.5, unit = "fraction", doc = "Time of the kernel, of the time in which kernels run, from which it is the one to look at: what takes more than all others together." },
-    step_share = { default = 0.2, unit = "fraction", doc = "The least that it takes of the step: below that, no change to it is worth an error." },
-    empty_lanes = { default = 0.1, unit = "fraction", doc = "Lanes of its warps without a thread, from which blocks count as badly cut. A block of any multiple of 32 threads has none." },
-    occupancy = { default = 0.5, unit = "fraction", doc = "Warps on an SM, of those that fit, below which small blocks count as the reason why latency shows. The CUDA C++ Best Practices Guide: above some point more changes nothing, below it always does; for most kernels half is beyond it." },
-    tail = { default = 0.2, unit = "fraction", doc = "SM time that the last, partly filled wave of blocks leaves empty, from which it counts. Of five full waves or more it is never that much." },
-    varies = { default = 3, unit = "count", doc = "How many times as long the longest tenth of its launches has to take as the shortest, of one and the same grid, for the work to change while the grid does not." },
+    share = { default = 0.5, unit = "fraction", doc = "Share of the kernel time that the kernel takes, from which it is the one to look at: more than all others together." },
+    step_share = { default = 0.2, unit = "fraction", doc = "Share of the step that it takes at least: below that, no change to it is worth an error." },
+    empty_lanes = { default = 0.1, unit = "fraction", doc = "Share of the lanes of its warps without a thread, from which the block size counts as poorly chosen. A block of any multiple of 32 threads has none." },
+    occupancy = { default = 0.5, unit = "fraction", doc = "Occupancy of an SM below which small blocks count as the reason for exposed latency. The CUDA C++ Best Practices Guide: above some point more occupancy changes nothing, below it always helps; for most kernels half is above that point." },
+    tail = { default = 0.2, unit = "fraction", doc = "SM time that the last, partly filled wave of blocks leaves empty, from which it is reported. With five full waves or more it is never that much." },
+    varies = { default = 3, unit = "count", doc = "How many times as long the longest tenth of its launches has to take as the shortest, with the same grid, for the work to change while the grid does not." },
     waves = { default = 8, unit = "count", doc = "Waves of blocks from which a grid has a block for each part of the work. Fewer may be all that run at once, each looping over the work: such a grid costs nothing." },
-    memory_busy = { default = 0.7, unit = "fraction", doc = "Device memory sampled as busy from which the kernel is bound by it however it was launched. Copies within the device attain 0.85 (schemas/gpus.toml)." },
+    memory_busy = { default = 0.7, unit = "fraction", doc = "Sampled memory activity from which the kernel is memory-bound however it is launched. Copies within the device reach 0.85 (schemas/gpus.toml)." },
   },
   messages = {
-    cut = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the time in which kernels run. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
-    plain = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the time in which kernels run. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which fits the device: how near it comes to what the device can do, a recording of this kind does not tell.{sampled}",
+    cut = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
+    plain = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which suits the device: how close it comes to the device's limits is unknown from a recording of this kind.{sampled}",
+  },
+  headlines = {
+    cut = "'{brief}' takes {of_kernels:fraction} of kernel time, with a poor launch shape",
+    plain = "'{brief}' takes {of_kernels:fraction} of kernel time",
   },
   doc = {
-    what = "Looks for a kernel that no library or framework has and that takes more than all others together, and at how it was launched: threads that fill their warps, blocks that fill an SM's warps (by threads, blocks, registers and shared memory), waves of blocks that fill the GPU, a grid that shrinks with the work. Where one of these is wrong it says what that can cost at most; where none is, it is a note that says what to ask Nsight Compute.",
-    why = "Where one kernel is most of the time, nothing else is worth looking at first. A warp always takes the time of 32 threads, and an SM holds a limited number of blocks, however small they are.",
-    fix = "Take blocks of 128 to 256 threads in whole warps, and as many as the work has. Then ask Nsight Compute whether the kernel is bound by memory, by computing or by latency: neighbouring threads should touch neighbouring addresses, data used twice belongs into shared memory or registers.",
-    wrong = "Low occupancy alone is no fault: kernels that keep much in registers run well with few warps. Operations and bytes of a program's own kernel do not show, so what a better one would take is not known. A grid that is too small for the GPU is low-sm-fill's.",
+    what = "Looks for a kernel that belongs to no library or framework and takes more than all others together, and at how it is launched: threads that fill their warps, blocks that fill an SM's warps (by threads, blocks, registers and shared memory), waves of blocks that fill the GPU, a grid that shrinks with the work. If one of these is wrong, it says what that can cost at most; if none is, it is a note with the command for Nsight Compute.",
+    why = "If one kernel takes most of the time, look at nothing else first. A warp always takes the time of 32 threads, and an SM holds a limited number of blocks, however small they are.",
+    fix = "Use blocks of 128 to 256 threads in whole warps, and as many as the work has. Then ask Nsight Compute whether the kernel is memory-, compute- or latency-bound: neighboring threads should touch neighboring addresses, and data used twice belongs in shared memory or registers.",
+    wrong = "Low occupancy alone is no fault: kernels that keep much in registers run well with few warps. Operations and bytes of a program's own kernel are unknown, and so is what a better one would take. A grid that is too small for the GPU belongs to low-sm-fill.",
   },
   evaluate = function(trace, options)
     local kernels = trace:ops { kind = "kernel" }
     if kernels:count() == 0 then return nil, "no kernel ran within the steps", "" end
-    -- Whoever runs these does not write their kernels.
+    -- The users of these do not write their kernels.
     for _, kind in ipairs { "jax", "tensorflow", "tensorrt", "onnxruntime", "ggml", "vllm", "sglang", "tensorrt_llm", "rapids" } do
       if trace:is(kind) then return {} end
     end
     local own = kernels:where { own = true }
     own = own:minus(own:where { class = "collective" })
-    -- Extensions of PyTorch have names of their own; one that says what it does is some library's.
+    -- PyTorch extensions name their own kernels; a name that says what the kernel does belongs to some library.
     if trace:is "pytorch" then own = own:where { class = "other" } end
     local group = own:group("name", 1)[1]
     if not group then return {} end
-    -- Waiting for pages of unified memory is no fault of the kernel's.
+    -- Waiting for pages of unified memory is not the kernel's fault.
     local total, steps, time, busy = trace:total_ns(), trace:fact "steps.count", group.rows:own_ns(), kernels:own_ns()
     if time < options.share * busy or time < options.step_share * total then return {} end
 
     local shape = group.rows:launch_shapes(1)[1]
     local sms = trace:fact "device.sm_count"
     local waves = shape.waves
-    if sms and shape.blocks * math.min(shape.threads, 128) < sms * 128 then return {} end  -- low-sm-fill says so
-    -- What the launch leaves of what the same instructions could do, where the shape that takes most is all that counts.
+    if sms and shape.blocks * math.min(shape.threads, 128) < sms * 128 then return {} end  -- reported by low-sm-fill
+    -- What the launch shape leaves of what the same instructions could do; only the shape that takes most counts.
     local part = shape.sum_ns / group.sum_ns
     local faults, left = {}, 1
     local lanes = shape.threads / (32 * math.ceil(shape.threads / 32))
@@ -71,7 +73,7 @@ return {
       left = left * lanes
     end
     if shape.occupancy and shape.limit == "blocks" and shape.occupancy < options.occupancy then
-      faults[#faults + 1] = string.format("an SM holds no more than %d blocks, and ones so small fill %.0f %% of its warps", shape.blocks_a_sm, 100 * shape.occupancy)
+      faults[#faults + 1] = string.format("an SM holds at most %d blocks, and such small ones fill %.0f %% of its warps", shape.blocks_a_sm, 100 * shape.occupancy)
       left = left * shape.occupancy
     end
     local tail = waves and waves > 1 and 1 - waves / math.ceil(waves) or 0
@@ -79,12 +81,12 @@ return {
       faults[#faults + 1] = string.format("the GPU holds %d of them at once, so the last wave leaves %.0f %% of it empty", shape.blocks_a_sm * sms, 100 * (math.ceil(waves) - waves))
       left = left * (1 - tail)
     end
-    -- Launches of one grid that take longer and longer, or less and less, have work that changes. What the short ones take is the most
-    -- that blocks without work can cost.
+    -- Launches with the same grid that take longer and longer, or less and less, have work that changes. The time of the short ones is
+    -- the most that blocks without work can cost.
     local grid_ns = 0
     local alone = group.rows:exposed_ns(kernels:minus(group.rows)) >= 0.8 * time
     if alone and waves and waves >= options.waves and shape.count >= 20 and shape.long_ns >= options.varies * shape.short_ns then
-      faults[#faults + 1] = string.format("of one and the same grid, a tenth of its launches takes %.1f us or less and a tenth %.1f us or more, so the work changes and the number of blocks does not", shape.short_ns / 1000, shape.long_ns / 1000)
+      faults[#faults + 1] = string.format("with the same grid, a tenth of its launches takes %.1f us or less and a tenth %.1f us or more, so the work changes and the number of blocks does not", shape.short_ns / 1000, shape.long_ns / 1000)
       grid_ns = math.min(time, shape.short_ns * shape.count)
     end
     local cut = #faults - (grid_ns > 0 and 1 or 0)
@@ -99,34 +101,34 @@ return {
       called ~= "" and called or "NAME", group.count > 20 and " --launch-skip 10" or "", trace:words { python = "python PROGRAM", cuda = "./PROGRAM" })
     local advice = {}
     if grid_ns > 0 and #faults > 0 then
-      advice[1] = string.format("Launch as many blocks as there is work (a grid for what is left of the matrix, the front or the list): a block that finds nothing to do has to be scheduled all the same. At most %.1f us of each launch are the grid's.", shape.short_ns / 1000)
+      advice[1] = string.format("Launch only as many blocks as there is work: a grid for what is left of the matrix, the front or the list. A block that finds nothing to do still has to be scheduled; the grid costs at most %.1f us of each launch.", shape.short_ns / 1000)
     end
     if #faults > 0 and cut > 0 and (left < 1 - tail or tail == 0 or cut > 1) then
       advice[#advice + 1] = {
-        directives = "Choose the size of a block in the directive (OpenACC: vector_length(128); OpenMP: thread_limit(128)), and let gangs or teams cover all of the work (collapse).",
-        julia = "Launch blocks of 128 or 256 threads (CUDA.launch_configuration proposes one for the kernel).",
+        directives = "Choose larger blocks in the directive: OpenACC vector_length(128), OpenMP thread_limit(128). And let gangs or teams cover all of the work (collapse).",
+        julia = "Launch blocks of 128 or 256 threads: CUDA.launch_configuration proposes one for the kernel.",
         numba = "Launch blocks of 128 or 256 threads, in whole warps: kernel[blocks, 256].",
         cupy = "Launch blocks of 128 or 256 threads, in whole warps.",
-        cuda = "Launch blocks of 128 or 256 threads, in whole warps (of two dimensions 32 x 8, the 32 along the memory); cudaOccupancyMaxPotentialBlockSize proposes a size.",
+        cuda = "Launch blocks of 128 or 256 threads, in whole warps: in two dimensions 32 x 8, with the 32 along memory. cudaOccupancyMaxPotentialBlockSize proposes a size.",
       }
     elseif #faults > 0 and cut > 0 then
-      advice[#advice + 1] = string.format("Cut the work into a multiple of %d blocks, or into many more and smaller ones; or launch exactly so many and let each loop over the grid.", shape.blocks_a_sm * sms)
+      advice[#advice + 1] = string.format("Cut the work into a multiple of %d blocks: or into many more and smaller ones. Or launch exactly that many and let each loop over the grid.", shape.blocks_a_sm * sms)
     end
     advice[#advice + 1] = ask
-    advice[#advice + 1] = by_memory and "Device memory is what bounds it: move fewer bytes (smaller types, fusing it with what runs before or after, blocks that use what they load again)."
-      or "Bound by memory: neighbouring threads should load neighbouring addresses, and what is used again should stay in shared memory. Bound by latency: more warps, or more independent loads in each. Bound by computing: smaller types, fast intrinsics, or a library's routine for the same."
+    advice[#advice + 1] = by_memory and "Memory limits it: move fewer bytes (smaller types, fusion with what runs before or after, blocks that reuse what they load)."
+      or "Memory-bound: neighboring threads should load neighboring addresses, and reused data should stay in shared memory. Latency-bound: more warps, or more independent loads in each. Compute-bound: smaller types, fast intrinsics, or a library's routine for the same."
     return { {
-      subject = called ~= "" and called or short(group.key),
+      subject = called ~= "" and called or #group.key > 60 and group.key:sub(1, 57) .. "..." or group.key,
       message = #faults > 0 and "cut" or "plain",
-      data = { name = short(group.key), time = time / steps, share = time / total, of_kernels = time / busy, blocks = shape.blocks, threads = shape.threads, held = held,
-        faults = table.concat(faults, "; "), sampled = memory and string.format(" Sampled, device memory is busy %.0f %% of the time.", 100 * memory) or "" },
+      data = { name = group.key:short(), brief = (called ~= "" and called or group.key):short(28), time = time / steps, share = time / total, of_kernels = time / busy, blocks = shape.blocks, threads = shape.threads, held = held,
+        faults = table.concat(faults, "; "), sampled = memory and string.format(" Memory was sampled as busy %.0f %% of the time.", 100 * memory) or "" },
       recoverable_ns = #faults > 0 and math.max(time * part * (1 - left), grid_ns) or 0,
-      -- The short launches may do some work of their own.
+      -- The short launches may do some real work.
       at_most = #faults == 0 and "note" or cut == 0 and "warning" or nil,
       confidence = "medium",
       metrics = {
-        { name = "the kernel, of all kernels", value = time / busy, unit = "fraction", threshold = options.share },
-        { name = "warps on an SM, of those that fit", value = shape.occupancy or 0, unit = "fraction" },
+        { name = "the kernel's share of kernel time", value = time / busy, unit = "fraction", threshold = options.share },
+        { name = "occupancy", value = shape.occupancy or 0, unit = "fraction" },
       },
       evidence = group.rows:evidence { most = 3 },
       advice = advice,

@@ -5,17 +5,20 @@ return {
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of kernels that convert between NCHW and NHWC, of the step, from which it counts. A model in NHWC has none." },
-    norm_factor = { default = 0.6, unit = "fraction", doc = "What batch normalization takes in NHWC, of its time in NCHW. Measured on an H200 in half precision." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: kernels that convert between NCHW and NHWC. A model in NHWC has none." },
+    norm_factor = { default = 0.6, unit = "fraction", doc = "Time of batch normalization in NHWC relative to NCHW. Measured on an H200 in half precision." },
   },
   messages = {
-    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:ns} of {each_step} ({share:fraction}), beside {convolutions:ns} in the products next to them. Tensor cores convolve in NHWC.{group}",
+    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:ns} of {each_step} ({share:fraction}), compared with {convolutions:ns} for the convolutions next to them. Tensor cores convolve in NHWC.{group}",
+  },
+  headlines = {
+    conversions = "{count:# kernel converts|# kernels convert} between NCHW and NHWC {a_step}",
   },
   doc = {
     what = "Adds up cuDNN's kernels that convert between NCHW and NHWC around convolutions.",
-    why = "Tensor cores convolve NHWC data. cuDNN converts what comes in NCHW, PyTorch's default, before each convolution, and its result back: each conversion reads and writes a whole activation. In NHWC throughout, none is left, and batch normalization has a faster kernel.",
-    fix = "model.to(memory_format=torch.channels_last), and each input likewise; channels in multiples of 8. TensorFlow: data_format=\"channels_last\". cuDNN: descriptors of CUDNN_TENSOR_NHWC. A single layer that knows only NCHW (a view, an operator of one's own) brings the conversions back around itself.",
-    wrong = "Group normalization, upsampling and pooling may be slower in NHWC: a UNet was measured to become slower as a whole. With group normalization beside the convolutions this is a note. How much faster or slower other layers become is not in the promise, batch normalization aside.",
+    why = "Tensor cores convolve NHWC data. cuDNN converts NCHW data, PyTorch's default, before each convolution, and its result back: each conversion reads and writes a whole activation. With NHWC throughout no conversion remains, and batch normalization has a faster kernel.",
+    fix = "model.to(memory_format=torch.channels_last), and the same for each input; channels in multiples of 8. TensorFlow: data_format=\"channels_last\". cuDNN: descriptors of CUDNN_TENSOR_NHWC. A single layer that supports only NCHW (a view, a custom operator) brings the conversions back around itself.",
+    wrong = "Group normalization, upsampling and pooling may be slower in NHWC: a UNet was measured to become slower as a whole. With group normalization next to the convolutions this is a note. The forecast leaves out how much faster or slower other layers become, except batch normalization.",
   },
   evaluate = function(trace, options)
     local conversions = trace:ops { class = "pointwise", name = { "*nchwToNhwc*", "*nhwcToNchw*", "*nchw2nhwc*", "*nhwc2nchw*" } }
@@ -38,7 +41,7 @@ return {
       about = true,
       recoverable_ns = time,
       change = change,
-      uncertain = group_norms and "layers that are no convolution may become slower by as much" or "batch normalization gains up to half, or nothing",
+      uncertain = group_norms and "layers other than convolutions may become slower by as much" or "batch normalization gains up to half, or nothing",
       at_most = group_norms and "note" or nil,
       confidence = group_norms and "low" or "medium",
       metrics = { { name = "layout conversions", value = share, unit = "fraction", threshold = options.share } },
@@ -50,7 +53,7 @@ return {
           jax = "Keep images in NHWC: dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of lax.conv_general_dilated.",
           cuda = "Keep tensors in NHWC: cuDNN descriptors of CUDNN_TENSOR_NHWC, channels in multiples of 8.",
         },
-        { pytorch = "Layers that copy back to NCHW (view, reshape, operators of one's own) undo it: look for the operators in which the conversions that are left were launched." },
+        { pytorch = "Layers that copy back to NCHW (view, reshape, custom operators) undo it: look for the operators that launch the remaining conversions." },
       },
     } }
   end,

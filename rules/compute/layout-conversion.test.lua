@@ -17,7 +17,7 @@ end
 return {
   { name = "fires on conversions around a convolution", trace = steps(2000, relu), expect = { { severity = "error", subject = "convolutions", confidence = "medium", message = "2 kernels a step convert operands of convolutions between NCHW and NHWC: 2.00 ms of each 10.0 ms step (20 %)*", worth = { 0.19, 0.21 } } } },
   { name = "foretells a faster batch normalization", replay = true, trace = steps(2000, batch_norm), expect = { { severity = "error", worth = { 0.34, 0.38 } } } },
-  { name = "only notes it beside group normalization, which may become slower", trace = steps(2000, group_norm), expect = { { severity = "note", confidence = "low", message = "*group normalization, which may be slower in NHWC*" } } },
+  { name = "only notes it next to group normalization, which may become slower", trace = steps(2000, group_norm), expect = { { severity = "note", confidence = "low", message = "*group normalization, which may be slower in NHWC*" } } },
   { name = "counts what an older cuDNN calls them", trace = steps(2000, relu, { ops = { { 20, 1000, kernel = "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>(cudnn::ops::nchw2nhwc_params_t<float>, float const*, float*)" }, { 1000, 10000, kernel = convolution } } }), expect = { { severity = "warning" } } },
   { name = "a step of 32.5 ms measured 18.3 in NHWC", replay = true, trace = { repeats = { times = 6, every = 32520 }, ranges = { { 0, 32519, "step {n}" } }, calls = { { 12, 32518, "cudaDeviceSynchronize" } }, ops = {
       { 20, 4500, kernel = into, launched = { 1, 3 } }, { 4500, 12500, kernel = convolution, launched = { 3, 5 } }, { 12500, 16000, kernel = back, launched = { 5, 7 } }, { 16000, 29000, kernel = batch_norm, launched = { 7, 9 } }, { 29000, 32515, kernel = relu, launched = { 9, 11 } } } },
@@ -25,7 +25,7 @@ return {
 
   { name = "is silent about 4 %", trace = steps(400, relu), expect = "clean" },
   { name = "is silent about convolutions in NHWC", trace = steps(2000, batch_norm, { ops = { { 20, 5000, kernel = convolution }, { 5000, 10000, kernel = batch_norm } } }), expect = "clean" },
-  { name = "is silent about a transposition of one's own", trace = steps(2000, relu, { ops = { { 20, 5000, kernel = "void transpose_kernel<float>(float*)" }, { 5000, 10000, kernel = convolution } } }), expect = "clean" },
+  { name = "is silent about a transposition of the program", trace = steps(2000, relu, { ops = { { 20, 5000, kernel = "void transpose_kernel<float>(float*)" }, { 5000, 10000, kernel = convolution } } }), expect = "clean" },
   { name = "needs convolutions", trace = steps(2000, relu, { ops = { { 20, 10000, kernel = relu } } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(2000, relu, { not_collected = { "kernels" } }), expect = "not checked" },
   { name = "needs what graphs hold", trace = steps(2000, relu, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = relu } } }), expect = "not checked" },

@@ -1,28 +1,31 @@
 return {
   id = "loss-head",
   category = "compute",
-  title = "The logits of the whole vocabulary pass through memory again and again for the loss",
+  title = "The loss moves the logits of the whole vocabulary through memory many times",
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.08, unit = "fraction", doc = "Time of the projection to the vocabulary, forward and backward, with the casts and the cross-entropy between its products, of the step, from which it counts. A model of six layers with 32,000 words has 4 %." },
-    most = { default = 30, unit = "count", doc = "Kernels from the cross-entropy to the product on either side, at most: PyTorch's, with casts, scaling and its backward, has some 15." },
-    fused_factor = { default = 0.28, unit = "fraction", doc = "What a fused linear cross-entropy takes of the kernels between the products: it reads a chunk's logits twice and writes their gradient over them, 6 bytes a logit in BF16, and reads and writes the table's gradient once for each chunk: 4 more where a chunk has as many tokens as the model is wide. Cast, log-softmax, its gradient and the cast back move 36. Measured on an H200 with chunks of half as many tokens: 0.41, with what smaller products lose counted in." },
+    share = { default = 0.08, unit = "fraction", doc = "Reported from this share of the step: the projection to the vocabulary, forward and backward, with the casts and the cross-entropy between its matrix products. A model of six layers with 32,000 words has 4 %." },
+    most = { default = 30, unit = "count", doc = "Kernels from the cross-entropy to the product on either side, at most: PyTorch's, with casts, scaling and its backward, has about 15." },
+    fused_factor = { default = 0.28, unit = "fraction", doc = "Time of a fused linear cross-entropy relative to the kernels between the products: it reads a chunk's logits twice and writes their gradient over them, 6 bytes a logit in BF16, and reads and writes the weight gradient once for each chunk: 4 more if a chunk has as many tokens as the model is wide. Cast, log-softmax, its gradient and the cast back move 36. Measured on an H200 with chunks of half as many tokens: 0.41, including what smaller products lose." },
   },
   messages = {
-    head = "From the projection to the vocabulary to its gradients the loss takes {time:ns} of {each_step} ({share:fraction}). {between:ns} of that ({of_head:fraction}) is no product: {kernels} kernels a loss cast the logits, take the cross-entropy and its gradient and cast back, each over all tokens times the whole vocabulary.",
+    head = "From the projection to the vocabulary to its gradients the loss takes {time:ns} of {each_step} ({share:fraction}). {between:ns} of that ({of_head:fraction}) is outside of matrix products: for each loss {kernels:# kernel casts|# kernels cast} the logits, {kernels:takes|take} the cross-entropy and its gradient and {kernels:casts|cast} back, each over all tokens times the whole vocabulary.",
+  },
+  headlines = {
+    head = "The loss moves all logits through memory in {kernels:# kernel|# kernels}",
   },
   doc = {
-    what = "Walks from PyTorch's log-softmax over elementwise kernels and reductions to the products on both sides: the projection to the vocabulary before, its two gradients behind. A loss that a compiler or a library fused is left alone.",
-    why = "The logits are the largest tensor of a training step: tokens times vocabulary, in BF16, in FP32 and as a gradient in both. Nothing is computed with them but a sum and an exponential, so that time is memory traffic, and the peak of memory is most often theirs.",
-    fix = "A fused linear cross-entropy goes over the tokens in chunks: product, loss and gradient of a chunk, whose logits are never written in FP32 and never kept. Liger's LigerFusedLinearCrossEntropyLoss (use_liger_kernel=True in the Hugging Face Trainer), cut_cross_entropy; Megatron --cross-entropy-loss-fusion fuses the loss alone. torch.compile around head and loss fuses casts and loss.",
-    wrong = "Who needs the logits themselves (distillation, metrics on each step) cannot do without them. Smaller chunks make less efficient products and add to the gradient of the weights more often: of chunks of a quarter of the model's width hardly anything is won but memory. A contrastive loss between two products looks the same.",
+    what = "Walks from PyTorch's log-softmax over elementwise kernels and reductions to the matrix products on both sides: the projection to the vocabulary before, its two gradients after. A loss that a compiler or a library fused is left out.",
+    why = "The logits are the largest tensor of a training step: tokens times vocabulary, in BF16, in FP32 and as a gradient in both. Only a sum and an exponential are computed from them, so that time is memory traffic, and they usually set the memory peak.",
+    fix = "A fused linear cross-entropy works through the tokens in chunks: product, loss and gradient of a chunk, whose logits are never written in FP32 and never kept. Liger's LigerFusedLinearCrossEntropyLoss (use_liger_kernel=True in the Hugging Face Trainer), cut_cross_entropy; Megatron --cross-entropy-loss-fusion fuses only the loss. torch.compile around head and loss fuses casts and loss.",
+    wrong = "A program that needs the logits themselves (distillation, metrics on each step) cannot do without them. Smaller chunks make less efficient products and add to the weight gradient more often: chunks of a quarter of the model's width save hardly anything but memory. A contrastive loss between two products looks the same.",
   },
   evaluate = function(trace, options)
     local products = trace:ops { class = "gemm_*" }
     if products:count() == 0 then return nil, "no matrix multiplication ran", "" end
     local losses = trace:ops { class = "softmax_loss" }
-    -- What Triton's, apex's and Megatron's kernels do is fused already.
+    -- The kernels of Triton, apex and Megatron are already fused.
     local written_out = losses:where { name = { "*LogSoftMax*", "*softmax_warp_*" } }
     local heads, between, projections = trace:chains {
       centre = written_out, edge = products, most = options.most, edges = 2,
@@ -41,17 +44,17 @@ return {
       about = true,
       recoverable_ns = moved * math.max(0, 1 - options.fused_factor),
       change = { { scale = between, by = options.fused_factor, least = 0.6 * options.fused_factor, most = 2.2 * options.fused_factor }, { scale = projections, by = 1, least = 1, most = 1.05 } },
-      uncertain = "the products of chunks take up to a twentieth longer, and the smaller the chunks, the more often the gradient of the weights is read and written",
+      uncertain = "matrix products of chunks take up to a twentieth longer, and the smaller the chunks, the more often the weight gradient is read and written",
       confidence = "medium",
-      metrics = { { name = "the vocabulary's products and loss", value = share, unit = "fraction", threshold = options.share } },
+      metrics = { { name = "vocabulary projection and loss", value = share, unit = "fraction", threshold = options.share } },
       evidence = heads:evidence { most = 3, note = "from the first kernel after the projection to the last before its gradients" },
       advice = {
         {
           transformers = "Fuse projection and loss: use_liger_kernel=True of TrainingArguments, or Liger's LigerFusedLinearCrossEntropyLoss. It never writes the logits, which saves memory as well.",
-          megatron = "--cross-entropy-loss-fusion; in its newer versions --cross-entropy-fusion-impl te.",
-          nemo = "cross_entropy_loss_fusion=True of the model's configuration.",
+          megatron = "Fuse the cross-entropy: --cross-entropy-loss-fusion; in newer versions --cross-entropy-fusion-impl te.",
+          nemo = "Fuse the cross-entropy: cross_entropy_loss_fusion=True of the model's configuration.",
           pytorch = "Fuse projection and loss, chunk by chunk: Liger's LigerFusedLinearCrossEntropyLoss, or cut_cross_entropy. It never writes the logits, which saves memory as well.",
-          cuda = "Go over the tokens in chunks: product, loss and gradient of a chunk in one pass, its logits never written in FP32.",
+          cuda = "Process the tokens in chunks: product, loss and gradient of a chunk in one pass, its logits never written in FP32.",
         },
         { pytorch = "Without a library: torch.compile around the last projection and the loss fuses the casts into the loss." },
       },

@@ -1,24 +1,28 @@
 return {
   id = "misaligned-gemm",
   category = "compute",
-  title = "Tensor-core products of unaligned dimensions run on slow kernels",
+  title = "Tensor-core GEMMs with unaligned dimensions run on slow kernels",
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of tensor-core GEMMs whose shapes are unaligned, or whose name says that they load one or two elements at a time, of the step, from which they count. Aligned dimensions have none." },
-    note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
-    speedup = { default = 2, unit = "count", doc = "How many times as fast an aligned product is, before Hopper. Padding GPT-2's vocabulary from 50257 to 50304 is known to win a quarter of the step on an A100." },
-    hopper_speedup = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on, where unaligned products fall back to kernels of Turing. Measured on an H100: 6." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: tensor-core GEMMs whose shapes are unaligned, or whose name says that they load one or two elements at a time. Aligned dimensions have none." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note." },
+    speedup = { default = 2, unit = "count", doc = "How many times as fast an aligned product is, before Hopper. Padding GPT-2's vocabulary from 50257 to 50304 is known to save a quarter of the step on an A100." },
+    hopper_speedup = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on, where unaligned products fall back to Turing kernels. Measured on an H100: 6." },
   },
   messages = {
-    shaped = "{count} tensor-core GEMMs {a_step} have rows that do not begin at multiples of 16 bytes, by their shapes, the longest of them {odd} elements long ({shape}): they take {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they are about {speedup} times as fast.",
-    padded = "{count} tensor-core GEMMs {a_step} work on dimensions that are no multiple of 8: they load {elements} at a time and take {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they are about {speedup} times as fast.",
+    shaped = "{count:# tensor-core GEMM has|# tensor-core GEMMs have} rows that do not begin at multiples of 16 bytes {a_step}, by their shapes, the longest of them {odd} elements long ({shape}): {count:it takes|they take} {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they would be about {speedup} times as fast.",
+    padded = "{count:# tensor-core GEMM works|# tensor-core GEMMs work} on dimensions that are not multiples of 8 {a_step}: {count:it loads|they load} {elements} at a time and {count:takes|take} {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they would be about {speedup} times as fast.",
+  },
+  headlines = {
+    shaped = "{count:# GEMM has|# GEMMs have} an unaligned dimension {a_step}: {odd}",
+    padded = "{count:# GEMM has|# GEMMs have} an unaligned dimension {a_step}",
   },
   doc = {
-    what = "Adds up tensor-core GEMMs and convolutions whose name ends in align1 or align2 (CUTLASS, cuBLAS): one of their rows does not begin at a multiple of 16 bytes. Where the recording has the shapes of operands (record_shapes of torch.profiler and emit_nvtx), those decide, whatever the name says; a kernel whose name says that it loads four or more elements at a time is never counted.",
+    what = "Adds up tensor-core GEMMs and convolutions whose name ends in align1 or align2 (CUTLASS, cuBLAS): one of their rows does not begin at a multiple of 16 bytes. If the recording has the shapes of operands (record_shapes of torch.profiler and emit_nvtx), those decide, whatever the name says; a kernel whose name says that it loads four or more elements at a time is never counted.",
     why = "The fast kernels load 16 bytes at a time, or whole tiles by hardware. A single odd dimension, most often the vocabulary or the number of classes, sends the largest product of the model to kernels that load element by element.",
-    fix = "Pad the odd dimension to a multiple of 64 (at least of 8, of 16 for FP8): the vocabulary in the tokenizer's embedding (model.resize_token_embeddings(n, pad_to_multiple_of=64)), the number of classes, hidden and head sizes, the sequence length (pad_to_multiple_of in the collator). Megatron: --make-vocab-size-divisible-by.",
-    wrong = "Padding changes the shape of saved weights. Products of attention that is written out are cured by fusing it: then this stands behind unfused-softmax. CUDA-core products of unaligned FP32 data are another rule's.",
+    fix = "Pad the odd dimension to a multiple of 64 (at least of 8, of 16 for FP8): the vocabulary in the embedding (model.resize_token_embeddings(n, pad_to_multiple_of=64)), the number of classes, hidden and head sizes, the sequence length (pad_to_multiple_of in the collator). Megatron: --make-vocab-size-divisible-by.",
+    wrong = "Padding changes the shape of saved weights. For attention that runs as separate kernels, fusing it fixes this too: the finding then stands behind unfused-softmax. CUDA-core products of unaligned FP32 data belong to another rule.",
   },
   evaluate = function(trace, options)
     local gemms = trace:ops { class = "gemm_*" }
@@ -38,7 +42,7 @@ return {
     exact = exact:minus(exact:where { name = { "*align4*", "*align8*", "*align16*", "*aligna4_*", "*aligna8_*", "*aligna16_*", "*_ldg4*", "*_ldg8*", "*nvjet*" } })
     slow = slow:plus(exact)
 
-    -- Whose they are: attention's, which is written out and needs no padding once it is fused, or the vocabulary's.
+    -- Where they come from: attention as separate kernels, which needs no padding once it is fused, or the vocabulary.
     local small = trace:ops { class = { "pointwise", "reduction", "embedding", "softmax", "softmax_loss" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
     local function around(centre) return trace:chains { centre = small:where { class = centre }, edge = gemms, through = small, most = 30, edges = 2 } end
     local written_out, _, attention = around "softmax"
@@ -49,7 +53,7 @@ return {
     if time == 0 or share < options.note_share then return {} end
 
     local steps = trace:fact "steps.count"
-    -- Turing's kernels are what the names show; of others nobody measured how slow they are.
+    -- The names show Turing's kernels; how slow others are was never measured.
     local fallen_back = (trace:fact "device.compute_capability" or 0) >= 9 and slow:minus(named):own_ns() < time / 2
     local speedup = math.max(1, fallen_back and options.hopper_speedup or options.speedup)
     local shape = largest and string.format("[%d, %d] x [%d, %d]", largest.m, largest.k, largest.k, largest.n) or ""
@@ -57,27 +61,27 @@ return {
     local of_attention = written_out:count() >= 2 * steps and slow:minus(slow:minus(attention)):own_ns() > time / 2
     local of_vocabulary = slow:minus(slow:minus(head)):own_ns() > time / 2
     local advice = { {
-      pytorch = "Look for the odd dimension: a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length. Pad it to a multiple of 64, at least of 8 (16 for FP8).",
-      cuda = "Pad the matrices' leading dimensions to a multiple of 64 elements, at least of 8 (16 for FP8), and begin them at multiples of 16 bytes.",
+      pytorch = "Pad the odd dimension to a multiple of 64: at least of 8 (16 for FP8). It may be a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length.",
+      cuda = "Pad leading dimensions to a multiple of 64 elements: at least of 8 (16 for FP8), and begin matrices at multiples of 16 bytes.",
     } }
     if of_attention then
-      advice[1] = "The odd dimension is a length of attention that is written out: fused attention needs no padding and takes these products' place."
+      advice[1] = "Use fused attention, which needs no padding: the odd dimension is a length of attention that runs as separate kernels, and the fused kernel replaces these products."
     elseif by_shape then
-      advice[1] = string.format("Pad %d%s to %d, the next multiple of 64 (at least to one of 8, of 16 for FP8).", largest.odd, of_vocabulary and ", the vocabulary or number of classes," or "", math.ceil(largest.odd / 64) * 64)
+      advice[1] = string.format("Pad %d%s to %d: the next multiple of 64 (at least of 8, of 16 for FP8).", largest.odd, of_vocabulary and " (vocabulary or classes)" or "", math.ceil(largest.odd / 64) * 64)
     elseif of_vocabulary then
-      advice[1] = { pytorch = "They stand beside the loss: pad the vocabulary (GPT-2's is 50257) or the number of classes to a multiple of 64, at least of 8 (16 for FP8).", cuda = advice[1].cuda }
+      advice[1] = { pytorch = "Pad the vocabulary or number of classes: to a multiple of 64, at least of 8 (16 for FP8). These products are next to the loss; GPT-2's vocabulary is 50257.", cuda = advice[1].cuda }
     end
     if of_vocabulary then
       advice[2] = {
-        transformers = "model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
-        megatron = "--make-vocab-size-divisible-by 128.",
-        nemo = "make_vocab_size_divisible_by=128.",
-        pytorch = "A vocabulary's logits that are added have to be masked where they count.",
+        transformers = "To pad the vocabulary: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
+        megatron = "To pad the vocabulary: --make-vocab-size-divisible-by 128.",
+        nemo = "To pad the vocabulary: make_vocab_size_divisible_by=128.",
+        pytorch = "Mask the added logits of the vocabulary where they count.",
       }
     elseif not of_attention then
       advice[2] = {
-        transformers = "Sequence lengths: pad_to_multiple_of=8 in the data collator. Vocabularies: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
-        pytorch = "What is added to a sequence has to be masked, and a vocabulary's added logits where they count.",
+        transformers = "For sequence lengths: pad_to_multiple_of=8 in the data collator. For vocabularies: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
+        pytorch = "Mask what is added to a sequence, and a vocabulary's added logits where they count.",
       }
     end
     return { {

@@ -5,26 +5,30 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of CUDA-core GEMMs and convolutions, of the step, from which they count. Healthy BF16 training has none." },
-    note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: CUDA-core GEMMs and convolutions. Healthy BF16 training has none." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note." },
   },
   messages = {
-    cores = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.{root}",
-    unknown = "{count} GEMMs or convolutions {a_step} run on CUDA cores: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.{root}",
+    cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.{root}",
+    unknown = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.{root}",
+  },
+  headlines = {
+    cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}",
+    unknown = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}",
   },
   doc = {
     what = "Adds up the kernels that multiply matrices or convolve without tensor cores (by name, schemas/kernels.toml), on a GPU that has them.",
-    why = "Tensor cores do most of what a training GPU can do: on an H100 or H200 an FP32 GEMM gains a factor of six by TF32 and of fifteen by BF16. Utilization looks the same either way.",
+    why = "Tensor cores do most of what a training GPU can do: on an H100 or H200 an FP32 GEMM becomes six times as fast with TF32 and fifteen times with BF16. Utilization looks the same either way.",
     fix = "TF32 needs one line and no change to the model: torch.set_float32_matmul_precision('high') and torch.backends.cudnn.allow_tf32 = True (JAX: jax_default_matmul_precision='tensorfloat32'). Autocast to BF16 gains as much again. Look for single modules that stayed in FP32: LoRA adapters, a loss head, a norm that casts up.",
-    wrong = "Complex products know TF32 but no half precision. FP32 may be deliberate (a solver, a loss of precision that was measured). The gain is estimated from peak rates: a GEMM with one very short side is bound by memory and gains less.",
+    wrong = "Complex products support TF32 but no half precision. FP32 may be deliberate (a solver, a measured loss of precision). The gain is estimated from peak rates: a GEMM with one very short side is memory-bound and gains less.",
   },
   evaluate = function(trace, options)
     local tensor_cores = trace:fact "device.tensor_cores"
-    if tensor_cores == nil then return nil, "the report does not tell which GPU ran, so whether it has tensor cores is unknown", "" end
+    if tensor_cores == nil then return nil, "the report does not say which GPU ran, so whether it has tensor cores is unknown", "" end
     if tensor_cores == 0 then return nil, "this GPU has no tensor cores", "" end
     local gemms = trace:ops { class = "gemm_*" }
     if gemms:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
-    -- On GeForce TF32 runs hardly faster than FP32 does: there the gain is in half precision.
+    -- On GeForce TF32 is hardly faster than FP32: there the gain is in half precision.
     local tf32, half_speedup = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
     local to_tf32 = tf32 ~= nil and tf32 >= 1.5
     local slow = gemms:where { class = "gemm_cuda_core" }
@@ -50,47 +54,47 @@ return {
           tensorrt = "Allow TF32 for FP32 matrices: BuilderFlag::kTF32.",
           cupy = "Allow TF32 for FP32 matrices: CUPY_TF32=1 in the environment.",
           julia = "Allow TF32 for FP32 matrices: CUDA.math_mode!(CUDA.FAST_MATH).",
-          cuda = "Allow TF32 for FP32 matrices: cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH), or CUBLAS_COMPUTE_32F_FAST_TF32 in cublasGemmEx. Products of one's own kernels: cuBLAS or CUTLASS instead.",
+          cuda = "Allow TF32 for FP32 matrices: cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH), or CUBLAS_COMPUTE_32F_FAST_TF32 in cublasGemmEx. Replace hand-written products by cuBLAS or CUTLASS.",
         }
       end
       if to_tf32 and convolutions:count() > 0 then
         local allowed = gemms:where { class = "gemm_tf32", name = of_convolutions }:count() > 0
         advice[#advice + 1] = allowed and {
-          pytorch = "TF32 is allowed, as other convolutions show; cuDNN has no such kernel for these: channels in multiples of 4, memory_format=torch.channels_last, torch.backends.cudnn.benchmark = True.",
-          cuda = "TF32 is allowed, as other convolutions show; cuDNN has no such kernel for these: channels in multiples of 4, tensors in NHWC.",
+          pytorch = "Use channels in multiples of 4: TF32 is allowed, as other convolutions show, but cuDNN has no such kernel for these. Set memory_format=torch.channels_last and torch.backends.cudnn.benchmark = True as well.",
+          cuda = "Use channels in multiples of 4: TF32 is allowed, as other convolutions show, but cuDNN has no such kernel for these. Keep tensors in NHWC.",
         } or {
           pytorch = "Allow TF32 for convolutions: torch.backends.cudnn.allow_tf32 = True (PyTorch's default).",
           cuda = "Allow TF32 for convolutions: cudnnSetConvolutionMathType(descriptor, CUDNN_TENSOR_OP_MATH).",
         }
       end
       if complex:own_ns() > time / 2 then
-        advice[#advice + 1] = "Most of these products are complex: TF32 applies to them, half precision does not."
+        advice[#advice + 1] = "Use TF32, not half precision, for complex products: most of these are complex."
       else
-        local better = to_tf32 and "Better still, in" or "In"
+        local better = to_tf32 and "Or use BF16" or "Use BF16"
         advice[#advice + 1] = {
-          transformers = { training = better .. " BF16: bf16=True of TrainingArguments, or torch.autocast(\"cuda\", dtype=torch.bfloat16).", cuda = better .. " BF16: torch_dtype=torch.bfloat16 in from_pretrained." },
-          lightning = better .. " BF16: precision=\"bf16-mixed\" of the Trainer.",
-          nemo = better .. " BF16: precision=\"bf16-mixed\" of the Trainer.",
-          megatron = better .. " BF16: --bf16.",
-          deepspeed = better .. " BF16: bf16: { enabled: true } of the configuration.",
-          pytorch = { training = better .. " BF16: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss.", cuda = better .. " BF16: model.to(torch.bfloat16), or torch.autocast(\"cuda\", dtype=torch.bfloat16)." },
-          jax = better .. " BF16: arrays of jnp.bfloat16, or a dtype of that in the layers.",
-          tensorrt = better .. " BF16: BuilderFlag::kBF16 or kFP16, or a strongly typed network.",
-          cupy = better .. " BF16: matrices of cupy.float16, with FP32 accumulation.",
-          cuda = better .. " BF16: operands of __nv_bfloat16 or __half with FP32 accumulation (cublasGemmEx with CUBLAS_COMPUTE_32F), where the result bears it.",
+          transformers = { training = better .. ": bf16=True of TrainingArguments, or torch.autocast(\"cuda\", dtype=torch.bfloat16).", cuda = better .. ": torch_dtype=torch.bfloat16 in from_pretrained." },
+          lightning = better .. ": precision=\"bf16-mixed\" of the Trainer.",
+          nemo = better .. ": precision=\"bf16-mixed\" of the Trainer.",
+          megatron = better .. ": --bf16.",
+          deepspeed = better .. ": bf16: { enabled: true } of the configuration.",
+          pytorch = { training = better .. ": torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss.", cuda = better .. ": model.to(torch.bfloat16), or torch.autocast(\"cuda\", dtype=torch.bfloat16)." },
+          jax = better .. ": arrays of jnp.bfloat16, or that dtype in the layers.",
+          tensorrt = better .. ": BuilderFlag::kBF16 or kFP16, or a strongly typed network.",
+          cupy = better .. " or FP16: matrices of cupy.float16, with FP32 accumulation.",
+          cuda = better .. ": operands of __nv_bfloat16 or __half with FP32 accumulation (cublasGemmEx with CUBLAS_COMPUTE_32F), if the result tolerates it.",
         }
       end
     else
       advice[#advice + 1] = {
-        pytorch = { training = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores know no TF32 and no BF16.", cuda = "Use FP16: model.half(); this GPU's tensor cores know no TF32 and no BF16." },
-        cuda = "Use FP16 with FP32 accumulation, where the result bears it (cublasGemmEx with CUBLAS_COMPUTE_32F): this GPU's tensor cores know no TF32 and no BF16.",
+        pytorch = { training = "Train in FP16 with loss scaling: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler; this GPU's tensor cores have no TF32 and no BF16.", cuda = "Use FP16: model.half(); this GPU's tensor cores have no TF32 and no BF16." },
+        cuda = "Use FP16 with FP32 accumulation: cublasGemmEx with CUBLAS_COMPUTE_32F, if the result tolerates it. This GPU's tensor cores have no TF32 and no BF16.",
       }
     end
     local mostly_half = gemms:where { class = { "gemm_half", "gemm_fp8" } }:own_ns() > time
     if mostly_half then
       advice[#advice + 1] = {
-        pytorch = { training = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast.", cuda = "Most GEMMs run on tensor cores already: a few modules are still in FP32. Cast them, or wrap them in autocast." },
-        cuda = "Most GEMMs run on tensor cores already: a few operands are still in FP32. Cast them.",
+        pytorch = { training = "Cast the few modules that are still in FP32, since most GEMMs already run on tensor cores (LoRA adapters: model.to(torch.bfloat16) after get_peft_model, or autocast_adapter_dtype=False; heads and losses), or wrap them in autocast.", cuda = "Cast the few modules that are still in FP32, since most GEMMs already run on tensor cores, or wrap them in autocast." },
+        cuda = "Cast the few operands that are still in FP32: most GEMMs already run on tensor cores.",
       }
     end
     -- Fused attention has no such products around its softmax.
@@ -110,7 +114,7 @@ return {
     return { {
       subject = "FP32 GEMMs",
       message = speedup and "cores" or "unknown",
-      data = { root = follows and " Most of it is attention written out around its softmax." or complex:own_ns() > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, share = share, of_gemms = time / gemms:own_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
+      data = { root = follows and " Most of it is attention that runs as separate kernels." or complex:own_ns() > time / 2 and " Most of it multiplies complex numbers." or "", count = math.floor(slow:count() / steps + 0.5), time = time / steps, share = share, of_gemms = time / gemms:own_ns(), speedup = speedup and string.format("%.1f", speedup), tier = to_tf32 and "TF32" or "half precision" },
       about = true,
       recoverable_ns = speedup and time * math.max(0, 1 - 1 / speedup) or time,
       change = change,

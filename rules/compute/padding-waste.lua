@@ -5,17 +5,20 @@ return {
   since = "0.2",
   needs = { "kernels", "ranges" },
   options = {
-    spread = { default = 1.25, unit = "count", doc = "The longest length that attention gets, in shortest ones, from which lengths vary. Where batches are padded to one fixed length, or packed, they do not." },
-    masked = { default = 0.5, unit = "fraction", doc = "Calls of attention that are given a mask for each sample, of all, from which batches are padded: causal attention needs none." },
+    spread = { default = 1.25, unit = "count", doc = "Ratio of the longest to the shortest length that attention gets, from which lengths vary. Batches that are padded to one fixed length, or packed, do not vary." },
+    masked = { default = 0.5, unit = "fraction", doc = "Share of attention calls with a mask for each sample, from which batches are padded: causal attention needs none." },
   },
   messages = {
-    padded = "Attention gets a mask for each of {samples} samples, over lengths from {least} to {most}: batches of different lengths, each padded to its longest sample. All else computes on the padding as well. How many of the tokens are padding does not show.",
+    padded = "Attention gets a mask for each of {samples} samples, over lengths from {least} to {most}: batches of different lengths, each padded to its longest sample. Everything else computes on the padding as well. How many of the tokens are padding is unknown.",
+  },
+  headlines = {
+    padded = "Batches are padded to lengths from {least} to {most}",
   },
   doc = {
     what = "Reads the recorded shapes of scaled_dot_product_attention: self-attention over whole sequences with a mask that differs between the samples of a batch, whose length changes from batch to batch.",
-    why = "Products, norms and losses work on padding as on text. Of samples of random length half is padding and more, and a mask keeps flash attention away.",
-    fix = "Pack samples behind each other and tell attention where each ends (flash_attn_varlen_func, nested tensors of layout torch.jagged, DataCollatorWithFlattening of Transformers), or put samples of like length into one batch (group_by_length=True, a bucketing sampler).",
-    wrong = "Batches that are sorted by length already look the same and have hardly any padding, and a bias for each sample looks like a mask: it is a note without a worth, and how much is padding has to be counted in the program. Causal attention is given no mask, so that padding behind its samples shows nowhere: where such batches differ in length, the rule cannot tell. No recording at hand shows this finding: it is proved on literal traces.",
+    why = "Matrix products, norms and losses work on padding as on text. With samples of random length half or more is padding, and a mask keeps flash attention away.",
+    fix = "Pack samples one after another and pass attention the end of each (flash_attn_varlen_func, nested tensors of layout torch.jagged, DataCollatorWithFlattening of Transformers), or put samples of similar length into one batch (group_by_length=True, a bucketing sampler).",
+    wrong = "Batches that are already sorted by length look the same and have hardly any padding, and a bias for each sample looks like a mask: so it is a note without a saving, and the amount of padding has to be counted in the program. Causal attention gets no mask, so padding after its samples shows nowhere: if such batches differ in length, the rule cannot tell. No shipped recording triggers this rule; only literal traces test it.",
   },
   evaluate = function(trace, options)
     local operators = trace:ranges { name = "aten::_scaled_dot_product_*attention*, sizes = *" }
@@ -34,20 +37,20 @@ return {
         end
       end
     end
-    -- Causal attention needs no mask: padding behind the texts then shows nowhere, and a batch of texts that are equally long looks the same.
+    -- Causal attention needs no mask: padding after the texts then shows nowhere, and a batch of equally long texts looks the same.
     if calls == 0 then
       local rows = trace:ops { class = "softmax_loss", name = "*SoftMaxForward*" }
       local fewest, all = math.huge, rows:group("blocks", 1000)
       for _, size in ipairs(all) do fewest = math.min(fewest, size.rows:median "blocks") end
       local largest = rows:top(1, "blocks")[1]
       if largest and largest.blocks >= options.spread * fewest then
-        return nil, string.format("batches differ in size (the loss of the largest has %.1f times the rows of the smallest's), and no shapes of attention tell whether they are padded", largest.blocks / fewest),
+        return nil, string.format("batches differ in size (the largest loss has %.1f times as many rows as the smallest), and without shapes of attention it is unknown whether they are padded", largest.blocks / fewest),
           trace:words { torch_profiler = "torch.profiler.profile(record_shapes=True)", cuda = "" }
       end
       return nil, "no shapes of self-attention over a batch were recorded", trace:words { torch_profiler = "torch.profiler.profile(record_shapes=True)", cuda = "" }
     end
     if masked == 0 and longest >= options.spread * shortest then
-      return nil, string.format("batches differ in length (from %.0f to %.0f), and without a mask nothing tells how much of them is padding", shortest, longest), ""
+      return nil, string.format("batches differ in length (from %.0f to %.0f), and without a mask it is unknown how much of them is padding", shortest, longest), ""
     end
     if masked < options.masked * calls or masked == 0 or most < options.spread * least then return {} end
     return { {
@@ -57,13 +60,13 @@ return {
       recoverable_ns = 0,
       at_most = "note",
       confidence = "low",
-      metrics = { { name = "longest length, in shortest ones", value = most / least, unit = "count", threshold = options.spread } },
+      metrics = { { name = "longest length, as a multiple of the shortest", value = most / least, unit = "count", threshold = options.spread } },
       evidence = operators:evidence { most = 3 },
       advice = {
         {
-          transformers = "Count the padding (attention_mask.float().mean()). If it is much: DataCollatorWithFlattening packs samples, group_by_length=True batches those of like length.",
-          pytorch = "Count the padding (mask.float().mean()). If it is much: pack samples behind each other (flash_attn_varlen_func, nested tensors of layout torch.jagged), or batch those of like length.",
-          cuda = "Count the padding. If it is much: pack samples behind each other, or batch those of like length.",
+          transformers = "Count the padding: attention_mask.float().mean(). If it is much, DataCollatorWithFlattening packs samples, group_by_length=True batches those of similar length.",
+          pytorch = "Count the padding: mask.float().mean(). If it is much, pack samples one after another (flash_attn_varlen_func, nested tensors of layout torch.jagged), or batch those of similar length.",
+          cuda = "Count the padding. If it is much, pack samples one after another, or batch those of similar length.",
         },
       },
     } }

@@ -5,28 +5,33 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "What the faster precision would save of the step, from which it counts." },
-    note_share = { default = 0.05, unit = "fraction", doc = "From this share on TF32 is mentioned as a note." },
-    attention_speedup = { default = 9.7, unit = "count", doc = "How many times as fast fused attention runs in BF16 as in FP32, for which only memory-efficient attention exists. Measured on an H200." },
-    memory_factor = { default = 0.9, unit = "fraction", doc = "What memory-bound kernels of an FP32 model take in BF16, of before. Measured on an H200: norms, losses and sums stay in FP32." },
-    convolution_memory_factor = { default = 0.5, unit = "fraction", doc = "The same where most products are convolutions: batch norm and activations move half the bytes." },
-    fp8_speedup = { default = 1.5, unit = "count", doc = "How many times as fast products run in FP8 as in BF16. The peaks' ratio is 2; casting the operands takes part of it back." },
+    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: what the faster precision would save." },
+    note_share = { default = 0.05, unit = "fraction", doc = "From this share of the step TF32 is a note." },
+    attention_speedup = { default = 9.7, unit = "count", doc = "How many times as fast fused attention runs in BF16 as in FP32, which only has memory-efficient attention. Measured on an H200." },
+    memory_factor = { default = 0.9, unit = "fraction", doc = "Time of an FP32 model's memory-bound kernels in BF16, relative to before. Measured on an H200: norms, losses and sums stay in FP32." },
+    convolution_memory_factor = { default = 0.5, unit = "fraction", doc = "The same if most products are convolutions: batch norm and activations move half the bytes." },
+    fp8_speedup = { default = 1.5, unit = "count", doc = "How many times as fast matrix products run in FP8 as in BF16. The ratio of the peaks is 2; casting the operands takes part of it back." },
     fp8_min_ns = { default = 50000, unit = "ns", doc = "Shorter products gain less from FP8 than their casts cost." },
   },
   messages = {
-    tf32 = "Products of FP32 data run in TF32: they take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
+    tf32 = "GEMMs of FP32 data run in TF32: they take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
     beyond = "Beyond TF32 there is BF16: once the FP32 GEMMs have left the CUDA cores, BF16 makes them about {speedup} times as fast again{attention}.",
-    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast, from operands of half the bytes; whether the result bears it is for its owner to say.",
+    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast, from operands of half the bytes; whether the result tolerates it is up to you.",
+  },
+  headlines = {
+    tf32 = "GEMMs run in TF32; BF16 is about {speedup} times as fast",
+    beyond = "BF16 makes GEMMs about {speedup} times as fast as TF32",
+    fp8 = "BF16 GEMMs could run in FP8",
   },
   doc = {
-    what = "Estimates what GEMMs would take one tier down: TF32 in BF16 by the ratio of what this GPU attains in both, FP32 attention by a measured ratio; BF16 in FP8 on a GPU that has it, convolutions aside, as a note.",
+    what = "Estimates what GEMMs would take one tier down: TF32 in BF16 by the ratio of what this GPU attains in both, FP32 attention by a measured ratio; BF16 in FP8 on a GPU that has it, except convolutions, as a note.",
     why = "BF16 doubles the rate of TF32 and halves the bytes, and only half precision has flash attention.",
     fix = "torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss, bf16=True in the Hugging Face Trainer, precision=\"bf16-mixed\" in Lightning and NeMo, --bf16 in Megatron. FP8: Transformer Engine's fp8_autocast with E4M3 forward and E5M2 backward (--fp8-format hybrid in Megatron, fp8=\"hybrid\" in NeMo), or torchao.float8.",
-    wrong = "FP32 may be deliberate: a solver, a loss of precision that was measured. What a model gains depends on how much of it is bound by memory, which BF16 under autocast hardly shortens.",
+    wrong = "FP32 may be deliberate: a solver, a measured loss of precision. What a model gains depends on how much of it is memory-bound, which BF16 under autocast hardly shortens.",
   },
   evaluate = function(trace, options)
     local tensor_cores = trace:fact "device.tensor_cores"
-    if tensor_cores == nil then return nil, "the report does not tell which GPU ran, so whether it has a faster precision is unknown", "" end
+    if tensor_cores == nil then return nil, "the report does not say which GPU ran, so whether it has a faster precision is unknown", "" end
     if tensor_cores == 0 then return nil, "this GPU has no tensor cores", "" end
     if trace:ops { class = "gemm_*" }:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -36,7 +41,7 @@ return {
     local complex = { "*cgemm*", "*_cf32*", "*gaussian_*", "*_c1688*", "*_gc1688*" }
     tf32, cores = tf32:minus(tf32:where { name = complex }), cores:minus(cores:where { name = complex })
     local to_tf32, to_half = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
-    -- Where TF32 hardly gains, the other rule claims all of what half precision gains over CUDA cores.
+    -- If TF32 hardly gains, the other rule claims all of what half precision gains over CUDA cores.
     if to_tf32 and to_tf32 < 1.5 then cores = cores:minus(cores) end
     local cores_ns, tf32_ns, half_ns = cores:own_ns(), tf32:own_ns(), half:own_ns()
     local convolution = { "*conv*", "*Conv*", "*fprop*", "*dgrad*", "*wgrad*" }
@@ -53,7 +58,7 @@ return {
         saved = saved + memory_bound:own_ns() * math.max(0, 1 - factor)
         change[#change + 1] = { scale = memory_bound, by = factor, least = 0.8 * factor, most = math.min(1, 1.3 * factor) }
       end
-      -- What CUDA cores multiply is the other rule's, up to TF32; what remains is worth a note.
+      -- GEMMs on CUDA cores belong to the other rule, up to TF32; the rest is worth a note.
       local beyond = cores_ns > tf32_ns
       if beyond then
         change[#change + 1] = { scale = cores, by = 1 / math.max(to_half, 1), least = 0.85 / math.max(to_half, 1), most = math.min(1, 1.8 / math.max(to_half, 1)) }
@@ -69,25 +74,25 @@ return {
           about = true,
           recoverable_ns = saved,
           change = change,
-          uncertain = "how much of the model is bound by memory, and how near its products come to the peak in half precision, does not show before",
+          uncertain = "how much of the model is memory-bound, and how close its matrix products come to the half-precision peak, is unknown in advance",
           at_most = (beyond or share < options.share) and "note" or nil,
           confidence = "medium",
           metrics = { { name = "saved in BF16", value = share, unit = "fraction", threshold = options.share } },
           evidence = (beyond and cores or tf32):plus(attention):evidence { most = 5 },
           advice = {
             {
-              transformers = { training = "Train in BF16, which needs no loss scaling: bf16=True of TrainingArguments, or torch.autocast(\"cuda\", dtype=torch.bfloat16).", cuda = "In BF16: torch_dtype=torch.bfloat16 in from_pretrained." },
-              lightning = "In BF16: precision=\"bf16-mixed\" of the Trainer.",
+              transformers = { training = "Train in BF16, which needs no loss scaling: bf16=True of TrainingArguments, or torch.autocast(\"cuda\", dtype=torch.bfloat16).", cuda = "Use BF16: torch_dtype=torch.bfloat16 in from_pretrained." },
+              lightning = "Use BF16: precision=\"bf16-mixed\" of the Trainer.",
               nemo = "Train in BF16, which needs no loss scaling: precision=\"bf16-mixed\" of the Trainer.",
               megatron = "Train in BF16, which needs no loss scaling: --bf16.",
               deepspeed = "Train in BF16, which needs no loss scaling: bf16: { enabled: true } of the configuration.",
-              pytorch = { training = "Train in BF16, which needs no loss scaling: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss.", cuda = "In BF16: model.to(torch.bfloat16), or torch.autocast(\"cuda\", dtype=torch.bfloat16)." },
-              jax = "In BF16: arrays of jnp.bfloat16, or a dtype of that in the layers.",
-              tensorrt = "In BF16: BuilderFlag::kBF16 or kFP16, or a strongly typed network.",
-              cupy = "In BF16: matrices of cupy.float16, with FP32 accumulation.",
-              cuda = "In BF16: operands of __nv_bfloat16 or __half with FP32 accumulation (cublasGemmEx with CUBLAS_COMPUTE_32F), where the result bears it.",
+              pytorch = { training = "Train in BF16, which needs no loss scaling: torch.autocast(\"cuda\", dtype=torch.bfloat16) around forward and loss.", cuda = "Use BF16: model.to(torch.bfloat16), or torch.autocast(\"cuda\", dtype=torch.bfloat16)." },
+              jax = "Use BF16: arrays of jnp.bfloat16, or that dtype in the layers.",
+              tensorrt = "Use BF16: BuilderFlag::kBF16 or kFP16, or a strongly typed network.",
+              cupy = "Use half precision: matrices of cupy.float16, with FP32 accumulation.",
+              cuda = "Use BF16: operands of __nv_bfloat16 or __half with FP32 accumulation (cublasGemmEx with CUBLAS_COMPUTE_32F), if the result tolerates it.",
             },
-            { pytorch = "Only in half precision does scaled_dot_product_attention take a flash kernel." },
+            { pytorch = "Flash attention also needs half precision: only then does scaled_dot_product_attention use it." },
           },
         } }
       end
@@ -111,17 +116,17 @@ return {
       evidence = large:evidence { most = 3 },
       advice = {
         {
-          megatron = "--fp8-format hybrid. Compare the loss over a few thousand steps first.",
-          nemo = "fp8=\"hybrid\". Compare the loss over a few thousand steps first.",
-          vllm = "quantization=\"fp8\", or a checkpoint in FP8. Compare answers first.",
-          sglang = "--quantization fp8, or a checkpoint in FP8. Compare answers first.",
-          tensorrt_llm = "Quantize the checkpoint to FP8 (ModelOpt). Compare answers first.",
-          tensorrt = "Quantize to FP8 with ModelOpt before the engine is built. Compare results first.",
+          megatron = "Use FP8: --fp8-format hybrid. Compare the loss over a few thousand steps first.",
+          nemo = "Use FP8: fp8=\"hybrid\". Compare the loss over a few thousand steps first.",
+          vllm = "Use FP8: quantization=\"fp8\", or a checkpoint in FP8. Compare answers first.",
+          sglang = "Use FP8: --quantization fp8, or a checkpoint in FP8. Compare answers first.",
+          tensorrt_llm = "Quantize the checkpoint to FP8: with ModelOpt. Compare answers first.",
+          tensorrt = "Quantize to FP8 before the engine is built: with ModelOpt. Compare results first.",
           pytorch = {
-            training = "Transformer Engine: fp8_autocast with a DelayedScaling recipe of format HYBRID: E4M3 forward, where weights and activations need its precision, E5M2 backward, where gradients need its range. Plain PyTorch: torchao.float8, E4M3 with a scale a tensor or row. Compare the loss over a few thousand steps first.",
-            cuda = "torchao.quantization: quantize_(model, Float8DynamicActivationFloat8WeightConfig()). Compare results first.",
+            training = "Use FP8: Transformer Engine's fp8_autocast with a DelayedScaling recipe of format HYBRID (E4M3 forward, where weights and activations need its precision, E5M2 backward, where gradients need its range). Plain PyTorch: torchao.float8, E4M3 with a scale for each tensor or row. Compare the loss over a few thousand steps first.",
+            cuda = "Use FP8: torchao.quantization's quantize_(model, Float8DynamicActivationFloat8WeightConfig()). Compare results first.",
           },
-          cuda = "cublasLtMatmul with operands of __nv_fp8_e4m3 and a scale for each; __nv_fp8_e5m2 where range matters more than precision. Compare results first.",
+          cuda = "Use FP8: cublasLtMatmul with operands of __nv_fp8_e4m3 and a scale for each; __nv_fp8_e5m2 where range matters more than precision. Compare results first.",
         },
         {
           tokens = "Weights in FP8 also take half the memory of BF16: room for a larger batch or cache, and half the bytes to read for each token.",

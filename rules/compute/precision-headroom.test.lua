@@ -28,7 +28,7 @@ end
 
 return {
   -- TF32 attains 6.2 times FP32's rate, BF16 15.5 times: 60 % of 5 ms.
-  { name = "fires on TF32", trace = steps { { tf32, 5000 } }, expect = { { severity = "error", subject = "BF16", confidence = "medium", message = "Products of FP32 data run in TF32: they take 5.00 ms of each 10.0 ms step*", worth = { 0.28, 0.32 } } } },
+  { name = "fires on TF32", trace = steps { { tf32, 5000 } }, expect = { { severity = "error", subject = "BF16", confidence = "medium", message = "GEMMs of FP32 data run in TF32: they take 5.00 ms of each 10.0 ms step*", worth = { 0.28, 0.32 } } } },
   { name = "fires on an A100", trace = steps({ { tf32, 5000 } }, { device = a100 }), expect = { { severity = "error", subject = "BF16", worth = { 0.25, 0.32 } } } },
   { name = "adds attention in FP32", trace = steps { { tf32, 2000 }, { attention, 3000 } }, expect = { { severity = "error", message = "*and attention in FP32 3.0 ms of*", worth = { 0.37, 0.4 } } } },
   { name = "adds a little for what memory bounds", trace = steps { { tf32, 4000 }, { add, 4000 } }, expect = { { severity = "error", worth = { 0.27, 0.29 } } } },
@@ -46,7 +46,7 @@ return {
 
   { name = "notes FP8 on a Hopper, never more", trace = steps { { bf16, 9000 } }, expect = { { severity = "note", subject = "FP8", message = "BF16 and FP16 GEMMs take 9.00 ms *(90 %)*", worth = { 0.29, 0.31 } } } },
   { name = "is silent about FP8 for convolutions", trace = steps { { half_convolution, 9000 } }, expect = "clean" },
-  { name = "and counts the products beside them", trace = steps { { half_convolution, 4000 }, { bf16, 5000 } }, expect = { { severity = "note", subject = "FP8", message = "BF16 and FP16 GEMMs take 5.00 ms *", worth = { 0.16, 0.17 } } } },
+  { name = "and counts the products next to them", trace = steps { { half_convolution, 4000 }, { bf16, 5000 } }, expect = { { severity = "note", subject = "FP8", message = "BF16 and FP16 GEMMs take 5.00 ms *", worth = { 0.16, 0.17 } } } },
   { name = "is silent about FP8 where products wait for pages", trace = steps({ { bf16, 9000 } }, { gpu_faults = { { 20, 8720, address = 0 } } }), expect = "clean" },
   { name = "is silent about FP8 on an A100, which has none", trace = steps({ { bf16, 9000 } }, { device = a100 }), expect = "clean" },
   { name = "is silent about FP8 where products are little of the step", trace = steps { { bf16, 2000 } }, expect = "clean" },
@@ -70,5 +70,5 @@ return {
   { name = "starved", fixture = "starved", expect = "clean" },
   { name = "launchbound: small products", fixture = "launchbound", expect = "clean" },
   { name = "offload", fixture = "offload", expect = "clean" },
-  { name = "compile-graphs: the kernels do not show", fixture = "compile-graphs", expect = "not checked" },
+  { name = "compile-graphs: its kernels are hidden", fixture = "compile-graphs", expect = "not checked" },
 }

@@ -1,22 +1,26 @@
 return {
   id = "repeated-casts",
   category = "compute",
-  title = "The same FP32 weights are cast to half precision again and again",
+  title = "The same FP32 weights are cast to half precision repeatedly",
   since = "0.2",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of casts that repeat what is known, of the time in which kernels run, from which they count: what the host and the profiler add to the step does not make them fewer, and the replay tells what is left of them." },
-    tiny_blocks = { default = 16, unit = "count", doc = "Blocks up to which a cast is that of a bias: 16 blocks cast 16,384 elements, a weight of 128 by 128." },
+    share = { default = 0.05, unit = "fraction", doc = "Share of the kernel time in repeated casts from which they are reported: time that the host and the profiler add to the step does not make them fewer, and the replay shows what remains of them." },
+    tiny_blocks = { default = 16, unit = "count", doc = "Blocks up to which a cast belongs to a bias: 16 blocks cast 16,384 elements, a weight of 128 by 128." },
   },
   messages = {
-    training = "Weights are cast to half precision {times} times {a_step}, once for each micro-batch, though they change only with the optimizer: {time:ns} of {each_step} ({share:fraction}) in {count} casts, of which one in {times} is needed.",
-    inference = "Weights that never change are cast to half precision for each pass: {count} casts {a_step} take {time:ns} of {each_step} ({share:fraction}).",
+    training = "Weights are cast to half precision {times} times {a_step}, once for each micro-batch, though they change only with the optimizer: {time:ns} of {each_step} ({share:fraction}) in {count:# cast|# casts}, and only one in {times} is needed.",
+    inference = "Weights that never change are cast to half precision in each pass: {count:# cast takes|# casts take} {time:ns} of {each_step} ({share:fraction}).",
+  },
+  headlines = {
+    training = "Weights are cast {times} times {a_step} instead of once",
+    inference = "Constant weights are cast to half precision in each pass",
   },
   doc = {
-    what = "Looks at the casts from FP32 that stand before a product. Where two do, one is of the activation, the other of the weight; the activation's size is the one that most products share. In training, weights cast once for each of several micro-batches of a step; in inference, weights cast at all.",
-    why = "torch.autocast keeps the cast of each weight until its context ends. A context for each micro-batch, cache_enabled=False, torch.clear_autocast_cache() or torch.no_grad() cast all weights anew: at small batches that moves more memory than the products themselves.",
+    what = "Looks at the casts from FP32 before a matrix product. If there are two, one belongs to the activation, the other to the weight; most products share the activation's size. In training it reports weights cast once for each of several micro-batches of a step; in inference, weights cast at all.",
+    why = "torch.autocast keeps the cast of each weight until its context ends. A context for each micro-batch, cache_enabled=False, torch.clear_autocast_cache() or torch.no_grad() cast all weights again: with small batches that moves more memory than the products themselves.",
     fix = "Training: one autocast context around all micro-batches of a step, or parameters in BF16 with FP32 state in the optimizer (FSDP's MixedPrecision casts once a step). Inference: model.to(torch.bfloat16), no autocast.",
-    wrong = "With activation checkpointing weights are cast a second time in backward, which a context around the step does not change. Programs in which no two casts stand together before a product are not judged.",
+    wrong = "With activation checkpointing weights are cast a second time in backward, which a context around the step does not change. Programs without two casts in a row before a product are not judged.",
   },
   evaluate = function(trace, options)
     local products = trace:ops { class = { "gemm_half", "gemv" } }
@@ -28,7 +32,7 @@ return {
     local large = casts:where { min_blocks = options.tiny_blocks + 1 }
     local biases = casts:minus(large)
 
-    -- Of two casts before a product one is of the activation, whose size is the commonest.
+    -- Of two casts before a product one belongs to the activation, which has the most common size.
     local _, paired = trace:runs { of = large, least = 2 }
     local sizes = paired:group("blocks", 20)
     table.sort(sizes, function(a, b) return a.count > b.count end)
@@ -42,7 +46,7 @@ return {
         weights = weights:plus(size.rows)
       end
     end
-    -- What stands alone is a weight where it has a weight's size, or a bias beside it.
+    -- A single cast belongs to a weight if it has a weight's size, or a bias next to it.
     local alone = large:minus(paired)
     local with_bias = alone:beside(biases)
     for _, size in ipairs(alone:group("blocks", 20)) do
@@ -53,7 +57,7 @@ return {
 
     local times, again
     if trace:is "training" then
-      -- So many micro-batches, told by their losses or by what repeats in a step.
+      -- The number of micro-batches, from their losses or from what repeats in a step.
       local repeats = (trace:fact "unit.repeats" or ""):split " micro"
       local words = repeats[1]:split " "
       times = #repeats > 1 and tonumber(words[#words]) or trace:ops { class = "softmax_loss", name = { "*nll_loss_forward*" } }:count() / steps
@@ -62,7 +66,7 @@ return {
         if size.count % (times * steps) ~= 0 then weights = weights:minus(size.rows) end
       end
       time = weights:own_ns() * (1 - 1 / times)
-      -- What the first micro-batch casts is kept; the copies of biases are kept with it.
+      -- The first micro-batch's casts stay; so do those of the biases.
       local alike = weights:minus(weights)
       for _, size in ipairs(biases:group("blocks", 1000)) do
         if size.count % (times * steps) == 0 then alike = alike:plus(size.rows) end
@@ -81,17 +85,17 @@ return {
       about = true,
       recoverable_ns = time,
       change = { { remove = again or weights } },
-      uncertain = "casts whose size does not tell whether they are of a weight are left out",
+      uncertain = "casts whose size does not show whether they belong to a weight are left out",
       confidence = "medium",
-      metrics = { { name = "casts of weights that repeat", value = share, unit = "fraction", threshold = options.share } },
+      metrics = { { name = "repeated casts of weights", value = share, unit = "fraction", threshold = options.share } },
       evidence = weights:evidence { most = 4 },
       advice = {
         {
           pytorch = {
-            training = "Put one torch.autocast context around all micro-batches of a step: it casts each weight once. No cache_enabled=False, no torch.clear_autocast_cache() in between.",
-            cuda = "Store the weights in half precision, once: model.to(torch.bfloat16), without autocast.",
+            training = "Use one torch.autocast context for all micro-batches: around the whole step it casts each weight once. No cache_enabled=False, no torch.clear_autocast_cache() in between.",
+            cuda = "Store the weights in half precision: once, with model.to(torch.bfloat16), without autocast.",
           },
-          cuda = "Cast each weight once, after it has changed, and keep the copy.",
+          cuda = "Cast each weight once, after it has changed: and keep the copy.",
         },
         { pytorch = { training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP: MixedPrecision(param_dtype=torch.bfloat16)." } },
       },

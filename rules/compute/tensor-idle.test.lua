@@ -18,7 +18,7 @@ end
 return {
   { name = "warns where half of the step goes by without them", trace = steps(5),
     expect = { { severity = "warning", subject = "tensor cores", confidence = "medium", message = "In 50 % of the samples*tensor cores are active 40 % of the time. What ran instead is mostly elementwise kernels and reductions, 45 % of the time.", worth = { 0.29, 0.31 } } } },
-  { name = "says so of products on CUDA cores", trace = steps(5, { instead = cores }), expect = { { severity = "warning", message = "*mostly products on CUDA cores*" } } },
+  { name = "says so of products on CUDA cores", trace = steps(5, { instead = cores }), expect = { { severity = "warning", message = "*mostly matrix products on CUDA cores*" } } },
   { name = "says so of softmax", trace = steps(5, { instead = softmax }), expect = { { severity = "warning", message = "*mostly attention's softmax*" } } },
   { name = "does not guess what ran", trace = steps(5, { instead = "my_stencil" }), expect = { { severity = "warning", message = "*of the time." } } },
   { name = "is never an error: some of it is normal", trace = steps(10), expect = { { severity = "warning", worth = { 0.79, 0.81 } } } },

@@ -1,24 +1,27 @@
 return {
   id = "unfused-norm",
   category = "compute",
-  title = "Normalization is written out",
+  title = "Normalization runs as separate kernels instead of a fused one",
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of the kernels of normalizations, with the additions and casts around them, of the step, from which they count." },
-    note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
-    least_chains = { default = 2, unit = "count", doc = "Norms in a step, of a size within a factor of two, from which a mean with a plain root behind it is one: once a step it may be a loss. A reciprocal root needs no company." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: kernels of normalizations, with the additions and casts around them." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note." },
+    least_chains = { default = 2, unit = "count", doc = "How often a mean followed by a plain root, of a size within a factor of two, has to occur in a step to be a norm: once a step it may be a loss. A reciprocal root may occur once." },
     most = { default = 14, unit = "count", doc = "Kernels on either side of a norm's middle, at most: an RMSNorm has nine forward and seventeen backward, additions and casts included." },
-    fused_factor = { default = 0.2, unit = "fraction", doc = "Time of a fused norm, of the kernels that it replaces. Counted in passes over memory 9 of 66 for an RMSNorm in BF16 with its residual; torch.compile measured 0.23 on an H200." },
+    fused_factor = { default = 0.2, unit = "fraction", doc = "Time of a fused norm relative to the kernels that it replaces. In passes over memory 9 of 66 for an RMSNorm in BF16 with its residual; torch.compile measured 0.23 on an H200." },
   },
   messages = {
-    chains = "{count} normalizations {a_step} are written out as power, mean, root and products: with their additions and casts they take {time:ns} of {each_step} ({share:fraction}), in {kernels} kernels.",
+    chains = "{count:# normalization runs|# normalizations run} as separate kernels {a_step} (power, mean, root and products): with their additions and casts, {kernels:# kernel takes|# kernels take} {time:ns} of {each_step} ({share:fraction}).",
+  },
+  headlines = {
+    chains = "{norm} runs as {kernels:# small kernel|# small kernels} {a_step}",
   },
   doc = {
-    what = "Finds a mean (or variance) with a reciprocal root behind it, or a plain root where that repeats within a step, and takes the uninterrupted elementwise kernels and reductions around them; backward, the power of such a root with a sum before it. A norm that is one kernel is not counted.",
-    why = "Written out, a norm moves each activation through memory twenty times or more, mostly in FP32; fused, it reads and writes it once.",
-    fix = "torch.nn.RMSNorm or torch.nn.functional.rms_norm (PyTorch 2.4 or later), torch.nn.LayerNorm; Transformer Engine's RMSNorm and LayerNormLinear, apex's FusedRMSNorm, Liger's LigerRMSNorm (with its residual: fused add and norm). torch.compile fuses what is written out.",
-    wrong = "What stands between a norm and the next product (a residual, an activation) is counted with it; a fused norm alone may leave some of that.",
+    what = "Finds a mean (or variance) followed by a reciprocal root, or by a plain root if that repeats within a step, and takes the uninterrupted elementwise kernels and reductions around them; in backward, the power of such a root with a sum before it. A norm that is one kernel is not counted.",
+    why = "As separate kernels, a norm moves each activation through memory twenty times or more, mostly in FP32; fused, it reads and writes it once.",
+    fix = "torch.nn.RMSNorm or torch.nn.functional.rms_norm (PyTorch 2.4 or later), torch.nn.LayerNorm; Transformer Engine's RMSNorm and LayerNormLinear, apex's FusedRMSNorm, Liger's LigerRMSNorm (with its residual: fused add and norm). torch.compile fuses separate kernels.",
+    wrong = "Kernels between a norm and the next matrix product (a residual, an activation) are counted with it; a fused norm alone may leave some of that.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -48,25 +51,27 @@ return {
     local time = inner:own_ns()
     local share = time / total
     if found == 0 or share < options.note_share then return {} end
+    -- An RMSNorm takes one mean for each root; a LayerNorm takes two, or Welford's.
+    local one_mean = means:minus(means:minus(inner)):count() <= roots:minus(roots:minus(inner)):count() and inner:where { name = "*Welford*" }:count() == 0
     return { {
       subject = "normalization",
       message = "chains",
-      data = { count = math.floor(found / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, share = share },
+      data = { norm = one_mean and "RMSNorm" or "Normalization", count = math.floor(found / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, share = share },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor),
       change = { { graph = inner }, { scale = inner, by = options.fused_factor, least = 0.14, most = 2 * options.fused_factor } },
-      uncertain = "a fused norm takes 0.14 (bytes counted) to 0.4 of its kernels",
+      uncertain = "a fused norm takes 0.14 (bytes counted) to 0.4 of the time of its kernels",
       at_most = share < options.share and "note" or nil,
-      metrics = { { name = "norms written out", value = share, unit = "fraction", threshold = options.share } },
+      metrics = { { name = "norms as separate kernels", value = share, unit = "fraction", threshold = options.share } },
       evidence = chains:evidence { most = 4, note = "from the first elementwise kernel to the last around a root" },
       advice = {
         {
           pytorch = {
-            "Use one kernel: torch.nn.RMSNorm or torch.nn.functional.rms_norm (torch.nn.LayerNorm likewise); Liger's LigerRMSNorm, apex's FusedRMSNorm or Transformer Engine's RMSNorm where those are installed.",
-            "Or compile what is written out: torch.compile(model) fuses the norm with the addition and the casts around it.",
+            "Use a fused norm: torch.nn.RMSNorm or torch.nn.functional.rms_norm (or torch.nn.LayerNorm); Liger's LigerRMSNorm, apex's FusedRMSNorm or Transformer Engine's RMSNorm if one of those is installed.",
+            "Or compile it: torch.compile(model) fuses the norm with the addition and the casts around it.",
           },
-          jax = "Put the whole norm, with the addition and the casts around it, under one jax.jit: XLA fuses it.",
-          cuda = "Put the whole norm, with the addition and the casts around it, into one kernel that reads each row once; cuDNN has such (layernorm, rmsnorm).",
+          jax = "Put the whole norm under one jax.jit: with the addition and the casts around it, XLA fuses it.",
+          cuda = "Put the whole norm into one kernel: with the addition and the casts around it, it reads each row once. cuDNN has such kernels (layernorm, rmsnorm).",
         },
       },
     } }

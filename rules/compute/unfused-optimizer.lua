@@ -6,19 +6,22 @@ return {
   needs = { "kernels", "graph_nodes" },
   warning_at = 0.03,
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Time of the loop's kernels and of the gaps between them, of the step, from which it counts: the remedy is a one-line switch." },
-    note_share = { default = 0.01, unit = "fraction", doc = "From this share on it is mentioned as a note." },
-    kernels = { default = 50, unit = "count", doc = "Elementwise kernels of the optimizer in a step, or in a row where no range marks it. AdamW takes 8 to 14 for each tensor; a fused optimizer takes a few in all." },
-    fused_factor = { default = 0.5, unit = "fraction", doc = "Time of a fused update, of the loop's kernels: about 7 passes over memory instead of 14 to 20. Measured on an H200 with AdamW in BF16: 1.7 ms instead of 3.4." },
+    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: the loop's kernels and the gaps between them. The fix is a one-line switch." },
+    note_share = { default = 0.01, unit = "fraction", doc = "From this share of the step it is a note." },
+    kernels = { default = 50, unit = "count", doc = "Elementwise kernels of the optimizer in a step, or in a row if no range marks it. AdamW takes 8 to 14 for each tensor; a fused optimizer takes a few in all." },
+    fused_factor = { default = 0.5, unit = "fraction", doc = "Time of a fused update relative to the loop's kernels: about 7 passes over memory instead of 14 to 20. Measured on an H200 with AdamW in BF16: 1.7 ms instead of 3.4." },
   },
   messages = {
-    loop = "The optimizer runs {count} elementwise kernels {a_step}: they take {time:ns} and the gaps between them {gaps:ns} of {each_step} ({share:fraction}). A fused optimizer goes over the parameters once, in a few kernels.",
+    loop = "The optimizer runs {count:# elementwise kernel|# elementwise kernels} {a_step}: with the gaps between them ({gaps:ns}) they take {both:ns} of {each_step} ({share:fraction}). A fused optimizer updates all parameters in a few kernels.",
+  },
+  headlines = {
+    loop = "The optimizer runs {count:# small kernel|# small kernels} {a_step}",
   },
   doc = {
-    what = "Counts the elementwise kernels that are launched inside ranges of the optimizer. Where there are none, takes long uninterrupted runs of elementwise kernels that add, divide or take roots as an optimizer's update does; a run that only adds and multiplies is at most a note.",
+    what = "Counts the elementwise kernels that are launched inside ranges of the optimizer. Without such ranges, takes long uninterrupted runs of elementwise kernels that add, divide or take roots as an optimizer's update does; a run that only adds and multiplies is at most a note.",
     why = "Each kernel of the loop reads and writes a whole tensor again, and a tensor is often so small that launching takes longer than the work. A fused update reads parameter, gradient and state once and writes them once.",
-    fix = "torch.optim.AdamW(..., fused=True), or foreach=True where a step has no fused form. Hugging Face Trainer: optim=\"adamw_torch_fused\". Megatron and NeMo: FusedAdam of apex or Transformer Engine. DeepSpeed: FusedAdam. An optimizer of one's own: torch._foreach_* functions, or torch.compile around step().",
-    wrong = "Without a range, a long row of elementwise updates of something else (an average of the weights, a solver) looks the same; the same remedies help there.",
+    fix = "torch.optim.AdamW(..., fused=True), or foreach=True for an optimizer without a fused form. Hugging Face Trainer: optim=\"adamw_torch_fused\". Megatron and NeMo: FusedAdam of apex or Transformer Engine. DeepSpeed: FusedAdam. A custom optimizer: torch._foreach_* functions, or torch.compile around step().",
+    wrong = "Without a range, a long row of elementwise updates of something else (an average of the weights, a solver) looks the same; the same fixes help there.",
   },
   evaluate = function(trace, options)
     local products = trace:ops { class = { "gemm_*", "attention_fused" } }
@@ -26,7 +29,7 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local pointwise = trace:ops { class = "pointwise" }
 
-    -- A range in which the model itself runs is a closure's (Lightning): it tells nothing.
+    -- A range in which the model itself runs belongs to a closure (Lightning) and does not mark the optimizer.
     local ranges = trace:ranges { phase = "optimizer" }
     local loop = pointwise:where { launched_in = ranges }
     local marked = products:where { launched_in = ranges }:count() == 0 and loop:count() >= math.max(1, options.kernels * steps)
@@ -34,11 +37,11 @@ return {
     if not marked then
       local _, rows = trace:runs { of = pointwise, least = options.kernels }
       loop = rows
-      -- Setting weights up or gradients to zero makes long rows too.
+      -- Initializing weights or zeroing gradients makes long rows too.
       local adaptive = loop:where { name = { "*addcdiv*", "*addcmul*", "*lerp*", "*sqrt*" } }
       local updates = adaptive:plus(loop:where { name = "*CUDAFunctor_add*" })
       if updates:count() < math.max(1, loop:count() / 10) then return {} end
-      -- SGD only adds and multiplies, but so does whatever adds up gradients or averages weights.
+      -- SGD only adds and multiplies, but so does accumulating gradients or averaging weights.
       plain = adaptive:count() < updates:count() / 10
     end
     local time = loop:own_ns()
@@ -49,21 +52,21 @@ return {
     return { {
       subject = "optimizer",
       message = "loop",
-      data = { count = math.floor(loop:count() / steps + 0.5), time = time / steps, gaps = gaps / steps, share = share },
+      data = { count = math.floor(loop:count() / steps + 0.5), both = (time + gaps) / steps, gaps = gaps / steps, share = share },
       about = true,
       recoverable_ns = time * math.max(0, 1 - options.fused_factor) + gaps,
       change = { { graph = loop }, { scale = loop, by = options.fused_factor, least = 0.7 * options.fused_factor, most = 1.6 * options.fused_factor } },
-      uncertain = "what a fused update takes depends on the optimizer and the precision of its state",
+      uncertain = "how long a fused update takes depends on the optimizer and the precision of its state",
       at_most = (plain or share < options.share) and "note" or nil,
       confidence = marked and "high" or "medium",
       metrics = { { name = "optimizer's loop", value = share, unit = "fraction", threshold = options.share } },
       evidence = loop:evidence { most = 5 },
       advice = {
         {
-          pytorch = string.format("%s Without any switch PyTorch takes foreach=True on a GPU: look for foreach=False, or for an optimizer written by hand (then torch._foreach_* functions, or torch.compile around step()).",
-            class and string.format("Construct the optimizer (%s) with fused=True, or foreach=True where it has no fused form.", class) or "Construct the optimizer with fused=True, or foreach=True where it has no fused form."),
-          jax = "Put the whole update of all parameters under one jax.jit with donated buffers (donate_argnums): XLA fuses it.",
-          cuda = "Update all parameters in one kernel, over one flat buffer or a list of pointers, instead of one tensor after the other.",
+          pytorch = string.format("Use the fused optimizer: %s PyTorch uses foreach=True on a GPU by default, so look for foreach=False, or for a hand-written optimizer (then torch._foreach_* functions, or torch.compile around step()).",
+              class and string.format("construct %s with fused=True, or with foreach=True if it has no fused form.", class) or "construct it with fused=True, or with foreach=True if it has no fused form."),
+          jax = "Put the whole update under one jax.jit: of all parameters, with donated buffers (donate_argnums). XLA fuses it.",
+          cuda = "Update all parameters in one kernel: over one flat buffer or a list of pointers, instead of one tensor after the other.",
         },
       },
     } }

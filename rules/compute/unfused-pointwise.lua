@@ -5,20 +5,23 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Time of runs of elementwise kernels and reductions, of the step, from which they count. Compiled, the same model has 3 %." },
-    note_share = { default = 0.05, unit = "fraction", doc = "From this share on they are mentioned as a note." },
-    least = { default = 3, unit = "count", doc = "Kernels in an uninterrupted run on one stream, at least. Of two there is little to win." },
-    least_gates = { default = 0.05, unit = "fraction", doc = "Time of an MLP's activation and gate that stand apart, a product between them, of the step, from which they count as well: the multiplication then computes the activation." },
-    loop = { default = 50, unit = "count", doc = "A run of so many is an optimizer's loop, another rule's." },
+    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: runs of elementwise kernels and reductions. Compiled, the same model has 3 %." },
+    note_share = { default = 0.05, unit = "fraction", doc = "From this share of the step it is a note." },
+    least = { default = 3, unit = "count", doc = "Kernels in an uninterrupted run on one stream, at least. Fusing two saves little." },
+    least_gates = { default = 0.05, unit = "fraction", doc = "Share of the step that an MLP's activation and gate take if they are apart, with a matrix product between them, from which they count as well: the multiplication then computes the activation." },
+    loop = { default = 50, unit = "count", doc = "A run of this many is an optimizer's loop and belongs to another rule." },
   },
   messages = {
-    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels} kernels) {runs:takes|take} {time:ns} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
+    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels:# kernel|# kernels}) {runs:takes|take} {time:ns} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
+  },
+  headlines = {
+    runs = "{kernels:# elementwise kernel runs|# elementwise kernels run} unfused {a_step}",
   },
   doc = {
-    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream; two are enough between the products of an MLP (activation and gate), which may also stand apart. Dropout and residual right before a norm that is one kernel are fused with it. Those of attention written out, of normalizations written out and of an optimizer's loop are left to their own rules; the step that is predicted is that of torch.compile, which fuses norms as well.",
+    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream; two are enough between the matrix products of an MLP (activation and gate), which may also be apart. Dropout and residual right before a norm that is one kernel are fused with it. Attention and normalizations that run as separate kernels, and an optimizer's loop, belong to other rules; the predicted step is that of torch.compile, which fuses norms as well.",
     why = "Each such kernel reads its input from memory and writes its result back; fused, a whole run reads and writes once. They keep the GPU busy and compute next to nothing.",
-    fix = "torch.compile(model) fuses runs on its own. By hand: Liger's kernels (SwiGLU, rotary embedding, cross-entropy), apex's and Transformer Engine's fused layers, Megatron's --bias-gelu-fusion, --bias-swiglu-fusion, --bias-dropout-fusion and its fused rotary embedding.",
-    wrong = "Neighbours in a run need not work on the same data: those do not fuse, and the estimate is too high by them. Casts in a row, as of separate weights under autocast, scans, and rolls, which read their neighbours, are left out. torch.compile may choose other kernels for the rest as well.",
+    fix = "torch.compile(model) fuses runs by itself. By hand: Liger's kernels (SwiGLU, rotary embedding, cross-entropy), apex's and Transformer Engine's fused layers, Megatron's --bias-gelu-fusion, --bias-swiglu-fusion, --bias-dropout-fusion and its fused rotary embedding.",
+    wrong = "Neighbors in a run need not work on the same data: those do not fuse, and the estimate is too high by them. Casts in a row (separate weights under autocast), scans, and rolls, which read their neighbors, are left out. torch.compile may choose other kernels for the rest as well.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -27,7 +30,7 @@ return {
     local products = trace:ops { class = "gemm_*" }
     local through = small:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })  -- a reduction clears its result first
 
-    -- Attention written out: around a softmax, or an exponential and its backward, between two products.
+    -- Attention as separate kernels: around a softmax, or an exponential and its backward, between two products.
     local softmax = trace:ops { class = "softmax" }
     local _, attention = trace:chains { centre = softmax, edge = products, through = through:plus(softmax), edges = 2 }
     local exponential = pointwise:where { name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }
@@ -37,7 +40,7 @@ return {
       local _, backward = trace:chains { centre = pointwise:where { min_blocks = size }:minus(by_hand), edge = products, through = through, most = 28, edges = 2, with = { reductions:where { name = { "*sum*", "*Sum*" } } } }
       by_hand = by_hand:plus(backward)
     end
-    -- Norms written out: around a root, and around its power backward.
+    -- Norms as separate kernels: around a root, and around its power backward.
     local roots = pointwise:where { name = { "*rsqrt*", "*sqrt_kernel*" } }
     local edge = trace:ops {}:minus(through)
     local _, norms = trace:chains { centre = roots, edge = edge, through = through, with = { reductions:where { name = { "*MeanOps*", "*Welford*" } } } }
@@ -46,22 +49,22 @@ return {
       local _, backward = trace:chains { centre = powers:minus(norms), edge = edge, through = through, with = { reductions:where { name = { "*sum*", "*Sum*" } } } }
       norms = norms:plus(backward)
     end
-    -- The optimizer's loop; a range in which the model itself runs is a closure's.
+    -- The optimizer's loop; a range in which the model itself runs belongs to a closure.
     local ranges = trace:ranges { phase = "optimizer" }
     local _, loop = trace:runs { of = pointwise, least = math.max(options.loop, 1) }
     if products:where { launched_in = ranges }:count() == 0 then loop = loop:plus(small:where { launched_in = ranges }) end
 
-    -- Scans do not fuse with what stands beside them, nor does one weight's cast with the next one's.
+    -- Scans do not fuse with their neighbors, nor does one weight's cast with the next one's.
     local scans = small:where { name = { "*scan_innermost_dim*", "*scan_outer_dim*", "*DeviceScan*", "*roll_cuda_kernel*" } }
     local casts = pointwise:where { name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }
     local _, apart = trace:runs { of = casts, least = 2 }
 
     local left = small:minus(attention):minus(by_hand):minus(norms):minus(loop):minus(scans):minus(apart)
     local _, inner, longest = trace:runs { of = left, least = options.least }
-    -- An MLP's activation and gate, of which two are worth fusing as well.
+    -- An MLP's activation and gate: two are worth fusing as well.
     local _, mlp = trace:chains { centre = left:where { class = "pointwise", name = { "*silu*", "*gelu*", "*Gelu*", "*GELU*", "*sigmoid_kernel*", "*tanh_kernel*", "*erf_kernel*" } }, edge = products, through = left, edges = 2 }
     local _, pairs_of_mlp, longest_of_mlp = trace:runs { of = mlp, least = options.least <= 3 and 2 or options.least }
-    -- Where the gate's product runs before that of the other half, activation and multiplication stand alone.
+    -- If the gate's product runs before that of the other half, activation and multiplication are alone.
     local function alone(centre) return select(2, trace:chains { centre = centre, edge = products, through = centre }) end
     local activation = alone(left:where { class = "pointwise", name = { "*silu*", "*gelu*", "*Gelu*", "*GELU*" } }):minus(pairs_of_mlp)
     local multiplied = alone(left:where { class = "pointwise", name = "*MulFunctor*" }):minus(pairs_of_mlp)
@@ -79,7 +82,7 @@ return {
     local share = time / total
     if inner:count() == 0 or share < options.note_share then return {} end
 
-    -- What most of it is, by name.
+    -- What most of it is.
     local patterns, of_mlp, of_residual = "", pairs_of_mlp:plus(activation):plus(multiplied):own_ns(), residual:plus(norm):own_ns()
     if of_mlp >= time / 10 then patterns = string.format(" %.0f %% of that is the activation of an MLP, between its products.", 100 * of_mlp / time) end
     if of_residual >= time / 10 then patterns = string.format("%s Dropout, residual and normalization (%.1f ms) fuse with each other as well.", patterns, of_residual / steps / 1e6) end
@@ -87,11 +90,11 @@ return {
       {
         pytorch = "Compile the model: torch.compile(model). Fixed shapes (padding to a few lengths) keep it from compiling again.",
         jax = "Put more of the program under one jax.jit: XLA fuses what it sees together.",
-        tensorflow = "tf.function(jit_compile=True): XLA fuses them.",
-        cupy = "cupy.fuse on the function, or cupy.ElementwiseKernel for the whole expression.",
-        numba = "Write the row as one kernel.",
-        julia = "Write the row as one broadcast expression (@.), which becomes one kernel.",
-        cuda = "Put the row into one kernel that reads its input once and writes its result once (a functor of thrust::transform, or a kernel of your own).",
+        tensorflow = "Compile with XLA: tf.function(jit_compile=True) fuses them.",
+        cupy = "Fuse the function: cupy.fuse, or cupy.ElementwiseKernel for the whole expression.",
+        numba = "Write each run as one kernel.",
+        julia = "Write each run as one broadcast expression: @. makes it one kernel.",
+        cuda = "Put each run into one kernel: it reads its input once and writes its result once (a functor of thrust::transform, or a hand-written kernel).",
       },
       {
         transformers = "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy (use_liger_kernel=True).",
@@ -100,7 +103,7 @@ return {
       },
     }
     if of_mlp >= time / 3 then
-      table.insert(advice, 2, { pytorch = "The MLP alone: torch.nn.functional.gelu(x, approximate=\"tanh\") instead of its formula, gate and activation in one kernel (Liger's SwiGLU or GEGLU), or torch.compile of that module." })
+      table.insert(advice, 2, { pytorch = "For the MLP alone: torch.nn.functional.gelu(x, approximate=\"tanh\") instead of its formula, gate and activation in one kernel (Liger's SwiGLU or GEGLU), or torch.compile of that module." })
     end
     return { {
       subject = "elementwise runs",
@@ -109,7 +112,7 @@ return {
       about = true,
       recoverable_ns = time - fused,
       change = { { fuse = inner:minus(activation):plus(norms):plus(residual):plus(norm), by = 1, least = 0.7, most = 2 }, { remove = activation } },
-      uncertain = "what a compiler fuses, and which products and attention it chooses, does not show in the trace",
+      uncertain = "what a compiler fuses, and which GEMM and attention kernels it chooses, is unknown",
       at_most = share < options.share and "note" or "warning",
       confidence = "medium",
       metrics = { { name = "runs of elementwise kernels", value = share, unit = "fraction", threshold = options.share } },

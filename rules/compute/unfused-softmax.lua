@@ -1,33 +1,37 @@
 return {
   id = "unfused-softmax",
   category = "compute",
-  title = "Attention is written out: softmax is a kernel of its own",
+  title = "Attention runs as separate kernels instead of a fused one",
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time of the kernels between the two GEMMs of attention (scale, mask, softmax, cast, dropout), of the step, from which they count." },
-    note_share = { default = 0.02, unit = "fraction", doc = "From this share on they are mentioned as a note." },
-    least_chains = { default = 2, unit = "count", doc = "Chains in a step, of a size within a factor of two, from which they are attention. One alone may be a loss or a gate: a note." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: kernels between the two GEMMs of attention (scale, mask, softmax, cast, dropout)." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note." },
+    least_chains = { default = 2, unit = "count", doc = "Chains in a step, of a size within a factor of two, from which they are attention. A single one may be a loss or a gate: a note." },
     most = { default = 14, unit = "count", doc = "Kernels from the softmax to the GEMM on either side, at most: an eager PyTorch attention has five." },
-    fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "What fused attention takes, of the time of the GEMMs alone that it replaces. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
-    odd_slowdown = { default = 2, unit = "count", doc = "How many times slower products of an odd length are, before Hopper: as in misaligned-gemm." },
+    fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "Time of fused attention relative to only the GEMMs that it replaces. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
+    odd_slowdown = { default = 2, unit = "count", doc = "How many times slower products of an odd length are, before Hopper: as for misaligned-gemm." },
     hopper_odd_slowdown = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on. Measured on an H100: 6." },
   },
   messages = {
-    chains = "Attention is written out {count} times {a_step}: softmax, with scale, mask, cast and dropout, runs as kernels of its own between two GEMMs and takes {time:ns} of {each_step} ({share:fraction}), writing and reading the whole score matrix each time.",
-    single = "Softmax runs as a kernel of its own between two GEMMs, {count} times {a_step}: with what stands around it, it takes {time:ns} of {each_step} ({share:fraction}). If it is attention, it is written out; a loss or a gate looks the same.",
+    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it takes {all:ns} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score matrix each time.",
+    single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: with the kernels around it, it takes {time:ns} of {each_step} ({share:fraction}). It may be unfused attention; a loss or a gate looks the same.",
+  },
+  headlines = {
+    chains = "Attention runs as separate kernels {count:once|# times} {a_step}",
+    single = "Softmax runs as a separate kernel {count:once|# times} {a_step}",
   },
   doc = {
-    what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on both sides, over pointwise kernels, reductions and copies only; such a run, forward or backward, is attention written out. Softmax made by hand (maximum, exponential, sum, division) counts too. The loss, a router and anything else between the GEMMs do not; nor does a softmax with its own backward in the same run, or one that does not repeat within a step.",
-    why = "Written out, attention moves the score matrix (sequence length squared, for each head) through memory five times or more, where a fused kernel never writes it. Utilization stays at 100 % meanwhile.",
-    fix = "torch.nn.functional.scaled_dot_product_attention instead of softmax(q @ k.T) @ v; in Transformers attn_implementation=\"sdpa\" or \"flash_attention_2\"; in Megatron and NeMo Transformer Engine (--transformer-impl transformer_engine, --use-flash-attn). Where a bias or mask is special: torch.nn.attention.flex_attention. Megatron's fused softmax kernels are better than nothing.",
-    wrong = "Attention weights that are needed (output_attentions=True) cannot be had from a fused kernel. Very short sequences gain little.",
+    what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on both sides, over pointwise kernels, reductions and copies only; such a run, forward or backward, is unfused attention. Softmax made by hand (maximum, exponential, sum, division) counts too. The loss, a router and anything else between the GEMMs do not; nor does a softmax with its own backward in the same run, or one that does not repeat within a step.",
+    why = "As separate kernels, attention moves the score matrix (sequence length squared, for each head) through memory five times or more; a fused kernel never writes it. Utilization stays at 100 % meanwhile.",
+    fix = "torch.nn.functional.scaled_dot_product_attention instead of softmax(q @ k.T) @ v; in Transformers attn_implementation=\"sdpa\" or \"flash_attention_2\"; in Megatron and NeMo Transformer Engine (--transformer-impl transformer_engine, --use-flash-attn). For a special bias or mask: torch.nn.attention.flex_attention. Megatron's fused softmax kernels are better than nothing.",
+    wrong = "A fused kernel does not return attention weights (output_attentions=True). Very short sequences gain little.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local softmax = trace:ops { class = "softmax" }
     local gemm = trace:ops { class = { "gemm_cuda_core", "gemm_tf32", "gemm_half", "gemm_fp8", "gemm_unknown" } }
-    if gemm:count() == 0 then return nil, "no matrix multiplication ran, so no attention did", "" end
+    if gemm:count() == 0 then return nil, "no matrix multiplication ran, so there is no attention", "" end
     local between = trace:ops { class = { "pointwise", "reduction", "softmax", "embedding" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
 
     -- Backward has two GEMMs on either side: those of the values and the weights before, of queries and keys after.
@@ -83,23 +87,23 @@ return {
       local half_speedup = trace:fact "device.half_speedup" or 1
       change[2] = { scale = edges:minus(cores), by = options.fused_gemm_factor, least = 0.5 * options.fused_gemm_factor, most = 1.5 * options.fused_gemm_factor }
       change[3] = { scale = cores, by = options.fused_gemm_factor / half_speedup, least = 0.5 * options.fused_gemm_factor / half_speedup, most = 1.5 * options.fused_gemm_factor / half_speedup }
-      -- A fused kernel does not mind an odd length, by which products fall back to slow ones.
+      -- A fused kernel does not mind an odd length, which makes separate products fall back to slow kernels.
       local unaligned = edges:where { name = { "*_align1", "*_align1>*", "*_align1_*", "*_align2", "*_align2>*", "*_align2_*" } }:minus(cores)
       local hopper = (trace:fact "device.compute_capability" or 0) >= 9
       local even = options.fused_gemm_factor / math.max(1, hopper and options.hopper_odd_slowdown or options.odd_slowdown)
       change[4] = { scale = unaligned, by = even, least = 0.5 * even, most = 2 * even }
     end
-    -- The math path of scaled_dot_product_attention is what attention-backend finds.
+    -- The math path of scaled_dot_product_attention belongs to attention-backend.
     local maths = met:where { launched_in = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" } }
     local fell_back = maths:count() >= met:minus(back):count() / 2 and maths:count() > 0 and edges:where { class = "gemm_half" }:count() > 0 and (trace:fact "device.compute_capability" or 0) >= 8
     return { {
       subject = "attention",
       message = single and "single" or "chains",
-      data = { count = math.floor(count / steps + 0.5), time = time / steps, share = share },
+      data = { count = math.floor(count / steps + 0.5), all = (time + edges:own_ns()) / steps, time = time / steps, share = share },
       about = true,
       recoverable_ns = recoverable,
       change = change,
-      uncertain = "how long the fused kernel takes depends on head size, mask and GPU: a quarter to three quarters of the products that it replaces",
+      uncertain = "how long the fused kernel takes depends on head size, mask and GPU: a quarter to three quarters of the GEMMs that it replaces",
       at_most = (single or share < options.share) and "note" or nil,
       confidence = single and "medium" or "high",
       follows_from = fell_back and "attention-backend" or nil,
@@ -110,11 +114,11 @@ return {
           transformers = "Use fused attention: attn_implementation=\"sdpa\" (\"flash_attention_2\" where installed).",
           megatron = "Use fused attention: --transformer-impl transformer_engine, --use-flash-attn.",
           nemo = "Use fused attention: Transformer Engine's (transformer_impl=\"transformer_engine\").",
-          pytorch = "Use fused attention: torch.nn.functional.scaled_dot_product_attention, or attn_implementation=\"sdpa\" where the model comes from a library that has such a switch. Where the program calls it already, its math backend was chosen: look for sdpa_kernel(SDPBackend.MATH), enable_flash_sdp(False) and inputs in FP32.",
+          pytorch = "Use fused attention: torch.nn.functional.scaled_dot_product_attention, or attn_implementation=\"sdpa\" if the model's library has such a switch. If the program already calls it, its math backend was chosen: look for sdpa_kernel(SDPBackend.MATH), enable_flash_sdp(False) and inputs in FP32.",
           jax = "Use fused attention: jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
           cuda = "Use fused attention: cuDNN's (scaled dot-product attention of its graph API) or FlashAttention's kernel instead of product, softmax and product.",
         },
-        { pytorch = "A special mask or bias: torch.nn.attention.flex_attention." },
+        { pytorch = "For a special mask or bias: torch.nn.attention.flex_attention." },
       },
     } }
   end,

@@ -5,19 +5,22 @@ return {
   since = "0.3",
   needs = { "kernels", "copies", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Idle time between gradients that came down and parameters that went up, and copies of both with no kernel beside them, of the step, from which it counts: as offload-sync-gap, which has all other tensors that travel." },
-    small_bytes = { default = 256, unit = "bytes", doc = "Copies from this size on that come back are parameters as well (those of norms), which stay on the GPU once the optimizer is there." },
-    passes = { default = 20, unit = "count", doc = "What a fused AdamW reads and writes on the GPU at most, times the size of the parameters, at half the speed of copies: parameters in BF16 with gradients, two moments and parameters in FP32, and the casts between. Measured on an H200: two thirds of that speed." },
-    state = { default = 6, unit = "count", doc = "What an optimizer may need beside the parameters, times their size: two moments and a copy of the parameters in FP32 for parameters in BF16, 12 bytes for each 2." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: idle time between gradients that come down and parameters that go up, and copies of both while nothing computes. As for offload-sync-gap, which covers all other tensors that travel." },
+    small_bytes = { default = 256, unit = "bytes", doc = "Returning copies of at least this size are parameters as well (those of norms), which stay on the GPU once the optimizer runs there." },
+    passes = { default = 20, unit = "count", doc = "How much a fused AdamW reads and writes on the GPU at most, as a multiple of the size of the parameters, at half the speed of copies: parameters in BF16 with gradients, two moments and parameters in FP32, and the casts between. Measured on an H200: two thirds of that speed." },
+    state = { default = 6, unit = "count", doc = "How much memory an optimizer may need in addition to the parameters, as a multiple of their size: two moments and a copy of the parameters in FP32 for parameters in BF16, 12 bytes for each 2." },
   },
   messages = {
-    main = "{bytes:bytes} of gradients come down {a_step}, the host works for {work:ns} (the longest stretch takes {longest:ns}), and the parameters go up again: meanwhile the GPU is idle, or copies with no kernel beside it, for {time:ns} of {each_step} ({share:fraction}).",
+    main = "{bytes:bytes} of gradients come down {a_step}, the host works for {work:ns} (the longest stretch takes {longest:ns}), and the parameters go up again. Meanwhile the GPU is idle, or copies while nothing computes, for {time:ns} of {each_step} ({share:fraction}).",
+  },
+  headlines = {
+    main = "The optimizer runs on the CPU for {work:ns} {a_step}",
   },
   doc = {
-    what = "Finds steps of training in which tensors go to the host, the host then works on its own while the GPU is idle, and tensors of the same sizes come back, with no optimizer among the GPU's kernels. It adds up that idle time and the copies with no kernel beside them.",
+    what = "Finds training steps in which tensors go to the host, the host then works while the GPU is idle, and tensors of the same sizes come back, with no optimizer among the GPU's kernels. It adds up that idle time and the copies during which nothing computes.",
     why = "An optimizer reads and writes every parameter and its moments: a GPU does so at some TB/s, a CPU at a twentieth of that, and the tensors cross the link twice. Nothing runs on the GPU meanwhile.",
-    fix = "Run the optimizer on the GPU where its state fits (AdamW of BF16 parameters needs up to six times their size), in 8 bits (bitsandbytes) or sharded over several GPUs (ZeRO, FSDP) where it does not. Where it has to stay on the CPU: DeepSpeedCPUAdam or torch.optim.AdamW(fused=True), which use vector instructions and all cores; one process bound to each socket's cores (numactl); part of the parameters only; and update while backward still runs (ZeRO-Offload's overlap_comm, delayed_param_update).",
-    wrong = "The forecast has the optimizer cost nothing on the GPU; a fused AdamW takes about as long as reading and writing its state, which the end of the forecast's range has.",
+    fix = "Run the optimizer on the GPU if its state fits (AdamW of BF16 parameters needs up to six times their size); if not, in 8 bits (bitsandbytes) or sharded over several GPUs (ZeRO, FSDP). If it has to stay on the CPU: DeepSpeedCPUAdam or torch.optim.AdamW(fused=True), which use vector instructions and all cores; one process bound to each socket's cores (numactl); only part of the parameters; and updates while backward still runs (ZeRO-Offload's overlap_comm, delayed_param_update).",
+    wrong = "The forecast counts the optimizer as free on the GPU. A fused AdamW takes about as long as reading and writing its state; the end of the forecast's range includes that.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -36,24 +39,24 @@ return {
     local advice = {}
     if peak and memory and peak + options.state * parameters < 0.9 * memory then
       advice[1] = {
-        pytorch = string.format("Run it on the GPU: its state, up to %.1f GiB for %.1f GiB of parameters, fits beside the peak of %.1f of %.0f GiB (leave the parameters on it, and fused=True in torch.optim).", options.state * parameters / 2 ^ 30, parameters / 2 ^ 30, peak / 2 ^ 30, memory / 2 ^ 30),
-        cuda = string.format("Run it on the GPU: its state, up to %.1f GiB for %.1f GiB of parameters, fits beside the peak of %.1f of %.0f GiB.", options.state * parameters / 2 ^ 30, parameters / 2 ^ 30, peak / 2 ^ 30, memory / 2 ^ 30),
+        pytorch = string.format("Run the optimizer on the GPU: its state fits, up to %.1f GiB for %.1f GiB of parameters, in addition to the peak of %.1f of %.0f GiB. Leave the parameters there, and use fused=True in torch.optim.", options.state * parameters / 2 ^ 30, parameters / 2 ^ 30, peak / 2 ^ 30, memory / 2 ^ 30),
+        cuda = string.format("Run the optimizer on the GPU: its state fits, up to %.1f GiB for %.1f GiB of parameters, in addition to the peak of %.1f of %.0f GiB.", options.state * parameters / 2 ^ 30, parameters / 2 ^ 30, peak / 2 ^ 30, memory / 2 ^ 30),
       }
     else
       advice[1] = {
-        deepspeed = string.format("Run it on the GPU if its state fits (up to %.1f GiB): without offload_optimizer, sharded by ZeRO stage 1 or 2; or only a part of it on the CPU (offload_optimizer.ratio).", options.state * parameters / 2 ^ 30),
-        pytorch = string.format("Run it on the GPU if its state fits (up to %.1f GiB; a quarter of that in 8 bits, bitsandbytes.optim.AdamW8bit), or shard it (FSDP, ZeroRedundancyOptimizer).", options.state * parameters / 2 ^ 30),
-        cuda = string.format("Run it on the GPU if its state fits (up to %.1f GiB), in smaller types where it does not.", options.state * parameters / 2 ^ 30),
+        deepspeed = string.format("Run the optimizer on the GPU if its state fits: up to %.1f GiB, without offload_optimizer, sharded by ZeRO stage 1 or 2. Or keep only part of it on the CPU (offload_optimizer.ratio).", options.state * parameters / 2 ^ 30),
+        pytorch = string.format("Run the optimizer on the GPU if its state fits: up to %.1f GiB, a quarter of that in 8 bits (bitsandbytes.optim.AdamW8bit). Or shard it (FSDP, ZeroRedundancyOptimizer).", options.state * parameters / 2 ^ 30),
+        cuda = string.format("Run the optimizer on the GPU if its state fits: up to %.1f GiB. If it does not fit, use smaller types.", options.state * parameters / 2 ^ 30),
       }
     end
     advice[2] = {
-      deepspeed = "Where it stays on the CPU: DeepSpeedCPUAdam (not torch.optim), pinned buffers (pin_memory), overlap_comm=True, and each process bound to the cores of its GPU's socket (deepspeed --bind_cores_to_rank).",
-      pytorch = "Where it stays on the CPU: fused=True in torch.optim instead of a loop over tensors; OMP_NUM_THREADS as the process has cores, bound to the GPU's socket (numactl --cpunodebind).",
-      cuda = "Where it stays on the CPU: one pass over each tensor with vector instructions on all cores of the GPU's socket.",
+      deepspeed = "If it stays on the CPU: DeepSpeedCPUAdam (not torch.optim), pinned buffers (pin_memory), overlap_comm=True, and each process bound to the cores of its GPU's socket (deepspeed --bind_cores_to_rank).",
+      pytorch = "If it stays on the CPU: fused=True in torch.optim instead of a loop over tensors, and OMP_NUM_THREADS set to the cores of the process, bound to the GPU's socket (numactl --cpunodebind).",
+      cuda = "If it stays on the CPU: one pass over each tensor with vector instructions on all cores of the GPU's socket.",
     }
-    advice[3] = "Let both work at once: update what has come down while backward still computes the rest, and send each tensor up as soon as it is done."
+    advice[3] = "Let both work at once: update what has come down while backward still computes the rest, and send each tensor up as soon as it is ready."
     local moved = trips:plus(trace:ops { class = "pointwise", name = "*direct_copy*" }:beside(trips))
-    -- On the GPU the optimizer is there in place of the largest uploads. What it takes depends on types and fusing: the range has it.
+    -- On the GPU the optimizer takes the place of the largest uploads. How long it takes depends on types and fusion: the range covers it.
     local bandwidth = trace:fact "device.memory_bytes_per_s"
     local most_ns = bandwidth and options.passes * parameters / (0.5 * bandwidth) * 1e9
     local largest = up:where { min_bytes = (up:top(1, "bytes")[1] or { bytes = 0 }).bytes }
@@ -65,9 +68,9 @@ return {
       recoverable_ns = time,
       about = true,
       change = { { unblock = trips:calls():plus(trace:calls { class = "sync" }) }, { remove = moved:minus(largest) }, there, { pause = gaps:where { cause = "unknown" } } },
-      uncertain = most_ns and "the optimizer takes something on the GPU as well" or "what the optimizer takes on the GPU is not in it",
+      uncertain = most_ns and "the optimizer also takes time on the GPU" or "the optimizer's time on the GPU is not included",
       metrics = {
-        { name = "idle, or copying with no kernel beside it", value = share, unit = "fraction", threshold = options.share },
+        { name = "idle, or copying while nothing computes", value = share, unit = "fraction", threshold = options.share },
         { name = "idle while the host works", value = work:union_ns() / total, unit = "fraction" },
       },
       evidence = work:evidence { most = 4 },

@@ -22,7 +22,7 @@ end
 local function changing(step, i) return 10 + (7 * step + 3 * i) % 23 end
 local function steady(_, i) return 10 + i end
 
--- Forty turns of a loop, each of which is what repeats: a selection, its size that the host waits for, and what works on it.
+-- Forty turns of a loop, each of which is a step: a selection, its size that the host waits for, and what works on it.
 local function turns(more)
   local ops = { { 10, 14, kernel = more.before or "void cub::DeviceReduceSingleTileKernel<NonZeroOp<bool>>", blocks = 1, launched = { 2, 6 } },
     { 15, 16, copy = "d2h", bytes = 4, to = "pinned", launched = { 7, 10 } } }
@@ -34,11 +34,11 @@ return {
   { name = "fires on a selection in each turn of a loop", trace = turns { launches = 8 }, expect = { { severity = "error", subject = "sizes", message = "The host reads a result back an iteration to learn how much was selected*" } } },
   { name = "is silent about a flag that is read in each turn", trace = turns { launches = 8, before = "residual" }, expect = "clean" },
   { name = "is silent about one selection among the launches of a model", trace = turns { launches = 60 }, expect = "clean" },
-  { name = "fires where grids change with what was read", trace = steps(changing), expect = { { severity = "error", subject = "decisions", message = "The host reads 4 results back a step, and what it launches next changes with them.*" } } },
+  { name = "fires where grids change with what was read", trace = steps(changing), expect = { { severity = "error", subject = "decisions", message = "The host reads 4 results back a step, and what it launches next depends on them.*" } } },
   { name = "fires on a selection, whatever its sizes", trace = steps(steady, { before = "void cub::DeviceReduceKernel<NonZeroOp<bool>>" }), expect = { { severity = "error", subject = "sizes", confidence = "high", message = "The host reads 4 results back a step to learn how much was selected*" } } },
   { name = "is silent about norms that are read back, each of another size", trace = steps(steady), expect = "clean" },
   { name = "is silent where all of the step changes, as with batches of many lengths", trace = steps(changing, { first = function(step) return 64 + step end }), expect = "clean" },
-  { name = "is silent about results that nobody waits for", trace = steps(changing, { ahead = true }), expect = "clean" },
+  { name = "is silent about results that nothing waits for", trace = steps(changing, { ahead = true }), expect = "clean" },
   { name = "is silent about large results", trace = steps(changing, { bytes = 1048576 }), expect = "clean" },
   { name = "is silent below its share", trace = steps(changing), options = { share = 0.9 }, expect = "clean" },
   { name = "is silent about few of them", trace = steps(changing), options = { least = 5 }, expect = "clean" },

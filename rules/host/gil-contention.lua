@@ -1,22 +1,27 @@
 return {
   id = "gil-contention",
   category = "host",
-  title = "The launching thread waits for Python's lock, which another thread holds",
+  title = "The launching thread waits for Python's lock",
   since = "0.3",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Idle time in which the launching thread waits for Python's lock while another thread of the process runs, of the step, from which it counts." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: idle time in which the launching thread waits for Python's lock while another thread of the process runs." },
   },
   messages = {
     recorded = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits for Python's lock.{host}{start}",
-    woken = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces of no more than Python's switch interval, until another thread of the process wakes it that was in no call of the operating system meanwhile: as threads do that share Python's lock.{host}{start}",
-    inferred = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces of no more than Python's switch interval, and another thread of the process runs all the while: as a thread does that waits for Python's lock.{host}{start}",
+    woken = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces no longer than Python's switch interval, until another thread of the process that was in no operating-system call wakes it. Threads that share Python's lock behave like this.{host}{start}",
+    inferred = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces no longer than Python's switch interval, and another thread of the process runs all the while. A thread that waits for Python's lock behaves like this.{host}{start}",
+  },
+  headlines = {
+    recorded = "The launching thread waits for Python's lock",
+    woken = "The launching thread probably waits for Python's lock",
+    inferred = "The launching thread probably waits for Python's lock",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the thread that launches its work waits for Python's global lock. Nsight Systems can record that (--trace=python-gil). Otherwise it is told by what shows of it: the thread waits in pthread_cond_timedwait, a futex or a mutex, in pieces of at most 6 ms, and another thread of the process is on a CPU for four fifths of that. Where context switches were not recorded, that thread has to be in no call of the operating system so long, and to wake the waiting one from pthread_cond_timedwait: where nothing shows of this, other ways to wait for the lock cannot be ruled out.",
-    why = "One thread of a Python process runs Python at a time, and gives the lock to another after 5 ms, or when it waits. A thread that computes in Python beside the one that launches takes half of its time, in pieces of 5 ms.",
-    fix = "Move what the other thread does to a process of its own (multiprocessing, DataLoader workers), or into code that gives the lock back (NumPy, PyTorch, a C extension). A shorter sys.setswitchinterval makes the pieces shorter. Python 3.13 and later can be built without the lock.",
-    wrong = "Threads that wait for each other on purpose, through a lock of the program's own, look alike where the lock itself was not recorded.",
+    what = "Adds up the time in which a GPU is idle while the thread that launches its work waits for Python's global lock. Nsight Systems can record that (--trace=python-gil). Otherwise the rule infers it: the thread waits in pthread_cond_timedwait, a futex or a mutex, in pieces of at most 6 ms, and another thread of the process is on a CPU for four fifths of that time. Without context switches, that thread must be in no operating-system call that long, and must wake the waiting one from pthread_cond_timedwait; if none of this shows, other ways to wait for the lock cannot be ruled out.",
+    why = "Only one thread of a Python process runs Python at a time, and it hands the lock over after 5 ms, or when it waits. A thread that computes in Python next to the launching one takes half of its time, in pieces of 5 ms.",
+    fix = "Move what the other thread does to a separate process (multiprocessing, DataLoader workers), or into code that releases the lock (NumPy, PyTorch, a C extension). A shorter sys.setswitchinterval makes the pieces shorter. Python 3.13 and later can be built without the lock.",
+    wrong = "Threads that wait for each other on purpose, through a lock of the program, look the same if Python's lock itself was not recorded.",
   },
   evaluate = function(trace, options)
     if not trace:is "python" and not trace:available "python_lock" then
@@ -37,7 +42,7 @@ return {
     return { {
       subject = "lock",
       message = known and "recorded" or trace:available "cpu_stretches" and "inferred" or "woken",
-      data = { idle = idle / steps, share = share, doing = doing or "a lock", host = pauses:host(), start = once and " It does not go on all through the recording: it may be the program's start." or "" },
+      data = { idle = idle / steps, share = share, doing = doing or "a lock", host = pauses:host(), start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
       recoverable_ns = idle,
       change = { { pause = pauses } },
       at_most = once and "note" or nil,
@@ -46,10 +51,10 @@ return {
       evidence = pauses:evidence { most = 5 },
       advice = {
         {
-          pytorch = "Move what the other thread does to a process of its own (multiprocessing, DataLoader workers), or into code that gives the lock back (NumPy, PyTorch, a C extension).",
-          cuda = "Move what the other thread does to a process of its own (multiprocessing), or into code that gives the lock back (NumPy, a C extension).",
+          pytorch = "Move the other thread's work to a separate process: multiprocessing or DataLoader workers. Or move it into code that releases the lock (NumPy, PyTorch, a C extension).",
+          cuda = "Move the other thread's work to a separate process: multiprocessing. Or move it into code that releases the lock (NumPy, a C extension).",
         },
-        "Where it has to be a thread: sys.setswitchinterval(0.0005) has it give the lock back ten times as often.",
+        "If it has to stay a thread: sys.setswitchinterval(0.0005) makes it release the lock ten times as often.",
       },
     } }
   end,

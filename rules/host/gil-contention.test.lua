@@ -21,14 +21,14 @@ end
 
 return {
   { name = "fires on the lock, where it was recorded, and says who held it", trace = steps("pthread_cond_timedwait", 1990, { python_lock = lock }), expect = { { severity = "error", subject = "lock", confidence = "high", worth = { 0.35, 0.42 }, message = "The GPU is idle for 4.0* ms of each 10.0 ms step (40 %) while the launching thread waits for Python's lock.*held by thread 'worker*" } } },
-  { name = "fires on waits in pieces beside a thread that runs", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, cpu_stretches = runs(2000, 6000) }), expect = { { severity = "error", subject = "lock", confidence = "medium", message = "*in 'pthread_cond_timedwait', in pieces*" } } },
+  { name = "fires on waits in pieces next to a thread that runs", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, cpu_stretches = runs(2000, 6000) }), expect = { { severity = "error", subject = "lock", confidence = "medium", message = "*in 'pthread_cond_timedwait', in pieces*" } } },
   { name = "is silent where no other thread runs", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, cpu_stretches = runs(8000, 9000) }), expect = "clean" },
   { name = "is silent where the other thread runs for a part of it", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, cpu_stretches = runs(2000, 4000) }), expect = "clean" },
   { name = "is silent about a wait without an end, as for autograd's thread", trace = steps("pthread_cond_wait", 1990, { ranges = python, cpu_stretches = runs(2000, 6000) }), expect = "clean" },
   { name = "is silent about loader processes, whose threads are not of this one", trace = steps("poll", 1990, { ranges = python, cpu_stretches = runs(2000, 6000) }), expect = "clean" },
   { name = "is silent below its share", trace = steps("pthread_cond_timedwait", 1990, { python_lock = lock }), options = { share = 0.5 }, expect = "clean" },
-  { name = "fires without switches where a thread that is in no call wakes the launching one", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, os_calls = woken(), not_collected = { "cpu_stretches", "python_lock" } }), expect = { { severity = "error", subject = "lock", confidence = "medium", message = "*until another thread of the process wakes it*" } } },
-  { name = "cannot tell of a thread that waits itself before it wakes the launching one", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, os_calls = woken { 2500, 5980, "read", thread = "worker" }, not_collected = { "cpu_stretches", "python_lock" } }), expect = "not checked" },
+  { name = "fires without switches where a thread that is in no call wakes the launching one", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, os_calls = woken(), not_collected = { "cpu_stretches", "python_lock" } }), expect = { { severity = "error", subject = "lock", confidence = "medium", message = "*until another thread of the process that was in no operating-system call wakes it*" } } },
+  { name = "cannot judge a thread that waits itself before it wakes the launching one", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, os_calls = woken { 2500, 5980, "read", thread = "worker" }, not_collected = { "cpu_stretches", "python_lock" } }), expect = "not checked" },
   { name = "cannot tell without switches", trace = steps("pthread_cond_timedwait", 1990, { ranges = python, not_collected = { "cpu_stretches", "python_lock" } }), expect = "not checked" },
   { name = "good", fixture = "good", expect = "not checked" },
 }

@@ -38,7 +38,7 @@ return {
       return short
     end)() }), expect = { { message = "*in 'aten::randn' (within 'make data')." } } },
   { name = "names what another thread of the process does where its own tells nothing", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 1000, 6500, "collate", thread = "worker" } } }), expect = { { message = "*in 'collate'." } } },
-  { name = "shortens a range's name", trace = steps(4000, { ranges = ranges(("x"):rep(100)) }), expect = { { message = "*xxx...'." } } },
+  { name = "shortens a range's name", trace = steps(4000, { ranges = ranges(("x"):rep(100)) }), expect = { { message = "*xxx...xxx*'." } } },
   { name = "fires on a sixth", trace = steps(1700), expect = { { severity = "warning" } } },
   { name = "names system calls that are waited for", trace = steps(4000, { os_calls = { { 2100, 5900, "connect" } } }), expect = { { severity = "error", message = "*in 'connect'." } } },
   { name = "says in which function the thread was sampled", trace = steps(4000, { host_samples = (function()
@@ -49,7 +49,7 @@ return {
   { name = "says in whose code it was sampled where no function stands out", trace = steps(4000, { host_samples = { { 2500, "a (libfoo.so)", module = "libfoo.so" }, { 3500, "b (libfoo.so)", module = "libfoo.so" }, { 4500, "c (libfoo.so)", module = "libfoo.so" } } }),
     expect = { { message = "*The launching thread was in code of 'libfoo.so' in 15 of its 15 samples there." } } },
   { name = "does not judge by two samples", trace = steps(4000, { repeats = { times = 2, every = 10000 }, host_samples = { { 2500, "a (libfoo.so)" } } }), expect = { { message = "*while the launching thread computes." } } },
-  { name = "leaves what nothing tells of to gpu-idle", trace = steps(4000, { not_collected = { "os_calls" } }), expect = "clean" },
+  { name = "leaves what nothing reports to gpu-idle", trace = steps(4000, { not_collected = { "os_calls" } }), expect = "clean" },
   { name = "leaves a thread that waits to gpu-idle", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = "clean" },
   { name = "leaves an operator that is slow to launch to gpu-idle", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 2005, 6100, "aten::_foreach_mul_" } } }), expect = "clean" },
   { name = "leaves a thread that was preempted to gpu-idle", trace = steps(4000, { cpu_stretches = { { 0, 3000 }, { 6000, 9990 }, { 3000, 6000, thread = "other" } } }), expect = "clean" },

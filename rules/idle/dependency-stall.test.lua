@@ -26,7 +26,7 @@ end
 return {
   { name = "fires where a unit is one turn of each", trace = launched_ahead(5), expect = { { severity = "warning", message = "Kernels of two streams take turns *" } } },
   { name = "is silent where a stream now and then has its turn", trace = launched_ahead(1), expect = "clean" },
-  { name = "fires on the legacy default stream", trace = steps(10), expect = { { severity = "warning", subject = "legacy default stream", message = "Kernels of two streams take turns * times a step*legacy default stream*", advice = "Make streams with cudaStreamCreateWithFlags*" } } },
+  { name = "fires on the legacy default stream", trace = steps(10), expect = { { severity = "warning", subject = "legacy default stream", message = "Kernels of two streams take turns * times a step*legacy default stream*", advice = "Create non-blocking streams: cudaStreamCreateWithFlags*" } } },
   { name = "half of the step is won where both do as much", trace = steps(10, { waits = true }), replay = true, expect = { { severity = "warning", worth = { 0.40, 0.52 } } } },
   { name = "is silent about streams made not to wait", trace = steps(10, { second = "apart" }), expect = "clean" },
   { name = "is silent about two blocking streams, which CUDA does not order", trace = steps(10, { first = "blocking" }), expect = "clean" },

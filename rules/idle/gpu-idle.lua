@@ -1,36 +1,39 @@
--- A name for a message: profilers put whole call stacks into some.
-local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
-
 return {
   id = "gpu-idle",
   category = "idle",
-  title = "The GPU is idle while the host works on something else",
+  title = "The GPU is idle while the host does something else",
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
-    named = { default = 0.25, unit = "fraction", doc = "The share of this time that one name has to have to be told." },
-    share = { default = 0.10, unit = "fraction", doc = "Idle time that no other rule explains, of the step (or of the whole recording), from which it counts." },
+    named = { default = 0.25, unit = "fraction", doc = "The share of this time that one name needs in order to be named." },
+    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time that no other rule explains." },
   },
   messages = {
-    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something that is no GPU, {most:ns} of it in '{doing}'{within}.{host}{start}",
-    preempted = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread has work to do and is on no CPU.{host}{start}",
+    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something other than the GPU, {most:ns} of it in '{doing}'{within}.{host}{start}",
+    preempted = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread has work to do but gets no CPU.{host}{start}",
     named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.{host}{start}",
     host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}{start}",
   },
+  headlines = {
+    waits = "The GPU is idle while the host waits in '{brief}'",
+    preempted = "The GPU is idle because its launching thread gets no CPU",
+    named = "The GPU is idle while the host is in '{brief}'",
+    host = "The GPU is idle while the host does something unnamed",
+  },
   doc = {
-    what = "Takes the idle time in which the host neither launched nor waited, allocated, compiled or loaded data, and names what it did by the innermost range, operator or call of the operating system that took most of it. Left out is what has a rule of its own: work of the host's (host-bound), an optimizer on the CPU, Python's lock, compilers, the time next to copies of offloaded tensors, and in ranges of a checkpoint, an evaluation or Python's garbage collection. A thread that is in no call and on no CPU, while other threads are on that, was preempted. Where nothing repeats and it does not go on all through the recording it may be the program's start: then it is a note.",
-    why = "Whatever the host does there, the GPU could have worked meanwhile. Python that runs between steps (metrics, logging, schedules, tokenizing), environments that are stepped on the CPU and data that is made there are the usual finds.",
-    fix = "Where it is not named, put NVTX ranges around the parts of the loop, or record Python stacks (nsys profile --python-sampling=true, or py-spy). Then move it to another thread or process, do it less often, do it on the GPU, or make it faster.",
-    wrong = "Work that the step depends on and that only the host can do has to be done; it can still be done while the GPU works on something else.",
+    what = "Takes the idle time in which the host neither launches nor waits for the GPU, allocates, compiles or loads data, and names what it does by the innermost range, operator or operating-system call that takes most of it. Time that has its own rule is left out: host computation (host-bound), an optimizer on the CPU, Python's lock, compilers, the time next to copies of offloaded tensors, and ranges of a checkpoint, an evaluation or Python's garbage collection. A thread that is in no call and on no CPU, while other threads run, was preempted. Without steps, idle time that does not go on all through the recording may be the program's start: then it is a note.",
+    why = "Whatever the host does there, the GPU could work meanwhile. Typical finds are Python code between steps (metrics, logging, schedules, tokenizing), environments stepped on the CPU and data made there.",
+    fix = "If nothing names it, put NVTX ranges around the parts of the loop, or record Python stacks (nsys profile --python-sampling=true, or py-spy). Then move it to another thread or process, do it less often, do it on the GPU, or make it faster.",
+    wrong = "Work that the step depends on and only the host can do has to be done; the GPU can still work on something else meanwhile.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found = trace:fact "steps.found" == 1
-    -- What the host computes is host-bound's, unless that is too little to be spoken of there.
+    -- Host computation belongs to host-bound, unless it is too little to be reported there.
     local works = trace:idle { stretch = "works" }
     local pauses = trace:idle { stretch = { "waits", "preempted", "launching", "unnamed" } }
     if works:union_ns() < options.share * total then pauses = pauses:plus(works) end
-    -- Time in which buffers are unpacked that were broadcast is ddp-buffers' to tell.
+    -- Time in which broadcast buffers are unpacked belongs to ddp-buffers.
     if found and trace:is "training" then
       local _, unpacked = trace:broadcast_buffers()
       pauses = pauses:minus(pauses:where { before = unpacked })
@@ -45,47 +48,51 @@ return {
     -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer launches they would not.
     local launching = trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
     local in_turns = waits and doing:glob "pthread_cond*" and launching >= 2 * idle
+    -- A rank that pauses twice as long as the others comes late to collectives: rank-straggler names it.
+    local others = trace:fact "device.count" - 1
+    local longest = others > 0 and pauses:group("device")[1].rows:union_ns() or 0
+    local one_rank = others > 0 and longest * others >= 2 * (idle - longest)
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
-    -- Where nothing repeats, pauses between pieces of work that do not go on all through the recording may be its start.
+    -- Without steps, pauses that do not go on all through the recording may be the program's start.
     local once = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 3
     local advice = {}
     if preempted then
       advice[1] = {
-        pytorch = "The launching thread is not waiting, it is kept off its CPU: give the process cores of its own (numactl, taskset, --cpus-per-task of Slurm), and start no more threads than it has cores (OMP_NUM_THREADS, torch.set_num_threads, num_workers of the loader).",
-        cuda = "The launching thread is not waiting, it is kept off its CPU: give the process cores of its own (numactl, taskset, --cpus-per-task of Slurm), and start no more threads than it has cores (OMP_NUM_THREADS).",
+        pytorch = "Give the process its own cores: numactl, taskset, or --cpus-per-task of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (OMP_NUM_THREADS, torch.set_num_threads, num_workers of the loader).",
+        cuda = "Give the process its own cores: numactl, taskset, or --cpus-per-task of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (OMP_NUM_THREADS).",
       }
     elseif waits then
-      advice[1] = string.format("The thread stands still in '%s'%s until another thread, process or device is done, or a time is over: see in the timeline what ends it, and shorten that, or do not wait for it.", short(doing), within ~= "" and " (within '" .. short(within) .. "')" or "")
+      advice[1] = string.format("Find out what the host waits for: it waits in '%s'%s until another thread, process or device is done, or a time is over. See in the timeline what ends the wait, and shorten that, or do not wait for it.", doing:short(), within ~= "" and " (within '" .. within:short() .. "')" or "")
     elseif doing then
-      advice[1] = string.format("See what '%s' does on the host, and do it in another thread or process, less often, or on the GPU.", short(within ~= "" and within or doing))
+      advice[1] = string.format("Move this work off the launching thread: '%s' can go to another thread or process, run less often, or run on the GPU.", (within ~= "" and within or doing):short())
     else
       advice[1] = {
-        torch_profiler = "Name the parts of the loop with torch.profiler.record_function and record again; with_stack=True records what Python did.",
+        torch_profiler = "Name the parts of the loop and record again: torch.profiler.record_function, or with_stack=True for what Python did.",
         nsys = {
-          python = "Name the parts of the loop with NVTX ranges and record again; --python-sampling=true records what Python did.",
-          cuda = "Name the parts of the loop with NVTX ranges (nvtxRangePush, nvtxRangePop) and record again; --sample=process-tree records in which functions the host was.",
+          python = "Name the parts of the loop and record again: NVTX ranges, or --python-sampling=true for what Python did.",
+          cuda = "Name the parts of the loop and record again: NVTX ranges (nvtxRangePush, nvtxRangePop), or --sample=process-tree for the functions that ran.",
         },
       }
     end
     if not preempted and not once then
       advice[#advice + 1] = {
-        vllm = "Where requests wait meanwhile: --async-scheduling plans the next step while this one runs.",
-        sglang = "Where requests wait meanwhile: without --disable-overlap-schedule the next batch is planned while this one runs.",
-        tensorrt_llm = "Where requests wait meanwhile: without disable_overlap_scheduler the next step is planned while this one runs.",
+        vllm = "If requests are waiting: --async-scheduling plans the next step while this one runs.",
+        sglang = "If requests are waiting: without --disable-overlap-schedule the next batch is planned while this one runs.",
+        tensorrt_llm = "If requests are waiting: without disable_overlap_scheduler the next step is planned while this one runs.",
       }
     end
-    if not trace:available "os_calls" then advice[#advice + 1] = { nsys = "Calls of the operating system were not recorded; --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." } end
+    if not trace:available "os_calls" then advice[#advice + 1] = { nsys = "Record operating-system calls as well: --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." } end
     return { {
       subject = "host",
       message = preempted and "preempted" or waits and "waits" or doing and "named" or "host",
-      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and short(doing) or "", most = (most or 0) / steps, within = doing and within ~= "" and string.format(" (within '%s')", short(within)) or "",
-        start = once and " It does not go on all through the recording: it may be the program's start." or "" },
+      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps, within = doing and within ~= "" and string.format(" (within '%s')", within:short()) or "",
+        start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
       recoverable_ns = idle,
       change = { { pause = pauses } },
       at_most = once and "note" or nil,
       confidence = doing and "high" or "medium",
-      follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or nil,
+      follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or one_rank and "rank-straggler" or nil,
       metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },
       evidence = pauses:evidence { most = 5 },
       advice = advice,

@@ -1,54 +1,56 @@
--- A name for a message: profilers put whole call stacks into some.
-local function short(name) return #name > 60 and name:sub(1, 57) .. "..." or name end
-
--- What the account may give time to, in the words of a message, and the rules that speak of it.
+-- Causes of idle time in the account, in the words of a message, and the rules that report them.
 local known = {
-  { cause = "input", what = "while the host fetches its next input", rules = { "data-loader-starvation" } },
-  { cause = "sync", what = "while the host waits for the GPU, or has just waited", rules = { "host-sync", "alloc-churn", "data-dependent-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer" } },
-  { cause = "launch", what = "while the host launches", rules = { "launch-bound", "data-dependent-sync", "graph-breaks", "ddp-buffers", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
-  { cause = "launch_latency", what = "between a launch and the start of what it launched", rules = { "launch-bound", "host-sync", "alloc-churn" } },
-  { cause = "allocation", what = "while the host allocates or frees memory", rules = { "alloc-churn" } },
-  { cause = "compilation", what = "while the host compiles", rules = { "jit-in-loop" } },
-  { cause = "loading", what = "while the host loads code", rules = { "first-use", "jit-in-loop" } },
-  { cause = "faults", what = "while the host touches pages of unified memory that are on the GPU", rules = { "um-migration-storm", "um-fault-stall" } },
-  { cause = "failed", what = "in calls that fail", rules = { "failed-calls" } },
-  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", rules = { "rank-straggler", "pipeline-bubble", "dependency-stall" } },
-  { cause = "unknown", what = "while the host does something else", rules = { "gpu-idle", "host-bound", "cpu-optimizer", "gil-contention", "jit-in-loop", "ddp-buffers", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
+  { cause = "input", what = "while the host fetches its next input", short = "while the host fetches input", rules = { "data-loader-starvation" } },
+  { cause = "sync", what = "while the host waits for the GPU, or has just waited", short = "around the host's waits for it", rules = { "host-sync", "alloc-churn", "data-dependent-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer" } },
+  { cause = "launch", what = "while the host launches", short = "while the host launches", rules = { "launch-bound", "data-dependent-sync", "graph-breaks", "ddp-buffers", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
+  { cause = "launch_latency", what = "between a launch and the start of what it launched", short = "between launches and kernels", rules = { "launch-bound", "host-sync", "alloc-churn" } },
+  { cause = "allocation", what = "while the host allocates or frees memory", short = "while the host allocates memory", rules = { "alloc-churn" } },
+  { cause = "compilation", what = "while the host compiles", short = "while the host compiles", rules = { "jit-in-loop" } },
+  { cause = "loading", what = "while the host loads code", short = "while the host loads code", rules = { "first-use", "jit-in-loop" } },
+  { cause = "faults", what = "while the host touches pages of unified memory that are on the GPU", short = "while the host touches its pages", rules = { "um-migration-storm", "um-fault-stall" } },
+  { cause = "failed", what = "in calls that fail", short = "in calls that fail", rules = { "failed-calls" } },
+  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", short = "although work was launched", rules = { "rank-straggler", "pipeline-bubble", "dependency-stall" } },
+  { cause = "unknown", what = "while the host does something else", short = "while the host does something else", rules = { "gpu-idle", "host-bound", "cpu-optimizer", "gil-contention", "jit-in-loop", "ddp-buffers", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
 }
 local exposed = {
-  { fact = "account.copy_exposed_fraction", subject = "copies", what = "copies run with no kernel beside them", rules = { "exposed-memcpy", "resident-data", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer", "checkpoint-stall", "um-migration-storm" },
+  { fact = "account.copy_exposed_fraction", subject = "copies", what = "copies run while nothing computes", short = "Copies run while nothing computes", rules = { "exposed-memcpy", "resident-data", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer", "checkpoint-stall", "um-migration-storm" },
     rows = function(trace) return trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p", "h2h", "other", "um_*" } } end, by = "direction" },
-  { fact = "account.communication_exposed_fraction", subject = "communication", what = "collectives run with no kernel beside them", rules = { "exposed-collective", "slow-collective", "small-collectives", "rank-straggler", "pipeline-bubble", "ddp-buffers", "data-parallel", "fsdp-late-gather", "fsdp-regather", "grad-sync-every-microbatch" },
+  { fact = "account.communication_exposed_fraction", subject = "communication", what = "collectives run while nothing computes", short = "Collectives run while nothing computes", rules = { "exposed-collective", "slow-collective", "small-collectives", "rank-straggler", "pipeline-bubble", "ddp-buffers", "data-parallel", "fsdp-late-gather", "fsdp-regather", "grad-sync-every-microbatch" },
     rows = function(trace) return trace:ops { class = "collective" } end, by = "name" },
 }
 
 return {
   id = "unexplained",
   category = "idle",
-  title = "Time in which the GPU does not compute, and of which no other rule speaks",
+  title = "The GPU does not compute, for a reason that no other rule reports",
   since = "0.2",
   needs = { "kernels" },
   after_others = true,
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "The share of the step (or of the whole recording) that the account gives to one cause, from which it counts." },
-    pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before what had been launched is the GPU's own, between one operation and the next, and no wait for anything else." },
+    share = { default = 0.10, unit = "fraction", doc = "Share of the step (or of the whole recording) that the account gives to one cause, from which it is reported." },
+    pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before work that had been launched is the GPU's own, between one operation and the next, and waits for nothing else." },
   },
   messages = {
     idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.{host}{start}",
-    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, none of which takes a tenth: {names}.{start}",
+    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, each below a tenth: {names}.{start}",
     exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.{start}",
   },
+  headlines = {
+    idle = "The GPU is idle {short}",
+    several = "The GPU is idle for several small reasons",
+    exposed = "{short}",
+  },
   doc = {
-    what = "Goes through what the account gives idle time and exposed copies and collectives to. What takes a tenth or more, and of which no other rule has found anything, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; what several smaller causes take together is a note. Where nothing repeats and it does not go on all through the recording it may be the program's start: then it is a note.",
-    why = "A report that is idle for half of its time and clean all the same misleads. Where no rule knows a remedy, the place to look at is still known.",
-    fix = "Look at the stretches in the timeline. Idle although launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other waits for.",
-    wrong = "A program that hands work from one GPU to the next lets each wait by design.",
+    what = "Goes through the causes of idle time and the exposed copies and collectives of the account. A cause that takes a tenth or more, and that no other rule has reported, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; several smaller causes together are a note. Without steps, what does not go on all through the recording may be the program's start: then it is a note.",
+    why = "A report that is idle for half of its time and still clean misleads. Even if no rule knows a fix, the place to look is known.",
+    fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other side waits for.",
+    wrong = "A program that hands work from one GPU to the next makes each wait by design.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found, spoken = trace:fact "steps.found" == 1, {}
     for _, finding in ipairs(trace:found()) do spoken[finding.rule] = true end
-    -- A team that leaves a rule out does not want to hear of its subject.
+    -- A team that leaves a rule out does not want to hear about its subject.
     local function explained(rules)
       for _, rule in ipairs(rules) do
         if spoken[rule] or not trace:asked(rule) then return true end
@@ -56,26 +58,26 @@ return {
       return false
     end
     local findings = {}
-    local function add(subject, message, what, names, rows, time)
-      -- Where nothing repeats, what does not go on all through the recording may be its start.
+    local function add(subject, message, what, brief, names, rows, time)
+      -- Without steps, what does not go on all through the recording may be the program's start.
       local once = not found and rows:quarters() < 3
       findings[#findings + 1] = {
         subject = subject,
         message = message,
-        data = { time = time / steps, share = time / total, what = what, names = names, host = message == "idle" and subject ~= "dependency" and subject ~= "launch_latency" and rows:host() or "",  -- what had been launched does not wait for the host
-          start = once and " It does not go on all through the recording: it may be the program's start." or "" },
+        data = { time = time / steps, share = time / total, what = what, short = brief, names = names, host = message == "idle" and subject ~= "dependency" and subject ~= "launch_latency" and rows:host() or "",  -- launched work does not wait for the host
+          start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
         recoverable_ns = time,
         at_most = once and "note" or nil,
         confidence = "medium",
         metrics = { { name = subject, value = time / total, unit = "fraction", threshold = options.share } },
         evidence = rows:evidence { most = 5 },
-        advice = { "Look at the stretches below in the timeline, at what ended just before the GPU went on." },
+        advice = { "Look at these stretches in the timeline: what ended just before the GPU went on?" },
       }
     end
     -- What most of the time has in common.
     local function most_of(rows, field, words, time)
       for _, group in ipairs(rows:group(field, 3)) do
-        if group.key ~= "" and 2 * group.sum_ns > time then return string.format(words, short(group.key)), group.rows end
+        if group.key ~= "" and 2 * group.sum_ns > time then return string.format(words, group.key:short()), group.rows end
       end
       return "", rows
     end
@@ -97,16 +99,16 @@ return {
         local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '%s'" or ", most of it in '%s'", time)
         local within = doing ~= "" and most_of(of, "within", " (within '%s')", of:union_ns()) or ""
         local before = waits and most_of(rows, "next", ", most of it before '%s'", time) or ""
-        if time / total >= options.share then add(cause.cause, "idle", cause.what, before .. doing .. within, rows, time) end
+        if time / total >= options.share then add(cause.cause, "idle", cause.what, cause.short, before .. doing .. within, rows, time) end
       end
     end
-    -- The GPU's own pauses are no idle time that anybody could win back.
+    -- The GPU's own pauses are idle time that cannot be saved.
     local rest = trace:idle { cause = small, min_ns = options.pause_ns }
     if #small > 1 and rest:union_ns() >= options.share * total then
       table.sort(parts, function(a, b) return a.share > b.share end)
       local names = {}
       for i = 1, math.min(3, #parts) do names[i] = parts[i].text end
-      add("several causes", "several", "", table.concat(names, "; "), rest, rest:union_ns())
+      add("several causes", "several", "", "", table.concat(names, "; "), rest, rest:union_ns())
       findings[#findings].at_most = "note"
     end
     local kernels = trace:ops { kind = { "kernel", "graph" } }
@@ -115,8 +117,8 @@ return {
         local rows = part.rows(trace)
         local shown = rows:exposed(kernels:minus(rows), 0.5)
         local time = rows:exposed_ns(kernels:minus(rows))
-        add(part.subject, "exposed", part.what, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, time)
-        -- Of what hides for the most part, the ends show.
+        add(part.subject, "exposed", part.what, part.short, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, time)
+        -- Of what hides for the most part, only the ends are exposed.
         if 2 * time < rows:union_ns() then findings[#findings].at_most = "note" end
       end
     end

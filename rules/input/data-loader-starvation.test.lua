@@ -26,12 +26,12 @@ return {
   -- A range tells.
   { name = "fires when the launching thread loads in a range", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } } },
     expect = { { severity = "error", subject = "data loader", confidence = "high", message = main, worth = { 0.58, 0.6 } } } },
-  { name = "fires beside a thread that launches something small now and then", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, ops = (function()
+  { name = "fires next to a thread that launches something small now and then", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, ops = (function()
       local ops = { { 6010, 9900, kernel = "nvjet_tst_gemm", launched = { 6000, 6005 } } }
       for at = 300, 9300, 1000 do ops[#ops + 1] = { at, at + 1, kernel = "heartbeat", stream = 9, thread = "monitor" } end
       return ops
     end)() }, expect = { { severity = "error", message = main, worth = { 0.58, 0.6 } } } },
-  { name = "fires beside a thread that uploads batches ahead", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, ops = {
+  { name = "fires next to a thread that uploads batches ahead", trace = steps { ranges = { { 0, 9000, "step {n}" }, { 100, 6000, loader } }, ops = {
       { 3000, 3040, copy = "h2d", bytes = 65536, stream = 9, thread = "fetcher" }, { 6010, 9900, kernel = "nvjet_tst_gemm", launched = { 6000, 6005 } } } }, expect = { { severity = "error", message = main, worth = { 0.57, 0.6 } } } },
   { name = "fires on a range between the steps", trace = steps { ranges = { { 6000, 9950, "step {n}" }, { 0, 5900, "batch-generator" } } },
     expect = { { severity = "error", message = main, worth = { 0.57, 0.6 } } } },

@@ -5,23 +5,26 @@ return {
   since = "0.2",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Idle time while the host loads code, of the step (or of the whole recording), from which it counts." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time while the host loads code." },
   },
   messages = {
-    loading = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while code is loaded: {what}, the longest {longest:ns} in {call}.",
+    loading = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host loads code: {what}, the longest {longest:ns} in {call}.",
+  },
+  headlines = {
+    loading = "The GPU waits while code is loaded for its first use",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host loads code: in the first launch of a kernel where that takes ten times as long as launches usually do, and in calls that load a module or library. What recurs from step to step is left to jit-in-loop.",
-    why = "CUDA loads a kernel's code when it is first launched, and libraries choose and load theirs in their first calls: each takes from some 100 us to seconds, in which nothing is launched. What is timed with it in looks far slower than it is.",
-    fix = "Warm up before what counts: run every kernel and every shape once, then time, record or serve. CUDA_MODULE_LOADING=EAGER loads all code when the program starts; cuModuleGetFunction, or cudaFuncGetAttributes, loads one kernel early. Record after the warm-up (--capture-range=cudaProfilerApi).",
-    wrong = "A program that runs once has to load its code once. Loading in the recording's first step is what warm-up is for.",
+    what = "Adds up the time in which a GPU is idle while the host loads code: in the first launch of a kernel, if that takes ten times as long as launches usually do, and in calls that load a module or library. Loading that recurs from step to step belongs to jit-in-loop.",
+    why = "CUDA loads a kernel's code when it is first launched, and libraries choose and load theirs in their first calls: each takes from about 100 us to seconds, in which nothing is launched. A timing that includes this looks far too slow.",
+    fix = "Warm up first: run every kernel and every shape once, then time, record or serve. CUDA_MODULE_LOADING=EAGER loads all code when the program starts; cuModuleGetFunction, or cudaFuncGetAttributes, loads one kernel early. Record after the warm-up (--capture-range=cudaProfilerApi).",
+    wrong = "A program that runs once has to load its code once. Loading in the first recorded step is what warm-up is for.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local waits = trace:idle { cause = "loading" }
     local launches = waits:where { name = { "cudaLaunch*", "cuLaunch*" } }
     local modules, all = waits:minus(launches), trace:steps()
-    if all:count() - all:exposed(modules, 1):count() > 1 then waits, modules = launches, modules:minus(modules) end  -- jit-in-loop has them
+    if all:count() - all:exposed(modules, 1):count() > 1 then waits, modules = launches, modules:minus(modules) end  -- reported by jit-in-loop
     local idle = waits:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
@@ -42,11 +45,11 @@ return {
       evidence = waits:evidence { most = 5 },
       advice = {
         {
-          training = "Run a few steps, with every shape that occurs, before what is timed; record after them.",
-          inference = "Run a few requests, with every shape that occurs, before what is timed or served; record after them.",
-          cuda = "Launch every kernel once before what is timed or served, and record after that.",
+          training = "Warm up with every shape before timing: run a few steps first, and record after them.",
+          inference = "Warm up with every shape before serving: run a few requests before what is timed or served, and record after them.",
+          cuda = "Warm up before timing: launch every kernel once before what is timed or served, and record after that.",
         },
-        "CUDA_MODULE_LOADING=EAGER loads all code at the start instead.",
+        "Or load all code at the start: CUDA_MODULE_LOADING=EAGER.",
       },
     } }
   end,

@@ -9,9 +9,9 @@ local function launches(kernel, long, more)
 end
 
 return {
-  { name = "fires on a kernel's first launch that takes long", trace = launches("new", 2000), expect = { { severity = "warning", subject = "loading", message = "The GPU is idle for 2.00 ms of*while code is loaded: 1 first launch of a kernel, the longest 2.00 ms in cudaLaunchKernel." } } },
+  { name = "fires on a kernel's first launch that takes long", trace = launches("new", 2000), expect = { { severity = "warning", subject = "loading", message = "The GPU is idle for 2.00 ms of*while the host loads code: 1 first launch of a kernel, the longest 2.00 ms in cudaLaunchKernel." } } },
   { name = "is worth what a usual launch would leave of it", trace = launches("new", 2000), replay = true, expect = { { severity = "warning", worth = { 0.38, 0.42 } } } },
-  { name = "fires on a module", trace = launches("usual", 5, { calls = { { 3100, 3185, "cudaGetDevice" }, { 3195, 6000, "cuLibraryLoadData" } }, ops = { { 0, 1000, kernel = "a" }, { 6020, 7000, kernel = "a", launched = { 6005, 6010 } } } }), expect = { { severity = "warning", message = "*while code is loaded: 1 call that loads a module*in cuLibraryLoadData." } } },
+  { name = "fires on a module", trace = launches("usual", 5, { calls = { { 3100, 3185, "cudaGetDevice" }, { 3195, 6000, "cuLibraryLoadData" } }, ops = { { 0, 1000, kernel = "a" }, { 6020, 7000, kernel = "a", launched = { 6005, 6010 } } } }), expect = { { severity = "warning", message = "*while the host loads code: 1 call that loads a module*in cuLibraryLoadData." } } },
 
   { name = "is silent about a kernel that was launched before", trace = launches("usual", 2000), expect = "clean" },
   { name = "is silent about a first launch that takes no longer than others", trace = launches("new", 40), expect = "clean" },

@@ -28,7 +28,7 @@ end
 
 return {
   { name = "fires when a range tells", trace = steps(300000, range "gc.collect"),
-    expect = { { severity = "error", subject = "garbage collection", confidence = "high", message = "Python collects garbage 1 times, and the GPU is idle for 29.9 ms*, 298.9 ms the longest.", worth = { 0.22, 0.24 } } } },
+    expect = { { severity = "error", subject = "garbage collection", confidence = "high", message = "Python collects garbage once, and meanwhile the GPU is idle for 29.9 ms*, 298.9 ms at the longest.", worth = { 0.22, 0.24 } } } },
   { name = "fires on a range of its generation", trace = steps(300000, range "GC generation 2"), expect = { { severity = "error" } } },
   { name = "is a warning where it takes less", trace = steps(100000, { ranges = { { 400100, 499000, "Python GC" } } }), expect = { { severity = "warning", worth = { 0.08, 0.1 } } } },
   { name = "is a note where it is short", trace = steps(30000, { ranges = { { 400100, 429000, "Python GC" } } }), expect = { { severity = "note", worth = { 0.02, 0.03 } } } },

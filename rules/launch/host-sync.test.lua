@@ -23,7 +23,7 @@ local function offloading()  -- four tensors leave and come back, the host waiti
   return { ops = ops, calls = calls }
 end
 
--- Four ranks, each a slow host of its own; the first `waiting` also wait, 500 us of each step.
+-- Four ranks, each with its own slow host; the first `waiting` also wait, 500 us of each step.
 local function ranks(waiting)
   local trace = { repeats = { times = 6, every = 10000 }, ranges = {}, ops = {}, calls = {} }
   for rank = 0, 3 do
@@ -64,15 +64,15 @@ return {
   { name = "leaves pools that give memory back to alloc-churn", trace = trims "cudaFreeAsync", expect = "clean" },
   { name = "knows no pool where nothing is freed in stream order", trace = trims "cudaEventRecord", expect = { { severity = "warning" } } },
   { name = "names the switch of a server of tokens", trace = steps(100, { kernel = "void vllm::rms_norm_kernel" }), expect = { { advice = "*--async-scheduling*" } } },
-  { name = "fires on waits after which the GPU runs dry", trace = steps(50),
-    expect = { { severity = "warning", subject = "cudaStreamSynchronize", confidence = "high", message = "cudaStreamSynchronize makes the host wait for the GPU 20 times a step; each time*", worth = { 0.09, 0.105 } } } },
+  { name = "fires on waits after which the GPU runs out of work", trace = steps(50),
+    expect = { { severity = "warning", subject = "cudaStreamSynchronize", confidence = "high", message = "cudaStreamSynchronize makes the host wait for the GPU 20 times a step. Each time*", worth = { 0.09, 0.105 } } } },
   { name = "is an error from a fifth of the step on", trace = steps(120), expect = { { severity = "error", worth = { 0.22, 0.25 } } } },
   { name = "warns from 3 % on, since the fix is a line", trace = steps(20), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },
   { name = "fires on the driver's form", trace = steps(50, { call = "cuStreamSynchronize" }), expect = { { severity = "warning", subject = "cuStreamSynchronize" } } },
   { name = "fires on waits for the device", trace = steps(50, { call = "cudaDeviceSynchronize" }), expect = { { severity = "warning", subject = "cudaDeviceSynchronize" } } },
   { name = "fires on waits for events", trace = steps(50, { call = "cudaEventSynchronize" }), expect = { { severity = "warning" } } },
   { name = "names the narrowest range", trace = steps(50, { ranges = { { 0, 9990, "step {n}" }, { 0, 9995, "train" }, { 5, 8000, "clip gradients" }, { 10, 20, "zero_grad" } } }),
-    expect = { { severity = "warning", message = "*20 times a step, most in range 'clip gradients'; each*" } } },
+    expect = { { severity = "warning", message = "*20 times a step, most in range 'clip gradients'. Each*" } } },
   { name = "fires without steps", trace = steps(50, { ranges = {} }), expect = { { severity = "warning" } } },
   { name = "counts no more than the host was blocked", trace = steps(0, { calls = { { 490, 1000, "cudaStreamSynchronize" } }, ops = (function()
       local ops = { { 500, 995, kernel = "nvjet_tst_gemm", launched = { 480, 485 } } }  -- then a host that is slow anyway
@@ -80,10 +80,10 @@ return {
       return ops
     end)() }), expect = { { severity = "warning", worth = { 0.04, 0.052 } } } },
 
-  { name = "counts in one rank of four what that rank was blocked", trace = ranks(1), options = { share = 0.005 }, expect = { { severity = "note", message = "*for the GPU once a step; each*", worth = { 0.01, 0.013 } } } },
-  { name = "counts in four ranks what all were blocked", trace = ranks(4), expect = { { severity = "warning", message = "*for the GPU once a step; each*", worth = { 0.04, 0.052 } } } },
-  { name = "says how seldom it waits", trace = seldom(), expect = { { severity = "warning", message = "*for the GPU in one of 5 steps; then*", worth = { 0.1, 0.13 } } } },
-  { name = "speaks of what repeats by its name", trace = steps(50, { ranges = {} }), expect = { { severity = "warning", message = "*for the GPU once an iteration; each*" } } },
+  { name = "counts in one rank of four what that rank was blocked", trace = ranks(1), options = { share = 0.005 }, expect = { { severity = "note", message = "*for the GPU once a step. Each*", worth = { 0.01, 0.013 } } } },
+  { name = "counts in four ranks what all were blocked", trace = ranks(4), expect = { { severity = "warning", message = "*for the GPU once a step. Each*", worth = { 0.04, 0.052 } } } },
+  { name = "says how seldom it waits", trace = seldom(), expect = { { severity = "warning", message = "*for the GPU in one of 5 steps. The GPU then*", worth = { 0.1, 0.13 } } } },
+  { name = "names the unit of what it found", trace = steps(50, { ranges = {} }), expect = { { severity = "warning", message = "*for the GPU once an iteration. Each*" } } },
 
   { name = "is silent about a wait while the GPU has work queued", trace = steps(0, { ops = { { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }, calls = { { 20, 4800, "cudaStreamSynchronize" } } }), expect = "clean" },
   { name = "is silent about a short wait once a step", trace = steps(0, { ops = { { 20, 4900, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 4990, 4995 } } }, calls = { { 20, 4905, "cudaStreamSynchronize" } } }), expect = "clean" },
@@ -106,12 +106,12 @@ return {
   { name = "offload: waits for offloaded tensors", fixture = "offload", expect = "clean" },
   { name = "um: stalls are to blame", fixture = "um", expect = "clean" },
   { name = "ddp", fixture = "ddp", expect = "clean" },
-  { name = "goes by its share where nothing repeats", trace = (function()
+  { name = "goes by its share without steps", trace = (function()
       local trace = steps(50, { ranges = {}, repeats = { times = 1, every = 10000 } })
       for i, op in ipairs(trace.ops) do op.kernel = "stage_" .. i end
       return trace
     end)(), expect = { { severity = "warning", message = "cudaStreamSynchronize makes the host wait for the GPU 20 times in all*" } } },
-  { name = "is a note about a few waits where nothing repeats", trace = { ops = (function()
+  { name = "is a note about a few waits without steps", trace = { ops = (function()
       local ops = {}
       for i = 0, 4 do ops[i + 1] = { i * 500 + 100, i * 500 + 400 + 20 * i, kernel = "k" .. i, launched = { i * 500 + 92, i * 500 + 97 } } end
       return ops

@@ -24,15 +24,15 @@ local function ranks(number)  -- that all load as above
 end
 
 return {
-  { name = "counts steps, not those of each rank", trace = ranks(8), expect = { { severity = "warning", message = "Code is loaded or compiled in 5 of 5 steps (cuModuleLoadData most of all): *(15 %) meanwhile.", worth = { 0.14, 0.16 } } } },
-  { name = "fires on modules loaded in each step", trace = steps(1500), expect = { { severity = "warning", subject = "code", message = "Code is loaded or compiled in 5 of 5 steps (cuModuleLoadData most of all): *(15 %) meanwhile.", worth = { 0.14, 0.16 } } } },
+  { name = "counts steps, not those of each rank", trace = ranks(8), expect = { { severity = "warning", message = "Code is loaded or compiled in 5 of 5 steps (mostly cuModuleLoadData): *(15 %).", worth = { 0.14, 0.16 } } } },
+  { name = "fires on modules loaded in each step", trace = steps(1500), expect = { { severity = "warning", subject = "code", message = "Code is loaded or compiled in 5 of 5 steps (mostly cuModuleLoadData): *(15 %).", worth = { 0.14, 0.16 } } } },
   { name = "is an error from a fifth of the step on", trace = steps(3000), expect = { { severity = "error" } } },
   { name = "warns from 3 % on", trace = steps(400), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },
   { name = "fires on libraries", trace = steps(1500, { call = "cuLibraryLoadData" }), expect = { { severity = "warning" } } },
   { name = "fires on compiling", trace = steps(1500, { call = "nvrtcCompileProgram" }), expect = { { severity = "warning" } } },
-  { name = "fires on graphs instantiated anew", trace = steps(1500, { call = "cudaGraphInstantiate" }), expect = { { severity = "warning", message = "*cudaGraphInstantiate*" } } },
+  { name = "fires on graphs instantiated again", trace = steps(1500, { call = "cudaGraphInstantiate" }), expect = { { severity = "warning", message = "*cudaGraphInstantiate*" } } },
   { name = "fires where it comes again in some steps", trace = some({ { 1000, 1600, "cuModuleLoadData" }, { 2000, 2400, "cuModuleLoadData" } }, 600, 400), expect = { { severity = "error", message = "*in 2 of 4 steps*" } } },
-  { name = "is a note where it comes once", trace = some({ { 1000, 1600, "nvrtcCompileProgram" } }, 600, 0), expect = { { severity = "note", message = "*in one of 4 steps (nvrtcCompileProgram most of all): the GPU is idle for 600.0 us there*" } } },
+  { name = "is a note where it comes once", trace = some({ { 1000, 1600, "nvrtcCompileProgram" } }, 600, 0), expect = { { severity = "note", message = "*in one of 4 steps (mostly nvrtcCompileProgram): the GPU is idle for 600.0 us there*" } } },
   { name = "counts what the host did to make a module", trace = steps(3000, { calls = { { 2800, 3010, "cuModuleLoadData" } } }), expect = { { severity = "error", worth = { 0.29, 0.31 } } } },
   { name = "counts what the host does between two such calls of a step", trace = steps(0, { ops = { { 5030, 9990, kernel = "nvjet_tst_gemm", launched = { 5020, 5025 } } }, calls = { { 10, 410, "cuLibraryLoadData" }, { 4610, 5010, "cuLibraryLoadData" } } }), expect = { { severity = "error", worth = { 0.48, 0.52 } } } },
   { name = "does not count what the host does in warm steps as well", trace = (function()
@@ -49,7 +49,7 @@ return {
       end
       return trace
     end)(), expect = { { message = "*in 2 of 5 steps*", worth = { 0.02, 0.06 } } } },
-  { name = "fires without steps on what goes on all through", trace = steps(1500, { ranges = {} }), expect = { { severity = "warning", message = "Code is loaded or compiled all through the recording (cuModuleLoadData most of all)*" } } },
+  { name = "fires without steps on what goes on all through", trace = steps(1500, { ranges = {} }), expect = { { severity = "warning", message = "Code is loaded or compiled all through the recording (mostly cuModuleLoadData)*" } } },
 
   { name = "is silent while the GPU works", trace = steps(0, { ops = { { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }, calls = { { 20, 4800, "cuModuleLoadData" } } }), expect = "clean" },
   { name = "is silent about 2 %", trace = steps(200), expect = "clean" },
@@ -58,7 +58,7 @@ return {
   { name = "is silent about allocations, which have a rule", trace = steps(1500, { call = "cudaMalloc" }), expect = "clean" },
   { name = "is silent with a threshold of zero and nothing compiled", trace = steps(0, { calls = {} }), options = { share = 0 }, expect = "clean" },
 
-  { name = "is a note about a start, and says so", trace = { calls = { { 200, 1900, "nvrtcCompileProgram" } }, ops = { { 0, 100, kernel = "a" }, { 2000, 9000, kernel = "a" } } }, expect = { { severity = "note", message = "Code is compiled as the program starts (nvrtcCompileProgram*" } } },
+  { name = "is a note about a start, and says so", trace = { calls = { { 200, 1900, "nvrtcCompileProgram" } }, ops = { { 0, 100, kernel = "a" }, { 2000, 9000, kernel = "a" } } }, expect = { { severity = "note", message = "Code is compiled as the program starts (mostly nvrtcCompileProgram*" } } },
   { name = "leaves a module that is loaded once to first-use", trace = some({ { 1000, 1600, "cuLibraryLoadData" } }, 600, 0), expect = "clean" },
   { name = "needs calls", trace = steps(1500, { not_collected = { "calls" } }), expect = "not checked" },
 

@@ -5,35 +5,39 @@ return {
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Idle time in which the next launch was still to come while the host launched one after the other, of the step, from which it counts. TensorRT-LLM's analysis warns at 10 %, XProf at 3 % and 15 %." },
-    least = { default = 30, unit = "count", doc = "Fewer launches in the whole recording are no loop that the host could be too slow for." },
+    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: idle time in which the next launch was still to come while the host issued one after the other. TensorRT-LLM's analysis warns at 10 %, XProf at 3 % and 15 %." },
+    least = { default = 30, unit = "count", doc = "Fewer launches in the whole recording do not make a loop that the host could be too slow for." },
     pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else, such as waiting for a lock." },
-    overhead_ns = { default = 6000, unit = "ns", doc = "What the profiler may add to a CUDA call. Recorded steps less unprofiled ones: 2 to 6 us a call. Where this alone would explain the idle time the finding is a note." },
-    eager_ns = { default = 10000, unit = "ns", doc = "What PyTorch needs on the host for a launch, at least, with nothing recorded: however much recording may have cost, the rest is no faster. Measured on an H200: 11 to 16 us." },
-    reads = { default = 3, unit = "count", doc = "Results a step that the host waits for, from which graphs are cut to pieces: one or two are the loss and a norm, at the end of a step." },
-    piece = { default = 30, unit = "count", doc = "Launches from one such result to the next, up to which a step with fewer of them is cut to pieces as well: what repeats is then one turn of a loop that asks the GPU each time." },
-    read_bytes = { default = 65536, unit = "bytes", doc = "Larger copies are tensors that travel, and no results." },
-    graph_gap_ns = { default = 700, unit = "ns", doc = "The pause that stays between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
+    overhead_ns = { default = 6000, unit = "ns", doc = "What the profiler may add to a CUDA call. Recorded minus unprofiled steps: 2 to 6 us a call. If this alone would explain the idle time, the finding is a note." },
+    eager_ns = { default = 10000, unit = "ns", doc = "What PyTorch needs on the host for a launch at least, without a profiler: however much recording may have cost, the rest is no faster. Measured on an H200: 11 to 16 us." },
+    reads = { default = 3, unit = "count", doc = "Results a step that the host waits for, from which no graph can span the step: one or two are the loss and a norm, at the end of a step." },
+    piece = { default = 30, unit = "count", doc = "Launches from one such result to the next, up to which no graph can span a step with fewer results either: the step is then one turn of a loop that asks the GPU each time." },
+    read_bytes = { default = 65536, unit = "bytes", doc = "Larger copies are tensors, not results." },
+    graph_gap_ns = { default = 700, unit = "ns", doc = "The gap that remains between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
   },
   messages = {
-    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one each {pace:ns}, of operations that take {kernel:ns} on average.",
-    graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: what the host does between the graphs takes longer than they do.",
+    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every {pace:ns}, for operations that take {kernel:ns} on average.",
+    graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: the host's work between the graphs takes longer than they do.",
+  },
+  headlines = {
+    eager = "The host launches too slowly: {launches:# launch|# launches} {a_step}",
+    graphs = "The host is too slow between CUDA graphs",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the one before had ended. Pauses of more than a millisecond are left out, as are first launches that load code (first-use), and as much as the host lost by waiting or allocating before. Results that are read back and waited for end a graph, and what is launched with other grids after them (data-dependent-sync) fits none.",
-    why = "An eager framework takes 5 to 50 us from one launch to the next. Kernels that are shorter leave the GPU waiting, and a faster GPU then changes nothing.",
-    fix = "Launch less often: torch.compile(mode=\"reduce-overhead\") records the step into CUDA graphs and fuses kernels; torch.cuda.make_graphed_callables or torch.cuda.CUDAGraph where it does not apply; Transformers and NeMo have switches for both. Or give each kernel more to do: a larger micro-batch, fused optimizer and attention.",
-    wrong = "The profiler itself makes calls slower: a step that is just bound by the GPU without it may look launch-bound in the recording. Compare with the step's time without the profiler.",
+    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the previous one ended. Pauses of more than a millisecond are left out, and so are first launches that load code (first-use) and time that the host lost before by waiting or allocating. A result that is read back and waited for ends a graph, and what is launched with different grids after it (data-dependent-sync) fits into none.",
+    why = "An eager framework takes 5 to 50 us from one launch to the next. Shorter kernels leave the GPU waiting, and a faster GPU then changes nothing.",
+    fix = "Launch less often: torch.compile(mode=\"reduce-overhead\") records the step into CUDA graphs and fuses kernels; torch.cuda.make_graphed_callables or torch.cuda.CUDAGraph where it cannot be used; Transformers and NeMo have switches for both. Or give each kernel more to do: a larger micro-batch, fused optimizer and attention.",
+    wrong = "The profiler itself makes calls slower: a step that is just GPU-bound without it may look launch-bound in the recording. Compare with the step time without the profiler.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    -- What a wait took has been charged to it (host-sync, sync-memcpy).
+    -- Time lost to a wait is charged to the wait (host-sync, sync-memcpy).
     local launching = trace:idle { cause = { "launch", "launch_latency" }, max_ns = options.pause_ns, drained = false }
-    -- Pauses inside a graph that is still being launched are those of tracing it node by node.
+    -- Pauses inside a graph that is still being launched come from tracing it node by node.
     local nodes = trace:ops { in_graph = true }
     launching = launching:minus(launching:where { after = nodes, before = nodes })
-    -- Without its allocations the host would be ahead by as much as they took: so much of the idle time is theirs (alloc-churn).
-    -- Only those of threads that launch on the same device count: what a loader's thread does holds no launch up.
+    -- Without its allocations the host would be ahead by the time they took: that much of the idle time belongs to them (alloc-churn).
+    -- Only those of threads that launch on the same device count: allocations of a loader's thread hold no launch up.
     local idle = 0
     for _, device in ipairs(launching:group("device", 1000)) do
       local threads = {}  -- a filter takes no more than 200
@@ -44,7 +48,7 @@ return {
     local launches = trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
     local blocking = (trace:environment "CUDA_LAUNCH_BLOCKING" or "0") ~= "0"
     if idle <= 0 or share < options.share or launches < options.least then return {} end
-    -- Ranks launch side by side; one thread that drives several devices launches for one after the other.
+    -- Ranks launch at the same time; one thread that drives several devices launches for one after the other.
     local driven = #launching:group("thread")[1].rows:group "device"
 
     local operations = trace:ops { kind = { "kernel", "copy", "set", "graph" } }
@@ -54,7 +58,7 @@ return {
     local cut = barred >= options.reads or (barred >= 0.9 and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    -- Of the recorded time, what recording added: known where a step was measured without the profiler, and where not, guessed high.
+    -- The part of the recorded time that recording added: known if a step was measured without the profiler, otherwise estimated high.
     local added = trace:fact "capture.overhead_fraction"
     local recorded = trace:fact "steps.total_ns"
     local recorded_share = launching:recorded_ns() / recorded
@@ -69,57 +73,57 @@ return {
     local advice = {}
     if mostly_graphs then
       advice[1] = {
-        vllm = "Take the whole step into one graph: cudagraph_mode FULL_AND_PIECEWISE in --compilation-config, with an attention backend that can be captured.",
-        pytorch = { training = "Take more of the step into the graphs: zero_grad, clipping and the optimizer (capturable=True) as well (torch.cuda.CUDAGraph around the whole step, see the PyTorch notes on CUDA graphs).", cuda = "Take more into the graphs (torch.cuda.CUDAGraph around all that one iteration does, see the PyTorch notes on CUDA graphs)." },
-        jax = "Do several iterations in one call (jax.lax.scan, jax.lax.fori_loop under jax.jit).",
-        cuda = "Take more into each graph: several iterations at once, with a loop inside of it (conditional nodes) where their number depends on data.",
+        vllm = "Capture the whole step in one graph: cudagraph_mode FULL_AND_PIECEWISE in --compilation-config, with an attention backend that can be captured.",
+        pytorch = { training = "Capture more of the step in the graphs: zero_grad, clipping and the optimizer (capturable=True) as well (torch.cuda.CUDAGraph around the whole step, see the PyTorch notes on CUDA graphs).", cuda = "Capture more in the graphs: torch.cuda.CUDAGraph around a whole iteration (see the PyTorch notes on CUDA graphs)." },
+        jax = "Run several iterations in one call: jax.lax.scan or jax.lax.fori_loop under jax.jit.",
+        cuda = "Capture more in each graph: several iterations at once, with a loop inside (conditional nodes) if their number depends on data.",
       }
     else
       advice[1] = {
-        megatron = "Record the step into CUDA graphs: --enable-cuda-graph.",
-        nemo = "Record the step into CUDA graphs: enable_cuda_graph of the model's configuration.",
+        megatron = "Capture the step in CUDA graphs: --enable-cuda-graph.",
+        nemo = "Capture the step in CUDA graphs: enable_cuda_graph of the model's configuration.",
         vllm = "Decode with CUDA graphs: without --enforce-eager, and with --max-num-seqs within the captured sizes.",
         sglang = "Decode with CUDA graphs: without --disable-cuda-graph, and --cuda-graph-max-bs as large as the batches.",
         tensorrt_llm = "Decode with CUDA graphs: cuda_graph_config, with max_batch_size as large as the batches and enable_padding.",
         transformers = {
-          training = "Record the step into CUDA graphs: torch_compile=True with torch_compile_mode=\"reduce-overhead\".",
-          tokens = "Record it into CUDA graphs: a static cache for generate() (cache_implementation=\"static\") and torch.compile(mode=\"reduce-overhead\").",
+          training = "Capture the step in CUDA graphs: torch_compile=True with torch_compile_mode=\"reduce-overhead\".",
+          tokens = "Capture decoding in CUDA graphs: a static cache for generate() (cache_implementation=\"static\") and torch.compile(mode=\"reduce-overhead\").",
         },
         pytorch = {
-          tokens = "Record a token into a CUDA graph: torch.compile(mode=\"reduce-overhead\") with a cache of fixed size (generate(): cache_implementation=\"static\"); torch.cuda.CUDAGraph where it does not apply. No synchronization may lie inside (PyTorch notes, CUDA semantics).",
-          cuda = "Record it into CUDA graphs: torch.compile(mode=\"reduce-overhead\"), which fuses kernels as well; torch.cuda.make_graphed_callables where it does not apply. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).",
+          tokens = "Capture decoding in CUDA graphs: torch.compile(mode=\"reduce-overhead\") with a cache of fixed size (generate(): cache_implementation=\"static\"); torch.cuda.CUDAGraph where that cannot be used. It must contain no synchronization (PyTorch notes, CUDA semantics).",
+          cuda = "Capture the work in CUDA graphs: torch.compile(mode=\"reduce-overhead\"), which fuses kernels as well; torch.cuda.make_graphed_callables where that cannot be used. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).",
         },
-        jax = "Put the whole iteration under one jax.jit, and several into one call (jax.lax.scan); XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL records them into CUDA graphs.",
-        tensorflow = "tf.function(jit_compile=True) around the whole iteration.",
-        tensorrt = "Capture enqueueV3 into a CUDA graph (cudaStreamBeginCapture), once for each shape; fewer profiles and larger builder batch sizes help as well.",
-        cupy = "Capture the loop's body into a CUDA graph (stream.begin_capture(), end_capture()), and fuse elementwise operations (cupy.fuse).",
-        numba = "Put more into each kernel; operations that follow each other on the same data become one.",
-        julia = "Capture the loop's body into a CUDA graph (CUDA.@captured), or put more into each kernel.",
-        directives = "Put more into each parallel region (collapse, fewer and larger kernels), and queue them without waiting (OpenACC: async; OpenMP: nowait).",
-        kokkos = "Capture the loop's body into a graph (Kokkos::Experimental::Graph), or fuse parallel_for loops.",
-        cuda = "Capture the loop's body into a CUDA graph (cudaStreamBeginCapture, cudaStreamEndCapture, cudaGraphInstantiate) and launch that; or put more into each kernel.",
+        jax = "Put the whole iteration under one jax.jit: and several into one call (jax.lax.scan). XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL records them into CUDA graphs.",
+        tensorflow = "Compile the whole iteration: tf.function(jit_compile=True) around it.",
+        tensorrt = "Capture enqueueV3 in a CUDA graph: cudaStreamBeginCapture, once for each shape. Fewer profiles and larger builder batch sizes help as well.",
+        cupy = "Capture the loop's body in a CUDA graph: stream.begin_capture() and end_capture(). And fuse elementwise operations (cupy.fuse).",
+        numba = "Put more into each kernel: merge operations that follow each other on the same data.",
+        julia = "Capture the loop's body in a CUDA graph: CUDA.@captured. Or put more into each kernel.",
+        directives = "Put more into each parallel region: collapse, fewer and larger kernels. And queue them without waiting (OpenACC: async; OpenMP: nowait).",
+        kokkos = "Capture the loop's body in a graph: Kokkos::Experimental::Graph. Or fuse parallel_for loops.",
+        cuda = "Capture the loop's body in a CUDA graph: cudaStreamBeginCapture, cudaStreamEndCapture and cudaGraphInstantiate, and launch that. Or put more into each kernel.",
       }
     end
     if not mostly_graphs and cut then
       local graphs = advice[1]
-      advice[1] = string.format("%s %s read back while the host waits, and no graph can be captured across one%s: get rid of %s first.", barred < 1.5 and "One result" or string.format("%.0f results", barred), trace:fact "unit.per" .. (barred < 1.5 and " is" or " are"), decided and ", nor hold what is launched with other grids each time" or "", barred < 1.5 and "it" or "them")
+      advice[1] = string.format("Remove the read-backs first: %s %s read back while the host waits, and no CUDA graph can be captured across one%s.", barred < 1.5 and "one result" or string.format("%.0f results", barred), trace:fact "unit.per" .. (barred < 1.5 and " is" or " are"), decided and ", nor hold what is launched with different grids each time" or "")
       if not decided then advice[2] = graphs end
     end
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
-    advice[#advice + 1] = string.format("Or give each launch more to do: %s larger by a factor of %.0f keeps the GPU busy for as long as the host takes.%s", trace:words { training = "a micro-batch", inference = "a batch", cuda = "a problem" }, math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
-      peak and memory and peak < 0.5 * memory and string.format(" Memory allows for it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
+    advice[#advice + 1] = string.format("Or give each launch more to do: %s %.0f times as large keeps the GPU busy for as long as the host takes.%s", trace:words { training = "a micro-batch", inference = "a batch", cuda = "a problem" }, math.max(2, math.min(64, math.ceil(1 / math.max(1 - share, 0.01)))),
+      peak and memory and peak < 0.5 * memory and string.format(" Memory allows it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
     return { {
       subject = "launches",
       message = mostly_graphs and "graphs" or "eager",
       data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1) },
-      doubt = little and (added and "What recording added to the step explains it." or "The profiler's own share of what it records may explain it: take the step's time without the profiler first (--measured-step).") or nil,
+      doubt = little and (added and "The time that recording added to the step explains it." or "The profiler's own overhead may explain it: measure the step without the profiler first (--measured-step).") or nil,
       about = true,
       cited_ns = idle,
-      -- In graphs short pauses between the kernels stay.
+      -- In graphs short gaps between the kernels remain.
       recoverable_ns = math.max(0, math.min((little or heavy) and unprofiled * total or idle, mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns)),
-      -- What is launched otherwise each time fits no graph.
+      -- What is launched differently each time fits into no graph.
       change = { { graph = operations:minus(nodes):minus(decided and changing or nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, by = 1, least = 0.5 } },
-      uncertain = "whether elementwise kernels are fused as well, and how many, does not show in the trace",
+      uncertain = "whether elementwise kernels are fused as well, and how many, is unknown",
       metrics = { { name = "idle while launching", value = share, unit = "fraction", threshold = options.share } },
       follows_from = (decided or cut) and "data-dependent-sync" or blocking and "harmful-environment" or trace:ops { name = "triton_*" }:count() > 0 and "graph-breaks" or nil,
       evidence = launching:evidence { most = 5 },

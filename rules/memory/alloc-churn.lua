@@ -6,26 +6,30 @@ return {
   needs = { "kernels", "calls" },
   warning_at = 0.03,
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Idle time while the host is in an allocation or a free, of the step, from which it counts. A caching allocator has none after the first steps." },
-    set_up = { default = 10, unit = "count", doc = "Where no steps were found: an allocation that takes so many times as long as those that take most of the time sets something up, and is left out." },
-    fault_share = { default = 0.05, unit = "fraction", doc = "Page-fault time, of the step, from which allocations of unified memory are a matter of um-fault-stall first." },
+    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: idle time while the host is in an allocation or a free. A caching allocator has none after the first steps." },
+    set_up = { default = 10, unit = "count", doc = "Without steps: an allocation that takes this many times as long as those that take most of the time sets something up, and is left out." },
+    fault_share = { default = 0.05, unit = "fraction", doc = "Page-fault time, as a share of the step, from which allocations of unified memory follow from um-fault-stall." },
   },
   messages = {
     churn = "{allocations} and {frees} {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
-    trims = "{allocations} and {frees} {a_step}{where}: {call} takes memory from the system, and synchronizing gives what the pool has free back to it, {trimming:ns} after the GPU has finished. The GPU is idle meanwhile for {idle:ns} of {each_step} ({share:fraction}).",
+    trims = "{allocations} and {frees} {a_step}{where}: {call} takes memory from the system, and each synchronization returns the pool's free memory to it, {trimming:ns} after the GPU has finished. Meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+  },
+  headlines = {
+    churn = "The loop makes {allocations} and {frees} {a_step}",
+    trims = "The memory pool gives its memory back at each synchronization",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc, a stream-ordered form (cudaMallocAsync) or a driver form of them, within the steps. Where memory is freed in stream order it adds what is left of a synchronization once the GPU has finished, if the host is in the driver (ioctl) for most of that: so long it takes to give the pool's memory back to the system. Where no steps were found it counts what goes on all through the recording, without single long calls that set something up.",
-    why = "Each such call takes 10 us to milliseconds, maps memory, and cudaFree waits for the device: the GPU runs dry each time. A caching allocator asks the driver for nothing once training is under way.",
-    fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the limit of memory set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold (PyTorch notes, CUDA semantics). In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
-    wrong = "The first steps allocate what the later ones use again; a batch of a new largest size does so later on. What happens in fewer than half of the steps, and not all through the recording, is therefore a note.",
+    what = "Adds up the time in which a GPU is idle while the host is inside cudaMalloc, cudaFree, cudaMallocManaged, cudaHostAlloc, a stream-ordered form (cudaMallocAsync) or a driver form of them, within the steps. If memory is freed in stream order, it adds the rest of a synchronization after the GPU has finished, if the host is in the driver (ioctl) for most of it: that is how long returning the pool's memory to the system takes. Without steps it counts what goes on all through the recording, without single long calls that set something up.",
+    why = "Each such call takes 10 us to milliseconds and maps memory, and cudaFree waits for the device: the GPU runs out of work each time. A caching allocator asks the driver for nothing once training is under way.",
+    fix = "In PyTorch leave the caching allocator on (no PYTORCH_NO_CUDA_MEMORY_CACHING), take torch.cuda.empty_cache() out of the loop, and near the memory limit set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or garbage_collection_threshold (PyTorch notes, CUDA semantics). In CUDA use cudaMallocAsync with a release threshold, RMM's pool, or allocate once. Pin host buffers once and keep them.",
+    wrong = "The first steps allocate what later ones reuse; a batch of a new largest size does so later. What happens in fewer than half of the steps, and not all through the recording, is therefore a note.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found = trace:fact "steps.found" == 1
     local waits = trace:idle { cause = "allocation" }
-    -- Without steps allocations of the start are told from those of the loop: only these go on all through the recording, and a pool
-    -- or a context that is set up takes far longer than what recurs.
+    -- Without steps, only allocations of the loop go on all through the recording, and setting up a pool or a context takes far longer
+    -- than what recurs: this separates the start from the loop.
     if not found then
       if waits:quarters() < 3 then return {} end
       local half, usual = waits:sum "duration_ns" / 2, 0
@@ -34,7 +38,7 @@ return {
       end
       waits = waits:where { max_ns = options.set_up * usual }
     end
-    -- Without calls of the operating system a synchronization that gives memory back looks like any other.
+    -- Without operating-system calls, a synchronization that returns memory looks like any other.
     local trims = trace:idle { cause = "sync" }
     local driver = trace:os_calls { name = "ioctl" }
     trims = trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0 and trims:minus(trims:exposed(driver, 0.5)) or trims:minus(trims)
@@ -43,7 +47,7 @@ return {
     local share = idle / total
     if waits:count() == 0 or share < options.share then return {} end
 
-    -- Those of the threads that launch where it idles, counted for each rank that does it.
+    -- Calls of the threads that launch where the GPU idles, counted for each rank that makes them.
     local devices, threads = waits:group("device", 1000), {}
     for _, device in ipairs(devices) do
       for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 1000)) do threads[#threads + 1] = thread.key end
@@ -69,49 +73,49 @@ return {
     local change = { { drop = calls } }
     if trimming > 0 then change[2] = { pause = trims, by = trims:exposed_ns(driver) / trimming } end
     if call:glob "*Async" then
-      advice[1] = "Let the pool keep what is given back: cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, UINT64_MAX). By default it returns unused memory to the system at each synchronization, and maps it anew afterwards."
+      advice[1] = "Let the memory pool keep its memory: cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, UINT64_MAX). By default it returns unused memory to the system at each synchronization, and maps it again afterwards."
     elseif managed then
       advice[1] = {
-        pytorch = "Use PyTorch's caching allocator instead of one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator).",
+        pytorch = "Use PyTorch's caching allocator: not one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator).",
         cupy = "Take managed memory from a pool: cupy.cuda.set_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc).",
-        cuda = "Allocate managed memory once, before the loop, or take it from a pool (RMM pool_memory_resource over managed_memory_resource).",
+        cuda = "Allocate managed memory once, before the loop: or take it from a pool (RMM pool_memory_resource over managed_memory_resource).",
       }
     elseif 2 * allocations:where { name = { "*Host*" } }:count() > allocations:count() then
       advice[1] = {
-        pytorch = "Pin host buffers once, outside the loop, and use them again (tensor.pin_memory() in the loop calls cudaHostAlloc; DataLoader(pin_memory=True) keeps a cache).",
-        cuda = "Pin host buffers once, before the loop, and use them again.",
+        pytorch = "Pin host buffers once, outside the loop: tensor.pin_memory() in the loop calls cudaHostAlloc each time; DataLoader(pin_memory=True) keeps a cache.",
+        cuda = "Pin host buffers once, before the loop: then reuse them.",
       }
     elseif frees:count() < allocations:count() / 2 then
       advice[1] = {
-        directives = "Memory is allocated for each parallel region, and kept: put a data region around the loop (OpenACC: acc data copyin, create; OpenMP: target data map), so that each array is allocated once.",
-        pytorch = "Memory grows and little is freed: the allocator still gathers what it needs. Let warm-up see the largest batch, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
-        cuda = "Memory grows and little is freed: allocate what the loop needs once, before it.",
+        directives = "Put a data region around the loop: memory is now allocated for each parallel region, and kept. OpenACC: acc data copyin, create; OpenMP: target data map.",
+        pytorch = "Let warm-up see the largest batch: memory grows and little is freed, so the allocator is still collecting what it needs. Or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        cuda = "Allocate what the loop needs once, before it: memory grows and little is freed.",
       }
     else
       advice[1] = {
-        pytorch = "Take torch.cuda.empty_cache() (and gc.collect() with it) out of the loop, and unset PYTORCH_NO_CUDA_MEMORY_CACHING.",
-        jax = "Let the allocator keep its memory: no XLA_PYTHON_CLIENT_ALLOCATOR=platform; donate buffers (donate_argnums) that are not used again.",
-        cupy = "Keep CuPy's memory pool: no set_allocator(None) and no free_all_blocks() in the loop; write into arrays that exist (out=).",
-        numba = "Allocate arrays once, before the loop (cuda.device_array), and pass those to the kernels: an array of the host that is passed is allocated and copied at each call.",
+        pytorch = "Take torch.cuda.empty_cache() out of the loop: and gc.collect() with it. Unset PYTORCH_NO_CUDA_MEMORY_CACHING.",
+        jax = "Let the allocator keep its memory: no XLA_PYTHON_CLIENT_ALLOCATOR=platform. Donate buffers (donate_argnums) that are not used again.",
+        cupy = "Keep CuPy's memory pool: no set_allocator(None) and no free_all_blocks() in the loop. Write into existing arrays (out=).",
+        numba = "Allocate arrays once, before the loop: cuda.device_array, and pass those to the kernels. A host array that is passed is allocated and copied at each call.",
         rapids = "Take memory from a pool: rmm.reinitialize(pool_allocator=True).",
-        julia = "Allocate arrays once, before the loop, and write into them (A .= ...); CUDA.unsafe_free! gives back early.",
-        directives = "Keep data on the device in a data region around the loop (OpenACC: data create; OpenMP: target data map(alloc:)), instead of one for each kernel.",
-        cuda = "Allocate once, before the loop; or cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold. Libraries' handles, plans and workspaces are to be kept as well.",
+        julia = "Allocate arrays once, before the loop: and write into them (A .= ...). CUDA.unsafe_free! frees early.",
+        directives = "Keep data on the device: in a data region around the loop (OpenACC: data create; OpenMP: target data map(alloc:)), instead of one for each kernel.",
+        cuda = "Allocate once, before the loop: or use cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold. Keep libraries' handles, plans and workspaces as well.",
       }
       local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
       if peak and memory and peak > 0.85 * memory then
-        advice[2] = { pytorch = string.format("Memory is nearly full (%.1f of %.0f GiB): the allocator gives cached blocks back to find larger ones. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True%s.", peak / 2 ^ 30, memory / 2 ^ 30,
+        advice[2] = { pytorch = string.format("Memory is nearly full (%.1f of %.0f GiB), so the allocator releases cached blocks to find larger ones: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True%s.", peak / 2 ^ 30, memory / 2 ^ 30,
           trace:words { training = ", a smaller micro-batch or activation checkpointing end that", cuda = " or a smaller batch ends that" }) }
       end
     end
     return { {
       subject = managed and "managed allocations" or "allocations",
       message = trimming > 0 and "trims" or "churn",
-      data = { allocations = often(allocations, "allocation"), frees = often(frees, "free"), where = #devices < trace:fact "device.count" and string.format(" on %d of %d devices", #devices, trace:fact "device.count") or "", call = call, trimming = trimming / steps, idle = idle / steps, share = share },
+      data = { allocations = often(allocations, "allocation"), frees = often(frees, "free"), where = #devices < trace:fact "device.count" and string.format(" on %d of %d GPUs", #devices, trace:fact "device.count") or "", call = call, trimming = trimming / steps, idle = idle / steps, share = share },
       recoverable_ns = idle,
       change = change,
       at_most = found and 2 * without > all and waits:quarters() < 3 and "note" or nil,
-      -- Where PyTorch was told not to keep memory, that is why.
+      -- PyTorch was told not to keep memory: that is why.
       follows_from = trace:is "pytorch" and trace:environment "PYTORCH_NO_CUDA_MEMORY_CACHING" and "harmful-environment" or managed and faults >= options.fault_share and "um-fault-stall" or nil,
       metrics = { { name = "idle in allocations", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },

@@ -42,17 +42,17 @@ local function trims(driver, free)
 end
 
 return {
-  { name = "counts pools that give back at each synchronization", trace = trims(55), replay = true, expect = { { severity = "error", message = "20 allocations and 20 frees a step: cudaMallocAsync takes memory from the system, and synchronizing gives *",
-    advice = "Let the pool keep what is given back: *", worth = { 0.19, 0.23 } } } },
+  { name = "counts pools that give back at each synchronization", trace = trims(55), replay = true, expect = { { severity = "error", message = "20 allocations and 20 frees a step: cudaMallocAsync takes memory from the system, and each synchronization returns the pool's free memory*",
+    advice = "Let the memory pool keep its memory: *", worth = { 0.19, 0.23 } } } },
   { name = "leaves other waits to their rule", trace = trims(5), replay = true, expect = { { severity = "warning", message = "20 allocations and 20 frees a step, most of the time in cudaMallocAsync*", worth = { 0.09, 0.12 } } } },
   { name = "leaves waits alone where memory is not freed in stream order", trace = trims(55, "cudaEventRecord"), expect = { { message = "20 allocations and 0 frees a step, most*" } } },
-  { name = "counts for the rank that does it", trace = ranks(8), expect = { { severity = "warning", message = "20 allocations and 20 frees a step on 1 of 8 devices, most*", worth = { 0.06, 0.07 } } } },
+  { name = "counts for the rank that does it", trace = ranks(8), expect = { { severity = "warning", message = "20 allocations and 20 frees a step on 1 of 8 GPUs, most*", worth = { 0.06, 0.07 } } } },
   { name = "leaves out what other threads allocate", trace = steps(50, { calls = (function()
       local calls = steps(50).calls
       for i = 0, 99 do calls[#calls + 1] = { i * 100 + 40, i * 100 + 45, "cudaHostAlloc", thread = "pt_data_pin" } end
       return calls
     end)() }), expect = { { severity = "warning", message = "20 allocations and 20 frees a step, most*" } } },
-  { name = "fires on memory allocated and freed anew", trace = steps(50), expect = { { severity = "warning", subject = "allocations", message = "20 allocations and 20 frees a step, most of the time in cudaFree, *(10 %).", worth = { 0.09, 0.11 } } } },
+  { name = "fires on memory allocated and freed again", trace = steps(50), expect = { { severity = "warning", subject = "allocations", message = "20 allocations and 20 frees a step, most of the time in cudaFree, *(10 %).", worth = { 0.09, 0.11 } } } },
   { name = "is an error from a fifth of the step on", trace = steps(120), expect = { { severity = "error", worth = { 0.23, 0.25 } } } },
   { name = "warns from 3 % on, since the fix is a line", trace = steps(20), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },
   { name = "fires on pinned buffers", trace = steps(50, { call = "cudaHostAlloc", free = "cudaFreeHost" }), expect = { { severity = "warning" } } },

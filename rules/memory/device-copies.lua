@@ -5,17 +5,20 @@ return {
   since = "0.1",
   needs = { "kernels" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Time in copies on the device, of the step, from which it counts. Healthy training of a language model has 6 %: rotary embeddings and transposes around attention." },
-    growing = { default = 0.8, unit = "fraction", doc = "Concatenations that take longer and longer, by this share of the changes of their length, are left to kv-concat, and so are those of a cache right before attention." },
+    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: copies on the device. Healthy training of a language model has 6 %: rotary embeddings and transposes around attention." },
+    growing = { default = 0.8, unit = "fraction", doc = "Concatenations that take longer and longer, by this share of the changes of their length, belong to kv-concat, and so do those of a cache right before attention." },
   },
   messages = {
     main = "{count:# copy|# copies} on the device {a_step} {count:computes nothing and takes|compute nothing and take} {time:ns} of {each_step} ({share:fraction}): {kinds}.{where}",
   },
+  headlines = {
+    main = "{count:# copy|# copies} on the device {a_step} {count:moves|move} data without computing",
+  },
   doc = {
-    what = "Adds up what runs on the device only to move data: cudaMemcpy from the device to itself, concatenations (torch.cat, torch.stack), and copies that change the layout but not the type (.contiguous(), .clone(), .copy_()). Copies that convert, and those of collectives, are left out. The operators or ranges that launch them are named where the report has them.",
-    why = "Each such copy reads and writes all of its data and computes nothing. Much of it comes from tensors that are joined, transposed or cloned for the next kernel, which could write them where they are needed, or read them as they are.",
-    fix = "Write into the place at once (out=, slices of one preallocated tensor instead of torch.cat), keep the layout that the kernels want, leave out .contiguous() before operators that take strides (matmul, scaled_dot_product_attention), and .clone() of what nobody changes. torch.compile lets the kernels before and after read and write in place. In CUDA exchange pointers instead of copying buffers.",
-    wrong = "Some kernels need contiguous data, and a copy that makes ten reads faster is right. Which copies are needed does not show: the forecast ranges from all of them to none. Nobody has seen it fire on a recording of those that come with the program: its proof are literal traces.",
+    what = "Adds up what runs on the device only to move data: cudaMemcpy from the device to itself, concatenations (torch.cat, torch.stack), and copies that change the layout but not the type (.contiguous(), .clone(), .copy_()). Copies that convert, and those of collectives, are left out. The operators or ranges that launch them are named if the report has them.",
+    why = "Each such copy reads and writes all of its data and computes nothing. Many come from tensors that are joined, transposed or cloned for the next kernel, which could write them where they are needed, or read them as they are.",
+    fix = "Write to the final place directly (out=, slices of one preallocated tensor instead of torch.cat), keep the layout that the kernels want, leave out .contiguous() before operators that take strides (matmul, scaled_dot_product_attention), and .clone() of tensors that nothing changes. torch.compile lets the kernels before and after read and write in place. In CUDA swap pointers instead of copying buffers.",
+    wrong = "Some kernels need contiguous data, and a copy that makes ten reads faster is right. Which copies are needed is unknown: the forecast ranges from all of them to none. No shipped recording triggers this rule; only literal traces test it.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -28,7 +31,7 @@ return {
     for _, what in ipairs { "clone", "copy", "copy_", "cat", "stack" } do
       for _, number in ipairs { "?", "??", "???" } do compiled[#compiled + 1] = "triton_poi_fused_" .. what .. "_" .. number end
     end
-    -- "nocast" is PyTorch's word for a copy of which both sides have one type.
+    -- "nocast" is PyTorch's word for a copy whose two sides have the same type.
     local layouts = kernels:where { name = { "*nocast*direct_copy_kernel*", "wrapped_copy*" } }:plus(kernels:where { name = compiled })
     local copies = trace:ops { kind = "copy", direction = "d2d" }
     local all = joins:plus(layouts):plus(copies)
@@ -40,7 +43,7 @@ return {
       local of_kind = kind[1]:own_ns() / total
       if of_kind >= 0.01 then kinds[#kinds + 1] = string.format("%s %.0f %%", kind[2], 100 * of_kind) end
     end
-    -- Who asks for them: the operators around their launches.
+    -- What asks for them: the operators around their launches.
     local names, whose = {}, all:operators()
     for i = 1, math.min(3, #whose) do
       if whose[i].sum_ns >= 0.2 * all:sum "duration_ns" then names[#names + 1] = string.format("'%s'", whose[i].name) end
@@ -52,25 +55,25 @@ return {
       recoverable_ns = time,
       change = { { scale = all, by = 0, least = 0, most = 1 } },
       about = true,
-      uncertain = "which of these copies are needed does not show in the trace",
+      uncertain = "which of these copies are needed is unknown",
       confidence = "medium",
       at_most = "warning",
       metrics = { { name = "copies on the device", value = share, unit = "fraction", threshold = options.share } },
       evidence = all:evidence { most = 5 },
       advice = {
         joins:own_ns() > time / 2 and {
-          pytorch = "Do not join tensors piece by piece: write the parts into slices of one tensor that exists (out=, tensor[:, a:b] = ...), or let the producer write there.",
-          jax = "Write into slices of one array under jax.jit (x.at[a:b].set(...), donated) instead of jnp.concatenate.",
-          cupy = "Write into slices of one array that exists (out=) instead of cupy.concatenate.",
-          cuda = "Let the kernels write into parts of one buffer instead of joining buffers afterwards.",
+          pytorch = "Write into slices of one tensor instead of joining: out=, tensor[:, a:b] = ..., or let the producer write there.",
+          jax = "Write into slices of one array under jax.jit: x.at[a:b].set(...), donated, instead of jnp.concatenate.",
+          cupy = "Write into slices of one existing array: out= instead of cupy.concatenate.",
+          cuda = "Let the kernels write into parts of one buffer: then nothing has to be joined afterwards.",
         } or {
-          pytorch = "Find who asks for these copies: .contiguous(), .clone(), .copy_(), .reshape() of what is transposed. matmul and scaled_dot_product_attention take strides; torch.compile fuses what is left into the kernels beside it.",
-          jax = "Keep one layout through the jitted function, and donate buffers that are not used again (donate_argnums): XLA copies where it may not write in place.",
-          cupy = "Keep one layout (order=\"C\" throughout), write with out=, and leave out .copy() and cupy.ascontiguousarray of what is only read.",
-          julia = "Take views (@view) instead of slices, and exchange arrays (A, B = B, A) instead of copyto!.",
-          directives = "Exchange pointers, or two arrays in turn, instead of copying one array into the other at the end of each round.",
-          kokkos = "Exchange views (std::swap) instead of Kokkos::deep_copy on the device, and take subviews.",
-          cuda = "Exchange pointers, or two buffers in turn, instead of cudaMemcpy on the device; read and write what is strided in place.",
+          pytorch = "Avoid .contiguous(), .clone() and .copy_(): find what asks for these copies, also .reshape() of a transposed tensor. matmul and scaled_dot_product_attention take strides; torch.compile fuses what is left into neighboring kernels.",
+          jax = "Keep one layout through the jitted function: and donate buffers that are not used again (donate_argnums). XLA copies where it may not write in place.",
+          cupy = "Keep one layout: order=\"C\" throughout. Write with out=, and leave out .copy() and cupy.ascontiguousarray of what is only read.",
+          julia = "Take views instead of slices: @view. And swap arrays (A, B = B, A) instead of copyto!.",
+          directives = "Swap pointers instead of copying arrays: or use two arrays in turn, instead of copying one into the other at the end of each iteration.",
+          kokkos = "Swap views instead of copying them: std::swap instead of Kokkos::deep_copy on the device, and take subviews.",
+          cuda = "Swap pointers instead of copying buffers: or use two buffers in turn, instead of cudaMemcpy on the device. Read and write strided data in place.",
         },
       },
     } }

@@ -3,41 +3,41 @@ local ways = { h2d = "to the device", d2h = "to the host", p2p = "between device
 local function advise(direction, coherent, little_room)
   local advice = {}
   if little_room then
-    advice[1] = "Kernels take far less than these copies, so little of it can hide: send less, or keep on the device what is sent again and again."
+    advice[1] = "Send less, or keep on the device what is sent repeatedly: the kernels are too short to hide these copies."
   elseif direction:starts_with "um_" then
-    advice[#advice + 1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of what comes next on a side stream while this is computed, with cudaStreamWaitEvent before the first kernel that uses it."
-    advice[#advice + 1] = "Prefetch less: what fits stays on the device (cudaMemAdvise with it as preferred location, or plain device memory), and the host reads what it needs in place (accessed-by) or from a copy."
+    advice[#advice + 1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of the next part on a side stream while this one computes, with cudaStreamWaitEvent before the first kernel that uses it."
+    advice[#advice + 1] = "Prefetch less: keep what fits on the device (cudaMemAdvise with it as preferred location, or plain device memory), and let the host read in place (accessed-by) or from a copy."
   elseif direction == "h2d" then
     advice[#advice + 1] = {
-      pytorch = "Upload the next batch while this one is computed: .to(device, non_blocking=True) from pinned memory on a side stream (torch.cuda.Stream), wait_stream and record_stream where it is used.",
-      jax = "Upload the next batch while this one is computed: jax.device_put returns at once, so call it for the next one before this one's results are read.",
-      cupy = "Upload the next input while this one is computed: cupy.asarray under a stream of its own, from pinned memory (cupyx.empty_pinned), with an event where it is used.",
-      numba = "Upload the next input while this one is computed: cuda.to_device(pinned, stream=side), from cuda.pinned_array, with an event where it is used.",
-      tensorrt = "Upload the next input while this one is computed: cudaMemcpyAsync from pinned memory on a stream of its own, and two execution contexts in turn.",
-      openacc = "Upload the next part while this one is computed: update device(...) async(queue), with two queues in turn.",
-      openmp = "Upload the next part while this one is computed: target update to(...) nowait, with dependences.",
-      cuda = "Upload the next part while this one is computed: cudaMemcpyAsync from pinned memory (cudaHostAlloc) on a stream of its own, and cudaStreamWaitEvent before the kernel that uses it.",
+      pytorch = "Upload the next batch while this one computes: .to(device, non_blocking=True) from pinned memory on a side stream (torch.cuda.Stream), with wait_stream and record_stream where it is used.",
+      jax = "Upload the next batch while this one computes: jax.device_put returns at once, so call it for the next one before this one's results are read.",
+      cupy = "Upload the next input while this one computes: cupy.asarray under a separate stream, from pinned memory (cupyx.empty_pinned), with an event where it is used.",
+      numba = "Upload the next input while this one computes: cuda.to_device(pinned, stream=side), from cuda.pinned_array, with an event where it is used.",
+      tensorrt = "Upload the next input while this one computes: cudaMemcpyAsync from pinned memory on a separate stream, and two execution contexts in turn.",
+      openacc = "Upload the next part while this one computes: update device(...) async(queue), with two queues in turn.",
+      openmp = "Upload the next part while this one computes: target update to(...) nowait, with dependences.",
+      cuda = "Upload the next part while this one computes: cudaMemcpyAsync from pinned memory (cudaHostAlloc) on a separate stream, and cudaStreamWaitEvent before the kernel that uses it.",
     }
     advice[#advice + 1] = {
-      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepare on the GPU. What does not change belongs on the device.",
-      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. What does not change belongs on the device.",
+      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepared on the GPU. Keep what does not change on the device.",
+      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. Keep what does not change on the device.",
     }
   elseif direction == "d2h" then
-    advice[#advice + 1] = "Download on a side stream into a pinned buffer that is kept, and let the host read it a step later; reduce on the device what is only summed or logged."
+    advice[#advice + 1] = "Download on a side stream into a reused pinned buffer: the host reads it a step later. Reduce on the device what is only summed or logged."
   else
     advice[#advice + 1] = {
-      megatron = "Send between GPUs beside the kernels, as Megatron does by default: leave out --no-overlap-p2p-communication.",
-      cuda = "Send between GPUs on a stream of its own beside the kernels; NCCL over NVLink instead of copies through the host.",
+      megatron = "Overlap sends between GPUs with kernels: as Megatron does by default, without --no-overlap-p2p-communication.",
+      cuda = "Overlap sends between GPUs with kernels: on a separate stream, with NCCL over NVLink instead of copies through the host.",
     }
   end
   if coherent then
-    advice[#advice + 1] = "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: what is touched once need not be copied."
+    advice[#advice + 1] = "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: data that is touched once need not be copied."
   end
   return advice
 end
 
--- The finding on copies of which kernels hide too little; nil where that is little of the step.
--- `touched`: copies between which the host has its turn; what depends on that cannot hide.
+-- The finding on copies that kernels hide too little of; nil if that is little of the step.
+-- `touched`: copies that the host works on in between; what depends on that cannot hide.
 local function finding(trace, options, copies, prefetched, touched)
   local total, steps = trace:total_ns(), trace:fact "steps.count"
   local kernels = trace:ops { kind = { "kernel", "graph" } }
@@ -46,22 +46,22 @@ local function finding(trace, options, copies, prefetched, touched)
   local share = exposed / total
   if exposed == 0 or share < options.share then return nil end
   local rate = copies:sum "bytes" / (copies:sum "duration_ns" / 1e9)
-  -- Beside kernels there is room for as long as they run alone.
+  -- Copies can hide behind kernels for as long as these run alone.
   local room = kernels:exposed_ns(trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } })
   local recoverable = math.min(exposed, room)
   local in_turn = copies:minus(touched):count() < copies:count()
   local groups = copies:group "direction"
   local direction = groups[1].key
-  local way = 4 * groups[1].sum_ns < 3 * copies:sum "duration_ns" and "to and fro" or ways[direction]
+  local way = 4 * groups[1].sum_ns < 3 * copies:sum "duration_ns" and "in both directions" or ways[direction]
   return {
     subject = (prefetched and "prefetches " or "copies ") .. ways[direction],
     message = prefetched and "prefetched" or "alone",
     data = { bytes = copies:sum "bytes" / steps, direction = way, exposed = exposed / steps, share = share, rate = rate },
     recoverable_ns = recoverable,
-    -- What cannot hide is no smaller a problem: less has to be sent.
+    -- Copies that cannot hide are no smaller a problem: less has to be sent.
     severity = not prefetched and recoverable < exposed / 2 and share >= options.link_bound and "warning" or nil,
     change = not prefetched and not in_turn and recoverable == exposed and { { overlap = copies } } or nil,
-    -- There a data region is what is missing.
+    -- What is missing there is a data region.
     follows_from = not prefetched and in_turn and (trace:is "directives" or trace:is "openacc" or trace:is "openmp") and "resident-data" or nil,
     metrics = {
       { name = prefetched and "exposed prefetches" or "exposed copies", value = share, unit = "fraction", threshold = options.share },
@@ -75,24 +75,28 @@ end
 return {
   id = "exposed-memcpy",
   category = "memory",
-  title = "Copies run with no kernel beside them",
+  title = "Copies run while nothing computes",
   since = "0.1",
   needs = { "kernels", "copies" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time in which such copies run with no kernel beside them, of the step, from which it counts." },
-    min_ns = { default = 100000, unit = "ns", doc = "Shorter copies, and shorter rows of them on a stream, are not worth a stream of their own (RATELProf: 100 us)." },
-    link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on copies are a warning even where kernels are too short to hide them: the program is bound by its link." },
-    hidden_share = { default = 0.5, unit = "fraction", doc = "A copy of which kernels hide more than this is as it should be (RATELProf)." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: such copies while nothing computes." },
+    min_ns = { default = 100000, unit = "ns", doc = "Shorter copies, and shorter rows of them on a stream, are not worth a separate stream (RATELProf: 100 us)." },
+    link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on copies are a warning even if kernels are too short to hide them: the link is the bottleneck." },
+    hidden_share = { default = 0.5, unit = "fraction", doc = "A copy that kernels hide more of than this is fine (RATELProf)." },
   },
   messages = {
-    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} with no kernel beside them: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
-    alone = "{bytes:bytes} {a_step} are copied {direction} with no kernel beside them: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+  },
+  headlines = {
+    prefetched = "{bytes:bytes} {a_step} are prefetched {direction} while nothing computes",
+    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes",
   },
   doc = {
-    what = "Finds copies over a link (host to device, device to host, device to device of another GPU) of which kernels hide less than half and which take 100 us or more, alone or with their neighbours on the stream; and migrations of unified memory that the program asked for with a prefetch. Only as much can hide as kernels run alone, and nothing is forecast of data that the host has a turn with. Left to rules of their own are data that could stay on the device (resident-data), copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations.",
-    why = "Copy engines work beside the SMs: a copy costs time only if nothing runs meanwhile, which is so when it is queued on the stream of the kernels.",
-    fix = "Issue it early, on a stream of its own, from pinned memory: the next batch's .to(device, non_blocking=True) under torch.cuda.stream(side) before this step's forward, with wait_stream and record_stream where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. A prefetch of unified memory likewise: cudaMemPrefetchAsync on another stream, a layer or a batch ahead. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
-    wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot be hidden. Uploads before the first step are start-up: where no steps were found the finding is about the whole window.",
+    what = "Finds copies over a link (host to device, device to host, device to another GPU) that kernels hide less than half of and that take 100 us or more, alone or with their neighbors on the stream; and migrations of unified memory that the program asked for with a prefetch. Copies can hide only as long as kernels run alone, and nothing is forecast for data that the host works on in between. Data that could stay on the device (resident-data), copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations belong to other rules.",
+    why = "Copy engines work in parallel with the SMs: a copy costs time only if nothing runs meanwhile, as when it is queued on the stream of the kernels.",
+    fix = "Issue it early, on a separate stream, from pinned memory: the next batch's .to(device, non_blocking=True) under torch.cuda.stream(side) before this step's forward, with wait_stream and record_stream where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. The same goes for a prefetch of unified memory: cudaMemPrefetchAsync on another stream, a layer or a batch ahead. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
+    wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot be hidden. Uploads before the first step are start-up: without steps the finding is about the whole window.",
   },
   evaluate = function(trace, options)
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } }
@@ -102,11 +106,11 @@ return {
     if model then
       if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
     elseif #trips:group "stream" <= trace:fact "device.count" then
-      trips = stays  -- resident-data's; over several streams they are pieces of what the device does not keep
+      trips = stays  -- reported by resident-data; over several streams they are pieces of what the device does not keep
     end
     local others = trips:plus(trace:streamed_uploads()):plus(copies:where { memory = "pageable" }):plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
     copies = copies:minus(others)
-    -- Short ones in a row with no kernel beside them are like a long one.
+    -- Short ones in a row while nothing computes are like a long one.
     local rows, inner = trace:runs { of = copies, least = 2 }
     local in_row = inner:where { inside = rows:where { min_ns = options.min_ns }:exposed(trace:ops { kind = { "kernel", "graph" } }, 1 - options.hidden_share) }
     local found = {}

@@ -10,7 +10,7 @@ local function upload(time, from, kernel)
 end
 
 return {
-  { name = "fires on a batch that nothing hides", trace = steps(upload(1500)), expect = { { severity = "warning", subject = "copies to the device", message = "71.5 MiB a step are copied to the device with no kernel beside them: 1.50 ms of*(15 %), at 50.0 GB/s.", worth = { 0.14, 0.16 } } } },
+  { name = "fires on a batch that nothing hides", trace = steps(upload(1500)), expect = { { severity = "warning", subject = "copies to the device", message = "71.5 MiB a step are copied to the device while nothing computes: 1.50 ms of*(15 %), at 50.0 GB/s.", worth = { 0.14, 0.16 } } } },
   { name = "is an error from a fifth of the step on", trace = steps(upload(2500)), expect = { { severity = "error" } } },
   { name = "fires on results", trace = steps { { 20, 8000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 8000, 9500, copy = "d2h", bytes = 70 * MiB }, { 9500, 9990, kernel = "nvjet_tst_gemm" } },
     expect = { { severity = "warning", subject = "copies to the host" } } },
@@ -23,21 +23,21 @@ return {
       local ops = { { 1020, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } }
       for i = 0, 19 do ops[#ops + 1] = { i * 50 + 20, i * 50 + 70, copy = "um_h2d", bytes = 2 * MiB, cause = "prefetch", address = i * 2 * MiB } end
       return ops
-    end)()), expect = { { severity = "warning", subject = "prefetches to the device", message = "40 MiB a step of unified memory are prefetched to the device with no kernel*", worth = { 0.09, 0.11 } } } },
+    end)()), expect = { { severity = "warning", subject = "prefetches to the device", message = "40 MiB a step of unified memory are prefetched to the device while nothing computes*", worth = { 0.09, 0.11 } } } },
   { name = "says so where they go both ways", trace = steps { { 20, 520, copy = "um_h2d", bytes = 20 * MiB, cause = "prefetch", address = 0 }, { 520, 9490, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 9490, 9990, copy = "um_d2h", bytes = 20 * MiB, cause = "prefetch", address = 0 } },
-    expect = { { severity = "warning", message = "40 MiB a step of unified memory are prefetched to and fro with*" } } },
+    expect = { { severity = "warning", message = "40 MiB a step of unified memory are prefetched in both directions while*" } } },
   { name = "counts short copies in a row together", trace = steps((function()
       local ops = { { 1820, 9990, kernel = "nvjet_tst_gemm", launched = { 12, 15 } } }
       for i = 0, 19 do ops[#ops + 1] = { i * 90 + 20, i * 90 + 110, copy = "h2d", bytes = 4 * MiB, launched = { i * 0.5, i * 0.5 + 0.4 } } end
       return ops
     end)()), expect = { { severity = "warning", subject = "copies to the device", message = "80 MiB a step are*", worth = { 0.17, 0.19 } } } },
 
-  { name = "is silent about prefetches beside kernels", trace = steps((function()
+  { name = "is silent about prefetches next to kernels", trace = steps((function()
       local ops = { { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } }
       for i = 0, 19 do ops[#ops + 1] = { i * 50 + 20, i * 50 + 70, copy = "um_h2d", bytes = 2 * MiB, cause = "prefetch", address = i * 2 * MiB } end
       return ops
     end)()), expect = "clean" },
-  { name = "is silent about short copies in a row beside kernels", trace = steps((function()
+  { name = "is silent about short copies in a row next to kernels", trace = steps((function()
       local ops = { { 20, 9990, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } }
       for i = 0, 19 do ops[#ops + 1] = { i * 90 + 20, i * 90 + 110, copy = "h2d", bytes = 4 * MiB, stream = 8, launched = { i * 0.5 + 11, i * 0.5 + 11.4 } } end
       return ops
@@ -49,7 +49,7 @@ return {
       { 20, 1520, copy = "h2d", bytes = 70 * MiB, from = "pinned", launched = { 5, 10 } }, { 1530, 8430, kernel = "stencil", launched = { 12, 15 } }, { 8440, 9950, copy = "d2h", bytes = 70 * MiB, to = "pinned", launched = { 16, 20 } } } }, expect = "clean" },
   { name = "forecasts nothing of data that the host has a turn with", trace = { repeats = { times = 8, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
       { 3020, 4520, copy = "h2d", bytes = 70 * MiB, from = "pinned", launched = { 3005, 3010 } }, { 4530, 8430, kernel = "stencil", launched = { 3012, 3015 } }, { 8440, 9950, copy = "d2h", bytes = 70 * MiB, to = "pinned", launched = { 3016, 3020 } } } },
-    expect = { { severity = "error", message = "140 MiB a step are copied to and fro*" } } },
+    expect = { { severity = "error", message = "140 MiB a step are copied in both directions*" } } },
   { name = "is silent about many short copies", trace = steps((function()
       local ops = {}
       for i = 0, 19 do ops[#ops + 1] = { i * 500 + 20, i * 500 + 110, copy = "h2d", bytes = MiB / 2, launched = { i * 500 + 5, i * 500 + 10 } }; ops[#ops + 1] = { i * 500 + 110, i * 500 + 515, kernel = "nvjet_tst_gemm" } end

@@ -42,7 +42,7 @@ end
 
 return {
   { name = "fires on what is kept and joined before attention, though it grows by little", trace = kept(100, 2), expect = { { severity = "error", subject = "growing cache",
-    message = "Concatenations right before attention, 2 a step, take 400.0 us of each 1.00 ms step (40 %), and all other work but attention takes 100.0 us: *", worth = { 0.38, 0.41 } } } },
+    message = "Concatenations right before attention, 2 a step, take 400.0 us of each 1.00 ms step (40 %), and all other work except attention takes 100.0 us: *", worth = { 0.38, 0.41 } } } },
   { name = "is silent where products can have computed what is joined", trace = kept(420, 2), expect = "clean" },
   { name = "is silent where queries are joined as well", trace = kept(100, 3), expect = "clean" },
   { name = "is silent where what is joined is rotated before attention", trace = kept(100, 2, { { kernel = "void at::native::vectorized_elementwise_kernel<4, ...>" } }), expect = "clean" },
@@ -51,7 +51,7 @@ return {
 
   { name = "fires on concatenations that take longer and longer", trace = tokens(20, 2), expect = { { severity = "error", subject = "growing cache",
     message = "1 concatenation a * takes longer and longer, 2* us at first and 9* us in the end*", worth = { 0.2, 0.4 } } } },
-  { name = "fires where sequences begin anew", trace = tokens(20, 2, 48, nil, 160), expect = { { severity = "error" } } },
+  { name = "fires where sequences begin again", trace = tokens(20, 2, 48, nil, 160), expect = { { severity = "error" } } },
 
   { name = "is silent about concatenations that take equally long", trace = tokens(40, 0), expect = "clean" },
   { name = "is silent where their length changes once", trace = tokens(30, 2, nil, { ops = twice(30, 33) }), expect = "clean" },

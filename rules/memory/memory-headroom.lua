@@ -1,23 +1,27 @@
 return {
   id = "memory-headroom",
   category = "memory",
-  title = "Device memory: nearly full, or half empty while the GPU idles",
+  title = "Device memory is nearly full, or mostly empty",
   since = "0.1",
   warning_at = 2,  -- never by what it is worth
   needs = { "kernels", "memory_use" },
   options = {
-    full = { default = 0.92, unit = "fraction", doc = "Share of the device's memory in use at the peak, from which a longer sequence may not fit any more. The CUDA context and libraries take a few percent that a report does not show." },
-    empty = { default = 0.5, unit = "fraction", doc = "And below which the batch can grow." },
-    idle = { default = 0.1, unit = "fraction", doc = "Idle time, of the step and other than for input, from which a larger batch helps: the host's work for a step does not grow with it." },
+    full = { default = 0.92, unit = "fraction", doc = "Share of the device's memory in use at the peak, from which a longer sequence may no longer fit. The CUDA context and libraries take a few percent that a report does not show." },
+    empty = { default = 0.5, unit = "fraction", doc = "Share below which the batch can grow." },
+    idle = { default = 0.1, unit = "fraction", doc = "Idle time other than for input, as a share of the step, from which a larger batch helps: the host's work for a step does not grow with it." },
   },
   messages = {
     full = "{peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}): a larger problem, or fragmentation, ends in an out-of-memory error.",
     empty = "Only {peak:bytes} of {capacity:bytes} are in use at the peak ({share:fraction}) while the GPU is idle for {idle:fraction} of the time: {more} gives it more to do for each launch.",
   },
+  headlines = {
+    full = "Device memory is nearly full: {peak:bytes} of {capacity:bytes}",
+    empty = "Only {peak:bytes} of {capacity:bytes} is used: try {larger}",
+  },
   doc = {
     what = "Compares the most device memory that was in use at once with what the device has.",
-    why = "Memory that is left over buys speed: a larger batch, no recomputation of activations, no offloading, gathered weights that stay. Memory that is nearly used up makes the allocator free and retry, which synchronizes, and then fails.",
-    fix = "Nearly full: recompute activations of some layers (gradient checkpointing), a smaller micro-batch with accumulation, a sharded optimizer (FSDP, ZeRO), PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Half empty: raise the batch size, and with it the learning rate; turn off gradient checkpointing and offloading.",
+    why = "Spare memory buys speed: a larger batch, no recomputation of activations, no offloading, gathered weights that stay. When memory is nearly used up, the allocator frees and retries, which synchronizes, and then fails.",
+    fix = "Nearly full: recompute activations of some layers (gradient checkpointing), a smaller micro-batch with accumulation, a sharded optimizer (FSDP, ZeRO), PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Mostly empty: raise the batch size, and with it the learning rate; turn off gradient checkpointing and offloading.",
     wrong = "PyTorch's allocator keeps what it once had: the peak is what it reserved, not what tensors need. A batch may be as large as convergence allows. With several devices the peak is that of the fullest.",
   },
   evaluate = function(trace, options)
@@ -29,7 +33,7 @@ return {
     for _, cause in ipairs { "sync", "launch", "allocation", "compilation", "loading", "launch_latency", "dependency", "unknown" } do idle = idle + trace:fact("account.idle." .. cause .. "_fraction") end
     local finding = {
       subject = "device memory",
-      data = { peak = peak, capacity = capacity, share = share, idle = idle, more = trace:words { training = "a larger batch", inference = "a larger batch", cuda = "a larger problem, or more of them at once," } },
+      data = { peak = peak, capacity = capacity, share = share, idle = idle, larger = trace:words { training = "a larger batch", inference = "a larger batch", cuda = "a larger problem" }, more = trace:words { training = "a larger batch", inference = "a larger batch", cuda = "a larger problem, or more of them at once," } },
       recoverable_ns = 0,
       at_most = "note",
       metrics = { { name = "peak of device memory", value = share, unit = "fraction", threshold = options.full } },
@@ -38,22 +42,22 @@ return {
       finding.message = "full"
       finding.advice = {
         {
-          vllm = "gpu_memory_utilization says how much is taken for the cache of keys and values: what is reserved need not be needed.",
-          sglang = "--mem-fraction-static says how much is taken for the cache of keys and values: what is reserved need not be needed.",
-          pytorch = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True keeps fragmentation low; torch.cuda.memory._record_memory_history() shows what holds memory.",
-          jax = "XLA takes three quarters of the memory beforehand (XLA_PYTHON_CLIENT_MEM_FRACTION): what is reserved need not be needed; jax.profiler.save_device_memory_profile shows what is.",
-          cupy = "CuPy's pool keeps what it once had: cupy.get_default_memory_pool().used_bytes() tells what is needed.",
-          cuda = "See what holds memory (cudaMemGetInfo before and after the large allocations), and give back, or use again, what is no longer needed.",
+          vllm = "Lower gpu_memory_utilization: it sets how much is reserved for the KV cache. What is reserved may not be needed.",
+          sglang = "Lower --mem-fraction-static: it sets how much is reserved for the KV cache. What is reserved may not be needed.",
+          pytorch = "Limit fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. torch.cuda.memory._record_memory_history() shows what holds memory.",
+          jax = "Check how much is really needed: XLA reserves three quarters of the memory in advance (XLA_PYTHON_CLIENT_MEM_FRACTION); jax.profiler.save_device_memory_profile shows what is in use.",
+          cupy = "Check how much is really needed: CuPy's pool keeps what it once had, and cupy.get_default_memory_pool().used_bytes() says what is in use.",
+          cuda = "Free or reuse what is no longer needed: see what holds memory (cudaMemGetInfo before and after the large allocations).",
         },
         {
           megatron = "To make room: --recompute-activations, half the micro-batch with twice the accumulation steps, --use-distributed-optimizer.",
           deepspeed = "To make room: activation checkpointing, half the micro-batch with twice the accumulation steps, a higher stage of ZeRO.",
-          pytorch = { training = "To make room: gradient checkpointing on some layers, half the micro-batch with twice the accumulation steps, a sharded optimizer (FSDP); where a model is fine-tuned, adapters (LoRA), which have hardly any gradients and optimizer state.", cuda = "To make room: a smaller batch, weights in half precision or less, a model that is spread over several GPUs." },
-          cuda = "To make room: smaller types, buffers that are used again, or a problem that goes through the GPU in parts.",
+          pytorch = { training = "To make room: gradient checkpointing on some layers, half the micro-batch with twice the accumulation steps, a sharded optimizer (FSDP); for fine-tuning, adapters (LoRA), which have hardly any gradients and optimizer state.", cuda = "To make room: a smaller batch, weights in half precision or less, a model spread over several GPUs." },
+          cuda = "To make room: smaller types, reused buffers, or a problem that goes through the GPU in parts.",
         },
       }
       if trace:fact "device.coherent" == 1 then
-        finding.advice[#finding.advice + 1] = { training = "This GPU reaches its CPU's memory over NVLink-C2C: optimizer state and activations that are offloaded there, beside the kernels, cost less than computing activations once more (steps were 6 to 13 % shorter so on Grace Blackwell).", cuda = "This GPU reaches its CPU's memory over NVLink-C2C: data that is seldom used can stay there." }
+        finding.advice[#finding.advice + 1] = { training = "This GPU reaches its CPU's memory over NVLink-C2C: optimizer state and activations offloaded there, overlapping with the kernels, cost less than recomputing activations (steps were 6 to 13 % shorter on Grace Blackwell).", cuda = "This GPU reaches its CPU's memory over NVLink-C2C: rarely used data can stay there." }
       end
     elseif share < options.empty and idle >= options.idle then
       finding.message = "empty"
@@ -61,12 +65,12 @@ return {
       finding.metrics[2] = { name = "idle, other than for input", value = idle, unit = "fraction", threshold = options.idle }
       finding.advice = {
         {
-          training = "Try a batch of twice the size, and look at the peak and at the time of a sample before the next doubling: activations grow with it, weights and optimizer state do not. Adapt the learning rate; with gradient accumulation take fewer and larger micro-batches.",
-          tokens = "Try twice as many requests at once, and look at the peak and at tokens a second before the next doubling: the cache of keys and values grows with them, weights do not.",
-          inference = "Try a batch of twice the size, and look at the peak and at the time of a sample before the next doubling: activations grow with it, weights do not.",
-          cuda = "Try to work on twice as much at once, and look at the peak and at the time before the next doubling.",
+          training = "Try a batch of twice the size: check the peak and the time per sample before the next doubling. Activations grow with it, weights and optimizer state do not. Adapt the learning rate; with gradient accumulation use fewer and larger micro-batches.",
+          tokens = "Try twice as many requests at once: check the peak and tokens per second before the next doubling. The KV cache grows with them, weights do not.",
+          inference = "Try a batch of twice the size: check the peak and the time per sample before the next doubling. Activations grow with it, weights do not.",
+          cuda = "Try to work on twice as much at once: check the peak and the time before the next doubling.",
         },
-        { training = "Where gradient checkpointing or offloading is on, turn it off first: there is room for what it saves.", inference = "Where offloading is on, turn it off first: there is room for what it saves." },
+        { training = "If gradient checkpointing or offloading is on, turn it off first: there is room for what it saves.", inference = "If offloading is on, turn it off first: there is room for what it saves." },
       }
     else
       return {}

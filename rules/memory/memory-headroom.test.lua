@@ -17,7 +17,7 @@ local waiting = { ranges = { { 0, 9900, "step {n}" }, { 100, 6000, "dataloader" 
 return {
   { name = "notes that memory is nearly full", trace = steps(135), expect = { { severity = "note", subject = "device memory", message = "135 GiB of 141 GiB are in use at the peak (96 %)*out-of-memory error.", worth = { 0, 0 } } } },
   { name = "notes it on Grace Hopper", trace = steps(93, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = { { severity = "note" } } },
-  { name = "notes room while the GPU is fed from hand to mouth", trace = steps(20, { ops = fed_by_hand() }), expect = { { severity = "note", message = "Only 20 GiB of 141 GiB*a larger problem*", worth = { 0, 0 } } } },
+  { name = "notes room while the GPU is fed from hand to mouth", trace = steps(20, { ops = fed_by_hand() }), expect = { { severity = "note", title = "Only 20 GiB of 141 GiB is used: try a larger problem", message = "Only 20 GiB of 141 GiB*a larger problem*", worth = { 0, 0 } } } },
 
   { name = "is silent in between", trace = steps(100, { ops = fed_by_hand() }), expect = "clean" },
   { name = "is silent about room while the GPU is busy", trace = steps(20), expect = "clean" },

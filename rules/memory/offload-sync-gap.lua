@@ -1,25 +1,29 @@
 return {
   id = "offload-sync-gap",
   category = "memory",
-  title = "Offloading to host memory leaves the GPU waiting for copies",
+  title = "Offloading to host memory keeps the GPU waiting for copies",
   since = "0.1",
   needs = { "kernels", "copies" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time in which offload copies run with no kernel beside them, and idle time around them, of the step, from which it counts. Recorded: 86 % when every activation is offloaded, none in a healthy run." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: offload copies while nothing computes, and idle time around them. Recorded: 86 % when every activation is offloaded, none in a healthy run." },
     min_bytes = { default = 1048576, unit = "bytes", doc = "Smaller copies are inputs and metrics, not offloaded tensors." },
-    link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on, copies that no kernel can hide are a warning all the same: the program is bound by its link." },
-    small_bytes = { default = 256, unit = "bytes", doc = "Where tensors are offloaded, copies from this size on that come back are taken to be offloaded as well when the step without them is replayed." },
+    link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on, copies that no kernel can hide are still a warning: the link is the bottleneck." },
+    small_bytes = { default = 256, unit = "bytes", doc = "If tensors are offloaded, returning copies of at least this size count as offloaded as well when the step without them is replayed." },
     pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in a step is a result, not an offload." },
   },
   messages = {
-    trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs} round trips at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
-    stream = "Weights are fetched from host memory bit by bit ({bytes:bytes} {a_step} in {copies} copies at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying with no kernel beside it, or waiting for such copies.",
+    trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs:# round trip|# round trips} at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
+    stream = "Weights are fetched from host memory piece by piece ({bytes:bytes} {a_step} in {copies:# copy|# copies} at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
+  },
+  headlines = {
+    trips = "Offloading {bytes:bytes} {a_step} keeps the GPU waiting",
+    stream = "Fetching weights from host memory keeps the GPU waiting",
   },
   doc = {
-    what = "Finds tensors that leave the device and come back (copies to the host of which as many bytes return later), and weights that are fetched layer by layer, and measures the time in which these copies run with no kernel beside them, plus the idle time right before and after them.",
-    why = "A link to the host carries a fiftieth of what device memory does: offloading pays only while copies hide behind kernels. Once the GPU waits for them, the step takes as long as the link does.",
-    fix = "Do not offload what fits: compare the peak of device memory plus the offloaded bytes with the device's memory. Otherwise recompute instead (activation checkpointing), offload less, use pinned buffers, and put copies on their own stream with a prefetch of one or two layers: torch.autograd.graph.save_on_cpu copies on the compute stream and waits; FSDP's CPUOffload, DeepSpeed's offload_optimizer with pin_memory and overlap_comm, Megatron's --cpu-offloading-num-layers and Transformer Engine's get_cpu_offload_context copy beside the kernels.",
-    wrong = "Programs that send data through the GPU and fetch equally large results look alike; a device that runs no matrix multiplications is therefore left out. On Grace Hopper the link (NVLink-C2C) is seven times as fast as PCIe 5, and offloading may be right even where some of it shows.",
+    what = "Finds tensors that leave the device and come back (copies to the host after which as many bytes return), and weights that are fetched layer by layer. It measures the time in which these copies run while nothing computes, plus the idle time right before and after them.",
+    why = "A link to the host carries a fiftieth of what device memory does: offloading pays only while copies hide behind kernels. Once the GPU waits for them, the link sets the length of the step.",
+    fix = "Do not offload what fits: compare the peak of device memory plus the offloaded bytes with the device's memory. Otherwise recompute instead (activation checkpointing), offload less, use pinned buffers, and put copies on their own stream with a prefetch of one or two layers: torch.autograd.graph.save_on_cpu copies on the compute stream and waits; FSDP's CPUOffload, DeepSpeed's offload_optimizer with pin_memory and overlap_comm, Megatron's --cpu-offloading-num-layers and Transformer Engine's get_cpu_offload_context overlap copies with kernels.",
+    wrong = "Programs that send data through the GPU and fetch equally large results look the same; a device that runs no matrix multiplications is therefore left out. On Grace Hopper the link (NVLink-C2C) is seven times as fast as PCIe 5, and offloading may be right even if some of it is exposed.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -30,7 +34,7 @@ return {
 
     local trips, pairs_found = trace:round_trips { min_bytes = options.min_bytes }
     local streamed = trace:streamed_uploads { min_bytes = options.min_bytes }:minus(trips)
-    -- Gradients and parameters of an optimizer on the CPU are cpu-optimizer's.
+    -- Gradients and parameters of an optimizer on the CPU belong to cpu-optimizer.
     if pairs_found < options.pairs_per_step * steps or trace:idle { stretch = "optimizer" }:count() > 0 then trips, pairs_found = trips:minus(trips), 0 end
     local copies = trips:plus(streamed)
     if copies:union_ns() == 0 then return {} end
@@ -38,8 +42,8 @@ return {
     -- Idle time next to such a copy: waiting until it is done, or until the next may start.
     local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "dependency", "launch*", "unknown" } }
     local exposed_copies, shown = copies:exposed_ns(compute), copies:exposed(compute, 0.5)
-    -- A pipeline has to be filled before the first kernel and emptied after the last: without steps only what shows all through the
-    -- recording keeps the GPU waiting.
+    -- A pipeline has to be filled before the first kernel and emptied after the last: without steps, only what is exposed all through
+    -- the recording keeps the GPU waiting.
     if trace:fact "steps.found" == 0 and shown:quarters() < 3 then return {} end
     local exposed = exposed_copies + gaps:union_ns()
     local share = exposed / total
@@ -55,46 +59,46 @@ return {
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     local coherent = trace:fact "device.coherent" == 1
     if round and peak and memory and peak + offloaded < 0.9 * memory then
-      advice[#advice + 1] = string.format("Stop offloading: it fits. The peak of %.1f GiB plus the %.1f GiB offloaded %s stay below the %.0f GiB of the device.", peak / 2 ^ 30, offloaded / 2 ^ 30, a_step, memory / 2 ^ 30)
+      advice[#advice + 1] = string.format("Stop offloading, it fits: the peak of %.1f GiB plus the %.1f GiB offloaded %s stay below the %.0f GiB of the device.", peak / 2 ^ 30, offloaded / 2 ^ 30, a_step, memory / 2 ^ 30)
     elseif peak and memory then
-      advice[#advice + 1] = string.format("Offload less: %.1f of %.0f GiB of device memory are used at the peak%s.", peak / 2 ^ 30, memory / 2 ^ 30, coherent and "" or trace:words { training = "; or recompute activations instead (gradient checkpointing)", cuda = "" })
+      advice[#advice + 1] = string.format("Offload less: %.1f of %.0f GiB of device memory are used at the peak%s.", peak / 2 ^ 30, memory / 2 ^ 30, coherent and "" or trace:words { training = ". Or recompute activations instead (gradient checkpointing)", cuda = "" })
     else
-      advice[#advice + 1] = string.format("See whether it fits without offloading (record with %s for the peak of device memory)%s.", trace:words { nsys = "--cuda-memory-usage=true", torch_profiler = "profile_memory=True" },
+      advice[#advice + 1] = string.format("Check whether it fits without offloading: record the peak of device memory with %s%s.", trace:words { nsys = "--cuda-memory-usage=true", torch_profiler = "profile_memory=True" },
         trace:words { training = coherent and "; otherwise offload less" or "; otherwise recompute activations instead (gradient checkpointing)", cuda = "; otherwise use smaller types for what is offloaded" })
     end
     if gaps:where { cause = "unknown" }:union_ns() > exposed / 2 then
       table.insert(advice, 1, {
-        deepspeed = { training = "Most of this is not copying: the host works on what came down before it goes up again, as an optimizer on the CPU does. Offload a part of it only (offload_optimizer.ratio), or use a fast one (DeepSpeedCPUAdam on all cores of the socket)." },
-        training = "Most of this is not copying: the host works on what came down before it goes up again, as an optimizer on the CPU does. Keep the optimizer on the GPU if its state fits, offload a part of it only, or use one that works on all cores of the socket.",
-        cuda = "Most of this is not copying: the host works on what came down before it goes up again. Do that on the GPU, or on all cores of the socket.",
+        deepspeed = { training = "Offload only part of the optimizer: offload_optimizer.ratio. Most of this is not copying; the host works on what came down before it goes up again, as an optimizer on the CPU does. Or use a fast one (DeepSpeedCPUAdam on all cores of the socket)." },
+        training = "Keep the optimizer on the GPU if its state fits: most of this is not copying; the host works on what came down before it goes up again, as an optimizer on the CPU does. Or offload only part of it, or use one that works on all cores of the socket.",
+        cuda = "Do the host's part on the GPU: most of this is not copying; the host works on what came down before it goes up again. Or use all cores of the socket.",
       })
     end
     local pageable = copies:where { memory = "pageable" }
     if pageable:count() > copies:count() / 2 then
-      advice[#advice + 1] = string.format("The host buffers are pageable: %.1f GB/s%s. Pin them%s.", rate / 1e9,
+      advice[#advice + 1] = string.format("Pin the host buffers, which are pageable: %.1f GB/s%s. Pin them%s.", rate / 1e9,
         link and string.format(", where pinned ones reach about %.0f GB/s on this GPU", link / 1e9) or "",
         trace:words { deepspeed = " (offload_optimizer.pin_memory, offload_param.pin_memory)", pytorch = { training = " (save_on_cpu(pin_memory=True), or tensor.pin_memory() once)", cuda = " (tensor.pin_memory(), once)" }, cuda = " (cudaHostAlloc or cudaHostRegister, once)" })
     end
     advice[#advice + 1] = {
-      megatron = "Put the copies on a stream of their own and fetch one or two layers ahead: --cpu-offloading-num-layers.",
+      megatron = "Fetch one or two layers ahead, with copies on a separate stream: --cpu-offloading-num-layers.",
       fsdp = "Fetch one or two layers ahead: CPUOffload with forward_prefetch=True and BackwardPrefetch.BACKWARD_PRE.",
-      pytorch = { training = "Put the copies on a stream of their own and fetch one or two layers ahead (Transformer Engine get_cpu_offload_context, FSDP CPUOffload with prefetch); save_on_cpu copies on the compute stream.", cuda = "Put the copies on a stream of their own and fetch one or two layers ahead (non_blocking=True from pinned memory under torch.cuda.stream(side))." },
-      cuda = "Put the copies on a stream of their own and fetch one or two pieces ahead (cudaMemcpyAsync from pinned memory, cudaStreamWaitEvent where they are used).",
+      pytorch = { training = "Fetch one or two layers ahead, with copies on a separate stream (Transformer Engine get_cpu_offload_context, FSDP CPUOffload with prefetch); save_on_cpu copies on the compute stream.", cuda = "Fetch one or two layers ahead, with copies on a separate stream (non_blocking=True from pinned memory under torch.cuda.stream(side))." },
+      cuda = "Fetch one or two pieces ahead, with copies on a separate stream (cudaMemcpyAsync from pinned memory, cudaStreamWaitEvent where they are used).",
     }
     if link then
-      advice[#advice + 1] = string.format("Even fully hidden, the link sets a bound of %.0f ms %s for these bytes (%.1f GiB at %.0f GB/s%s).", bytes / steps / link * 1e3, a_step, bytes / steps / 2 ^ 30, link / 1e9,
+      advice[#advice + 1] = string.format("Even fully hidden, these bytes take at least %.0f ms %s on the link (%.1f GiB at %.0f GB/s%s).", bytes / steps / link * 1e3, a_step, bytes / steps / 2 ^ 30, link / 1e9,
         round and "; the two directions can overlap" or "")
     end
     if coherent then
-      advice[#advice + 1] = { training = "This GPU shares memory with its CPU over NVLink-C2C: copies that run beside the kernels were faster than recomputing activations (steps 6 to 13 % shorter on Grace Blackwell), so hide them rather than checkpoint." }
+      advice[#advice + 1] = { training = "This GPU shares memory with its CPU over NVLink-C2C: copies that overlap with kernels were faster than recomputing activations (steps 6 to 13 % shorter on Grace Blackwell), so hide them instead of checkpointing." }
       advice[#advice + 1] = "Over NVLink-C2C kernels can also read host memory in place: offload what is read once and leave it there instead of copying it back."
     end
-    -- Without offloading the small ones do not travel either, nor does the host work on them.
+    -- Without offloading the small ones do not travel either, and the host does not work on them.
     local moved = copies
-    local packed = trace:ops { class = "pointwise", name = "*direct_copy*" }:beside(moved)  -- what was laid out for the journey
+    local packed = trace:ops { class = "pointwise", name = "*direct_copy*" }:beside(moved)  -- what was packed for the copies
     if round then moved = moved:plus((trace:round_trips { min_bytes = options.small_bytes })) end
-    local uncertain = pageable:count() > 0 and "how much of the host's time goes into pageable buffers (allocating, faulting, freeing) shows only in part" or nil
-    -- What streams in because it does not fit can only hide, and only beside what there is to compute.
+    local uncertain = pageable:count() > 0 and "the host's time for pageable buffers (allocating, faulting, freeing) is only partly known" or nil
+    -- Weights that stream in because they do not fit can only hide, and only behind what there is to compute.
     local fits = round or (peak and memory and peak + bytes / steps < 0.9 * memory)
     local hides = math.min(exposed, compute:exposed_ns(copies))
     return { {
@@ -102,7 +106,7 @@ return {
       message = round and "trips" or "stream",
       data = { bytes = bytes / steps, pairs = math.floor(pairs_found / steps + 0.5), copies = math.floor(copies:count() / steps + 0.5), rate = rate, exposed = exposed / steps, share = share },
       recoverable_ns = fits and exposed or hides,
-      -- What cannot hide is no smaller a problem: less has to be sent.
+      -- Copies that cannot hide are no smaller a problem: less has to be sent.
       severity = not fits and hides < exposed / 2 and share >= options.link_bound and "warning" or nil,
       uncertain = uncertain,
       change = not fits and { { overlap = copies } } or { { unblock = moved:calls():plus(trace:calls { class = "sync" }) }, { remove = moved:plus(packed) }, { pause = trace:idle { after = moved }:plus(trace:idle { before = moved }):where { cause = "unknown" } }, { pause = trace:idle { after = pageable }:plus(trace:idle { before = pageable }) },

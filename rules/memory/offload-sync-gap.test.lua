@@ -1,4 +1,4 @@
--- Six steps of 10 ms. Two tensors leave, 1 ms each, and come back, 1 ms each, with nothing beside them.
+-- Six steps of 10 ms. Two tensors leave, 1 ms each, and come back, 1 ms each, with nothing next to them.
 local MiB = 1048576
 local gemm = "nvjet_tst_gemm"
 local function steps(ops, more)
@@ -24,7 +24,7 @@ local function streamed(layers)  -- a weight before each layer
 end
 
 return {
-  { name = "fires on round trips with no kernel beside them", trace = steps(exposed),
+  { name = "fires on round trips with no kernel next to them", trace = steps(exposed),
     expect = { { severity = "error", subject = "offloaded tensors", confidence = "high", message = "48 MiB a step go to host memory and come back (2 round trips *", worth = { 0.4, 0.42 } } } },
   { name = "fires through pageable memory", trace = steps(offloaded(8 * MiB, 16 * MiB, 16 * MiB, "pageable")), expect = { { severity = "error" } } },
   { name = "fires on Grace Hopper, where the link is faster but the wait the same", trace = steps(exposed, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }),

@@ -6,19 +6,23 @@ return {
   needs = { "kernels", "copies" },
   warning_at = 0.03,
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Time in which copies from or to pageable memory run with no kernel beside them, of the step, from which it counts." },
-    least = { default = 5, unit = "count", doc = "Fewer copies in the whole recording are set-up or results, whatever they take; where steps were found, fewer than one a step as well." },
-    min_bytes = { default = 65537, unit = "bytes", doc = "Smaller ones cost the same either way: up to 64 KiB the driver takes a copy's data with the call." },
+    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: copies from or to pageable memory while nothing computes." },
+    least = { default = 5, unit = "count", doc = "Fewer copies in the whole recording are set-up or results, however long they take; with steps, so are fewer than one a step." },
+    min_bytes = { default = 65537, unit = "bytes", doc = "Smaller copies cost the same either way: up to 64 KiB the driver takes a copy's data with the call." },
   },
   messages = {
-    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.{start}",
-    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it, or waiting for it.{start}",
+    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+  },
+  headlines = {
+    link = "{bytes:bytes} {a_step} go through pageable host memory",
+    plain = "{bytes:bytes} {a_step} go through pageable host memory",
   },
   doc = {
-    what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run with no kernel beside them, and the idle time next to them. What pinning wins is told from the bandwidth that they get and the link's. Copies that save a checkpoint are left to checkpoint-stall. Where the GPU waits longer for the host to make what is copied than for the copies, it is a note that follows from gpu-idle: made on the GPU, nothing would be copied.",
-    why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: two to fifteen GB/s where the link carries 25 to 55, the host is kept busy with it, and cudaMemcpyAsync is not asynchronous.",
-    fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for buffers that are used again; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
-    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Where nothing repeats and the copies do not go on all through the recording they may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and of what the link gives to pinned memory no more than half is counted on.",
+    what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run while nothing computes, and the idle time next to them. What pinning saves follows from their bandwidth and the link's. Copies that save a checkpoint belong to checkpoint-stall. If the GPU waits longer for the host to make the data than for the copies, it is a note that follows from gpu-idle: data made on the GPU would not be copied.",
+    why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: at two to fifteen GB/s on a link that carries 25 to 55. Meanwhile the host is busy with it, and cudaMemcpyAsync is not asynchronous.",
+    fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for reused buffers; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
+    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Without steps, copies that do not go on all through the recording may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and the rule assumes that pinned memory gets no more than half of the link.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -28,7 +32,7 @@ return {
     if copies:count() < (found and math.min(options.least, steps) or options.least) then return {} end
     local alone = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
     if alone == 0 then return {} end
-    -- The host feeds such a copy by hand: idle time next to it while the host is in the call is its cost as well. What the host does
+    -- The host feeds such a copy by hand: idle time next to it while the host is in the call is part of its cost. What the host does
     -- before it copies is not.
     local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "launch*" } }
     if not found then gaps = gaps:where { max_ns = 1e6 } end
@@ -46,60 +50,60 @@ return {
     local trips, pairs_found = trace:round_trips()
     if pairs_found < 2 * steps then trips = trips:minus(trips) end
     if found then trips = trips:plus(trace:streamed_uploads()) end
-    -- Without a model there is nothing to offload (offload-sync-gap says so as well).
+    -- Without a model there is nothing to offload (offload-sync-gap requires one too).
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
     local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
-    -- Kept on the device it does not travel at all.
+    -- Data kept on the device does not travel at all.
     local stays = not model and 2 * copies:minus(copies:minus((trace:residency()))):sum "bytes" > bytes
     -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is not copied at all.
     local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
     local up = copies:where { direction = "h2d" }:sum "bytes"
-    -- Where nothing repeats, copies that do not go on all through the recording may be its start.
+    -- Without steps, copies that do not go on all through the recording may be the program's start.
     local once = not found and copies:quarters() < 3
     local advice = {}
     if follows then
       advice[1] = {
         deepspeed = "Offload through pinned buffers: pin_memory of offload_optimizer and offload_param.",
-        pytorch = { training = "Offload through pinned buffers: torch.autograd.graph.save_on_cpu(pin_memory=True).", cuda = "Offload through pinned buffers: tensor.pin_memory() once, and use them again." },
-        cuda = "Offload through pinned buffers (cudaHostAlloc, or cudaHostRegister of memory that exists), made once and used again.",
+        pytorch = { training = "Offload through pinned buffers: torch.autograd.graph.save_on_cpu(pin_memory=True).", cuda = "Offload through pinned buffers: tensor.pin_memory() once, then reuse them." },
+        cuda = "Offload through pinned buffers: cudaHostAlloc, or cudaHostRegister of existing memory, made once and reused.",
       }
     elseif 2 * up > bytes then
       advice[1] = {
-        transformers = { training = "Pin the batches: dataloader_pin_memory=True. Own buffers: tensor.pin_memory() once, and use them again." },
-        lightning = "Pin the batches: pin_memory=True of the DataModule's loaders. Own buffers: tensor.pin_memory() once, and use them again.",
-        pytorch = "Pin the batches: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True). Own buffers: tensor.pin_memory() once, and use them again.",
-        jax = "Upload seldom, in few large pieces: JAX copies NumPy arrays through pinned buffers of its own. What does not change stays on the device (jax.device_put once).",
-        cupy = "Pin what is uploaded: cupyx.empty_pinned (or cupyx.zeros_pinned) once, filled again and again; array.set(pinned, stream=stream).",
+        transformers = { training = "Pin the batches: dataloader_pin_memory=True. For other buffers: tensor.pin_memory() once, then reuse them." },
+        lightning = "Pin the batches: pin_memory=True of the DataModule's loaders. For other buffers: tensor.pin_memory() once, then reuse them.",
+        pytorch = "Pin the batches: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True). For other buffers: tensor.pin_memory() once, then reuse them.",
+        jax = "Upload less often, in few large pieces: JAX copies NumPy arrays through its own pinned buffers. Keep what does not change on the device (jax.device_put once).",
+        cupy = "Pin what is uploaded: cupyx.empty_pinned (or cupyx.zeros_pinned) once, filled again each time; array.set(pinned, stream=stream).",
         numba = "Pin what is uploaded: cuda.pinned_array once, or with cuda.pinned(array): around the copies; cuda.to_device(pinned, stream=stream).",
         julia = "Pin what is uploaded: CUDA.pin(array) once, then copyto!.",
         directives = "Pin what is uploaded: nvc and nvfortran -gpu=pinned (now -gpu=mem:separate:pinnedalloc), or cudaHostRegister of the arrays.",
-        cuda = "Pin what is uploaded: cudaHostAlloc instead of malloc, or cudaHostRegister of memory that exists, once; then cudaMemcpyAsync.",
+        cuda = "Pin what is uploaded: cudaHostAlloc instead of malloc, or cudaHostRegister of existing memory, once; then cudaMemcpyAsync.",
       }
     else
       advice[1] = {
-        pytorch = "Copy to a pinned buffer that is kept: torch.empty(..., pin_memory=True) and .copy_(tensor, non_blocking=True), with an event before the host reads it.",
-        cupy = "Copy to a pinned buffer that is kept: array.get(out=cupyx.empty_pinned(...), stream=stream), with an event before the host reads it.",
-        numba = "Copy to a pinned buffer that is kept: array.copy_to_host(cuda.pinned_array(...), stream=stream), with an event before the host reads it.",
-        julia = "Copy to a pinned buffer that is kept: copyto!(CUDA.pin(buffer), array), with an event before the host reads it.",
+        pytorch = "Copy to a reused pinned buffer: torch.empty(..., pin_memory=True) and .copy_(tensor, non_blocking=True), with an event before the host reads it.",
+        cupy = "Copy to a reused pinned buffer: array.get(out=cupyx.empty_pinned(...), stream=stream), with an event before the host reads it.",
+        numba = "Copy to a reused pinned buffer: array.copy_to_host(cuda.pinned_array(...), stream=stream), with an event before the host reads it.",
+        julia = "Copy to a reused pinned buffer: copyto!(CUDA.pin(buffer), array), with an event before the host reads it.",
         directives = "Copy to pinned memory: nvc and nvfortran -gpu=pinned (now -gpu=mem:separate:pinnedalloc), or cudaHostRegister of the arrays.",
-        cuda = "Copy to a pinned buffer that is kept: cudaHostAlloc once, cudaMemcpyAsync, and an event before the host reads it.",
+        cuda = "Copy to a reused pinned buffer: cudaHostAlloc once, cudaMemcpyAsync, and an event before the host reads it.",
       }
     end
     if link then
-      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms %s (%.0f GB/s); on a stream of their own they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, trace:fact "unit.per", link / 1e9)
+      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms %s (%.0f GB/s); on a separate stream they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, trace:fact "unit.per", link / 1e9)
     end
     if coherent then
-      advice[#advice + 1] = "On Grace Hopper pageable memory is read in place over NVLink-C2C, by copies and by kernels: what is read once need not be copied at all, and what pinning wins is to be measured."
+      advice[#advice + 1] = "On Grace Hopper copies and kernels read pageable memory in place over NVLink-C2C: what is read once need not be copied at all, so measure what pinning saves."
     end
     return { {
       subject = follows and "offloaded tensors" or 2 * up > bytes and "uploads" or "downloads",
       message = link and "link" or "plain",
-      data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share, start = once and " It does not go on all through the recording: it may be the program's start." or "" },
+      data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share, start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
       recoverable_ns = exposed - alone * left,
       change = link and { { scale = copies, by = left, least = 0.8 * left, most = math.min(1, 1.3 * left) }, { unblock = copies:calls() }, { pause = gaps },
         { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = follows and 50000 or math.huge }, by = 0, most = 1 } } or nil,
       about = true,
-      uncertain = "what the host did to feed the copies goes too, as far as it shows",
+      uncertain = "the host's work to feed the copies is saved too, as far as it is known",
       at_most = (made or once) and "note" or nil,
       confidence = link and not coherent and "high" or "medium",
       follows_from = follows and (trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer" or "offload-sync-gap") or stays and "resident-data" or made and "gpu-idle" or nil,

@@ -1,4 +1,4 @@
--- Six steps of 10 ms: a batch is copied for `time` us with nothing beside it.
+-- Six steps of 10 ms: a batch is copied for `time` us with nothing next to it.
 local MiB = 1048576
 local function steps(time, bytes, more)
   local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
@@ -21,7 +21,7 @@ return {
     expect = { { severity = "error" } } },
   { name = "fires on a pageable batch", trace = steps(2000, 10 * MiB),
     expect = { { severity = "warning", subject = "uploads", confidence = "high", message = "10 MiB a step go through pageable host memory, at 5.24 GB/s where pinned memory reaches about 55.0 GB/s: 2.0* ms of*", worth = { 0.17, 0.19 } } } },
-  { name = "tells a program of its own of CUDA's ways", trace = steps(2000, 10 * MiB), expect = { { advice = "Pin what is uploaded: cudaHostAlloc*" } } },
+  { name = "advises a CUDA program with CUDA's calls", trace = steps(2000, 10 * MiB), expect = { { advice = "Pin what is uploaded: cudaHostAlloc*" } } },
   { name = "tells PyTorch of its loader's", trace = steps(2000, 10 * MiB, { ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::to" } } }), expect = { { advice = "Pin the batches: DataLoader(pin_memory=True)*" } } },
   { name = "is an error from a fifth of the step on", trace = steps(4000, 20 * MiB), expect = { { severity = "error", worth = { 0.35, 0.38 } } } },
   { name = "warns from 3 % on, since the fix is a line", trace = steps(400, 2 * MiB), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },

@@ -15,7 +15,7 @@ end
 
 return {
   { name = "fires where one device's data goes up to another", trace = steps(), expect = { { severity = "warning", subject = "copies through the host", confidence = "medium",
-    message = "Copies that come down from one device and go up to another: 1 a step (64 MiB). 1.30 ms of*" } } },
+    message = "1 copy comes down from one GPU and goes up to another a step (64 MiB). 1.30 ms of*" } } },
 
   { name = "is silent where it goes up to the same device", trace = steps { to = 0 }, expect = "clean" },
   { name = "is silent about other sizes", trace = steps { up = 32 * MiB }, expect = "clean" },

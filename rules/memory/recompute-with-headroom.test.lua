@@ -23,9 +23,9 @@ local grace = { name = "NVIDIA GH200 480GB", memory_gib = 96 }
 
 return {
   { name = "fires where forward runs again in backward and memory is free", trace = steps(), replay = true, expect = { { severity = "error", subject = "recomputed activations",
-    message = "16 kernels a step run a second time, in the order of the first: 1.52 ms of each*while 9.3 GiB of 141 GiB are in use at the peak (6.6 %)." , worth = { 0.3, 0.4 } } } },
+    message = "16 kernels run a second time a step, in the order of the first: 1.52 ms of each*while 9.3 GiB of 141 GiB are in use at the peak (6.6 %)." , worth = { 0.3, 0.4 } } } },
   { name = "is less sure where half of the memory is used", trace = steps { used = 80e9 }, expect = { { severity = "error" } } },
-  { name = "advises to offload instead where memory is full and the link is NVLink-C2C", trace = steps { used = 90e9, device = grace }, expect = { { severity = "note", message = "*so they cannot just be kept.", advice = "This GPU reaches its CPU's memory over NVLink-C2C*" } } },
+  { name = "advises to offload instead where memory is full and the link is NVLink-C2C", trace = steps { used = 90e9, device = grace }, expect = { { severity = "note", message = "*so they cannot simply be kept.", advice = "Offload activations over NVLink-C2C*" } } },
 
   { name = "is silent where memory is full", trace = steps { used = 140e9 }, expect = "clean" },
   { name = "is silent where nothing is recomputed", trace = steps { again = false }, expect = "clean" },
@@ -40,7 +40,7 @@ return {
   { name = "needs calls", trace = steps { not_collected = { "calls" } }, expect = "not checked" },
 
   { name = "good", fixture = "good", expect = "clean" },
-  { name = "lora: adapters beside frozen weights", fixture = "lora", expect = "clean" },
+  { name = "lora: adapters next to frozen weights", fixture = "lora", expect = "clean" },
   { name = "compile", fixture = "compile", expect = "clean" },
   { name = "fp32", fixture = "fp32", expect = "clean" },
 }

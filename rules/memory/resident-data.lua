@@ -2,7 +2,7 @@ local function has_directives(trace)
   return trace:is "directives" or trace:is "openacc" or trace:is "openmp"
 end
 
--- Arrays that a compiler of directives uploads anew in every round, since no data region keeps them: with an allocation for each, or
+-- Arrays that a directive compiler uploads again in every iteration, since no data region keeps them: with an allocation for each, or
 -- into memory that its runtime keeps.
 local function regions(trace, options)
   if not has_directives(trace) or trace:fact "steps.found" == 0 then return nil end
@@ -36,15 +36,15 @@ local function regions(trace, options)
     recoverable_ns = cost,
     change = change,
     about = true,
-    uncertain = not made and "what the host changes in between has to go up again; the report does not say whose bytes they are" or nil,
+    uncertain = not made and "what the host changes in between has to be uploaded again; the report does not say which bytes are the same" or nil,
     confidence = not made and "medium" or nil,
     at_most = not made and "note" or nil,
     metrics = { { name = "allocating and uploading", value = share, unit = "fraction", threshold = options.share } },
     evidence = made and idle:evidence { most = 3 } or again:evidence { most = 3 },
     advice = {
       {
-        openacc = "Keep the arrays on the device: a data region around the loop (acc data copyin, create), or enter data once before it, and present on the parallel regions within; acc update device only of what the host has changed.",
-        openmp = "Keep the arrays on the device: target data map(to:, alloc:) around the loop, or target enter data once before it; target update to only of what the host has changed.",
+        openacc = "Keep the arrays on the device: a data region around the loop (acc data copyin, create), or enter data once before it, and present on the parallel regions inside; acc update device only for what the host has changed.",
+        openmp = "Keep the arrays on the device: target data map(to:, alloc:) around the loop, or target enter data once before it; target update to only for what the host has changed.",
         directives = "Keep the arrays on the device: a data region around the loop (OpenACC: acc data; OpenMP: target data), or enter data once before it; update only what the host has changed.",
       },
     },
@@ -54,23 +54,28 @@ end
 return {
   id = "resident-data",
   category = "memory",
-  title = "Data that could stay on the device crosses the link in every round",
+  title = "Data that could stay on the device crosses the link each step",
   since = "0.1",
   needs = { "kernels", "copies", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time in which such copies run with no kernel beside them, of the step, from which it counts." },
-    often = { default = 0.9, unit = "count", doc = "In programs of directives: uploads of one size, and allocations, a step, from which they belong to each step." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: such copies while nothing computes." },
+    often = { default = 0.9, unit = "count", doc = "In directive-based programs: uploads of one size, and allocations, a step, from which they belong to each step." },
   },
   messages = {
-    copies = "{bytes:bytes} {a_step} come back to the host and go up again within {gap:ns}, too soon for the host to have changed them: {exposed:ns} of {each_step} ({share:fraction}) is this copying with no kernel beside it. If it is the same data, it could stay on the device.",
-    regions = "Each parallel region gets its arrays anew: {allocations} and {uploads} ({bytes:bytes}) {a_step} keep the device waiting for {cost:ns} of {each_step} ({share:fraction}).",
-    uploads = "The same arrays, by their sizes, go up to the device in each round: {uploads} ({bytes:bytes}) {a_step}, with no kernel beside them for {cost:ns} of {each_step} ({share:fraction}). What the host does not change in between could stay there.",
+    copies = "{bytes:bytes} {a_step} come back to the host and go up again within {gap:ns}, too soon for the host to have changed them: {exposed:ns} of {each_step} ({share:fraction}) is this copying while nothing computes. If it is the same data, it could stay on the device.",
+    regions = "Each parallel region allocates and uploads its arrays again: {allocations} and {uploads} ({bytes:bytes}) {a_step} keep the GPU waiting for {cost:ns} of {each_step} ({share:fraction}).",
+    uploads = "The same arrays, by their sizes, are uploaded in each {unit}: {uploads} ({bytes:bytes}) {a_step}, while nothing computes for {cost:ns} of {each_step} ({share:fraction}). What the host does not change in between could stay there.",
+  },
+  headlines = {
+    copies = "{bytes:bytes} {a_step} go to the host and straight back",
+    regions = "Each parallel region allocates and uploads its arrays again",
+    uploads = "The same arrays are uploaded in each {unit}",
   },
   doc = {
-    what = "Finds copies to the host of which as many bytes go up to the same device again, in the same stream, at least five times, and so soon that the host cannot have changed them in between (each byte read and written at 100 GB/s, what all cores of a socket do). In programs of OpenACC and OpenMP also uploads of the same sizes in every round of the loop, however small, with an allocation for each; without, it is a note, since the host may change them.",
-    why = "A link carries a fiftieth of what device memory does. Data that goes to the host and back between two kernels, and that nobody there looks at, travels for nothing.",
+    what = "Finds copies to the host after which as many bytes go up to the same device again, in the same stream, at least five times, and so soon that the host cannot have changed them in between (each byte read and written at 100 GB/s, what all cores of a socket do). In OpenACC and OpenMP programs also uploads of the same sizes in every iteration of the loop, however small, with an allocation for each; without the allocations it is a note, since the host may change the data.",
+    why = "A link carries a fiftieth of what device memory does. Data that goes to the host and back between two kernels, and that nothing there looks at, travels for nothing.",
     fix = "Copy it to the device once before the loop and back once after it; fetch only what the host really reads in between. OpenACC: acc data around the loop; OpenMP: target data; numba: cuda.to_device once and pass the device array; CuPy: cupy.asarray once, .get() once.",
-    wrong = "A report does not say whose bytes were copied. A program that sends one piece after another through the device, each new, looks alike on one stream: its copies can at best hide behind kernels and each other. So the forecast ranges from nothing to all, and outside of programs whose compiler or library copies by itself it is a warning at most. Programs with matrix multiplications are left to offload-sync-gap.",
+    wrong = "A report does not say whose bytes were copied. A program that sends one new piece after another through the device looks the same on one stream: its copies can at best hide behind kernels and each other. So the forecast ranges from nothing to all, and it is at most a warning except for programs whose compiler or library copies by itself. Programs with matrix multiplications belong to offload-sync-gap.",
   },
   evaluate = function(trace, options)
     local found = { regions(trace, options) }
@@ -90,7 +95,7 @@ return {
       recoverable_ns = exposed,
       change = { { scale = copies, by = 0, least = 0, most = 1 }, { unblock = copies:calls() } },
       about = true,
-      uncertain = "data that is new each time cannot stay; the report does not say whose bytes they are",
+      uncertain = "data that is new each time cannot stay; the report does not say which bytes are the same",
       confidence = "medium",
       at_most = not by_itself and "warning" or nil,
       metrics = { { name = "exposed copies of data that could stay", value = share, unit = "fraction", threshold = options.share } },
@@ -100,7 +105,7 @@ return {
           openacc = "Keep the data on the device: a data region around the loop (acc data copy), and update only what the host really reads in between (acc update self).",
           openmp = "Keep the data on the device: target data around the loop, and fetch only what the host really reads in between (target update from).",
           directives = "Keep the data on the device: a data region around the loop (OpenACC: acc data; OpenMP: target data), and fetch only what the host really reads in between.",
-          numba = "Keep the data on the device: an array of the host that is passed to a kernel goes there and back at each call. cuda.to_device once before the loop, copy_to_host once after it.",
+          numba = "Keep the data on the device: a host array passed to a kernel goes there and back at each call. Use cuda.to_device once before the loop, copy_to_host once after it.",
           cupy = "Keep the data on the device: cupy.asarray once before the loop, .get() once after it.",
           jax = "Keep the data on the device: jax.device_put once before the loop; np.asarray fetches, so only what the host really reads.",
           julia = "Keep the data on the device: CuArray(x) once before the loop, Array(y) once after it.",
@@ -108,7 +113,7 @@ return {
           kokkos = "Keep the data on the device: Kokkos::deep_copy once before the loop and once after it, not in between.",
           cuda = "Keep the data on the device: copy it there once before the loop and back once after it, and fetch only what the host really reads in between.",
         },
-        "If each round really has new data: pinned memory, and two streams in turn, so that uploads, kernels and downloads run beside each other.",
+        "If each iteration really has new data: pinned memory, and two streams in turn, so that uploads, kernels and downloads overlap.",
       },
     }
     return found

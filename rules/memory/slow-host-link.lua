@@ -5,19 +5,22 @@ return {
   since = "0.1",
   needs = { "kernels", "copies" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time in which large copies from or to pinned memory run with no kernel beside them, of the step, from which it counts." },
-    min_bytes = { default = 8388608, unit = "bytes", doc = "Smaller copies are too short to reach what the link carries: 8 MiB take 150 us on PCIe 5." },
-    slow = { default = 0.6, unit = "fraction", doc = "Of what the link carries in practice (schemas/gpus.toml), the rate below which it is slow. A link of half the width, or of the generation before, gives half." },
-    least = { default = 5, unit = "count", doc = "Fewer such copies in the whole recording tell nothing." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: large copies from or to pinned memory while nothing computes." },
+    min_bytes = { default = 8388608, unit = "bytes", doc = "Smaller copies are too short to reach the link's bandwidth: 8 MiB take 150 us on PCIe 5." },
+    slow = { default = 0.6, unit = "fraction", doc = "Share of what the link carries in practice (schemas/gpus.toml) below which the rate is slow. A link of half the width, or of the previous generation, gives half." },
+    least = { default = 5, unit = "count", doc = "Fewer such copies in the whole recording prove nothing." },
   },
   messages = {
-    main = "Copies of {size:bytes} and more between pinned memory and device {device} run at {rate:bytes/s}, where this link carries about {link:bytes/s} in practice{beside}: {exposed:ns} of {each_step} ({share:fraction}) is such copying with no kernel beside it.",
+    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes.",
+  },
+  headlines = {
+    main = "GPU {device} copies at {rate:bytes/s} over a link of {link:bytes/s}",
   },
   doc = {
-    what = "Takes the rate of large copies between pinned memory and each device that run while no other such copy runs, against what the GPU's link carries in practice, and compares devices.",
-    why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or whose host memory lies behind the other socket, copies at half the rate or less, whatever the program does.",
-    fix = "nvidia-smi -q -d PCIE tells generation and width, now and at most; nvidia-smi topo -m tells which cores and memory are near which GPU: bind the process to them (numactl --cpunodebind --membind, or srun --cpu-bind and --mem-bind) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
-    wrong = "What a link carries is told from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies in rows that are not contiguous (cudaMemcpy2D) are slower as well.",
+    what = "Takes the rate of large copies between pinned memory and each device, while no other such copy runs, compares it with what the GPU's link carries in practice, and compares devices.",
+    why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or whose host memory is behind the other socket, copies at half the rate or less, whatever the program does.",
+    fix = "nvidia-smi -q -d PCIE shows generation and width, current and maximum; nvidia-smi topo -m shows which cores and memory are near which GPU: bind the process to them (numactl --cpunodebind --membind, or srun --cpu-bind and --mem-bind) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
+    wrong = "The link's bandwidth comes from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies of non-contiguous rows (cudaMemcpy2D) are slower as well.",
   },
   evaluate = function(trace, options)
     local link = trace:fact "device.link_bytes_per_s"
@@ -26,10 +29,10 @@ return {
     local kernels = trace:ops { kind = { "kernel", "graph" } }
     local crossing = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, min_bytes = options.min_bytes }
     local coherent = trace:fact "device.coherent" == 1
-    if coherent then link = link / 2 end  -- copies from pinned memory do not reach what the link carries
+    if coherent then link = link / 2 end  -- copies from pinned memory do not reach the link's bandwidth
     local all, found = {}, {}
     for _, device in ipairs(crossing:where { memory = "pinned" }:minus(crossing:where { memory = { "pageable", "managed" } }):group("device", 100)) do
-      -- Both ways at once, copies take each other's bandwidth.
+      -- Copies in both directions at once share the bandwidth.
       local up, down = device.rows:where { direction = "h2d" }, device.rows:where { direction = "d2h" }
       local alone = up:exposed(down, 0.9):plus(down:exposed(up, 0.9))
       if alone:count() >= options.least then
@@ -48,18 +51,18 @@ return {
         found[#found + 1] = {
           subject = "device " .. one.device,
           message = "main",
-          data = { size = options.min_bytes, device = one.device, rate = one.rate, link = link, exposed = exposed / steps, share = share, beside = best and string.format(", and device %s gets %.0f GB/s", best.device, best.rate / 1e9) or "" },
+          data = { size = options.min_bytes, device = one.device, rate = one.rate, link = link, exposed = exposed / steps, share = share, beside = best and string.format(", and GPU %s gets %.0f GB/s", best.device, best.rate / 1e9) or "" },
           recoverable_ns = exposed * (1 - left),
           change = { { scale = one.copies, by = left, least = left, most = 1 } },
           about = true,
-          uncertain = "whether the slot and the machine let the link carry more does not show in the trace",
+          uncertain = "whether the slot and the machine let the link carry more is unknown",
           confidence = best and "high" or "medium",
           at_most = not best and "warning" or nil,
           metrics = { { name = "bandwidth", value = one.rate, unit = "bytes/s", threshold = options.slow * link } },
           evidence = one.copies:evidence { most = 4 },
           advice = {
-            coherent and "Allocate host memory on the node of the GPU's own Grace CPU (numactl --membind, first touch by a thread that is bound there): that of another socket is reached over a slower link."
-              or "See what the link is and could be: nvidia-smi -q -d PCIE (generation and width, current against maximum, under load). Another slot, a setting of the BIOS or a riser may halve it.",
+            coherent and "Allocate host memory near the GPU's own Grace CPU: numactl --membind, or first touch by a thread that is bound there. Memory of another socket is reached over a slower link."
+                or "Check the PCIe link: nvidia-smi -q -d PCIE shows generation and width, current against maximum, under load. Another slot, a BIOS setting or a riser may halve it.",
             "Pin memory near the GPU: nvidia-smi topo -m names its cores and its memory; bind the process to them before it allocates (numactl --cpunodebind=N --membind=N).",
           },
         }

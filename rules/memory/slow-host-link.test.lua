@@ -10,7 +10,7 @@ end
 
 return {
   { name = "fires where pinned copies get a third of what the link carries", trace = steps(3600), expect = { { severity = "warning", subject = "device 0", confidence = "medium",
-    message = "Copies of 8 MiB and more between pinned memory and device 0 run at 18.6 GB/s, where this link carries about 55.0 GB/s in practice: 3.60 ms of each 10.0 ms step (36 %)*", worth = { 0.22, 0.26 } } } },
+    message = "Copies of 8 MiB or more between pinned memory and GPU 0 run at 18.6 GB/s, while this link carries about 55.0 GB/s in practice: 3.60 ms of each 10.0 ms step (36 %)*", worth = { 0.22, 0.26 } } } },
 
   { name = "is silent where the link gives what it carries", trace = steps(1300), expect = "clean" },
   { name = "is silent about pageable memory, which has a rule", trace = steps(3600, nil, { from = "pageable" }), expect = "clean" },
@@ -21,7 +21,7 @@ return {
       { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 12, 15 } }, { 40, 3640, copy = "h2d", bytes = 64 * MiB, from = "pinned", launched = { 16, 20 }, stream = 8 } } }), expect = "clean" },
   { name = "counts on half of what NVLink-C2C carries", trace = steps(450, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = "clean" },
 
-  { name = "cannot tell of a GPU that no table lists", trace = steps(3600, { device = { name = "Some GPU", memory_gib = 8, compute = 0 } }), expect = "not checked" },
+  { name = "cannot judge a GPU that no table lists", trace = steps(3600, { device = { name = "Some GPU", memory_gib = 8, compute = 0 } }), expect = "not checked" },
   { name = "needs copies", trace = steps(3600, { not_collected = { "copies" } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(3600, { not_collected = { "kernels" } }), expect = "not checked" },
 

@@ -6,15 +6,18 @@ return {
   needs = { "kernels", "copies", "calls" },
   warning_at = 0.03,
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Time in which the GPU is idle while the host is in a synchronous copy or memset, of the step, from which it counts." },
-    least = { default = 10, unit = "count", doc = "Fewer such calls in the whole recording are set-up or results, whatever they take." },
+    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: time in which the GPU is idle while the host is in a synchronous copy or memset." },
+    least = { default = 10, unit = "count", doc = "Fewer such calls in the whole recording are set-up or results, however long they take." },
   },
   messages = {
-    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (most in {call}) {count:keeps the host until it is|keep the host until they are} done; meanwhile, and until the host goes on, the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (mostly {call}) {count:blocks the host until it is|block the host until they are} done. Meanwhile, and until the host goes on, the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+  },
+  headlines = {
+    copies = "{count:# synchronous copy or memset blocks|# synchronous copies or memsets block} the host {a_step}",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host is inside cudaMemcpy, cudaMemset or another copy that returns only when it is done. The copy itself is not counted: it is the GPU working. Copies of offloaded tensors are left to offload-sync-gap, those of more than 64 KiB through pageable memory to pageable-memcpy, those of data that could stay on the device to resident-data.",
-    why = "A synchronous copy waits for all work before it and lets none be queued behind it: the GPU stands still before and after, however small the copy is.",
+    what = "Adds up the time in which a GPU is idle while the host is inside cudaMemcpy, cudaMemset or another copy that returns only when it is done. The copy itself is not counted: it is the GPU's work. Copies of offloaded tensors belong to offload-sync-gap, those of more than 64 KiB through pageable memory to pageable-memcpy, those of data that could stay on the device to resident-data.",
+    why = "A synchronous copy waits for all work before it and lets none be queued behind it: the GPU idles before and after it, however small the copy is.",
     fix = "cudaMemcpyAsync and cudaMemsetAsync on the stream of the kernels, from pinned memory (cudaMallocHost); cudaMemcpyFromSymbolAsync for symbols. In PyTorch tensor.to(device, non_blocking=True) from pinned memory (CUDA best practices guide: asynchronous transfers). Keep flags on the device, or check them every few iterations.",
     wrong = "The result of a computation has to be awaited somewhere. A copy from the device to itself with cudaMemcpy does not stop the host.",
   },
@@ -27,7 +30,7 @@ return {
     local waits = trace:idle { cause = "sync", name = names }
     local offloaded, pairs_found = trace:round_trips()
     if pairs_found >= 2 * steps then waits = waits:minus(waits:where { after = offloaded }):minus(waits:where { before = offloaded }) end
-    -- Those of tensors in pageable memory are pageable-memcpy's, those of data that could stay on the device resident-data's.
+    -- Copies of tensors in pageable memory belong to pageable-memcpy, those of data that could stay on the device to resident-data.
     local large = trace:ops { kind = "copy", memory = "pageable", min_bytes = 65537 }:plus((trace:residency()))
     waits = waits:minus(waits:where { after = large }):minus(waits:where { before = large })
     local idle = waits:union_ns()
@@ -43,11 +46,11 @@ return {
       openmp = "Copy asynchronously: target update ... nowait, with one taskwait where the result is needed, and a data region so that little is copied at all.",
       cuda = string.format("Copy asynchronously: %s on the stream of the kernels, from and to pinned memory (cudaMallocHost), with one wait where the result is needed.", call:starts_with "cuda" and call .. "Async" or "cudaMemcpyAsync"),
     } }
-    -- Flags and sums: what makes them asynchronous does not help, since the host waits for them; most need not be copied at all.
+    -- Flags and sums: asynchronous copies do not help, since the host waits for them; most need not be copied at all.
     local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }
     local small, nothing = values:count() / steps, values:minus(values)
     if small >= 0.9 then
-      local look = string.format("%s to the host %s %s of 64 bytes or less, %s: let the device decide, or look every few iterations.", small < 1.5 and "One copy" or string.format("%.0f copies", small), trace:fact "unit.per", small < 1.5 and "is" or "are", small < 1.5 and "a flag or a sum" or "flags or sums")
+      local look = string.format("Let the device decide, or look every few iterations: %s to the host %s %s of 64 bytes or less, %s.", small < 1.5 and "one copy" or string.format("%.0f copies", small), trace:fact "unit.per", small < 1.5 and "is" or "are", small < 1.5 and "a flag or a sum" or "flags or sums")
       if small >= 2 or 2 * values:count() > copies:count() then table.insert(advice, 2 * values:count() > copies:count() and 1 or 2, look) end
     end
     return { {
@@ -55,7 +58,7 @@ return {
       message = "copies",
       data = { count = string.format(copies:count() < 0.95 * steps and "%.1f" or "%.0f", copies:count() / steps), call = call, idle = idle / steps, share = share },
       recoverable_ns = idle,
-      -- Where nothing repeats they are results.
+      -- Without steps they are results.
       change = { { remove = trace:fact "steps.found" == 1 and values or nothing }, { unblock = copies } },
       about = true,
       metrics = { { name = "idle in synchronous copies", value = share, unit = "fraction", threshold = options.share } },

@@ -27,13 +27,13 @@ local function late(tail, more)
 end
 
 return {
-  { name = "fires on cudaMemcpy", trace = late(40), expect = { { severity = "warning", subject = "cudaMemcpy", message = "20 synchronous copies or memsets a step (most in cudaMemcpy)*", worth = { 0.07, 0.1 } } } },
+  { name = "fires on cudaMemcpy", trace = late(40), expect = { { severity = "warning", subject = "cudaMemcpy", message = "20 synchronous copies or memsets a step (mostly cudaMemcpy)*", worth = { 0.07, 0.1 } } } },
   { name = "is an error from a fifth of the step on", trace = late(120), expect = { { severity = "error" } } },
   { name = "warns from 3 % on, since the fix is a line", trace = late(16), expect = { { severity = "warning", worth = { 0.03, 0.05 } } } },
   { name = "fires on copies from symbols", trace = late(40, { call = "cudaMemcpyFromSymbol" }), expect = { { severity = "warning", subject = "cudaMemcpyFromSymbol" } } },
   { name = "fires on memsets", trace = late(40, { call = "cudaMemset" }), expect = { { severity = "warning", subject = "cudaMemset" } } },
   { name = "fires on the driver's form", trace = late(40, { call = "cuMemcpyDtoH" }), expect = { { severity = "warning", subject = "cuMemcpyDtoH" } } },
-  { name = "fires without steps", trace = late(40, { ranges = {} }), expect = { { severity = "warning", message = "120 synchronous copies or memsets in all (most*" } } },
+  { name = "fires without steps", trace = late(40, { ranges = {} }), expect = { { severity = "warning", message = "120 synchronous copies or memsets in all (mostly*" } } },
   { name = "tells fewer than one a step as they are", trace = { ranges = (function()
       local list = {}
       for i = 0, 30 do list[#list + 1] = { i * 1000, i * 1000 + 950, "step " .. i + 1 } end

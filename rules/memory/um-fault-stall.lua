@@ -5,31 +5,37 @@ return {
   since = "0.1",
   needs = { "kernels", "gpu_faults" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time in which page faults of the GPU are handled, of the step, from which it counts. Plain device memory has none; recorded with managed memory for each tensor: 62 to 79 %." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: time in which page faults of the GPU are handled. Plain device memory has none; recorded with managed memory for each tensor: 62 to 79 %." },
   },
   messages = {
-    fresh = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory they touch first is mapped.{churn}",
-    pages = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.{churn}",
+    fresh = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
+    more = "Unified memory costs {lost:ns} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
+    pages = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
+  },
+  headlines = {
+    fresh = "Kernels stop for {count:# page fault|# page faults} {a_step}",
+    more = "Kernels stop for {count:# page fault|# page faults} {a_step}",
+    pages = "Kernels stop for {count:# page fault|# page faults} {a_step}",
   },
   doc = {
-    what = "Takes the time in which at least one page fault of the GPU is being handled, of the step. Pages need not move for it: memory from cudaMallocManaged has no page on the device until a kernel touches it. Migration is um-migration-storm's matter.",
+    what = "Takes the time in which at least one page fault of the GPU is being handled. Pages need not move for that: memory from cudaMallocManaged has no page on the device until a kernel touches it. Migration belongs to um-migration-storm.",
     why = "A kernel that touches an unmapped page waits tens of microseconds for the driver, and a tensor has many pages. Memory that is freed and allocated again faults again, in every step. The kernels just look slow.",
-    fix = "Use plain device memory for what fits: PyTorch's caching allocator instead of a managed one (torch.cuda.memory.CUDAPluggableAllocator, RMM's managed resource). Where unified memory is needed, keep what was allocated (a pool) and call cudaMemPrefetchAsync to the device before the first kernel (CUDA programming guide, unified memory).",
-    wrong = "The first touch of what is then used for long is a cost of start-up: where no steps were found, the finding is about the whole window. On Grace Hopper system-allocated memory faults through the CPU's page tables, which may leave no rows here.",
+    fix = "Use plain device memory for what fits: PyTorch's caching allocator instead of a managed one (torch.cuda.memory.CUDAPluggableAllocator, RMM's managed resource). If unified memory is needed, keep what was allocated (a pool) and call cudaMemPrefetchAsync to the device before the first kernel (CUDA programming guide, unified memory).",
+    wrong = "The first touch of memory that is then used for long is a start-up cost: without steps, the finding is about the whole window. On Grace Hopper system-allocated memory faults through the CPU's page tables, which may leave no rows here.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local faults = trace:gpu_faults()
     if faults:count() == 0 and trace:fact "device.coherent" == 1 then
-      return nil, "on this GPU memory from malloc faults through the CPU's page tables, of which a report has no rows: that none were recorded proves nothing", ""
+      return nil, "on this GPU memory from malloc faults through the CPU's page tables, which a report does not record: that there are none proves nothing", ""
     end
     local stall = faults:union_ns()
     local share = stall / total
     if stall == 0 or share < options.share then return {} end
     local fresh = faults:where { migrating = false }:union_ns()
-    local storm = fresh < options.share * total  -- little is left without the pages that migrate
+    local storm = fresh < options.share * total  -- little remains without the pages that migrate
 
-    -- Plain, cached memory ends the faults, the migrations with the host's turn between them, and the allocations themselves.
+    -- Plain, cached memory ends the faults, the migrations with the host's work between them, and the allocations themselves.
     local moves = trace:ops { direction = "um_*" }
     local allocations = trace:calls { class = "allocation", name = { "cudaMalloc*", "cuMemAlloc*", "cuMemCreate*" } }
     local managed = allocations:where { name = "*Managed*" }:count()
@@ -53,30 +59,35 @@ return {
         pytorch = "Use plain device memory from a caching allocator: PyTorch's own instead of one over cudaMallocManaged (torch.cuda.memory.CUDAPluggableAllocator).",
         cupy = "Use plain device memory: CuPy's own pool instead of one over malloc_managed.",
         julia = "Use plain device memory: CuArray of CUDA.DeviceMemory instead of UnifiedMemory.",
-        directives = "Use separate memory and data regions instead of managed memory (nvc and nvfortran: without -gpu=managed, now -gpu=mem:separate; OpenACC: data copy; OpenMP: target data map).",
-        cuda = "Use plain device memory (cudaMalloc, or cudaMallocAsync with its pool) for what fits, and copy once.",
+        directives = "Use separate memory and data regions: not managed memory (nvc and nvfortran: without -gpu=managed, now -gpu=mem:separate; OpenACC: data copy; OpenMP: target data map).",
+        cuda = "Use plain device memory for what fits: cudaMalloc, or cudaMallocAsync with its pool, and copy once.",
       },
       fits and string.format(" It fits: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
     if churn > 0 then
-      advice[2] = string.format("%.0f managed allocations %s are made anew and fault anew. If memory has to be managed, keep it: a pool over it (RMM pool_memory_resource with managed_memory_resource) faults once.", managed / steps, trace:fact "unit.per")
+      advice[2] = string.format("If memory has to be managed, keep it in a pool: %.0f managed allocations %s fault again each time, a pool (RMM pool_memory_resource with managed_memory_resource) faults once.", managed / steps, trace:fact "unit.per")
     end
-    advice[#advice + 1] = "Where unified memory has to stay: cudaMemPrefetchAsync to the device before the first kernel that uses a buffer, and cudaMemAdvise with the device as preferred location."
+    advice[#advice + 1] = "If unified memory has to stay: cudaMemPrefetchAsync to the device before the first kernel that uses a buffer, and cudaMemAdvise with the device as preferred location."
     if trace:fact "device.coherent" == 1 then
       advice[#advice + 1] = "On Grace Hopper kernels read memory from malloc in place over NVLink-C2C; touch it first on the side that uses it most, in large pages (64 KiB kernel pages, transparent huge pages)."
     end
+    -- What the same fix also saves.
+    local rest = ""
+    local moved = recoverable - stall - (storm and 0 or churn)
+    if moved > 0 then rest = string.format("%s; migrations, and the host's turns between them, take %.1f ms more", rest, moved / steps / 1e6) end
+    if churn > 0 then rest = string.format("%s; allocating and freeing managed memory takes %.1f ms more", rest, churn / steps / 1e6) end
     return { {
       subject = "page faults",
-      message = storm and "pages" or "fresh",
+      message = storm and "pages" or recoverable > stall and "more" or "fresh",
       data = { stall = stall / steps, share = share, count = string.format("%.0f", faults:sum "count" / steps),
-        churn = churn > 0 and string.format(" Allocating and freeing managed memory leaves the GPU idle for %.1f %% more; a caching allocator ends both.", 100 * churn / total) or "" },
+        lost = recoverable / steps, lost_share = recoverable / total, rest = rest },
       recoverable_ns = recoverable,
       change = change,
-      uncertain = "the driver's work on faults slows the host's other calls as well, by an amount that does not show",
+      uncertain = "how much the driver's work on faults slows the host's other calls is unknown",
       about = true,
       follows_from = storm and "um-migration-storm" or nil,
       metrics = {
         { name = "page faults", value = share, unit = "fraction", threshold = options.share },
-        { name = "on pages that do not migrate", value = fresh / total, unit = "fraction" },
+        { name = "page faults on pages that do not migrate", value = fresh / total, unit = "fraction" },
       },
       evidence = faults:evidence { most = 5 },
       advice = advice,

@@ -1,30 +1,34 @@
 return {
   id = "um-migration-storm",
   category = "memory",
-  title = "Unified memory moves pages to and fro",
+  title = "Unified memory moves pages back and forth",
   since = "0.1",
   needs = { "kernels", "unified_copies" },
   options = {
-    memory_share = { default = 0.05, unit = "fraction", doc = "Migrations' share of the time of all GPU memory operations from which they count. NVIDIA's Grace Hopper talk: 1.1 % with LoRA was harmless, 9.8 % with full fine-tuning was not." },
-    step_share = { default = 0.01, unit = "fraction", doc = "And their share of the step: where there are few memory operations at all, a large share of them is little." },
+    memory_share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the time of all GPU memory operations: migrations. NVIDIA's Grace Hopper talk: 1.1 % with LoRA was harmless, 9.8 % with full fine-tuning was not." },
+    step_share = { default = 0.01, unit = "fraction", doc = "And from this share of the step: with few memory operations at all, a large share of them is little." },
     thrash_share = { default = 0.25, unit = "fraction", doc = "Share of migrated bytes in blocks that moved at least three times and both ways, from which the message says thrashing." },
   },
   messages = {
-    host = "{count} migrations move {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
-    storm = "{count} migrations move {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}).{thrash}",
+    host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
+    storm = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}).{thrash}",
+  },
+  headlines = {
+    host = "Unified memory migrates {bytes:bytes} {a_step}",
+    storm = "Unified memory migrates {bytes:bytes} {a_step}",
   },
   doc = {
     what = "Measures the migrations of unified memory (by page fault, speculative prefetch, eviction or access counter; not those that the program asked for with a prefetch), together with the GPU page faults on the pages that move.",
-    why = "A kernel that touches a page on the wrong side stops until the page has been moved, a few dozen kilobytes at a time. Where host and device take turns, the same pages travel in every step.",
-    fix = "Keep the host off the pages that the GPU works on (log norms on the device, update parameters there), or give each side its copy. Where the turn is intended, move in bulk: cudaMemPrefetchAsync before the kernel and before the host's turn, and cudaMemAdvise with a preferred location and accessed-by. What fits into device memory belongs into plain device memory: drop the managed allocator.",
-    wrong = "A first pass over data that is then used for long is a cost of start-up: where no steps were found, the finding is about the whole window. On Grace Hopper system-allocated memory migrates without any rows in the report: no finding is then no proof.",
+    why = "A kernel that touches a page on the wrong side stops until the page has been moved, a few dozen kilobytes at a time. If host and device take turns, the same pages travel in every step.",
+    fix = "Keep the host off the pages that the GPU works on (log norms on the device, update parameters there), or give each side its own copy. If taking turns is intended, move in bulk: cudaMemPrefetchAsync before the kernel and before the host's turn, and cudaMemAdvise with a preferred location and accessed-by. Put what fits into plain device memory: drop the managed allocator.",
+    wrong = "A first pass over data that is then used for long is a start-up cost: without steps, the finding is about the whole window. On Grace Hopper system-allocated memory migrates without any rows in the report: finding nothing then proves nothing.",
   },
   evaluate = function(trace, options)
     local all = trace:ops { direction = "um_*" }
     local moves = all:where { cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     if moves:count() == 0 then
       if trace:fact "device.coherent" == 1 then
-        return nil, "on this GPU memory from malloc migrates by access counters, of which a report has no rows: that none were recorded proves nothing", ""
+        return nil, "on this GPU memory from malloc migrates by access counters, which a report does not record: that there are none proves nothing", ""
       end
       return {}
     end
@@ -36,11 +40,10 @@ return {
 
     local time, stalls = move_ns, { moves }
     local advice = {}
-    if trace:available "gpu_faults" then
+    local faults_known = trace:available "gpu_faults"
+    if faults_known then
       stalls[2] = trace:gpu_faults { migrating = true }
       time = time + trace:gpu_faults { migrating = true }:exposed_ns(moves)
-    else
-      advice[#advice + 1] = { nsys = "The faults themselves were not recorded, so this is the copies' time alone: record with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true." }
     end
     -- The GPU waits for the host, which touches one page after the other.
     local touched = trace:idle { cause = "faults" }
@@ -48,14 +51,14 @@ return {
     time = time + touched_ns
     local share = time / total
     local doing = touched:group("doing", 1)[1]
-    doing = doing and 2 * doing.sum_ns > touched_ns and doing.key ~= "" and string.format(", in '%s'", #doing.key > 60 and doing.key:sub(1, 57) .. "..." or doing.key) or ""
+    doing = doing and 2 * doing.sum_ns > touched_ns and doing.key ~= "" and string.format(", in '%s'", doing.key:short()) or ""
     local thrashed = trace:fact "um.thrashed_fraction"
     local thrash = thrashed and thrashed >= options.thrash_share
     local down = moves:where { direction = "um_d2h" }:sum "bytes"
     if down > 0 then
       table.insert(advice, 1, string.format("Keep the host off these pages: %.0f MiB %s go back to it. Do on the GPU what the host does with them, or copy what it needs once.", down / steps / 2 ^ 20, trace:fact "unit.per"))
     end
-    advice[#advice + 1] = "Move in bulk before it is needed: cudaMemPrefetchAsync to the device before the kernels and to the host before its turn; cudaMemAdvise (preferred location, accessed-by) for pages that both only read."
+    advice[#advice + 1] = "Move pages in bulk before they are needed: cudaMemPrefetchAsync to the device before the kernels and to the host before its turn; cudaMemAdvise (preferred location, accessed-by) for pages that both only read."
     local peak, capacity = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     local plain = trace:words {
       pytorch = "PyTorch's own caching allocator instead of a managed one",
@@ -64,17 +67,20 @@ return {
       cuda = "cudaMalloc, or cudaMallocAsync with its pool",
     }
     if peak and capacity and peak < 0.9 * capacity then
-      advice[#advice + 1] = string.format("It fits: %.1f of %.0f GiB are in use. Plain device memory (%s) never migrates.", peak / 2 ^ 30, capacity / 2 ^ 30, plain)
+      advice[#advice + 1] = string.format("Use plain device memory, it fits (%.1f of %.0f GiB are in use): %s. It never migrates.", peak / 2 ^ 30, capacity / 2 ^ 30, plain)
     else
-      advice[#advice + 1] = string.format("If it fits into device memory, use plain allocations (%s): they never migrate.", plain)
+      advice[#advice + 1] = string.format("Use plain device memory if it fits: %s. It never migrates.", plain)
     end
     if trace:fact "device.coherent" == 1 then
       advice[#advice + 1] = "On Grace Hopper memory from malloc can be read by the GPU in place over NVLink-C2C; such pages migrate by access counters without rows in a report."
     end
     -- Adapters leave the weights where they are, and hardly any gradients and optimizer state travel.
-    advice[#advice + 1] = { training = "Where a model is fine-tuned, train adapters (LoRA) instead of all weights: migrations took 1.1 % of the time of memory operations so, and 9.8 % with all weights (NVIDIA's talk on fine-tuning on Grace Hopper)." }
-    -- Where no faults were recorded: a kernel that migrations fill for a quarter of its time waits for faults between them as well,
-    -- at most for all of it.
+    advice[#advice + 1] = { training = "For fine-tuning, train adapters (LoRA) instead of all weights: migrations then took 1.1 % of the time of memory operations, and 9.8 % with all weights (NVIDIA's talk on fine-tuning on Grace Hopper)." }
+    if not faults_known then
+      advice[#advice + 1] = { nsys = "Record the faults as well: --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true. Without them this is only the time of the copies." }
+    end
+    -- If no faults were recorded: a kernel that migrations fill for a quarter of its time also waits for faults between them,
+    -- at most for all of its time.
     local kernels = trace:ops { kind = { "kernel", "set" } }
     local stalled = stalls[2] and kernels:minus(kernels) or kernels:minus(kernels:exposed(moves, 0.75))
     local causes = {}
@@ -90,7 +96,7 @@ return {
       about = true,
       recoverable_ns = time,
       change = { { shorten = kernels, stalls = stalls }, { scale = stalled, by = 1, least = 0 }, { pause = moves }, { pause = touched }, { pause = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = "unknown" }, by = 1, least = 0.7 } },
-      uncertain = stalled:count() > 0 and "how long kernels waited for faults between the migrations was not recorded" or "recording page faults slows the host's turn as well, by an amount that does not show",
+      uncertain = stalled:count() > 0 and "how long kernels waited for faults between the migrations was not recorded" or "how much recording page faults slows the host is unknown",
       metrics = {
         { name = "share of GPU memory operations", value = memory_share, unit = "fraction", threshold = options.memory_share },
         { name = "migrations and their faults", value = share, unit = "fraction", threshold = options.step_share },

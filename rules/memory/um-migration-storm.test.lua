@@ -1,4 +1,4 @@
--- Six steps of 10 ms, in each some migrations of 64 KiB and 100 us, 200 us apart, beside a kernel.
+-- Six steps of 10 ms, in each some migrations of 64 KiB and 100 us, 200 us apart, next to a kernel.
 local kib64 = 65536
 local function steps(count, more)
   local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" } }, ops = { { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } } }

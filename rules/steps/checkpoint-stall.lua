@@ -1,6 +1,6 @@
 local MiB = 1048576
 
--- What of a selection of ranges the GPU spends idle because the thread that launches is inside.
+-- How long the GPU is idle because the launching thread is inside these ranges.
 local function idle_in(trace, ranges)
   local pieces, ns = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "loading", "launch_latency", "dependency", "unknown" } }, 0
   for _, group in ipairs(ranges:group("thread", 1000)) do ns = ns + pieces:where { thread = group.key }:overlap_ns(group.rows) end
@@ -14,22 +14,27 @@ return {
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Time in which the GPU stands still for checkpoints or evaluation, of all steps, from which it counts." },
-    note_share = { default = 0.02, unit = "fraction", doc = "From this share on it is mentioned as a note." },
-    burst = { default = 8, unit = "count", doc = "Without ranges: copies to the host in a row, from which they may be a checkpoint." },
-    burst_bytes = { default = 67108864, unit = "bytes", doc = "And how large they are together: fewer bytes are metrics." },
+    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of all steps: time in which checkpoints or evaluation stop the GPU." },
+    note_share = { default = 0.02, unit = "fraction", doc = "From this share of the steps it is a note." },
+    burst = { default = 8, unit = "count", doc = "Without ranges: copies to the host in a row from which they may be a checkpoint." },
+    burst_bytes = { default = 67108864, unit = "bytes", doc = "And how large they have to be together: fewer bytes are metrics." },
     write_share = { default = 0.1, unit = "fraction", doc = "And the share of the pauses after them that the thread spends in write calls. Recorded: 25 % under torch.save, the rest is pickling." },
   },
   messages = {
-    checkpoint = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the launching thread saves a checkpoint, {each:ns} each time (range '{name}').",
-    evaluation = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while the launching thread evaluates the model, {each:ns} each time (range '{name}').",
-    inferred = "The GPU stands still for {stall:ns} of {each_step} ({share:fraction}) while {bytes:bytes} in all are fetched from it and files are written: most likely checkpoints.",
+    checkpoint = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while the launching thread saves a checkpoint, {each:ns} each time (range '{name}').",
+    evaluation = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while the launching thread evaluates the model, {each:ns} each time (range '{name}').",
+    inferred = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while {bytes:bytes} in all are copied from it and files are written: most likely checkpoints.",
+  },
+  headlines = {
+    checkpoint = "Saving a checkpoint stops the GPU for {each:ns}",
+    evaluation = "An evaluation stops the GPU for {each:ns}",
+    inferred = "Checkpoints most likely stop the GPU",
   },
   doc = {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of a checkpoint or an evaluation, and the copies to the host that it waits for there. Without such ranges it looks for many large copies to the host in a row, followed by pauses in which the thread writes files.",
     why = "torch.save copies, pickles and writes in the training thread; the GPU could train meanwhile. Only the copy has to be waited for, and that takes a fraction of a second for each ten gigabytes.",
-    fix = "Save asynchronously: torch.distributed.checkpoint.async_save with pinned staging; Lightning AsyncCheckpointIO; NeMo and Megatron --async-save with --ckpt-format torch_dist; or copy to pinned buffers and write in a thread of your own. Save less often. Evaluate in larger batches without gradients, with its own loader workers, and keep metrics on the device.",
-    wrong = "The share is that of the recording: one that holds a checkpoint every few steps overstates what a run of thousands of steps loses. The work that the GPU does in an evaluation is not counted, and an evaluation that no range marks is not seen.",
+    fix = "Save asynchronously: torch.distributed.checkpoint.async_save with pinned staging; Lightning AsyncCheckpointIO; NeMo and Megatron --async-save with --ckpt-format torch_dist; or copy to pinned buffers and write in a separate thread. Save less often. Evaluate in larger batches without gradients, with separate loader workers, and keep metrics on the device.",
+    wrong = "The share refers to the recording: one that holds a checkpoint every few steps overstates what a run of thousands of steps loses. GPU work during an evaluation is not counted, and an evaluation that no range marks is not seen.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -46,8 +51,8 @@ return {
         cuda = "Save in the background: copy to host memory, then write in a thread while the GPU goes on.",
       },
       {
-        pytorch = "By hand: copy_(..., non_blocking=True) into pinned buffers kept from save to save, on a side stream, then torch.save in a thread.",
-        cuda = "Copy into pinned buffers that are kept from save to save (cudaMemcpyAsync on a stream of its own), with an event before the thread writes.",
+        pytorch = "By hand: copy_(..., non_blocking=True) into pinned buffers that are reused from save to save, on a side stream, then torch.save in a thread.",
+        cuda = "Copy into pinned buffers that are reused from save to save (cudaMemcpyAsync on a separate stream), with an event before the thread writes.",
       },
     }
     local findings = {}
@@ -56,7 +61,7 @@ return {
       local ranges = trace:ranges { phase = phase }
       if ranges:count() > 0 then
         local stall = idle_in(trace, ranges)
-        -- Copies that a checkpoint waits for stop the GPU as well; a program that saves in the background has them beside its kernels.
+        -- Copies that a checkpoint waits for stop the GPU as well; a program that saves in the background overlaps them with kernels.
         if phase == "checkpoint" then stall = stall + compute:plus(down):overlap_ns(ranges) - compute:overlap_ns(ranges) end
         local share = stall / total
         if share > 0 and share >= options.note_share then
@@ -71,21 +76,21 @@ return {
             advice = { async[1], async[2], string.format("Save less often: every %.0f steps or more, and it costs below 1 %%.", math.max(1, math.ceil(stall / times / (0.01 * math.max(step, 1))))) }
             local bytes = down:where { inside = ranges }:sum "bytes"
             if link and bytes > 64 * MiB then
-              advice[#advice + 1] = string.format("The copy alone has to take %.1f ms of it (%.2f GiB each time, at %.0f GB/s%s).", bytes / times / link * 1e3, bytes / times / 2 ^ 30, link / 1e9,
+              advice[#advice + 1] = string.format("At least %.1f ms have to stay, for the copy (%.2f GiB each time, at %.0f GB/s%s).", bytes / times / link * 1e3, bytes / times / 2 ^ 30, link / 1e9,
                 trace:fact "device.coherent" == 1 and " over NVLink-C2C" or " from pinned memory")
             end
           else
             advice = {
               {
-                pytorch = "Evaluate under torch.inference_mode() with larger batches, its own DataLoader with workers (persistent_workers=True), and collect results on the device: one .item() at the end.",
-                cuda = "Evaluate on larger batches, with input that is prepared while the GPU works, and collect results on the device: one copy at the end.",
+                pytorch = "Speed the evaluation up: torch.inference_mode(), larger batches, a separate DataLoader with workers (persistent_workers=True), and results collected on the device with one .item() at the end.",
+                cuda = "Speed the evaluation up: larger batches, input that is prepared while the GPU works, and results collected on the device with one copy at the end.",
               },
               {
-                lightning = "Evaluate less often or on fewer batches (val_check_interval, limit_val_batches), or in a job of its own.",
-                nemo = "Evaluate less often or on fewer batches (val_check_interval, limit_val_batches), or in a job of its own.",
-                megatron = "Evaluate less often or on fewer batches (--eval-interval, --eval-iters), or in a job of its own.",
-                transformers = "Evaluate less often (eval_steps) or on fewer samples, or in a job of its own.",
-                cuda = "Evaluate less often or on less, or in a job of its own.",
+                lightning = "Evaluate less often or on fewer batches (val_check_interval, limit_val_batches), or in a separate job.",
+                nemo = "Evaluate less often or on fewer batches (val_check_interval, limit_val_batches), or in a separate job.",
+                megatron = "Evaluate less often or on fewer batches (--eval-interval, --eval-iters), or in a separate job.",
+                transformers = "Evaluate less often (eval_steps) or on fewer samples, or in a separate job.",
+                cuda = "Evaluate less often or on less data, or in a separate job.",
               },
             }
           end
@@ -106,14 +111,14 @@ return {
     end
     if #findings > 0 or trace:ranges { phase = "checkpoint" }:count() > 0 then return findings end
 
-    -- Without ranges: tensors that leave in a row and do not come back, and files written right after.
+    -- Without ranges: tensors that leave in a row and do not come back, and files that are written right after.
     local still = trace:idle { cause = { "sync", "launch", "allocation", "compilation", "loading", "launch_latency", "dependency", "unknown" } }:union_ns() + down:exposed_ns(compute)
     if still / total < options.note_share then return {} end
     local marked, why, record_ranges = trace:available "ranges"
-    -- What shows without ranges is found without; that it does not show says nothing where none were recorded.
+    -- Checkpoints may be found without ranges, but if none is found and none was recorded, that proves nothing.
     local function none()
       if marked then return {} end
-      return nil, "the GPU stands still at times, and no range can say whether for a checkpoint or an evaluation: " .. why, record_ranges
+      return nil, "the GPU is stopped at times, and no range shows whether for a checkpoint or an evaluation: " .. why, record_ranges
     end
     if not trace:available "copies" then return nil, "no range marks a checkpoint or an evaluation, and copies were not recorded", (select(3, trace:available "copies")) end
     local _, burst = trace:runs { of = down:minus((trace:round_trips())), least = options.burst }
@@ -124,7 +129,7 @@ return {
     local share = stall / total
     if share == 0 or share < options.note_share then return none() end
     local known, reason, record_with = trace:available "os_calls"
-    if not known then return nil, "many large copies go to the host and no range says why; whether files are written then does not show: " .. reason, record_with end
+    if not known then return nil, "many large copies go to the host and no range says why; whether files are written then is unknown: " .. reason, record_with end
     local written = 0
     for _, group in ipairs(pauses:group("thread", 1000)) do
       written = written + trace:os_calls { thread = group.key, name = { "write*", "pwrite*", "fwrite*", "fsync*", "fdatasync*", "msync*" } }:overlap_ns(group.rows)

@@ -50,7 +50,7 @@ return {
   { name = "needs OS calls where tensors leave", trace = steps { ops = fetched(8 * MiB), not_collected = { "os_calls" } }, expect = "not checked" },
   { name = "needs copies where no range tells", trace = steps { not_collected = { "copies" } }, expect = "not checked" },
   { name = "fires on files written after tensors have left, also where no ranges were recorded", trace = steps { ranges = {}, ops = fetched(8 * MiB), os_calls = writes, not_collected = { "ranges" } }, expect = { { subject = "checkpoint", confidence = "medium" } } },
-  { name = "needs ranges where the GPU stands still", trace = steps { ranges = {}, not_collected = { "ranges" } }, expect = "not checked" },
+  { name = "needs ranges where the GPU is stopped", trace = steps { ranges = {}, not_collected = { "ranges" } }, expect = "not checked" },
   { name = "but not where it never does", trace = steps { ranges = {}, ops = { { 10, 9990, kernel = gemm, launched = { 0, 5 } } }, not_collected = { "ranges" } }, expect = "clean" },
   { name = "needs kernels", trace = steps { not_collected = { "kernels" } }, expect = "not checked" },
 

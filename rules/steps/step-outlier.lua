@@ -3,15 +3,15 @@ local words = { input = "waiting for input", sync = "waiting for synchronization
   dependency = "waiting between kernels", unknown = "idle time that the trace does not explain", compute = "computing", communication = "collectives", copies = "copies" }
 local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound", unknown = "gpu-idle", communication = "exposed-collective", copies = "exposed-memcpy" }
 local fixes = {
-  input = { pytorch = "The loader is late now and then: raise prefetch_factor and num_workers, so that a slow batch is bridged; persistent_workers=True, so that workers do not start anew.", cuda = "Input is late now and then: prepare more of it ahead, so that a slow one is bridged." },
-  sync = { training = "Something waits for the GPU in these only (logging, metrics, gradient norms): keep such values on the device, and read them later.", cuda = "Something waits for the GPU in these only (output, checks): keep such values on the device, and read them later." },
-  launch = { pytorch = "The host was slow to launch: look for what else ran on its core (bind the process, fewer loader workers than cores), or capture the loop's body in CUDA graphs.", cuda = "The host was slow to launch: look for what else ran on its core (bind the process), or capture the loop's body in CUDA graphs." },
-  allocation = { pytorch = "Memory was allocated or freed: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache() in the loop, and the longest sequence first, so that the cache has its final size.", cuda = "Memory was allocated or freed: allocate for the largest case before the loop, or from a pool that keeps what it has (cudaMemPoolAttrReleaseThreshold)." },
-  loading = "Code was loaded: warm up each shape before the loop, or load early (CUDA_MODULE_LOADING=EAGER).",
-  compilation = { pytorch = "Code was compiled: pad to few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each shape before the loop; TORCH_LOGS=recompiles tells which.", jax = "Code was compiled: pad to few shapes, and warm up each before the loop; jax_log_compiles tells which.", cuda = "Code was compiled: do so before the loop, for each shape and type that occurs." },
-  communication = "Communication took longer: compare the ranks' timelines in these steps, a late one makes all others wait.",
-  copies = "More is copied than usual: see what, and copy it from or to pinned memory beside the kernels.",
-  compute = { training = "These have more work (a larger batch, an optimizer step after several micro-batches, an evaluation): intended, or bucket sequences by length.", inference = "These have more work (a larger batch, longer sequences): intended, or bucket them by length.", cuda = "These have more work: intended, or balance it." },
+  input = { pytorch = "Bridge slow batches: raise prefetch_factor and num_workers, and set persistent_workers=True, so that workers do not restart. The loader is late only now and then.", cuda = "Bridge slow inputs: prepare more of them ahead. Input is late only now and then." },
+  sync = { training = "Keep logged values on the device: something waits for the GPU in these steps only (logging, metrics, gradient norms). Read the values later.", cuda = "Keep results on the device: something waits for the GPU in these steps only (output, checks). Read them later." },
+  launch = { pytorch = "Keep other work off the launching core: the host was slow to launch. Bind the process, use fewer loader workers than cores, or capture the loop's body in CUDA graphs.", cuda = "Keep other work off the launching core: the host was slow to launch. Bind the process, or capture the loop's body in CUDA graphs." },
+  allocation = { pytorch = "Avoid allocations in the loop: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache(), and the longest sequence first, so that the cache reaches its final size.", cuda = "Avoid allocations in the loop: allocate for the largest case before it, or from a pool that keeps its memory (cudaMemPoolAttrReleaseThreshold)." },
+  loading = "Load code before the loop: warm up each shape, or load early (CUDA_MODULE_LOADING=EAGER).",
+  compilation = { pytorch = "Compile before the loop: pad to a few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each; TORCH_LOGS=recompiles shows which.", jax = "Compile before the loop: pad to a few shapes, and warm up each; jax_log_compiles shows which.", cuda = "Compile before the loop: once for each shape and type that occurs." },
+  communication = "Compare the ranks' timelines in these steps: communication took longer, and a late rank makes all others wait.",
+  copies = "Overlap the extra copies with kernels: see what these steps copy that others do not, and copy it from or to pinned memory.",
+  compute = { training = "Bucket sequences by length: these steps have more work (a larger batch, an optimizer step after several micro-batches, an evaluation), which may be intended.", inference = "Bucket requests by length: these steps have more work (a larger batch, longer sequences), which may be intended.", cuda = "Balance the work of the steps: these have more, which may be intended." },
 }
 
 local function bytes_in(copies, steps)
@@ -20,7 +20,7 @@ local function bytes_in(copies, steps)
   return bytes
 end
 
--- Whether long steps come at one stride: a loop around them has more to do then, which is no exception.
+-- Whether long steps come at a fixed distance: then a loop around them has more to do, and they are no exception.
 local function come_regularly(long)
   local numbers = {}
   local seen = {}  -- each device has its own
@@ -39,33 +39,36 @@ local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*"
 return {
   id = "step-outlier",
   category = "steps",
-  title = "Some rounds of the loop take far longer than the others",
+  title = "Some steps take far longer than the others",
   since = "0.1",
   needs = { "kernels" },
   options = {
-    factor = { default = 1.5, unit = "count", doc = "How many times the median a step has to take to be an outlier. Recorded: the longest of the steady steps takes 1.0 to 1.3 times the median." },
-    least_steps = { default = 5, unit = "count", doc = "Steps on each device from which a median means something." },
-    usual = { default = 0.25, unit = "fraction", doc = "Where more steps than this share are long, long steps are a part of the program: a note." },
+    factor = { default = 1.5, unit = "count", doc = "How many times the median a step has to take to be an outlier. Recorded: the longest of steady steps takes 1.0 to 1.3 times the median." },
+    least_steps = { default = 5, unit = "count", doc = "Steps on each device that a meaningful median needs." },
+    usual = { default = 0.25, unit = "fraction", doc = "If more than this share of the steps is long, long steps are part of the program: a note." },
   },
   messages = {
-    main = "{count} of {steps} {units} take far longer: up to {longest:ns}, {factor} times the median of {median:ns}. What they hold and the others do not: {what}{range}.",
+    main = "{count} of {steps} {units} {count:takes|take} far longer: up to {longest:ns}, {factor} times the median of {median:ns}. What sets {count:it|them} apart: {what}{range}.",
+  },
+  headlines = {
+    main = "{count} of {steps} {units} {count:takes|take} up to {factor} times the median",
   },
   doc = {
-    what = "Compares steps that take more than a multiple of the median with the others, by what the GPU did in them and why it was idle, and by ranges. Start-up steps are left out already.",
-    why = "Pauses that come seldom (a checkpoint, garbage collection, a new shape that is compiled, a slow file) hide in averages, and with many ranks each rank's pause stops all.",
-    fix = "What the long steps hold says it: see the rule about that cause, which the finding names.",
-    wrong = "Steps with more work on purpose (an optimizer step after several micro-batches, an evaluation) are long as well; what they compute and copy more is not counted as recoverable.",
+    what = "Compares steps that take more than a multiple of the median with the others, by what the GPU did in them, why it was idle, and by ranges. Start-up steps are already left out.",
+    why = "Rare pauses (a checkpoint, garbage collection, a new shape that is compiled, a slow file) hide in averages, and with many ranks each rank's pause stops all.",
+    fix = "It depends on what the long steps hold: see the rule for that cause, which the finding names.",
+    wrong = "Steps with more work on purpose (an optimizer step after several micro-batches, an evaluation) are long as well; their extra computation and copies are not counted as recoverable.",
   },
   evaluate = function(trace, options)
     local steps = trace:steps()
     if steps:count() == 0 then
-      return nil, "nothing was found that repeats, so nothing can take longer than usual", trace:words {
+      return nil, "no steps were found, so no step can take longer than usual", trace:words {
         nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)",
         torch_profiler = "torch.profiler.profile, with profiler.step() after each step",
       }
     end
     if steps:count() < options.least_steps * trace:fact "device.count" then
-      return nil, string.format("only %d repetitions were recorded: what is usual and what is not cannot be told apart", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10)" }
+      return nil, string.format("only %d steps on each GPU were recorded, too few to tell what is usual", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10)" }
     end
     local middle = trace:fact "step.median_ns"
     local long = steps:where { min_ns = math.floor(options.factor * middle) + 1 }
@@ -85,7 +88,7 @@ return {
     for _, cause in ipairs(causes) do kinds[#kinds + 1], extra[cause] = cause, more(trace:idle { cause = cause }) end
 
     local excess = long:sum "duration_ns" - times * rest:sum "duration_ns"
-    -- Bytes that the others do not copy are more work, as more computing is, and take what bytes take in the others.
+    -- Bytes that the others do not copy are more work, as more computing is, and take as long as bytes take in the others.
     local rate = copies:overlap_ns(rest) / math.max(1, bytes_in(copies, rest))
     local more_work = { compute = math.huge, copies = rate * math.max(0, bytes_in(copies, long) - times * bytes_in(copies, rest)) }
     local order, lost = {}, 0
@@ -100,8 +103,8 @@ return {
       held[i] = string.format(longer < 1e5 and "%s (%.0f us more)" or "%s (%.1f ms more)", words[order[i]], longer / (longer < 1e5 and 1e3 or 1e6))
     end
 
-    -- The range that explains it: of a phase that steps do not have as a rule, else the one that grew most. Names with numbers
-    -- are those of steps.
+    -- The range that explains it: of a phase that steps usually do not have, else the one that grew most. Names with numbers
+    -- belong to steps.
     local range, root = nil, roots[order[1]]
     for _, phase in ipairs { "checkpoint", "evaluation", "garbage_collection" } do
       local ranges = trace:ranges { phase = phase }
@@ -115,23 +118,23 @@ return {
         if grown > most and group.rows:overlap_ns(rest) < rest:sum "duration_ns" / 2 then range, most = group.key, grown end
       end
     end
-    local advice = { range and string.format("Look into '%s' in these steps.", range) or "Compare one of these steps with its neighbours in the timeline." }
-    if root == "checkpoint-stall" then advice[1] = string.format("Take '%s' out of the launching thread: save asynchronously%s, evaluate seldom or elsewhere.", range, trace:words { pytorch = " (torch.distributed.checkpoint.async_save)", cuda = "" })
-    elseif root == "gc-pause" then advice[1] = "Collect garbage at fixed steps, on all ranks at once: gc.disable() after warm-up, gc.freeze(), and gc.collect() every few hundred steps."
-    elseif fixes[order[1]] then advice[#advice + 1] = fixes[order[1]] end
+    local advice = { range and string.format("Look into '%s' in these steps.", range:short(36)) or "Compare these steps with their neighbors in the timeline." }
+    if root == "checkpoint-stall" then advice[1] = string.format("Take '%s' off the launching thread: save asynchronously%s, evaluate less often or elsewhere.", range:short(28), trace:words { pytorch = " (torch.distributed.checkpoint.async_save)", cuda = "" })
+    elseif root == "gc-pause" then advice[1] = "Collect garbage at fixed steps: on all ranks at once, with gc.disable() after warm-up, gc.freeze(), and gc.collect() every few hundred steps."
+    elseif fixes[order[1]] then table.insert(advice, range and 2 or 1, fixes[order[1]]) end
 
     local count = long:count() // 1
     return { {
       subject = "long steps",
       message = "main",
       data = { count = count, steps = steps:count(), longest = trace:fact "step.longest_ns", median = middle, factor = string.format("%.1f", trace:fact "step.longest_ns" / middle),
-        what = #held > 0 and table.concat(held, ", ") or "a little of everything", range = range and string.format(", in range '%s'", range) or "" },
+        what = #held > 0 and table.concat(held, ", ") or "a little of everything", range = range and string.format(", in range '%s'", range:short()) or "" },
       about = true,
       recoverable_ns = math.min(lost, math.max(excess, 0)),
-      -- What is told by its launches is longer by nature where a loop around it has more to do.
+      -- Steps that only launches mark are longer by nature if a loop around them has more to do.
       at_most = (count > options.usual * steps:count() or come_regularly(long) or trace:fact "steps.told_by" == "launches") and "note" or nil,
       follows_from = root,
-      metrics = { { name = "longest step of the median", value = trace:fact "step.longest_ns" / middle, unit = "count", threshold = options.factor } },
+      metrics = { { name = "longest step, in medians", value = trace:fact "step.longest_ns" / middle, unit = "count", threshold = options.factor } },
       evidence = long:evidence { most = 5 },
       advice = advice,
     } }

@@ -1,4 +1,4 @@
-// The account: every nanosecond of every step in one cause, and which.
+// The account: every nanosecond of every step has exactly one cause, and the right one.
 #include <random>
 #include <string>
 
@@ -18,7 +18,7 @@ double of(const Analysis& a, const std::string& cause) {
   return static_cast<double>(a.account.total_ns(cause)) / 1000;
 }
 
-// The time of all causes of a kind: "compute.", "idle.".
+// The time of all causes with a prefix: "compute.", "idle.".
 double sum(const Analysis& a, const std::string& prefix) {
   double n = 0;
   for (const std::string& c : a.account.causes)
@@ -44,7 +44,7 @@ void check_adds_up(const Analysis& a) {
       CHECK_FALSE(negative);
       steps += step;
     }
-    // Idle stretches are in order, disjoint, and what busy leaves of the window.
+    // Idle spans are in order and disjoint, and are the part of the window that is not busy.
     std::vector<Span> idle;
     bool in_order = true;
     for (const Idle& i : account.idle) {
@@ -59,7 +59,7 @@ void check_adds_up(const Analysis& a) {
     Ns longest = 0;
     for (const Span s : pauses) longest = std::max(longest, s.length());
     CHECK(account.longest_idle_ns == longest);
-    // Causes that are not idle are those in which the device was busy.
+    // While the device is busy, no cause is idle.
     Ns busy = 0;
     for (const auto& step : account.step_ns)
       for (std::size_t c = 0; c < step.size(); ++c)
@@ -87,8 +87,8 @@ void check_same(const Account& a, const Account& b) {
   }
 }
 
-// Work on two streams of one device, launched by two threads, with everything that is seldom: what
-// overlaps or takes no time, calls in calls, page faults, no launch. Steps leave gaps.
+// Work on two streams of one device, launched by two threads, with everything unusual: operations
+// that overlap or take no time, nested calls, page faults, missing launches. Steps leave gaps.
 Trace random_trace(unsigned seed, int operations) {
   std::mt19937 random(seed);
   const auto upto = [&](int n) { return static_cast<Ns>(random() % static_cast<unsigned>(n)); };
@@ -159,8 +159,8 @@ std::vector<Step> random_steps(unsigned seed, Ns until) {
   return steps;
 }
 
-// Two kernels with a pause from 100 us to 10 ms between them, and the launch of the second at its
-// end; no steps.
+// Two kernels with a pause from 100 us to 10 ms between them. The second is launched at the end of
+// the pause. No steps.
 Analysis pause(const std::string& more, const std::string& launched = "{ 9980, 9985 }") {
   return analysed(
       "return { ops = { { 0, 100, kernel = 'gemm', launched = { -20, -15 } }, { 10000, 10100, "
@@ -168,7 +168,7 @@ Analysis pause(const std::string& more, const std::string& launched = "{ 9980, 9
       launched + " } }, " + more + " }");
 }
 
-// Six steps of 10 ms with a pause of 6 ms before the first launch, and an optimizer at the end.
+// Six steps of 10 ms with a pause of 6 ms before the first launch and an optimizer at the end.
 const std::string batch =
     "{ 6010, 6050, copy = 'h2d', bytes = 65536, launched = { 6000, 6005 } }, { 6050, 9900, kernel "
     "= 'gemm', launched = { 6010, 6015 } }";
@@ -188,7 +188,7 @@ TEST_CASE("account: causes add up to every step of every recording, to the nanos
   }
 }
 
-TEST_CASE("account: it is the same however a device's time is cut") {
+TEST_CASE("account: it does not depend on how a device's time is cut") {
   const auto check = [](const Trace& trace, const Classes& classes, const NameClasses& names,
                         const std::vector<DeviceSteps>& devices,
                         std::initializer_list<std::size_t> sizes) {
@@ -207,7 +207,7 @@ TEST_CASE("account: it is the same however a device's time is cut") {
         read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")), Classes(),
         {});
     check(a.trace, a.classes, a.names, a.devices, {50, 1000});
-    // Steps where nobody looked for them: in the middle of operations and pauses.
+    // Artificial steps that begin in the middle of operations and pauses.
     std::vector<DeviceSteps> devices = a.devices;
     for (DeviceSteps& d : devices) {
       const Ns start = a.trace.ops.start[d.ops.front()],
@@ -232,9 +232,9 @@ TEST_CASE("account: it is the same however a device's time is cut") {
   }
 }
 
-TEST_CASE("account: it is the same on one processor and on several") {
+TEST_CASE("account: it does not depend on the number of threads") {
   const Trace trace =
-      random_trace(1, 300'000);  // enough that every thread has a part of everything
+      random_trace(1, 300'000);  // enough for every thread to get some of everything
   const Classes classes;
   const NameClasses names(trace, classes);
   const auto account = [&](unsigned threads) {
@@ -275,9 +275,10 @@ TEST_CASE("account: an empty report has no causes") {
 }
 
 TEST_CASE(
-    "account: at one instant a stall counts before compute, compute before collectives, copies and "
+    "account: where several are active, a stall precedes compute, compute precedes collectives, "
+    "copies and "
     "idle") {
-  // One window of 600 us: everything runs at once and ends one after the other.
+  // One window of 600 us: everything starts at once and ends one after the other.
   const Analysis a = analysed(R"(return {
     ops = { { 0, 500, copy = "h2d", bytes = 1e6, stream = 9 }, { 0, 400, kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream = 8 }, { 0, 300, kernel = "nvjet_tst_gemm" }, { 590, 600, kernel = "nvjet_tst_gemm", launched = { 570, 580 } } },
     gpu_faults = { { 50, 150 } } })");
@@ -295,7 +296,7 @@ TEST_CASE("account: a copy by unified memory is a stall, a copy within the devic
       R"(return { ops = { { 0, 100, kernel = "a" }, { 20, 60, copy = "um_h2d", bytes = 65536, cause = "fault", address = 4096 },
     { 100, 150, copy = "d2d", bytes = 4096 }, { 150, 180, set = true }, { 180, 200, graph = true }, { 150, 190, copy = "um_h2d", bytes = 65536, cause = "prefetch", address = 8192 } } })");
   check_adds_up(a);
-  CHECK(of(a, "copy_exposed") == 0);  // what was prefetched keeps no kernel waiting
+  CHECK(of(a, "copy_exposed") == 0);  // a prefetch keeps no kernel waiting
   CHECK(of(a, "um_stall") == doctest::Approx(40));
   CHECK(of(a, "compute.device_copy") == doctest::Approx(80));
   CHECK(of(a, "compute.graph") == doctest::Approx(20));
@@ -308,13 +309,13 @@ TEST_CASE("account: an idle GPU waits for input while a loader's range is open")
   REQUIRE_FALSE(a.account.devices[0].idle.empty());
   CHECK_FALSE(a.account.devices[0].idle.front().inferred);
   CHECK(a.account.devices[0].idle.front().cause == IdleCause::input);
-  // A range of another thread says nothing of the one that launches.
+  // A range of another thread says nothing about the one that launches.
   CHECK(of(pause("ranges = { { 50, 9000, 'load batch', thread = 'prefetch' } }"), "idle.input") ==
         0);
 }
 
 TEST_CASE(
-    "account: an idle GPU waits for input before the first copy to the device, though no range "
+    "account: an idle GPU waits for input before the first copy to the device, even if no range "
     "says so") {
   for (const char* more :
        {"ranges = { { 0, 9000, 'step {n}' } }",
@@ -328,7 +329,7 @@ TEST_CASE(
     CHECK(inferred);
   }
   const std::string kernel_only = "{ 6010, 9900, kernel = 'gemm', launched = { 6000, 6005 } }";
-  // Without an upload the host has to have read or waited.
+  // Without an upload, the host must have read or waited.
   CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.input") == 0);
   CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", kernel_only), "idle.unknown") > 5 * 5500);
   CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }, os_calls = { { 500, 5800, "
@@ -339,11 +340,11 @@ TEST_CASE(
                  "'pthread_cond_timedwait', thread = 'other' } }",
                  kernel_only),
            "idle.input") == 0);
-  // Without a loss or an optimizer nothing is trained, and a pause before an upload is a request,
+  // Without a loss or an optimizer, nothing is trained, and a pause before an upload is a request
   // or the next token.
   CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' } }", batch, "sampling_kernel"), "idle.input") ==
         0);
-  // Where ranges of the launching thread mark the loader in most steps, only they do.
+  // If ranges of the launching thread mark the loader in most steps, nothing else counts as input.
   CHECK(of(steps("ranges = { { 0, 9000, 'step {n}' }, { 10, 20, 'data loader', thread = "
                  "'prefetcher' } }"),
            "idle.input") > 5 * 5500);
@@ -361,14 +362,14 @@ TEST_CASE("account: a pause within a step is not input") {
   CHECK(of(a, "idle.unknown") > 5 * 3500);
 }
 
-TEST_CASE("account: a pause that began while the GPU still worked is input all the same") {
-  // The host went on to the next step at 7.5 ms, 2.4 ms before the GPU ran dry.
+TEST_CASE("account: a pause that began while the GPU still worked is input too") {
+  // The host finished the step at 7.5 ms, 2.4 ms before the GPU went idle.
   const Analysis a = steps("ranges = { { 0, 7500, 'step {n}' } }");
   check_adds_up(a);
   CHECK(of(a, "idle.input") > 5 * 5500);
 }
 
-TEST_CASE("account: a pause before what came down goes up again is not input") {
+TEST_CASE("account: a pause before downloaded data is uploaded again is not input") {
   const std::string ranges = "ranges = { { 0, 9990, 'step {n}' } }";
   const auto ops = [](const char* down, const char* up) {
     return std::string("{ 6010, 6050, copy = 'h2d', bytes = ") + up +
@@ -380,8 +381,8 @@ TEST_CASE("account: a pause before what came down goes up again is not input") {
   };
   CHECK(of(steps(ranges, ops("8388608", "8388608")), "idle.input") == 0);
   CHECK(of(steps(ranges, ops("8388608", "4096")), "idle.input") > 5 * 5500);
-  // A loss of four bytes that comes down and a counter of four bytes that goes up are no
-  // offloading.
+  // A loss of four bytes that is copied to the host, and a counter of four bytes that is copied to
+  // the device, are not offloading.
   CHECK(of(steps(ranges, ops("4096", "4096")), "idle.input") > 5 * 5500);
 }
 
@@ -403,11 +404,12 @@ TEST_CASE("account: an idle GPU waits for a host that synchronizes") {
     CAPTURE(call);
     const Analysis a = pause("calls = { { 50, 9000, '" + std::string(call) + "' } }");
     check_adds_up(a);
-    // The wait, and what a launch usually takes to prepare; what the host does then is its own.
+    // The wait, and the usual time to prepare a launch; anything the host does then is its own
+    // work.
     CHECK(of(a, "idle.sync") == doctest::Approx(8910));
     CHECK(of(a, "idle.unknown") == doctest::Approx(970));
   }
-  // A wait that is over before the GPU ran dry, by more than clocks may be apart, cost nothing.
+  // A wait that ended before the GPU went idle, by more than the clocks may differ, cost nothing.
   CHECK(of(pause("calls = { { 50, 70, 'cudaStreamSynchronize' } }"), "idle.sync") == 0);
   CHECK(of(pause("calls = { { 50, 90, 'cudaStreamSynchronize' } }"), "idle.sync") > 0);
 }
@@ -422,14 +424,14 @@ TEST_CASE("account: an idle GPU waits for launches that come too slowly") {
   CHECK(of(a, "idle.launch") + of(a, "idle.launch_latency") == doctest::Approx(9900));
 }
 
-TEST_CASE("account: an idle GPU waits for what was launched and is on its way") {
+TEST_CASE("account: an idle GPU waits for an operation that is on its way") {
   const Analysis a = pause("calls = {}", "{ 80, 200 }");
   check_adds_up(a);
   CHECK(of(a, "idle.launch") == doctest::Approx(100));
   CHECK(of(a, "idle.launch_latency") == doctest::Approx(9800));
 }
 
-TEST_CASE("account: a wait is charged what it waited, and no more") {
+TEST_CASE("account: a wait is charged for its length and no more") {
   // Waits of 20 us, after each of which the host does something else for half a millisecond.
   std::string calls;
   for (int t = 500; t < 9900; t += 500)
@@ -438,15 +440,15 @@ TEST_CASE("account: a wait is charged what it waited, and no more") {
   check_adds_up(a);
   CHECK(of(a, "idle.sync") > 0);
   CHECK(of(a, "idle.sync") <= 19 * 40);
-  // One that begins and ends while the GPU does nothing waits for nothing.
+  // A wait that begins and ends while the GPU is idle waits for nothing.
   const Analysis idle =
       pause("calls = { { 1000, 1010, 'cudaGetDevice' }, { 2000, 2500, 'cudaStreamSynchronize' } }");
   check_adds_up(idle);
   CHECK(of(idle, "idle.sync") == 0);
 }
 
-TEST_CASE("account: launching after a wait is the wait's for as long as it waited") {
-  // A wait of 100 us, then a launch each 50 us until the operation starts.
+TEST_CASE("account: launching after a wait is charged to the wait, up to the wait's length") {
+  // A wait of 100 us, then a launch every 50 us until the operation starts.
   std::string calls = "{ 50, 150, 'cudaStreamSynchronize' }, ";
   for (int t = 200; t < 9900; t += 50)
     calls += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) + ", 'cudaLaunchKernel' },";
@@ -462,7 +464,7 @@ TEST_CASE("account: launching after a wait is the wait's for as long as it waite
   CHECK(drained <= us(100));
 }
 
-TEST_CASE("account: an idle GPU waits for a kernel's code to be loaded at its first launch") {
+TEST_CASE("account: an idle GPU waits while a kernel's code is loaded at its first launch") {
   const auto launched_as = [](const std::string& second) {
     return analysed(
         "return { ops = { { 0, 100, kernel = 'gemm', launched = { -20, -15 } }, { 3060, 3100, "
@@ -473,32 +475,32 @@ TEST_CASE("account: an idle GPU waits for a kernel's code to be loaded at its fi
   check_adds_up(first);
   CHECK(of(first, "idle.loading") == doctest::Approx(2950));
   CHECK(of(first, "idle.launch_latency") == doctest::Approx(10));
-  // A kernel that was launched before has been loaded.
+  // A kernel that was launched before is already loaded.
   CHECK(of(launched_as("gemm"), "idle.loading") == 0);
 }
 
-TEST_CASE("account: an idle GPU waits in calls that fail") {
+TEST_CASE("account: an idle GPU waits during calls that fail") {
   const Analysis a = pause("calls = { { 200, 9000, 'cudaLaunchKernel', result = 222 } }");
   check_adds_up(a);
   CHECK(of(a, "idle.failed") == doctest::Approx(8800));
-  // An answer is no failure.
+  // An answer is not a failure.
   CHECK(of(pause("calls = { { 200, 9000, 'cudaEventQuery', result = 600 } }"), "idle.failed") == 0);
 }
 
-TEST_CASE("account: an idle GPU waits for memory to be allocated or freed") {
+TEST_CASE("account: an idle GPU waits while memory is allocated or freed") {
   const Analysis a = pause("calls = { { 50, 5000, 'cudaMalloc' }, { 5000, 9975, 'cudaFree' } }");
   check_adds_up(a);
   CHECK(of(a, "idle.allocation") == doctest::Approx(9875));
-  // Stream-ordered allocation is judged by the time that it takes, not by its name.
+  // Stream-ordered allocation is judged by its duration, not by its name.
   CHECK(of(pause("calls = { { 200, 5000, 'cudaMallocAsync' } }"), "idle.allocation") ==
         doctest::Approx(4800));
 }
 
-TEST_CASE("account: an idle GPU waits for code to be compiled or loaded") {
+TEST_CASE("account: an idle GPU waits while code is compiled or loaded") {
   const Analysis a = pause("calls = { { 50, 9975, 'cuLibraryLoadData' } }");
   check_adds_up(a);
   CHECK(of(a, "idle.loading") == doctest::Approx(9875));
-  // Host work that ends with loading a module has made it.
+  // Host work that ends with loading a module built that module.
   const Analysis made = pause("calls = { { 9000, 9975, 'cuModuleLoadData' } }");
   check_adds_up(made);
   CHECK(of(made, "idle.compilation") == doctest::Approx(8900));
@@ -513,12 +515,12 @@ TEST_CASE("account: an idle GPU with work enqueued waits for a dependency") {
   CHECK(of(a, "idle.dependency") == doctest::Approx(9900));
 }
 
-TEST_CASE("account: an idle GPU of which nothing is known has an unknown cause") {
+TEST_CASE("account: idle time without evidence has an unknown cause") {
   const Analysis a = pause("calls = {}");
   check_adds_up(a);
   CHECK(of(a, "idle.unknown") == doctest::Approx(9880));
   CHECK(of(a, "idle.launch") + of(a, "idle.launch_latency") == doctest::Approx(20));
-  const Analysis unlaunched = pause("calls = {}", "false");  // nothing says who launched
+  const Analysis unlaunched = pause("calls = {}", "false");  // unknown who launched it
   check_adds_up(unlaunched);
   CHECK(of(unlaunched, "idle.unknown") == doctest::Approx(9900));
 }
@@ -530,7 +532,7 @@ TEST_CASE("account: one pause can have several causes") {
   check_adds_up(a);
   CHECK(of(a, "idle.allocation") == doctest::Approx(2000));
   CHECK(of(a, "idle.input") == doctest::Approx(1000));
-  CHECK(of(a, "idle.sync") == doctest::Approx(2010));  // the wait, and a usual pause after it
+  CHECK(of(a, "idle.sync") == doctest::Approx(2010));  // the wait, and the usual pause after it
   CHECK(sum(a, "idle.") == doctest::Approx(9900));
 }
 
@@ -542,9 +544,9 @@ TEST_CASE("account: a call inside another belongs to the outer one") {
   CHECK(of(a, "idle.allocation") == doctest::Approx(8900));
 }
 
-TEST_CASE("account: a thread that hands over to another was not paused meanwhile") {
-  // Backward launches from its own thread, each kernel 0.4 ms after the other, while the main
-  // thread waits to launch the optimizer.
+TEST_CASE("account: a thread that hands over to another does not pause meanwhile") {
+  // Backward launches from its own thread, a kernel every 0.4 ms, while the main thread waits to
+  // launch the optimizer.
   std::string ops = "{ 0, 100, kernel = 'gemm', launched = { -20, -15 } },";
   for (int t = 500; t < 9900; t += 500)
     ops += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) +
@@ -554,8 +556,8 @@ TEST_CASE("account: a thread that hands over to another was not paused meanwhile
   check_adds_up(a);
   CHECK(of(a, "idle.unknown") == 0);
   CHECK(of(a, "idle.input") == 0);
-  // In one pause of the GPU: launches of the other thread (of what another device runs, say) cut
-  // the main thread's pause.
+  // All in one pause of the GPU: launches of the other thread (for example for another device)
+  // interrupt the main thread's pause.
   std::string calls;
   for (int t = 500; t < 9900; t += 500)
     calls += "{ " + std::to_string(t) + ", " + std::to_string(t + 10) +
@@ -565,7 +567,7 @@ TEST_CASE("account: a thread that hands over to another was not paused meanwhile
   CHECK(of(other, "idle.launch") + of(other, "idle.launch_latency") == doctest::Approx(9900));
 }
 
-// Six steps in which the main thread loads for 8 ms and then computes for 1.9, beside `more`
+// Six steps in which the main thread loads for 8 ms and then computes for 1.9 ms, with `more`
 // operations by other threads.
 Analysis loading_beside(const std::string& more) {
   return analysed(
@@ -575,10 +577,10 @@ Analysis loading_beside(const std::string& more) {
       more + " } }");
 }
 
-TEST_CASE("account: idle time is that of the thread whose work the GPU lacks") {
+TEST_CASE("account: idle time belongs to the thread whose work the GPU lacks") {
   const double alone = of(loading_beside(""), "idle.input");
   CHECK(alone > 6 * 7900 * 0.8);
-  // What another thread does now and then on a stream of its own ends no pause.
+  // Occasional work of another thread on a separate stream ends no pause.
   std::string beats;
   for (int t = 500; t < 8000; t += 1000)
     beats += "{ " + std::to_string(t) + ", " + std::to_string(t + 1) +
@@ -588,7 +590,7 @@ TEST_CASE("account: idle time is that of the thread whose work the GPU lacks") {
   CHECK(of(monitored, "idle.input") == doctest::Approx(alone).epsilon(0.01));
   for (const Idle& i : monitored.account.devices[0].idle)
     if (i.cause == IdleCause::input) CHECK(monitored.trace.threads[i.thread].name == "main");
-  // Nor does a batch that a thread uploads ahead, on whatever stream.
+  // Nor does a batch that a thread uploads ahead of time, on any stream.
   for (const char* stream : {"7", "9"}) {
     CAPTURE(stream);
     const Analysis fetched = loading_beside(
@@ -599,8 +601,10 @@ TEST_CASE("account: idle time is that of the thread whose work the GPU lacks") {
   }
 }
 
-TEST_CASE("account: idle time before what the main thread's work waits for is its launcher's") {
-  // The kernel had been launched before the batch came that it waits for.
+TEST_CASE(
+    "account: idle time before an operation that the main thread's work waits for belongs to its "
+    "launcher") {
+  // The kernel had been launched before the batch that it waits for arrived.
   const Analysis a = analysed(
       "return { ops = { { 0, 100, kernel = 'gemm', launched = { -20, -15 } }, { 5000, 6000, copy = "
       "'h2d', bytes = 1e6, stream = 9, thread = 'fetcher', launched = { 4980, 4990 } }, { 6010, "
@@ -609,8 +613,8 @@ TEST_CASE("account: idle time before what the main thread's work waits for is it
     if (i.span.length() > us(1000)) CHECK(a.trace.threads[i.thread].name == "fetcher");
 }
 
-TEST_CASE("account: another thread's work that fills the pauses is no passer-by") {
-  // The main thread launches nothing for 9.9 ms; the other has the GPU at work for most of it.
+TEST_CASE("account: another thread's work counts if it fills the pauses") {
+  // The main thread launches nothing for 9.9 ms; the other keeps the GPU busy for most of it.
   std::string ops = "{ 0, 5000, kernel = 'gemm', launched = { -20, -15 } },";
   for (int t = 5300; t < 14900; t += 500)
     ops += "{ " + std::to_string(t) + ", " + std::to_string(t + 300) +
@@ -627,22 +631,23 @@ TEST_CASE("account: another thread's work that fills the pauses is no passer-by"
   CHECK(second + 1 >= all);
 }
 
-TEST_CASE("account: the GPU waits while the host touches pages that are on it") {
+TEST_CASE("account: the GPU waits while the host touches pages in GPU memory") {
   const std::string trace =
       "return { ops = { { 0, 1000, kernel = 'gemm', launched = { -20, -15 } }, { 4040, 4050, copy "
       "= "
       "'um_d2h', bytes = 65536 }, { 4140, 4150, copy = 'um_d2h', bytes = 65536 }, { 5000, 6000, "
       "kernel = 'gemm', launched = { 4980, 4990 } } }";
-  // From the first fault on, and from page to page; what the host does before and after is its own.
+  // From the first fault on, and from page to page; what the host does before and after is its own
+  // work.
   const Analysis a = analysed(trace + ", cpu_faults = { { 4010 }, { 4110 } } }");
   check_adds_up(a);
   CHECK(of(a, "idle.faults") == doctest::Approx(30 + 90));
   CHECK(of(a, "um_stall") == doctest::Approx(20));
-  // Pages also go for other reasons.
+  // Pages also move for other reasons.
   CHECK(of(analysed(trace + " }"), "idle.faults") == 0);
 }
 
-TEST_CASE("account: an idle stretch names the operations around it and the thread") {
+TEST_CASE("account: idle time names the operations around it and the thread") {
   const Analysis a = pause("calls = {}");
   for (const Idle& i : a.account.devices[0].idle) {
     REQUIRE(i.previous != no_row);
@@ -653,7 +658,7 @@ TEST_CASE("account: an idle stretch names the operations around it and the threa
   }
 }
 
-TEST_CASE("account: recordings of known problems show the cause that they were made for") {
+TEST_CASE("account: recordings of known problems show the intended cause") {
   const auto share = [](const char* name, const char* cause) {
     const Analysis a(
         read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")), Classes(),

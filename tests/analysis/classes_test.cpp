@@ -84,7 +84,7 @@ TEST_CASE("classes: a call's class says what it does to its thread") {
     }
 }
 
-TEST_CASE("classes: loader ranges of the frameworks are found, and what resembles them is not") {
+TEST_CASE("classes: loader ranges of the frameworks are recognized, similar names are not") {
   for (const char* name : {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                            "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__, seq = 0",
                            "[pl][profile][_TrainingEpochLoop].train_dataloader_next",
@@ -156,7 +156,7 @@ TEST_CASE("classes: step ranges of the frameworks are found from the outside in"
   CHECK_FALSE(own().is_no_step("step 12"));
 }
 
-TEST_CASE("classes: a GPU's rates are known by its name") {
+TEST_CASE("classes: a GPU's rates follow from its name") {
   for (const char* sms : {"1e300", "-1e300", "nan", "inf"}) {
     Classes odd;
     odd.extend(toml::parse(std::string("[[gpu]]\nname = 'odd'\nmatch = 'odd'\nfp32_tflops = "
@@ -192,13 +192,13 @@ TEST_CASE("classes: a GPU's rates are known by its name") {
   CHECK_FALSE(own().peaks(device("NVIDIA GeForce GTX 1660", 22, 7, 5)).has_tensor_cores);
 }
 
-TEST_CASE("classes: a slice of a GPU has a part of its rates") {
+TEST_CASE("classes: a slice of a GPU has part of its rates") {
   const gh::GpuPeaks whole = own().peaks(device("NVIDIA H100 80GB HBM3", 132, 9, 0)),
                      slice = own().peaks(device("NVIDIA H100 80GB HBM3 MIG 2g.20gb", 32, 9, 0));
   CHECK(slice.half == doctest::Approx(whole.half * 32 / 132));
   CHECK(slice.fp32 == doctest::Approx(whole.fp32 * 32 / 132));
   CHECK(own().peaks(device("NVIDIA H100 80GB HBM3", 130, 9, 0)).half ==
-        whole.half);  // a few SMs less is the same board
+        whole.half);  // a few SMs fewer is the same board
 }
 
 TEST_CASE("classes: an unknown GPU's rates follow from its architecture, SMs and clock") {
@@ -206,23 +206,23 @@ TEST_CASE("classes: an unknown GPU's rates follow from its architecture, SMs and
   CHECK(p.known);
   CHECK(p.half == doctest::Approx(100 * 2e9 * 4096));
   CHECK(p.source == "architecture, SMs and clock");
-  // A notebook's GPU bears a desktop's name, but neither its SMs nor its rates.
+  // A laptop GPU has a desktop GPU's name, but neither its SMs nor its rates.
   CHECK(own().peaks(device("NVIDIA GeForce RTX 4090 Laptop GPU", 76, 8, 9, 2e9)).source ==
         "architecture, SMs and clock");
   CHECK_FALSE(own().peaks(device("NVIDIA Next", 200, 99, 0)).known);
   CHECK(own()
             .peaks(device("NVIDIA Next", 200, 99, 0))
-            .has_tensor_cores);  // every NVIDIA GPU since Volta, a few aside
+            .has_tensor_cores);  // nearly every NVIDIA GPU since Volta
   CHECK_FALSE(own().peaks(device("", 0, 0, 0)).known);
   CHECK_FALSE(own().peaks(device("", 0, 0, 0)).has_tensor_cores);
-  // Profilers give an MI250 compute capability 9.0 as well: it is no Hopper.
+  // Profilers also report compute capability 9.0 for an MI250, which is not a Hopper.
   const gh::GpuPeaks amd = own().peaks(device("AMD Instinct MI250X", 110, 9, 0));
   CHECK_FALSE(amd.known);
   CHECK_FALSE(amd.has_tensor_cores);
   CHECK(amd.half == 0);
 }
 
-TEST_CASE("classes: a team's tables come before the program's") {
+TEST_CASE("classes: a team's tables take precedence over the built-in ones") {
   Classes classes;
   classes.extend(toml::parse(R"(
     [[kernel_class]]
@@ -246,7 +246,7 @@ TEST_CASE("classes: a team's tables come before the program's") {
   CHECK(kernel_class(own(), "our_box_kernel") == "other");
   CHECK(kernel_class(classes, "our_box_kernel") == "attention_fused");
   CHECK(kernel_class(classes, "our_box_naive_sgemm") ==
-        "gemm_cuda_core");  // goes on with the next entry
+        "gemm_cuda_core");  // the next entry still applies
   CHECK(kernel_class(classes, "ncclDevKernelOurs") == "solver");
   CHECK(kernel_class(classes, "ncclDevKernel_AllReduce") == "collective");
   CHECK(classes.peaks(device("NVIDIA H200", 132, 9, 0)).half == doctest::Approx(100e12));
@@ -263,7 +263,7 @@ TEST_CASE("classes: a team's tables come before the program's") {
                        doctest::Contains("gh-advise.toml: '(' is not"), gh::Error);
 }
 
-TEST_CASE("classes: what CUDA calls return is known, and which results are answers") {
+TEST_CASE("classes: results of CUDA calls have names, and some are answers rather than failures") {
   const gh::Classes& classes = own();
   CHECK(classes.call_result(2).name == "cudaErrorMemoryAllocation");
   CHECK(classes.call_result(2).means == "out of memory");

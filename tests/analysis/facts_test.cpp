@@ -27,7 +27,7 @@ struct Known {
     REQUIRE(std::holds_alternative<std::string>(v));
     return std::get<std::string>(v);
   }
-  // Why there is no value, or "" where there is one.
+  // Why there is no value; "" if there is one.
   std::string unknown(const std::string& name) const {
     const auto* u = std::get_if<Unknown>(&facts.value(name));
     return u ? u->reason : "";
@@ -38,7 +38,7 @@ Known known(const std::string& name) { return Known(support::recorded(name)); }
 
 }  // namespace
 
-TEST_CASE("facts: every fact has a unique name, a unit and a text, and can be asked for") {
+TEST_CASE("facts: every fact has a unique name, a unit, a text and a value or a reason") {
   const Known k(trace_from_text("return {}"));
   std::set<std::string> names;
   for (const Fact& f : k.facts.all()) {
@@ -119,12 +119,12 @@ TEST_CASE("facts: recordings have the values that were measured on them") {
   CHECK_FALSE(good.unknown("samples.sm_active_fraction").empty());
 }
 
-TEST_CASE("facts: micro-batches are counted where they repeat in a step") {
+TEST_CASE("facts: micro-batches are counted if they repeat in a step") {
   CHECK(known("two-sync-each").number("unit.micro_batches") == 4);
   CHECK(known("ddp").unknown("unit.micro_batches").find("micro-batches") != std::string::npos);
 }
 
-TEST_CASE("facts: a literal trace has the values that one can count in it") {
+TEST_CASE("facts: a literal trace has the values that can be counted by hand") {
   const Known k(trace_from_text(
       R"(return { repeats = { times = 5, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 0, 50, "data loader" } },
     ops = { { 100, 110, copy = "h2d", bytes = 1000 }, { 110, 510, kernel = "a" }, { 510, 610, kernel = "b" }, { 600, 620, copy = "d2h", bytes = 4 } } })"));
@@ -145,18 +145,18 @@ TEST_CASE("facts: a literal trace has the values that one can count in it") {
   CHECK(k.number("device.memory_bytes") == 141.0 * (1 << 30));
 }
 
-TEST_CASE("facts: peak memory is the largest sum of what is allocated at one time") {
+TEST_CASE("facts: peak memory is the largest sum allocated at one time") {
   const Known k(trace_from_text(
       R"(return { memory_use = { { 0, bytes = 1000 }, { 10, bytes = 500 }, { 20, bytes = -700 }, { 30, bytes = 600 } }, ops = { { 0, 40, kernel = "a" } } })"));
   CHECK(k.number("memory.peak_bytes") == 1500);
 }
 
-TEST_CASE("facts: what is unknown says why") {
+TEST_CASE("facts: an unknown value says why") {
   const Known k(trace_from_text(
       R"(return { ops = { { 0, 40, kernel = "a" } }, not_collected = { "copies", "gpu_faults", "samples" } })"));
-  CHECK(support::contains(k.unknown("copies.h2d_bytes_per_step"), "made without"));
-  CHECK(support::contains(k.unknown("um.gpu_faults_per_step"), "made without"));
-  CHECK(support::contains(k.unknown("samples.sm_active_fraction"), "made without"));
+  CHECK(support::contains(k.unknown("copies.h2d_bytes_per_step"), "not recorded"));
+  CHECK(support::contains(k.unknown("um.gpu_faults_per_step"), "not recorded"));
+  CHECK(support::contains(k.unknown("samples.sm_active_fraction"), "not recorded"));
   CHECK(support::contains(k.unknown("loader.range_ns_per_step"), "no range"));
   CHECK(shown(k.facts.value("copies.h2d_bytes_per_step"), Unit::bytes).starts_with("unknown ("));
   CHECK(k.unknown("gpu.busy_fraction").empty());
@@ -168,7 +168,7 @@ TEST_CASE("facts: what is unknown says why") {
   CHECK(nothing.number("device.count") == 0);
 }
 
-TEST_CASE("facts: rates of a GPU that nobody knows, or that has no tensor cores, are unknown") {
+TEST_CASE("facts: rates of an unlisted GPU, or of one without tensor cores, are unknown") {
   const Known old(trace_from_text(
       R"(return { device = { name = "Tesla P100-PCIE-16GB", compute = 6.0, sm_count = 56 }, ops = { { 0, 40, kernel = "a" } } })"));
   CHECK(old.number("device.tensor_cores") == 0);
@@ -181,7 +181,7 @@ TEST_CASE("facts: rates of a GPU that nobody knows, or that has no tensor cores,
   CHECK_FALSE(strange.unknown("device.tensor_cores").empty());
 }
 
-TEST_CASE("facts: a name that is no fact is answered with one that is") {
+TEST_CASE("facts: an unknown name is answered with a similar fact") {
   const Known k(trace_from_text("return {}"));
   try {
     k.facts.value("step.medain_ns");
@@ -193,14 +193,15 @@ TEST_CASE("facts: a name that is no fact is answered with one that is") {
   CHECK_THROWS_AS(k.facts.value(""), Error);
 }
 
-TEST_CASE("facts: values are shown as people read them") {
+TEST_CASE("facts: values are formatted for people") {
   CHECK(support::contains(shown(160.3e6, Unit::ns), "160.3 ms"));
   CHECK(support::contains(shown(0.71, Unit::fraction), "71"));
   CHECK(shown(std::string("text"), Unit::text) == "text");
   CHECK(shown(Unknown{"why"}, Unit::ns) == "unknown (why)");
 }
 
-TEST_CASE("facts: a block that turns twice thrashes; one that goes in pieces does not") {
+TEST_CASE(
+    "facts: a block that changes direction twice thrashes; one that moves in pieces does not") {
   const auto thrashed = [](const std::string& more) {
     return Known(trace_from_text(
                      "return { ops = { { 0, 900, kernel = 'k' }, { 10, 20, copy = 'um_h2d', bytes "

@@ -1,4 +1,4 @@
-// Operations from shapes in ranges, and what they say of utilization.
+// Operations from shapes in ranges, and the utilization that follows from them.
 #include "analysis/flops.hpp"
 
 #include <doctest/doctest.h>
@@ -28,14 +28,14 @@ TEST_CASE("flops: the operations of a product follow from its shapes") {
   CHECK(flops_of_range("aten::_scaled_dot_product_flash_attention_backward, sizes = [[8, 32, "
                        "1024, 64], [8, 32, 1024, 64], [8, 32, 512, 64]]") ==
         10.0 * 8 * 32 * 1024 * 64 * 512);
-  // What wraps a product, what has no shapes, and what is no product.
+  // Operators that wrap a product, that have no shapes, or that are no product.
   for (const char* name : {"aten::linear, sizes = [[8, 1024, 2048], [2048, 2048], []]", "aten::mm",
                            "aten::mm, sizes = [[8192, 2048]]", "aten::mm, sizes = [[2], [2]]",
                            "aten::add, sizes = [[2, 2], [2, 2]]", "step 3", "aten::mm, sizes = ["})
     CHECK_FALSE(flops_of_range(name));
 }
 
-TEST_CASE("flops: alignment follows from strides exactly, and from sizes as far as they tell") {
+TEST_CASE("flops: alignment follows from strides exactly, from sizes in part") {
   const auto aligned = [](const char* name, int bytes = 2) {
     return is_aligned(product_of_range(name).value(), bytes);
   };
@@ -43,7 +43,7 @@ TEST_CASE("flops: alignment follows from strides exactly, and from sizes as far 
   CHECK(aligned("aten::mm, sizes = [[8192, 768], [768, 50257]]") == false);  // rows of the result
   CHECK(aligned("aten::mm, sizes = [[8191, 768], [768, 4096]]") == std::nullopt);
   CHECK(aligned("aten::mm, sizes = [[8192, 767], [767, 4096]]") ==
-        std::nullopt);  // of a gradient of weights, or of an odd hidden size
+        std::nullopt);  // may be a gradient of weights, or an odd hidden size
   CHECK(aligned("aten::mm, sizes = [[8192, 767], [767, 4096]], strides = [[767, 1], [4096, 1]]") ==
         false);
   CHECK(aligned("aten::mm, sizes = [[768, 8191], [8191, 4096]], strides = [[1, 768], [4096, 1]]") ==
@@ -53,7 +53,7 @@ TEST_CASE("flops: alignment follows from strides exactly, and from sizes as far 
   CHECK(aligned("aten::addmm, sizes = [[8], [64, 64], [64, 8], [], []], strides = [[1], [64, 1], "
                 "[1, 64], [], []]") == true);
   CHECK(aligned("aten::addmm, sizes = [[8], [64, 64], [64, 8], [], []]", 1) ==
-        false);  // FP8 wants 16
+        false);  // FP8 needs 16
   CHECK(aligned("aten::mm, sizes = [[64, 64], [64, 4]]", 4) == true);
   CHECK(aligned("aten::bmm, sizes = [[3, 64, 64], [3, 64, 64]], strides = [[4097, 64, 1], [4096, "
                 "64, 1]]") == false);
@@ -72,7 +72,7 @@ TEST_CASE("flops: alignment follows from strides exactly, and from sizes as far 
 TEST_CASE("flops: the utilization of a recording with shapes lies below its bound") {
   const Analysis a = analysed(recorded("eager-autogradnvtx"));
   // 6 layers of hidden size 2048 (4 square products, 3 of the MLP with 5632), 8 x 1024 tokens,
-  // forward and twice backward, attention and the head aside.
+  // forward and twice backward, without attention and the head.
   const double linear = 3 * 2.0 * 8192 * 6 * (4.0 * 2048 * 2048 + 3.0 * 2048 * 5632);
   CHECK(fact(a, "gemm.flops_per_step") > linear);
   CHECK(fact(a, "gemm.flops_per_step") < 2 * linear);
@@ -88,7 +88,7 @@ TEST_CASE("flops: without shapes there is an upper bound, and it is called one")
   CHECK(fact(analysed(recorded("compile")), "mfu.upper_bound_fraction") > 0.7);
 }
 
-TEST_CASE("flops: occupancy tells how full a grid makes the GPU") {
+TEST_CASE("flops: SM fill shows how much of the GPU a grid fills") {
   const Analysis a(
       trace_from_text(
           "return { ops = { { 0, 100, kernel = 'a', blocks = 66 }, { 100, 200, kernel = 'b', "

@@ -1,4 +1,4 @@
-// What a host thread did in a stretch of time, by its innermost name.
+// What a host thread did in a span of time, by its innermost name.
 #include "analysis/host_work.hpp"
 
 #include <string>
@@ -11,7 +11,7 @@ using namespace gh;
 
 namespace {
 
-// Of the main thread, in microseconds: "read within 'load the table'", "" where nothing tells.
+// For the main thread, in microseconds: "read within 'load the table'", "" if nothing shows it.
 std::string doing(const std::string& trace, Ns from, Ns to, Ns step = 1'000'000,
                   bool thread_known = true) {
   const Analysis a(
@@ -26,7 +26,7 @@ std::string doing(const std::string& trace, Ns from, Ns to, Ns step = 1'000'000,
          (found.within == 0 ? "" : " within " + std::string(names[found.within]));
 }
 
-// What the profiler saw of a thread, the main one unless named.
+// What the profiler recorded about a thread, the main one by default.
 struct Watched {
   Watched(const std::string& trace, Ns from, Ns to)
       : a(trace_from_text("return { ops = { { 0, 1, kernel = 'a', launched = { -5, -2 } } }, " +
@@ -42,7 +42,7 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("host work: the innermost range that takes at least half names a stretch") {
+TEST_CASE("host work: the innermost range that takes at least half names a span") {
   const std::string ranges = "ranges = { { 0, 900, 'epoch' }, { 100, 500, 'metrics' } }";
   CHECK(doing(ranges, 100, 400) == "metrics");
   CHECK(doing(ranges, 400, 800) == "epoch");
@@ -53,17 +53,17 @@ TEST_CASE("host work: a range as long as a step in which work was launched says 
   const std::string range = "ranges = { { -10, 990, 'step 1' } }";
   CHECK(doing(range, 100, 400) == "");
   CHECK(doing(range, 100, 400, 2'000'000) == "step 1");
-  // In one without a launch nothing else was done.
+  // In a range without a launch, nothing else was done.
   CHECK(doing("ranges = { { 10, 990, 'simulate' } }", 100, 400) == "simulate");
 }
 
-TEST_CASE("host work: a call that it was in comes first, with the program's range around it") {
+TEST_CASE("host work: a call takes precedence, with the program's range around it") {
   const std::string around = "ranges = { { 50, 500, 'load the table' } }, ";
   CHECK(doing(around + "os_calls = { { 90, 420, 'read' } }", 100, 400) ==
         "read within load the table");
   CHECK(doing(around + "calls = { { 90, 420, 'cuModuleLoadData' } }", 100, 400) ==
         "cuModuleLoadData within load the table");
-  // Many short ones of a name count together; others do not.
+  // Many short calls of one name count together; others do not.
   std::string polls;
   for (int t = 100; t < 400; t += 10)
     polls += "{ " + std::to_string(t) + ", " + std::to_string(t + 8) + ", 'poll' }, ";
@@ -76,18 +76,19 @@ TEST_CASE("host work: an operator is named with the program's range around it") 
         "aten::stack within collate");
 }
 
-TEST_CASE("host work: where its thread did nothing that has a name, another's tells") {
+TEST_CASE("host work: if its thread did nothing with a name, another thread's work counts") {
   CHECK(doing("ranges = { { 50, 500, 'backward', thread = 'autograd' } }", 100, 400) == "backward");
   CHECK(doing("ranges = { { 50, 500, 'backward', thread = 'autograd', rank = 1 } }", 100, 400) ==
         "");
 }
 
-TEST_CASE("host work: where nobody knows which thread launches next, any of the process tells") {
+TEST_CASE(
+    "host work: if it is unknown which thread launches next, any thread of the process counts") {
   const std::string ranges = "ranges = { { 0, 900, 'epoch' }, { 100, 500, 'metrics' } }";
   CHECK(doing(ranges, 100, 400, 1'000'000, false) == "metrics");
 }
 
-TEST_CASE("host work: where no range names a stretch, the function does that was sampled most") {
+TEST_CASE("host work: without a range, the function with the most samples names a span") {
   const std::string samples =
       "host_samples = { { 110, 'sort (libfoo.so)' }, { 120, 'sort (libfoo.so)' }, { 130, 'add "
       "(libfoo.so)' }, { 600, 'other (libfoo.so)' } }";
@@ -96,7 +97,7 @@ TEST_CASE("host work: where no range names a stretch, the function does that was
   CHECK(doing(samples, 140, 400) == "");
 }
 
-TEST_CASE("host work: waiting for Python's lock comes before the call that it waits in") {
+TEST_CASE("host work: waiting for Python's lock takes precedence over the call in which it waits") {
   const std::string lock =
       "python_lock = { { 100, 380, thread = 'main' }, { 0, 380, thread = 'other', holds = true } }";
   CHECK(doing(lock + ", os_calls = { { 100, 380, 'pthread_cond_timedwait' } }", 100, 400) ==
@@ -109,11 +110,11 @@ TEST_CASE("host work: waiting for Python's lock comes before the call that it wa
       "'b', holds = true }, { 0, 400, thread = 'of another process', rank = 1, holds = true } }",
       100, 400);
   CHECK(several.thread(several.seen.holder) == "b");
-  // To hold it is no wait.
+  // Holding it is not a wait.
   CHECK(doing("python_lock = { { 100, 380, holds = true } }", 100, 400) == "");
 }
 
-TEST_CASE("host work: Python's own stacks are asked before native ones") {
+TEST_CASE("host work: Python stacks take precedence over native ones") {
   const Watched w(
       "host_samples = { { 110, 'tokenize (train.py)', module = 'train.py', line = 'train.py(40): "
       "tokenize', python = true }, { 115, 'tokenize (train.py)', module = 'train.py', line = "
@@ -126,7 +127,7 @@ TEST_CASE("host work: Python's own stacks are asked before native ones") {
   CHECK(w.name(w.seen.function) == "tokenize (train.py)");
   CHECK(w.seen.in_function == 3);
   CHECK(w.name(w.seen.line) == "train.py(41): tokenize");
-  // Not all Python stands in files: "<string>", "<frozen importlib._bootstrap>".
+  // Not all Python code is in files: "<string>", "<frozen importlib._bootstrap>".
   const Watched frozen(
       "host_samples = { { 110, '_find_spec (<frozen importlib._bootstrap>)', module = '<frozen "
       "importlib._bootstrap>', python = true }, { 120, 'f (libfoo.so)', module = 'libfoo.so' }, { "
@@ -136,7 +137,7 @@ TEST_CASE("host work: Python's own stacks are asked before native ones") {
   CHECK(frozen.name(frozen.seen.module) == "<frozen importlib._bootstrap>");
 }
 
-TEST_CASE("host work: off the CPU in a call it waits, in no call it is held off") {
+TEST_CASE("host work: a thread off the CPU waits if it is in a call, otherwise it is held off") {
   const std::string on =
       "cpu_stretches = { { 0, 150, cpu = 1 }, { 350, 900, cpu = 1 }, { 150, 340, cpu = 1, thread = "
       "'other' } }";
@@ -149,12 +150,12 @@ TEST_CASE("host work: off the CPU in a call it waits, in no call it is held off"
   CHECK(waits.seen.held_off_ns == 0);
   CHECK(waits.seen.waited_ns == 200'000);
   CHECK(waits.thread(waits.seen.waker) == "other");
-  // Before the first switch of a thread and after its last nobody knows.
+  // Unknown before a thread's first context switch and after its last.
   CHECK(Watched("cpu_stretches = { { 200, 300 } }", 100, 400).seen.scheduled_ns == 100'000);
   CHECK(Watched("", 100, 400).seen.scheduled_ns == 0);
 }
 
-TEST_CASE("host work: of two threads that were at work nobody knows who woke it") {
+TEST_CASE("host work: the waker is unknown if two threads were at work") {
   const std::string on =
       "cpu_stretches = { { 0, 150, cpu = 1 }, { 350, 900, cpu = 1 }, { 150, 340, cpu = 2, thread = "
       "'a' }, { 150, 340, cpu = 3, thread = 'b' } }, os_calls = { { 140, 352, 'sem_wait' } }";

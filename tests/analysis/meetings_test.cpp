@@ -1,4 +1,4 @@
-// Which collectives of several devices are one.
+// Which collectives of several devices are the same.
 #include "analysis/meetings.hpp"
 
 #include <string>
@@ -43,19 +43,19 @@ TEST_CASE("meetings: the i-th collective of a name on one device is the i-th on 
   CHECK(met(trace_of(op(100, 200, 0) + op(300, 350, 0))) == "");  // one rank alone
 }
 
-TEST_CASE("meetings: what one device has before the others' first is left out") {
+TEST_CASE("meetings: collectives that one device runs before the others' first are left out") {
   std::string ops = op(10, 20, 0);
   for (const int at : {100, 230, 290, 610, 800}) ops += op(at, at + 50, 0) + op(at + 5, at + 51, 1);
   CHECK(met(trace_of(ops)) == "100 105, 230 235, 290 295, 610 615, 800 805");
 }
 
-TEST_CASE("meetings: streams that do not run together are of different groups") {
+TEST_CASE("meetings: streams that do not run together belong to different groups") {
   // Ranks 0 and 1 are one pair, 2 and 3 another.
   const std::string pairs = op(100, 200, 0) + op(140, 202, 1) + op(600, 700, 2) + op(640, 702, 3);
   CHECK(met(trace_of(pairs)) == "100 140, 600 640");
 }
 
-TEST_CASE("meetings: a group with ranks that the report does not hold is left out") {
+TEST_CASE("meetings: a group with ranks outside the report is left out") {
   Trace t = trace_of(op(100, 200, 0) + op(140, 202, 1));
   t.ops.group = {0, 0};
   t.groups = {{0, 2}};
@@ -67,13 +67,13 @@ TEST_CASE("meetings: a group with ranks that the report does not hold is left ou
   CHECK(met(t) == "");
 }
 
-TEST_CASE("meetings: a message that was sent before it was asked for waited for nobody") {
+TEST_CASE("meetings: a message sent before the receiver started waited for nobody") {
   const char* message = "ncclDevKernel_SendRecv";
   CHECK(met(trace_of(op(100, 110, 0, message) + op(150, 160, 1, message) +
                      op(300, 500, 0, message) + op(480, 501, 1, message))) == "300 480");
 }
 
-TEST_CASE("meetings: ranks whose clocks are not known to agree do not meet") {
+TEST_CASE("meetings: ranks with unaligned clocks do not meet") {
   Trace t = trace_of(op(100, 200, 0) + op(140, 202, 1));
   t.clocks_aligned = false;
   CHECK(met(t) == "");

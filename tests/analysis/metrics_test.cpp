@@ -1,4 +1,4 @@
-// What sampled metrics say.
+// What sampled metrics show.
 #include "analysis/metrics.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ SampledCurve curve(const std::string& samples) {
 
 }  // namespace
 
-TEST_CASE("metrics: a sample tells of the time since the one before") {
+TEST_CASE("metrics: a sample covers the time since the one before") {
   const SampledCurve c = curve(
       "{ 10, 'SMs Active [Throughput %]', 0 }, { 20, 'SMs Active [Throughput %]', 100 }, { 40, "
       "'SMs Active [Throughput %]', 50 }");
@@ -32,14 +32,14 @@ TEST_CASE("metrics: a sample tells of the time since the one before") {
   CHECK(mean(20, 40) == doctest::Approx(0.5));
   CHECK(mean(15, 25) == doctest::Approx(0.75));
   CHECK(mean(10, 40) == doctest::Approx(20.0 / 30));
-  // What no sample covers does not count.
+  // Time that no sample covers does not count.
   CHECK(c.over(0, {0 * us, 20 * us}).sampled_ns == 10 * us);
   CHECK(c.over(0, {30 * us, 90 * us}).sampled_ns == 10 * us);
   CHECK(c.over(0, {0 * us, 10 * us}).sampled_ns == 0);
   CHECK(c.over(0, {40 * us, 90 * us}).sampled_ns == 0);
 }
 
-TEST_CASE("metrics: there is no curve without samples of that metric, or by one sample") {
+TEST_CASE("metrics: there is no curve without samples of that metric, or from a single one") {
   CHECK(curve("").over(0, {0, 100 * us}).sampled_ns == 0);
   CHECK(curve("{ 10, 'DRAM Read Bandwidth [Throughput %]', 50 }, { 20, 'DRAM Read Bandwidth "
               "[Throughput %]', 50 }")

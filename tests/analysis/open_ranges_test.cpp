@@ -1,11 +1,11 @@
-// Which ranges a thread is in, and whose ranges tell of a thread without any.
+// Which ranges a thread is in, and whose ranges describe a thread without any.
 #include "analysis/open_ranges.hpp"
 
 #include "support/traces.hpp"
 
 using namespace gh;
 
-TEST_CASE("open ranges: at each moment they are those that a search over all finds") {
+TEST_CASE("open ranges: at each moment they match a search over all ranges") {
   Trace t;
   t.processes.emplace_back();
   t.threads.resize(2);
@@ -38,7 +38,7 @@ TEST_CASE("open ranges: at each moment they are those that a search over all fin
     }
 }
 
-TEST_CASE("open ranges: operators are told by their names") {
+TEST_CASE("open ranges: operators are recognized by name") {
   for (const char* name : {"aten::mm", "AddmmBackward0", "aten::mm, sizes = [[2, 3]]",
                            "torch::autograd::AccumulateGrad", "MmBackward0, seq = 5"})
     CHECK_MESSAGE(is_operator_name(name), name);

@@ -1,4 +1,4 @@
-// What kind of program a report is of, by the names in it.
+// What kind of program a report is from, by the names in it.
 #include "analysis/program_kind.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::string task(const ProgramKind& p) { return p.task ? p.task->key : ""; }
 
 }  // namespace
 
-TEST_CASE("kind: a framework is told by the kernels that it launches") {
+TEST_CASE("kind: a framework is recognized by the kernels that it launches") {
   const std::vector<std::pair<std::string, std::string>> known{
       {elementwise, "pytorch"},
       {"loop_add_fusion", "jax"},
@@ -57,14 +57,14 @@ TEST_CASE("kind: a framework is told by the kernels that it launches") {
   }
 }
 
-TEST_CASE("kind: of several the one that launches most, and of a broader one its case") {
+TEST_CASE("kind: the framework that launches most wins, and a special case over a broader kind") {
   CHECK(framework(launching({elementwise, "cupy_add", "cupy_copy"})) == "cupy");
   CHECK(framework(launching({elementwise, elementwise, "cupy_copy"})) == "pytorch");
   const std::string fill = "__pgi_uacc_cuda_fill_44_gpu";
   CHECK(framework(launching({fill, fill, "nvkernel_matmult_F1L115_7"})) == "openmp");
 }
 
-TEST_CASE("kind: a program of its own is CUDA C++, and one of an interpreter is unknown") {
+TEST_CASE("kind: a compiled program is CUDA C++, and one run by an interpreter is unknown") {
   const std::string own = "saxpy(double *, double *, double, int)";
   const ProgramKind p = launching({own}, "solver");
   REQUIRE(p.framework);
@@ -76,9 +76,9 @@ TEST_CASE("kind: a program of its own is CUDA C++, and one of an interpreter is 
   CHECK(launching({own}, "python3.11").is("python"));
 }
 
-TEST_CASE("kind: training is told by what computes gradients, and nothing else is called so") {
+TEST_CASE("kind: only a program that computes gradients is training") {
   CHECK(task(launching({elementwise, product})) == "inference");
-  CHECK(task(launching({elementwise})) == "");  // no model shows
+  CHECK(task(launching({elementwise})) == "");  // no sign of a model
   CHECK(task(launching({elementwise, product, "void at::native::softmax_warp_backward<f>(x)"})) ==
         "training");
   CHECK(task(launching({elementwise, product}, "python3", {"Optimizer.step#SGD.step"})) ==
@@ -89,7 +89,7 @@ TEST_CASE("kind: training is told by what computes gradients, and nothing else i
   CHECK(task(launching({"layernorm_backward_kernel(float *)"}, "train_gpt2")) == "training");
 }
 
-TEST_CASE("kind: runners are told by their ranges and processes, with what goes with them") {
+TEST_CASE("kind: runners are recognized by their ranges and processes, with what they imply") {
   const ProgramKind trainer =
       launching({elementwise, product}, "python3",
                 {"[Strategy]DDPStrategy.training_step", "DistributedDataParallel.forward"});
@@ -103,7 +103,7 @@ TEST_CASE("kind: runners are told by their ranges and processes, with what goes 
   CHECK(launching({elementwise}, "python3", {"Optimizer.step#SGD.step"}).optimizer == "SGD");
 }
 
-TEST_CASE("kind: an agent that acts in an environment is reinforcement learning, which trains") {
+TEST_CASE("kind: an agent acting in an environment is reinforcement learning, a kind of training") {
   for (const char* range : {"rollout", "env.step", "ppo_update", "collect_rollouts",
                             "stable_baselines3/ppo/ppo.py(180): train", "verl/workers/actor.py"}) {
     INFO(range);
@@ -111,14 +111,14 @@ TEST_CASE("kind: an agent that acts in an environment is reinforcement learning,
     CHECK(task(p) == "rl");
     CHECK(p.is("training"));
   }
-  // Words that other programs use as well.
+  // Words that other programs use too.
   for (const char* range : {"environment setup", "stepper", "policy", "generate_batch"}) {
     INFO(range);
     CHECK(task(launching({elementwise, product}, "python3", {range})) == "inference");
   }
 }
 
-TEST_CASE("kind: codes of physics and of molecules solve") {
+TEST_CASE("kind: physics and molecular codes are solvers") {
   for (const char* kernel :
        {"void amrex::launch_global<128, f>(f)", "hypre_CSRMatvec", "pme_spread_kernel",
         "void LAMMPS_NS::PairLJCutKokkos<Kokkos::Cuda>::operator()(int) const"}) {
@@ -127,8 +127,7 @@ TEST_CASE("kind: codes of physics and of molecules solve") {
   }
 }
 
-TEST_CASE(
-    "kind: the recordings are of PyTorch, which trains in all but two, and of that is evidence") {
+TEST_CASE("kind: the recordings are PyTorch, all but two train, and both have evidence") {
   for (const std::string& name : few_with_sanitizers(recording_names())) {
     INFO(name);
     const ProgramKind p = analysed(recorded(name)).program;

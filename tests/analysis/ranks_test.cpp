@@ -1,4 +1,4 @@
-// Several files of one job: found, put side by side on one clock, and judged as one.
+// Several files of one job: found, put side by side on one clock, and judged together.
 #include "analysis/ranks.hpp"
 
 #include <doctest/doctest.h>
@@ -24,8 +24,8 @@ fs::path rank_file(int rank) {
   return support::fixture("ddp.rank" + std::to_string(rank) + ".pt.trace.json");
 }
 
-// The recorded rank with its times moved, as those of a machine whose clock is ahead, and without
-// its last kernels.
+// The recorded rank with its times shifted, as on a machine whose clock is ahead, and without its
+// last kernels.
 std::string moved(int rank, double ahead_us, const std::string& name = "") {
   nlohmann::ordered_json all = nlohmann::ordered_json::parse(support::read_file(rank_file(rank)));
   for (auto& e : all["traceEvents"]) {
@@ -43,7 +43,7 @@ gh::Trace ranks_of(const std::vector<fs::path>& files) {
   return gh::join_ranks(std::move(traces), gh::Classes());
 }
 
-// How long after the first rank's each of the second rank's last collectives ended, in the middle.
+// Median delay of the second rank's last collectives after the first rank's.
 gh::Ns apart(const gh::Trace& t) {
   std::vector<std::vector<gh::Ns>> ends(2);
   for (gh::Row op = 0; op < t.ops.size(); ++op)
@@ -57,7 +57,7 @@ gh::Ns apart(const gh::Trace& t) {
 
 }  // namespace
 
-TEST_CASE("ranks: files of one job are found by what they say of themselves, or by their names") {
+TEST_CASE("ranks: files of one job are found by their contents or their names") {
   const TempDir dir;
   const auto trace = [&](const std::string& name, int rank, int world,
                          const std::string& first = "5000000") {
@@ -85,7 +85,7 @@ TEST_CASE("ranks: files of one job are found by what they say of themselves, or 
                     q1 = (dir / "walk_rank1.sqlite").string(), none = (dir / "run.sqlite").string();
   CHECK(gh::find_jobs({r0, r1}) == Files{{r0, r1}});
   CHECK(gh::find_jobs({r0, q1, none, none}) == Files{{r0}, {q1}, {none}, {none}});
-  // Packed as well.
+  // Compressed files too.
   CHECK(support::shell("gzip host_1.json host_2.json", {"", dir / ""}).status == 0);
   CHECK(gh::find_jobs({a + ".gz", b + ".gz"}) == Files{{a + ".gz", b + ".gz"}});
 }
@@ -105,9 +105,9 @@ TEST_CASE("ranks: files of one job stand side by side on one clock") {
   CHECK(both.devices.size() == 2);
   CHECK(both.processes.size() == 2);
   CHECK(both.clocks_aligned);
-  CHECK(contains(both.path, "ddp.rank0.pt.trace.json and 1 more rank of its job"));
+  CHECK(contains(both.path, "ddp.rank0.pt.trace.json and 1 more rank of the same job"));
   CHECK(apart(both) < 20'000);
-  // What launched what is told by process, though both count correlations alike.
+  // Launches are matched per process, even if both count correlation ids from the same start.
   const auto launched = [](const gh::Trace& t) {
     return std::count_if(t.ops.call.begin(), t.ops.call.end(),
                          [](gh::Row c) { return c != gh::no_row; });
@@ -117,7 +117,7 @@ TEST_CASE("ranks: files of one job stand side by side on one clock") {
     if (both.ops.call[op] != gh::no_row)
       CHECK(both.threads[both.calls.thread[both.ops.call[op]]].process == both.process_of(op));
   // Clocks that differ by less than a second, and a rank that begins earlier, do not matter. (The
-  // fixture's rank 1 has one collective more.)
+  // fixture's rank 1 has one more collective.)
   for (const double ahead : {-300.0, 2'000.0}) {
     CAPTURE(ahead);
     const gh::Trace shifted =
@@ -125,7 +125,7 @@ TEST_CASE("ranks: files of one job stand side by side on one clock") {
     CHECK(shifted.clocks_aligned);
     CHECK(apart(shifted) < 20'000);
   }
-  // The steps of each are what they are alone.
+  // Each rank has the same steps as alone.
   const gh::Analysis joint(ranks_of({rank_file(0), rank_file(1)}), gh::Classes(), {}),
       alone(gh::read_kineto(rank_file(1)), gh::Classes(), {});
   REQUIRE(joint.devices.size() == 2);
@@ -133,7 +133,7 @@ TEST_CASE("ranks: files of one job stand side by side on one clock") {
   CHECK(joint.account.devices[1].step_ns == alone.account.devices[0].step_ns);
 }
 
-TEST_CASE("ranks: files whose clocks cannot be aligned are judged each by itself") {
+TEST_CASE("ranks: files whose clocks cannot be aligned are judged separately") {
   const TempDir dir;
   const fs::path other = support::write_file(
       dir / "other", moved(1, 0, "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(x)"));
@@ -142,14 +142,15 @@ TEST_CASE("ranks: files whose clocks cannot be aligned are judged each by itself
   support::write_file(dir / "r.rank0.json", support::read_file(rank_file(0)));
   support::write_file(dir / "r.rank1.json", support::read_file(other));
   const support::Ran ran =
-      support::advise("r.rank0.json r.rank1.json --select comm", {"COLUMNS=160", dir / ""});
+      support::advise("r.rank0.json r.rank1.json -v --select comm", {"COLUMNS=160", dir / ""});
   CHECK(ran.status == 0);
   CHECK(contains(ran.out,
                  "Not checked: rank-straggler: the ranks' collectives could not be matched"));
 }
 
 TEST_CASE(
-    "ranks: devices that every rank calls 0 are called by rank, and what one lacks the job lacks") {
+    "ranks: devices that every rank calls 0 get the rank's number, and what one rank lacks the job "
+    "lacks") {
   const TempDir dir;
   gh::Trace a, b;
   a.devices.emplace_back();
@@ -167,7 +168,7 @@ TEST_CASE(
   CHECK(t.problems == std::vector<std::string>{"b: odd"});
 }
 
-TEST_CASE("ranks: collectives are matched only where one way fits clearly") {
+TEST_CASE("ranks: collectives are matched only if one way clearly fits") {
   const auto ms = [](std::vector<double> times) {
     std::vector<gh::Ns> ns;
     for (const double t : times) ns.push_back(static_cast<gh::Ns>(t * 1e6));
@@ -178,17 +179,17 @@ TEST_CASE("ranks: collectives are matched only where one way fits clearly") {
   CHECK(gh::matching(ends, ms({0.2, 1.01, 2.51, 3.11, 7.01, 9.01}), 0) == 1);
   CHECK(gh::matching(ends, ms({2.51, 3.11, 7.01, 9.01, 9.9}), 0) == -1);
   CHECK(gh::matching(ends, ms({50.2, 51.01, 52.51, 53.11, 57.01, 59.01}), std::nullopt) ==
-        1);  // whatever the clocks
+        1);  // whatever the clocks say
   CHECK_FALSE(gh::matching(ends, ms({1, 2}), 0));
   const std::vector<gh::Ns> even = ms({1, 2, 3, 4, 5, 6});
-  CHECK(gh::matching(even, ms({2.1, 3.1, 4.1, 5.1, 6.1}), 0) == -1);  // the clocks say which
+  CHECK(gh::matching(even, ms({2.1, 3.1, 4.1, 5.1, 6.1}), 0) == -1);  // the clocks decide
   CHECK_FALSE(gh::matching(even, ms({2.1, 3.1, 4.1, 5.1, 6.1}), std::nullopt));
   CHECK_FALSE(gh::matching(even, ms({1.5, 2.5, 3.5, 4.5}), 0));
 }
 
-TEST_CASE("ranks: a late rank of two files is found as in one report") {
-  // Rank 1 sleeps before every step: the recording of both by Nsight Systems, cut into two files
-  // by process.
+TEST_CASE("ranks: a late rank is found in two files as in one report") {
+  // Rank 1 sleeps before every step. Nsight Systems recorded both ranks; here the report is cut
+  // into two files by process.
   const TempDir dir;
   const fs::path whole = fs::path(GH_FIXTURES) / "ddp-straggler.sqlite";
   for (int rank = 0; rank < 2; ++rank) {
@@ -196,7 +197,7 @@ TEST_CASE("ranks: a late rank of two files is found as in one report") {
     fs::copy_file(whole, file);
     fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
     const std::string device = std::to_string(rank), ahead = rank == 0 ? "0" : "7000000";
-    // A table of its own numbers the rows anew.
+    // A separate table renumbers the rows.
     const auto kept = [](const std::string& table, const std::string& process) {
       return "CREATE TABLE kept AS SELECT * FROM " + table + " WHERE " + process +
              " IN (SELECT p FROM keep); DROP TABLE " + table + "; ALTER TABLE kept RENAME TO " +
@@ -227,7 +228,7 @@ TEST_CASE("ranks: a late rank of two files is found as in one report") {
   REQUIRE(parts.size() == 1);  // one job of several files is one report, still in a list
   CHECK(of(parts[0]) ==
         of(support::json_of(support::advise("ddp-straggler.sqlite --format json"))));
-  // What keeps that rank is told as well, and worth as much.
+  // What delays that rank is reported too, with the same gain.
   CHECK(of(parts[0]) == "warningdevice 1");
   CHECK(parts[0]["devices"].size() == 2);
 }

@@ -21,7 +21,7 @@ Residency held(const LaunchShape& launch, const SmLimits& sm) {
 
 }  // namespace
 
-TEST_CASE("residency: what is used up first limits the blocks of an SM") {
+TEST_CASE("residency: the resource that is used up first limits the blocks of an SM") {
   const SmLimits hopper = sm_of(9, 0);
   CHECK(held({1000, 256, 32, 0}, hopper).blocks == 8);
   CHECK(held({1000, 256, 32, 0}, hopper).occupancy == 1.0);
@@ -32,28 +32,28 @@ TEST_CASE("residency: what is used up first limits the blocks of an SM") {
   // 255 registers become 256 of 32 lanes: two warps a scheduler.
   CHECK(held({1000, 256, 255, 0}, hopper).blocks == 1);
   CHECK(std::string(held({1000, 256, 255, 0}, hopper).limit) == "registers");
-  // 100 KiB and the driver's own: two of them in 228 KiB.
+  // 100 KiB plus the driver's own share: two of them in 228 KiB.
   CHECK(held({1000, 256, 32, 102400}, hopper).blocks == 2);
   CHECK(std::string(held({1000, 256, 32, 102400}, hopper).limit) == "shared memory");
   CHECK(held({1000, 16, 16, 0}, sm_of(8, 6)).blocks == 16);
 }
 
-TEST_CASE("residency: nothing is made up") {
+TEST_CASE("residency: missing or impossible input gives no answer") {
   const SmLimits hopper = sm_of(9, 0);
-  CHECK_FALSE(residency_of({1000, 256, 0, 0}, hopper));     // registers are not told
-  CHECK_FALSE(residency_of({1000, 1024, 255, 0}, hopper));  // would not have been launched
+  CHECK_FALSE(residency_of({1000, 256, 0, 0}, hopper));     // registers are missing
+  CHECK_FALSE(residency_of({1000, 1024, 255, 0}, hopper));  // could not have been launched
   Device unknown;
   unknown.compute_major = 3;
   CHECK_FALSE(Classes().sm_limits(unknown));
 }
 
-TEST_CASE("residency: a grid's lanes are those of its blocks, at most an SM's for each") {
+TEST_CASE("residency: a grid's lanes are those of its blocks, at most one SM's per block") {
   CHECK(lanes_of({132, 1024, 32, 0}) == 132 * 128);
   CHECK(lanes_of({132, 32, 32, 0}) == 132 * 32);
   CHECK(lanes_of({1, 1, 32, 0}) == 1);
 }
 
-TEST_CASE("kernels of libraries are not the program's own") {
+TEST_CASE("library kernels are not the program's own") {
   const Classes classes;
   for (const char* library :
        {"void at::native::vectorized_elementwise_kernel<4, float>(int)",
@@ -74,7 +74,7 @@ TEST_CASE("kernels of libraries are not the program's own") {
   }
 }
 
-TEST_CASE("kernels of recordings tell registers and shared memory") {
+TEST_CASE("recorded kernels have registers and shared memory") {
   const Analysis a = analysed(recorded("good"));
   std::size_t with_registers = 0, with_shared = 0, kernels = 0;
   for (Row op = 0; op < a.trace.ops.size(); ++op) {

@@ -1,4 +1,5 @@
-// What binds a unit, what the device needs for what is known, and operations of convolutions.
+// What limits a unit, what the device needs for kernels of known size, and operations of
+// convolutions.
 #include "analysis/roofline.hpp"
 
 #include <doctest/doctest.h>
@@ -27,8 +28,8 @@ double number_fact(const Analysis& a, const char* name) {
 
 }  // namespace
 
-TEST_CASE("roofline: the operations of a convolution follow from shapes, and from what stands by") {
-  // ResNet's first: 64 filters of 3 x 7 x 7 over 224 x 224 in steps of 2 make 112 x 112.
+TEST_CASE("roofline: the operations of a convolution follow from shapes and arguments") {
+  // ResNet's first: 64 filters of 3 x 7 x 7 over 224 x 224 with stride 2 make 112 x 112.
   const double first = 2.0 * 32 * 64 * 112 * 112 * 3 * 7 * 7;
   const std::string sizes = "sizes = [[32, 3, 224, 224], [64, 3, 7, 7], [], [], []]";
   CHECK(convolution_flops("aten::cudnn_convolution, " + sizes +
@@ -50,7 +51,7 @@ TEST_CASE("roofline: the operations of a convolution follow from shapes, and fro
   CHECK_FALSE(convolution_flops("aten::conv2d, " + sizes));
 }
 
-TEST_CASE("roofline: backward tells how large the result of forward was") {
+TEST_CASE("roofline: backward shows how large the result of forward was") {
   const Analysis a = literal(
       "{ ranges = { { 0, 10, 'aten::cudnn_convolution, sizes = [[32, 3, 224, 224], [64, 3, 7, 7]]' "
       "}, "
@@ -63,7 +64,7 @@ TEST_CASE("roofline: backward tells how large the result of forward was") {
   CHECK(counted.flops == 3 * 2.0 * 32 * 64 * 112 * 112 * 3 * 7 * 7);
 }
 
-TEST_CASE("roofline: a convolution that does not tell leaves utilization unknown, and not 0") {
+TEST_CASE("roofline: a convolution without sizes leaves utilization unknown rather than 0") {
   const Analysis a = literal(
       "{ ranges = { { 0, 10, 'aten::cudnn_convolution, sizes = [[32, 3, 224, 224], [64, 3, 7, 7]]' "
       "}, "
@@ -74,7 +75,7 @@ TEST_CASE("roofline: a convolution that does not tell leaves utilization unknown
   CHECK(std::holds_alternative<Unknown>(Facts(a).value("mfu.fraction")));
 }
 
-TEST_CASE("roofline: a product of few rows is bound by memory, one of many by computing") {
+TEST_CASE("roofline: a product with few rows is memory-bound, one with many compute-bound") {
   const auto of = [](const char* sizes) {
     return literal(
         fmt::format("{{ ranges = {{ {{ 0, 20, 'aten::mm, sizes = {}' }} }}, ops = {{ {{ 30, "
@@ -95,7 +96,7 @@ TEST_CASE("roofline: a product of few rows is bound by memory, one of many by co
   CHECK(number_fact(many, "roofline.known_fraction") == 1);
 }
 
-TEST_CASE("roofline: what binds a unit is said of each kind of time") {
+TEST_CASE("roofline: each kind of time has its own bound") {
   const auto by = [](const std::string& ops) {
     return text_fact(literal("{ ops = { " + ops + " } }"), "unit.bound_by");
   };
@@ -103,11 +104,11 @@ TEST_CASE("roofline: what binds a unit is said of each kind of time") {
         "memory");
   CHECK(by("{ 0, 100, copy = 'h2d', bytes = 1e6 }") == "the link");
   CHECK(by("{ 0, 100, kernel = 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL' }") == "the network");
-  CHECK(by("{ 0, 100, kernel = 'my_solver' }") == "kernels of its own");
+  CHECK(by("{ 0, 100, kernel = 'my_solver' }") == "custom kernels");
   CHECK(by("{ 0, 100, graph = true }") == "graphs");
 }
 
-TEST_CASE("roofline: recordings are bound by what their programs were made to show") {
+TEST_CASE("roofline: recordings have the bound that their programs were written to show") {
   CHECK(text_fact(analysed(recorded("fp32")), "unit.bound_by") == "compute");
   CHECK(text_fact(analysed(recorded("eager")), "unit.bound_by") == "memory");
   CHECK(text_fact(analysed(recorded("offload")), "unit.bound_by") == "the link");
@@ -116,12 +117,12 @@ TEST_CASE("roofline: recordings are bound by what their programs were made to sh
   CHECK(text_fact(analysed(recorded("um")), "unit.bound_by") == "unified memory");
 }
 
-TEST_CASE("roofline: utilization is held against what is usual, for transformers that train") {
+TEST_CASE("roofline: utilization is compared to the usual, for transformer training") {
   const Analysis good = analysed(read_report(fixture("good.pt.trace.json")));
-  CHECK(text_fact(good, "mfu.verdict").starts_with("as usual"));
+  CHECK(text_fact(good, "mfu.verdict").starts_with("within the usual"));
   CHECK(number_fact(good, "roofline.efficiency_fraction") > 0.8);
   const Analysis eager = analysed(recorded("eager-autogradnvtx"));
-  CHECK(text_fact(eager, "mfu.verdict").starts_with("below what is usual"));
+  CHECK(text_fact(eager, "mfu.verdict").starts_with("below the usual"));
   CHECK(contains(text_fact(eager, "mfu.verdict"), "memory"));
   CHECK(std::holds_alternative<Unknown>(Facts(analysed(recorded("tiles"))).value("mfu.verdict")));
 }

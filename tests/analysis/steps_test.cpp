@@ -1,4 +1,4 @@
-// Steps: where they are cut, from ranges and from kernels, and what a selection leaves of them.
+// Steps: where they are cut, from ranges and from kernels, and what a selection keeps of them.
 #include <string>
 
 #include "analysis/analysis.hpp"
@@ -38,7 +38,7 @@ Ns median_step(const DeviceSteps& d) {
   return median(lengths);
 }
 
-// Six rounds of 1 ms in which a kernel of 0.7 ms runs, with ranges of a name around the launches.
+// Six rounds of 1 ms with a kernel of 0.7 ms, and a range with a given name around each launch.
 std::string rounds(const std::string& range, int times = 6) {
   return "return { repeats = { times = " + std::to_string(times) +
          ", every = 1000 }, ranges = { { 0, 900, '" + range +
@@ -60,8 +60,10 @@ TEST_CASE("steps: n ranges give n - 1 steps, from GPU end to GPU end") {
   CHECK(d.left_out == 0);
 }
 
-TEST_CASE("steps: where the host runs ahead, what its ranges launched counts, not when they were") {
-  // Each range takes 0.1 ms on the host, and launches a kernel of 1 ms that runs long after.
+TEST_CASE(
+    "steps: if the host runs ahead, steps follow what its ranges launched, not when they were "
+    "open") {
+  // Each range takes 0.1 ms on the host and launches a kernel of 1 ms that runs long after.
   const DeviceSteps d = only(R"(return {
     ranges = { { 0, 100, "step 1" }, { 100, 200, "step 2" }, { 200, 300, "step 3" } },
     ops = { { 20, 1000, kernel = "gemm", launched = { 10, 15 } }, { 1000, 2000, kernel = "gemm", launched = { 110, 115 } }, { 2000, 3500, kernel = "gemm", launched = { 210, 215 } } } })");
@@ -72,7 +74,7 @@ TEST_CASE("steps: where the host runs ahead, what its ranges launched counts, no
   CHECK(numbers(d) == std::vector<std::int64_t>{2, 3});
 }
 
-TEST_CASE("steps: a range that counts up by a usual name marks the steps") {
+TEST_CASE("steps: numbered ranges with a usual name mark the steps") {
   for (const char* name : {"step {n}", "iteration {n}", "train_step {n}", "Step: {n}",
                            "global_step={n}", "batch {n}", "iter {n}"}) {
     CAPTURE(name);
@@ -89,7 +91,7 @@ TEST_CASE("steps: ProfilerStep# of the PyTorch profiler marks the steps") {
   CHECK(numbers(devices[0]) == std::vector<std::int64_t>{2, 3, 4});
 }
 
-TEST_CASE("steps: a range of a usual name marks the steps without counting") {
+TEST_CASE("steps: ranges with a usual name mark the steps even without numbers") {
   for (const char* name : {"train_step", "training_step", "training step", "step", "iteration",
                            "[pl][profile]run_training_batch"}) {
     CAPTURE(name);
@@ -101,13 +103,13 @@ TEST_CASE("steps: a range of a usual name marks the steps without counting") {
   }
 }
 
-TEST_CASE("steps: the sequence numbers that emit_nvtx appends are no step numbers") {
+TEST_CASE("steps: sequence numbers from emit_nvtx are not step numbers") {
   const DeviceSteps d = only(R"(return {
     ranges = { { 0, 90, "training_step, op_id = 12" }, { 100, 190, "training_step, op_id = 57" }, { 200, 290, "training_step, op_id = 91" } },
     ops = { { 20, 80, kernel = "a" }, { 120, 180, kernel = "a" }, { 220, 280, kernel = "a" } } })");
   CHECK(d.source == StepSource::ranges);
   CHECK(numbers(d) == std::vector<std::int64_t>{1, 2});
-  // Operators are no steps, although their numbers rise.
+  // Operators are not steps, although their numbers rise.
   CHECK(only(rounds("aten::mm, op_id = #, sizes = [[8, 8], [8, 8]]")).source == StepSource::none);
 }
 
@@ -128,12 +130,12 @@ TEST_CASE("steps: a loader's range marks the start of a step") {
     name = trace.names.intern("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
   const std::vector<DeviceSteps> devices = steps_of(trace);
   REQUIRE(devices[0].steps.size() ==
-          2);  // nothing on the GPU ends before the first, which thus has no beginning
+          2);  // nothing on the GPU ends before the first range, so its step has no beginning
   CHECK(devices[0].source == StepSource::ranges);
   CHECK(devices[0].steps[0].span.length() == 1'000'000);
 }
 
-TEST_CASE("steps: warm-up, epochs and layers count up, but are no steps") {
+TEST_CASE("steps: warm-up, epochs and layers count up but are not steps") {
   for (const char* name : {"warmup {n}", "warm-up step {n}", "epoch {n}", "Epoch: {n}", "layer {n}",
                            "layers.{n}", "block {n}", "validation step {n}", "eval {n}"}) {
     CAPTURE(name);
@@ -143,7 +145,7 @@ TEST_CASE("steps: warm-up, epochs and layers count up, but are no steps") {
   }
 }
 
-TEST_CASE("steps: steps are preferred to the epochs around them and the phases in them") {
+TEST_CASE("steps: steps win over the epochs around them and the phases in them") {
   const DeviceSteps d = only(
       R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 10, 400, "forward" }, { 400, 800, "backward" }, { 0, 500, "phase #" } },
     ops = { { 100, 800, kernel = "gemm" } } })");
@@ -151,38 +153,38 @@ TEST_CASE("steps: steps are preferred to the epochs around them and the phases i
   CHECK(d.steps.size() == 5);
 }
 
-TEST_CASE("steps: a range that counts up marks the steps whatever it is called") {
+TEST_CASE("steps: numbered ranges mark the steps whatever their name") {
   CHECK(only(rounds("update {n}")).source == StepSource::ranges);
-  CHECK(only(rounds("update {n}", 2)).source == StepSource::none);  // two prove no count
+  CHECK(only(rounds("update {n}", 2)).source == StepSource::none);  // two do not prove a count
 }
 
-TEST_CASE("steps: nested and overlapping ranges of one name are no steps") {
+TEST_CASE("steps: nested and overlapping ranges of one name are not steps") {
   CHECK(
       only(
           R"(return { ranges = { { 0, 400, "step 1" }, { 100, 300, "step 2" }, { 150, 250, "step 3" } }, ops = { { 120, 280, kernel = "a" } } })")
           .source == StepSource::none);
 }
 
-TEST_CASE("steps: ranges that launch nothing are no steps") {
+TEST_CASE("steps: ranges that launch nothing are not steps") {
   const DeviceSteps d = only(
       R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 20, "step {n}" } }, ops = { { 100, 800, kernel = "gemm" } } })");
   CHECK(d.source == StepSource::none);
 }
 
-TEST_CASE("steps: the slow steps of the start are left out") {
+TEST_CASE("steps: slow steps at the start are left out") {
   const std::string slow =
       R"(return { ranges = { { 0, 90, "step 1" }, { 100, 1900, "step 2" }, { 2000, 2090, "step 3" }, { 2100, 2190, "step 4" }, { 2200, 2290, "step 5" }, { 2300, 2390, "step 6" }, { 2400, 2490, "step 7" } },
     ops = { { 20, 80, kernel = "a" }, { 120, 1880, kernel = "a" }, { 2020, 2080, kernel = "a" }, { 2120, 2180, kernel = "a" }, { 2220, 2280, kernel = "a" }, { 2320, 2380, kernel = "a" }, { 2420, 2480, kernel = "a" } } })";
   const DeviceSteps d = only(slow);
   CHECK(d.left_out == 1);
   CHECK(numbers(d) == std::vector<std::int64_t>{3, 4, 5, 6, 7});
-  Selection all;  // who asks for them gets them
+  Selection all;  // they are kept if asked for
   all.steps = std::pair<std::int64_t, std::int64_t>{2, 7};
   CHECK(only(slow, all).steps.size() == 6);
   CHECK(only(slow, all).left_out == 0);
 }
 
-TEST_CASE("steps: steps told by kernels are as long as those told by ranges") {
+TEST_CASE("steps: steps from kernels are as long as steps from ranges") {
   for (const char* name : {"good", "starved", "eager"}) {
     CAPTURE(name);
     const support::TempDir dir;
@@ -205,7 +207,7 @@ TEST_CASE("steps: steps told by kernels are as long as those told by ranges") {
   }
 }
 
-TEST_CASE("steps: without steps the whole window is analysed, and nothing where there is no work") {
+TEST_CASE("steps: without steps the whole window is analyzed, and without work nothing") {
   const DeviceSteps d = only(
       R"(return { ops = { { 100, 200, kernel = "a" }, { 150, 400, kernel = "b", stream = 8 } } })");
   CHECK(d.source == StepSource::none);
@@ -225,7 +227,7 @@ TEST_CASE("steps: --steps selects steps by their number") {
   CHECK(support::contains(error, "--steps 70:80"));
   CHECK(support::contains(error, "2:6"));
   CHECK(support::contains(error_of([&] { only(rounds("epoch {n}"), s); }),
-                          "nothing was found in the report that repeats"));
+                          "nothing in the report repeats"));
 }
 
 TEST_CASE("steps: --range selects what was launched inside a range") {
@@ -241,8 +243,8 @@ TEST_CASE("steps: --range selects what was launched inside a range") {
   CHECK(d.steps[0].span.end == 380'000);
   CHECK(d.steps[2].span.end == 2'380'000);
   CHECK(support::contains(d.described, "for*"));
-  // Nothing ran before the first range: it begins with itself, even if one operation is all there
-  // is.
+  // Nothing ran before the first range, so its step begins with itself, even if one operation is
+  // all there is.
   const DeviceSteps lone = only(
       R"(return { repeats = { times = 2, every = 1000 }, ranges = { { 100, 400, "forward" } }, ops = { { 120, 380, kernel = "a" } } })",
       s);
@@ -252,12 +254,12 @@ TEST_CASE("steps: --range selects what was launched inside a range") {
   CHECK(support::contains(error_of([&] { only(trace, s); }), "--range 'bakward'"));
 }
 
-TEST_CASE("steps: the number that counts up is found behind one that does not") {
+TEST_CASE("steps: the number that counts up is found after one that does not") {
   CHECK(numbers(only(rounds("epoch 3 step {n}"))) == std::vector<std::int64_t>{2, 3, 4, 5, 6});
   CHECK(numbers(only(rounds("rank0 iter {n} of 600"))) == std::vector<std::int64_t>{2, 3, 4, 5, 6});
 }
 
-TEST_CASE("steps: a device beside those that train is left out") {
+TEST_CASE("steps: a device that hardly works next to training devices is left out") {
   const std::string more = ", { 100, 101, set = true, rank = 1 }";
   const auto trace = [](const std::string& other) {
     return trace_from_text(
@@ -270,10 +272,10 @@ TEST_CASE("steps: a device beside those that train is left out") {
   CHECK(a.unused_devices.size() == 1);
   CHECK(a.total_ns() == Analysis(trace(""), Classes(), {}).total_ns());
   CHECK(Analysis(trace(", { 100, 700, kernel = 'b', rank = 1 }"), Classes(), {}).devices.size() ==
-        2);  // that one works
+        2);  // this one works
 }
 
-TEST_CASE("steps: of few steps only one far out of line is taken for start-up") {
+TEST_CASE("steps: of few steps only an extreme one is taken for start-up") {
   const auto steps = [](const std::string& first_end) {
     return only(
         "return { ranges = { { 0, 10, 'step 0' }, { 100, 110, 'step 1' }, { 20000, 20010, 'step "
@@ -289,7 +291,7 @@ TEST_CASE("steps: of few steps only one far out of line is taken for start-up") 
   CHECK(steps("20000").steps.size() == 3);
 }
 
-TEST_CASE("steps: one that the recording leaves off within, or begins within, is none") {
+TEST_CASE("steps: a step that the recording begins or ends in does not count") {
   const auto last = [](const std::string& range_end, const std::string& more = "") {
     return numbers(only(
         "return { ranges = { { 0, 900, 'step 1' }, { 1000, 1900, 'step 2' }, { 2000, " + range_end +
@@ -300,11 +302,11 @@ TEST_CASE("steps: one that the recording leaves off within, or begins within, is
   const std::vector<std::int64_t> with{2, 3}, without{2};
   CHECK(last("2600") == with);
   CHECK(last("9000") == without);
-  // What begins later shows that the recording went on, what only ends later does not.
+  // A later start shows that the recording went on; a later end alone does not.
   CHECK(last("9000", ", os_calls = { { 8000, 8500, 'read' } }") == with);
   CHECK(last("9000", ", os_calls = { { 2200, 8500, 'read' } }") == without);
   CHECK(last("9000", ", calls = { { 2310, 8500, 'cudaDeviceSynchronize' } }") == with);
-  // Not that of another process.
+  // Another process does not show it.
   CHECK(numbers(steps_of("return { ranges = { { 0, 900, 'step 1' }, { 1000, 1900, 'step 2' }, { "
                          "2000, 9000, 'step 3' } }, ops = { { 100, 800, kernel = 'a' }, { 1100, "
                          "1800, kernel = 'a' }, { 2100, 2300, kernel = 'a' }, { 8500, 8900, kernel "
@@ -324,7 +326,7 @@ TEST_CASE("steps: one that the recording leaves off within, or begins within, is
   CHECK(first("-9000") == 1);
 }
 
-TEST_CASE("steps: a recording that leaves off within its only step has none") {
+TEST_CASE("steps: a recording that ends within its only step has no steps") {
   CHECK(only("return { ranges = { { 0, 900, 'step 1' }, { 1000, 9000, 'step 2' } }, ops = { { 100, "
              "800, kernel = 'a' }, { 1100, 1300, kernel = 'a' } } }")
             .source == StepSource::none);

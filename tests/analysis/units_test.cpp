@@ -14,7 +14,7 @@ using namespace support;
 
 namespace {
 
-// A program that is written down as it runs: one thread launches, and one stream works.
+// Writes a program down as it runs: one thread launches, and one stream executes.
 class Program {
  public:
   Program& kernel(const std::string& name, int blocks = 128, double us = 40) {
@@ -71,7 +71,7 @@ class Program {
   std::string ops_, calls_, ranges_;
 };
 
-// "12 iterations of 3 layers": as it is told.
+// "12 iterations of 3 layers".
 std::string told(const DeviceSteps& d) {
   if (d.source == StepSource::none) return "window";
   std::string text;
@@ -90,7 +90,7 @@ void layer(Program& p, int sign) {
   p.kernel(gemm, 300 * sign).kernel(gemm, 310 * sign);
 }
 
-// Forward and backward through a model of some layers, from its input to its loss.
+// Forward and backward through a model with some layers, from its input to its loss.
 void pass(Program& p, int layers) {
   p.copy("h2d", 65536).kernel(embedding, 77);
   for (int l = 0; l < layers; ++l) layer(p, 1);
@@ -100,7 +100,7 @@ void pass(Program& p, int layers) {
 
 }  // namespace
 
-TEST_CASE("units: launches that come in turns are iterations, however few") {
+TEST_CASE("units: launches that take turns are iterations, however few") {
   Program p;
   p.times(50, [&](int) { p.copy("h2d").kernel("solve").copy("d2h").host(20); });
   CHECK(told(p.units()) == "50 iterations");
@@ -109,7 +109,7 @@ TEST_CASE("units: launches that come in turns are iterations, however few") {
   CHECK(told(graphs.units()) == "30 iterations");
 }
 
-TEST_CASE("units: one kernel that comes again and again is no loop, with a wait between it is") {
+TEST_CASE("units: one kernel over and over is no loop, but with waits in between it is") {
   Program p;
   p.times(50, [&](int) { p.kernel("axpy"); });
   CHECK(told(p.units()) == "window");
@@ -118,7 +118,7 @@ TEST_CASE("units: one kernel that comes again and again is no loop, with a wait 
   CHECK(told(waits.units()) == "50 iterations");
 }
 
-TEST_CASE("units: a loop in which nothing comes once is one") {
+TEST_CASE("units: a loop in which nothing occurs just once is found") {
   Program p;
   p.times(40, [&](int) {
     p.kernel("a").kernel("b").kernel("a").kernel("c").kernel("b").kernel("c").host(30);
@@ -127,7 +127,7 @@ TEST_CASE("units: a loop in which nothing comes once is one") {
   CHECK(p.units().steps.size() >= 38);
 }
 
-TEST_CASE("units: launches in no order are none, however many") {
+TEST_CASE("units: launches in random order are no loop, however many") {
   std::uint32_t state = 7;
   const auto random = [&](std::uint32_t below) {
     state = state * 1664525 + 1013904223;
@@ -138,7 +138,7 @@ TEST_CASE("units: launches in no order are none, however many") {
   CHECK(told(p.units()) == "window");
 }
 
-TEST_CASE("units: what comes before and after a loop is none of it") {
+TEST_CASE("units: work before and after a loop is not part of it") {
   Program p;
   p.times(30, [&](int i) { p.copy("h2d", 1000000 + 1000 * i); }).kernel("fill");
   p.times(40, [&](int) { p.kernel("flux").kernel("limit").copy("d2h", 4).host(30); });
@@ -146,20 +146,20 @@ TEST_CASE("units: what comes before and after a loop is none of it") {
   CHECK(told(p.units()) == "40 iterations");
 }
 
-TEST_CASE("units: a loop whose passes depend on the data is one") {
+TEST_CASE("units: a loop whose passes depend on the data is found") {
   Program p;
   p.times(20, [&](int step) {
     p.copy("h2d", 8192).kernel("assemble").kernel("boundary");
     p.times(8 + 5 * step % 7, [&](int) { p.kernel("spmv").kernel("dot").copy("d2h", 8); });
     p.kernel("advance").host(40);
   });
-  // Told by its steps or by the solver's passes, which are most of the work: both are loops.
+  // Its steps or the solver's passes, which are most of the work: both are loops.
   const DeviceSteps d = p.units();
   CHECK(d.source == StepSource::kernels);
   CHECK(d.steps.size() >= 18);
 }
 
-TEST_CASE("units: products whose kernels a library chooses by size are alike") {
+TEST_CASE("units: products are alike even if the library chooses their kernels by size") {
   Program p;
   p.times(24, [&](int i) {
     p.copy("h2d", 1000 * (i * 7 % 11 + 1)).kernel(torch, 10 + i * 7 % 11);
@@ -172,7 +172,7 @@ TEST_CASE("units: products whose kernels a library chooses by size are alike") {
   CHECK(told(p.units()).starts_with("24 training steps"));
 }
 
-TEST_CASE("units: every tenth step logs, and a step is a step all the same") {
+TEST_CASE("units: steps are found even if every tenth logs") {
   Program p;
   p.times(60, [&](int i) {
     p.copy("h2d", 65536);
@@ -193,12 +193,12 @@ TEST_CASE(
   CHECK(told(p.units()) == "4 training steps of 3 micro-batches of 4 layers");
   CHECK(told(p.units("micro-batches")) == "12 micro-batches of 4 layers");
   CHECK_THROWS_WITH_AS(p.units("epoch"),
-                       "--unit 'epoch': nothing that repeats is called so; what does: micro-batch, "
+                       "--unit 'epoch': nothing with that name repeats; these repeat: micro-batch, "
                        "training step",
                        Error);
 }
 
-TEST_CASE("units: evaluation in between makes no epoch of training steps") {
+TEST_CASE("units: evaluation in between does not turn training steps into epochs") {
   Program p;
   p.times(20, [&](int i) {
     pass(p, 2);
@@ -213,7 +213,7 @@ TEST_CASE("units: evaluation in between makes no epoch of training steps") {
   CHECK(told(p.units()).starts_with("20 training steps"));
 }
 
-TEST_CASE("units: a single pass through the layers of a model has none") {
+TEST_CASE("units: a single pass through a model's layers has no steps") {
   Program p;
   p.copy("h2d", 65536).kernel(embedding, 77);
   for (int l = 0; l < 12; ++l) layer(p, 1);
@@ -221,7 +221,7 @@ TEST_CASE("units: a single pass through the layers of a model has none") {
   CHECK(told(p.units()) == "window");
 }
 
-TEST_CASE("units: layers that fetch their weights are none where ranges name their modules") {
+TEST_CASE("units: layers that fetch weights are not steps if ranges name their modules") {
   for (const bool named : {true, false}) {
     Program p;
     p.kernel(embedding, 77);
@@ -240,8 +240,8 @@ TEST_CASE("units: layers that fetch their weights are none where ranges name the
   }
 }
 
-TEST_CASE("units: what was launched before the recording keeps its place") {
-  // The host runs ahead: the first steps on the device were launched before it was recorded.
+TEST_CASE("units: launches before the recording keep their place") {
+  // The host runs ahead: the first steps on the device were launched before the recording began.
   std::string ops;
   for (int step = 0; step < 8; ++step)
     for (int k = 0; k < 6; ++k) {
@@ -260,7 +260,7 @@ TEST_CASE("units: what was launched before the recording keeps its place") {
   for (std::size_t i = 0; i < sequence.size(); ++i) CHECK(sequence.op(i) == rows[i]);
 }
 
-TEST_CASE("units: ranges say what is counted") {
+TEST_CASE("units: ranges say what a unit is called") {
   for (const auto& [range, unit] : {std::pair{"frame {}", "frame"},
                                     {"decode token {}", "token"},
                                     {"denoise {}", "denoising step"},
@@ -280,8 +280,7 @@ TEST_CASE("units: ranges say what is counted") {
   }
 }
 
-TEST_CASE(
-    "units: steps of ranges that hold an optimizer are training steps, of the layers they have") {
+TEST_CASE("units: steps from ranges with an optimizer are training steps, with their layers") {
   Program p;
   p.times(6, [&](int i) {
     p.range(fmt::format("step {}", i), [&] {
@@ -292,7 +291,7 @@ TEST_CASE(
   CHECK(told(p.units()) == "6 training steps of 8 layers");
 }
 
-TEST_CASE("units: frames are told by their kernels") {
+TEST_CASE("units: frames are recognized by their kernels") {
   Program p;
   p.times(30, [&](int) {
     p.copy("h2d", 1 << 20)
@@ -305,7 +304,7 @@ TEST_CASE("units: frames are told by their kernels") {
   CHECK(told(p.units()) == "30 frames");
 }
 
-TEST_CASE("units: a loop that is shorter than a millisecond stays a part of its window") {
+TEST_CASE("units: a loop shorter than a millisecond stays part of its window") {
   Program p;
   p.times(3, [&](int) { p.kernel("a", 1, 2).kernel("b", 1, 2).copy("d2h", 4, 1); });
   p.host(5000).kernel("c", 1, 2);
@@ -314,7 +313,7 @@ TEST_CASE("units: a loop that is shorter than a millisecond stays a part of its 
   CHECK(contains(d.described, "too little repeats (3 iterations, "));
 }
 
-TEST_CASE("units: steps that have less and less to do are no start-up") {
+TEST_CASE("units: steps that have less and less to do are not start-up") {
   Program p;
   p.times(60, [&](int i) {
     p.kernel("eliminate_row", 600 - 10 * i, 600 - 10 * i).kernel("eliminate_rest", 9).host(5);
@@ -322,7 +321,7 @@ TEST_CASE("units: steps that have less and less to do are no start-up") {
   CHECK(p.units().left_out == 0);
 }
 
-TEST_CASE("units: recordings repeat as often with their ranges taken out") {
+TEST_CASE("units: recordings repeat as often without their ranges") {
   for (const auto& path : few_with_sanitizers(recordings())) {
     CAPTURE(path);
     Trace trace = read_report(path);

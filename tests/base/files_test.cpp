@@ -1,5 +1,5 @@
-// What is written is there whole or not at all: also when a signal, a full disk or a closed pipe
-// comes between.
+// Files are written completely or not at all, even if a signal, a full disk or a closed pipe
+// interrupts.
 #include "base/files.hpp"
 
 #include <signal.h>
@@ -19,8 +19,8 @@ std::size_t entries(const fs::path& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-// A program that does `work`, then waits for a signal that never comes, or for this one. What ended
-// it, as the shell says it.
+// Runs a program that does `work` and then waits for this signal or one that never comes. Returns
+// what ended it, as the shell reports it.
 template <class Work>
 int ended_by(int signal, Work work) {
   int ready[2];
@@ -47,7 +47,7 @@ int ended_by(int signal, Work work) {
 
 }  // namespace
 
-TEST_CASE("files: a file takes its target's place when it is whole, with its permissions") {
+TEST_CASE("files: a complete file replaces its target and keeps the permissions") {
   const TempDir dir;
   write_file(dir / "out", "old");
   fs::permissions(dir / "out", fs::perms::owner_read | fs::perms::owner_write);
@@ -66,8 +66,8 @@ TEST_CASE("files: a file takes its target's place when it is whole, with its per
 }
 
 TEST_CASE(
-    "files: a signal ends the program with its own status, and nothing half-written or temporary "
-    "is left") {
+    "files: a signal ends the program with its own status and leaves no half-written or temporary "
+    "file") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const TempDir dir;
     setenv("TMPDIR", (dir / "").c_str(), 1);
@@ -85,18 +85,18 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("files: a program interrupted during an export ends it and leaves no folder") {
+TEST_CASE("files: interrupting the program during an export ends the export and leaves no folder") {
   for (const char* signal : {"INT", "TERM"}) {
     const TempDir dir;
     fs::create_directory(dir / "tmp");
     write_file(dir / "run.nsys-rep", std::string("\x01\x02\x00PK", 5) + std::string(500, '\x7f'));
-    // What it starts itself has to end as well.
+    // The export's own child process must end too.
     write_file(dir / "nsys", "#!/bin/sh\necho part >\"$7\"\nsleep 600 & echo $! >" +
                                  quoted(dir / "pid") + "\nmv " + quoted(dir / "pid") + " " +
                                  quoted(dir / "started") + "\nwait\n");
     fs::permissions(dir / "nsys", fs::perms::owner_all);
-    // A shell without job control lets what runs in the background ignore SIGINT, and what is
-    // ignored stays so: -m has job control.
+    // A shell without job control starts background jobs with SIGINT ignored, which they inherit:
+    // -m turns job control on.
     const Ran ran =
         shell("set -m\nTMPDIR=" + quoted(dir / "tmp") +
                   " '" GH_PROGRAM
@@ -109,7 +109,7 @@ TEST_CASE("files: a program interrupted during an export ends it and leaves no f
     REQUIRE(fs::exists(dir / "started"));
     CHECK(fs::is_empty(dir / "tmp"));
     const pid_t sleeper = std::stoi(read_file(dir / "started"));
-    // Killed; whoever inherits it takes a moment to notice.
+    // It has been killed, but whoever inherits it takes a moment to notice.
     const std::string status =
         shell("for i in $(seq 600); do state=$(awk '/^State/ {print $2}' /proc/" +
               std::to_string(sleeper) +
@@ -119,8 +119,7 @@ TEST_CASE("files: a program interrupted during an export ends it and leaves no f
   }
 }
 
-TEST_CASE(
-    "files: a disk that is full, or a limit on files, is an error, and what was there stays") {
+TEST_CASE("files: a full disk or a file size limit is an error, and the old file stays") {
   const TempDir dir;
   write_file(dir / "out", "old");
   for (const char* command : {"", "facts ", "baseline "}) {
@@ -139,8 +138,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "files: a pipe that is closed is one line and the exit status 2, and files beside it are "
-    "whole") {
+    "files: a closed pipe gives one line and exit status 2, and other output files are written") {
   const TempDir dir;
   const Ran ran =
       shell("{ '" GH_PROGRAM "' starved.sqlite --output json=" + quoted(dir / "out.json") +
@@ -151,8 +149,9 @@ TEST_CASE(
   CHECK(entries(dir / "") == 2);
 }
 
-TEST_CASE("files: where no thread can be had, the program does all of its work in one") {
-  // Root has no such limit: as another user, to whom the program and the report are readable.
+TEST_CASE("files: without any further thread the program does all of its work in one") {
+  // This limit does not apply to root, so run as another user who can read the program and the
+  // report.
   const TempDir dir;
   fs::permissions(dir / "", fs::perms::all);
   fs::copy_file(GH_PROGRAM, dir / "gh-advise");
@@ -173,8 +172,7 @@ TEST_CASE("files: where no thread can be had, the program does all of its work i
   }
 }
 
-TEST_CASE(
-    "files: a link that leads nowhere yet stays a link, and a read-only file stays as it is") {
+TEST_CASE("files: a dangling link stays a link, and a read-only file is not changed") {
   const TempDir dir;
   fs::create_directory(dir / "sub");
   fs::create_symlink("sub/out", dir / "link");
@@ -187,7 +185,7 @@ TEST_CASE(
   CHECK(read_file(dir / "sub/out") == "new");
 }
 
-TEST_CASE("files: a link that another user made is not followed, whatever it leads to") {
+TEST_CASE("files: a link made by another user is not followed, whatever its target") {
   if (getuid() != 0) return;  // only root can give a link to somebody
   const TempDir dir;
   for (const char* target : {"theirs", "nothing-yet", "/dev/null"}) {
@@ -198,13 +196,13 @@ TEST_CASE("files: a link that another user made is not followed, whatever it lea
     const Ran ran = advise("rules --output planted", {"", dir / ""});
     CHECK(ran.status == 2);
     CHECK(ran.err ==
-          "gh-advise: --output planted: is a link that another user (61234) made, so it is not "
-          "followed; remove it, or name another file\n");
+          "gh-advise: --output planted: is a link made by another user (61234), so it is not "
+          "followed; remove it, or write to another file\n");
     CHECK(read_file(dir / "theirs") == "before");
-    // One of our own may lead to it, too.
+    // A link of our own that leads to it is refused too.
     fs::create_symlink("planted", dir / "own");
     CHECK(contains(advise("rules --output own", {"", dir / ""}).err, "another user (61234)"));
-    // Root by way of sudo is that user.
+    // Under sudo, root counts as that user.
     CHECK(advise("rules --output planted", {"SUDO_UID=61234", dir / ""}).status == 0);
     CHECK(advise("rules --output planted", {"SUDO_UID=612345", dir / ""}).status == 2);
     fs::remove(dir / "own");

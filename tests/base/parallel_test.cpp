@@ -1,9 +1,9 @@
-// What makes the program fast must not show in what it says.
+// Running on several threads must not change the output.
 #include "support/program.hpp"
 
 using namespace support;
 
-TEST_CASE("threads: what is said does not depend on their number") {
+TEST_CASE("threads: the output does not depend on the number of threads") {
   for (const char* report :
        {"starved.sqlite", "ddp.sqlite", "um.sqlite", "eager-autogradnvtx.sqlite",
         "good.pt.trace.json", "ddp.rank0.pt.trace.json ddp.rank1.pt.trace.json"}) {

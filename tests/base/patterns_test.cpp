@@ -36,7 +36,7 @@ TEST_CASE("globs: * and ? match as in a shell") {
   check("A", "a", false);
 }
 
-TEST_CASE("globs: they agree with the obvious recursion") {
+TEST_CASE("globs: matching agrees with a simple recursion") {
   const std::function<bool(std::string_view, std::string_view)> obvious =
       [&](std::string_view p, std::string_view t) -> bool {
     if (p.empty()) return t.empty();
@@ -54,13 +54,13 @@ TEST_CASE("globs: they agree with the obvious recursion") {
   }
 }
 
-TEST_CASE("globs: none takes for ever") {
+TEST_CASE("globs: no pattern takes forever") {
   std::string pattern;
   for (int i = 0; i < 500; ++i) pattern += "a*";
   CHECK_FALSE(gh::glob_match(pattern + "b", std::string(20'000, 'a')));
 }
 
-TEST_CASE("patterns match anywhere and in either case, and say what is wrong with them") {
+TEST_CASE("patterns: they match anywhere, ignore case, and say what is wrong with them") {
   const gh::Patterns patterns({"^nccl", "flash_?attn"}, "schemas/kernels.toml");
   CHECK(patterns.match("ncclDevKernel_AllReduce"));
   CHECK(patterns.match("void FLASHATTN::fwd()"));

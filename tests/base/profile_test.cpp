@@ -5,7 +5,7 @@
 
 using namespace support;
 
-TEST_CASE("profile: --profile tells where time and memory went, beside what is said otherwise") {
+TEST_CASE("profile: --profile adds where time and memory went to the usual output") {
   const Ran plain = advise("starved.sqlite --format json"),
             profiled = advise("starved.sqlite --format json --profile");
   CHECK((plain.out == profiled.out));

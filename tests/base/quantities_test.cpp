@@ -5,7 +5,7 @@
 
 using namespace std::string_literals;
 
-TEST_CASE("units: durations, bytes and shares read as people write them") {
+TEST_CASE("units: durations, bytes and shares are formatted for people") {
   const std::vector<std::pair<gh::Ns, const char*>> durations{{0, "0 ns"},
                                                               {999, "999 ns"},
                                                               {1000, "1.00 us"},
@@ -30,12 +30,12 @@ TEST_CASE("units: durations, bytes and shares read as people write them") {
                                                           {5e15, "4547 TiB"}};
   for (const auto& [bytes, text] : sizes) CHECK(gh::bytes_text(bytes) == text);
   const std::vector<std::pair<double, const char*>> shares{
-      {0, "0.0 %"},     {0.003, "0.3 %"}, {0.042, "4.2 %"}, {0.0994, "9.9 %"},
-      {0.0996, "10 %"}, {0.71, "71 %"},   {1, "100 %"}};
+      {0, "0.0 %"},      {0.0004, "below 0.1 %"}, {0.003, "0.3 %"}, {0.042, "4.2 %"},
+      {0.0994, "9.9 %"}, {0.0996, "10 %"},        {0.71, "71 %"},   {1, "100 %"}};
   for (const auto& [fraction, text] : shares) CHECK(gh::percent(fraction) == text);
 }
 
-TEST_CASE("units: a duration is read with its unit, and nothing else is one") {
+TEST_CASE("units: only a number followed by a unit is read as a duration") {
   for (const char* text : {"16.5ms", "16.5 ms", "0.0165s", "16500us", "16500µs", "16500000ns"})
     CHECK_MESSAGE(gh::parsed_duration(text) == 16'500'000, text);
   for (const char* text : {"", "ms", "16.5", "16.5 m", "16.5MS", " 16.5ms", "16.5ms ", "-1ms",

@@ -1,4 +1,4 @@
-// Sets of time against the obvious: a bitmap of every nanosecond, on random input with fixed seeds.
+// Compares sets of time with a bitmap of every nanosecond, on random input with fixed seeds.
 #include "base/spans.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ Bits bits(const std::vector<Span>& spans) {
   return b;
 }
 
-// The only set of time that covers just these bits.
+// The only set of time that covers exactly these bits.
 Spans spans_of(const Bits& b) {
   Spans out;
   for (Ns t = 0; t < width; ++t) {
@@ -55,7 +55,7 @@ Spans combined(const Spans& a, const Spans& b, Combine keep) {
   return spans_of(both);
 }
 
-// Any order, overlapping, touching and empty ones among them; now and then sorted already.
+// Spans in any order, including overlapping, touching and empty ones; sometimes sorted already.
 std::vector<Span> random_spans(std::mt19937& random) {
   std::vector<Span> spans(random() % 20);
   for (Span& s : spans) {
@@ -70,7 +70,7 @@ std::vector<Span> random_spans(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("spans: sets of time are what a bitmap says") {
+TEST_CASE("spans: sets of time agree with a bitmap") {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
     CAPTURE(round);
@@ -92,7 +92,7 @@ TEST_CASE("spans: sets of time are what a bitmap says") {
   }
 }
 
-TEST_CASE("spans: an empty set behaves as a set") {
+TEST_CASE("spans: an empty set behaves like any other") {
   const Spans some{{2, 4}, {6, 9}};
   CHECK(gh::united({}).empty());
   CHECK(gh::united({{5, 5}, {7, 7}}).empty());

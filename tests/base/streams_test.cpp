@@ -1,5 +1,5 @@
-// What is printed in a CI job runs no command there; and a standard stream that is closed, full or
-// gone ends nothing but the printing.
+// Text printed in a CI job runs no command there, and a standard stream that is closed, full or
+// gone breaks nothing but the printing.
 #include "base/streams.hpp"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ using namespace support;
 using gh::Commands;
 using gh::without_commands;
 
-TEST_CASE("streams: nothing printed is a command of a CI system, unless it is meant") {
+TEST_CASE("streams: nothing printed is a CI command unless intended") {
   CHECK(without_commands("::warning::x\n") == ": :warning::x\n");
   CHECK(without_commands("a\n \t::set-output name=x::y") == "a\n \t: :set-output name=x::y");
   CHECK(without_commands("a\r::debug::y") == "a\r: :debug::y");
@@ -27,7 +27,7 @@ TEST_CASE("streams: nothing printed is a command of a CI system, unless it is me
     CHECK(without_commands(honest) == honest);
 }
 
-TEST_CASE("streams: where nobody can read messages the program ends as it would have") {
+TEST_CASE("streams: if nobody can read the messages, the program ends as it would otherwise") {
   const TempDir dir;
   write_file(dir / "gh-advise.toml",
              "[[suppress]]\nrule = 'unfused-norm'\nreason = 'x'\nuntil = 2020-01-01\n");
@@ -50,7 +50,8 @@ TEST_CASE("streams: where nobody can read messages the program ends as it would 
   }
 }
 
-TEST_CASE("streams: no file gets the number of one that is closed, and then what is printed") {
+TEST_CASE(
+    "streams: no opened file gets the number of a closed stream and then the program's output") {
   const TempDir dir;
   write_file(dir / "gh-advise.toml",
              "[[suppress]]\nrule = 'unfused-norm'\nreason = 'x'\nuntil = 2020-01-01\n");
@@ -64,7 +65,8 @@ TEST_CASE("streams: no file gets the number of one that is closed, and then what
 
 namespace {
 
-// What ended the program, as the shell says it, whose terminal goes away while it works.
+// Runs the program on a terminal that disappears meanwhile; returns what ended it, as the shell
+// reports it.
 int ended_without_terminal(bool hangup_is_ignored) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   REQUIRE(terminal >= 0);
@@ -94,7 +96,7 @@ int ended_without_terminal(bool hangup_is_ignored) {
 
 }  // namespace
 
-TEST_CASE("streams: a terminal that goes away ends the program as a hangup, or is told") {
+TEST_CASE("streams: losing the terminal ends the program with a hangup, or is an error") {
   CHECK(ended_without_terminal(false) == 128 + SIGHUP);
-  CHECK(ended_without_terminal(true) == 2);  // what was to be printed could not be
+  CHECK(ended_without_terminal(true) == 2);  // the output could not be printed
 }

@@ -1,9 +1,9 @@
-// What was meant where something is misspelt.
+// Suggestions for misspelled names.
 #include <doctest/doctest.h>
 
 #include "base/text.hpp"
 
-TEST_CASE("suggestions: a near miss is suggested, a stranger is not") {
+TEST_CASE("suggestions: a near miss is suggested, an unrelated word is not") {
   const std::vector<std::string> rules{"data-loader-starvation", "offload-sync-gap",
                                        "unfused-softmax"};
   CHECK(gh::did_you_mean("data-loader-starvaton", rules) ==

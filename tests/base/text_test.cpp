@@ -1,4 +1,4 @@
-// Text that people read: foreign bytes made harmless.
+// Text for people: making foreign bytes harmless.
 #include "base/text.hpp"
 
 #include <doctest/doctest.h>
@@ -7,11 +7,11 @@
 
 using namespace std::string_literals;
 
-TEST_CASE("text: what turns its direction around is taken out") {
+TEST_CASE("text: direction changes are removed") {
   CHECK(gh::printable("a\u202Eb\u2066c\u200Fd\u2030e") == "a b c d\u2030e");
 }
 
-TEST_CASE("text: what nobody sees, and what is no character, is taken out") {
+TEST_CASE("text: invisible and invalid characters are removed") {
   for (const char* hidden :
        {"\u00ad", "\u061c",       "\u180e",       "\u200b",     "\u200d",     "\u200e",    "\u2028",
         "\u2029", "\u202a",       "\u2060",       "\u2064",     "\u2066",     "\u206f",    "\ufeff",
@@ -24,27 +24,27 @@ TEST_CASE("text: what nobody sees, and what is no character, is taken out") {
     CHECK(gh::printable(shown) == shown);
 }
 
-TEST_CASE("text: lines stay lines, each of them printable") {
+TEST_CASE("text: line breaks stay, and each line is printable") {
   CHECK(gh::printable_lines("a\x1b[0m\nb\r\n\nc\u202e") == "a [0m\nb \n\nc ");
   CHECK(gh::printable_lines("") == "");
   CHECK(gh::printable_lines("\n") == "\n");
 }
 
-TEST_CASE("text: what an error quotes is printable") {
+TEST_CASE("text: text quoted in errors is printable") {
   CHECK(gh::Error("a\x1b[31m\n::b\u202e").what() == std::string("a [31m ::b "));
 }
 
-TEST_CASE("text: printable keeps good UTF-8 and nothing else") {
+TEST_CASE("text: printable keeps only good UTF-8") {
   CHECK(gh::printable("step 12, Größe, 訓練, 🚀") == "step 12, Größe, 訓練, 🚀");
   CHECK(gh::printable("") == "");
-  // Controls, terminal escapes (in seven and in eight bits) and NUL become a space each.
+  // Controls, terminal escapes (7 and 8 bits) and NUL each become a space.
   CHECK(gh::printable("a\tb\nc\r\x7F"s) == "a b c  ");
   CHECK(gh::printable("\x1B[31mred\x1B]0;title\a"s) == " [31mred ]0;title ");
   CHECK(gh::printable("\xC2\x9B"
                       "31m"s) == " 31m");
   CHECK(gh::printable("a\0b"s) == "a b");
-  // Bytes that are no UTF-8: stray tails, cut sequences, overlong forms, surrogates, beyond
-  // Unicode.
+  // Bytes that are not UTF-8: stray continuation bytes, cut sequences, overlong forms, surrogates,
+  // beyond Unicode.
   CHECK(gh::printable("\x80") == "\uFFFD");
   CHECK(gh::printable("a\xC3") == "a\uFFFD");
   CHECK(gh::printable("\xE2\x82z") == "\uFFFD\uFFFDz");
@@ -56,7 +56,7 @@ TEST_CASE("text: printable keeps good UTF-8 and nothing else") {
   CHECK(gh::printable("\xFF\xFE") == "\uFFFD\uFFFD");
 }
 
-TEST_CASE("text: printable leaves printable text alone, whatever it is given") {
+TEST_CASE("text: printable does not change printable text") {
   std::mt19937 random(3);
   for (int round = 0; round < 2000; ++round) {
     std::string bytes(random() % 40, ' ');
@@ -67,7 +67,7 @@ TEST_CASE("text: printable leaves printable text alone, whatever it is given") {
   }
 }
 
-TEST_CASE("text: shortened keeps both ends, whole characters, and the width") {
+TEST_CASE("text: shortened keeps both ends, whole characters and the width") {
   CHECK(gh::shortened("short", 10) == "short");
   CHECK(gh::shortened("exactly 10", 10) == "exactly 10");
   const std::string kernel = "void at::native::elementwise_kernel<128, 4>(int)";

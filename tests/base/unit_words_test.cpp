@@ -1,9 +1,9 @@
-// What reports call one repetition of a program.
+// How reports name the unit that a program repeats.
 #include "base/unit_words.hpp"
 
 #include <doctest/doctest.h>
 
-TEST_CASE("unit words: sentences get the form that they need of any name") {
+TEST_CASE("unit words: any unit's name gets the forms that sentences need") {
   const gh::UnitWords step("training step");
   CHECK(step.name == "training step");
   CHECK(step.noun == "step");
@@ -17,7 +17,7 @@ TEST_CASE("unit words: sentences get the form that they need of any name") {
   CHECK(batch.many == "batches");
 }
 
-TEST_CASE("unit words: of a window there is one, and amounts are told in all") {
+TEST_CASE("unit words: there is only one window, so amounts are given in all") {
   const gh::UnitWords window(gh::window_unit);
   CHECK(window.is_window());
   CHECK(window.a == "the window");

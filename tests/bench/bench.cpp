@@ -1,12 +1,12 @@
-// bench [FIXTURE [TIMES...]]: how long the program takes on long reports, against a bare pass over
-// the same columns.
+// bench [FIXTURE [TIMES...]]: measures how long the program takes on long reports, compared with a
+// bare pass over the same columns.
 //
-// A report is a recorded one whose events are repeated TIMES times, end to end. Three things are
-// run on it in turn, three times, and the least of each counts, since machines are shared: the bare
-// pass, in as many threads as there are processors; reading, account and all rules without replay;
-// and the whole program, which replays and writes JSON. Seconds of the processor stand beside those
-// of the clock: where other programs run, only they can be compared. This is a program to run by
-// hand, no test: it asserts nothing about time.
+// A report is a recorded one whose events are repeated TIMES times in sequence. Three things run on
+// it in turn, three times, and the shortest time of each counts, because machines are shared: the
+// bare pass, on as many threads as there are processors; reading, account and all rules without
+// replay; and the whole program, which replays and writes JSON. CPU seconds are next to wall-clock
+// seconds: if other programs are running, only CPU seconds can be compared. Run this program by
+// hand; it is not a test and checks no times.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sqlite3.h>
@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The tables that are read, with the columns that are read of them (schemas/nsys.toml).
+// The tables that are read, with the columns read from them (schemas/nsys.toml).
 struct Table {
   const char* name;
   const char* columns;
@@ -78,8 +78,8 @@ std::int64_t number(sqlite3* db, const std::string& sql) {
   return n;
 }
 
-// Repeats a report's events: times and correlations are shifted from copy to copy, and steps count
-// on.
+// Repeats a report's events: shifts times and correlations from copy to copy, and continues the
+// numbering of steps.
 void lengthen(const fs::path& from, const fs::path& to, int times) {
   fs::copy_file(from, to, fs::copy_options::overwrite_existing);
   sqlite3* db = open_database(to, SQLITE_OPEN_READWRITE);
@@ -124,8 +124,8 @@ void lengthen(const fs::path& from, const fs::path& to, int times) {
   sqlite3_close(db);
 }
 
-// A bare pass: every column of every row, nothing done with it; tables in ranges of row ids, each
-// thread with a connection of its own. Returns the rows.
+// A bare pass: reads every column of every row and does nothing with it. Tables are split by row
+// ids, and each thread has its own connection. Returns the number of rows.
 std::int64_t bare_pass(const fs::path& path) {
   struct Part {
     const Table* table;
@@ -180,10 +180,10 @@ void judge(const fs::path& path) {
 
 struct Cost {
   double seconds = std::numeric_limits<double>::max(), processor_seconds = seconds;
-  std::int64_t bytes = 0;  // of memory, at most
+  std::int64_t bytes = 0;  // peak memory
 };
 
-// Runs it in a process of its own, whose memory can be told. `quiet`: without what it prints.
+// Runs the work in a separate process, whose memory can be measured. `quiet`: discards its output.
 template <class Work>
 void run_apart(Cost& cost, bool quiet, Work work) {
   std::fflush(stdout);
@@ -215,7 +215,7 @@ void run_apart(Cost& cost, bool quiet, Work work) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  mallopt(M_MMAP_THRESHOLD, 1 << 17);  // as the program has it
+  mallopt(M_MMAP_THRESHOLD, 1 << 17);  // as the program sets it
   const std::string fixture = argc > 1 ? argv[1] : "starved";
   std::vector<int> sizes{25, 100, 400};
   if (argc > 2) sizes.clear();

@@ -1,4 +1,4 @@
-// What the loops cost that everything else is made of (google-benchmark): sets of time, and rows of
+// Measures the loops that everything else consists of (google-benchmark): sets of time, and rows of
 // a table.
 #include <benchmark/benchmark.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 using namespace gh;
 
-// Spans like those of kernels: some microseconds, small gaps, every fourth beside the one before.
+// Spans like those of kernels: a few microseconds, small gaps, every fourth adjacent to the
+// previous one.
 std::vector<Span> kernels(std::int64_t n) {
   std::vector<Span> spans;
   Ns at = 0;

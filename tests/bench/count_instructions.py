@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""count_instructions.py PROGRAM FIXTURES [--update]: whether a change made the program do more than 5 % more work on a recorded report.
+"""count_instructions.py PROGRAM FIXTURES [--update]: checks that the program does not do more than 5 % more work on a recorded report.
 
-Counts with valgrind's callgrind, on one thread, and compares with tests/bench/instructions.json. Counts hang on the compiler, the libraries and what
-valgrind shows of the processor, so the file says what they were taken with; with anything else they are printed, and nothing is concluded."""
+Counts with valgrind's callgrind, on one thread, and compares with tests/bench/instructions.json. Counts depend on the compiler, the libraries and
+the processor features that valgrind emulates, so the file lists these; if any of them differ, the counts are printed but not judged."""
 import json, pathlib, re, subprocess, sys, tempfile
 
 MOST_GROWTH = 0.05
@@ -47,6 +47,6 @@ for name, n in now["instructions"].items():
 if "--update" in sys.argv[3:]:
     KEPT.write_text(json.dumps(now, indent=2) + "\n")
 elif not comparable:
-    print("the counts that are kept were taken with another compiler, library or processor: nothing is concluded")
+    print("the stored counts were taken with another compiler, library or processor, so they are not compared")
 elif grown:
-    sys.exit(f"more than {MOST_GROWTH:.0%} more on {', '.join(grown)}; where that is meant: ./dev count --update")
+    sys.exit(f"more than {MOST_GROWTH:.0%} more on {', '.join(grown)}; if this is intended, run ./dev count --update")

@@ -1,9 +1,9 @@
-// fleet_bench [RANKS]: how long `gh-advise fleet` takes on the digests of a large job, and how much
-// memory.
+// fleet_bench [RANKS]: measures how long `gh-advise fleet` takes on the digests of a large job, and
+// how much memory.
 //
-// The digests are made from recorded ones: eight ranks on a node, each with a clock of its own,
-// steps and accounts that vary by a few percent, and one rank in a hundred that comes late. A
-// program to run by hand, no test: it asserts nothing about time.
+// The digests are derived from recorded ones: eight ranks per node, each with its own clock, steps
+// and accounts that vary by a few percent, and one late rank in a hundred. Run this program by
+// hand; it is not a test and checks no times.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -49,13 +49,13 @@ int main(int argc, char** argv) {
   std::uintmax_t bytes = 0;
   for (std::int64_t r = 0; r < ranks; ++r) {
     gh::Digest d = base;
-    gh::RankDigest& rank = d.ranks[r % 100 == 37];  // the second sleeps in each step
+    gh::RankDigest& rank = d.ranks[r % 100 == 37];  // the second one sleeps in each step
     rank.rank = r;
     d.node = fmt::format("node{:04}", r / 8);
     d.world_size = ranks;
     d.report = fmt::format("run.rank{}.sqlite", r);
-    // Findings as a report has them that is not well: those of the starved one are added on one
-    // rank of ten.
+    // Findings like those of a report with problems: every tenth rank also gets those of the
+    // starved one.
     if (r % 10 == 3)
       rank.findings.insert(rank.findings.end(), other.ranks[0].findings.begin(),
                            other.ranks[0].findings.end());
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     d.epoch_ns += -ahead;
     rank.window.start += ahead;
     rank.window.end += ahead;
-    // As many collectives as a digest may hold.
+    // As many collectives as a digest may contain.
     std::vector<gh::Collective>& list = rank.collectives.first;
     const gh::Ns period = list.back().end - list.front().end + 5'000'000;
     for (std::size_t i = 0; list.size() < gh::most_collectives; ++i)
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fmt::print(stderr, "the program failed\n");
   fmt::print(
-      "{} digests of {:.0f} KB in the mean: {:.2f} s, {:.2f} s of processors, {:.0f} MB at most\n",
+      "{} digests, {:.0f} KB on average: {:.2f} s, {:.2f} s of CPU time, {:.0f} MB peak\n",
       ranks, static_cast<double>(bytes) / static_cast<double>(ranks) / 1e3, seconds,
       processor(usage.ru_utime) + processor(usage.ru_stime),
       static_cast<double>(usage.ru_maxrss) * 1024 / 1e6);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Whether two builds of the program write the same bytes of every report, in every format: same_output.sh PROGRAM REFERENCE FOLDER-OF-REPORTS
+# Checks that two builds of the program write the same bytes for every report, in every format:
+# same_output.sh PROGRAM REFERENCE FOLDER-OF-REPORTS
 set -euo pipefail
 program=$(realpath "$1") reference=$(realpath "$2")
 cd "$3"

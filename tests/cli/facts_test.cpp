@@ -24,7 +24,7 @@ TEST_CASE("facts: each has a value, a unit and documentation") {
         json_of(advise("starved.sqlite --format json"))["window_ns"].get<std::int64_t>() / 11);
   CHECK(by_name["um.gpu_faults_per_step"]["value"] == nullptr);
   CHECK(by_name["device.name"]["value"] == "NVIDIA H200");
-  CHECK(contains(text.out, "unknown (the recording was made without them)"));
+  CHECK(contains(text.out, "unknown (not recorded)"));
   CHECK(json_of(advise("facts starved.sqlite --format json --steps 2:3"))["facts"] != facts);
   error_line("facts starved.sqlite good.sqlite");
 }

@@ -141,7 +141,7 @@ TEST_CASE("gate: an empty, broken or poorer capture never passes, on either side
   }
   CHECK(contains(advise("gate " + empty + " --baseline good.sqlite").out,
                  "holds no GPU work; record it again"));
-  CHECK(contains(advise("gate " + no_calls + " --baseline good.sqlite").out, "holds no calls"));
+  CHECK(contains(advise("gate " + no_calls + " --baseline good.sqlite").out, "holds no CUDA calls"));
   CHECK(advise("baseline good.sqlite um.sqlite -o " + quoted(dir / "b.json")).err ==
         "gh-advise: no baseline was written: another program: 8 attention blocks a step where the "
         "baseline has 12\n");
@@ -272,8 +272,8 @@ TEST_CASE("gate: budgets and what is taken for noise come from the configuration
   CHECK(contains(judge("[[budget]]\nfact = 'step.median_ns'\n", "fed").err,
                  ":1:1: a budget needs max, min, max_increase or max_decrease"));
   CHECK(contains(judge("[[budget]]\nmax = 1\n", "fed").err, "needs 'fact'"));
-  CHECK(
-      contains(judge("[gate]\nalpha = 2\n", "fed").err, ":2:9: 'alpha' has to be between 0 and 1"));
+  CHECK(contains(judge("[gate]\nalpha = 2\n", "fed").err,
+                 ":2:9: 'alpha' must be a share between 0 and 1"));
   CHECK(contains(judge("[gate]\nalhpa = 0.1\n", "fed").err,
                  "unknown key 'alhpa' (did you mean 'alpha'?)"));
   const std::string config = advise("config", {"", dir / ""}).err;
@@ -319,7 +319,7 @@ TEST_CASE("gate: --accept writes the exception into the configuration, and it ho
             .starts_with("# ours\n[gate]\nmin_effect = 0.03\n\n[[suppress]]\n"));
   CHECK(advise(loopopt, here).status == 0);
   CHECK(contains(advise(run, here).err,
-                 "the suppression of unfused-optimizer matches nothing any more; take it out"));
+                 "the suppression of unfused-optimizer no longer matches anything; remove it"));
   write_file(dir / "gh-advise.toml",
              "[[suppress]]\nrule = 'data-loader-starvation'\nreason = 'r'\nuntil = 2020-01-01\n");
   CHECK(advise(run, here).status == 1);
@@ -353,7 +353,7 @@ TEST_CASE("gate: --accept writes the exception into the configuration, and it ho
   // What would break the configuration is not written.
   write_file(dir / "gh-advise.toml", "suppress = [ { rule = 'host-sync', reason = 'r' } ]\n");
   CHECK(contains(refused("--accept data-loader-starvation --reason r"),
-                 "nothing was written: add the suppression by hand"));
+                 "nothing was written, so add the suppression by hand"));
   // An odd byte in the reason stays out.
   write_file(dir / "gh-advise.toml", "");
   CHECK(advise(run + "--accept data-loader-starvation --reason $'caf\\xe9 x'", here).status == 0);

@@ -81,17 +81,19 @@ TEST_CASE("measured step: what lies beside a report is read with it, and the opt
 
 TEST_CASE("measured step: a file beside a report that is damaged, or of another unit, ends well") {
   for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
-           {"{", "is no JSON"},
-           {"[]", "it is no JSON object"},
+           {"{", "is not JSON"},
+           {"[]", "it is not a JSON object"},
            {"{}", "'schema_version' is missing"},
-           {R"({"schema_version":2,"measured_step_ns":1})", "another gh-advise wrote it"},
+           {R"({"schema_version":2,"measured_step_ns":1})",
+            "another version of gh-advise wrote it"},
            {R"({"schema_version":1})", "'measured_step_ns' is missing"},
-           {R"({"schema_version":1,"measured_step_ns":0})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":-5})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":1.5})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":1e99})", "a whole number from 1 on"},
-           {R"({"schema_version":1,"measured_step_ns":5,"samples":0})", "'samples' has to be"},
-           {R"({"schema_version":1,"measured_step_ns":5,"unit":7})", "'unit' has to be a name"}}) {
+           {R"({"schema_version":1,"measured_step_ns":0})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":-5})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":1.5})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":1e99})", "a whole number of at least 1"},
+           {R"({"schema_version":1,"measured_step_ns":5,"samples":0})", "'samples' must be"},
+           {R"({"schema_version":1,"measured_step_ns":5,"unit":7})",
+            "'unit' must be a non-empty string"}}) {
     const Beside beside(text);
     const std::string line = error_line("run.sqlite", beside.how());
     CHECK_MESSAGE(line.starts_with("run.measured.json: "), line);
@@ -121,16 +123,18 @@ TEST_CASE("measured step: every format speaks of it as the step now") {
           doctest::Approx(f["recoverable_ns"].get<double>() / 16'500'000));
   }
   CHECK(predicted > 0);
-  const std::string text = advise(measured).out, page = advise(measured + " --format html").out,
+  const std::string text = advise(measured, {"COLUMNS=160"}).out,
+                    page = advise(measured + " --format html").out,
                     markdown = advise(measured + " --format markdown").out;
-  CHECK(contains(text, "16.5 ms now"));
+  CHECK(contains(text, " 16.5 ms → "));
   CHECK(contains(text, "of each 16.5 ms step"));
-  CHECK(contains(text, "Where a recorded step goes"));
+  CHECK(contains(text, "Where a step goes"));
   CHECK(contains(page, "as it is, measured without the profiler"));
   for (const std::string& format : {text, page, markdown})
-    CHECK(contains(format, "Measured without the profiler: 16.5 ms a step"));
+    CHECK(
+        contains(format, "A step takes 16.5 ms, measured without the profiler (--measured-step)"));
   for (const std::string& format : {text, page})
-    CHECK(!contains(format, "without what the profiler adds"));
+    CHECK(!contains(format, "without the profiler's overhead"));
   const Json facts = json_of(advise("facts --format json " + measured));
   for (const Json& f : facts["facts"])
     if (f["name"] == "step.measured_ns") CHECK(f["value"] == 16'500'000);

@@ -17,7 +17,7 @@ TEST_CASE("options: what is misspelt gets a suggestion, in one line on standard 
   CHECK(contains(error_line("explain unfused-sotfmax"),
                  "there is no rule 'unfused-sotfmax' (did you mean 'unfused-softmax'?)"));
   CHECK(contains(error_line("starved.sqlite --fail-on eror"),
-                 "--fail-on: 'eror' is none of note, warning, error (did you mean 'error'?)"));
+                 "--fail-on: 'eror' is not note, warning or error (did you mean 'error'?)"));
 }
 
 TEST_CASE("options: what is missing or wrong is one line that says what to do") {
@@ -36,9 +36,9 @@ TEST_CASE("options: what is missing or wrong is one line that says what to do") 
   CHECK(contains(error_line("starved.sqlite --range bakward"),
                  "the report has no range of that name (did you mean 'backward'?)"));
   CHECK(contains(error_line("starved.sqlite --range dataloader"),
-                 "nothing was launched inside ranges of that name"));
+                 "nothing was launched inside such ranges"));
   CHECK(contains(error_line("starved.sqlite --range backward --steps 2:3"),
-                 "--range and --steps: give one of them"));
+                 "--range and --steps exclude each other"));
   CHECK(contains(error_line("starved.sqlite --range ''"), "--range: is empty"));
   CHECK(contains(error_line("starved.sqlite --output ''"), "--output: is empty"));
   // A variable that is not set does not eat the next option.

@@ -1,29 +1,47 @@
-// Colour, width and the line that says what is being done: on a terminal only.
+// Color, width and the line that says what is being done: on a terminal only.
 #include "support/program.hpp"
 
 using namespace support;
 
-TEST_CASE("terminal: colour is there only, and only where it is wanted") {
-  const auto coloured = [](const Ran& ran) { return contains(ran.out, "\x1b["); };
+TEST_CASE("terminal: color is there only, and only where it is wanted") {
+  const auto colored = [](const Ran& ran) { return contains(ran.out, "\x1b["); };
   for (const char* command :
        {"starved.sqlite", "facts starved.sqlite", "rules", "explain unfused-softmax"}) {
     INFO(command);
     const Ran shown = on_terminal(command);
-    CHECK(coloured(shown));
-    CHECK(!coloured(advise(command)));
-    CHECK(!coloured(on_terminal(command, {"NO_COLOR=1"})));
-    CHECK(!coloured(on_terminal(command, {"TERM=dumb"})));
-    CHECK(coloured(on_terminal(command, {"NO_COLOR="})));  // empty is not set (no-color.org)
+    CHECK(colored(shown));
+    CHECK(!colored(advise(command)));
+    CHECK(!colored(on_terminal(command, {"NO_COLOR=1"})));
+    CHECK(!colored(on_terminal(command, {"TERM=dumb"})));
+    CHECK(colored(on_terminal(command, {"NO_COLOR="})));  // empty is not set (no-color.org)
     CHECK(on_terminal(command, {"NO_COLOR=1"}).out == advise(command).out);
   }
-  CHECK(!coloured(on_terminal("starved.sqlite --format json")));
-  CHECK(!coloured(on_terminal("starved.sqlite | cat")));
+  CHECK(!colored(on_terminal("starved.sqlite --format json")));
+  CHECK(!colored(on_terminal("starved.sqlite | cat")));
   const TempDir dir;
   for (const char* command : {"starved.sqlite", "facts starved.sqlite", "rules"}) {
     on_terminal(command + std::string(" --output ") + quoted(dir / "out"));
     CHECK(!contains(read_file(dir / "out"), "\x1b["));
   }
   CHECK(on_terminal("starved.sqlite").status == 0);
+}
+
+TEST_CASE("terminal: --color=always colors a pipe, --color=never no terminal") {
+  const auto colored = [](const Ran& ran) { return contains(ran.out, "\x1b["); };
+  for (const char* command :
+       {"starved.sqlite", "facts starved.sqlite", "rules", "explain unfused-softmax"}) {
+    INFO(command);
+    const std::string always = command + std::string(" --color=always");
+    const std::string never = command + std::string(" --color=never");
+    CHECK(colored(advise(always)));
+    CHECK(colored(advise(always, {"NO_COLOR=1"})));  // what is asked for comes before a habit
+    CHECK(!colored(on_terminal(never)));
+    CHECK(on_terminal(never).out == advise(command).out);
+    CHECK(advise(command + std::string(" --color auto")).out == advise(command).out);
+  }
+  CHECK(!colored(advise("starved.sqlite --color=always --format json")));
+  CHECK(contains(error_line("starved.sqlite --color=sometimes"), "always"));
+  CHECK(contains(error_line("starved.sqlite -v -q"), "contradict each other"));
 }
 
 TEST_CASE("terminal: its width is respected, and COLUMNS comes first" * slow_with_sanitizers) {

@@ -7,9 +7,9 @@
 
 namespace {
 
-// With its digest anew, so that what stands behind it is read as well.
+// With a new digest, so that what follows it is read too.
 std::string sealed(std::string_view text) {
-  constexpr int most_depth = 20;  // somewhat deeper than is read
+  constexpr int most_depth = 20;  // a little deeper than the reader goes
   gh::Json json = gh::Json::parse(
       text, [](int depth, gh::Json::parse_event_t, const gh::Json&) { return depth < most_depth; },
       false);

@@ -1,4 +1,4 @@
-// Tests of rules: cases with literal traces, options and expectations.
+// Rule tests: cases with literal traces, options and expectations.
 #include <filesystem>
 
 #include "fuzz.hpp"

@@ -1,5 +1,5 @@
-// What the fuzzers share. Each takes any bytes for one kind of input; a gh::Error is an answer,
-// anything else that is thrown a finding.
+// What the fuzzers share. Each accepts any bytes for one kind of input. A gh::Error is an answer;
+// any other exception is a bug.
 #pragma once
 #include <unistd.h>
 
@@ -30,8 +30,8 @@ inline std::filesystem::path file_of(std::string_view bytes) {
   return path;
 }
 
-/// What stands behind every importer. The account has to add up to the steps whatever the report
-/// holds. `judged`: rules are asked as well, which takes most of the time.
+/// What follows every importer. The account has to add up to the steps whatever the report
+/// contains. `judged`: also runs the rules, which takes most of the time.
 inline void analyse(gh::Trace trace, bool judged) {
   const gh::Analysis analysis(std::move(trace), gh::Classes(), {});
   const gh::Facts facts(analysis);

@@ -1,4 +1,4 @@
-// A rule asked about a small trace in which everything occurs.
+// Runs a rule on a small trace in which everything occurs.
 #pragma once
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace fuzz {
 
-/// Loads the rule, asks it, and writes down what it says. What it says is printable, and no more
-/// than a rule may say.
+/// Loads the rule, runs it, and renders its findings. They have to be printable and within a rule's
+/// limits.
 inline void judge(const std::string& source) {
   static const gh::Analysis analysis(
       gh::trace_from_text("return " + std::string(gh::literal_trace_example())), gh::Classes(), {});

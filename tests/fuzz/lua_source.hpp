@@ -1,6 +1,6 @@
-// Lua that means harm, made of bytes: values of every type in every place, deep, long, cyclic, with
-// metatables that raise errors, and the words that rules use, so that most of what comes out gets
-// past the first check.
+// Malicious Lua made from bytes: values of every type in every place, deep, long, cyclic, with
+// metatables that raise errors, and with the words that rules use, so that most of it gets past the
+// first check.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -170,7 +170,7 @@ local function giving(t, v) return setmetatable(t, { __index = function() return
 )";
 }
 
-/// A finding that is right but for one part, or a list of anything.
+/// A finding that is valid except for one part, or a list of anything.
 inline std::string lua_findings(Choices& c) {
   std::string body;
   for (std::size_t left = 1 + c.below(3); left > 0; --left) {
@@ -189,7 +189,7 @@ inline std::string lua_findings(Choices& c) {
   return body;
 }
 
-/// A rule with such an `evaluate`.
+/// A rule with this `evaluate`.
 inline std::string lua_rule(const std::string& evaluate) {
   return std::string(lua_prelude()) +
          R"(

@@ -1,5 +1,5 @@
-// Reports of Nsight Systems: a database as it is, or SQL that makes one, which reaches what is
-// behind SQLite's own checks sooner.
+// Nsight Systems reports: a database as it is, or SQL that makes one, which gets past SQLite's own
+// checks sooner.
 #include "read/nsys.hpp"
 
 #include <sqlite3.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// The database that SQL makes in memory, whatever of it can be run.
+// The database that the SQL creates in memory, from as many statements as can be run.
 std::string database_of(const std::string& sql) {
   sqlite3* db = nullptr;
   sqlite3_open(":memory:", &db);

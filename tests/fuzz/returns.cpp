@@ -1,4 +1,4 @@
-// What rules return: findings, and what is none.
+// What rules return: findings, and things that are not findings.
 #include "judge.hpp"
 #include "lua_source.hpp"
 

@@ -1,4 +1,4 @@
-// Rules of a team, of any text: loaded, and asked.
+// A team's rules with any text: loaded and run.
 #include "judge.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

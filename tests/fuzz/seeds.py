@@ -1,4 +1,4 @@
-"""Seeds of the fuzzers: reports with a few rows of every table, a few events of every category, rules, configurations, baselines.
+"""Makes seeds for the fuzzers: reports with a few rows of every table, a few events of every category, rules, configurations, baselines.
 
 seeds.py SOURCE FIXTURES PROGRAM OUT
 """
@@ -32,7 +32,7 @@ def reduced(report, to):
         db.execute(re.sub(r"--[^\n]*", "", sql))
         if name == "StringIds":
             continue
-        # From all over the table: steps have to repeat.
+        # From the whole table: steps have to repeat.
         every = max(1, db.execute(f"SELECT count(*) FROM whole.{name}").fetchone()[0] // rows_of_each_table)
         db.execute(f"INSERT INTO {name} SELECT * FROM whole.{name} WHERE rowid % {every} = 0 LIMIT {rows_of_each_table}")
         for row in db.execute(f"SELECT * FROM {name}"):
@@ -69,7 +69,7 @@ for path in sorted((source / "rules").glob("*/*.lua")):
     if not path.name.endswith(".test.lua"):
         shutil.copy(path, rule / path.name)
 
-# Attacks that once went through.
+# Attacks that once succeeded.
 finding = "{ message = 'main', data = { share = 0.1 }, subject = 'it', recoverable_ns = 1, advice = { 'Do it.' }, %s }"
 attacks = [
     "local k, st = trace:ops {}, {} for i = 1, 60 do st[i] = k end return { " + finding % "change = { { shorten = k, stalls = st } }" + " }",
@@ -86,7 +86,7 @@ for i, body in enumerate(attacks):
         "return { id = 'a', category = 'b', title = 'c', since = '0', messages = { main = '{share}' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
         "evaluate = function(trace, options) " + body + " end }\n")
 
-# These make Lua of bytes (lua_source.hpp): any do.
+# These turn bytes into Lua (lua_source.hpp), so any bytes do.
 for name in ("returns", "verbs", "cases"):
     path = folder(name)
     chance = random.Random(name)

@@ -1,11 +1,11 @@
-// Verbs with absurd arguments, one call after the other.
+// Verbs with absurd arguments, one call after another.
 #include "judge.hpp"
 #include "lua_source.hpp"
 #include "rules/binding.hpp"
 
 namespace {
 
-// The receiver and the name: trace:ops, or one of a selection's.
+// The receiver and the name: trace:ops, or a method of a selection.
 std::string verb(fuzz::Choices& choices) {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> names;
@@ -22,7 +22,7 @@ std::string verb(fuzz::Choices& choices) {
   return of + (choices.below(20) == 0 ? "." : ":") + name.substr(colon + 1);
 }
 
-// A table of named arguments of which most are such.
+// A table of mostly valid named arguments.
 std::string arguments(fuzz::Choices& choices) {
   static constexpr const char* fields[] = {"'duration_ns'", "'start_ns'", "'name'",   "'class'",
                                            "'stream'",      "'bytes'",    "'thread'", "'number'"};

@@ -845,11 +845,11 @@ TEST_CASE("baseline: what would take more memory or stack than there is, is refu
   for (const char* opening : {"[", "{\"a\":"}) {
     std::string deep = head;
     for (int i = 0; i < 1'000'000; ++i) deep += opening;
-    CHECK(contains(refused(deep), "it is nested more than 16 levels deep"));
+    CHECK(contains(refused(deep), "it nests more than 16 levels deep"));
   }
   std::string many = head + "[";
   for (int i = 0; i < 5'000'000; ++i) many += "[],";
-  CHECK(contains(refused(many + "0]}"), "it holds more than 4000000 values"));
+  CHECK(contains(refused(many + "0]}"), "it contains more than 4000000 values"));
   for (const char* number : {"1e999", "NaN", "-Infinity", "0x10", "1e"})
     CHECK(contains(refused(head + number + "}"), "is no intact baseline"));
 }

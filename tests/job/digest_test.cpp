@@ -11,8 +11,8 @@ using namespace support;
 namespace fs = std::filesystem;
 
 TEST_CASE(
-    "digest: it is small, keeps to its schema, and is the same once read and written again, of "
-    "every recording" *
+    "digest: for every recording it is small, matches its schema, and survives writing and "
+    "reading" *
     slow_with_sanitizers) {
   const TempDir dir;
   std::vector<fs::path> reports = recordings();
@@ -35,7 +35,7 @@ TEST_CASE(
 
 TEST_CASE("digest: it stays small however long the report is") {
   gh::Digest d = straggling();
-  // As many of each as there may be, with lengths that do not repeat.
+  // As many of each as possible, with lengths that do not repeat.
   std::uint64_t random = 1;
   const auto next = [&] {
     return static_cast<gh::Ns>((random = random * 6364136223846793005 + 1442695040888963407) >> 40);
@@ -65,7 +65,7 @@ TEST_CASE("digest: it stays small however long the report is") {
   CHECK(gh::pack_digest(d).size() < 300'000);
 }
 
-TEST_CASE("digest: it says which rank of which job and node it is of") {
+TEST_CASE("digest: it says which rank, job and node it is from") {
   const TempDir dir;
   const auto digest = [&](const std::string& arguments) {
     const Ran ran = advise("digest " + arguments + " -o " + quoted(dir / "d"));
@@ -87,7 +87,8 @@ TEST_CASE("digest: it says which rank of which job and node it is of") {
   CHECK_FALSE(contains(gh::unpack_digest(dir / "d"), "hush"));
   CHECK_FALSE(two.ranks[0].rank);
   CHECK(two.ranks[1].local_rank == 1);
-  CHECK(two.ranks[0].findings.size() != two.ranks[1].findings.size());  // each is judged by itself
+  CHECK(two.ranks[0].findings.size() !=
+        two.ranks[1].findings.size());  // each is evaluated on its own
   const gh::Digest told = digest("ddp-straggler.sqlite --first-rank 8 --node rack3-n1");
   CHECK(*told.ranks[1].rank == 9);
   CHECK(told.node == "rack3-n1");
@@ -99,7 +100,7 @@ TEST_CASE("digest: it says which rank of which job and node it is of") {
   fs::copy_file(GH_FIXTURES "/good.pt.trace.json",
                 dir / "gpu-node7_4711.1795253173902.pt.trace.json");
   CHECK(digest(quoted(dir / "gpu-node7_4711.1795253173902.pt.trace.json")).node == "gpu-node7");
-  // Nothing of the environment that the report holds gets into it.
+  // It contains nothing of the report's environment.
   CHECK(advise("digest starved.sqlite -o " + quoted(dir / "d")).status == 0);
   CHECK_FALSE(contains(gh::unpack_digest(dir / "d"), "LD_LIBRARY_PATH"));
   const Ran none = advise("digest missing.sqlite -o " + quoted(dir / "none"));

@@ -1,4 +1,4 @@
-// What is made of the digests of a job's ranks.
+// Combining the digests of a job's ranks.
 #include "job/fleet.hpp"
 
 #include "read/read.hpp"
@@ -30,7 +30,7 @@ std::string error_of(const std::vector<gh::Digest>& digests) {
   return support::error_of([&] { fleet_of(digests); });
 }
 
-// The one thing that does not stop the others.
+// The only problem that does not stop the others.
 std::string left_out(const std::vector<gh::Digest>& digests) {
   const gh::Fleet fleet = fleet_of(digests);
   CHECK(fleet.ranks.size() + 1 == digests.size());
@@ -40,7 +40,7 @@ std::string left_out(const std::vector<gh::Digest>& digests) {
 
 }  // namespace
 
-TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
+TEST_CASE("fleet: an unreadable digest is reported, with what is wrong") {
   const TempDir dir;
   const std::string good = gh::pack_digest(straggling());
   write_file(dir / "good.digest", good);
@@ -62,29 +62,28 @@ TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
                ? read_file(dir / "j.gz")
                : "";
   };
-  CHECK(contains(error(""), "is no intact digest: it is not packed by gzip"));
-  CHECK(contains(
-      error("hello"),
-      "is no intact digest: it is not packed by gzip; make it anew with `gh-advise digest`"));
-  CHECK(contains(error(good.substr(0, good.size() / 2)), "its bytes are cut short or changed"));
+  CHECK(contains(error(""), "is not an intact digest: it is not compressed with gzip"));
+  CHECK(contains(error("hello"),
+                 "is not an intact digest: it is not compressed with gzip; create it again with "
+                 "`gh-advise digest`"));
+  CHECK(contains(error(good.substr(0, good.size() / 2)), "it is cut off or was changed"));
   std::string flipped = good;
   flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 0x55);
-  CHECK(contains(error(flipped), "is no intact digest"));
-  CHECK(contains(error(with("gh-advise digest", "gh-advise baseline")),
-                 "it does not say that it is one"));
+  CHECK(contains(error(flipped), "is not an intact digest"));
+  CHECK(contains(error(with("gh-advise digest", "gh-advise baseline")), "it is some other JSON"));
   CHECK(contains(error(with("\"analysis_version\":2", "\"analysis_version\":3")),
-                 "was made by another version, gh-advise 0.1.0"));
+                 "was made by gh-advise 0.1.0"));
   CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":-")), "is out of range"));
   CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":0,\"was\":")), "its step takes no time"));
   CHECK(contains(error(with("\"rank\":null", "\"rank\":10000000")), "is out of range"));
   CHECK(contains(advise("fleet starved.sqlite").err,
-                 "starved.sqlite: is a report: digest it first with `gh-advise digest`"));
-  CHECK(contains(error(with("\"start_ns\":[", "\"start_ns\":[1,")), "are not of one length"));
+                 "starved.sqlite: is a report, not a digest; run `gh-advise digest` on it first"));
+  CHECK(contains(error(with("\"start_ns\":[", "\"start_ns\":[1,")), "have different lengths"));
   CHECK(contains(error(with("\"account\"", "\"count\"")), "account"));
   CHECK(contains(advise("fleet " + quoted(dir / "missing")).err, "missing"));
   fs::create_directory(dir / "empty");
-  CHECK(contains(advise("fleet " + quoted(dir / "empty")).err, "holds no *.digest"));
-  // One that is damaged does not hinder the others, but the job is not judged whole.
+  CHECK(contains(advise("fleet " + quoted(dir / "empty")).err, "contains no *.digest"));
+  // A damaged digest does not stop the others, but the job cannot pass.
   write_file(dir / "bad", "hello");
   const Ran ran =
       advise("fleet " + quoted(dir / "good.digest") + " " + quoted(dir / "bad") + " --format json");
@@ -95,39 +94,42 @@ TEST_CASE("fleet: a digest that cannot be read is named, with what is wrong") {
   CHECK(json_of(ran)["ranks"].size() == 2);
 }
 
-TEST_CASE("fleet: ranks that come twice, are missing or belong to another job are told") {
+TEST_CASE("fleet: duplicate, missing and foreign ranks are reported") {
   std::vector<gh::Digest> four = job(4);
   std::vector<gh::Digest> twice = four;
   twice[3].ranks[0].rank = 1;
   CHECK(left_out(twice) ==
-        "3.digest: is of rank 1, and so is 1.digest, which was taken; give each rank once");
+        "3.digest: is rank 1, but so is 1.digest, which was used; give each rank once");
   CHECK(fleet_of(twice).missing == std::vector<std::int64_t>{3});
   std::vector<gh::Digest> other = four;
   other[2].world_size = 8;
-  CHECK(left_out(other) ==
-        "2.digest: is not of one job with most others, as 0.digest: one says that it has 4 ranks, "
-        "the other 8; give the digests of one job");
+  CHECK(
+      left_out(other) ==
+      "2.digest: is not from the same job as most others, such as 0.digest: one says that the job "
+      "has 4 ranks, the other 8; give the digests of one job");
   other[0].world_size = 8;
   CHECK(error_of(other) ==
-        "0.digest and 1.digest are not of one job: one says that it has 8 ranks, the other 4; give "
-        "the digests of one job");
+        "0.digest and 1.digest are not from the same job: one says that the job has 8 ranks, the "
+        "other 4; give the digests of one job");
   other = four;
   for (gh::Digest& d : other) d.epoch_ns = 1'000'000'000'000'000'000 - d.ranks[0].window.start;
   CHECK(error_of(other) == "");
   other[1].epoch_ns += 3'600'000'000'000;
-  // Where collectives match it is the clock that is off.
+  // If collectives match, the clock is wrong.
   const gh::Fleet off = fleet_of(other);
   REQUIRE(!off.notes.empty());
   CHECK(contains(off.notes[0],
-                 "begin 3600 s apart, yet their collectives match: a machine's clock is off"));
+                 "3600 s apart although their collectives match, so one machine's clock is wrong"));
   for (gh::Digest& d : other) d.ranks[0].collectives = {};
-  CHECK(contains(error_of(other), "are not of one job: what they repeat begins 3600 s apart"));
-  // Whichever digest comes first.
+  CHECK(contains(error_of(other),
+                 "are not from the same job, because their steps begin 3600 s apart"));
+  // This holds whichever digest comes first.
   other[0].ranks[0].unit = gh::window_unit;
-  CHECK(contains(error_of(other), "are not of one job: what they repeat begins 3600 s apart"));
+  CHECK(contains(error_of(other),
+                 "are not from the same job, because their steps begin 3600 s apart"));
   other = four;
   for (gh::Digest& d : other) d.world_size = 3;
-  CHECK(contains(left_out(other), "3.digest: is of rank 3, but says that its job has 3 ranks"));
+  CHECK(contains(left_out(other), "3.digest: is rank 3, but says that its job has 3 ranks"));
   other = {four[0], four[1]};
   for (gh::Digest& d : other) d.world_size = 0;
   other[1].ranks[0].rank = 9'999'999;
@@ -139,15 +141,15 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   four[0].node = "n0";
   other = four;
   other[2].format = "PyTorch profiler trace";
-  CHECK(contains(left_out(other), "2.digest: is not of one job"));
+  CHECK(contains(left_out(other), "2.digest: is not from the same job"));
   CHECK(contains(left_out(other), "they come from different profilers"));
   other = four;
   other[2].ranks[0].rank.reset();
   CHECK(contains(left_out(other),
-                 "2.digest: does not know its rank, others do; make it anew with `gh-advise digest "
-                 "--first-rank N`, or move that report out of the folder"));
+                 "2.digest: does not know its rank, but others do; create it again with `gh-advise "
+                 "digest --first-rank N`, or move that report out of the folder"));
   other[1].ranks[0].rank.reset();
-  CHECK(contains(error_of(other), "1.digest: does not know its rank, others do"));
+  CHECK(contains(error_of(other), "1.digest: does not know its rank, but others do"));
   other = four;
   for (gh::Digest& d : other) {
     d.ranks[0].rank.reset();
@@ -156,7 +158,7 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   CHECK_FALSE(fleet_of(other).numbered);
   other[2].report = other[1].report;
   other[2].epoch_ns = other[1].epoch_ns;
-  CHECK(contains(left_out(other), "2.digest: is of the same report as 1.digest"));
+  CHECK(contains(left_out(other), "2.digest: is from the same report as 1.digest"));
 
   std::vector<gh::Digest> fewer = job(20);
   fewer.erase(fewer.begin() + 10, fewer.begin() + 13);
@@ -168,7 +170,7 @@ TEST_CASE("fleet: ranks that come twice, are missing or belong to another job ar
   CHECK(contains(gh::render_fleet_text(fleet, {}), "17 of 20 ranks on 3 nodes"));
 }
 
-TEST_CASE("fleet: the recorded straggler comes as late as its report says, by whatever clocks") {
+TEST_CASE("fleet: the recorded straggler is as late as in its report, whatever the clocks") {
   const gh::Fleet two = fleet_of({straggling()});
   REQUIRE(two.stragglers == std::vector<std::int64_t>{1});
   const auto report = json_of(advise("ddp-straggler.sqlite --format json --select rank-straggler"));
@@ -178,7 +180,7 @@ TEST_CASE("fleet: the recorded straggler comes as late as its report says, by wh
   CHECK(two.ranks[1].wait_ns < 0.01 * told);
   CHECK(two.slowest == 1);
 
-  // The same among 32 ranks, each with its own clock, that of one day ahead of the first's.
+  // The same among 32 ranks with different clocks, one of which is a day ahead of the first.
   std::vector<gh::Digest> many = job(32);
   make_late(many[13]);
   const gh::Fleet fleet = fleet_of(many);
@@ -191,7 +193,7 @@ TEST_CASE("fleet: the recorded straggler comes as late as its report says, by wh
   REQUIRE(late);
   CHECK(late->finding.severity == gh::Severity::error);
   CHECK(contains(late->finding.message, "rank 13, on node n1, which comes"));
-  CHECK(contains(late->finding.message, "doing nothing that the trace explains"));
+  CHECK(contains(late->finding.message, "idle for no visible reason"));
   CHECK(fleet.nodes[1].late == 1);
 
   // A whole node.
@@ -214,7 +216,7 @@ TEST_CASE("fleet: ranks whose collectives do not match are not compared") {
   CHECK(fleet.rules.at("rank-straggler").state == gh::RuleOutcome::State::not_checked);
   CHECK(contains(gh::render_fleet_text(fleet, {}),
                  "Not known: the ranks' collectives could not be matched"));
-  // Two pipeline stages: late ones are told within each.
+  // With two pipeline stages, late ranks are found within each.
   std::vector<gh::Digest> stages = job(8);
   for (std::size_t i = 4; i < 8; ++i)
     for (std::string& name : stages[i].ranks[0].collectives.names) name += "2";
@@ -226,10 +228,10 @@ TEST_CASE("fleet: ranks whose collectives do not match are not compared") {
 }
 
 TEST_CASE(
-    "fleet: a finding of many ranks is told once, with the account over ranks and what its fix is "
-    "worth to the job") {
+    "fleet: a finding on many ranks is reported once, with the account over ranks and what its fix "
+    "is worth to the job") {
   std::vector<gh::Digest> digests = job(16);
-  // Own steps of 30 ms, one rank of 36 ms: nobody waits in what is compared here.
+  // Every rank takes 30 ms, one takes 36 ms; nobody waits in the collectives compared here.
   gh::Finding loader;
   loader.rule = "data-loader-starvation";
   loader.category = "input";
@@ -263,7 +265,7 @@ TEST_CASE(
   CHECK(f.looked == 16);
   CHECK(f.worst == 3);
   CHECK(contains(f.finding.message, "On 2 of 16 ranks (3, 5); rank 3: It waits."));
-  // Its own 12 ms do not help further than the next slowest rank's 30 ms.
+  // Saving its 12 ms helps only until the next slowest rank's 30 ms.
   CHECK(f.finding.recoverable_ns == 6'000'000);
   CHECK_FALSE(f.finding.about);
   CHECK(f.finding.severity == gh::Severity::warning);
@@ -275,7 +277,7 @@ TEST_CASE(
   REQUIRE(fleet.unlike.size() == 2);
   CHECK(fleet.unlike[0].what == "idle: input: 16.0 ms a step, the others 10.0 ms a step");
   CHECK(fleet.unlike[0].ranks == std::vector<std::int64_t>{3});
-  // On all but the slowest it is worth nothing to the job.
+  // On ranks other than the slowest, it is worth nothing to the job.
   digests[3].ranks[0].findings.clear();
   const gh::Fleet none = fleet_of(digests);
   CHECK(none.findings[0].finding.recoverable_ns == 0);
@@ -283,7 +285,7 @@ TEST_CASE(
   CHECK(none.plan.empty());
 }
 
-TEST_CASE("fleet: a rank with another GPU, other kernels or another count of steps stands out") {
+TEST_CASE("fleet: a rank with another GPU, other kernels or another number of steps stands out") {
   std::vector<gh::Digest> digests = job(12);
   digests[4].ranks[0].devices = {"NVIDIA A100"};
   digests[5].ranks[0].facts["kernels.per_step"].value = 100;
@@ -297,7 +299,7 @@ TEST_CASE("fleet: a rank with another GPU, other kernels or another count of ste
   CHECK(lines_of(all).size() == 3);
 }
 
-TEST_CASE("fleet: of two kinds of ranks that are equally many neither stands out") {
+TEST_CASE("fleet: if there are equally many of two kinds of ranks, neither stands out") {
   std::vector<gh::Digest> digests = job(4);
   for (std::size_t r = 0; r < 4; ++r) digests[r].ranks[0].devices = {r < 2 ? "A" : "B"};
   gh::Fleet fleet = fleet_of(digests);
@@ -313,7 +315,7 @@ TEST_CASE("fleet: of two kinds of ranks that are equally many neither stands out
   CHECK(fleet.unlike[0].what == "GPU: A, most B");
 }
 
-TEST_CASE("fleet: nothing is claimed of ranks that are not here") {
+TEST_CASE("fleet: nothing is claimed about missing ranks") {
   std::vector<gh::Digest> digests = job(4);
   digests.pop_back();
   gh::Finding slow;
@@ -331,7 +333,7 @@ TEST_CASE("fleet: nothing is claimed of ranks that are not here") {
   digests[1].ranks[0].rules["slow-collective"] = {gh::RuleOutcome::State::not_recorded, "it lacks",
                                                   "1", 0};
   digests[2].ranks[0].rules["launch-bound"] = {gh::RuleOutcome::State::not_checked,
-                                               "the report holds one rank only, so", "1", 0};
+                                               "the report holds only one rank, so", "1", 0};
   for (std::size_t ranks : {3, 1}) {
     digests.resize(ranks);
     for (gh::Digest& d : digests) d.world_size = ranks == 1 ? 0 : 4;
@@ -342,27 +344,27 @@ TEST_CASE("fleet: nothing is claimed of ranks that are not here") {
     CHECK(contains(gh::fleet_step_text(fleet),
                    "; how much of it ranks wait for others is not known"));
     if (ranks == 1)
-      CHECK(contains(gh::fleet_waits_text(fleet),
-                     "Not known: the other ranks' digests are not here"));
+      CHECK(
+          contains(gh::fleet_waits_text(fleet), "Not known: the other ranks' digests are missing"));
     else
       CHECK(contains(gh::fleet_waits_text(fleet),
                      "Among the ranks that are here the middle one waits"));
     if (ranks == 3)
       CHECK(contains(finding(fleet, "slow-collective")->finding.message,
-                     "On 1 rank its rule could not look."));
+                     "Its rule could not be checked on 1 rank."));
     if (ranks == 3)
       CHECK(contains(fleet.rules.at("launch-bound").reason,
-                     "needs all ranks in one report; a digest holds each by itself"));
+                     "needs all ranks in one report; each digest contains only one"));
   }
 }
 
 TEST_CASE(
-    "fleet: a rank whose collectives match nobody's was not looked at, and of two alike fixes the "
-    "cause comes first") {
+    "fleet: a rank with unmatched collectives is not checked, and of two equal fixes the cause "
+    "comes first") {
   std::vector<gh::Digest> digests = job(4);
   for (std::string& name : digests[3].ranks[0].collectives.names) name += "3";
   CHECK(fleet_of(digests).rules.at("rank-straggler").reason ==
-        "not on 1 of 4 ranks: their collectives match nobody's");
+        "not on 1 of 4 ranks, whose collectives match no other rank's");
   digests = job(4);
   gh::Finding effect;
   effect.rule = "gpu-idle";
@@ -385,7 +387,7 @@ TEST_CASE(
   CHECK(fleet.plan[0].rule == "host-sync");
 }
 
-TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI") {
+TEST_CASE("fleet: CI output includes a cause that takes time on only one of two ranks") {
   std::vector<gh::Digest> digests = job(2);
   digests[1].ranks[0].account["idle.input"] = {digests[1].ranks[0].mean_step_ns / 2, {}, {}};
   digests[0].ranks[0].account.erase("idle.input");
@@ -396,7 +398,7 @@ TEST_CASE("fleet: what takes time on one of two ranks is in its account for CI")
   }));
 }
 
-TEST_CASE("fleet: a rank that comes twice is said in every format, and no such job passes") {
+TEST_CASE("fleet: a duplicate rank is reported in every format, and such a job never passes") {
   const TempDir dir;
   std::vector<gh::Digest> digests = job(4);
   digests[3].ranks[0].rank = 1;
@@ -406,11 +408,11 @@ TEST_CASE("fleet: a rank that comes twice is said in every format, and no such j
     const Ran ran = advise(std::string("fleet . --format ") + format, {"", dir / ""});
     CHECK(ran.status == 2);
     CHECK(contains(ran.out, "3.digest"));
-    CHECK(contains(ran.err, "3.digest: is of rank 1, and so is "));
+    CHECK(contains(ran.err, "3.digest: is rank 1, but so is "));
   }
 }
 
-TEST_CASE("fleet: every format is written from a folder of digests") {
+TEST_CASE("fleet: every format can be written from a folder of digests") {
   const TempDir dir;
   std::vector<gh::Digest> digests = job(12);
   make_late(digests[7]);
@@ -455,9 +457,7 @@ TEST_CASE("fleet: every format is written from a folder of digests") {
   CHECK(verdict("schemas/fleet.schema.json", json_of(suppressed)) == "valid");
 }
 
-TEST_CASE(
-    "fleet: the page of thousands of ranks can be sent by mail, and what is foreign in it is "
-    "text") {
+TEST_CASE("fleet: the page for thousands of ranks fits in an e-mail and escapes foreign text") {
   gh::Fleet fleet = fleet_of(job(9));
   std::vector<gh::FleetRank> ranks;
   for (std::int64_t r = 0; r < 4096; ++r) {
@@ -477,8 +477,7 @@ TEST_CASE(
   CHECK(contains(page, "&lt;b&gt;n&amp;"));
 }
 
-TEST_CASE(
-    "fleet: every format calls what repeats by its name, and names ranks that repeat another") {
+TEST_CASE("fleet: every format uses the unit's name, and lists ranks with another unit") {
   std::vector<gh::Digest> digests = job(12);
   make_late(digests[3]);
   for (gh::Digest& d : digests) d.ranks[0].unit = "token";

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# slurm.sh PROGRAM FIXTURES STATE: `gh-advise slurm` against the real thing. Starts munged, slurmctld and three slurmd on this machine, with all that
-# they write in the folder STATE, and stops them again.
+# slurm.sh PROGRAM FIXTURES STATE: tests `gh-advise slurm` with a real Slurm. Starts munged,
+# slurmctld and three slurmd on this machine, writing only to the folder STATE, and stops them
+# again.
 set -euo pipefail
 program=$(realpath "$1") fixtures=$(realpath "$2") state=$3
 rm -rf "$state" && mkdir -p "$state"/{ctld,spool,log,munge} && state=$(realpath "$state")
@@ -24,9 +25,9 @@ trap 'echo "slurm.sh: line $LINENO: status $?: $BASH_COMMAND" >&2' ERR
 fail() { echo "slurm.sh: line ${BASH_LINENO[0]}: $*" >&2; exit 1; }
 expect() { grep -qF -- "$2" <<<"$1" || fail "there is no '$2' in: $1"; }
 start_node() { slurmd -D -f "$SLURM_CONF" -N "$1" >/dev/null 2>&1 & daemon[$1]=$!; }
-# Tries a command for five minutes: what was lost with a node waits for two before it is run again.
+# Tries a command for five minutes: Slurm waits two before it runs a lost node's tasks again.
 until_true() { local i; for i in $(seq 1500); do "$@" >/dev/null 2>&1 && return; sleep 0.2; done; fail "in vain: $*"; }
-# A question that the controller is too busy to answer is asked again.
+# Asks again if the controller was too busy to answer.
 queue_is_empty() { local jobs; jobs=$(squeue --noheader) && [ -z "$jobs" ]; }
 nodes_up() { [ "$(sinfo --noheader --states=idle,mixed,allocated --format=%D | paste -sd+ | bc)" = "$1" ]; }
 
@@ -74,7 +75,7 @@ for n in n1 n2 n3; do start_node $n; done
 until_true nodes_up 3
 advise() { "$program" slurm "$@"; }
 
-# ---- reports of a job, with names as nobody would choose them, and one that is damaged
+# ---- reports of a job, with unlikely names, one of them damaged
 job="$state/it's a job"
 mkdir -p "$job/node 1" "$job/-node2"
 cp "$fixtures/ddp-straggler.sqlite" "$job/node 1/run \$(touch oops) & \"1\".sqlite"
@@ -91,7 +92,7 @@ expect "$out" "--array=0-2 --comment=x"   # MaxArraySize is 3: three tasks of th
 expect "$out" "--dependency=afterany:ARRAY1"
 [ ! -e "$job/gh-advise" ] || fail "something was written"
 
-echo "six of seven are digested and brought together, the seventh is named"
+echo "six of seven are digested and combined, the seventh is reported"
 status=0; out=$(advise "$job" --wait) || status=$?
 [ $status -eq 2 ] || fail "status $status: $out"
 expect "$out" "6 of 7 reports digested, 1 failed"
@@ -103,11 +104,11 @@ grep -q "<title>gh-advise: 12 ranks</title>" "$job/gh-advise/fleet.html" || fail
 expect "$(cat "$job"/gh-advise/logs/fleet-*.log)" "failed: run6.sqlite"
 [ "$(find "$state" -name oops)" = "" ] || fail "a name was run as a command"
 
-echo "what failed is done again alone, and progress shows on a terminal"
+echo "only what failed is done again, and a terminal shows the progress"
 find "$job/gh-advise/digests" -name '*.digest' -printf '%p %T@\n' | sort -z > "$state/before"
 cp "$fixtures/ddp-straggler.sqlite" "$job/run6.sqlite"
 out=$(script -qec "'$program' slurm \"$job\" --wait" /dev/null) || fail "$out"
-expect "$out" "digests 1 report, 6 are done already"
+expect "$out" "digests 1 report, 6 already done"
 expect "$out" "6 of 7 reports digested, 1 "
 expect "$out" "7 of 7 reports digested"
 find "$job/gh-advise/digests" -name '*.digest' ! -name 'run6*' -printf '%p %T@\n' | sort -z | cmp - "$state/before" || fail "what was done was done again"
@@ -115,7 +116,7 @@ expect "$(cat "$job/gh-advise/fleet.json")" '"world_size": 14'
 
 echo "nothing is done twice"
 out=$(advise "$job" --wait) || fail "$out"
-expect "$out" "all 7 reports are digested already"
+expect "$out" "all 7 reports are already digested"
 
 echo "more tasks than an array may have make several arrays"
 rm -r "$job/gh-advise"
@@ -123,13 +124,13 @@ out=$(advise "$job" --ntasks 7 --wait) || fail "$out"
 expect "$out" "7 of 7 reports digested"
 [ "$(grep -c '"id"' "$job/gh-advise/jobs.json")" = 3 ] || fail "$(cat "$job/gh-advise/jobs.json")"
 
-echo "sbatch's refusal is told"
+echo "a refusal by sbatch is reported"
 status=0; out=$(advise "$job" --partition nowhere 2>&1) || status=$?
 [ $status -eq 2 ] || fail "status $status"
 expect "$out" "sbatch refused: "
 expect "$out" "Invalid partition"
 
-# ---- a program that hangs once, on the report run4, and says where
+# ---- a program that hangs once, on report run4, and records where
 cat > "$state/hang" <<'HANG'
 #!/bin/bash
 if [ "$1" = digest ] && [[ $2 == *run4* ]] && mkdir "$GH_TEST_STATE/hung" 2>/dev/null; then
@@ -140,8 +141,8 @@ exec "$GH_TEST_PROGRAM" "$@"
 HANG
 chmod +x "$state/hang"
 export GH_TEST_PROGRAM=$program
-# Ends a node with all that runs on it, as a power failure would: from the top, the node's daemon, the step's daemon, its shell, the task, so that none
-# lives to report that what is below it failed.
+# Kills a node and everything on it, as a power failure would: from the top (the node's daemon, the
+# step's daemon, its shell, the task), so that nothing survives to report a failure below it.
 lose_the_node() {
   local node pids
   until_true test -e "$state/where"
@@ -153,13 +154,13 @@ lose_the_node() {
 }
 bring_it_back() { start_node "$lost"; until_true nodes_up 3; rm -rf "$state/hung" "$state/where"; }
 
-echo "a node that dies in the middle: its task is run again on another"
+echo "if a node dies, its task runs again on another"
 rm -r "$job/gh-advise"
 advise "$job" --program "$state/hang" >/dev/null
 lose_the_node
 status=0; out=$(advise "$job" 2>&1) || status=$?
 [ $status -eq 2 ] || fail "status $status"
-expect "$out" "is still at work"
+expect "$out" "is still running"
 until_true nodes_up 2
 until_true queue_is_empty
 out=$(advise "$job" --status) || fail "$out"
@@ -167,7 +168,7 @@ expect "$out" "7 of 7 reports digested"
 expect "$out" "fleet.txt"
 bring_it_back
 
-echo "without requeueing its reports are named, and done again alone"
+echo "without requeueing, its reports are listed, and only they are done again"
 rm -r "$job/gh-advise"
 advise "$job" --ntasks 3 --program "$state/hang" --sbatch=--no-requeue >/dev/null
 lose_the_node
@@ -175,13 +176,13 @@ until_true nodes_up 2
 until_true queue_is_empty
 status=0; out=$(advise "$job" --status) || status=$?
 [ $status -eq 2 ] || fail "status $status: $out"
-expect "$out" "failed: run4.sqlite: its task ended with NODE_FAIL, on $lost"
-[ -s "$job/gh-advise/fleet.txt" ] || fail "what is there was not brought together"
+expect "$out" "failed: run4.sqlite: its task ended with state NODE_FAIL, on $lost"
+[ -s "$job/gh-advise/fleet.txt" ] || fail "the existing digests were not combined"
 bring_it_back
 out=$(advise "$job" --wait) || fail "$out"
 expect "$out" "7 of 7 reports digested"
 
-echo "out of a container"
+echo "from a container"
 mkdir "$state/bin"
 cat > "$state/bin/apptainer" <<'FAKE'
 #!/bin/bash

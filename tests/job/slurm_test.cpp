@@ -1,5 +1,5 @@
-// What `gh-advise slurm` writes and reads, with stand-ins for Slurm's commands; slurm.sh tries it
-// with the real ones.
+// Tests what `gh-advise slurm` writes and reads, with stand-ins for Slurm's commands; slurm.sh uses
+// the real ones.
 #include "job/slurm.hpp"
 
 #include <sys/stat.h>
@@ -40,12 +40,11 @@ struct Cluster {
 
 }  // namespace
 
-TEST_CASE("slurm: the accounting tells what became of tasks that the queue has forgotten") {
+TEST_CASE("slurm: tasks that the queue has forgotten are looked up in the accounting") {
   const Cluster cluster;
   const Ran submitted = cluster.run("--partition cpu --sbatch=--mem=8G");
   CHECK_MESSAGE(submitted.status == 0, submitted.err);
-  CHECK(
-      contains(submitted.out, "job 71 digests 2 reports\njob 72 brings them together afterwards"));
+  CHECK(contains(submitted.out, "job 71 digests 2 reports\njob 72 combines them afterwards"));
   const std::vector<std::string> lines = lines_of(read_file(cluster.dir / "submitted"));
   REQUIRE(lines.size() == 2);
   CHECK(contains(lines[0], "--parsable --chdir=" + fs::canonical(cluster.work()).string() +
@@ -57,26 +56,25 @@ TEST_CASE("slurm: the accounting tells what became of tasks that the queue has f
   const Ran status = cluster.run("--status");
   CHECK(status.status == 2);
   CHECK(status.out ==
-        "1 of 2 reports digested, 1 failed\nfailed: b.sqlite: its task ended with OUT_OF_MEMORY, "
-        "on n2\nrun `gh-advise slurm` again to do these alone\n");
-  // What the program said comes before what Slurm says.
+        "1 of 2 reports digested, 1 failed\nfailed: b.sqlite: its task ended with state "
+        "OUT_OF_MEMORY, on n2\nrun `gh-advise slurm` again to retry only these\n");
+  // The program's message takes precedence over Slurm's.
   write_file(cluster.work() / "errors/b.sqlite.err",
              "n5\nnoise\ngh-advise: b.sqlite: is damaged\n");
   CHECK(contains(cluster.run("--status").out,
                  "failed: b.sqlite: b.sqlite: is damaged (OUT_OF_MEMORY), on n5\n"));
-  CHECK(contains(cluster.run("--dry-run").out, "2 reports in job, 1 of them to be digested"));
-  // A report that was recorded anew is digested anew, and so is one whose digest is of another
-  // version.
+  CHECK(contains(cluster.run("--dry-run").out, "2 reports in job, 1 to digest"));
+  // A report recorded again is digested again, and so is one whose digest is from another version.
   fs::last_write_time(cluster.dir / "job/a.sqlite",
                       fs::file_time_type::clock::now() + std::chrono::hours(1));
-  CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
+  CHECK(contains(cluster.run("--dry-run").out, "2 to digest"));
   fs::last_write_time(cluster.dir / "job/a.sqlite",
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
   write_file(cluster.work() / "digests/a.sqlite.digest", "of old");
-  CHECK(contains(cluster.run("--dry-run").out, "2 of them to be digested"));
+  CHECK(contains(cluster.run("--dry-run").out, "2 to digest"));
 }
 
-TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs") {
+TEST_CASE("slurm: a queue that does not answer is not mistaken for an empty one") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   const std::string scripts =
@@ -94,7 +92,7 @@ TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs
   }
   CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
   CHECK(read_file(cluster.work() / "todo") + read_file(cluster.work() / "jobs.json") == scripts);
-  // Who waits asks again.
+  // With --wait it asks again.
   write_script(cluster.dir / "bin/squeue",
                "[ -e '" + (cluster.dir / "asked").string() +
                    "' ] && echo '0|FAILED|n1' && exit; touch '" + (cluster.dir / "asked").string() +
@@ -102,7 +100,7 @@ TEST_CASE("slurm: a queue that does not answer is not taken for one without jobs
   CHECK(contains(cluster.run("--status --wait").out, "2 failed"));
 }
 
-TEST_CASE("slurm: digests that could not be brought together are an error") {
+TEST_CASE("slurm: digests that could not be combined are an error") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   for (const char* name : {"a", "b"})
@@ -114,8 +112,8 @@ TEST_CASE("slurm: digests that could not be brought together are an error") {
   const Ran status = cluster.run("--status");
   CHECK(status.status == 2);
   CHECK(status.out ==
-        "2 of 2 reports digested\nbringing them together failed: a and b are not of one job\n");
-  // The job that does so asks before it has.
+        "2 of 2 reports digested\ncombining them failed: a and b are not of one job\n");
+  // The job that combines them asks before it has finished.
   const Ran merging =
       advise("slurm job --status",
              {"SLURM_JOB_ID=72 PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin",
@@ -125,7 +123,7 @@ TEST_CASE("slurm: digests that could not be brought together are an error") {
   CHECK(cluster.run("--status").status == 0);
 }
 
-TEST_CASE("slurm: what scripts name is found wherever they run") {
+TEST_CASE("slurm: the scripts find their files wherever they run") {
   const Cluster cluster;
   const std::string here = fs::canonical(cluster.dir / "").string();
   const std::string plain = cluster.run("--dry-run --program ./bin/gh-advise --nsys bin/nsys").out;
@@ -142,7 +140,7 @@ TEST_CASE("slurm: what scripts name is found wherever they run") {
   CHECK(cluster.run("--ntasks 0").err.size() < 200);
 }
 
-TEST_CASE("slurm: what is wrong is one line that says what to do") {
+TEST_CASE("slurm: every error is one line that says what to do") {
   const Cluster cluster;
   const auto error = [&](const std::string& arguments) {
     const Ran ran = cluster.run(arguments);
@@ -152,9 +150,9 @@ TEST_CASE("slurm: what is wrong is one line that says what to do") {
   };
   CHECK(contains(error("--status"), "nothing was submitted from there"));
   CHECK(contains(error("--ignore memroy"), "did you mean 'memory'?"));
-  CHECK(contains(advise("slurm " + (cluster.dir / "bin").string()).err, "holds no report"));
-  CHECK(contains(advise("slurm nowhere").err, "nowhere: is no folder"));
-  CHECK(contains(error("--container x.sif --work 'a,b'"), "holds a comma or a colon"));
+  CHECK(contains(advise("slurm " + (cluster.dir / "bin").string()).err, "contains no report"));
+  CHECK(contains(advise("slurm nowhere").err, "nowhere: is not a folder"));
+  CHECK(contains(error("--container x.sif --work 'a,b'"), "contains a comma or a colon"));
   write_script(cluster.dir / "bin/sbatch",
                "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2; exit 1\n");
   CHECK(contains(error(""),
@@ -164,15 +162,15 @@ TEST_CASE("slurm: what is wrong is one line that says what to do") {
   if (shell("command -v sbatch").status != 0) CHECK(contains(error(""), "sbatch cannot be run"));
 }
 
-TEST_CASE("slurm: a word for the shell is that word") {
+TEST_CASE("slurm: a quoted word reaches the shell unchanged") {
   for (const std::string word : {"plain/path-1.sqlite", "", "two words", "it's", "a\nb",
                                  "$(x) `y` \"z\" \\ * ~ ;&|", "-n", "ü"})
     CHECK(shell("printf '%s.' " + gh::shell_word(word)).out == word + ".");
 }
 
-TEST_CASE("slurm: who submits is alone, and another is told so") {
+TEST_CASE("slurm: a second simultaneous submission is refused") {
   const Cluster cluster;
-  // While the first submission is at work a second one begins.
+  // A second submission begins while the first is running.
   write_script(cluster.dir / "bin/sbatch",
                "cd " + quoted(cluster.dir / "") +
                    "; [ -e second ] || { touch second; '" GH_PROGRAM
@@ -181,15 +179,16 @@ TEST_CASE("slurm: who submits is alone, and another is told so") {
   CHECK(cluster.run("").status == 0);
   CHECK(lines_of(read_file(cluster.dir / "submitted")).size() == 2);
   const std::string work = fs::canonical(cluster.work()).string();
-  CHECK(
-      read_file(cluster.dir / "second") ==
-      "gh-advise: " + work +
-          ": another `gh-advise slurm` is submitting from there; where none is any more, remove " +
-          work + "/submitting\n2\n");
+  CHECK(read_file(cluster.dir / "second") ==
+        "gh-advise: " + work +
+            ": another `gh-advise slurm` is submitting from there; if none is running, remove " +
+            work + "/submitting\n2\n");
   CHECK_FALSE(fs::exists(cluster.work() / "submitting"));
 }
 
-TEST_CASE("slurm: only digests of its own reports are removed, and no other is taken for one") {
+TEST_CASE(
+    "slurm: only digests of its own reports are removed, and foreign files are not mistaken for "
+    "them") {
   const Cluster cluster;
   CHECK(cluster.run("").status == 0);
   const auto digest_path = [&](const std::string& name) {
@@ -198,14 +197,14 @@ TEST_CASE("slurm: only digests of its own reports are removed, and no other is t
   const auto digest = [&](const fs::path& to) {
     CHECK(advise("digest good.sqlite -o " + quoted(to)).status == 0);
   };
-  // What an earlier submission has made of a report that is gone goes as well.
+  // An earlier submission's digest of a deleted report is removed too.
   digest(digest_path("a.sqlite"));
   digest(digest_path("b.sqlite"));
   fs::remove(cluster.dir / "job/b.sqlite");
   CHECK(cluster.run("").status == 0);
   CHECK(fs::exists(digest_path("a.sqlite")));
   CHECK_FALSE(fs::exists(digest_path("b.sqlite")));
-  // What nobody here has made stays, and stops the submission: it would be brought together.
+  // A foreign digest stays and stops the submission, because it would be combined with the rest.
   const std::string submitted = read_file(cluster.dir / "submitted");
   digest(digest_path("foreign"));
   write_file(cluster.dir / "job/c.sqlite", read_file(GH_FIXTURES "/good.sqlite"));
@@ -213,21 +212,21 @@ TEST_CASE("slurm: only digests of its own reports are removed, and no other is t
   for (const char* foreign : {"foreign", "c.sqlite"}) {
     const Ran refused = cluster.run("");
     CHECK(refused.status == 2);
-    CHECK(contains(refused.err, "is no digest that was made from here"));
+    CHECK(contains(refused.err, "was not created by gh-advise slurm"));
     CHECK(fs::exists(digest_path("foreign")) == (std::string(foreign) == "foreign"));
     CHECK(read_file(digest_path("c.sqlite")) == "notes");
     CHECK(fs::exists(digest_path("a.sqlite")));
     fs::remove(digest_path("foreign"));
   }
   fs::remove(digest_path("c.sqlite"));
-  // Nor are those of another folder, whose working folder was named by mistake.
+  // The same for another folder's digests if its working folder is given by mistake.
   fs::create_directory(cluster.dir / "other");
   fs::copy_file(GH_FIXTURES "/good.sqlite", cluster.dir / "other/a.sqlite");
   const Ran other =
       advise("slurm other --work job/gh-advise",
              {"PATH=" + (cluster.dir / "bin").string() + ":/usr/bin:/bin", cluster.dir / ""});
   CHECK(other.status == 2);
-  CHECK(contains(other.err, "is the working folder of other reports, as "));
+  CHECK(contains(other.err, "is the working folder of other reports, such as "));
   CHECK(fs::exists(digest_path("a.sqlite")));
   CHECK(read_file(cluster.dir / "submitted") == submitted);
 }
@@ -236,12 +235,14 @@ TEST_CASE("slurm: a working folder that others can write is refused") {
   const Cluster cluster;
   fs::create_directories(cluster.work());
   fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::add);
-  CHECK(contains(cluster.run("").err, "who would choose what the jobs run; take that right from"));
+  CHECK(
+      contains(cluster.run("").err, "who could then choose what the jobs run; remove their write"));
   fs::permissions(cluster.work(), fs::perms::others_write, fs::perm_options::remove);
   if (getuid() == 0) {
     REQUIRE(chown(cluster.work().c_str(), 0, 61234) == 0);
     REQUIRE(chmod(cluster.work().c_str(), 0770) == 0);
-    CHECK(contains(cluster.run("").err, "others can write it, who would choose what the jobs run"));
+    CHECK(contains(cluster.run("").err,
+                   "is writable by others, who could then choose what the jobs run"));
     REQUIRE(chmod(cluster.work().c_str(), 0750) == 0);
     REQUIRE(chown(cluster.work().c_str(), 61234, 61234) == 0);
     CHECK(contains(cluster.run("").err, "belongs to another user"));
@@ -256,7 +257,7 @@ TEST_CASE("slurm: a working folder that others can write is refused") {
   CHECK(cluster.run("").status == 0);
 }
 
-TEST_CASE("slurm: what the scripts write goes through no link, and the result says what failed") {
+TEST_CASE("slurm: the scripts write through no link, and the result lists what failed") {
   const Cluster cluster;
   write_file(cluster.dir / "job/b.sqlite", "damaged");
   CHECK(cluster.run("").status == 0);
@@ -272,7 +273,7 @@ TEST_CASE("slurm: what the scripts write goes through no link, and the result sa
   CHECK(fs::exists(cluster.work() / "digests/a.sqlite.digest"));
   CHECK(read_file(cluster.dir / "victim") == "as it was");
   CHECK(contains(read_file(cluster.work() / "errors/b.sqlite.err"), "gh-advise: "));
-  // It waits for what was submitted to be written down.
+  // It waits until jobs.json is written.
   const Ran merged = script(
       "-c 'mv jobs.json later; (sleep 2; mv later jobs.json) & SLURM_JOB_ID=72 bash "
       "merge.sh; status=$?; wait; exit $status'");

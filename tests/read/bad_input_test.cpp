@@ -1,6 +1,6 @@
-// Files that are no report, damaged reports, and reports whose rows make no sense: each gets an
-// error of one line that says what to do, or a report that is true. Without GPU work nothing is
-// called clean.
+// Files that are not reports, damaged reports, and reports with invalid rows: each gives either a
+// one-line error that says what to do, or a correct report. Without GPU work nothing is called
+// clean.
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Outcome {
-  std::string error;  // "" where there is a report
+  std::string error;  // "" if there is a report
   std::size_t ops = 0, devices = 0;
   gh::Report report;
   std::vector<std::string> problems;
@@ -30,7 +30,7 @@ const std::vector<gh::Rule>& rules() {
   return own;
 }
 
-// The whole path. What is thrown that is no gh::Error fails the test.
+// Runs everything. Any exception other than gh::Error fails the test.
 Outcome advise_on(const fs::path& path) {
   Outcome outcome;
   try {
@@ -65,7 +65,7 @@ void check_error(const fs::path& path, std::string_view what, std::string_view t
   CHECK_MESSAGE(contains(error, to_do), error);
 }
 
-// A copy of a recorded report with SQL run on it.
+// A copy of a recorded report after running some SQL.
 Outcome changed(const std::string& name, const std::string& sql) {
   const TempDir dir;
   fs::copy_file(fixture(name), dir / "changed.sqlite");
@@ -77,16 +77,16 @@ constexpr const char* kernels = "CUPTI_ACTIVITY_KIND_KERNEL";
 
 }  // namespace
 
-TEST_CASE("bad input: what is no report is an error that says what to do") {
+TEST_CASE("bad input: a file that is not a report gives an error that says what to do") {
   const TempDir dir;
   check_error(dir / "missing.sqlite", "no such file", "check the path");
   check_error(write_file(dir / "empty.sqlite", ""), "is empty", "nsys export --type sqlite");
   fs::create_directory(dir / "folder");
-  check_error(dir / "folder", "is a directory", "name the report");
-  check_error(write_file(dir / "text.sqlite", "step,ns\n1,2\n"), "is not an SQLite database",
-              "nsys export --type sqlite");
+  check_error(dir / "folder", "is a directory", "give a report in it");
+  check_error(write_file(dir / "text.sqlite", "step,ns\n1,2\n"),
+              "is neither an SQLite database nor", "nsys export --type sqlite");
   check_error(write_file(dir / "long.sqlite", std::string(100'000, 'x')),
-              "is not an SQLite database", "nsys export --type sqlite");
+              "is neither an SQLite database nor", "nsys export --type sqlite");
   check_error(write_file(dir / "run.nsys-rep",
                          std::string("\x01\x02\x00PK", 5) + std::string(5000, '\x7f')),
               "is not exported yet", "nsys export --type sqlite");
@@ -113,12 +113,12 @@ TEST_CASE("bad input: a report cut off anywhere is an error") {
   }
 }
 
-TEST_CASE("bad input: bytes flipped in every page give an error or a report, and nothing else") {
+TEST_CASE("bad input: bytes flipped in every page give an error or a report") {
   const TempDir dir;
   const std::string whole = read_file(fixture("compile-graphs"));
   constexpr std::size_t page = 4096;
   REQUIRE(whole.size() / page > 50);
-  std::uint64_t random = 0x9E3779B97F4A7C15;  // the same every time
+  std::uint64_t random = 0x9E3779B97F4A7C15;  // always the same sequence
   const auto next = [&] {
     random ^= random << 13;
     random ^= random >> 7;
@@ -136,11 +136,11 @@ TEST_CASE("bad input: bytes flipped in every page give an error or a report, and
     const Outcome outcome = advise_on(write_file(dir / "flipped.sqlite", bytes));
     (outcome.error.empty() ? reports : errors) += 1;
   }
-  CHECK(errors > 0);   // pages of tables that are read
-  CHECK(reports > 0);  // and of others
+  CHECK(errors > 0);   // in pages of tables that are read
+  CHECK(reports > 0);  // in other pages
 }
 
-TEST_CASE("bad input: bytes flipped in the first page, where tables are described, do no harm") {
+TEST_CASE("bad input: bytes flipped in the first page, which describes the tables, do no harm") {
   const TempDir dir;
   const std::string whole = read_file(fixture("compile-graphs"));
   for (std::size_t offset = 0; offset < 4096; offset += offset < 110 ? 3 : 97) {
@@ -151,7 +151,7 @@ TEST_CASE("bad input: bytes flipped in the first page, where tables are describe
   }
 }
 
-TEST_CASE("bad input: without GPU work nothing is clean, and it is said") {
+TEST_CASE("bad input: without GPU work nothing is clean, and the report says so") {
   std::string drop, empty;
   for (const std::string& table : tables_of(fixture("starved")))
     if (table.starts_with("CUPTI_ACTIVITY_KIND_") && !contains(table, "RUNTIME")) {
@@ -164,7 +164,7 @@ TEST_CASE("bad input: without GPU work nothing is clean, and it is said") {
     all += "DELETE FROM \"" + table + "\";";
   for (const std::string& sql : {drop, empty, all}) {
     const Outcome outcome = changed("starved", sql);
-    if (!outcome.error.empty()) continue;  // checked to be one line
+    if (!outcome.error.empty()) continue;  // already checked to be one line
     CHECK(outcome.devices == 0);
     CHECK(outcome.report.clean.empty());
     CHECK(!contains(outcome.text, "Nothing of weight"));
@@ -173,7 +173,7 @@ TEST_CASE("bad input: without GPU work nothing is clean, and it is said") {
   }
 }
 
-TEST_CASE("bad input: times that make no sense are left out and counted") {
+TEST_CASE("bad input: invalid times are skipped and counted") {
   const std::size_t all = advise_on(fixture("starved")).ops;
   const auto update = [](const std::string& set) {
     return "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET " + set + " WHERE rowid = 10";
@@ -211,8 +211,8 @@ TEST_CASE(
     CHECK(outcome.report.clean.empty());
     CHECK(contains(outcome.text, "no GPU work"));
   }
-  // Times before zero are sound: a report may count from its middle. Order in the table does not
-  // matter.
+  // Times before zero are valid: a report may count from its middle. The order in the table does
+  // not matter.
   const Outcome plain = advise_on(fixture("good"));
   std::string shift;
   for (const char* table :
@@ -231,8 +231,7 @@ TEST_CASE(
   CHECK(turned.devices == 1);
 }
 
-TEST_CASE(
-    "bad input: times at the edge of what is believed do no harm, in every table that has them") {
+TEST_CASE("bad input: times close to the accepted limits do no harm in any table") {
   const std::vector<std::string> tables = tables_of(fixture("um-umtouch-full"));
   for (const char* value : {"-2305843009213693951", "2305843009213693951", "9223372036854775807",
                             "'text'", "NULL", "x'00ff'"})
@@ -248,13 +247,12 @@ TEST_CASE(
                                       " SET end = " + value + " WHERE rowid % 70 = 2");
       } catch (const std::runtime_error&) {
         continue;
-      }  // a column that may not be NULL
+      }  // a column that must not be NULL
       advise_on(dir / "x.sqlite");
     }
 }
 
-TEST_CASE(
-    "bad input: names that are not UTF-8, or that draw on the terminal, are printed as text") {
+TEST_CASE("bad input: names that are not UTF-8 or contain terminal escapes are printed as text") {
   const Outcome outcome =
       changed("starved",
               "UPDATE StringIds SET value = CAST(x'ff1b5b33316d80c30a' AS TEXT) || value || "
@@ -266,10 +264,10 @@ TEST_CASE(
     CHECK(!contains(*printed, "\x1b"));
     CHECK(!contains(*printed, "\xff"));
   }
-  CHECK(nlohmann::json::accept(outcome.json));  // which refuses what is not UTF-8
+  CHECK(nlohmann::json::accept(outcome.json));  // it rejects what is not UTF-8
 }
 
-TEST_CASE("bad input: a column of integers that holds text, or that is missing, is said") {
+TEST_CASE("bad input: an integer column that is missing or contains text is reported") {
   const Outcome text = changed("starved", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = 'later'");
   CHECK(text.error == "");
   CHECK(any_contains(text.problems, "CUPTI_ACTIVITY_KIND_KERNEL"));
@@ -277,7 +275,7 @@ TEST_CASE("bad input: a column of integers that holds text, or that is missing, 
       changed("starved", "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN start TO began");
   CHECK(missing.error == "");
   CHECK(any_contains(missing.problems, "table CUPTI_ACTIVITY_KIND_KERNEL has no column 'start'"));
-  // Kernels were not read: what needs them is not called clean.
+  // Kernels were not read, so nothing that needs them is called clean.
   for (const char* rule : {"non-tensor-core-gemm", "unfused-softmax", "data-loader-starvation"}) {
     CHECK(std::find(missing.report.clean.begin(), missing.report.clean.end(), rule) ==
           missing.report.clean.end());

@@ -1,8 +1,8 @@
-// Real reports, damaged in every way that comes to mind, given to the real program: each run ends
-// in time and within a bound of memory, with a report or an error, whatever the damage.
+// Damages real reports in every way we could think of, and runs the real program on them. Each run
+// must end in time and within a memory limit, with a report or an error, whatever the damage.
 //
-//   corrupt COUNT [FIRST]     cases FIRST, FIRST + 1, ...; the same numbers are the same damage
-//   everywhere
+//   corrupt COUNT [FIRST]     cases FIRST, FIRST + 1, ...; the same numbers give the same damage
+//                             everywhere
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Processor time, since the machine may be busy; a run that waits for ever is told by the clock.
-// Sanitizers take several times as much.
+// Limits CPU time, because the machine may be busy; wall-clock time only detects a run that waits
+// forever. Sanitizers take several times as long.
 #ifdef GH_SANITIZED
 constexpr int cpu_seconds = 60, wall_seconds = 300;
 constexpr long most_kib = 8L << 20;
@@ -100,7 +100,7 @@ std::string damage_bytes(std::string bytes, Random& random, std::size_t page, st
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Damage to what a database says
+// Damage to a database's contents
 
 std::vector<std::string> column(sqlite3* db, const std::string& sql) {
   std::vector<std::string> values;
@@ -154,7 +154,7 @@ void damage_tables(const fs::path& path, Random& random, std::string& what) {
   };
   const std::vector<std::string> tables =
       column(db, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'ENUM_%'");
-  // Half of the damage goes where most is read.
+  // Half of the damage goes to the tables that matter most.
   const auto table = [&] {
     return random.below(2) == 0 ? std::string(random.of(busy)) : random.of(tables);
   };
@@ -163,7 +163,7 @@ void damage_tables(const fs::path& path, Random& random, std::string& what) {
         column(db, "SELECT name FROM pragma_table_info('" + t + "')");
     return columns.empty() ? std::string("rowid") : random.of(columns);
   };
-  // NOT NULL and keys keep damage out that a damaged file may hold.
+  // NOT NULL and keys prevent damage that a damaged file may contain.
   const auto unbind = [&](const std::string& t) {
     run("CREATE TABLE unbound AS SELECT * FROM " + t + "; DROP TABLE " + t +
         "; ALTER TABLE unbound RENAME TO " + t);
@@ -211,7 +211,7 @@ void damage_tables(const fs::path& path, Random& random, std::string& what) {
       break;
     }
     case 8: {
-      // A thread, process, device or stream for each row, up to numbers that no machine has.
+      // A thread, process, device or stream for each row, up to unrealistic numbers.
       const std::string t = random.of(std::vector<std::string>{
           "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API",
           "CUPTI_ACTIVITY_KIND_MEMCPY", "ThreadNames"});
@@ -269,7 +269,7 @@ void damage_tables(const fs::path& path, Random& random, std::string& what) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Damage to what a trace says
+// Damage to a trace's contents
 
 std::string damage_json(std::string text, Random& random, std::string& what) {
   constexpr const char* absurd[] = {"9223372036854775807",
@@ -399,7 +399,7 @@ Ended run(std::vector<std::string> words, const fs::path& out, const fs::path& e
   return ended;
 }
 
-// What is wrong with how a case went; "" where nothing is.
+// What went wrong in a case; "" if nothing did.
 std::string wrong(const Ended& e, const std::vector<std::string>& words, const fs::path& out,
                   const fs::path& err) {
   const std::string said = read(err);
@@ -492,8 +492,8 @@ int main(int argc, char** argv) {
   threads.clear();
   fs::remove_all(folder);
   fmt::print(
-      "{} cases, {} of them reports, the others errors; {} went wrong; at most {:.1f} s of "
-      "processor time and {} MiB\n",
+      "{} cases, {} gave reports, the others errors; {} went wrong; at most {:.1f} s of CPU time "
+      "and {} MiB\n",
       count, answered.load(), failures.load(), longest, largest >> 10);
   return failures > 0 ? 1 : 0;
 }

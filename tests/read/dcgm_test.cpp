@@ -1,5 +1,5 @@
-// What DCGM sampled beside a recording: its two formats, their alignment to the steps, and what is
-// no DCGM.
+// DCGM's samples of a recording: both formats, aligning them to the steps, and input that is not
+// from DCGM.
 #include "read/dcgm.hpp"
 
 #include <fmt/format.h>
@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::int64_t epoch_s = 1'700'000'000;
 
-// Ten seconds of one kernel on device 0, of which the report knows when they were unless told
-// otherwise.
+// Ten seconds of one kernel on device 0, in a report that contains the date unless told otherwise.
 Trace ten_seconds(bool dated = true) {
   Trace t = trace_from_text(
       R"(return { ops = { { 0, 10000000, kernel = "a" } }, not_collected = { "samples" } })");
@@ -56,7 +55,7 @@ std::string error_of(const std::string& text) {
   return support::error_of([&] { with(ten_seconds(), text); });
 }
 
-// SM activity of GPU 0 at so many seconds after the report's beginning.
+// SM activity of GPU 0, this many seconds after the report's start.
 std::string scrape(double at_s, double sm, const std::string& labels = "") {
   return fmt::format(
       "# HELP DCGM_FI_PROF_SM_ACTIVE Ratio\n# TYPE DCGM_FI_PROF_SM_ACTIVE "
@@ -71,7 +70,7 @@ const std::string dmon =
 
 }  // namespace
 
-TEST_CASE("dcgm: activities of a report's own samples are what SQL says of its table") {
+TEST_CASE("dcgm: activities from a report's own samples agree with SQL on its table") {
   const auto path = std::filesystem::path(GH_FIXTURES) / "gpumetrics.sqlite";
   const Analysis a(read_nsys(path), Classes(), {});
   const Facts facts(a);
@@ -105,25 +104,26 @@ TEST_CASE("dcgm: activities of a report's own samples are what SQL says of its t
   CHECK(shown(facts.value("samples.time_base"), Unit::text) == "aligned: the report's own samples");
 }
 
-TEST_CASE("dcgm: dmon's text has no times, so it is averaged over the whole and says so") {
+TEST_CASE(
+    "dcgm: dmon's output has no times, so it is averaged over all of it, and the report says so") {
   const Read r(with(ten_seconds(), dmon));
   CHECK(r.notes.empty());
   CHECK(r.number("samples.sm_active_fraction") == doctest::Approx(0.8));
   CHECK(r.number("samples.sm_occupancy_fraction") == doctest::Approx(0.3));
   CHECK(r.number("samples.tensor_active_fraction") == doctest::Approx(0.4));
-  CHECK(r.number("samples.dram_active_fraction") == doctest::Approx(0.3));  // N/A is no sample
-  CHECK(contains(r.shown_fact("samples.time_base"), "none: averaged over the whole of"));
+  CHECK(r.number("samples.dram_active_fraction") == doctest::Approx(0.3));  // N/A is not a sample
+  CHECK(contains(r.shown_fact("samples.time_base"), "none: averaged over all of"));
   CHECK(r.analysis.trace.samples.size() == 0);
   CHECK_FALSE(r.analysis.trace.availability(Source::samples)
-                  .known());  // rules may not take it for the steps
+                  .known());  // rules must not use it for the steps
   CHECK(contains(r.analysis.trace.availability(Source::samples).reason,
-                 "nothing tells which samples"));
-  // Nor does it make the SMs' efficiency within the steps.
+                 "it is unknown which samples"));
+  // It does not affect the SM efficiency within the steps either.
   CHECK(r.number("sm.efficiency_fraction") ==
         Read(with(ten_seconds(), "#Entity SMACT\nGPU 0 0.1\n")).number("sm.efficiency_fraction"));
 }
 
-TEST_CASE("dcgm: dmon's text with a time before each line is aligned by them") {
+TEST_CASE("dcgm: dmon's output is aligned if each line starts with a time") {
   std::string text = "1700000000.0 #Entity   SMACT  TENSO\n1700000000.0 ID\n";
   for (int i = -2; i < 13; ++i)
     text += fmt::format("{}.000 GPU 0  {}  0.25\n", epoch_s + i, i > 0 && i < 10 ? 0.5 : 0.0);
@@ -134,21 +134,21 @@ TEST_CASE("dcgm: dmon's text with a time before each line is aligned by them") {
 }
 
 TEST_CASE(
-    "dcgm: the exporter's text is aligned by its times, and what reaches out of the steps is left "
-    "out") {
+    "dcgm: the exporter's output is aligned by its times, and samples that extend beyond the steps "
+    "are ignored") {
   std::string text;
   for (int i = -3; i <= 15; ++i)
     text += scrape(i, i >= 1 && i <= 9 ? 0.1 * i : 1.0) + "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 100\n";
   const Read r(with(ten_seconds(), text));
   CHECK(r.notes.empty());
-  CHECK(r.analysis.trace.samples.size() == 10);  // from 1 s, which goes back to 0 s, to 10 s
+  CHECK(r.analysis.trace.samples.size() == 10);  // from 1 s (an average since 0 s) to 10 s
   CHECK(r.number("samples.sm_active_fraction") ==
-        doctest::Approx(0.5));  // of 1 s to 9 s: the step ends before the last
+        doctest::Approx(0.5));  // from 1 s to 9 s: the step ends before the last
   CHECK(r.analysis.trace.capture_end == 10'000'000'000);
   CHECK_FALSE(std::holds_alternative<double>(r.facts.value("samples.tensor_active_fraction")));
   CHECK(is_metric("sm_active", "DCGM_FI_PROF_SM_ACTIVE"));
 
-  SUBCASE("one that stands for two pods counts once, and escapes end no label") {
+  SUBCASE("a sample that appears for two pods counts once, and escapes do not end a label") {
     std::string twice;
     for (int i = 0; i < 10; ++i)
       twice += scrape(i, 0.25, R"(,pod="a\"}b")") + scrape(i, 0.25, ",pod=\"c\"");
@@ -156,16 +156,18 @@ TEST_CASE(
     CHECK(t.number("samples.sm_active_fraction") == doctest::Approx(0.25));
     CHECK(t.analysis.trace.samples.size() == 9);
   }
-  SUBCASE("samples of another day are no samples of this recording") {
+  SUBCASE("samples of another day do not belong to this recording") {
     const Read t(with(ten_seconds(), scrape(100'000, 0.5) + scrape(100'001, 0.5)));
-    CHECK(contains(t.shown_fact("samples.sm_active_fraction"), "lies within the recording"));
+    CHECK(contains(t.shown_fact("samples.sm_active_fraction"),
+                   "covers a period within the recording"));
   }
-  SUBCASE("one average that began before the recording is none of it") {
+  SUBCASE("an average that began before the recording does not count") {
     CHECK(contains(Read(with(ten_seconds(), scrape(-20, 0.5) + scrape(5, 0.5)))
                        .shown_fact("samples.sm_active_fraction"),
-                   "lies within the recording"));
+                   "covers a period within the recording"));
   }
-  SUBCASE("without times, or in a report without a date, they are averaged over the whole") {
+  SUBCASE(
+      "without times, or without a date in the report, samples are averaged over the whole file") {
     for (const bool dated : {true, false}) {
       const Read t(with(
           ten_seconds(dated),
@@ -177,7 +179,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("dcgm: a report says what time it was") {
+TEST_CASE("dcgm: a report contains the time of day") {
   const Trace t = read_nsys(std::filesystem::path(GH_FIXTURES) / "gpumetrics.sqlite");
   const Database db(std::filesystem::path(GH_FIXTURES) / "gpumetrics.sqlite");
   Query q(db, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME");
@@ -185,11 +187,11 @@ TEST_CASE("dcgm: a report says what time it was") {
   CHECK(t.epoch_ns == q.integer(0));
   // Its own samples are finer than DCGM's.
   const auto [same, notes] = with(t, dmon);
-  CHECK(contains(notes.at(0), "not used, since the report has GPU metrics of its own"));
+  CHECK(contains(notes.at(0), "not used, because the report has these GPU metrics itself"));
   CHECK(same.monitor.path.empty());
 }
 
-TEST_CASE("dcgm: power and its limit are facts in W, aligned where they have times") {
+TEST_CASE("dcgm: power and its limit are facts in W, aligned if they have times") {
   std::string text = "#Entity POWER EPLMT SMCLK SMACT\nID\n";
   const Read mean(
       with(ten_seconds(), text + "GPU 0 600.5 700 1980 0.9\nGPU 0 640.5 700 1755 0.7\n"));
@@ -207,68 +209,69 @@ TEST_CASE("dcgm: power and its limit are facts in W, aligned where they have tim
   const Read exported(with(ten_seconds(), "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 512.25\n"));
   CHECK(exported.number("samples.power_w") == doctest::Approx(512.25));
   CHECK_FALSE(std::holds_alternative<double>(exported.facts.value("samples.power_limit_w")));
-  // No GPU draws that.
-  CHECK(contains(error_of("#Entity POWER\nGPU 0 1e6\n"), "holds no sample to use"));
+  // No GPU draws this much.
+  CHECK(contains(error_of("#Entity POWER\nGPU 0 1e6\n"), "contains no usable sample"));
 }
 
-TEST_CASE("dcgm: a report with GPU metrics of its own takes what it lacks") {
+TEST_CASE("dcgm: a report with its own GPU metrics takes only those that it lacks") {
   const Trace t = read_nsys(std::filesystem::path(GH_FIXTURES) / "gpumetrics.sqlite");
   const Read own(std::pair(t, std::vector<std::string>()));
   const Read both(with(t, "#Entity SMACT POWER EPLMT\nGPU 0 0.01 650 700\n"));
-  CHECK(contains(both.notes.at(0), "only what the report's own GPU metrics do not hold is used"));
+  CHECK(contains(both.notes.at(0), "used only for GPU metrics that the report lacks"));
   CHECK(both.number("samples.sm_active_fraction") == own.number("samples.sm_active_fraction"));
   CHECK(both.number("samples.power_w") == 650);
-  CHECK(contains(both.shown_fact("samples.time_base"), "aligned: the report's own samples; of "));
+  CHECK(contains(both.shown_fact("samples.time_base"),
+                 "aligned: the report's own samples; other metrics: "));
   CHECK(both.analysis.trace.availability(Source::samples).known());
 }
 
-TEST_CASE("dcgm: what cannot be used is left out and said") {
+TEST_CASE("dcgm: unusable input is skipped and reported") {
   const std::string head = "#Entity SMACT TENSO\n";
-  SUBCASE("values that are none") {
+  SUBCASE("invalid values") {
     for (const char* value : {"nan", "inf", "1e300", "-0.1", "1.6", "-nan", "0x1p3", "abc"}) {
       CAPTURE(value);
       const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU 0 " + value + " 0.5\n"));
       CHECK(r.number("samples.sm_active_fraction") == doctest::Approx(0.5));
-      CHECK(
-          contains(r.notes.at(0),
-                   "1 value that is no number between 0 and 1, nor a power or a clock, left out"));
+      CHECK(contains(
+          r.notes.at(0),
+          "skipped 1 value that is neither between 0 and 1 nor a possible power or clock"));
     }
     CHECK(
         Read(with(ten_seconds(), head + "GPU 0 1.01 0.5\n")).number("samples.sm_active_fraction") ==
         1);
     CHECK(Read(with(ten_seconds(), head + "GPU 0 0.5 140737488355328.0\n"))
-              .notes.empty());  // DCGM's blank
+              .notes.empty());  // DCGM's blank value
   }
-  SUBCASE("GPUs that the report does not have") {
+  SUBCASE("GPUs that are not in the report") {
     const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU 3 0.9 0.9\nGPU 7 0.9 0.9\n"));
     CHECK(r.number("samples.sm_active_fraction") == 0.5);
-    CHECK(contains(r.notes.at(0), "GPU 3, 7 left out, which the report does not have"));
+    CHECK(contains(r.notes.at(0), "skipped GPU 3, 7: not in the report"));
   }
-  SUBCASE("MIG instances, whose shares are not the GPU's") {
+  SUBCASE("MIG instances, whose shares are not the whole GPU's") {
     const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU-I 0 0.9 0.9\nGPU-CI 0 0.9 0.9\n"));
     CHECK(r.number("samples.sm_active_fraction") == 0.5);
-    CHECK(contains(r.notes.at(0), "2 rows of MIG instances left out"));
+    CHECK(contains(r.notes.at(0), "skipped 2 rows of MIG instances"));
   }
-  SUBCASE("a last line that was cut off") {
+  SUBCASE("a truncated last line") {
     const Read r(with(ten_seconds(), head + "GPU 0 0.5 0.5\nGPU 0 0.9"));
-    CHECK(contains(r.notes.at(0), "1 line that cannot be read left out, the first of them line 3"));
+    CHECK(contains(r.notes.at(0), "skipped 1 line that cannot be read, the first of them line 3"));
   }
 }
 
-TEST_CASE("dcgm: what is no DCGM is refused in one line that names the place") {
+TEST_CASE("dcgm: input that is not from DCGM is rejected with one line that says where") {
   CHECK(contains(error_of(""), "is empty"));
   CHECK(contains(error_of("\n \n"), "is empty"));
   CHECK(contains(error_of("\n{ \"traceEvents\": [] }\n"),
-                 "line 2 is neither the header of `dcgmi dmon`"));
-  CHECK(contains(error_of(std::string("\0\1\2", 3)), "line 1 is no text"));
+                 "line 2 is neither a header of `dcgmi dmon`"));
+  CHECK(contains(error_of(std::string("\0\1\2", 3)), "line 1 is not text"));
   CHECK(contains(error_of("#Entity SMACT\nGPU x y\n"), "line 2 cannot be read"));
-  CHECK(contains(error_of("#Entity FANSP\nGPU 0 300\n"), "no value of fields 1002 to 1005, 100"));
+  CHECK(contains(error_of("#Entity FANSP\nGPU 0 300\n"), "no values for fields 1002 to 1005, 100"));
   CHECK(contains(error_of("DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\" 0.5\n"), "line 1 cannot be read"));
   CHECK(contains(error_of("DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",Hostname=\"a\"} "
                           "0.5\nDCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",Hostname=\"b\"} 0.5\n"),
                  "several hosts (a, b"));
   CHECK(contains(error_of("#Entity SMACT\nGPU 0 1e300\n"),
-                 "no value lies between 0 and 1, or is a power"));
+                 "no value is between 0 and 1 or a possible power"));
   for (const char* file : {"/nonexistent", "/tmp"}) {
     Trace t = ten_seconds();
     CHECK_THROWS_AS(add_dcgm(t, file), Error);
@@ -281,9 +284,9 @@ TEST_CASE("dcgm: --dcgm adds samples to a report on the command line") {
                     bad = write_file(dir / "bad.txt", "hello\n").string();
   const support::Ran ran = support::advise("good.sqlite --dcgm " + file);
   CHECK(ran.status == 0);
-  CHECK(contains(ran.out, "DCGM samples: time base none: averaged over the whole of"));
+  CHECK(contains(ran.out, "DCGM samples: time base none: averaged over all of"));
   CHECK(contains(ran.out, "SMs active 80 %, tensor cores 40 % over all that was monitored"));
-  CHECK(contains(ran.out, "nothing tells which samples"));  // why tensor-idle cannot look
+  CHECK(contains(ran.out, "it is unknown which samples"));  // why tensor-idle is not checked
   const support::Ran refused = support::advise("good.sqlite --dcgm " + bad);
   CHECK(refused.status == 2);
   CHECK(contains(refused.err, "line 1 is neither"));

@@ -22,7 +22,7 @@ Report judged(const fs::path& report) {
   return ask_rules(own_rules(), analysis, facts, {}, nullptr);
 }
 
-// A recording after some SQL.
+// A recording after running some SQL.
 fs::path changed(const TempDir& dir, const std::string& name, const std::string& sql) {
   const fs::path copy = dir / "changed.sqlite";
   fs::copy_file(fixture(name), copy, fs::copy_options::overwrite_existing);
@@ -30,13 +30,13 @@ fs::path changed(const TempDir& dir, const std::string& name, const std::string&
   return run_sql(copy, sql);
 }
 
-// SQL that leaves out rows of a table, and numbers the others anew.
+// SQL that removes rows of a table and renumbers the others.
 std::string without(const std::string& table, const std::string& rows) {
   return "CREATE TABLE t AS SELECT * FROM " + table + " WHERE NOT (" + rows + "); DROP TABLE " +
          table + "; ALTER TABLE t RENAME TO " + table + ";";
 }
 
-// A recorded PyTorch trace after a change to each of its events.
+// A recorded PyTorch trace after changing each of its events.
 fs::path changed_trace(const TempDir& dir, const std::string& name,
                        const std::function<void(nlohmann::json&)>& change) {
   nlohmann::json trace = nlohmann::json::parse(read_file(fixture(name)));
@@ -46,7 +46,7 @@ fs::path changed_trace(const TempDir& dir, const std::string& name,
 
 }  // namespace
 
-TEST_CASE("doubts: no recording gives rise to any") {
+TEST_CASE("doubts: no recording is doubted") {
   for (const fs::path& path : few_with_sanitizers(recordings())) {
     CAPTURE(path);
     CHECK(read_report(path).problems.empty());
@@ -61,7 +61,7 @@ TEST_CASE("doubts: no recording gives rise to any") {
   }
 }
 
-TEST_CASE("doubts: honest reports give rise to none") {
+TEST_CASE("doubts: unusual but honest reports are not doubted") {
   struct Case {
     const char *what, *name, *sql;
   };
@@ -78,7 +78,7 @@ TEST_CASE("doubts: honest reports give rise to none") {
     shifted += "UPDATE " + table + " SET start = start - 150000000000, end = end - 150000000000;";
   }
   const Case cases[] = {
-      // Kernels of a stream, each launched so that it may begin before the one before has ended.
+      // Kernels of a stream, each launched so that it may start before the previous one ends.
       {"programmatic dependent launch", "launchbound",
        "UPDATE StringIds SET value = 'cudaLaunchKernelExC_v11060' WHERE value LIKE "
        "'cudaLaunchKernel_%'; CREATE TEMP TABLE next AS SELECT rowid AS id, lead(start, 3) OVER w "
@@ -136,9 +136,9 @@ TEST_CASE("doubts: honest reports give rise to none") {
   }
 }
 
-TEST_CASE("doubts: what is captured launches nothing yet, on whichever thread it is launched") {
+TEST_CASE("doubts: a captured launch runs nothing yet, whichever thread launches") {
   const TempDir dir;
-  // Of three steps of six a graph is recorded; backward runs on autograd's thread.
+  // A graph is captured in three of six steps; backward runs on autograd's thread.
   const fs::path report = changed(
       dir, "launchbound",
       "INSERT INTO StringIds SELECT max(id) + 1, 'cudaStreamBeginCapture_v10000' FROM StringIds;"
@@ -162,7 +162,8 @@ TEST_CASE("doubts: what is captured launches nothing yet, on whichever thread it
 }
 
 TEST_CASE(
-    "doubts: a launch by the runtime is the driver's as well, however busy other threads are") {
+    "doubts: a runtime launch also counts for the driver call inside it, however busy other "
+    "threads are") {
   const TempDir dir;
   std::string sql =
       "INSERT INTO StringIds SELECT max(id) + 1, 'cuLaunchKernel' FROM StringIds;"
@@ -184,7 +185,7 @@ TEST_CASE(
   CHECK(t.problems.empty());
 }
 
-TEST_CASE("doubts: times that PyTorch rounded each by itself give rise to none" *
+TEST_CASE("doubts: times that PyTorch rounded independently are not doubted" *
           slow_with_sanitizers) {
   const TempDir dir;
   for (const fs::path& path : few_with_sanitizers(torch_traces())) {
@@ -231,7 +232,7 @@ TEST_CASE("doubts: a table without row ids is read as before") {
   }
 }
 
-TEST_CASE("doubts: ranges that are started and ended by calls of their own may overlap") {
+TEST_CASE("doubts: ranges from separate start and end calls may overlap") {
   const TempDir dir;
   const auto overlapping = [&](const std::string& type) {
     return read_report(changed(dir, "starved",
@@ -244,8 +245,10 @@ TEST_CASE("doubts: ranges that are started and ended by calls of their own may o
   CHECK(!overlapping("59"));
 }
 
-TEST_CASE("doubts: what the rules found in an export is not clean where it contradicts itself" *
-          slow_with_sanitizers) {
+TEST_CASE(
+    "doubts: if an export contradicts itself, rules that found something in it do not call it "
+    "clean" *
+    slow_with_sanitizers) {
   struct Case {
     const char *name, *sql;
   };
@@ -290,7 +293,7 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
       {"syncs-pageable", "DELETE FROM NVTX_EVENTS WHERE rowid % 10 > 0"},
       {"launchbound", "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid % 2 = 0"},
       {"launchbound", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = globalTid + 12345"},
-      // What befalls one kind of row alone.
+      // Damage to one kind of row only.
       {"launchbound",
        "UPDATE CUPTI_ACTIVITY_KIND_MEMSET SET start = start + 300000000, end = end + 300000000"},
       {"starved",
@@ -313,7 +316,7 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
       {"syncs-pageable", "UPDATE NVTX_EVENTS SET end = NULL"},
       {"syncs-pageable", "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE end - start > 1000000"},
       {"gc-pause", "UPDATE NVTX_EVENTS SET globalTid = globalTid + 1"},
-      // One value for all rows, or another for each.
+      // The same value for all rows, or a different one for each.
       {"launchbound", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET streamId = rowid"},
       {"offload", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 8"},
       {"offload", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 1"},
@@ -326,7 +329,7 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
       {"offload",
        "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET end = start + max(101, (end - start) / 100)"},
       {"lora", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = shortName"},
-      // What belongs to a GPU, but to no call.
+      // What belongs to a GPU but to no call.
       {"um", "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET end = start"},
       {"um", "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET start = start / 1000, end = end / 1000"},
       {"um",
@@ -355,7 +358,7 @@ TEST_CASE("doubts: what the rules found in an export is not clean where it contr
   }
 }
 
-TEST_CASE("doubts: the reason says how many rows of how many, and what about them") {
+TEST_CASE("doubts: the reason says how many rows of how many are wrong, and how") {
   const TempDir dir;
   const Trace t =
       read_report(changed(dir, "launchbound", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start"));
@@ -364,7 +367,7 @@ TEST_CASE("doubts: the reason says how many rows of how many, and what about the
   CHECK(contains(kernels.reason, " of 5802 kernels take no time"));
 }
 
-TEST_CASE("doubts: what is found beside rows that lack stays, and nothing is clean") {
+TEST_CASE("doubts: with missing rows findings stay, and nothing is clean") {
   const TempDir dir;
   const Report whole = judged(fixture("launchbound"));
   const Report r = judged(
@@ -387,12 +390,12 @@ TEST_CASE("doubts: what is found beside rows that lack stays, and nothing is cle
                                       [&](const NotChecked& n) { return n.rule == rule; });
     REQUIRE((lacking != r.not_checked.end() || found(r, rule.c_str()) != r.findings.end()));
     if (lacking != r.not_checked.end()) {
-      CHECK(contains(lacking->reason, "40 of 400 kernels that were looked at"));
+      CHECK(contains(lacking->reason, "40 of 400 sampled kernels"));
     }
   }
 }
 
-TEST_CASE("doubts: what clocks may be apart hides nothing") {
+TEST_CASE("doubts: the tolerance for clocks hides nothing") {
   const TempDir dir;
   std::string later;
   for (const std::string table : {"KERNEL", "MEMCPY", "MEMSET"}) {
@@ -405,7 +408,7 @@ TEST_CASE("doubts: what clocks may be apart hides nothing") {
   CHECK(sync->severity == Severity::warning);
 }
 
-TEST_CASE("doubts: of PyTorch's traces likewise" * slow_with_sanitizers) {
+TEST_CASE("doubts: the same for PyTorch traces" * slow_with_sanitizers) {
   const TempDir dir;
   const auto is = [](const nlohmann::json& event, const char* category) {
     return event.value("cat", "") == category;
@@ -445,7 +448,7 @@ TEST_CASE("doubts: of PyTorch's traces likewise" * slow_with_sanitizers) {
     CAPTURE(i);
     check("launchbound.pt.trace.json", changes[i]);
   }
-  // What is fetched is there when the wait for it is over.
+  // A fetched value has arrived when the wait for it ends.
   check("syncs-pageable.pt.trace.json", [&](nlohmann::json& e) {
     if (is(e, "kernel") || is(e, "gpu_memcpy") || is(e, "gpu_memset")) {
       e["ts"] = e["ts"].get<double>() + 50;

@@ -1,5 +1,6 @@
-// What an export of Nsight Systems holds of host threads beside their calls, and of the program's
-// environment: by the least database that shows it, with rows as recordings have them.
+// What an Nsight Systems export contains about host threads besides their calls, and about the
+// program's environment. Each test uses the smallest database that shows the case, with rows like
+// those in recordings.
 #include "read/nsys/host_watch.hpp"
 
 #include <doctest/doctest.h>
@@ -58,8 +59,8 @@ std::string sampled(const gh::Trace& t) {
 
 }  // namespace
 
-TEST_CASE("host watch: switches onto a CPU and off it become the stretches between") {
-  // Rows of two threads, in no order.
+TEST_CASE("host watch: switches onto and off a CPU become intervals") {
+  // Rows of two threads, unsorted.
   const gh::Trace t = read(named("(1, 'k')") + kernel + switches +
                            into("SCHED_EVENTS",
                                 "(40, 5, 1, (42<<24)+7, 0, 0), (20, 3, 0, (42<<24)+7, 0, 0), "
@@ -71,12 +72,12 @@ TEST_CASE("host watch: switches onto a CPU and off it become the stretches betwe
   CHECK(t.availability(Source::cpu_stretches).state == gh::Collected::yes);
 }
 
-TEST_CASE("host watch: where a switch is missing nobody is said to have been off the CPU") {
+TEST_CASE("host watch: a missing switch does not look like time off the CPU") {
   const auto of = [](const std::string& rows) {
     return on_cpu(read(named("(1, 'k')") + kernel + switches + into("SCHED_EVENTS", rows)), 7);
   };
   const std::string t = ", (42<<24)+7, 0, 0)";
-  // Off without on, at the start: when it came is not known.
+  // Off without on, at the start: the time it came is unknown.
   CHECK(of("(5, 3, 0" + t + ", (10, 3, 1" + t + ", (20, 3, 0" + t) == "10-20@3");
   CHECK(of("(10, 3, 1" + t + ", (20, 3, 0" + t + ", (30, 3, 0" + t) == "10-20@3 20-30@3");
   CHECK(of("(10, 3, 1" + t + ", (20, 4, 1" + t + ", (30, 4, 0" + t) == "10-20@3 20-30@4");
@@ -84,7 +85,7 @@ TEST_CASE("host watch: where a switch is missing nobody is said to have been off
   CHECK(of("(10, 3, 1" + t) == "10-200@3");
 }
 
-TEST_CASE("host watch: a native sample is named by its innermost frame that tells something") {
+TEST_CASE("host watch: a native sample is named after its innermost informative frame") {
   const std::string tables =
       named(
           "(1, 'k'), (2, '__memmove_avx'), (3, '/usr/lib/libc.so.6'), (4, "
@@ -109,18 +110,18 @@ TEST_CASE("host watch: a native sample is named by its innermost frame that tell
            "(1, 20, 3, 1, (42<<24)+7, 1), (2, 30, 3, 1, (42<<24)+7, 1), (3, 40, 3, 1, "
            "(42<<24)+7, 1), (4, 50, 3, 1, (42<<24)+7, 1), (5, 60, 3, 1, (42<<24)+7, 1), (6, 70, "
            "3, 1, (42<<24)+7, 1)") +
-      frame(1, 2, 3, 0) + frame(1, 4, 5, 1) + frame(1, 8, 9, 2) +  // in libc, for PyTorch
+      frame(1, 2, 3, 0) + frame(1, 4, 5, 1) + frame(1, 8, 9, 2) +  // in libc, called by PyTorch
       frame(2, 6, 7, 0) + frame(2, 12, 12, 1) +                    // without a symbol
       frame(3, 8, 9, 0) +                                          // Python itself
       frame(4, 10, 11, 1) + frame(4, 2, 3, 0) +                    // in any order
-      frame(5, 2, 3, 0));                                          // all that there is; 6: no stack
+      frame(5, 2, 3, 0));  // the only frame; sample 6 has no stack
   CHECK(t.problems.empty());
   CHECK(sampled(t) ==
         "20 at::native::add (libtorch_cpu.so), 30 a.out, 40 Python itself (python3.12), 50 "
         "float_fill (numpy.random._common), 60 __memmove_avx (libc.so.6)");
 }
 
-TEST_CASE("host watch: a module is named without whose folder it is in") {
+TEST_CASE("host watch: a module's name does not include private folders") {
   CHECK(gh::nsys::short_module("/home/me/site-packages/numpy/random/_pcg64.cpython-312.so") ==
         "numpy.random._pcg64");
   CHECK(gh::nsys::short_module("/home/me/build/solver") == "solver");
@@ -128,7 +129,7 @@ TEST_CASE("host watch: a module is named without whose folder it is in") {
   CHECK(gh::nsys::short_module("") == "");
 }
 
-TEST_CASE("host watch: Python's stacks at moments name the line of the program") {
+TEST_CASE("host watch: sampled Python stacks name the program's line") {
   const auto sample = [](int at, const std::string& state, const std::string& frames) {
     return into("NVTX_EVENTS",
                 fmt::format("({}, NULL, 34, NULL, NULL, (42<<24)+7, '{{\"Python Periodic "
@@ -152,7 +153,7 @@ TEST_CASE("host watch: Python's stacks at moments name the line of the program")
   CHECK(t.frames.size() == 0);
 }
 
-TEST_CASE("host watch: Python's lock is told apart from the program's ranges") {
+TEST_CASE("host watch: waits for the GIL are distinguished from the program's ranges") {
   const gh::Trace t =
       read(named("(1, 'k'), (2, 'Holding GIL'), (3, 'Waiting for GIL'), (4, 'step 1')") + kernel +
            marks +
@@ -160,7 +161,7 @@ TEST_CASE("host watch: Python's lock is told apart from the program's ranges") {
                 "(5, NULL, 75, 'GIL Trace', NULL, (42<<24)+7, NULL), (10, 90, 59, NULL, 4, "
                 "(42<<24)+7, NULL), (20, 40, 59, NULL, 3, (42<<24)+7, NULL), (15, 40, 59, NULL, "
                 "2, (42<<24)+8, NULL), (40, 60, 59, NULL, 2, (42<<24)+7, NULL)"));
-  // To wait for it is what a thread does, to hold it is not.
+  // A thread's wait for it is something it does; holding it is not.
   REQUIRE(t.ranges.size() == 2);
   CHECK(t.names[t.ranges.name[0]] == "step 1");
   CHECK(t.names[t.ranges.name[1]] == "Waiting for GIL");
@@ -171,7 +172,7 @@ TEST_CASE("host watch: Python's lock is told apart from the program's ranges") {
   CHECK(t.threads[lock.thread[0]].tid == 8);
 }
 
-TEST_CASE("host watch: calls of libraries and regions of directives are ranges of their thread") {
+TEST_CASE("host watch: library calls and directive regions are ranges of their thread") {
   const gh::Trace t = read(
       named("(1, 'k'), (2, 'cublasGemmEx_v2'), (3, 'MPI_Allreduce'), (4, 'acc_compute_construct'), "
             "(5, '/home/me/src/solver.c'), (6, 'Parallel')") +
@@ -194,8 +195,7 @@ TEST_CASE("host watch: calls of libraries and regions of directives are ranges o
         "70-80 Parallel, 150-200 MPI_Allreduce");
 }
 
-TEST_CASE(
-    "environment: the variables that we know, in values of the form expected, and no others") {
+TEST_CASE("environment: only known variables with values of the expected form are read") {
   std::string rows = "('CAPTURE_EVENT_TYPE', 'Cuda')";
   for (int i = 0; i < 50; ++i)
     rows +=

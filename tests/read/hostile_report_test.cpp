@@ -1,4 +1,4 @@
-// Reports that were made to cost time or memory, or to print what is no text.
+// Reports built to cost time or memory, or to print something other than text.
 #include <sqlite3.h>
 #include <zlib.h>
 
@@ -24,13 +24,13 @@ fs::path copy_of(const TempDir& dir, const std::string& name) {
   return copy;
 }
 
-// As --timeout, for as long as it lives.
+// Sets --timeout during its lifetime.
 struct Timeout {
   explicit Timeout(std::int64_t seconds) { use_timeout(seconds); }
   ~Timeout() { use_timeout(0); }
 };
 
-// A trace packed, of one event and so many MiB of white space.
+// A compressed trace with one event and this many MiB of white space.
 fs::path bomb(const fs::path& path, std::size_t mib) {
   gzFile file = gzopen(path.c_str(), "wb9");
   gzputs(file, "{\"traceEvents\": [");
@@ -42,7 +42,7 @@ fs::path bomb(const fs::path& path, std::size_t mib) {
   return path;
 }
 
-// Every text of a trace that somebody may get to see.
+// Every text of a trace that somebody may see.
 std::vector<std::string> texts_of(const Trace& t) {
   std::vector<std::string> texts{t.path, t.format, t.producer, t.schema, t.host, t.monitor.path};
   for (NameId n = 0; n < t.names.size(); ++n) texts.push_back(t.names[n]);
@@ -62,12 +62,12 @@ void check_printable(const Trace& t) {
     CHECK(text == printable(text));
     escaped = escaped || contains(text, "[31m");
   }
-  CHECK(escaped);  // what it stands for came along
+  CHECK(escaped);  // the character in its place was kept
 }
 
 }  // namespace
 
-TEST_CASE("hostile: columns that are computed are refused, whatever they come to") {
+TEST_CASE("hostile: computed columns are refused, whatever their value") {
   const TempDir dir;
   const fs::path report = copy_of(dir, "good.sqlite");
   run_sql(report,
@@ -77,11 +77,11 @@ TEST_CASE("hostile: columns that are computed are refused, whatever they come to
   CHECK(
       error_of([&] { read_report(report); }) ==
       report.string() +
-          ": table StringIds has computed columns, as no export of Nsight Systems does; export the "
+          ": table StringIds has computed columns, which no Nsight Systems export has; export the "
           "report again with `nsys export --type sqlite`");
 }
 
-TEST_CASE("hostile: views, virtual tables and triggers under a table's name are not read") {
+TEST_CASE("hostile: views, virtual tables and triggers with a table's name are not read") {
   const TempDir dir;
   const fs::path report = copy_of(dir, "good.sqlite");
   run_sql(
@@ -95,7 +95,7 @@ TEST_CASE("hostile: views, virtual tables and triggers under a table's name are 
   CHECK(error_of([&] { Query(db, "SELECT * FROM mine").step(); }) != "");
 }
 
-TEST_CASE("hostile: values, statements and the memory of a connection are limited") {
+TEST_CASE("hostile: values, statements and memory of a connection are limited") {
   const Database db(fixture("good.sqlite"));
   CHECK(contains(error_of([&] { Query(db, "SELECT zeroblob(400000000)").step(); }),
                  "takes more memory than any export does"));
@@ -104,7 +104,7 @@ TEST_CASE("hostile: values, statements and the memory of a connection are limite
   CHECK(sqlite3_hard_heap_limit64(-1) > 0);
 }
 
-TEST_CASE("hostile: a statement ends when the time is over") {
+TEST_CASE("hostile: a statement stops at the deadline") {
   const Timeout timeout(1);
   const fs::path report = fixture("good.sqlite");
   sqlite3* db = nullptr;
@@ -118,20 +118,20 @@ TEST_CASE("hostile: a statement ends when the time is over") {
                      nullptr, nullptr, nullptr) == SQLITE_INTERRUPT);
   CHECK(watch.deadline().passed());
   CHECK(contains(error_of([&] { watch.deadline().check(); }),
-                 "good.sqlite: reading it took more than 1 s of processor time"));
+                 "good.sqlite: reading it took more than 1 s of CPU time"));
   sqlite3_close(db);
 }
 
-TEST_CASE("hostile: what unpacks to hundreds of times its size is refused") {
+TEST_CASE("hostile: a file that decompresses to hundreds of times its size is refused") {
   const TempDir dir;
   const fs::path packed = bomb(dir / "bomb.json.gz", 400);
   CHECK(fs::file_size(packed) < 1 << 20);
-  CHECK(contains(error_of([&] { read_report(packed); }), "unpack to more than "));
+  CHECK(contains(error_of([&] { read_report(packed); }), "decompress to more than "));
   CHECK(contains(error_of([&] { read_report(bomb(dir / "small.json.gz", 100)); }),
-                 "holds no events of the PyTorch profiler"));
+                 "contains no PyTorch profiler events"));
 }
 
-TEST_CASE("hostile: without --timeout the time is in proportion to the size") {
+TEST_CASE("hostile: without --timeout, the time limit is proportional to the size") {
   const TempDir dir;
   write_file(dir / "file", "");
   const auto seconds_are = [&](std::uintmax_t bytes, const std::string& expected) {
@@ -144,9 +144,9 @@ TEST_CASE("hostile: without --timeout the time is in proportion to the size") {
   seconds_are(std::uintmax_t{3} << 29, "510");
 }
 
-TEST_CASE("hostile: --timeout bounds the unpacking") {
+TEST_CASE("hostile: --timeout limits decompression") {
   const TempDir dir;
-  // Random digits, so that the ratio is that of a trace.
+  // Random digits, so that it compresses as well as a trace.
   gzFile file = gzopen((dir / "long.json.gz").c_str(), "wb1");
   gzputs(file, "{\"traceEvents\": [");
   std::string digits(1 << 20, ' ');
@@ -157,10 +157,10 @@ TEST_CASE("hostile: --timeout bounds the unpacking") {
   gzputs(file, "]}");
   gzclose(file);
   const Timeout timeout(1);
-  CHECK(contains(error_of([&] { read_report(dir / "long.json.gz"); }), "processor time"));
+  CHECK(contains(error_of([&] { read_report(dir / "long.json.gz"); }), "CPU time"));
 }
 
-TEST_CASE("hostile: where memory runs out the program says so and ends, also in the unpacker") {
+TEST_CASE("hostile: if memory runs out, the program says so and ends, even while decompressing") {
   if (emulated || sanitized) return;
   const TempDir dir;
   const fs::path trace = fixture("good.pt.trace.json");
@@ -179,7 +179,7 @@ TEST_CASE("hostile: --timeout takes whole seconds, at least one") {
   CHECK(advise("facts good.sqlite --timeout soon").status == 2);
 }
 
-TEST_CASE("hostile: the name of a GPU, which is matched against many expressions, is cut") {
+TEST_CASE("hostile: a long GPU name is cut, because it is matched against many expressions") {
   const TempDir dir;
   const fs::path report = copy_of(dir, "good.sqlite");
   run_sql(report, "UPDATE TARGET_INFO_GPU SET name = name || ' ' || hex(zeroblob(1000000))");
@@ -188,7 +188,7 @@ TEST_CASE("hostile: the name of a GPU, which is matched against many expressions
   CHECK(t.devices[0].name.size() == 256);
 }
 
-TEST_CASE("hostile: escape sequences in every text of an export are printable where they enter") {
+TEST_CASE("hostile: escape sequences in every text of an export are made printable on input") {
   const TempDir dir;
   for (const bool names_too : {false, true}) {
     CAPTURE(names_too);
@@ -209,7 +209,7 @@ TEST_CASE("hostile: escape sequences in every text of an export are printable wh
   }
 }
 
-TEST_CASE("hostile: and in every text of a PyTorch trace") {
+TEST_CASE("hostile: and so they are in every text of a PyTorch trace") {
   const TempDir dir;
   nlohmann::json trace = nlohmann::json::parse(read_file(fixture("graphs.pt.trace.json")));
   const std::string escape = "\x1b[31m\x07\xc2\x9b\n";

@@ -1,4 +1,4 @@
-// The importer of PyTorch profiler traces: what they hold, what they lack, and what damage does.
+// Importing PyTorch profiler traces: their contents, missing parts, and damage.
 #include "read/kineto.hpp"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ using support::contains;
 using support::TempDir;
 namespace fs = std::filesystem;
 
-// An event of a process 42, thread 43.
+// An event in process 42, thread 43.
 std::string event(const std::string& category, const std::string& name, const std::string& ts,
                   const std::string& dur, const std::string& args = "") {
   return R"({"ph": "X", "cat": ")" + category + R"(", "name": ")" + name +
@@ -70,7 +70,7 @@ std::string packed(const std::string& text) {
 
 fs::path trace_of(const std::string& name) { return support::fixture(name + ".pt.trace.json"); }
 
-// All of a trace that analyses read, as text.
+// Everything in a trace that analyses read, as text.
 std::string work_of(const gh::Trace& t) {
   std::string s = t.producer + t.schema;
   for (gh::Row r = 0; r < t.ops.size(); ++r)
@@ -90,7 +90,7 @@ std::string work_of(const gh::Trace& t) {
 
 }  // namespace
 
-TEST_CASE("kineto: kernels, copies, memsets, calls and ranges become rows of the model") {
+TEST_CASE("kineto: kernels, copies, memsets, calls and ranges become rows of the trace model") {
   const gh::Trace t = read(
       {
           event("user_annotation", "ProfilerStep#1", "100.0", "50.5"),
@@ -131,20 +131,20 @@ TEST_CASE("kineto: kernels, copies, memsets, calls and ranges become rows of the
   CHECK(t.calls.start == std::vector<gh::Ns>{11'001, 24'000});
   CHECK(t.ranges.size() == 2);
   CHECK(t.syncs.call == std::vector<gh::Row>{0});
-  CHECK(t.profiler_overhead ==
-        std::vector<gh::Span>{
-            {31'000, 32'000}});  // a full queue of launches is nothing that the profiler does
+  CHECK(
+      t.profiler_overhead ==
+      std::vector<gh::Span>{{31'000, 32'000}});  // the profiler does not cause a full launch queue
   REQUIRE(t.devices.size() == 1);
   CHECK(t.devices[0].name == "NVIDIA H200");
   CHECK(t.devices[0].sm_count == 132);
   CHECK(t.devices[0].compute_major == 9);
   CHECK(t.processes[0].pid == 42);
-  CHECK(t.processes[0].name == "python");  // arguments may hold secrets
+  CHECK(t.processes[0].name == "python");  // without arguments, which may contain secrets
   CHECK(t.threads[t.calls.thread[0]].name == "pt_main");
 }
 
-TEST_CASE("kineto: times are exact to the nanosecond, whatever their size and form") {
-  // A double has 53 bits: of microseconds since 1970 it keeps a quarter of one.
+TEST_CASE("kineto: times are exact to the nanosecond, whatever their size and format") {
+  // A double has 53 bits, which gives a quarter of a microsecond for times since 1970.
   const gh::Trace t = read(
       {launch("1695835542514261.123", "0.001"), launch("1695835542514261.124", "1e3", "8"),
        launch("\"1695835542514262\"", "1.5", "9"), launch("1695835542514263.0625", "0", "10")});
@@ -152,7 +152,7 @@ TEST_CASE("kineto: times are exact to the nanosecond, whatever their size and fo
   CHECK(t.calls.end == std::vector<gh::Ns>{1, 1'000'001, 2377, 1939});
 }
 
-TEST_CASE("kineto: categories and arguments of every age are read") {
+TEST_CASE("kineto: categories and arguments of every version are read") {
   const gh::Trace t = read(
       {event("Operator", "aten::add", "1", "9"),
        event("Runtime", "cudaLaunchKernel", "2", "1", R"("correlation": 5)"),
@@ -165,28 +165,27 @@ TEST_CASE("kineto: categories and arguments of every age are read") {
   CHECK(t.ops.size() == 3);
   CHECK(t.ops.call[0] == 0);
   CHECK(t.ranges.size() == 1);
-  // A bare array, and numbers as text, are Chrome's format too.
+  // Chrome's format also allows a bare array, and numbers as strings.
   CHECK(read_text(
             "[" + launch("1", "1") + "," +
             event("kernel", "k", "3", "1", R"("device": "0", "stream": "7", "correlation": "7")") +
             "]")
             .ops.call == std::vector<gh::Row>{0});
-  // Keys of the head may come before or after the events, and an event's in any order.
+  // Keys of the head may come before or after the events, and an event's keys in any order.
   CHECK(
       read_text(
           R"({"traceEvents": [{"args": {"correlation": 7}, "dur": 1, "ts": 1, "tid": 3, "pid": 2, "name": "cudaLaunchKernel", "cat": "cuda_runtime", "ph": "X"}], "schemaVersion": "2"})")
           .schema == "2");
 }
 
-TEST_CASE("kineto: shapes make the operations of products exact") {
+TEST_CASE("kineto: shapes make the number of operations in matrix products exact") {
   const gh::Trace t =
       read({event("cpu_op", "aten::mm", "1", "1", R"("Input Dims": [[8192, 2048],
     [2048, 512]], "Input type": ["c10::BFloat16", "c10::BFloat16"])"),
             event("cpu_op", "aten::add", "3", "1", R"("Input Dims": [[8192, 2048], []])")});
   CHECK(gh::flops_of_range(t.names[t.ranges.name[0]]) == 2.0 * 8192 * 2048 * 512);
-  CHECK(t.names[t.ranges.name[1]] ==
-        "aten::add");  // other shapes would only make many names of one
-  // The same model by two ways of recording, and compiled or not.
+  CHECK(t.names[t.ranges.name[1]] == "aten::add");  // shapes would only split one name into many
+  // The same model recorded in two ways, and compiled or not.
   const auto flops = [](const fs::path& path) {
     const gh::Analysis a(gh::read_report(path), gh::Classes(), {});
     return gh::product_flops(a).flops.value_or(0) / static_cast<double>(a.step_count());
@@ -195,8 +194,7 @@ TEST_CASE("kineto: shapes make the operations of products exact") {
   CHECK(flops(trace_of("good")) == flops(trace_of("compile")));
 }
 
-TEST_CASE(
-    "kineto: kernels tell their occupancy, and how many SMs the GPU has where nothing else does") {
+TEST_CASE("kineto: kernels show their occupancy, and the number of SMs if nothing else does") {
   const auto with = [](const std::string& ts, const std::string& dur, const std::string& more) {
     return kernel("k", ts, dur, "\"correlation\": 7" + more);
   };
@@ -218,13 +216,13 @@ TEST_CASE(
   CHECK(std::get<double>(occupancy(read(events))) == doctest::Approx((30 * 1.0 + 10 * 0.2) / 40));
   CHECK(std::holds_alternative<gh::Unknown>(
       occupancy(read({launch("1", "1"), with("10", "30", "")}))));
-  CHECK(read({with("10", "30", "")}).ops.occupancy.empty());  // no memory for what is not there
+  CHECK(read({with("10", "30", "")}).ops.occupancy.empty());  // no memory for missing columns
   CHECK(read(events, R"("deviceProperties": [{"id": 0, "name": "a", "numSms": 108}])")
             .devices[0]
             .sm_count == 108);
 }
 
-TEST_CASE("kineto: the bytes of a collective's message come from shape and type") {
+TEST_CASE("kineto: the size of a collective's message follows from shape and type") {
   const gh::Trace t = read({event("user_annotation", "nccl:all_reduce", "1", "1",
                                   R"("Input Dims": [[1024, 2]], "Input type": ["c10::BFloat16"])"),
                             event("user_annotation", "nccl:all_reduce", "3", "1",
@@ -234,7 +232,7 @@ TEST_CASE("kineto: the bytes of a collective's message come from shape and type"
   CHECK(t.ranges.bytes == std::vector<std::int64_t>{4096, 0, 0});
 }
 
-TEST_CASE("kineto: memory that the allocator reserved is what is in use") {
+TEST_CASE("kineto: the memory in use is what the allocator has reserved") {
   const auto memory = [](const std::string& ts, const std::string& reserved, int kind = 1) {
     return R"({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 42, "tid": 43, "ts": )" +
            ts + R"(, "args": {"Total Reserved": )" + reserved +
@@ -259,7 +257,7 @@ TEST_CASE("kineto: what such a trace cannot show is not checked, never clean") {
         gh::Source::cpu_faults, gh::Source::memory_use, gh::Source::samples}) {
     CHECK(t.availability(s).state == gh::Collected::not_collected);
     CHECK_FALSE(t.availability(s).reason.empty());
-    CHECK_FALSE(contains(t.availability(s).record_with, "--"));  // no option of another tool
+    CHECK_FALSE(contains(t.availability(s).record_with, "--"));  // not an option of another tool
   }
   const auto report = support::json_of(support::advise("good.pt.trace.json --format json"));
   for (const char* rule :
@@ -269,7 +267,7 @@ TEST_CASE("kineto: what such a trace cannot show is not checked, never clean") {
   }
   CHECK(contains(support::advise("good.pt.trace.json", {"COLUMNS=160"}).out,
                  "Record with: torch.profiler.profile(profile_memory=True)"));
-  // Launches without kernels are a recording that failed, not a program that computes nothing.
+  // Launches without kernels mean that recording failed, not that the program computes nothing.
   const gh::Trace lost = read({launch("1", "1")});
   CHECK(lost.availability(gh::Source::kernels).state == gh::Collected::not_collected);
   CHECK(contains(lost.availability(gh::Source::kernels).reason, "cudaLaunchKernel was called"));
@@ -277,7 +275,7 @@ TEST_CASE("kineto: what such a trace cannot show is not checked, never clean") {
         gh::Collected::not_collected);
 }
 
-TEST_CASE("kineto: kernels of CUDA graphs are known by the call that launched them") {
+TEST_CASE("kineto: kernels of CUDA graphs are recognized by the call that launched them") {
   const gh::Trace t = read(
       {event("cuda_runtime", "cudaGraphLaunch", "1", "1", R"("correlation": 7)"),
        kernel("a", "3", "1"), kernel("b", "5", "1"), kernel("c", "7", "1", R"("correlation": 0)")});
@@ -287,10 +285,10 @@ TEST_CASE("kineto: kernels of CUDA graphs are known by the call that launched th
   const auto in_graph = static_cast<std::size_t>(
       std::count(recorded.ops.in_graph.begin(), recorded.ops.in_graph.end(), 1));
   CHECK(in_graph > recorded.ops.size() / 2);
-  CHECK(in_graph < recorded.ops.size());  // the optimizer is launched kernel by kernel
+  CHECK(in_graph < recorded.ops.size());  // the optimizer launches its kernels individually
 }
 
-TEST_CASE("kineto: Python frames name the line of the program") {
+TEST_CASE("kineto: Python frames name the program's line") {
   const TempDir dir;
   std::vector<std::string> events;
   int correlation = 100;
@@ -311,7 +309,7 @@ TEST_CASE("kineto: Python frames name the line of the program") {
     }
   }
   const gh::Trace t = read(events);
-  CHECK(t.frames.size() == 6);  // not PyTorch's own
+  CHECK(t.frames.size() == 6);  // without PyTorch's own
   support::write_file(dir / "t.json", document(events));
   CHECK(contains(support::advise("t.json --select gpu-idle", {"COLUMNS=160", dir / ""}).out,
                  "train.py(88): log_loss"));
@@ -362,7 +360,7 @@ TEST_CASE(
     const auto report = support::json_of(
         support::advise("t.json --select misaligned-gemm --format json", {"", dir / ""}));
     std::map<std::int64_t, std::string>
-        found;  // by the microseconds that the kernel takes: forward 4000, backward 3900
+        found;  // by the kernel's duration in microseconds: forward 4000, backward 3900
     for (const auto& e : report["findings"][0]["evidence"])
       found[(e["end_ns"].get<std::int64_t>() - e["start_ns"].get<std::int64_t>()) / 1000] =
           e["source"].is_string() ? e["source"].get<std::string>() : "";
@@ -373,13 +371,13 @@ TEST_CASE(
   CHECK(lines(true, false) ==
         std::map<std::int64_t, std::string>{
             {4000, "model/head.py:12"},
-            {3900, "train.py:88"}});  // where the thread stood that called backward
+            {3900, "train.py:88"}});  // where the thread was when it called backward
   CHECK(lines(false, true) == std::map<std::int64_t, std::string>{{4000, ""}, {3900, ""}});
 }
 
-TEST_CASE("kineto: what recording costs is not called launching") {
-  // A step of 100 launches and 2,000 operators that takes 10 ms, a quarter of it idle: the
-  // operators' own recording explains that.
+TEST_CASE("kineto: the cost of recording is not attributed to launching") {
+  // A 10 ms step of 100 launches and 2,000 operators, idle for a quarter of it. Recording the
+  // operators explains the idle time.
   std::vector<std::string> events;
   int correlation = 0;
   for (int step = 0; step < 6; ++step) {
@@ -407,7 +405,7 @@ TEST_CASE("kineto: what recording costs is not called launching") {
   CHECK(severity() == "note");
 }
 
-TEST_CASE("kineto: the order of events means nothing") {
+TEST_CASE("kineto: the order of events does not matter") {
   nlohmann::json all = nlohmann::json::parse(support::read_file(trace_of("compile")));
   const std::string before = work_of(gh::read_report(trace_of("compile")));
   std::shuffle(all["traceEvents"].begin(), all["traceEvents"].end(), std::mt19937(7));
@@ -415,17 +413,17 @@ TEST_CASE("kineto: the order of events means nothing") {
   CHECK(same);
 }
 
-TEST_CASE("kineto: a trace is the same packed or not, by any name") {
+TEST_CASE("kineto: a trace reads the same compressed or not, under any name") {
   const std::string text = support::read_file(trace_of("compile")),
                     before = work_of(read_text(text));
   CHECK(before == work_of(gh::read_report(trace_of("compile"))));
   CHECK(work_of(read_text(packed(text))) == before);
   const std::size_t half = text.size() / 2;
   CHECK(work_of(read_text(packed(text.substr(0, half)) + packed(text.substr(half)))) ==
-        before);  // gzip's files may be joined
+        before);  // gzip files may be concatenated
 }
 
-TEST_CASE("kineto: events are cut out of the stream wherever its chunks end") {
+TEST_CASE("kineto: events are found in the stream wherever its chunks end") {
   std::mt19937 random(11);
   const auto some = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   std::string text = "{\"a\": [{\"x\": [1]}], \"traceEvents\": [";
@@ -460,7 +458,7 @@ TEST_CASE("kineto: events are cut out of the stream wherever its chunks end") {
             R"({"a": [{"x": [1]}], "traceEvents": [], "z": "traceEvents", "list": ["["]})"));
 }
 
-TEST_CASE("kineto: a file that is cut off or damaged is an error that names the byte") {
+TEST_CASE("kineto: a truncated or damaged file is an error that names the byte") {
   const std::string text = document({launch("1", "1"), kernel("k", "3", "1")});
   for (std::size_t n = 1; n + 2 < text.size(); ++n) {
     const std::string why = error_of(text.substr(0, n));
@@ -480,9 +478,9 @@ TEST_CASE("kineto: a file that is cut off or damaged is an error that names the 
   wrong[gz.size() / 2 + 1] = static_cast<char>(wrong[gz.size() / 2 + 1] ^ 0x55);
   CHECK(error_of(wrong) != "");
   const std::string bad = document({launch("1", "1"), R"({"ph": "X", "cat" "kernel"})"});
-  CHECK(contains(
-      error_of(bad),
-      "the event at byte " + std::to_string(bad.find("{\"ph\": \"X\", \"cat\" ")) + " is no JSON"));
+  CHECK(contains(error_of(bad), "the event at byte " +
+                                    std::to_string(bad.find("{\"ph\": \"X\", \"cat\" ")) +
+                                    " is not JSON"));
   const TempDir dir;
   support::write_file(dir / "cut.json", text.substr(0, 100));
   const support::Ran ran = support::advise("cut.json", {"", dir / ""});
@@ -491,21 +489,21 @@ TEST_CASE("kineto: a file that is cut off or damaged is an error that names the 
   CHECK(ran.out.empty());
 }
 
-TEST_CASE("kineto: JSON that is no trace is said to be none") {
+TEST_CASE("kineto: JSON that is not a trace is rejected with a message") {
   CHECK(contains(error_of("{}"), "without traceEvents"));
   CHECK(contains(error_of("{\"a\": [1, 2]}"), "without traceEvents"));
-  CHECK(contains(error_of("[]"), "holds no events of the PyTorch profiler"));
-  CHECK(contains(error_of("{\"traceEvents\": []}"), "holds no events of the PyTorch profiler"));
+  CHECK(contains(error_of("[]"), "contains no PyTorch profiler events"));
+  CHECK(contains(error_of("{\"traceEvents\": []}"), "contains no PyTorch profiler events"));
   CHECK(contains(error_of("[{\"ph\": \"X\", \"cat\": \"blink\", \"ts\": 1, \"dur\": 1}]"),
-                 "holds no events of the PyTorch profiler"));
-  CHECK(contains(error_of("[1, 2, 3]"), "holds no events of the PyTorch profiler"));
+                 "contains no PyTorch profiler events"));
+  CHECK(contains(error_of("[1, 2, 3]"), "contains no PyTorch profiler events"));
   CHECK(contains(error_of("[\"a\"]"), "something other than events"));
-  CHECK(contains(error_of("[]]"), "a bracket closes that was never opened at byte 2"));
+  CHECK(contains(error_of("[]]"), "a closing bracket without an opening one at byte 2"));
   CHECK(contains(error_of("\x1f\x8b"), "byte 0"));
-  CHECK(contains(error_of(packed("")), "is no JSON: there is nothing at byte 0"));
-  CHECK(contains(error_of(packed("plain text")), "is no JSON at byte 0"));
+  CHECK(contains(error_of(packed("")), "is not JSON: it is empty at byte 0"));
+  CHECK(contains(error_of(packed("plain text")), "is not JSON at byte 0"));
   CHECK(contains(error_of(document({launch("1", "1")}, "\"a\" \"b\"")),
-                 "what stands beside its events is no JSON"));
+                 "what is outside its events is not JSON"));
 }
 
 TEST_CASE("kineto: an accelerator that is not NVIDIA's is refused") {
@@ -521,7 +519,7 @@ TEST_CASE("kineto: an accelerator that is not NVIDIA's is refused") {
                  "not NVIDIA's"));
 }
 
-TEST_CASE("kineto: a trace of which no event makes sense begins at no time") {
+TEST_CASE("kineto: a trace without valid events has no start time") {
   const gh::Trace t = read({kernel("k", "1e300", "1")}, R"("baseTimeNanoseconds": 7)");
   CHECK(t.origin_ns == 0);
   CHECK(t.epoch_ns == 7);
@@ -529,14 +527,14 @@ TEST_CASE("kineto: a trace of which no event makes sense begins at no time") {
   CHECK(t.problems.size() == 1);
 }
 
-TEST_CASE("kineto: the name of a GPU that was made to cost time is cut") {
+TEST_CASE("kineto: a GPU name built to cost time is cut") {
   const gh::Trace t =
       read({kernel("k", "1", "1"), launch("0", "1")},
            R"("deviceProperties": [{"id": 0, "name": ")" + std::string(1 << 20, 'a') + R"("}])");
   CHECK(t.devices.at(0).name.size() == 256);
 }
 
-TEST_CASE("kineto: hostile values are left out and said, or harmless") {
+TEST_CASE("kineto: hostile values are skipped and reported, or harmless") {
   std::string deep(100'000, '['), deep_end(100'000, ']');
   const std::vector<std::string> odd{
       event("kernel", "k", "1", "-5", R"("device": 0, "stream": 7)"),
@@ -579,21 +577,21 @@ TEST_CASE("kineto: hostile values are left out and said, or harmless") {
   const gh::Trace t = read(all, head);
   CAPTURE(fmt::format("{}", fmt::join(t.problems, "; ")));
   REQUIRE(t.problems.size() == 2);
-  CHECK(t.problems[0] == fmt::format("{} kernel events made no sense (a wrong type, or a time "
-                                     "that cannot be) and were left out",
-                                     odd.size()));
-  CHECK(t.problems[1] == "2 elements of traceEvents are no event");
+  CHECK(
+      t.problems[0] ==
+      fmt::format("skipped {} invalid kernel events (wrong type or impossible time)", odd.size()));
+  CHECK(t.problems[1] == "2 elements of traceEvents are not events");
   const TempDir dir;
   support::write_file(dir / "odd.json", document(all, head));
   CHECK(support::advise("odd.json", {"", dir / ""}).status == 0);
-  // A head that nests beyond all measure, and one that never ends, are no reason to fall over.
+  // A head that nests extremely deep, or never ends, must not crash anything.
   CHECK(read({launch("1", "1")}, "\"a\": " + deep + deep_end).calls.size() == 1);
   CHECK(contains(error_of("{\"a\": \"" + std::string(65 << 20, 'a') + "\"}"),
-                 "more than 64 MiB beside its events"));
+                 "more than 64 MiB besides its events"));
   CHECK(contains(error_of("[{\"a\": \"" + std::string(66 << 20, 'a') + "\"}]"),
                  "an event of more than 64 MiB"));
   CHECK(read({event("cpu_op", std::string(1 << 20, 'n'), "1", "1")}).names[1].size() == 1 << 14);
-  // Any byte of a sound trace changed: a report or an error, never anything else.
+  // Change any byte of a valid trace: the result is a report or an error.
   const std::string sound =
       document({launch("1", "1"), kernel("k", "3", "1"),
                 event("cpu_op", "aten::mm", "1", "1", R"("Input Dims": [[1, 2], [2, 3]])")});
@@ -611,11 +609,11 @@ TEST_CASE(
     "kineto: the account agrees within five points with that of Nsight Systems' recording of the "
     "same program") {
   // Launching is slower under the PyTorch profiler with record_shapes: `launchbound` takes 29 ms
-  // a step, 20 under Nsight Systems and 16.5 under neither, and the share of launching goes from
-  // 89 to 92 %. `starved` tokenizes 145 and 165 ms of 160 without a profiler: Nsight Systems
-  // slows its file reads, and the share of input goes from 71 to 67 %. All else differs by less
-  // than two points. What is launching and what is other work of the host is told by how long
-  // launching usually takes, which depends on the profiler: only their sum agrees.
+  // per step, 20 under Nsight Systems and 16.5 without either, and launching goes from 89 to 92 %.
+  // `starved` tokenizes for 145 and 165 ms, and for 160 without a profiler: Nsight Systems slows
+  // its file reads, and input goes from 71 to 67 %. Everything else differs by less than two
+  // points. Launching is distinguished from other host work by how long launching usually takes,
+  // which depends on the profiler: only their sum agrees.
   const std::set<std::string> launching{"idle.launch", "idle.launch_latency", "idle.unknown"};
   for (const auto& path : support::few_with_sanitizers(support::torch_traces())) {
     const std::string name = path.filename().string().substr(0, path.filename().string().find('.'));
@@ -641,7 +639,7 @@ TEST_CASE(
   CHECK(support::torch_traces().size() >= 10);
 }
 
-TEST_CASE("kineto: collectives bear their process group, other operations none") {
+TEST_CASE("kineto: collectives have their process group, other operations have none") {
   const gh::Trace t =
       gh::read_kineto(std::filesystem::path(GH_FIXTURES) / "ddp.rank0.pt.trace.json");
   REQUIRE(t.groups.size() == 1);

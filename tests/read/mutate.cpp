@@ -1,15 +1,14 @@
-// Real reports, changed so that they no longer say what happened: rows and strings gone, times of
-// one table shifted, columns swapped, durations zeroed, ids mixed up, rows twice. No rule that
-// found something in the report may call the changed one clean.
+// Changes real reports so that they no longer say what happened: removes rows and strings, shifts
+// the times of one table, swaps columns, zeroes durations, mixes up ids, duplicates rows. No rule
+// that found something in the original may call the changed report clean.
 //
-//   mutate COUNT [FIRST]     cases FIRST, FIRST + 1, ...; the same numbers are the same changes
-//   everywhere
+//   mutate COUNT [FIRST]     cases FIRST, FIRST + 1, ...; the same numbers give the same changes
+//                            everywhere
 //
-// A finding is lost where its rule looked at the changed report and found nothing: the report was
-// read, and the rule is not among those "not checked" or failed. What `honest` says of a change is
-// that it leaves a report that could have been recorded as it is: in such a one there is no longer
-// anything to find. Rows are numbered, and those that are gone leave holes; half of the changes
-// close them, as VACUUM does.
+// A finding counts as lost if its rule was checked on the changed report and found nothing: the
+// report was read, and the rule is neither "not checked" nor failed. A change is `honest` if its
+// result could have been recorded that way; then there is nothing to find any more. Rows are
+// numbered, and removed rows leave holes; half of the changes close the holes, as VACUUM does.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
@@ -57,10 +56,10 @@ constexpr EventTable tables[] = {{"CUPTI_ACTIVITY_KIND_KERNEL", "demangledName",
 
 struct Change {
   std::string what, sql;
-  bool honest = false;  // it leaves what could have been recorded
+  bool honest = false;  // the result could have been recorded that way
 };
 
-// Which rows: all, or a share of at least a tenth.
+// Selects all rows, or a share of at least a tenth.
 std::string some_rows(const std::string& table, Random& random, std::string& what) {
   switch (random.below(6)) {
     case 0: what += "all rows"; return "1";
@@ -89,8 +88,8 @@ Change rows_gone(Random& random) {
     c.what += ", numbered anew";
     c.sql += "; VACUUM";
   }
-  // Nothing but their numbers says that there were more ranges, or calls of the operating system: a
-  // program marks what it wants, and a thread may say no more, or nothing before.
+  // Only row numbers show that there were more ranges or OS runtime calls: a program marks what it
+  // wants, and a thread may have no more of them, or none before.
   const std::string name = t.name;
   const bool alone = name == "NVTX_EVENTS" || name == "OSRT_API";
   c.honest = alone && (closed || c.what.ends_with("half"));
@@ -122,7 +121,7 @@ Change shifted(Random& random) {
   const std::string which = some_rows(t.name, random, c.what);
   c.sql = fmt::format("UPDATE {0} SET start = start + {1}, end = end + {1} WHERE {2}", t.name, ns,
                       which);
-  // A program may put its ranges anywhere, as long as they cross nothing.
+  // A program may put its ranges anywhere, as long as they do not cross.
   c.honest = c.what.ends_with("all rows") && std::string(t.name) == "NVTX_EVENTS";
   return c;
 }
@@ -187,7 +186,7 @@ Change some_change(Random& random) {
   return random.of(changes)(random);
 }
 
-// False where it changed nothing: the report has no such table.
+// False if it changed nothing, because the report has no such table.
 bool apply(const Change& change, const fs::path& path) {
   sqlite3* db = nullptr;
   sqlite3_open(path.c_str(), &db);
@@ -238,7 +237,7 @@ struct Original {
   Said said;
 };
 
-// Small ones that each have findings of their own.
+// Small reports that each have different findings.
 std::vector<Original> originals(const std::vector<gh::Rule>& rules) {
   std::vector<Original> list;
   for (const char* name : {"launchbound", "syncs-pageable", "gc-pause", "starved", "fp32", "um",
@@ -287,7 +286,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "mutate COUNT [FIRST]\n");
     return 2;
   }
-  gh::use_threads(1);  // a case is one thread's
+  gh::use_threads(1);  // each case runs on one thread
   const gh::TemporaryFolder folder;
   const std::vector<gh::Rule> rules = gh::own_rules();
   const std::vector<Original> list = originals(rules);

@@ -1,10 +1,10 @@
-// What Nsight Systems writes itself is exported by Nsight Systems.
+// Nsight Systems' own files are exported by Nsight Systems.
 #include "support/program.hpp"
 
 using namespace support;
 namespace fs = std::filesystem;
 
-TEST_CASE("nsys_rep: what Nsight Systems writes itself is exported first") {
+TEST_CASE("nsys_rep: Nsight Systems' own files are exported first") {
   const TempDir dir;
   write_file(dir / "run 1.nsys-rep", std::string("\x01\x02\x00PK", 5) + std::string(500, '\x7f'));
   write_script(
@@ -34,8 +34,8 @@ TEST_CASE("nsys_rep: what Nsight Systems writes itself is exported first") {
   };
   if (!emulated)
     CHECK(contains(error("./missing"),
-                   "is not exported yet, and ./missing cannot be run to do it; name it with "
-                   "--nsys, or run `nsys export --type sqlite run 1.nsys-rep`"));
+                   "is not exported yet, and ./missing cannot be run to export it; give its path "
+                   "with --nsys, or run `nsys export --type sqlite run 1.nsys-rep`"));
   CHECK(contains(error("./broken"), "./broken export failed (no such importer)"));
   CHECK(contains(error("./idle"), "./idle export failed (exit status 0)"));
 }

@@ -1,6 +1,6 @@
-// The importer of Nsight Systems' exports, held against what 343 exports of 34 versions showed that
-// a reader has to survive: fifteen points, and for each the least database that shows it. Then
-// every recording that we ship.
+// Importing Nsight Systems exports. In 343 exports of 34 versions we found fifteen things that a
+// reader must handle; each has a test with the smallest database that shows it. The last test reads
+// every shipped recording.
 #include "read/nsys.hpp"
 
 #include <doctest/doctest.h>
@@ -26,8 +26,8 @@ using support::contains;
 
 namespace {
 
-// Tables with the columns that most tests fill. The global id of process 42 is 42<<24, that of its
-// thread 7 (42<<24)+7.
+// Tables with the columns that most tests fill. The global id of process 42 is 42<<24, and that of
+// its thread 7 is (42<<24)+7.
 const std::string strings = "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT);";
 const std::string kernels =
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, "
@@ -94,7 +94,7 @@ std::string backtrace(const std::string& start, const std::string& frames) {
          frames + "]}}');";
 }
 
-// A column as text: doctest shows it where it differs.
+// A column as text, which doctest shows if it differs.
 template <class T>
 std::string list(const std::vector<T>& column) {
   return fmt::format("{}", fmt::join(column, " "));
@@ -113,8 +113,8 @@ std::string names(const gh::Trace& t, const std::vector<gh::NameId>& column) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-// All that a trace says, for comparing two and for searching one. By what things are, not by the
-// numbers that reading gave them.
+// Everything in a trace, for comparing traces and searching one. Uses names of things, not the
+// numbers assigned while reading.
 std::string dump(const gh::Trace& t) {
   std::string out = fmt::format("{} {} {}\ncapture {} {}\n", t.format, t.producer, t.schema,
                                 t.capture_start, t.capture_end);
@@ -184,7 +184,7 @@ double fact(const gh::Analysis& analysis, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("nsys: Python's backtrace at a CUDA call names the line of the program") {
+TEST_CASE("nsys: Python's backtrace at a CUDA call names the program's line") {
   const std::string sql =
       named(
           "(1, 'cudaLaunchKernel_v7000'), (2, "
@@ -198,7 +198,7 @@ TEST_CASE("nsys: Python's backtrace at a CUDA call names the line of the program
           "10",
           R"({"Function":4,"File":2,"Line":98},{"Function":4,"File":3,"Line":12},{"Function":5,"File":6,"Line":3})") +
       backtrace("30", R"({"Function":5,"File":6,"Line":7})") +
-      // Of a package only, and what is damaged: nothing.
+      // Stacks only in packages, and damaged ones, give nothing.
       backtrace("50", R"({"Function":4,"File":2,"Line":98})") +
       backtrace("50", R"(7, {"File":"x"}, {"File":99,"Line":1})") + backtrace("50", "{");
   const gh::Trace t = read(sql);
@@ -212,7 +212,8 @@ TEST_CASE("nsys: Python's backtrace at a CUDA call names the line of the program
   CHECK(t.ranges.size() == 0);
 }
 
-TEST_CASE("nsys: 1. tables are lazy, so absent, empty and not recorded are three things") {
+TEST_CASE(
+    "nsys: 1. tables are lazy, so absent, empty and not recorded are three different things") {
   const std::string cuda = captured("('CAPTURE_EVENT_TYPE', 'Cuda')"),
                     nvtx = captured("('CAPTURE_EVENT_TYPE', 'NvtxEvents')");
   const std::string launch = named(
@@ -245,7 +246,7 @@ TEST_CASE("nsys: 1. tables are lazy, so absent, empty and not recorded are three
       {"no table, not recorded", strings + nvtx, Source::kernels, Collected::not_collected,
        "without"},
       {"an empty table, not recorded", strings + kernels + nvtx, Source::kernels,
-       Collected::not_collected, "without"},
+       Collected::not_collected, "not recorded"},
       {"rows are rows, whatever is said", strings + one_kernel + nvtx, Source::kernels,
        Collected::yes, ""},
       {"recording failed",
@@ -289,22 +290,22 @@ TEST_CASE("nsys: 1. tables are lazy, so absent, empty and not recorded are three
       {"samples", strings + captured("('GPU_METRICS_OPTIONS:GPU_0:ID', '0')"), Source::samples,
        Collected::nothing_happened, ""},
       {"samples", strings + cuda, Source::samples, Collected::not_collected, ""},
-      // What was launched must have run: that nothing shows is no proof that nothing happened.
+      // Whatever was launched must have run: missing rows do not prove that nothing happened.
       {"a launch without a kernel", launch + cuda + call_rows("(1, 2, 7, 1, 1)"), Source::kernels,
        Collected::not_collected, "cudaLaunchKernel was called"},
       {"a copy call without a copy", launch + cuda + call_rows("(1, 2, 7, 1, 2)"), Source::copies,
        Collected::not_collected, "cudaMemcpyAsync was called"},
       {"a call that does neither", launch + cuda + call_rows("(1, 2, 7, 1, 3)"), Source::kernels,
        Collected::nothing_happened, ""},
-      // `nsys export --tables` leaves tables out that were recorded.
+      // `nsys export --tables` leaves out tables that were recorded.
       {"a table that was not exported", strings + cuda + limited("StringIds,META*"), Source::copies,
-       Collected::unknown, "limited"},
+       Collected::unknown, "only other tables"},
       {"a table that was exported and is empty",
        strings + copies + cuda + limited("StringIds,CUPTI*"), Source::copies,
        Collected::nothing_happened, ""},
       {"all tables were exported", strings + cuda + limited(""), Source::copies,
        Collected::nothing_happened, ""},
-      // A table that cannot be read is not an empty one.
+      // An unreadable table is not an empty one.
       {"no column that we need",
        strings + cuda + "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (begin, finish);", Source::copies,
        Collected::unknown, "could not be read"},
@@ -326,7 +327,7 @@ TEST_CASE("nsys: 1. tables are lazy, so absent, empty and not recorded are three
 }
 
 TEST_CASE("nsys: 1. tables are lazy, so any of them may be missing") {
-  // Each table with a row. Left out in turn, the rest reads as before.
+  // Each table has a row. Leave out one at a time; the rest reads as before.
   const std::string gpu_faults =
       "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start, end, globalPid, deviceId, address, "
       "numberOfPageFaults);" +
@@ -371,12 +372,13 @@ TEST_CASE("nsys: 1. tables are lazy, so any of them may be missing") {
     CHECK(t.problems.empty());
     CHECK(rows(t) == events - (left_out >= 1 && left_out <= events));
   }
-  // Names whose table is missing are none.
+  // Names whose table is missing become empty.
   const gh::Trace nameless = read(kernel_rows("(1, 2, 0, 0, 0, 0, 5), (2, 3, 0, 0, 0, 0, 6)"));
   CHECK(names(nameless, nameless.ops.name) == ", ");
 }
 
-TEST_CASE("nsys: 2. the version is in one of two tables, or nowhere, and columns go by name") {
+TEST_CASE(
+    "nsys: 2. the version is in one of two tables or missing, and columns are found by name") {
   const auto version = [](const std::string& table, const std::string& product,
                           const std::string& schema) {
     return "CREATE TABLE " + table + " (name, value);" +
@@ -397,11 +399,12 @@ TEST_CASE("nsys: 2. the version is in one of two tables, or nowhere, and columns
     const gh::Trace t = read(named("(1, 'k')") + one_kernel + sql);
     CHECK(t.producer == producer);
     CHECK(t.schema == schema);
-    // Neither version tables nor the ENUM_ tables of 3.0.0 and later are needed to read the rest.
+    // Neither the version tables nor the ENUM_ tables of 3.0.0 and later are needed to read the
+    // rest.
     CHECK(names(t, t.ops.name) == "k");
   }
 
-  SUBCASE("columns that a user added, and another order") {
+  SUBCASE("columns added by a user, and another order") {
     const gh::Trace t =
         read("CREATE TABLE StringIds (note TEXT, value TEXT, id INTEGER PRIMARY KEY);" +
              into("StringIds", "('mine', 'k', 1)") +
@@ -415,7 +418,7 @@ TEST_CASE("nsys: 2. the version is in one of two tables, or nowhere, and columns
     CHECK(t.streams.at(t.ops.stream.at(0)).id == 7);
     CHECK(names(t, t.ops.name) == "k");
   }
-  SUBCASE("times since 1970, of nsys export --ts-normalize") {
+  SUBCASE("times since 1970, from nsys export --ts-normalize") {
     const gh::Trace t =
         read(kernel_rows("(1795000000000000010, 1795000000000000020, 0, 7, 0, 0, NULL)"));
     CHECK(t.problems.empty());
@@ -423,8 +426,8 @@ TEST_CASE("nsys: 2. the version is in one of two tables, or nowhere, and columns
   }
 }
 
-TEST_CASE("nsys: 3. row order means nothing") {
-  SUBCASE("rows written in any order read the same, ties too") {
+TEST_CASE("nsys: 3. row order does not matter") {
+  SUBCASE("rows in any order read the same, including ties") {
     const std::vector<std::string> kernel{
         "(10, 20, 0, 7, 1, 42<<24, 1)", "(10, 20, 0, 8, 2, 42<<24, 2)",
         "(5, 30, 1, 7, 3, 42<<24, 2)", "(10, 25, 0, 7, 4, 42<<24, 1)"};
@@ -450,13 +453,13 @@ TEST_CASE("nsys: 3. row order means nothing") {
     };
     const gh::Trace t = report({0, 1, 2, 3});
     CHECK(list(t.ops.start) == "5 10 10 10");
-    CHECK(list(t.ops.end) == "30 25 20 20");  // what encloses comes before what it encloses
+    CHECK(list(t.ops.end) == "30 25 20 20");  // enclosing rows come first
     CHECK(names(t, t.ranges.name) == "z, a, a, b");
     CHECK(t.diagnostics.at(0).text == "first");
     std::vector<std::size_t> order{0, 1, 2, 3};
     while (std::next_permutation(order.begin(), order.end())) CHECK(dump(report(order)) == dump(t));
   }
-  SUBCASE("so do real recordings, shuffled") {
+  SUBCASE("so do shuffled recordings") {
     for (const char* name : {"ddp", "um", "gpumetrics", "compile-graphs"}) {
       CAPTURE(name);
       const support::TempDir dir;
@@ -495,14 +498,14 @@ TEST_CASE("nsys: 3. row order means nothing") {
       const std::string before = dump(gh::read_nsys(original)),
                         after = dump(gh::read_nsys(shuffled));
       CHECK(before.size() > 10'000);
-      CHECK((before == after));  // not shown where they differ: it would be megabytes
+      CHECK((before == after));  // not shown if they differ: it would be megabytes
     }
   }
 }
 
-TEST_CASE("nsys: 4. a correlation id counts within its process") {
-  // Two ranks count alike. Rank 43's kernel 3 has no call of its own, though 42 has a call 3;
-  // correlation 0 and NULL join nothing.
+TEST_CASE("nsys: 4. a correlation id is unique only within its process") {
+  // Two ranks use the same ids. Rank 43's kernel 3 has no call, although 42 has a call 3;
+  // correlations 0 and NULL match nothing.
   const gh::Trace t = read(
       named("(1, 'k42'), (2, 'k43'), (3, 'cudaLaunchKernel')") +
       kernel_rows("(10, 20, 0, 7, 1, 42<<24, 1), (11, 20, 1, 7, 1, 43<<24, 2), (30, 40, 0, 7, 2, "
@@ -511,7 +514,7 @@ TEST_CASE("nsys: 4. a correlation id counts within its process") {
       call_rows(
           "(1, 2, (42<<24)+42, 1, 3), (3, 4, (43<<24)+99, 1, 3), (5, 6, (43<<24)+43, 2, 3), (7, 8, "
           "(42<<24)+42, 2, 3), (9, 10, (42<<24)+42, 3, 3), (90, 91, (42<<24)+42, 0, 3)"));
-  REQUIRE(t.ops.size() == 7);  // and not one more for every call that shares a number
+  REQUIRE(t.ops.size() == 7);  // not one more for every call with the same number
   CHECK(list(t.ops.call) == fmt::format("0 1 3 2 {0} {0} {0}", gh::no_row));
   for (Row op = 0; op < 4; ++op)
     CHECK(t.threads[t.calls.thread[t.ops.call[op]]].process == t.process_of(op));
@@ -519,7 +522,7 @@ TEST_CASE("nsys: 4. a correlation id counts within its process") {
   CHECK(t.processes.at(t.process_of(1)).pid == 43);
   CHECK(t.threads.at(t.calls.thread[1]).tid == 99);
 
-  SUBCASE("the bits above the process id belong to the key as well") {
+  SUBCASE("the bits above the process id are also part of the key") {
     const std::string machine = "(281474976710656 + (42<<24)";
     const gh::Trace u = read(named("(3, 'cudaLaunchKernel')") +
                              kernel_rows("(10, 20, 0, 7, 1, " + machine + "), NULL)") +
@@ -543,7 +546,7 @@ TEST_CASE("nsys: 4. a correlation id counts within its process") {
   }
 }
 
-TEST_CASE("nsys: 5. CUDA graphs that were traced whole have a table of their own") {
+TEST_CASE("nsys: 5. CUDA graphs traced as a whole have their own table") {
   const std::string launch =
       named("(1, 'cudaGraphLaunch_v10000'), (2, 'k')") + call_rows("(1, 2, (42<<24)+7, 1, 1)");
   SUBCASE("and KERNEL may not exist") {
@@ -558,7 +561,7 @@ TEST_CASE("nsys: 5. CUDA graphs that were traced whole have a table of their own
     CHECK(contains(t.availability(Source::graph_nodes).reason, "as a whole"));
     CHECK(contains(t.availability(Source::graph_nodes).record_with, "--cuda-graph-trace=node"));
   }
-  SUBCASE("or node by node") {
+  SUBCASE("or per node") {
     const gh::Trace t =
         read(launch +
              "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, "
@@ -580,7 +583,7 @@ TEST_CASE("nsys: 5. CUDA graphs that were traced whole have a table of their own
     CHECK(kinds(a.trace.ops.kind) == "kernel copy set graph");
     CHECK(fact(a, "gpu.busy_fraction") == doctest::Approx(0.8));
   }
-  SUBCASE("CUDA_GRAPH_EVENTS, whose meaning changed, counts for nothing") {
+  SUBCASE("CUDA_GRAPH_EVENTS, whose meaning changed, is ignored") {
     const std::string graph =
         graphs + into("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "(10, 20, 0, 7, 1, 42<<24, 3, 4)");
     const std::string events =
@@ -605,27 +608,27 @@ TEST_CASE(
           "(40, 41, 59, NULL, NULL, (42<<24)+7)"));
   CHECK(names(t, t.ranges.name) == "before, pushed, registered, still open, empty, ");
   CHECK(list(t.ranges.start) == "-3 10 12 16 31 40");
-  CHECK(list(t.ranges.end) == "5 20 18 100 31 41");  // what was open ends with the recording
+  CHECK(list(t.ranges.end) == "5 20 18 100 31 41");  // open ranges end with the recording
   CHECK(t.threads.at(t.ranges.thread[2]).tid == 8);
   CHECK(t.capture_start == -3);  // not the domain's row, seconds before the window
   CHECK(t.capture_end == 100);
   REQUIRE(t.problems.size() == 1);
-  CHECK(contains(t.problems[0], "1 row of table NVTX_EVENTS made no sense"));
+  CHECK(contains(t.problems[0], "skipped 1 invalid row of table NVTX_EVENTS"));
   CHECK(t.availability(Source::ranges).state == Collected::yes);
 
-  SUBCASE("an open range may be all there is") {
+  SUBCASE("all ranges may be open") {
     const gh::Trace u =
         read(range_rows("(10, NULL, 59, 'open', NULL, 7), (20, NULL, 60, 'open too', NULL, 7)"));
     CHECK(list(u.ranges.end) == "20 20");
   }
-  SUBCASE("without types, what has an end is a range") {
+  SUBCASE("without types, a row with an end is a range") {
     const gh::Trace u = read("CREATE TABLE NVTX_EVENTS (start, end, text, globalTid);" +
                              into("NVTX_EVENTS", "(1, 2, 'range', 7), (1, NULL, 'mark', 7)"));
     CHECK(names(u, u.ranges.name) == "range");
   }
 }
 
-TEST_CASE("nsys: 7. API names lose the suffixes of their ABI, and the two APIs share a table") {
+TEST_CASE("nsys: 7. API names lose their ABI suffixes, and the two APIs share a table") {
   const std::pair<const char*, const char*> cases[] = {
       {"cudaLaunchKernel_v7000", "cudaLaunchKernel"},
       {"cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync"},
@@ -643,7 +646,7 @@ TEST_CASE("nsys: 7. API names lose the suffixes of their ABI, and the two APIs s
     const gh::Trace t = read(named("(1, '"s + recorded + "')") + call_rows("(1, 2, 7, 1, 1)"));
     CHECK(names(t, t.calls.name) == expected);
   }
-  // Only names of CUDA calls have them.
+  // Only names of CUDA calls have suffixes.
   const gh::Trace t = read(named("(1, 'flash_attention_v2'), (2, 'sem_wait_v1')") + one_kernel +
                            range_rows("(1, 2, 59, 'model_v2', NULL, 7)") + os_calls +
                            into("OSRT_API", "(1, 2, 7, 2)"));
@@ -656,13 +659,13 @@ TEST_CASE("nsys: 7. API names lose the suffixes of their ABI, and the two APIs s
       call_rows("(1, 2, 7, 1, 1), (3, 4, 7, 2, 2)") +
       "CREATE TABLE CUPTI_ACTIVITY_KIND_DRIVER (start, end, globalTid, correlationId, nameId);" +
       into("CUPTI_ACTIVITY_KIND_DRIVER",
-           "(5, 6, 7, 3, 1)"));  // some tools that write the same tables part them
+           "(5, 6, 7, 3, 1)"));  // some tools that write the same tables keep them apart
   CHECK(names(mixed, mixed.calls.name) == "cuLaunchKernel, cudaMemcpyAsync, cuLaunchKernel");
   CHECK(classes.call_class(mixed.names[mixed.calls.name[0]]) == gh::CallClass::launch);
   CHECK(classes.call_class(mixed.names[mixed.calls.name[1]]) == gh::CallClass::copy);
 }
 
-TEST_CASE("nsys: 8. copies have their kind, the memory at either end, and why a page moved") {
+TEST_CASE("nsys: 8. copies have a kind, the memory at either end, and why a page moved") {
   const auto column_of = [](const std::string& column, const std::vector<std::string>& values) {
     std::string rows;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -686,7 +689,7 @@ TEST_CASE("nsys: 8. copies have their kind, the memory at either end, and why a 
   CHECK(kinds(column_of("migrationCause", {"0", "1", "2", "3", "4", "5", "6", "NULL"}).cause) ==
         "none prefetch fault speculative eviction access_counter none none");
 
-  SUBCASE("unified copies have no stream and no call, whatever stands there") {
+  SUBCASE("unified memory copies have no stream and no call, whatever the columns say") {
     const gh::Trace t =
         read(named("(1, 'cudaLaunchKernel')") + call_rows("(1, 2, (42<<24)+7, 5, 1)") +
              copy_rows("(10, 20, 0, 7, 5, 42<<24, 4096, 11, 7, 7, 2, 140737488355328), (30, 40, 0, "
@@ -701,7 +704,7 @@ TEST_CASE("nsys: 8. copies have their kind, the memory at either end, and why a 
     CHECK(kinds(t.ops.cause) == "fault eviction none");
     CHECK(t.availability(Source::unified_copies).state == Collected::yes);
   }
-  SUBCASE("they are not taken for copies, nor copies for them") {
+  SUBCASE("they are not mistaken for copies, nor copies for them") {
     CHECK(read(copy_rows("(1, 2, 0, 0, 0, 0, 64, 11, 7, 7, 2, 0)"))
               .availability(Source::copies)
               .state == Collected::unknown);
@@ -718,7 +721,7 @@ TEST_CASE("nsys: 8. copies have their kind, the memory at either end, and why a 
   }
 }
 
-TEST_CASE("nsys: 9. page faults of either side are read") {
+TEST_CASE("nsys: 9. GPU and CPU page faults are read") {
   const gh::Trace t =
       read(named("(3, 'at::native::copy_kernel')") + one_kernel +
            "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start, end, globalPid, deviceId, address, "
@@ -744,7 +747,7 @@ TEST_CASE("nsys: 9. page faults of either side are read") {
 }
 
 TEST_CASE(
-    "nsys: 10. the call's name tells what a synchronization waits for, not the recorded type") {
+    "nsys: 10. a call's name says what a synchronization waits for; the recorded type does not") {
   // As 2025.3 writes them: type 2 (stream wait event) for cudaStreamSynchronize, 1 (event
   // synchronize) for cudaEventQuery.
   const gh::Trace t =
@@ -764,23 +767,23 @@ TEST_CASE(
     found += t.syncs.call[s] == gh::no_row
                  ? "-"
                  : gh::name_of(classes.call_class(t.names[t.calls.name[t.syncs.call[s]]])) + " "s;
-  CHECK(found == "sync event event sync sync -");  // the last is another process's
+  CHECK(found == "sync event event sync sync -");  // the last belongs to another process
   CHECK(list(t.syncs.start) == "11 30 40 51 71 90");
   CHECK(t.streams.at(t.syncs.stream[0]).id == 7);
 }
 
-TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
+TEST_CASE("nsys: 11. the GPU is known from what the report says about it") {
   const auto device_of = [](const std::string& sql) {
     const gh::Trace t = read(named("(1, 'k')") + sql);
     return t.devices.at(t.device_of(0));
   };
-  SUBCASE("the report does not say") {
+  SUBCASE("the report does not describe it") {
     const gh::Device d = device_of(kernel_rows("(10, 20, 3, 7, 1, 42<<24, 1)"));
     CHECK(d.ordinal == 3);
     CHECK(d.name == "");
     CHECK(d.sm_count == 0);
   }
-  SUBCASE("its id is not the CUDA ordinal, and the first row not the one that ran") {
+  SUBCASE("its id is not the CUDA ordinal, and the first row is not the GPU that ran") {
     const gh::Device d = device_of(
         one_kernel + gpu_rows("(3, 2, 'A40', 84, 1, 1, 1, 8, 6), (2, 3, 'A40', 84, 1, 1, 1, 8, 6), "
                               "(1, 0, 'A100', 108, 42505273344, 1555200000000, 1410000000, 8, 0), "
@@ -794,7 +797,7 @@ TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
     CHECK(d.compute_major == 8);
     CHECK(d.compute_minor == 0);
   }
-  SUBCASE("GPUs without SMs are not CUDA's, though they claim an ordinal") {
+  SUBCASE("GPUs without SMs are not CUDA GPUs, although they have an ordinal") {
     CHECK(device_of(one_kernel +
                     gpu_rows("(0, 0, 'RTX 5000', 76, 1, 1, 1, 8, 9), (1, 0, 'Iris', 0, 0, 0, 0, 0, "
                              "0), (2, 0, 'Basic Render Driver', 0, 0, 0, 0, 0, 0)"))
@@ -805,7 +808,7 @@ TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
               .name == "RTX 5000");
   }
   const std::string cuda_device = "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid);";
-  SUBCASE("TARGET_INFO_CUDA_DEVICE tells what a process means by an ordinal") {
+  SUBCASE("TARGET_INFO_CUDA_DEVICE says what a process means by an ordinal") {
     const std::string two =
         gpu_rows("(0, 0, 'first', 132, 1, 1, 1, 9, 0), (1, 1, 'second', 132, 1, 1, 1, 9, 0)") +
         cuda_device;
@@ -815,7 +818,7 @@ TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
     CHECK(device_of(one_kernel + two + into("TARGET_INFO_CUDA_DEVICE", "(1, 0, 41)")).name ==
           "first");  // another process's view
   }
-  SUBCASE("ranks that all call their GPU device 0 have one each, told apart by id") {
+  SUBCASE("ranks that all call their GPU device 0 have different GPUs, distinguished by id") {
     const gh::Trace t = read(
         named("(1, 'k')") +
         kernel_rows("(10, 20, 0, 7, 1, 42<<24, 1), (11, 21, 0, 7, 1, 43<<24, 1), (30, 40, 0, 7, 2, "
@@ -830,7 +833,7 @@ TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
     CHECK(t.devices.at(t.device_of(1)).name == "H200 of 43");
     CHECK(t.devices.at(t.device_of(1)).ordinal == 5);
   }
-  SUBCASE("TARGET_INFO_CUDA_STREAM tells how CUDA orders a stream") {
+  SUBCASE("TARGET_INFO_CUDA_STREAM says how CUDA orders a stream") {
     const auto order = [&](const std::string& rows) {
       const gh::Trace t = read(
           one_kernel +
@@ -845,7 +848,7 @@ TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
     CHECK(order("(7, 42, 1, 0, 2), (7, 42, 2, 0, 1)") == gh::StreamOrder::unknown);
     CHECK(order("(7, 42, 1, 0, 9)") == gh::StreamOrder::unknown);
   }
-  SUBCASE("before 2022 the specifications stood elsewhere, in other units") {
+  SUBCASE("before 2022 the specifications were in another table, in other units") {
     const gh::Device d = device_of(
         one_kernel + "CREATE TABLE TARGET_INFO_GPU (deviceId, name, isDiscrete);" +
         into("TARGET_INFO_GPU", "(0, 'NVIDIA GeForce RTX 3080', 1)") +
@@ -864,9 +867,9 @@ TEST_CASE("nsys: 11. the GPU is known by what the report says of it") {
   }
 }
 
-TEST_CASE("nsys: 12. GPU metrics go by name, since their ids change") {
-  // Two GPUs whose metrics are numbered differently; the low byte of the type is the GPU's id in
-  // the report, which is not its ordinal.
+TEST_CASE("nsys: 12. GPU metrics are found by name, because their ids change") {
+  // Two GPUs whose metrics are numbered differently. The low byte of the type is the GPU's id in
+  // the report, not its ordinal.
   const std::string sm = "SMs Active [Throughput %]", dram = "DRAM Read Bandwidth [Throughput %]";
   const gh::Trace t =
       read(named("(1, 'k')") +
@@ -889,17 +892,17 @@ TEST_CASE("nsys: 12. GPU metrics go by name, since their ids change") {
   CHECK(found ==
         "10 id 1 DRAM 10; 10 id 1 SMs  70; 10 id 0 DRAM 20; 10 id 0 SMs  30; 20 id 0 SMs  50; ");
   CHECK(fact(gh::Analysis(t, gh::Classes(), {}), "samples.sm_active_fraction") ==
-        doctest::Approx(0.5));  // of 30, 50 and 70 %
+        doctest::Approx(0.5));  // from 30, 50 and 70 %
   CHECK(t.availability(Source::samples).state == Collected::yes);
 
-  SUBCASE("a sample of a metric without a name says nothing, and its loss is told") {
+  SUBCASE("a sample whose metric has no name is skipped, and the report says so") {
     const gh::Trace u = read(strings + captured("('GPU_METRICS_OPTIONS:GPU_0:ID', '0')") + samples +
                              into("GPU_METRICS", "(1, 1, 0, 3, 50)"));
     CHECK(u.samples.size() == 0);
     CHECK(contains(u.problems.at(0), "1 GPU metric sample"));
     CHECK(!u.availability(Source::samples).known());
   }
-  SUBCASE("a GPU that was sampled but did nothing takes nobody's number") {
+  SUBCASE("a GPU that was sampled but did nothing gets no other GPU's number") {
     const gh::Trace u =
         read(named("(1, 'k')") + one_kernel +
              gpu_rows("(0, 0, 'idle', 132, 1, 1, 1, 9, 0), (3, 3, 'busy', 132, 1, 1, 1, 9, 0)") +
@@ -915,7 +918,7 @@ TEST_CASE("nsys: 12. GPU metrics go by name, since their ids change") {
   }
 }
 
-TEST_CASE("nsys: 13. text that is not UTF-8 becomes text") {
+TEST_CASE("nsys: 13. text that is not UTF-8 becomes valid text") {
   // A lone 0xFF, a terminal escape, a new line; as text and as bytes.
   const std::string text = "CAST(X'41FF1B5B33316D0A42' AS TEXT)", shown = "A\uFFFD [31m B";
   const gh::Trace t =
@@ -945,7 +948,7 @@ TEST_CASE("nsys: 13. text that is not UTF-8 becomes text") {
   CHECK(t.producer == "Nsight Systems " + shown);
 }
 
-TEST_CASE("nsys: 6. NCCL tells the size of its messages in the JSON beside a range") {
+TEST_CASE("nsys: 6. NCCL's message sizes are in the JSON of a range") {
   const gh::Trace t = read(
       "CREATE TABLE NVTX_EVENTS (start, end, eventType, text TEXT, textId, globalTid, jsonText);" +
       into("NVTX_EVENTS",
@@ -957,7 +960,7 @@ TEST_CASE("nsys: 6. NCCL tells the size of its messages in the JSON beside a ran
   CHECK(list(t.ranges.bytes) == "1048576 64 0 0");
 }
 
-TEST_CASE("nsys: 7. graphs that left no trace on the GPU are lost, not absent") {
+TEST_CASE("nsys: 7. graphs launched without any GPU work were lost, not absent") {
   const gh::Trace t =
       read(named("(1, 'cudaGraphLaunch_v10000'), (2, 'k')") +
            kernel_rows("(10, 20, 0, 7, 1, 42<<24, 2)") + call_rows("(1, 2, (42<<24)+7, 5, 1)"));
@@ -973,9 +976,9 @@ TEST_CASE("nsys: a table without row ids is read like any other") {
                  .ops.start) == "10");
 }
 
-TEST_CASE("nsys: 13. the environment of the profiled process stays where it is") {
-  // It may hold secrets. It stands in four places; a damaged id (kernel 9, range 9) must not bring
-  // it out either.
+TEST_CASE("nsys: 13. the environment of the profiled process is not revealed") {
+  // It may contain secrets. It is in four places, and a damaged id (kernel 9, range 9) must not
+  // reveal it either.
   const std::string environment =
       "CAST(X'"
       "484F4D453D2F726F6F7400"
@@ -999,15 +1002,15 @@ TEST_CASE("nsys: 13. the environment of the profiled process stays where it is")
   CHECK(!contains(dump(t), "HOME"));
   CHECK(!contains(dump(t), "environ"));
   CHECK(names(t, t.ops.name) == "k, ");
-  CHECK(t.processes.at(0).name == "python");  // the arguments of the program may hold secrets too
+  CHECK(t.processes.at(0).name == "python");  // the program's arguments may contain secrets too
 }
 
-TEST_CASE("nsys: 14. calls that blocked host threads, and memory in use, are read") {
+TEST_CASE("nsys: 14. blocking calls of host threads, and memory in use, are read") {
   const std::string files =
       "CREATE TABLE OSRT_FILE_ACCESS_EVENTS (fileAccessId, threadId, startedAt, endedAt, "
       "eventType, apiCallId, bytesProcessed);";
-  SUBCASE("OS calls, and file accesses with columns of their own") {
-    // A file access names its thread without the process, which another row of that thread tells.
+  SUBCASE("OS calls, and file accesses, which have different columns") {
+    // A file access has its thread without the process, which another row of that thread gives.
     const gh::Trace t =
         read(named("(1, 'pthread_cond_wait'), (2, 'poll'), (3, 'fopen')") + os_calls +
              into("OSRT_API", "(30, 40, (42<<24)+8, 2), (10, 20, (42<<24)+7, 1)") + files +
@@ -1022,7 +1025,7 @@ TEST_CASE("nsys: 14. calls that blocked host threads, and memory in use, are rea
     CHECK(t.os_calls.thread[1] == t.os_calls.thread[2]);
     CHECK(t.processes.at(t.threads.at(t.os_calls.thread[2]).process).pid == 42);
     CHECK(t.threads.at(t.os_calls.thread[3]).tid ==
-          99);  // seen nowhere else: a thread, of an unknown process
+          99);  // seen nowhere else: a thread of an unknown process
     CHECK(t.availability(Source::os_calls).state == Collected::yes);
   }
   SUBCASE("threads of a machine whose id sets the sign bit") {
@@ -1032,7 +1035,7 @@ TEST_CASE("nsys: 14. calls that blocked host threads, and memory in use, are rea
     CHECK(t.threads.at(0).tid == 7);
     CHECK(t.processes.at(0).pid == 42);
   }
-  SUBCASE("what was allocated before the window, and frees of what never was") {
+  SUBCASE("allocations from before the window, and frees of unknown memory") {
     const gh::Trace t =
         read(named("(1, 'k')") + one_kernel + memory +
              into("CUDA_GPU_MEMORY_USAGE_EVENTS",
@@ -1041,13 +1044,13 @@ TEST_CASE("nsys: 14. calls that blocked host threads, and memory in use, are rea
     CHECK(list(t.memory_use.start) == "0 12 30 40 50");
     CHECK(list(t.memory_use.bytes) == "100 50 -400 120 9999");
     CHECK(kinds(t.memory_use.kind) == "device device device managed pinned");
-    CHECK(t.capture_start == 10);  // the snapshot is no event of the window
+    CHECK(t.capture_start == 10);  // the snapshot is not an event of the window
     CHECK(fact(gh::Analysis(t, gh::Classes(), {}), "memory.peak_bytes") == 150);
   }
 }
 
-TEST_CASE("nsys: 15. columns that came or went with versions may be missing") {
-  // A table under the columns of several versions; whatever else it has, the event is the same.
+TEST_CASE("nsys: 15. columns that not all versions have may be missing") {
+  // A table with the columns of several versions; the event is always the same.
   struct Version {
     const char* since;
     std::string table, columns, values;
@@ -1079,7 +1082,7 @@ TEST_CASE("nsys: 15. columns that came or went with versions may be missing") {
       CHECK(t.ops.threads[0] == 256);
       CHECK(t.ops.in_graph[0] == 0);
     }
-    // Without a demangled name the short one serves.
+    // Without a demangled name the short one is used.
     const gh::Trace t = read(named("(2, 'k')") +
                              "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, shortName);" +
                              into("CUPTI_ACTIVITY_KIND_KERNEL", "(1, 2, 2)"));
@@ -1143,7 +1146,7 @@ TEST_CASE("nsys: 15. columns that came or went with versions may be missing") {
   }
 }
 
-TEST_CASE("nsys: every shipped recording reads whole") {
+TEST_CASE("nsys: every shipped recording is read completely") {
   const auto sorted = [](const auto& events) {
     return std::is_sorted(events.start.begin(), events.start.end());
   };
@@ -1160,7 +1163,8 @@ TEST_CASE("nsys: every shipped recording reads whole") {
     CHECK(t.ops.size() > 100);
     CHECK(t.capture_start < t.capture_end);
     Row orphans = 0, strangers = 0,
-        early = 0;  // kernels without a call, of another process's call, that ran before their call
+        early = 0;  // kernels without a call, with another process's call, or that ran before their
+                    // call
     for (Row op = 0; op < t.ops.size(); ++op) {
       if (t.ops.kind[op] != OpKind::kernel && t.ops.kind[op] != OpKind::graph) continue;
       const Row call = t.ops.call[op];

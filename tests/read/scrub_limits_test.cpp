@@ -1,4 +1,4 @@
-// Where gh-advise scrub has to stop: reports that are none, and places where nothing can be
+// When gh-advise scrub must stop: files that are not reports, and places where nothing can be
 // written.
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The line of the error, with which nothing is left behind.
+// The line of the error; nothing may be left behind.
 std::string refused(const TempDir& dir, const std::string& command) {
   const auto count = [&] {
     return std::distance(fs::directory_iterator(dir / ""), fs::directory_iterator());
@@ -26,14 +26,14 @@ const std::string scrub = "'" GH_PROGRAM "' scrub ";
 
 }  // namespace
 
-TEST_CASE("scrub: tables by the thousand and computed columns are refused for what they are") {
+TEST_CASE("scrub: too many tables and computed columns are refused") {
   const TempDir dir;
   std::string sql = "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);";
   for (int i = 0; i < 20'000; ++i)
     sql += fmt::format("CREATE TABLE CUPTI_ACTIVITY_KIND_{} (globalPid);", i);
   run_sql(dir / "many.sqlite", sql);
   CHECK(contains(refused(dir, scrub + "many.sqlite -o out.sqlite"),
-                 "many.sqlite: has 20001 tables, and an export of Nsight Systems some 200"));
+                 "many.sqlite: has 20001 tables, but an Nsight Systems export has about 200"));
   run_sql(dir / "computed.sqlite",
           "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT GENERATED ALWAYS AS "
           "(hex(zeroblob(400000000))) VIRTUAL)");
@@ -41,7 +41,7 @@ TEST_CASE("scrub: tables by the thousand and computed columns are refused for wh
                  "computed.sqlite: table StringIds has computed columns"));
 }
 
-TEST_CASE("scrub: a thousand tables of any name, without row numbers and with views, are copied") {
+TEST_CASE("scrub: a thousand tables with any names, without row ids and with views, are copied") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   std::string sql;
@@ -57,7 +57,7 @@ TEST_CASE("scrub: a thousand tables of any name, without row numbers and with vi
   CHECK(contains(ran.out, "view v 0"));
 }
 
-TEST_CASE("scrub: an output that is the report, no file, or has no room harms nothing") {
+TEST_CASE("scrub: an output that is the report, not a file, or on a full disk does no harm") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   fs::copy_file(GH_FIXTURES "/graphs.pt.trace.json", dir / "trace.json");
@@ -66,12 +66,13 @@ TEST_CASE("scrub: an output that is the report, no file, or has no room harms no
   fs::create_directory(dir / "folder");
   const std::string whole = read_file(dir / "report.sqlite");
   for (const char* out : {"report.sqlite", "link.sqlite", "other.sqlite"})
-    CHECK(contains(refused(dir, scrub + "report.sqlite -o " + out), "is what is read"));
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o folder"), "folder: is no file"));
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o /dev/stdout"), "/dev/stdout: is no file"));
+    CHECK(contains(refused(dir, scrub + "report.sqlite -o " + out), "is the file being read"));
+  CHECK(contains(refused(dir, scrub + "report.sqlite -o folder"), "folder: is not a file"));
+  CHECK(
+      contains(refused(dir, scrub + "report.sqlite -o /dev/stdout"), "/dev/stdout: is not a file"));
   write_file(dir / "here", "");
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o /dev/stdout >here"), "is no file"));
-  CHECK(contains(refused(dir, scrub + "report.sqlite -o /proc/self/fd/1 >here"), "is no file"));
+  CHECK(contains(refused(dir, scrub + "report.sqlite -o /dev/stdout >here"), "is not a file"));
+  CHECK(contains(refused(dir, scrub + "report.sqlite -o /proc/self/fd/1 >here"), "is not a file"));
   write_file(dir / "before.sqlite", "as it was");
   for (const char* out : {"before.sqlite", "new.sqlite"})
     CHECK(contains(refused(dir, "ulimit -f 200; exec " + scrub + "report.sqlite -o " + out),
@@ -82,7 +83,7 @@ TEST_CASE("scrub: an output that is the report, no file, or has no room harms no
   CHECK(read_file(dir / "report.sqlite") == whole);
 }
 
-TEST_CASE("scrub: an output that is mounted stays, and so does a full file system's") {
+TEST_CASE("scrub: a mounted output stays, and so does the file on a full file system") {
   const TempDir dir;
   if (shell("unshare -rm true").status != 0) return;  // not allowed here
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
@@ -101,13 +102,13 @@ TEST_CASE("scrub: an output that is mounted stays, and so does a full file syste
 }
 
 TEST_CASE(
-    "scrub: a text full of a name, and variables made to cost time, cost no more than usual") {
+    "scrub: a text full of a name, and variables built to cost time, take no longer than usual") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   const auto variable = [](const std::string& text) {
     return "INSERT INTO META_DATA_CAPTURE SELECT 'PROCESS_0:ENVIRONMENT_VARIABLE', " + text + ";";
   };
-  // "replace" repeats: so many digits of zeros become so many times the text.
+  // "replace" doubles: the digits become that many zeros, and these that many times the text.
   const auto repeated = [](const std::string& text, int times) {
     return fmt::format("replace(hex(zeroblob({})), '00', '{}')", times, text);
   };
@@ -124,7 +125,7 @@ TEST_CASE(
   CHECK(!contains(read_file(dir / "out.sqlite"), "janedoe"));
 }
 
-TEST_CASE("scrub: --timeout ends it, of an export and of a trace, and nothing is written") {
+TEST_CASE("scrub: --timeout stops it for an export and a trace, and nothing is written") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   run_sql(dir / "report.sqlite",
@@ -143,6 +144,6 @@ TEST_CASE("scrub: --timeout ends it, of an export and of a trace, and nothing is
   write_file(dir / "trace.json", trace + "{}]}");
   for (const char* report : {"report.sqlite", "trace.json"}) {
     const std::string error = refused(dir, scrub + report + " -o out --timeout 1");
-    CHECK_MESSAGE(contains(error, "took more than 1 s of processor time"), error);
+    CHECK_MESSAGE(contains(error, "took more than 1 s of CPU time"), error);
   }
 }

@@ -1,5 +1,5 @@
-// Secrets by the hundred, written in all kinds of ways into reports of both kinds: none stays. What
-// is searched for, and how, is the test's own.
+// Plants hundreds of secrets in many forms in reports of both kinds; none may stay. The test has
+// its own way of searching for them.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -43,7 +43,7 @@ std::string base64(const std::string& bytes) {
   return out;
 }
 
-// A secret that stands in no recording: letters, digits and signs that have to be escaped.
+// A secret that is in no recording: letters, digits and characters that need escaping.
 std::string secret(std::size_t way, std::size_t n) {
   std::uint64_t mixed = (way * 10 + n + 1) * 0x9E3779B97F4A7C15ull;
   std::string text = "q";
@@ -53,9 +53,9 @@ std::string secret(std::size_t way, std::size_t n) {
 }
 
 struct Plant {
-  std::string variable, value;       // as the environment declares it; no variable: nowhere
-  std::string text;                  // what stands elsewhere
-  std::vector<std::string> must_go;  // the secret as it stands there
+  std::string variable, value;       // as declared in the environment; no variable: not declared
+  std::string text;                  // what is elsewhere in the report
+  std::vector<std::string> must_go;  // the forms of the secret there
 };
 
 constexpr std::array variables{"db_password", "DB_PWD",    "AWS_CRED",   "svc_Token",
@@ -81,7 +81,7 @@ std::string utf16(const std::string& text) {
   return out;
 }
 
-// As a mail does.
+// As e-mails do.
 std::string wrapped(const std::string& digits) {
   std::string out;
   for (std::size_t at = 0; at < digits.size(); at += 76) out += digits.substr(at, 76) + "\n";
@@ -95,7 +95,7 @@ std::string listed(const std::string& text, const char* format) {
   return out;
 }
 
-// Ways of which removal has no list: it takes what the proof reads.
+// Forms that the remover does not list: it relies on what the proof reads.
 Plant unlisted_plant(std::size_t way, std::size_t n) {
   const std::string s = secret(way, n), name = std::string(variables[n]) + std::to_string(way);
   const auto digits = [&](std::string all) {
@@ -189,7 +189,7 @@ Plant wrapped_plant(std::size_t way, std::size_t n) {
   }
 }
 
-// In JSON that is the value of a variable whose name tells nothing.
+// In JSON that is the value of a variable with a harmless name.
 Plant member_plant(std::size_t way, std::size_t n) {
   const std::string s = secret(way, n), name = "settings" + std::to_string(way * 10 + n);
   const std::string key = lower(variables[n]);
@@ -202,7 +202,7 @@ Plant member_plant(std::size_t way, std::size_t n) {
   }
 }
 
-// In groups of four digits, and in base64 that is in base64 itself.
+// In groups of four digits, and in base64 inside base64.
 Plant nested_plant(std::size_t way, std::size_t n) {
   const std::string s = secret(way, n), name = std::string(variables[n]) + std::to_string(way);
   if (way == 59) {
@@ -215,7 +215,7 @@ Plant nested_plant(std::size_t way, std::size_t n) {
   return {name, s, "x " + groups + "y", {groups.substr(5, 9)}};
 }
 
-// The ways that are of text alone.
+// Forms that exist only in text.
 Plant plant(std::size_t way, std::size_t n) {
   if (way >= 58) return nested_plant(way, n);
   if (way >= 54) return member_plant(way, n);
@@ -274,7 +274,7 @@ std::string sql_text(const std::string& text) {
   return out + "'";
 }
 
-// All texts of a database, one behind the other: in the file a long one is cut by its pages.
+// All texts of a database concatenated, because pages split long texts in the file.
 std::string texts_of(const fs::path& database) {
   sqlite3* db = nullptr;
   REQUIRE(sqlite3_open(database.c_str(), &db) == SQLITE_OK);
@@ -319,7 +319,7 @@ void check_gone(const std::string& bytes, const std::vector<Plant>& planted) {
 
 }  // namespace
 
-TEST_CASE("scrub: of 600 secrets, written in 60 ways into an export, none stays") {
+TEST_CASE("scrub: none of 600 secrets, written in 60 ways into an export, stays") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
   const std::vector<Plant> planted = plants();
@@ -348,7 +348,8 @@ TEST_CASE("scrub: of 600 secrets, written in 60 ways into an export, none stays"
   CHECK(advice_on(dir / "shared.sqlite") == advice_on(GH_FIXTURES "/starved.sqlite"));
 }
 
-TEST_CASE("scrub: of 600 secrets, written in 60 ways into a trace, none stays, plain and packed") {
+TEST_CASE(
+    "scrub: none of 600 secrets, written in 60 ways into a trace, stays, plain or compressed") {
   const TempDir dir;
   std::string trace = read_file(GH_FIXTURES "/graphs.pt.trace.json");
   const std::string events = "\"traceEvents\": [";
@@ -381,7 +382,7 @@ TEST_CASE("scrub: of 600 secrets, written in 60 ways into a trace, none stays, p
   }
   const std::string shared = read_file(dir / "shared.json");
   check_gone(shared, planted);
-  // The strings as they are meant, too.
+  // Also the strings decoded.
   check_gone(nlohmann::json::parse(shared).dump(), planted);
   CHECK(shell("gzip -dc shared.json.gz", {"", dir / ""}).out == shared);
 }
@@ -413,7 +414,7 @@ TEST_CASE("scrub: what a user added to tables and events is left out") {
   CHECK(!contains(ran.out, "hunter"));
 }
 
-TEST_CASE("scrub: text in UTF-16, free pages, and numbers of a secret stored as text") {
+TEST_CASE("scrub: UTF-16 text, free pages, and a secret's numbers stored as text are removed") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   run_sql(
@@ -430,7 +431,7 @@ TEST_CASE("scrub: text in UTF-16, free pages, and numbers of a secret stored as 
   CHECK(!contains(shared, "4242424242"));
 }
 
-TEST_CASE("scrub: values behind a space, in headers, and in lists of any language go") {
+TEST_CASE("scrub: values after a space, in headers, and in lists of any language are removed") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   run_sql(dir / "report.sqlite",
@@ -458,7 +459,8 @@ TEST_CASE("scrub: values behind a space, in headers, and in lists of any languag
 }
 
 TEST_CASE(
-    "scrub: tokens and keys of URLs, of services and of .netrc go by what stands before them") {
+    "scrub: tokens and keys in URLs, of services and in .netrc are recognized by what precedes "
+    "them") {
   const TempDir dir;
   const std::string key = "Zk9xQ2wLp7Vt3RbN8sYd5HfJ";
   nlohmann::json trace{{"env", nlohmann::json::object()}};
@@ -492,7 +494,9 @@ TEST_CASE(
   for (std::size_t i = 0; i < kept.size(); ++i) CHECK(shared[before.size() + i]["name"] == kept[i]);
 }
 
-TEST_CASE("scrub: a secret that is a word of kernels stays, and is named; settings are none") {
+TEST_CASE(
+    "scrub: a secret that is a word in kernel names stays and is reported; settings are not "
+    "secrets") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   run_sql(dir / "report.sqlite",
@@ -508,7 +512,7 @@ TEST_CASE("scrub: a secret that is a word of kernels stays, and is named; settin
   CHECK(advice_on(dir / "shared.sqlite") == advice_on(GH_FIXTURES "/good.sqlite"));
 }
 
-TEST_CASE("scrub: numbers that are a secret go where the program chose them; ids and times stay") {
+TEST_CASE("scrub: a secret's numbers are removed if the program chose them; ids and times stay") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   run_sql(
@@ -547,7 +551,8 @@ TEST_CASE("scrub: numbers that are a secret go where the program chose them; ids
   CHECK(shared[1]["name"] == "[removed]");
 }
 
-TEST_CASE("scrub: bytes of a secret as numbers in an operator's inputs go; other lists stay") {
+TEST_CASE(
+    "scrub: a secret's bytes as numbers in an operator's inputs are removed; other lists stay") {
   const TempDir dir;
   const std::string secret = "kq7Zz81hunter2";
   nlohmann::json bytes = nlohmann::json::array(), texts = bytes;
@@ -572,7 +577,7 @@ TEST_CASE("scrub: bytes of a secret as numbers in an operator's inputs go; other
   CHECK(shared[3]["args"]["Concrete Inputs"].dump() == R"([107,113,"a"])");
 }
 
-TEST_CASE("scrub: what is near to a secret or looks encoded stays: names, hashes, ids") {
+TEST_CASE("scrub: names, hashes and ids that resemble a secret or an encoding stay") {
   const TempDir dir;
   const std::vector<std::string> kept{
       "ampere_sgemm_128x64_tn",
@@ -585,7 +590,7 @@ TEST_CASE("scrub: what is near to a secret or looks encoded stays: names, hashes
   for (const std::string& name : kept)
     trace["traceEvents"].push_back(
         {{"ph", "X"}, {"pid", 1}, {"tid", 1}, {"ts", 1}, {"dur", 5}, {"name", name}});
-  // With one that the removal has no form of, so that each text is put to the proof.
+  // With one in a form unknown to the remover, so that each text is checked by the proof.
   trace["traceEvents"].push_back({{"ph", "X"},
                                   {"pid", 1},
                                   {"tid", 1},
@@ -600,7 +605,7 @@ TEST_CASE("scrub: what is near to a secret or looks encoded stays: names, hashes
   CHECK(shared[kept.size()]["name"] == "left [removed] right");
 }
 
-TEST_CASE("scrub: of a key that comes twice, the value that readers do not take goes as well") {
+TEST_CASE("scrub: if a key appears twice, the value that readers ignore is removed too") {
   const TempDir dir;
   const std::string events = R"("traceEvents": [)";
   const auto shared = [&](const std::string& head, const std::string& event) {
@@ -622,7 +627,7 @@ TEST_CASE("scrub: of a key that comes twice, the value that readers do not take 
     CHECK(contains(shared("", R"(, "env": )" + twice), "a [removed] of kqnode77 b"));
     CHECK(contains(shared("", R"(, "args": {"env": )" + twice + "}"), "a [removed] of kqnode77"));
   }
-  // In JSON that is itself a value, and of hosts and GPUs.
+  // In JSON that is itself a value, and for hosts and GPUs.
   const std::string value =
       nlohmann::json(R"({"tokens": [{"password": "kq7Zz81hunter2", "password": ""}]})").dump();
   CHECK(contains(shared(R"("env": {"SETTINGS": )" + value + "}, ", ""), "a [removed] of kqnode77"));

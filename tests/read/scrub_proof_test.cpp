@@ -9,8 +9,7 @@ using namespace support;
 using namespace gh::scrubbing;
 namespace fs = std::filesystem;
 
-TEST_CASE(
-    "scrub: the proof finds what is sought in any case, at any place, and names whose it is") {
+TEST_CASE("scrub: the proof finds values in any case and anywhere, and says whose they are") {
   const TempDir dir;
   const SoughtList sought{{.text = "Hunter2ABC", .origin = "DB_PWD"},
                           {.text = "node7", .reach = Reach::as_name, .origin = ""},
@@ -20,7 +19,7 @@ TEST_CASE(
     CHECK_MESSAGE(proof.in_text(text) != nullptr, text);
   for (const char* text : {"hunter2ab", "node77", "anode7", "forward_x", "", "no"})
     CHECK_MESSAGE(proof.in_text(text) == nullptr, text);
-  // Around the ends of what is read at once.
+  // Around the boundaries of the chunks that are read.
   for (const std::size_t at :
        {0UL, (4UL << 20) - 10, (4UL << 20) - 5, 4UL << 20, (9UL << 20) - 10}) {
     INFO(at);
@@ -28,7 +27,7 @@ TEST_CASE(
     bytes.replace(at, 10, "hunter2abc");
     write_file(dir / "bytes", bytes);
     CHECK(error_of([&] { proof.check_bytes(dir / "bytes", "report", 8); }) ==
-          "report: some of what has to go (the value of DB_PWD) would be left in the bytes of the "
+          "report: some private data (the value of DB_PWD) would remain in the bytes of the "
           "file, so nothing was written; please report this");
     CHECK(shell("gzip -f bytes", {"", dir / ""}).status == 0);
     CHECK(error_of([&] { proof.check_bytes(dir / "bytes.gz", "report", 8); }) != "");
@@ -38,7 +37,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has listed") {
+TEST_CASE("scrub: the proof decodes forms that no list contains") {
   using namespace std::string_literals;
   const SoughtList sought{
       {.text = "Hunter 2/ÄbcdefGh", .is_secret = true, .origin = ""},
@@ -54,7 +53,7 @@ TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has li
       const std::string& text : {
           "HUNTER 2/äBCDEFGH"s,
           "Hunter+2%2F%c3%84bcdefGh"s,
-          "Hunter%25202%252F%25C3%2584bcdefGh"s,  // twice
+          "Hunter%25202%252F%25C3%2584bcdefGh"s,  // escaped twice
           R"(Hunter 2\/\u00c4bcdefGh)"s,
           R"({\"a\": \"Hunter 2\\\/\\u00C4bcdefGh\"})"s,  // JSON in JSON
           "&#72;unter&#x20;2/&#196;bcdefGh"s,
@@ -81,7 +80,7 @@ TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has li
           "72, 117, 110, 116, 101, 114, 32, 50, 47, 195, 132, 98, 99, 100, 101, 102, 71, 104"s,
           "JB2W45DFOIQDEL6DQRRGGZDFMZDWQ"s,
           "SAB1AG4AdABlAHIAIAAyAC8AxABiAGMAZABlAGYARwBoAA=="s,
-          "U0hWdWRHVnlJREl2dzRSaVkyUmxaa2Rv"s,  // twice
+          "U0hWdWRHVnlJREl2dzRSaVkyUmxaa2Rv"s,  // encoded twice
           "eDQyNDI0MjQyNDJ4"s,                  // x4242424242x
           "MHg0OCwgMHg3NSwgMHg2ZSwgMHg3NCwgMHg2NSwgMHg3MiwgMHgyMCwgMHgzMiwgMHgyZiwgMHhjMywgMHg4NCwgMHg2MiwgMHg2MywgMHg2NCwgMHg2NSwgMHg2NiwgMHg0NywgMHg2OA=="s,  // a list
           "eyJrIjoiSHVu\n  dGVyIDJcL1x1\n  MDBjNGJjZGVm\n  R2gifQ=="s,  // JSON, in indented lines
@@ -95,7 +94,7 @@ TEST_CASE("scrub: the proof reads what a text means, in forms that nobody has li
     CHECK_MESSAGE(proof.in_text(text) == nullptr, text);
 }
 
-TEST_CASE("scrub: what the proof reads and the removal has no form of goes with its words") {
+TEST_CASE("scrub: what only the proof can read is removed together with its words") {
   const SoughtList sought{{.text = "kq7Zz81 hunter2/A", .is_secret = true, .origin = ""}};
   const gh::Deadline deadline(GH_FIXTURES "/good.sqlite");
   const Remover remover(in_written_forms(sought), deadline);

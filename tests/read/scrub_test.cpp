@@ -1,4 +1,4 @@
-// What `gh-advise scrub` leaves of a report: its advice, and none of what says whose it is.
+// What `gh-advise scrub` keeps of a report: its advice, and nothing that identifies its owner.
 #include "support/program.hpp"
 
 using namespace support;
@@ -10,8 +10,8 @@ void check_none(const std::string& bytes, const std::vector<std::string>& secret
   for (const std::string& secret : secrets) CHECK_MESSAGE(bytes.find(secret) == bytes.npos, secret);
 }
 
-// Values that stand in a report in every place where reports of Nsight Systems have been seen to
-// hold such, and in some more.
+// Values that are in every place where Nsight Systems reports have been seen to contain such
+// values, and in a few more.
 const std::vector<std::string> planted{
     "tok-8fa3c51e77", "gpu-node-17.cluster.example", "gpu-node-17",      "mmuster",
     "/home/mmuster",  "/gpfs/projects/apollo",       "sk_live_4242abcd", "run the secret plan",
@@ -36,7 +36,7 @@ constexpr const char* planted_text = R"(
 
 }  // namespace
 
-TEST_CASE("scrub: of what was planted in a report nothing is left, and its advice stays") {
+TEST_CASE("scrub: nothing planted in a report is left, and its advice stays") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
   run_sql(dir / "report.sqlite", planted_text);
@@ -53,7 +53,7 @@ TEST_CASE("scrub: of what was planted in a report nothing is left, and its advic
   check_none(read_file(dir / "shared.sqlite"), {"mmuster@", "apollo", "mallory", "hunter2"});
   CHECK(read_file(dir / "report.sqlite") == before);
   CHECK(advice_on(dir / "shared.sqlite") == advice_on(GH_FIXTURES "/starved.sqlite"));
-  // Once more changes nothing.
+  // Scrubbing again changes nothing.
   CHECK(advise("scrub shared.sqlite -o again.sqlite", {"", dir / ""}).status == 0);
   CHECK(read_file(dir / "again.sqlite") == read_file(dir / "shared.sqlite"));
 }
@@ -70,7 +70,7 @@ TEST_CASE("scrub: the advice on recorded reports and traces stays") {
   }
 }
 
-TEST_CASE("scrub: of what people put into a PyTorch trace nothing is left, plain and packed") {
+TEST_CASE("scrub: nothing that people put into a PyTorch trace is left, plain or compressed") {
   const TempDir dir;
   std::string trace = read_file(GH_FIXTURES "/graphs.pt.trace.json");
   const std::string events = "\"traceEvents\": [";
@@ -103,7 +103,7 @@ TEST_CASE("scrub: of what people put into a PyTorch trace nothing is left, plain
 TEST_CASE("scrub: a secret that is left over is an error, and no file is written") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/compile-graphs.sqlite", dir / "report.sqlite");
-  // Bytes between two columns: no text, so nothing replaces them.
+  // Bytes between two columns: they are not text, so nothing replaces them.
   run_sql(dir / "report.sqlite",
           "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', "
           "'SECRET=\"(\"id\" INTEGER\"')");
@@ -111,15 +111,15 @@ TEST_CASE("scrub: a secret that is left over is an error, and no file is written
   CHECK(ran.status == 2);
   CHECK(ran.out == "");
   CHECK_MESSAGE(contains(ran.err,
-                         "some of what has to go (the value of SECRET) would be left in the "
+                         "some private data (the value of SECRET) would remain in the "
                          "definition of a table, so nothing was written"),
                 ran.err);
   CHECK_FALSE(fs::exists(dir / "shared.sqlite"));
 }
 
 TEST_CASE(
-    "scrub: values that are words of the format are no secrets, and names go in any case and glued "
-    "to others") {
+    "scrub: values that are words of the format are not secrets, and names are removed in any case "
+    "and inside words") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
   run_sql(
@@ -134,7 +134,7 @@ TEST_CASE(
              {"MMuster", "gpu09", "ogin7", "k3yz", "hunter22", "db-1.internal", "of_another"});
 }
 
-TEST_CASE("scrub: a trace's events hold no secrets either, and keys and categories stay") {
+TEST_CASE("scrub: a trace's events contain no secrets either, and keys and categories stay") {
   const TempDir dir;
   std::string trace = read_file(GH_FIXTURES "/good.pt.trace.json");
   const std::string events = "\"traceEvents\": [";
@@ -158,7 +158,8 @@ TEST_CASE("scrub: a trace's events hold no secrets either, and keys and categori
     CHECK(contains(shared, word));
 }
 
-TEST_CASE("scrub: what cannot be scrubbed is an error of one line, and nothing is overwritten") {
+TEST_CASE(
+    "scrub: input that cannot be scrubbed gives a one-line error, and nothing is overwritten") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   const std::string whole = read_file(dir / "report.sqlite");
@@ -172,16 +173,16 @@ TEST_CASE("scrub: what cannot be scrubbed is an error of one line, and nothing i
     CHECK_MESSAGE(lines_of(ran.err).size() == 1, ran.err);
     return ran.err;
   };
-  CHECK(contains(error("report.sqlite -o report.sqlite"), "is what is read"));
-  CHECK(contains(error("report.sqlite -o ./report.sqlite"), "is what is read"));
-  CHECK(contains(error("report.sqlite -o /dev/null"), "is no file"));
+  CHECK(contains(error("report.sqlite -o report.sqlite"), "is the file being read"));
+  CHECK(contains(error("report.sqlite -o ./report.sqlite"), "is the file being read"));
+  CHECK(contains(error("report.sqlite -o /dev/null"), "is not a file"));
   CHECK(contains(error("report.sqlite -o no/shared.sqlite"), "cannot be written"));
   CHECK(contains(error("missing.sqlite -o shared.sqlite"), "missing.sqlite"));
   CHECK(contains(error("text.sqlite -o shared.sqlite"), "text.sqlite"));
   CHECK(contains(error("trace.json -o shared.json"), "is JSON without traceEvents"));
   write_file(dir / "deep.json", "{\"a\": " + std::string(100'000, '[') + std::string(100'000, ']') +
                                     ", \"traceEvents\": [{}]}");
-  CHECK(contains(error("deep.json -o shared.json"), "nests too deep"));
+  CHECK(contains(error("deep.json -o shared.json"), "nests too deeply"));
   CHECK(contains(error("cut.sqlite -o shared.sqlite"), "cut.sqlite"));
   CHECK(contains(error("report.sqlite -o -"), "names no file"));
   CHECK(contains(error("report.sqlite -o shared.sqlite.gz"), "is not packed"));
@@ -199,8 +200,8 @@ TEST_CASE("scrub: what cannot be scrubbed is an error of one line, and nothing i
 }
 
 TEST_CASE(
-    "scrub: a report that still holds an environment says so, in text and JSON, and a scrubbed one "
-    "does not") {
+    "scrub: a report that still contains an environment says so, in text and JSON, and a scrubbed "
+    "one does not") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
   run_sql(dir / "report.sqlite",

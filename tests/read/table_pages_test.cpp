@@ -1,4 +1,4 @@
-// Rows read from pages are those that SQLite reads.
+// Rows read from pages are the rows that SQLite reads.
 #include "read/table_pages.hpp"
 
 #include <sqlite3.h>
@@ -14,7 +14,7 @@ using namespace support;
 
 namespace {
 
-// The row that a query or a page's reader stands at, as a line of text.
+// The current row of a query or a page reader, as a line of text.
 std::string line_of(auto& row, std::size_t columns) {
   std::string out;
   for (int c = 0; c < static_cast<int>(columns); ++c)
@@ -29,7 +29,7 @@ std::string line_of(auto& row, std::size_t columns) {
   return out + '\n';
 }
 
-// Every value of a table as text, one row a line, through a statement.
+// Every value of a table as text, one row per line, through a statement.
 std::string by_statement(const Database& db, const std::string& table, const TableLayout& layout) {
   std::string sql;
   for (const auto& c : layout.columns) sql += (sql.empty() ? "SELECT \"" : ", \"") + c.name + '"';
@@ -39,7 +39,7 @@ std::string by_statement(const Database& db, const std::string& table, const Tab
   return out;
 }
 
-// The same from its pages, so many at a time; nothing where they are not read so.
+// The same from its pages, this many at a time; nothing if they cannot be read this way.
 std::optional<std::string> by_page(const std::filesystem::path& path, const Database& db,
                                    const std::string& table, const std::size_t at_a_time) try {
   const PageFile file(path);
@@ -83,7 +83,7 @@ void write_all_widths(const std::filesystem::path& path, int page_bytes) {
 
 }  // namespace
 
-TEST_CASE("pages: every value of recorded reports is what SQLite reads") {
+TEST_CASE("pages: every value in recorded reports is what SQLite reads") {
   std::size_t by_pages = 0;
   for (const char* name : {"starved", "eager-autogradnvtx", "gpumetrics", "um"}) {
     const std::filesystem::path path =
@@ -101,7 +101,7 @@ TEST_CASE("pages: every value of recorded reports is what SQLite reads") {
 }
 
 TEST_CASE(
-    "pages: numbers of every width, row ids, long texts, deleted rows and late columns, in pages "
+    "pages: numbers of every width, row ids, long texts, deleted rows and late columns, with pages "
     "of every size") {
   const TempDir dir;
   for (const int page_bytes : {512, 1024, 4096, 65536}) {
@@ -115,7 +115,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("pages: what pages do not tell is left to SQLite") {
+TEST_CASE("pages: tables that pages do not support are left to SQLite") {
   const TempDir dir;
   for (const char* sql :
        {"CREATE TABLE t (a INTEGER PRIMARY KEY, b) WITHOUT ROWID; INSERT INTO t VALUES (1, 2)",
@@ -130,7 +130,7 @@ TEST_CASE("pages: what pages do not tell is left to SQLite") {
   }
 }
 
-TEST_CASE("pages: flipped bytes give rows or UnexpectedPage, and nothing else") {
+TEST_CASE("pages: flipped bytes give rows or UnexpectedPage") {
   const TempDir dir;
   write_all_widths(dir / "whole", 1024);
   const Database whole(dir / "whole");
@@ -142,12 +142,12 @@ TEST_CASE("pages: flipped bytes give rows or UnexpectedPage, and nothing else") 
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ flip);
       write_file(dir / "damaged", damaged);
-      gave_up += !by_page(dir / "damaged", whole, "t", 4);  // the layout of the sound file
+      gave_up += !by_page(dir / "damaged", whole, "t", 4);  // the layout of the undamaged file
     }
   CHECK(gave_up > 20);
 }
 
-TEST_CASE("pages: a long table read by any number of threads is one trace") {
+TEST_CASE("pages: a long table gives the same trace on any number of threads") {
   const TempDir dir;
   const std::filesystem::path path =
       run_sql(dir / "long.sqlite",
@@ -166,8 +166,8 @@ TEST_CASE("pages: a long table read by any number of threads is one trace") {
     use_threads(0);
     CHECK(trace.calls.size() == 59997);
     CHECK(trace.problems ==
-          std::vector<std::string>{"3 rows of table CUPTI_ACTIVITY_KIND_RUNTIME made no sense "
-                                   "(wrong type, or an end before its start) and were left out"});
+          std::vector<std::string>{"skipped 3 invalid rows of table CUPTI_ACTIVITY_KIND_RUNTIME "
+                                   "(wrong type, or end before start)"});
     if (!first) {
       first = std::move(trace);
       continue;

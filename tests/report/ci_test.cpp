@@ -26,7 +26,7 @@ TEST_CASE("CI: annotations, JUnit and Markdown name what failed, and foreign tex
                  "<failure type=\"data-loader-starvation\" message=\"[new] The GPU waits"));
   CHECK(contains(junit,
                  "<testcase classname=\"gh-advise.compute\" name=\"clock-throttle\">\n      "
-                 "<skipped message=\"needs samples"));
+                 "<skipped message=\"needs GPU metrics"));
   CHECK(contains(junit, "<testcase classname=\"gh-advise.launch\" name=\"host-sync\"/>"));
   CHECK(shell("/usr/bin/python3 -c \"import xml.dom.minidom, sys; "
               "xml.dom.minidom.parse(sys.argv[1])\" " +

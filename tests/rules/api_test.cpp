@@ -1,4 +1,4 @@
-// What a rule can call is what is documented, to people, editors and luacheck.
+// Everything that a rule can call is documented: for people, editors and luacheck.
 #include <lua.hpp>
 
 #include <iterator>
@@ -54,7 +54,7 @@ TEST_CASE("rule API: all that a rule can call is documented, and nothing else") 
 }
 
 TEST_CASE("rule API: generated files are as the program makes them") {
-  // Made anew with: build/release/tests/engine_tests -tc='rule API: generated*' and
+  // To regenerate: build/release/tests/engine_tests -tc='rule API: generated*' with
   // GH_UPDATE_GOLDEN=1.
   for (const auto& [path, text] :
        {std::pair<std::string, std::string>{GH_SOURCE_DIR "/schemas/gh.lua", gh::editor_stubs()},

@@ -1,5 +1,4 @@
-// What a rule can ask of a trace: verbs on tiny traces whose answers one can count on one's
-// fingers.
+// What a rule can ask of a trace: verbs on tiny traces whose answers can be counted by hand.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -14,7 +13,7 @@ using namespace gh;
 
 namespace {
 
-// The answer to a question, the body of a Lua function that gets `trace`, as text.
+// The answer to a question as text; the question is the body of a Lua function that gets `trace`.
 std::string answer(const std::string& trace, const std::string& question) {
   const Rule rule = load_rule(
       "return { id = 'asks', category = 'tests', title = 'Asks', since = '0.1', messages = { m = "
@@ -32,7 +31,7 @@ std::string answer(const std::string& trace, const std::string& question) {
   return error.substr(open + 1, close - open - 1);
 }
 
-// Five steps of 1 ms; `ops` in each.
+// Five steps of 1 ms, with `ops` in each.
 std::string five_steps(const std::string& ops, const std::string& more = "") {
   return "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, 'step {n}' }" + more +
          " }, ops = { " + ops + " } }";
@@ -53,12 +52,12 @@ TEST_CASE("binding: runs are uninterrupted, on one stream, and long enough") {
   CHECK(answer(trace, "return pcall(trace.runs, trace, {})").starts_with("false"));
 }
 
-TEST_CASE("binding: trace:steps gives the steps, and none where the window stands in for them") {
+TEST_CASE("binding: trace:steps gives the steps, and none if the window stands in for them") {
   CHECK(answer(five_steps("{ 10, 900, kernel = 'k' }"),
                "local s = trace:steps() return s:count() .. ' ' .. s:top(1, 'number')[1].number "
                ".. ' ' .. s:median 'duration_ns'") == "5 6 1000000");
   CHECK(answer("{ ops = { { 10, 900, kernel = 'k' } } }", "return trace:steps():count()") == "0");
-  // What happened in the longest.
+  // What happened in the longest step.
   CHECK(answer(five_steps("{ 10, 900, kernel = 'k' }"),
                "return trace:ops { inside = trace:steps() }:count()") == "5");
 }
@@ -142,7 +141,7 @@ TEST_CASE("binding: a misspelt verb is named, with what may have been meant") {
   CHECK(error("trace.ops ~= nil") == "true");
 }
 
-TEST_CASE("binding: products are told by the shapes around their launch") {
+TEST_CASE("binding: products are recognized by the shapes around their launch") {
   const auto trace = [](const std::string& range) {
     return five_steps(
         "{ 10, 400, kernel = 'nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT', launched = { 2, 4 "
@@ -167,7 +166,7 @@ TEST_CASE("binding: products are told by the shapes around their launch") {
             .starts_with("false"));
 }
 
-TEST_CASE("binding: shapes are those of operators that carry them, the longest first") {
+TEST_CASE("binding: shapes are those recorded with operators, the longest first") {
   const std::string trace = five_steps(
       "{ 10, 900, kernel = 'k' }",
       ", { 1, 10, 'aten::bmm, sizes = [[64, 1, 8], [], [3]], strides = [[8, 8, 1], [], [1]]' }"
@@ -180,7 +179,7 @@ TEST_CASE("binding: shapes are those of operators that carry them, the longest f
   CHECK(answer(trace, "return pcall(trace:ops().shapes, trace:ops())").starts_with("false"));
 }
 
-TEST_CASE("binding: phases are told by ranges") {
+TEST_CASE("binding: phases are recognized by ranges") {
   const std::string trace = five_steps(
       "{ 10, 900, kernel = 'k' }",
       ", { 5, 100, 'Optimizer.step#AdamW.step' }, { 200, 300, 'save_checkpoint' }, { 300, 400, "
@@ -209,7 +208,7 @@ TEST_CASE(
       "200000");  // x and z
 }
 
-TEST_CASE("binding: an operation's own time is without its waits for unified memory") {
+TEST_CASE("binding: an operation's own time excludes its waits for unified memory") {
   const std::string trace =
       "{ ops = { { 0, 100, kernel = 'k' }, { 20, 40, copy = 'um_h2d', bytes = 4096, cause = "
       "'fault', address = 4096 } }, gpu_faults = { { 10, 30 }, { 200, 300 } } }";
@@ -229,28 +228,27 @@ TEST_CASE("binding: the exposed part of an operation is where nothing else ran")
   CHECK(answer(trace, copies + "0):count()") == "2");
 }
 
-TEST_CASE("binding: the host ran dry from where it let the GPU idle until it got ahead again") {
-  // Waits until 110, launches late twice; then two launches in time, of which the second waits
-  // for the first.
+TEST_CASE("binding: drained time lasts from the GPU going idle until the host got ahead again") {
+  // Waits until 110, launches late twice; then launches twice in time, where the second waits for
+  // the first.
   const std::string trace =
       "{ ops = { { 0, 100, kernel = 'a', launched = { -10, -5 } }, { 150, 160, kernel = 'b', "
       "launched = { 140, 145 } }, { 200, 210, kernel = 'c', launched = { 190, 195 } },"
       " { 215, 300, kernel = 'd', launched = { 196, 198 } }, { 350, 400, kernel = 'e', launched "
       "= { 340, 345 } } }, calls = { { 20, 110, 'cudaStreamSynchronize' } } }";
   const std::string idle = "local i = trace:idle ";
-  CHECK(
-      answer(trace, idle + "{ drained = true } return i:union_ns()") ==
-      "70000");  // 120 to 150 and 160 to 200: no more than the 90 that it waited, less the 20 below
+  CHECK(answer(trace, idle + "{ drained = true } return i:union_ns()") ==
+        "70000");  // 120 to 150 and 160 to 200: at most the 90 that it waited, less the 20 below
   CHECK(answer(trace, idle + "{ drained = false } return i:union_ns()") ==
         "75000");  // the wait itself, 210 to 215, and 300 to 350
   CHECK(answer(trace,
                idle + "{ cause = 'sync', name = 'cudaStreamSynchronize' } return i:union_ns()") ==
-        "20000");  // with what a launch usually takes to prepare
+        "20000");  // including the usual time to prepare a launch
   CHECK(answer(trace, "return trace:idle { cause = 'sync' }:evidence()[1].note") ==
         "cudaStreamSynchronize");
 }
 
-TEST_CASE("binding: metrics tell their mean, and how often all kept within bounds") {
+TEST_CASE("binding: metrics have a mean, and a share of moments within bounds") {
   const std::string trace =
       "{ ops = { { 0, 100, kernel = 'k' } }, samples = { { 10, 'SMs Active', 80 }, { 10, 'Tensor "
       "Active', 5 }, { 20, 'SMs Active', 90 }, { 20, 'Tensor Active', 50 }, { 30, 'SMs Active', "
@@ -268,9 +266,8 @@ TEST_CASE("binding: metrics tell their mean, and how often all kept within bound
                "return select(3, trace:metric 'SMs*')") == "--record-them");
 }
 
-TEST_CASE("binding: collectives tell who came late") {
-  // Rank 1 enters the first 40 us late and the second 10 us late; in the third it waits for rank
-  // 0.
+TEST_CASE("binding: collectives show which rank came late") {
+  // Rank 1 enters the first 40 us late and the second 10 us late; in the third it waits for rank 0.
   const auto ranks = [](const std::string& more) {
     return "{ ops = { { 0, 100, kernel = 'ncclDevKernel_AllReduce' }, { 40, 100, kernel = "
            "'ncclDevKernel_AllReduce', rank = 1 }, { 200, 250, kernel = "
@@ -285,8 +282,8 @@ TEST_CASE("binding: collectives tell who came late") {
             "local l = trace:late_devices() return #l .. ' ' .. l[1].device .. ' ' .. l[1].late_ns "
             ".. ' ' .. l[1].count .. ' ' .. l[1].waited:count() .. ' ' .. l[2].late_ns") ==
         "2 1 50000 2 2 5000");
-  // A rank that was recorded for longer has more; where one stands in the middle nobody can tell
-  // which belongs to which.
+  // A rank that was recorded for longer has more; if one of these is in the middle, they cannot be
+  // matched.
   CHECK(answer(ranks(", { 400, 410, kernel = 'ncclDevKernel_AllReduce' }"),
                "local l = trace:late_devices() return #l .. ' ' .. l[1].device .. ' ' .. "
                "l[1].late_ns") == "2 1 50000");
@@ -307,8 +304,8 @@ TEST_CASE("binding: collectives have a kind, a group and ranks") {
   CHECK(answer(trace, "return trace:ops { group = 'dp*' }:median 'ranks'") == "2");
 }
 
-TEST_CASE("binding: gradients of all backward passes but the last are early") {
-  // Two losses, each with a reduction after it; the optimizer, where there is one, between them.
+TEST_CASE("binding: gradients of all backward passes except the last are early") {
+  // Two losses, each with a reduction after it; the optimizer, if any, between them.
   const auto steps = [](const std::string& between) {
     return five_steps(
         "{ 10, 100, kernel = 'nll_loss_forward' }, { 100, 200, kernel = "
@@ -324,7 +321,7 @@ TEST_CASE("binding: gradients of all backward passes but the last are early") {
   CHECK(answer(steps(""), ask) == "2 5 5 10");
   CHECK(answer(steps(", { 300, 310, kernel = 'multi_tensor_apply_kernel<FusedAdam>' }"), ask) ==
         "0 0 0 0");
-  // What forward reduces on the same stream is no gradient.
+  // A reduction of the forward pass on the same stream is not a gradient.
   CHECK(answer(steps(", { 2, 5, kernel = 'ncclDevKernel_AllReduce', stream = 8 }"), ask)
             .starts_with("0 0"));
 }
@@ -403,7 +400,7 @@ TEST_CASE("binding: members of a message wait for the one that comes last") {
   CHECK(answer(trace,
                "local w = trace:ops { class = 'collective' }:waits() return #w .. ' ' .. "
                "w[1].wait_ns .. ' ' .. w[2].wait_ns") == "2 80000 0");
-  // Two pairs that never meet are no four devices that do.
+  // Two pairs that never meet are not a group of four devices.
   std::string pairs;
   for (const int rank : {0, 1, 2, 3})
     pairs += fmt::format("{{ {}, {}, kernel = 'ncclDevKernel_SendRecv', rank = {} }}, ",
@@ -427,7 +424,7 @@ TEST_CASE("binding: weights come layer by layer, batches with a loss after each"
   CHECK(answer(five_steps(batches), "return trace:streamed_uploads():count()") == "0");
 }
 
-TEST_CASE("binding: residency is data that comes back only to go up again, too soon for a change") {
+TEST_CASE("binding: residency is data that goes to the host and back too soon for a change") {
   // To change 4 MiB takes 84 us at 50 GB/s. In the first `pause` us of each round nothing is
   // copied.
   const auto rounds = [](int pause, const std::string& more = "") {
@@ -441,19 +438,19 @@ TEST_CASE("binding: residency is data that comes back only to go up again, too s
   const std::string question =
       "local untouched, touched, gap = trace:residency() return untouched:count() .. ' ' .. "
       "touched:count() .. ' ' .. gap";
-  // Six steps, and so five turns: what begins and ends them is like the others.
+  // Six steps, and so five rounds: the first and last copies are like the others.
   CHECK(answer(rounds(10), question) == "12 0 30000");
   CHECK(answer(rounds(100), question) == "0 12 0");
   // Time in other copies is not the host's.
   CHECK(
       answer(rounds(100, ", { 10, 95, copy = 'h2d', bytes = 99 }"), question).starts_with("12 0"));
   CHECK(answer(rounds(10), "return trace:residency { min_bytes = 5e6 }:count()") == "0");
-  // Over several streams they are pieces.
+  // On several streams they are pieces of something larger.
   CHECK(answer(rounds(10, ", { 300, 310, copy = 'h2d', bytes = 4194304, stream = 9 }"), question)
             .starts_with("0 0"));
 }
 
-TEST_CASE("binding: relayed copies come down from one device and go up to another") {
+TEST_CASE("binding: relayed copies go from one device through the host to another") {
   const std::string question =
       "local down, up = trace:relayed() return down:count() .. ' ' .. up:count()";
   const auto copies = [](const std::string& more) {
@@ -466,7 +463,7 @@ TEST_CASE("binding: relayed copies come down from one device and go up to anothe
   CHECK(answer(copies(", { 60, 70, copy = 'h2d', bytes = 4e6 }"), question) == "0 0");  // its own
 }
 
-TEST_CASE("binding: repeated finds sequences that come again, most of which differ") {
+TEST_CASE("binding: repeated finds sequences that occur again and mostly differ") {
   const auto kernels = [](const std::string& names, int at, int blocks, const char* thread) {
     std::string ops;
     for (const char name : names) {
@@ -489,12 +486,12 @@ TEST_CASE("binding: repeated finds sequences that come again, most of which diff
   CHECK(found("abcdef", "abcdef") == "6");
   CHECK(found("abcd", "xabcdy", 9) == "0");  // other shapes
   CHECK(found("abcd", "xabdcy") == "0");     // another order
-  CHECK(found("aaaaa", "aaaaa") == "0");     // all alike
+  CHECK(found("aaaaa", "aaaaa") == "0");     // all the same
   CHECK(answer("{ ops = { { 0, 10, kernel = 'k' } } }", "return pcall(trace.repeated, trace, {})")
             .starts_with("false"));
 }
 
-TEST_CASE("binding: the first of a step are those of its first micro-batch") {
+TEST_CASE("binding: the first operations of a step are those of its first micro-batch") {
   const std::string trace =
       "{ repeats = { times = 3, every = 100 }, ranges = { { 0, 99, 'step {n}' } }, ops = { "
       "{ 5, 10, kernel = 'a' }, { 10, 20, kernel = 'k', blocks = 1 }, { 30, 40, kernel = 'k', "
@@ -506,13 +503,13 @@ TEST_CASE("binding: the first of a step are those of its first micro-batch") {
   CHECK(answer(trace, first + "(1) return s:count()") == "8");
 }
 
-TEST_CASE("binding: a gather's grid tells how many it fetches") {
+TEST_CASE("binding: a gather's grid shows how many rows it fetches") {
   const std::string trace =
       "{ ops = { { 0, 10, kernel = 'k', blocks = 12, blocks_x = 4 }, { 10, 20, copy = 'h2d' } } }";
   CHECK(answer(trace, "return trace:ops():where { kind = 'kernel' }:median 'blocks_x'") == "4");
 }
 
-TEST_CASE("binding: growth tells what takes longer and longer from what varies") {
+TEST_CASE("binding: growth separates what takes longer and longer from what varies") {
   const auto copies = [](auto bytes) {
     std::string ops;
     for (int i = 0; i < 160; ++i) {
@@ -532,7 +529,7 @@ TEST_CASE("binding: growth tells what takes longer and longer from what varies")
         "nil");
 }
 
-TEST_CASE("binding: what is joined before attention had been kept where nothing can have made it") {
+TEST_CASE("binding: data joined before attention was stored if nothing can have computed it") {
   // x: a concatenation of 20 us, a: attention, s: a memset, p: another kernel of 10 us.
   const auto kept = [](const std::string& order) {
     std::string ops;
@@ -548,7 +545,7 @@ TEST_CASE("binding: what is joined before attention had been kept where nothing 
                   "return kept:count() .. ' ' .. rest // 1000");
   };
   CHECK(kept("pxxapxxa") == "4 20");
-  CHECK(kept("pxxsapxxa") == "4 30");  // memsets pass
+  CHECK(kept("pxxsapxxa") == "4 30");  // memsets are skipped
   CHECK(kept("ppppxxappppxxa") == "4 80");
   CHECK(kept("pppppxxapppppxxa") == "0 100");  // these may have computed it
   CHECK(kept("xxpaxxpa") == "0 100");
@@ -575,7 +572,7 @@ TEST_CASE("binding: an operation's thread is the one that launched it") {
   CHECK(answer(trace, "return #trace:ops():group 'thread'") == "2");
 }
 
-TEST_CASE("binding: a read-back is a result for which the host waits before it launches again") {
+TEST_CASE("binding: a read-back is a result that the host waits for before it launches again") {
   const std::string kernels =
       "{ 10, 100, kernel = 'a', launched = { 5, 8 } }, { 101, 103, copy = 'd2h', bytes = 4, "
       "launched = { 20, 25 } }, { 300, 900, kernel = 'b', launched = { 290, 295 } }";
@@ -588,24 +585,24 @@ TEST_CASE("binding: a read-back is a result for which the host waits before it l
            kernels + " }, calls = { " + calls + " } }";
   };
   CHECK(answer(with("{ 30, 110, 'cudaStreamSynchronize' }"), ask) == "5 5 0");
-  CHECK(answer(with(""), ask) == "0 0 0");                                     // nobody waits
+  CHECK(answer(with(""), ask) == "0 0 0");                                     // nothing waits
   CHECK(answer(with("{ 30, 60, 'cudaStreamSynchronize' }"), ask) == "0 0 0");  // for something else
   CHECK(answer(with("{ 930, 950, 'cudaStreamSynchronize' }"), ask) == "0 0 0");  // after the step
 }
 
-TEST_CASE("binding: what lies amid a loop, and what after it") {
+TEST_CASE("binding: operations inside a loop and after it") {
   const std::string trace =
       "{ ops = { { 0, 1, kernel = 'x' }, { 5, 6, kernel = 'y' }, { 10, 11, kernel = 'x' }, { 15, "
       "16, kernel = 'y' }, { 20, 21, kernel = 'x' }, { 25, 26, kernel = 'y' }, { 500, 501, kernel "
       "= "
       "'x' } } }";
   const std::string ask = "return trace:ops { name = 'y' }:amid(trace:ops { name = 'x' }):count()";
-  CHECK(answer(trace, ask) == "2");  // the last x is too far to be of the loop
+  CHECK(answer(trace, ask) == "2");  // the last x is too far away to be part of the loop
   CHECK(answer(trace, "return pcall(trace:ops().amid, trace:ops(), trace:calls())")
             .starts_with("false"));
 }
 
-TEST_CASE("binding: a stretch of the host's is one thing") {
+TEST_CASE("binding: a stretch of the host has exactly one class") {
   const auto stretch = [&](const std::string& more) {
     return answer(
         "{ repeats = { times = 6, every = 10000 }, ops = { { 20, 2000, kernel = 'a', launched = { "
@@ -615,7 +612,7 @@ TEST_CASE("binding: a stretch of the host's is one thing") {
             more + " }",
         "local g = trace:idle { cause = 'unknown' }:group('stretch') return #g > 0 and g[1].key");
   };
-  CHECK(stretch("}") == "works");  // calls that wait were recorded, and it is in none
+  CHECK(stretch("}") == "works");  // waiting calls were recorded, and it is in none
   CHECK(stretch("}, not_collected = { 'os_calls' }") == "unnamed");
   CHECK(stretch(", { 2000, 6000, 'metrics' } }, not_collected = { 'os_calls' }") == "works");
   CHECK(stretch(", { 2000, 6000, 'save_checkpoint' } }") == "phase");

@@ -1,4 +1,4 @@
-// Configurations that are refused before their content is looked at.
+// Configurations that are rejected before their content is used.
 #include "rules/config_file.hpp"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ std::string repeated(const std::string& text, std::size_t times) {
   return all;
 }
 
-// A folder with a configuration, and a project in it where the program is started.
+// A folder with a configuration, and a project in it in which the program is started.
 struct Folders {
   TempDir dir;
   fs::path top = dir / "theirs", path = top / "gh-advise.toml";
@@ -32,7 +32,7 @@ struct Folders {
   Ran rules(const std::string& arguments = "", const std::string& environment = "") const {
     return advise("rules " + arguments, {environment, top / "project"});
   }
-  // What speaks against it; "" where nothing does. Where it is refused, it can be named.
+  // Why the file is not trusted; "" if it is. A file that is not trusted can still be named.
   std::string doubt() const {
     const Ran ran = rules();
     if (ran.status == 0) return "";
@@ -42,9 +42,8 @@ struct Folders {
     CHECK(rules("--config none").status == 0);
     const std::string shown = path.string(), head = "gh-advise: " + shown + ": ",
                       tail =
-                          ", so neither it nor its rules are taken unasked: take it with "
-                          "--config " +
-                          shown + ", or go without it with --config none\n";
+                          ", so gh-advise does not use it or its rules by default: pass --config " +
+                          shown + " to use it, or --config none to ignore it\n";
     CHECK(ran.err.starts_with(head));
     CHECK(ran.err.ends_with(tail));
     return ran.err.substr(head.size(), ran.err.size() - head.size() - tail.size());
@@ -56,7 +55,8 @@ struct Folders {
 
 }  // namespace
 
-TEST_CASE("configuration: one that is too large or too deep is refused before it is parsed") {
+TEST_CASE(
+    "configuration: one that is too large or too deeply nested is rejected before it is parsed") {
   const std::string dots = repeated("a.", 50'000) + "a";
   for (const std::string& deep :
        {dots + " = 1", "[" + dots + "]", "[[" + dots + "]]", "x = { " + dots + " = 1 }",
@@ -64,67 +64,67 @@ TEST_CASE("configuration: one that is too large or too deep is refused before it
         "x = " + repeated("{a=", 100'000) + "1" + repeated("}", 100'000),
         "a" + repeated(" . a", 50'000) + " = 1", "a" + repeated(".'a'", 50'000) + " = 1",
         "a" + repeated(".\"\"", 50'000) + " = 1",
-        // After strings whose end is easily missed.
+        // After strings whose end is easy to miss.
         "x = { y = \"\"\"a\"\"\"\", " + dots + " = 1 }", "x = { y = '\\', " + dots + " = 1 }",
         "x = { y = \"\\\"\", " + dots + " = 1 }", "x = { y = '''a'''''," + dots + " = 1 }",
         "x = { y = \"\", " + dots + " = 1 }",
         // Each level alone is fine.
         repeated("x = [{ a.b.c = ", 5'000)}) {
     INFO(deep.substr(0, 40));
-    CHECK(refused(deep) == "gh-advise.toml:1: is nested more than 32 levels deep");
+    CHECK(refused(deep) == "gh-advise.toml:1: more than 32 levels of nesting");
   }
-  CHECK(refused("\n\n[" + dots + "]") == "gh-advise.toml:3: is nested more than 32 levels deep");
+  CHECK(refused("\n\n[" + dots + "]") == "gh-advise.toml:3: more than 32 levels of nesting");
   const TempDir dir;
   write_file(dir / "large.toml", repeated("# a comment\n", 100'000));
   CHECK(error_of([&] {
           gh::Config(dir / "large.toml");
-        }).ends_with("large.toml: is larger than 1 MiB, so it is no configuration"));
-  // Dots and brackets in strings and comments are none.
+        }).ends_with("large.toml: is larger than 1 MiB, too large for a configuration"));
+  // Dots and brackets in strings and comments do not count.
   CHECK(refused("# " + dots + repeated("[", 100) + "\nselect = ['input', \"input\"]\n" +
                 "[[suppress]]\nrule = 'host-sync'\nsubject = '" + dots + "'\nreason = \"\"\"" +
                 repeated("[.\n", 100) + "\\\"\"\"\"\n") == "");
   CHECK(refused("[ranges]\nstep = [" + repeated("'a.b', ", 1000) + "]") == "");
 }
 
-TEST_CASE("configuration: one that others can write is not taken unless it is named") {
+TEST_CASE("configuration: one that other users can write is not used unless it is named") {
   const Folders in;
   CHECK(in.doubt() == "");
   fs::permissions(in.path, fs::perms::others_write, fs::perm_options::add);
-  CHECK(in.doubt() == "can be written by others");
-  // What a CI system has checked out is what its job is about.
+  CHECK(in.doubt() == "is writable by other users");
+  // The checkout of a CI job is the subject of the job.
   CHECK(in.rules("", "GITHUB_WORKSPACE=" + in.top.string()).status == 0);
   CHECK(in.rules("", "CI_PROJECT_DIR=" + in.top.string()).status == 0);
   CHECK(in.rules("", "CI_PROJECT_DIR=" + (in.top / "project").string()).status == 2);
   CHECK(in.rules("", "CI_PROJECT_DIR=/").status == 2);
   fs::permissions(in.path, fs::perms::others_write, fs::perm_options::remove);
   fs::permissions(in.top, fs::perms::others_write, fs::perm_options::add);
-  CHECK(in.doubt() == "lies in a folder that others can write");
-  // As /tmp, where nobody can replace what is another's.
+  CHECK(in.doubt() == "is in a folder that is writable by other users");
+  // Like /tmp, where nobody can replace another user's file.
   fs::permissions(in.top, fs::perms::sticky_bit, fs::perm_options::add);
   CHECK(in.doubt() == "");
   fs::permissions(in.top, fs::perms::owner_all | fs::perms::group_all);
-  if (getuid() == getgid()) CHECK(in.doubt() == "");  // a group of the user's own
+  if (getuid() == getgid()) CHECK(in.doubt() == "");  // the user's private group
 }
 
-TEST_CASE("configuration: another user's is not taken unless it is named") {
-  if (getuid() != 0) return;  // only root can give files to somebody
+TEST_CASE("configuration: another user's file is not used unless it is named") {
+  if (getuid() != 0) return;  // only root can give files to another user
   const Folders in;
   constexpr uid_t other = 61234;
   fs::permissions(in.top, fs::perms::owner_all | fs::perms::group_all);
   in.give(in.top, 0, other);
-  CHECK(in.doubt() == "lies in a folder that others can write");
+  CHECK(in.doubt() == "is in a folder that is writable by other users");
   in.give(in.top, other, other);
-  CHECK(in.doubt() == "lies in a folder of another user (61234)");
+  CHECK(in.doubt() == "is in a folder that belongs to another user (61234)");
   in.give(in.top, 0, 0);
   in.give(in.path, other, other);
   CHECK(in.doubt() == "belongs to another user (61234)");
   CHECK(in.rules("", "SUDO_UID=61234").status == 0);
   CHECK(in.rules("", "SUDO_UID=61234x").status == 2);
-  // A link to one that is ours.
+  // A link to our own file.
   fs::rename(in.path, in.top / "own.toml");
   in.give(in.top / "own.toml", 0, 0);
   fs::create_symlink("own.toml", in.path);
   CHECK(in.doubt() == "");
   in.give(in.path, other, other);
-  CHECK(in.doubt() == "is a link that another user made");
+  CHECK(in.doubt() == "is a link that another user created");
 }

@@ -1,4 +1,4 @@
-// gh-advise.toml: what it sets, and that nothing in it is passed over.
+// gh-advise.toml: what it sets, and that nothing in it is ignored.
 #include "rules/config.hpp"
 
 #include "support/program.hpp"
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a configuration is refused with, the folder left out; "" where it is fine.
+// The error for a configuration, without the folder; "" if it is fine.
 std::string refusal_of(const std::string& text) {
   const TempDir dir;
   write_file(dir / "gh-advise.toml", text);
@@ -27,7 +27,7 @@ std::string refusal_of(const std::string& text) {
   return "";
 }
 
-// A folder with a configuration, and the document of a report that is checked there.
+// A folder with a configuration, and the JSON of a report that is checked there.
 struct Folder {
   TempDir dir;
   explicit Folder(const std::string& text) { write_file(dir / "gh-advise.toml", text); }
@@ -55,7 +55,7 @@ std::int64_t ns_of(const nlohmann::ordered_json& report, const std::string& caus
 }  // namespace
 
 TEST_CASE(
-    "configuration: unknown keys are refused at every level, with line, column and a suggestion") {
+    "configuration: unknown keys are rejected at every level, with line, column and a suggestion") {
   CHECK(refusal_of("") == "");
   CHECK(refusal_of("ignroe = []\n") ==
         "gh-advise.toml:1:1: unknown key 'ignroe' (did you mean 'ignore'?)");
@@ -76,54 +76,56 @@ TEST_CASE(
         "'severity'?)");
 }
 
-TEST_CASE("configuration: values of the wrong type are refused with their place") {
-  CHECK(refusal_of("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' has to be a list");
+TEST_CASE("configuration: values of the wrong type are rejected with their position") {
+  CHECK(refusal_of("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' must be a list");
   CHECK(refusal_of("select = ['memory', 3]\n") ==
-        "gh-advise.toml:1:21: 'select' is a list of strings");
-  CHECK(refusal_of("ignore = [true]\n") == "gh-advise.toml:1:11: 'ignore' is a list of strings");
-  CHECK(refusal_of("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' has to be a list");
-  CHECK(refusal_of("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' has to be a string");
+        "gh-advise.toml:1:21: 'select' must be a list of strings");
+  CHECK(refusal_of("ignore = [true]\n") ==
+        "gh-advise.toml:1:11: 'ignore' must be a list of strings");
+  CHECK(refusal_of("rules = 'team'\n") == "gh-advise.toml:1:9: 'rules' must be a list");
+  CHECK(refusal_of("fail_on = 1\n") == "gh-advise.toml:1:11: 'fail_on' must be a string");
   CHECK(refusal_of("fail_on = 'eror'\n") ==
-        "gh-advise.toml:1:11: 'eror' is none of note, warning, error (did you mean 'error'?)");
-  CHECK(refusal_of("rule = 3\n") == "gh-advise.toml:1:8: 'rule' has to be a table");
+        "gh-advise.toml:1:11: 'eror' is not note, warning or error (did you mean 'error'?)");
+  CHECK(refusal_of("rule = 3\n") == "gh-advise.toml:1:8: 'rule' must be a table");
   CHECK(refusal_of("rule.unfused-softmax = 3\n") ==
-        "gh-advise.toml:1:24: write [rule.unfused-softmax] and its options below");
+        "gh-advise.toml:1:24: write a table [rule.unfused-softmax] with the rule's options");
   CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 'loud'\n") ==
-        "gh-advise.toml:2:12: 'loud' is none of note, warning, error");
+        "gh-advise.toml:2:12: 'loud' is not note, warning or error");
   CHECK(refusal_of("[rule.unfused-softmax]\nseverity = 3\n").starts_with("gh-advise.toml:2:12: "));
   CHECK(refusal_of("[rule.unfused-softmax]\nshare = 'a lot'\n") ==
-        "gh-advise.toml:2:9: option 'share' of rule 'unfused-softmax' has to be a number");
+        "gh-advise.toml:2:9: option 'share' of rule 'unfused-softmax' must be a number");
   CHECK(refusal_of("[rule.unfused-softmax]\nmost = 14\n") == "");  // integers are numbers
   CHECK(refusal_of("[kernel_class]\nclass = 'x'\n") ==
-        "gh-advise.toml:1:1: 'kernel_class' has to be a list");
+        "gh-advise.toml:1:1: 'kernel_class' must be a list");
   CHECK(refusal_of("kernel_class = [3]\n") ==
-        "gh-advise.toml:1:17: write [[kernel_class]] for each");
+        "gh-advise.toml:1:17: write each as a table [[kernel_class]]");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\n") ==
         "gh-advise.toml:1:1: [[kernel_class]] needs 'class' and 'match'");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = 'x'\n") ==
-        "gh-advise.toml:3:9: 'match' has to be a list");
-  // An expression that is no string would be taken for an empty one, which every name matches.
+        "gh-advise.toml:3:9: 'match' must be a list");
+  // A pattern that is not a string would count as an empty one, which matches every name.
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = [3]\n") ==
-        "gh-advise.toml:3:10: 'match' is a list of strings");
+        "gh-advise.toml:3:10: 'match' must be a list of strings");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = ['x']\nexcept = [3]\n") ==
-        "gh-advise.toml:4:11: 'except' is a list of strings");
+        "gh-advise.toml:4:11: 'except' must be a list of strings");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'my class'\nmatch = ['x']\n") ==
-        "gh-advise.toml:2:9: a class is named with lower-case letters, digits and '_', not 'my "
+        "gh-advise.toml:2:9: a class name may have only lower-case letters, digits and '_', unlike "
+        "'my "
         "class'");
   CHECK(refusal_of("[[gpu]]\nmatch = 'x'\n") ==
         "gh-advise.toml:1:1: [[gpu]] needs 'name' and 'match'");
   CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 3\n") ==
-        "gh-advise.toml:3:9: 'match' has to be a regular expression or a list of them");
+        "gh-advise.toml:3:9: 'match' must be a regular expression or a list of them");
   CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 'x'\nfp32_tflops = 'fast'\n") ==
-        "gh-advise.toml:4:15: 'fp32_tflops' has to be a number");
+        "gh-advise.toml:4:15: 'fp32_tflops' must be a number");
   CHECK(refusal_of("[[gpu]]\nname = 'x'\nmatch = 'x'\ncoherent = 1\n") ==
-        "gh-advise.toml:4:12: 'coherent' has to be true or false");
-  CHECK(refusal_of("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' has to be a list");
+        "gh-advise.toml:4:12: 'coherent' must be true or false");
+  CHECK(refusal_of("[ranges]\nstep = 'x'\n") == "gh-advise.toml:2:8: 'step' must be a list");
   CHECK(refusal_of("[ranges]\nloader = [3]\n") ==
-        "gh-advise.toml:2:11: 'loader' is a list of strings");
+        "gh-advise.toml:2:11: 'loader' must be a list of strings");
 }
 
-TEST_CASE("configuration: mistakes of syntax and bad expressions are refused with their place") {
+TEST_CASE("configuration: syntax errors and bad expressions are rejected with their position") {
   CHECK(refusal_of("select = [\n'memory'\nignore = 3").starts_with("gh-advise.toml:3:1: "));
   CHECK(refusal_of("select == 3").starts_with("gh-advise.toml:1:9: "));
   CHECK(refusal_of("select = []\nselect = []\n").starts_with("gh-advise.toml:2:"));
@@ -138,14 +140,14 @@ TEST_CASE(
   const TempDir dir;
   CHECK_THROWS_AS(Config(dir / "missing.toml"), gh::Error);
   CHECK_THROWS_AS(Config(dir / ""), gh::Error);
-  fs::create_directories(dir / "a/b/gh-advise.toml");  // a folder of that name is none
+  fs::create_directories(dir / "a/b/gh-advise.toml");  // a folder with that name does not count
   fs::create_directories(dir / "a/b/c");
   write_file(dir / "gh-advise.toml", "");
   CHECK(*Config::find(dir / "a/b/c") == dir / "gh-advise.toml");
   write_file(dir / "a/gh-advise.toml", "");
   CHECK(*Config::find(dir / "a/b/c") == dir / "a/gh-advise.toml");  // the nearest
 
-  // The program starts in its own folder, and --config comes instead.
+  // The program starts in that folder, and --config overrides the file.
   write_file(dir / "a/gh-advise.toml", "select = ['input']");
   write_file(dir / "other.toml", "select = ['capture']");
   const auto rules = [&](const std::string& arguments) {
@@ -164,7 +166,7 @@ TEST_CASE(
   CHECK(ran.err.ends_with("a/gh-advise.toml:1:1: unknown key 'selct' (did you mean 'select'?)\n"));
 }
 
-TEST_CASE("configuration: select, ignore and fail_on hold until the command line says otherwise") {
+TEST_CASE("configuration: select, ignore and fail_on hold unless the command line overrides them") {
   const Folder folder(
       "select = ['unfused-softmax', 'non-tensor-core-gemm', 'input']\nignore = "
       "['non-tensor-core-gemm']\nfail_on = 'error'\n");
@@ -225,8 +227,7 @@ TEST_CASE("configuration: options and severity of a rule are applied") {
   CHECK(contains(folder.run("good").err, "gh-advise.toml:1: rules: "));
 }
 
-TEST_CASE(
-    "configuration: [[kernel_class]] moves kernels to another class, before the program's own") {
+TEST_CASE("configuration: [[kernel_class]] takes precedence over the built-in kernel classes") {
   const auto before = Folder("").check("good");
   REQUIRE(ns_of(before, "compute.gemm_half") > 0);
   const auto mine = Folder("[[kernel_class]]\nclass = 'mine'\nmatch = ['^nvjet']\n").check("good");
@@ -237,7 +238,7 @@ TEST_CASE(
                   .check("good"),
               "compute.mine") == 0);
   const auto known = Folder("[[kernel_class]]\nclass = 'attention_fused'\nmatch = ['^NVJET']\n")
-                         .check("good");  // either case
+                         .check("good");  // ignores case
   CHECK(ns_of(known, "compute.attention_fused") ==
         ns_of(before, "compute.attention_fused") + ns_of(mine, "compute.mine"));
   CHECK(Folder("[[kernel_class]]\nclass = 'mine'\nmatch = ['^nvjet']\n")
@@ -245,7 +246,7 @@ TEST_CASE(
             .get<double>() > 0);
 }
 
-TEST_CASE("configuration: [[gpu]] changes what a GPU can do") {
+TEST_CASE("configuration: [[gpu]] changes a GPU's rates") {
   CHECK(Folder("").fact("good", "device.fp32_flops_per_s") == 67e12);
   const Folder folder(
       "[[gpu]]\nname = 'ours'\nmatch = 'H200'\nfp32_tflops = 50\ntf32_tflops = "
@@ -269,8 +270,8 @@ TEST_CASE("configuration: [ranges] says what a step and what the loader is calle
   };
   const auto plain = in(""), steps = in("[ranges]\nstep = ['^Runde \\d+']\n"),
              both = in("[ranges]\nstep = ['^Runde \\d+']\nloader = ['^nachschub$']\n");
-  CHECK(plain["findings"].empty());  // 'Runde 3' counts, which makes it a step without being told;
-                                     // what 'Nachschub' is nobody can guess
+  CHECK(plain["findings"].empty());  // 'Runde 3' counts up, so it is a step by default;
+                                     // what 'Nachschub' is cannot be guessed
   CHECK(steps["steps"]["described"] == "NVTX ranges 'Runde #'");
   CHECK(steps["steps"]["count"] == 11);
   REQUIRE(both["findings"].size() == 1);

@@ -1,5 +1,5 @@
-// Rules that mean harm, or are merely wrong, in the real program: each is stopped and named, and
-// the others still speak.
+// Malicious or just wrong rules in the real program: each is stopped and named, and the others
+// still run.
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -12,11 +12,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Little memory and time for what follows in a shell. Sanitizers reserve more addresses than there
+// Limits memory and time for what follows in a shell. Sanitizers reserve more addresses than there
 // is memory.
 const std::string bounded = sanitized ? "ulimit -t 300; " : "ulimit -v 4000000; ulimit -t 60; ";
 
-// Evaluates a rule with this body on a small report, with little memory and time.
+// Runs a rule with this body on a small report, with little memory and time.
 Ran with_rule(const TempDir& dir, const std::string& body) {
   write_file(dir / "hostile.lua", rule_text("hostile", body));
   return shell(bounded +
@@ -31,7 +31,7 @@ const std::string any_finding =
 
 }  // namespace
 
-TEST_CASE("hostile rules: each is stopped and named, and the others still speak") {
+TEST_CASE("hostile rules: each is stopped and named, and the others still run") {
   const TempDir dir;
   const std::vector<std::pair<std::string, std::string>> hostile{
       // Endless.
@@ -44,7 +44,7 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
       {"return xpcall(function() error {} end, function() while true do end end)", "endless loop?"},
       {"for i = 1, 1e9 do trace:ops { kind = 'kernel' }:count() end", "endless loop?"},
       {"local s = trace:ops {} for i = 1, 1e9 do s:plus(s):union_ns() end", ""},
-      // Endless in functions of C, which Lua's hook does not see.
+      // Endless in C functions, which Lua's hook does not see.
       {"local s = string.rep('a', 1048000) local q = {} for i = 1, 1000000 do q[i] = s end "
        "table.sort(q) return {}",
        "endless loop?"},
@@ -53,7 +53,7 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
        "endless loop?"},
       {"local b = {} for i = 2000001, 2200000 do b[i] = 1 end return "
        "table.unpack(setmetatable(b, { __index = next }), 1, 200000)",
-       "table functions take no table with __index"},
+       "table functions do not accept a table with __index"},
       // Greedy.
       {"local t = {} for i = 1, 1e9 do t[i] = i end", "more than 64 MiB"},
       {"local t = {} while true do t = { t, t } end", ""},
@@ -97,25 +97,25 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
       {"local all = {} for i = 1, 180 do all[i] = " + any_finding +
            " all[i].subject = 'it ' .. i all[i].change = { { remove = trace:ops {} } } end return "
            "all",
-       "too many changes to be replayed"},
-      // Evidence that nothing in the trace is.
+       "have changes to replay"},
+      // Evidence outside of the trace.
       {"local f = " + any_finding +
            " f.evidence = { { start_ns = 0, end_ns = math.maxinteger } } return { f }",
-       "evidence that lies outside of the trace"},
+       "evidence outside of the trace"},
       {"local f = " + any_finding +
            " f.evidence = { { start_ns = math.mininteger, end_ns = 0 } } return { f }",
-       "evidence that lies outside of the trace"},
+       "evidence outside of the trace"},
       {"local f = " + any_finding + " f.evidence = { {} } return { f }",
-       "evidence that lies outside of the trace"},
-      {"local f = " + any_finding + " f.evidence = 7 return { f }", "'evidence' has to be a list"},
-      // What is no finding.
+       "evidence outside of the trace"},
+      {"local f = " + any_finding + " f.evidence = 7 return { f }", "'evidence' must be a list"},
+      // Not a finding.
       {"return { setmetatable({}, { __index = function() while true do end end }) }",
        "needs 'message', a string"},
       {"return setmetatable({}, { __index = function(t, i) return " + any_finding +
            " end, __len = function() return 1e9 end })",
        "none"},
       {"return { { message = 'main', data = { share = 0/0 } } }", "not a finite number"},
-      // Selections where one is too many for Lua's stack, and where there are none.
+      // Selections where there is no room on Lua's stack, and where there are none.
       {"local k, st = trace:ops {}, {} for i = 1, 28 do st[i] = k end local f = " + any_finding +
            " f.change = { { shorten = k, stalls = st } } return { f }",
        "'stalls' of a change has more than 16 elements"},
@@ -124,14 +124,14 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
        "'stalls' of a change has more than 16 elements"},
       {"local f = " + any_finding +
            " f.change = { { shorten = trace:ops {}, stalls = { 7 } } } return { f }",
-       "each of 'stalls' of a change has to be a selection"},
+       "each of 'stalls' of a change must be a selection"},
       {"local k, all = trace:ops {}, {} for i = 1, 1e4 do all[i] = { remove = k } end local f = " +
            any_finding + " f.change = all return { f }",
        "'change' of a finding has more than 100 elements"},
       {"local f = " + any_finding +
            " f.change = setmetatable({}, { __index = function() error 'boom' end }) f.change[1] = "
            "setmetatable({}, { __index = function() return trace:ops {} end }) return { f }",
-       "a change is one of remove"},
+       "a change needs one of remove"},
       {"local f = " + any_finding +
            " f.change = {} for i = 1, 50 do f.change[i] = { scale = trace:ops {}, by = 1e300, most "
            "= 1e308 } end return { f }",
@@ -139,22 +139,22 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
       {"local f = " + any_finding +
            " f.change = { { scale = trace:ops {}, by = 0/0 } } return { f }",
        "'by' is not a finite number"},
-      // What a metatable would give is not asked for, and so cannot be collected under the verb.
+      // Metatables are not consulted, so that nothing is collected while a verb uses it.
       {"trace:chains(setmetatable({}, { __index = function() return trace:ops {} end }))",
        "chains needs 'centre', 'edge' and 'through'"},
       {"trace:runs(setmetatable({}, { __index = function() error 'boom' end }))",
        "runs needs 'of', a selection of operations"},
-      // Arguments that are none.
+      // Invalid arguments.
       {"trace.ops {}", "gh.trace expected"},
-      {"trace:ops(7)", "a filter has to be a table"},
+      {"trace:ops(7)", "a filter must be a table"},
       {"trace:ops { name = 7 }", "'name' takes a string or a list of strings"},
-      {"trace:ops { [true] = 1 }", "every key has to be a name"},
+      {"trace:ops { [true] = 1 }", "every key must be a name"},
       {"trace:ops { min_ns = 'x' }", "filter 'min_ns' takes a number"},
-      {"trace:ops { inside = {} }", "filter 'inside' has to be a selection"},
-      {"trace:ops {}:where { after = 7 }", "filter 'after' has to be a selection"},
+      {"trace:ops { inside = {} }", "filter 'inside' must be a selection"},
+      {"trace:ops {}:where { after = 7 }", "filter 'after' must be a selection"},
       {"trace:ops {}:top(1, {})", "string expected"},
       {"trace:ops {}:evidence { mots = 1 }", "unknown key 'mots' (did you mean 'most'?)"},
-      {"trace:sampled_fraction { 7 }", "has to be a table"},
+      {"trace:sampled_fraction { 7 }", "must be a table"},
       // Copies of Lua's texts.
       {"local s, l = string.rep('x', 1e6), {} for i = 1, 2e5 do l[i] = s end trace:ops { name = l "
        "}",
@@ -169,7 +169,7 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
        "more than 8 MiB of text"},
       {"local a = {} for i = 1, 1000 do a[i] = string.rep('x', 16000) end local f = " +
            any_finding + " f.advice = a local all = {} for i = 1, 200 do all[i] = f end return all",
-       "rule hands over more than 8 MiB of text"},
+       "rule passed more than 8 MiB of text"},
       {"local e = {} for i = 1, 100 do e[i] = { start_ns = 0, end_ns = 0, name = string.rep('x', "
        "16000), note = string.rep('x', 16000) } end local f = " +
            any_finding +
@@ -185,7 +185,7 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
     CHECK(ran.out.size() < 100'000);
     CHECK(contains(ran.out, "step-outlier"));
     if (what == "none" ||
-        what == "not checked") {  // harmless: the metatable is not asked, and a long reason is cut
+        what == "not checked") {  // harmless: the metatable is ignored, and a long reason is cut
       CHECK(ran.status == 0);
       continue;
     }
@@ -197,7 +197,7 @@ TEST_CASE("hostile rules: each is stopped and named, and the others still speak"
   }
 }
 
-TEST_CASE("hostile rules: bytes that are no text become text, in every format") {
+TEST_CASE("hostile rules: invalid bytes become text in every format") {
   const TempDir dir;
   std::string rule = rule_text("hostile",
                                "return { { message = 'main', data = { share = 0.1 }, subject = "
@@ -237,7 +237,7 @@ TEST_CASE("hostile rules: a message of thousands of placeholders is no longer th
   CHECK(contains(error("main = string.rep('{a}', 300000) .. '"), "'main' is longer than 16 KiB"));
 }
 
-TEST_CASE("hostile rules: what they say reaches no terminal as an escape sequence") {
+TEST_CASE("hostile rules: their output contains no escape sequences") {
   const TempDir dir;
   const std::string evil = "'\\27]0;evil\\7\\27[31m'";
   std::string rule = rule_text(
@@ -278,7 +278,7 @@ TEST_CASE("hostile rules: what they say reaches no terminal as an escape sequenc
     if (page.is_regular_file()) CHECK(is_clean(read_file(page.path())));
 }
 
-TEST_CASE("hostile rules: a literal trace has a thousand threads and streams, and no more") {
+TEST_CASE("hostile rules: a literal trace is limited to a thousand threads and streams") {
   const auto trace = [](const char* kind, const char* field, const char* value, int rows) {
     return fmt::format(
         "local rows = {{}} for i = 1, {} do rows[i] = {{ i, i, 'x', copy = 'h2d', {} = {} }} end "
@@ -293,7 +293,7 @@ TEST_CASE("hostile rules: a literal trace has a thousand threads and streams, an
   CHECK(contains(error_of([&] { gh::trace_from_text(threads); }), "more than 1000 threads"));
 }
 
-TEST_CASE("hostile rules: files that are stopped on loading, or are none, are named") {
+TEST_CASE("hostile rules: files that fail to load, or are not files, are named") {
   const TempDir dir;
   const auto error = [&](const std::string& arguments) {
     const Ran ran = shell(bounded + "exec timeout 300 '" GH_PROGRAM "' " + arguments);
@@ -318,18 +318,18 @@ TEST_CASE("hostile rules: files that are stopped on loading, or are none, are na
   error(report);
   write_file(dir / "hostile.lua", std::string(200 << 10, ' '));
   CHECK(contains(error(report), "longer than 128 KiB"));
-  // What would be read for ever is no rule.
+  // An endless file is not a rule.
   fs::remove(dir / "hostile.lua");
   fs::create_symlink("/dev/zero", dir / "hostile.lua");
-  CHECK(contains(error(report), "holds no rule"));
+  CHECK(contains(error(report), "contains no rules"));
   fs::remove(dir / "hostile.lua");
   shell("mkfifo hostile.lua", {"", dir / ""});
-  CHECK(contains(error(report), "holds no rule"));
+  CHECK(contains(error(report), "contains no rules"));
   fs::remove(dir / "hostile.lua");
   shell("truncate -s 1G hostile.lua", {"", dir / ""});
   CHECK(contains(error(report), "is larger than 64 MiB"));
   fs::remove(dir / "hostile.lua");
   const Ran config = advise("compile-graphs.sqlite --config /dev/zero");
   CHECK(config.status == 2);
-  CHECK(config.err == "gh-advise: /dev/zero: is no file\n");
+  CHECK(config.err == "gh-advise: /dev/zero: is not a file\n");
 }

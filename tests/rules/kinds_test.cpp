@@ -1,5 +1,5 @@
-// Advice fits the program: no words of a framework that it does not use, no options of a tool that
-// did not record it, no training where nothing is trained.
+// Advice fits the program: no terms of a framework that it does not use, no options of a tool that
+// did not record it, no training if nothing is trained.
 #include <fmt/format.h>
 
 #include <set>
@@ -20,7 +20,7 @@ using namespace support;
 
 namespace {
 
-// Words, and the kinds of which a program has to be one to be told them.
+// Terms, and the kinds that a program must have for messages to use them.
 struct Vocabulary {
   const char* name;
   std::vector<std::string> kinds;
@@ -90,7 +90,7 @@ const std::vector<Patterns>& patterns() {
   return all;
 }
 
-// Without what it quotes: names of the report are the program's own words.
+// Without quoted parts: names in the report are the program's own.
 std::string without_quoted(const std::string& text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -104,7 +104,7 @@ std::string without_quoted(const std::string& text) {
   return out;
 }
 
-// Whose words a text has that a program is not; "" where all fit.
+// The term in a text that does not fit the program; "" if all fit.
 std::string misfit(const std::string& said, const ProgramKind& program) {
   const std::string text = without_quoted(said);
   for (std::size_t v = 0; v < vocabularies().size(); ++v) {
@@ -116,22 +116,22 @@ std::string misfit(const std::string& said, const ProgramKind& program) {
   return "";
 }
 
-// Rules that find an optimizer, or the gradient of a loss, say so, whatever else is known.
+// Rules that find an optimizer, or the gradient of a loss, may say so, whatever else is known.
 bool is_about_training(const std::string& rule) {
   static const std::set<std::string> all{"unfused-optimizer", "cpu-optimizer", "loss-head",
                                          "grad-sync-every-microbatch"};
   return all.count(rule) > 0;
 }
 
-// A rule's texts with the kinds under which they stand: { "pytorch", "training" }.
+// A rule's texts with the kinds under which they appear: { "pytorch", "training" }.
 struct Prose {
   std::string text;
   std::vector<std::string> under;
   int line;
 };
 
-// Goes through a rule's source. Prose is what has a space; what stands under `doc` describes all
-// programs at once.
+// Goes through a rule's source. Prose contains a space; texts in `doc` describe all programs at
+// once.
 class Reader {
  public:
   explicit Reader(const std::string& source) : source_(source) { read(); }
@@ -209,8 +209,8 @@ bool is_kind(const std::string& key) {
   return key != "cuda" && std::find(all.begin(), all.end(), key) != all.end();
 }
 
-// A program of which just these are known. Of the tools it is both, unless one is said: those stand
-// apart from the rest.
+// A program of which only these kinds are known. It counts as recorded by both tools unless one is
+// given.
 ProgramKind under(std::vector<std::string> keys) {
   std::erase_if(keys, [](const std::string& k) { return !is_kind(k); });
   ProgramKind program = program_of_kinds(keys);
@@ -265,7 +265,7 @@ void each_rule(Take take) {
 
 }  // namespace
 
-TEST_CASE("kinds: every text of a rule stands under the kinds whose words it uses") {
+TEST_CASE("kinds: every text of a rule is under the kinds whose terms it uses") {
   std::size_t texts = 0;
   each_rule([&](const std::filesystem::path& path) {
     const std::string source = read_file(path);
@@ -282,7 +282,7 @@ TEST_CASE("kinds: every text of a rule stands under the kinds whose words it use
   CHECK(texts > 500);
 }
 
-TEST_CASE("kinds: what a report lacks is recorded with the profiler that wrote it") {
+TEST_CASE("kinds: missing sources are recorded with the profiler that wrote the report") {
   const ProgramKind of_nsys = program_of_kinds({"nsys"});
   const ProgramKind of_torch = program_of_kinds({"pytorch", "torch_profiler"});
   for (std::size_t s = 0; s < static_cast<std::size_t>(Source::count); ++s) {
@@ -297,7 +297,7 @@ TEST_CASE("kinds: what a report lacks is recorded with the profiler that wrote i
   }
 }
 
-TEST_CASE("kinds: what rules say of their tests' traces fits every kind of program" *
+TEST_CASE("kinds: findings on the rules' test traces fit every kind of program" *
           slow_with_sanitizers) {
   std::size_t findings = 0;
   each_rule([&](const std::filesystem::path& path) {
@@ -315,9 +315,9 @@ TEST_CASE("kinds: what rules say of their tests' traces fits every kind of progr
         for (const Failed& f : report.failed) FAIL_CHECK(f.error);
         for (const NotChecked& n : report.not_checked)
           if (!n.not_recorded) CHECK(misfit(n.reason + " " + n.record_with, program) == "");
-        // What was not checked was not found either.
+        // A rule that was not checked found nothing either.
         if (is_about_training(rule.id)) program.kinds.emplace_back("training");
-        // What is clean is so whatever the program is.
+        // A clean rule is clean whatever the program is.
         if (report.findings.empty() && report.not_checked.empty()) break;
         for (const Finding& f : report.findings) {
           ++findings;

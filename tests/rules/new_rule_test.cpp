@@ -3,7 +3,7 @@
 
 using namespace support;
 
-TEST_CASE("new-rule: the rule that it makes is valid, and its tests pass") {
+TEST_CASE("new-rule: the generated rule is valid, and its tests pass") {
   const TempDir dir;
   const std::string in = " --in " + quoted(dir / "team");
   const Ran made = advise("new-rule comm/tiny-collectives" + in);

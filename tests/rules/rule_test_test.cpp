@@ -1,4 +1,4 @@
-// `gh-advise test`: cases beside rules, by name, and snapshots.
+// `gh-advise test`: cases next to rules, by name, and snapshots.
 #include "rules/rule_test.hpp"
 
 #include "rules/new_rule.hpp"
@@ -8,7 +8,7 @@
 using namespace support;
 namespace fs = std::filesystem;
 
-TEST_CASE("rule tests: the cases beside rules run, and one that fails gives the exit status 1") {
+TEST_CASE("rule tests: the cases next to rules run, and a failing one gives exit status 1") {
   const TempDir dir;
   write_file(dir / "mine.lua", rule_text("mine", finds("0.9")));
   write_file(dir / "mine.test.lua",
@@ -24,7 +24,7 @@ TEST_CASE("rule tests: the cases beside rules run, and one that fails gives the 
   CHECK(contains(bad.out, "is clean"));
   CHECK(contains(bad.out, "0 passed, 1 failed"));
   fs::remove(dir / "mine.test.lua");
-  CHECK(contains(error_line("test " + quoted(dir / "")), "holds no rule tests"));
+  CHECK(contains(error_line("test " + quoted(dir / "")), "contains no rule tests"));
   fs::create_directory(dir / "elsewhere");
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "elsewhere/renamed.sqlite");
   write_file(
@@ -34,7 +34,7 @@ TEST_CASE("rule tests: the cases beside rules run, and one that fails gives the 
         0);
 }
 
-TEST_CASE("rule tests: a test file that means harm fails, and the next case still runs") {
+TEST_CASE("rule tests: a malicious test file fails, and the next case still runs") {
   const TempDir dir;
   write_file(dir / "mine.lua", rule_text("mine", "return {}"));
   const auto run = [&](const std::string& cases) {
@@ -52,7 +52,7 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
     CHECK_MESSAGE(contains(out, "1 passed, 1 failed"), out);
     return out;
   };
-  // Metatables are not asked.
+  // Metatables are ignored.
   CHECK(contains(one_fails("setmetatable({ name = 'a' }, { __index = boom })"),
                  "a case needs 'trace' or 'fixture'"));
   CHECK(contains(one_fails("{ name = 'a', trace = setmetatable({}, { __index = boom }), expect = "
@@ -63,7 +63,7 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
                 "setmetatable({ worth = setmetatable({}, { __index = boom }) }, { __index = boom "
                 "}) } }"),
       "expected  1 finding"));
-  // More than a test is.
+  // More than a test may contain.
   CHECK(
       contains(one_fails("(function() local l = {} for i = 1, 2000 do l[i] = { i, i + 1, kernel = "
                          "'k' } end return { name = 'a', trace = { repeats = { times = 1000, "
@@ -78,12 +78,12 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
   CHECK(
       contains(one_fails("{ name = 'a', trace = { ops = { { 0, 9, kernel = 'k', [true] = 1 } } }, "
                          "expect = 'clean' }"),
-               "ops[1]: every key has to be a name"));
+               "ops[1]: every key must be a name"));
   CHECK(contains(one_fails("{ name = 'a', trace = { ops = 7 }, expect = 'clean' }"),
-                 "'ops' has to be a list"));
+                 "'ops' must be a list"));
   CHECK(contains(one_fails("{ name = 'a', fixture = '../../secret', expect = 'clean' }"),
-                 "is no name of a fixture"));
-  // Endless in functions of C, on loading.
+                 "is not a fixture name"));
+  // Endless in C functions, while loading.
   for (const std::string endless :
        {"table.sort(q)", "table.sort(q, string.upper)", "table.sort(q, rawequal)"}) {
     CHECK(contains(run("(function() local s, q = string.rep('a', 1048000), {} for i = 1, 200000 do "
@@ -93,22 +93,23 @@ TEST_CASE("rule tests: a test file that means harm fails, and the next case stil
   }
   CHECK(contains(one_fails("{ name = 'a', trace = { ops = {} }, expect = { { message = "
                            "string.rep('*a', 1000) } } }"),
-                 "expects a text of more than 1024 bytes"));
-  // Numbers that no field holds end at the largest that it does.
+                 "the expected text is longer than 1024 bytes"));
+  // Numbers out of a field's range are clamped.
   CHECK(contains(run("{ name = 'a', trace = { repeats = { times = 1e300, every = 1 }, device = { "
                      "sm_count = 1e300, compute = 1e300, memory_gib = -1e300 }, ops = { { 0, 1, "
                      "copy = 'h2d', bytes = 1e300, blocks = -5, threads = 1e9, address = 1/0, "
                      "stream = 1e300, rank = 1e9 } } }, expect = 'clean' }, "),
                  "2 passed, 0 failed"));
-  // What a case says is printed as text.
+  // Texts of a case are printed as text.
   const std::string out =
       one_fails("{ name = 'a\\27[31m\\7', trace = { ops = {} }, expect = 'x\\27[2J' }");
   CHECK(contains(out, "a [31m"));
   CHECK(out.find('\x1b') == out.npos);
-  // No list of cases at all.
+  // Not a list of cases.
   write_file(dir / "mine.test.lua",
              "return setmetatable({}, { __index = function() error('boom') end })");
-  CHECK(contains(advise("test " + quoted(dir / "")).out, "a test file returns a list of cases"));
+  CHECK(
+      contains(advise("test " + quoted(dir / "")).out, "a test file must return a list of cases"));
 }
 
 TEST_CASE("rule tests: cases are chosen by name, and snapshots compared") {
@@ -125,7 +126,7 @@ TEST_CASE("rule tests: cases are chosen by name, and snapshots compared") {
   CHECK(advise(test + " --filter sec*").out == "1 passed, 0 failed\n");
   CHECK(advise(test + " --filter copies").status == 1);
   CHECK(contains(advise(test).out, "run again with --update"));
-  CHECK(contains(advise(test + " --filter none").err, "no case and no rule has such a name"));
+  CHECK(contains(advise(test + " --filter none").err, "no case or rule matches"));
   CHECK(advise(test + " --update").status == 0);
   CHECK(contains(read_file(dir / "copies.snapshot"),
                  "[first]\nerror 'copies from the host', worth at most 0.333"));

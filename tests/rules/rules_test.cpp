@@ -1,5 +1,5 @@
-// Rules: the contract they are held to, how they are evaluated, and what the program's own say of
-// every recording.
+// Rules: their contract, how they are evaluated, and what the built-in ones report about every
+// recording.
 #include "rules/rules.hpp"
 
 #include <map>
@@ -8,8 +8,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "analysis/program_kind.hpp"
+#include "base/embedded.hpp"
 #include "read/read.hpp"
 #include "rules/rule_test.hpp"
+#include "support/program.hpp"
 #include "support/traces.hpp"
 
 using namespace gh;
@@ -34,7 +37,7 @@ Rule rule(const std::string& body, const std::string& id = "a-rule", const std::
   return load_rule(rule_source(body, id, more), id + ".lua");
 }
 
-// A finding's source: worth a fraction of all steps.
+// Source of a finding that saves a fraction of all steps.
 std::string finding(const std::string& worth, const std::string& more = "") {
   return "{ subject = \"it\", message = \"plain\", recoverable_ns = " + worth +
          " * trace:total_ns()" + (more.empty() ? "" : ", " + more) + " }";
@@ -52,13 +55,13 @@ Report evaluated(const std::vector<Rule>& rules, Trace trace, const Settings& se
   return evaluate(rules, analysis, facts, settings);
 }
 
-// What a rule failed with, or "".
+// The error of a rule that failed, or "".
 std::string failure_of(const std::string& body) {
   const Report r = evaluated({rule(body)}, ten_steps());
   return r.failed.empty() ? "" : r.failed.front().error;
 }
 
-// All that a report says, for comparisons.
+// Everything that a report contains, for comparisons.
 std::string all_of(const Report& r) {
   std::string s;
   for (const Finding& f : r.findings) {
@@ -94,7 +97,7 @@ TEST_CASE("the rules' own tests pass") {
   CHECK_FALSE(contains(result.output, "has no test"));
 }
 
-TEST_CASE("rules: a message has the words that fit one, or any other number") {
+TEST_CASE("rules: a message has the right words for one and for any other number") {
   const auto message = [](const std::string& n) {
     std::string source =
         rule_source("return { { subject = 'it', message = 'plain', data = { n = " + n +
@@ -109,7 +112,87 @@ TEST_CASE("rules: a message has the words that fit one, or any other number") {
   CHECK(message("12") == "12 copies take time.");
 }
 
-TEST_CASE("rules: a rule's test fails where anything differs from what it expects") {
+TEST_CASE("rules: a finding's title is the headline of its message, else the rule's title") {
+  const auto found = [](const std::string& headlines) {
+    const std::string source = rule_source(
+        "return { { subject = 'it', message = 'plain', data = { n = 1, kind = 'norm' } } }",
+        "a-rule", headlines);
+    return evaluated({load_rule(source, "a-rule.lua")}, ten_steps()).findings.at(0);
+  };
+  const Finding plain = found("");
+  CHECK(plain.title == "A rule of the tests");
+  const Finding headed =
+      found("headlines = { plain = \"{kind} runs as {n:# kernel|# kernels} a {unit}\" },");
+  CHECK(headed.title == "norm runs as 1 kernel a step");
+  // It is the same finding, whatever is written above it.
+  CHECK(headed.fingerprint == plain.fingerprint);
+  CHECK(found("headlines = { figures = \"{n}\" },").title == plain.title);
+}
+
+TEST_CASE("rules: the short fix is what the first advice begins with") {
+  const auto fix = [](std::vector<std::string> advice) {
+    Finding f;
+    f.advice = std::move(advice);
+    return short_fix(f);
+  };
+  CHECK(fix({}) == "");
+  CHECK(fix({"Load batches in workers: DataLoader(num_workers=4). It helps.", "Or not."}) ==
+        "Load batches in workers");
+  CHECK(fix({"Set torch.backends.x=1 in a:b code. Then: go on."}) ==
+        "Set torch.backends.x=1 in a:b code");
+  CHECK(fix({"Pin the batches."}) == "Pin the batches");
+}
+
+// Advice differs by kind of program, and most recordings and traces of tests are of one.
+TEST_CASE("rules: advice begins with what to do, whatever kind of program is advised" *
+          slow_with_sanitizers) {
+  const std::vector<std::vector<std::string>> programs{
+      {},
+      {"pytorch", "training"},
+      {"pytorch", "training", "deepspeed"},
+      {"pytorch", "training", "transformers"},
+      {"pytorch", "training", "megatron"},
+      {"pytorch", "training", "fsdp", "torch_profiler"},
+      {"pytorch", "tokens", "vllm"},
+      {"pytorch", "inference"},
+      {"jax", "training"},
+      {"tensorrt", "inference"},
+      {"cupy"},
+      {"openacc"},
+  };
+  std::map<std::string, std::set<std::string>> seen;  // subjects of each rule
+  for (const EmbeddedFile& file : embedded_files()) {
+    const std::string path(file.path);
+    if (!path.starts_with("rules/") || path.ends_with(".test.lua")) continue;
+    const Rule rule = load_rule(std::string(file.text), path);
+    const std::string test = path.substr(0, path.size() - 4) + ".test.lua";
+    each_literal_trace(std::string(embedded_file(test)), [&](const std::string& name, Trace trace) {
+      Analysis analysis(std::move(trace), Classes(), {});
+      const auto advised = [&] {
+        const Facts facts(analysis);
+        return evaluate({rule}, analysis, facts, {}, false).findings;
+      };
+      bool is_new = false;
+      for (const Finding& f : advised()) is_new |= seen[rule.id].insert(f.subject).second;
+      if (!is_new) return;
+      for (const auto& kinds : programs) {
+        analysis.program = program_of_kinds(kinds);
+        for (const Finding& f : advised()) {
+          CAPTURE(rule.id);
+          CAPTURE(name);
+          CAPTURE(analysis.program.described());
+          const std::string fix = short_fix(f);
+          CAPTURE(fix);
+          CHECK_FALSE(fix.empty());
+          CHECK(display_width(fix) <= most_short_fix_letters);
+          CHECK((fix.empty() || (fix.front() >= 'A' && fix.front() <= 'Z')));
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("rules: a rule's test fails if anything differs from what it expects") {
   const TempDir dir;
   write_file(dir / "a-rule.lua", rule_source("return { " + finding("0.5") + " }"));
   const std::string trace =
@@ -152,10 +235,10 @@ TEST_CASE("rules: the cases of a test file share its processor time") {
   const RuleTestResult late = run_rule_tests(dir / "", options);
   CHECK(late.passed == 1);
   CHECK(late.failed == 1);
-  CHECK_MESSAGE(contains(late.output, "not run, nor is any case behind it"), late.output);
+  CHECK_MESSAGE(contains(late.output, "not run, nor are the cases after it"), late.output);
 }
 
-TEST_CASE("rules: a rule that breaks the contract is refused, with its file and what was meant") {
+TEST_CASE("rules: a rule that violates the contract is rejected, with its file and a suggestion") {
   const auto error = [](const std::string& source) {
     return error_of([&] { load_rule(source, "team/x.lua"); });
   };
@@ -180,6 +263,10 @@ TEST_CASE("rules: a rule that breaks the contract is refused, with its file and 
       {with("evaluate = function(trace, options)", "evaluate2 = function(trace, options)"),
        "'evaluate'"},
       {with("since =", "warning_at = \"x\", since ="), "warning_at"},
+      {with("since =", "headlines = { plan = \"x\" }, since ="), "'plain'"},
+      {with("since =", "headlines = { plain = 7 }, since ="), "'headlines'"},
+      {with("since =", "headlines = { plain = \"{time:ns} of {each_step}\" }, since ="),
+       "{each_step}"},
       {with("since =", "needs = { \"kernel\" }, since ="), "'kernels'"},
       {with("since =",
             "options = { share = { default = {}, unit = \"fraction\", doc = \"x\" } }, since ="),
@@ -200,7 +287,7 @@ TEST_CASE("rules: a rule that breaks the contract is refused, with its file and 
   CHECK_FALSE(error("while true do end").empty());
 }
 
-TEST_CASE("rules: the program's own rules are complete") {
+TEST_CASE("rules: the built-in rules are complete") {
   std::set<std::string> ids;
   for (const Rule& r : own_rules()) {
     CAPTURE(r.id);
@@ -208,6 +295,7 @@ TEST_CASE("rules: the program's own rules are complete") {
     for (const std::string& text : {r.title, r.since, r.what, r.why, r.fix, r.wrong})
       CHECK_FALSE(text.empty());
     CHECK_FALSE(r.messages.empty());
+    for (const auto& [name, text] : r.messages) CHECK_MESSAGE(r.headlines.contains(name), name);
     CHECK(r.path == "rules/" + r.category + "/" + r.id + ".lua");
   }
   for (const char* id : {"data-loader-starvation", "offload-sync-gap", "um-migration-storm",
@@ -215,7 +303,7 @@ TEST_CASE("rules: the program's own rules are complete") {
     CHECK(ids.contains(id));
 }
 
-TEST_CASE("rules: a folder's rules are loaded, whatever else lies in it") {
+TEST_CASE("rules: a folder's rules are loaded, whatever else is in it") {
   const TempDir dir;
   CHECK(contains(error_of([&] { rules_in(dir / "", "--rules"); }), "no rule"));
   CHECK(contains(error_of([&] { rules_in(dir / "none", "--rules"); }), "no such directory"));
@@ -228,7 +316,7 @@ TEST_CASE("rules: a folder's rules are loaded, whatever else lies in it") {
   CHECK(contains(error_of([&] { rules_in(dir / "", "--rules"); }), "three.lua"));
 }
 
-TEST_CASE("rules: a rule that fails is named, and the others go on") {
+TEST_CASE("rules: a rule that fails is named, and the others still run") {
   const Report r = evaluated({rule("error('boom')", "bad"), rule("return {}", "good"),
                               rule("return { " + finding("0.1") + " }", "found"),
                               rule("return trace:fact('no.such.fact')", "asks")},
@@ -243,7 +331,7 @@ TEST_CASE("rules: a rule that fails is named, and the others go on") {
   CHECK(r.findings[0].rule == "found");
 }
 
-TEST_CASE("rules: an endless rule is stopped and named, also where it catches errors") {
+TEST_CASE("rules: an endless rule is stopped and named, even if it catches errors") {
   for (const char* body :
        {"while true do end", "while true do pcall(function() while true do end end) end",
         "local t = {} while true do t[#t + 1] = string.rep('x', 100000) end"}) {
@@ -257,7 +345,7 @@ TEST_CASE("rules: an endless rule is stopped and named, also where it catches er
   CHECK(contains(failure_of("while true do end"), "stopped after"));
 }
 
-TEST_CASE("rules: a rule whose findings break the contract fails") {
+TEST_CASE("rules: a rule whose findings violate the contract fails") {
   const std::string whole = "subject = \"it\", message = \"plain\"";
   CHECK(failure_of("return { { " + whole + " } }") == "");
   CHECK(contains(failure_of("return { { message = 'plain' } }"), "subject"));
@@ -266,7 +354,7 @@ TEST_CASE("rules: a rule whose findings break the contract fails") {
   CHECK(contains(failure_of("return { { " + whole + ", recoverable_ns = 0 / 0 } }"), "finite"));
   CHECK(contains(failure_of("return { { " + whole + ", recoverable_ns = 'much' } }"), "number"));
   CHECK(contains(failure_of("return { { " + whole + ", confidence = 'sure' } }"),
-                 "high, medium, low"));
+                 "high, medium or low"));
   CHECK(contains(failure_of("return { { " + whole + ", severity = 'eror' } }"), "error"));
   CHECK(contains(failure_of("return { { " + whole +
                             ", metrics = { { name = 'x', value = 1, unit = 'seconds' } } } }"),
@@ -291,7 +379,7 @@ TEST_CASE("rules: a rule with more than 200 findings fails") {
   CHECK(contains(r.failed[0].error, "200"));
 }
 
-TEST_CASE("rules: what a finding is worth is at most the step, and decides its severity") {
+TEST_CASE("rules: a finding saves at most the step, and that decides its severity") {
   const auto found = [](const std::string& worth, const std::string& more = "",
                         const Settings& settings = {}, const std::string& rule_more = "") {
     const Report r =
@@ -318,7 +406,7 @@ TEST_CASE("rules: what a finding is worth is at most the step, and decides its s
   CHECK(found("0.01", "at_most = 'warning'").severity == Severity::note);
   CHECK(found("0.5").confidence == "high");
   CHECK(found("0.5", "confidence = 'low'").confidence == "low");
-  // The team's word is the last.
+  // The team's setting takes precedence.
   RuleSettings note;
   note.severity = Severity::note;
   CHECK(found("0.5", "severity = 'error'", {{"a-rule", note}}).severity == Severity::note);
@@ -338,8 +426,8 @@ TEST_CASE("rules: messages are filled in, with units") {
 }
 
 TEST_CASE(
-    "rules: devices that come late to a collective are found, with who waits for them and what of "
-    "it shows") {
+    "rules: devices that are late to a collective are found, with the devices that wait and the "
+    "exposed time") {
   const std::string two =
       R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" }, { 0, 900, "step {n}", rank = 1 } }, ops = {
     { 20, 600, kernel = "a" }, { 500, 900, kernel = "ncclDevKernel_AllReduce", stream = 8 }, { 20, 800, kernel = "a", rank = 1 }, { 800, 910, kernel = "ncclDevKernel_AllReduce", stream = 8, rank = 1 },
@@ -354,7 +442,7 @@ TEST_CASE(
     const Report r = evaluated({counts}, trace_from_text(trace));
     return r.findings.empty() ? std::string() : r.findings.front().message;
   };
-  // Of the 300 us until the second comes, the first computes for 100.
+  // The first computes for 100 of the 300 us until the second arrives.
   CHECK(said(two, "b") == "1.50 ms of 5 1, device 1, shows 1000000 ns, own 110000 ns, waited 5");
   CHECK(said(two, "ncclDevKernel_AllGather") ==
         "1.68 ms of 10 1, device 1, shows 1175000 ns, own 75000 ns, waited 10");
@@ -383,7 +471,7 @@ TEST_CASE("rules: options have defaults, and can be set") {
   CHECK(count("on", false) == 0);
   CHECK(count("name", std::string("y")) == 0);
 
-  // One of the program's own.
+  // A built-in rule.
   RuleSettings s;
   s.options["share"] = 0.9;
   const Report starved =
@@ -392,7 +480,7 @@ TEST_CASE("rules: options have defaults, and can be set") {
     if (f.rule == "data-loader-starvation") CHECK(f.severity == Severity::note);
 }
 
-TEST_CASE("rules: a team's rule takes the place of the program's, with a note") {
+TEST_CASE("rules: a team's rule replaces the built-in one, with a note") {
   std::vector<Rule> rules = own_rules();
   const std::size_t before = rules.size();
   std::vector<std::string> notes;
@@ -409,7 +497,7 @@ TEST_CASE("rules: a team's rule takes the place of the program's, with a note") 
   CHECK(holds(r.clean, "unfused-softmax"));
 }
 
-TEST_CASE("rules: runs of kernels are cut by what is in them, and the longest of each is kept") {
+TEST_CASE("rules: other kernels end a run, and the longest kernel of each run is returned") {
   const Trace trace = trace_from_text(
       R"(return { ops = { { 0, 10, kernel = "a" }, { 10, 40, kernel = "a" }, { 40, 60, kernel = "a" }, { 60, 100, kernel = "b" },
     { 100, 150, kernel = "a" }, { 150, 160, kernel = "a" }, { 160, 170, kernel = "b" }, { 170, 270, kernel = "a" }, { 500, 600, kernel = "a", stream = 8 }, { 600, 650, kernel = "a", stream = 8 } } })");
@@ -455,8 +543,7 @@ TEST_CASE("rules: the order of findings is total") {
 }
 
 TEST_CASE(
-    "rules: a finding that follows from another stands behind it, and only where that one was "
-    "found") {
+    "rules: a consequence of another finding comes after it, and only if that one was found") {
   const auto with = [](const std::string& id, const std::string& worth,
                        const std::string& follows) {
     return rule("return { " +
@@ -472,19 +559,19 @@ TEST_CASE(
   for (const Finding& f : r.findings)
     order += f.rule + (f.follows_from.empty() ? " " : "<" + f.follows_from + " ");
   CHECK(order == "root first<root second<root chained<first other orphan ");
-  // A root that is only noted explains nothing.
+  // A root that is only a note explains nothing.
   CHECK(evaluated({with("root", "0.01", ""), with("first", "0.4", "root")}, ten_steps())
             .findings.front()
             .follows_from.empty());
 }
 
-TEST_CASE("rules: unknown keys are named in one order") {
+TEST_CASE("rules: unknown keys are named in a fixed order") {
   const std::string error =
       failure_of("return { " + finding("0.1", "zeta = 1, alpha = 2, mid = 3") + " }");
   CHECK(error.find("'alpha'") != std::string::npos);
 }
 
-TEST_CASE("rules: the same is said whenever it is evaluated again") {
+TEST_CASE("rules: evaluating again gives the same result") {
   for (const char* name : {"starved", "offload", "um-umtouch-full", "ddp"}) {
     CAPTURE(name);
     CHECK(all_of(evaluated(own_rules(), recorded(name))) ==
@@ -549,9 +636,9 @@ TEST_CASE("rules: what was not recorded is not checked, never clean") {
 }
 
 TEST_CASE(
-    "rules: where processes share a GPU, findings stand by their own account, and no idle time is "
+    "rules: where processes share a GPU, findings keep their own estimates, and no idle time is "
     "clean") {
-  // Six steps of 10 ms: each of two processes loads for 6, and the second begins 0.3 ms later.
+  // Six steps of 10 ms: each of two processes loads for 6 ms, and the second begins 0.3 ms later.
   const auto trace = [](bool shared) {
     Trace t = trace_from_text(R"(return { repeats = { times = 6, every = 10000 },
       ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "dataloader" }, { 300, 9300, "step {n}", rank = 1 }, { 400, 6300, "dataloader", rank = 1 } },
@@ -585,12 +672,12 @@ TEST_CASE(
   const auto sync = std::find_if(shared.not_checked.begin(), shared.not_checked.end(),
                                  [](const NotChecked& n) { return n.rule == "host-sync"; });
   REQUIRE(sync != shared.not_checked.end());
-  CHECK(contains(sync->reason, "found nothing, but 2 processes launch work on one GPU"));
+  CHECK(contains(sync->reason, "found nothing, but 2 processes share a GPU"));
 }
 
 TEST_CASE("rules: every rule runs on every recording") {
-  // What is true of each recording: which rules have to find it at warning or above, and which
-  // may say something at that level.
+  // The truth about each recording: which rules have to find something at warning or above, and
+  // which may do so.
   struct Truth {
     std::set<std::string> must, may;
   };
@@ -625,7 +712,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"gpumetrics", {{"unfused-softmax"}, {"tensor-idle"}}},
       {"ddp", {{}, {"exposed-collective"}}},
       {"ddp-straggler",
-       {{"rank-straggler"}, {"gpu-idle"}}},  // it sleeps, which is idle for no other reason
+       {{"rank-straggler"}, {"gpu-idle"}}},  // it sleeps, so the GPU is idle for no other reason
       {"ddp-small-collectives", {{"small-collectives"}, {"exposed-collective", "loss-head"}}},
       {"alloc-churn", {{"alloc-churn"}, {"launch-bound"}}},
       {"exposed-copy", {{"exposed-memcpy"}, {}}},
@@ -699,7 +786,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"products", {}},
       {"graphs",
        {{"non-tensor-core-gemm", "low-sm-fill"},
-        {}}},  // a tiny model in FP32, as PyTorch's profiler saw it
+        {}}},  // a tiny model in FP32, as recorded by PyTorch's profiler
   };
   CHECK(support::recordings().size() + support::unmarked_recordings().size() + 1 == truth.size());
   const std::vector<Rule> rules = own_rules();
@@ -709,7 +796,8 @@ TEST_CASE("rules: every rule runs on every recording") {
   for (const auto& path : support::few_with_sanitizers(all)) {
     CAPTURE(path.filename());
     const std::string name = path.filename().string().substr(
-        0, path.filename().string().find('.'));  // of the program: both profilers saw the same
+        0, path.filename().string().find(
+               '.'));  // of the program: both profilers recorded the same one
     REQUIRE(truth.contains(name));
     const Report r = evaluated(rules, read_report(path));
     CHECK(r.failed.empty());

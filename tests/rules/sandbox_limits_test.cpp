@@ -1,5 +1,5 @@
-// The sandbox stops rules that would take for ever, or all memory: each attack is a test that would
-// hang or crash without the protection.
+// The sandbox stops rules that would run for ever or use all memory: each attack is a test that
+// would hang or crash without the protection.
 #include <algorithm>
 #include <limits>
 
@@ -33,19 +33,19 @@ TEST_CASE("sandbox: the default budget stops an endless loop") {
         "rule.lua:1: stopped after 50000000 instructions (endless loop?)");
 }
 
-TEST_CASE("sandbox: budgets that are tiny or no multiple of anything hold") {
+TEST_CASE("sandbox: tiny and odd budgets hold") {
   LuaSandbox odd({.instructions = 12'345});
   CHECK_THROWS_WITH_AS(odd.load("n = 0 while true do n = n + 1 end", "rule.lua"),
                        "rule.lua:1: stopped after 12345 instructions (endless loop?)", LuaError);
   odd.reset_budget();
-  CHECK(value_in(odd, "return n <= 12345 // 4") == "true");  // four instructions a turn
+  CHECK(value_in(odd, "return n <= 12345 // 4") == "true");  // four instructions per iteration
   LuaSandbox sandbox({.instructions = 3});
   CHECK_THROWS_WITH_AS(sandbox.load("while true do end", "rule.lua"),
                        "rule.lua: stopped after 3 instructions (endless loop?)",
                        LuaError);  // in the parser
 }
 
-TEST_CASE("sandbox: pcall does not swallow the end of the budget") {
+TEST_CASE("sandbox: pcall does not catch an exhausted budget") {
   CHECK(contains(lua_error("pcall(function() while true do end end) return 'escaped'"), endless));
   CHECK(contains(lua_error("while true do pcall(function() while true do end end) end"), endless));
   CHECK(contains(lua_error("local function f() pcall(f) while true do end end f()"), endless));
@@ -61,7 +61,7 @@ TEST_CASE("sandbox: catching errors in a loop spends the budget") {
 
 TEST_CASE("sandbox: an endless xpcall handler is stopped") {
   CHECK(contains(lua_error("xpcall(error, function() while true do end end)"), endless));
-  // Lua's own would call this one inside the hook, where no hook counts.
+  // Lua's version would call this one inside the hook, where no hook counts.
   CHECK(contains(
       lua_error("xpcall(function() while true do end end, function() while true do end end)"),
       endless));
@@ -81,7 +81,7 @@ TEST_CASE("sandbox: __close does not escape the budget") {
                  endless));
 }
 
-TEST_CASE("sandbox: once a limit is hit no instruction of the rule runs") {
+TEST_CASE("sandbox: once a limit is hit, no more instructions of the rule run") {
   const std::string close =
       "local x <close> = setmetatable({}, {__close = function() escaped = true end}) ";
   for (const std::string attack :
@@ -95,7 +95,7 @@ TEST_CASE("sandbox: once a limit is hit no instruction of the rule runs") {
   }
 }
 
-TEST_CASE("sandbox: finalizers are refused, before and after") {
+TEST_CASE("sandbox: finalizers are rejected, before and after") {
   CHECK(lua_error("setmetatable({}, {__gc = function() while true do end end})") ==
         "rule.lua:1: a metatable may not have __gc");
   CHECK(lua_error("setmetatable({}, {__gc = false})") ==
@@ -153,8 +153,8 @@ TEST_CASE("sandbox: a stopped sandbox can be destroyed with calls left open") {
   }
 }
 
-TEST_CASE("sandbox: instructions that are slow run into the time limit") {
-  // Each comparison walks all zeros, one by one.
+TEST_CASE("sandbox: slow instructions run into the time limit") {
+  // Each comparison walks all zeros one by one.
   const std::string slow =
       "local a, b = ('\\0'):rep(20000) .. 'a', ('\\0'):rep(20000) .. 'b' while true do local c = a "
       "< b end";
@@ -196,14 +196,14 @@ TEST_CASE("sandbox: the default memory limit stops a rule that grows") {
 
 TEST_CASE("sandbox: strings are bounded") {
   CHECK(lua_error("local s = 'x' while true do s = s .. s end", {}) ==
-        "rule.lua:1: rule made a string of more than 1 MiB");
+        "rule.lua:1: rule created a string of more than 1 MiB");
   CHECK(
       lua_error("local t = {} for i = 1, 3000 do t[i] = ('x'):rep(1000) end return table.concat(t)",
-                {}) == "rule.lua:1: rule made a string of more than 1 MiB");
+                {}) == "rule.lua:1: rule created a string of more than 1 MiB");
   CHECK(value_of("return #('x'):rep(1 << 20)", {}) == "1048576");
 }
 
-TEST_CASE("sandbox: a buffer that outgrows the memory is no ordinary error") {
+TEST_CASE("sandbox: a buffer that outgrows the memory is not an ordinary error") {
   CHECK(lua_error("local s = ('x'):rep(1000) local t = {} for i = 1, 5000 do t[i] = s end return "
                   "table.concat(t)",
                   roomy) == "rule.lua:1: rule used more than 4 MiB");
@@ -212,7 +212,7 @@ TEST_CASE("sandbox: a buffer that outgrows the memory is no ordinary error") {
                   roomy) == "rule.lua:1: rule used more than 4 MiB");
 }
 
-TEST_CASE("sandbox: pcall does not swallow the end of memory") {
+TEST_CASE("sandbox: pcall does not catch exhausted memory") {
   CHECK(contains(
       lua_error(
           "pcall(function() local t = {} for i = 1, 1e9 do t[i] = i end end) return 'escaped'",
@@ -221,11 +221,11 @@ TEST_CASE("sandbox: pcall does not swallow the end of memory") {
   CHECK(contains(lua_error("xpcall(function() local s = 'x' while true do s = s .. s end end, "
                            "function() end) return 'escaped'",
                            roomy),
-                 "rule made a string of more than 1 MiB"));
+                 "rule created a string of more than 1 MiB"));
 }
 
 TEST_CASE("sandbox: a rule just below the memory limit is stopped soon") {
-  // Each string needs a collection of everything else: without a bound this takes hours within the
+  // Each string needs a collection of everything else: without a limit this takes hours within the
   // budget.
   CHECK(contains(lua_error(R"(
     local t, n = {}, 0
@@ -256,7 +256,7 @@ int text_taking_verb(lua_State* lua) {
 
 }  // namespace
 
-TEST_CASE("sandbox: a verb that spends more than there is ends at once") {
+TEST_CASE("sandbox: a verb that exceeds the budget ends at once") {
   LuaSandbox sandbox(small);
   verbs_that_went_on = 0;
   set_function(sandbox, "verb", gh::lua_verb<spending_verb>);
@@ -266,22 +266,22 @@ TEST_CASE("sandbox: a verb that spends more than there is ends at once") {
   CHECK(verbs_that_went_on == 1);
 }
 
-TEST_CASE("sandbox: text that goes to C++ is bounded, and no pcall hides the end") {
+TEST_CASE("sandbox: text passed to C++ is bounded, and pcall does not hide the limit") {
   LuaSandbox sandbox({.text_bytes = 100'000});
   set_function(sandbox, "verb", gh::lua_verb<text_taking_verb>);
   const std::string text = "local text = ('x'):rep(10000) ";
   CHECK(value_in(sandbox, text + "for i = 1, 10 do verb(text) end return 'ok'") == "ok");
   const std::string stopped =
-      "rule.lua:1: rule hands over more than 97 KiB of text, in filters or findings";
+      "rule.lua:1: rule passed more than 97 KiB of text in filters or findings";
   CHECK_THROWS_WITH_AS(sandbox.load(text + "verb(text)", "rule.lua"), stopped.c_str(), LuaError);
   sandbox.reset_budget();
   CHECK_THROWS_WITH_AS(
       sandbox.load(text + "for i = 1, 20 do pcall(verb, text) end return 'escaped'", "rule.lua"),
       stopped.c_str(), LuaError);
-  // In what reads results just so.
+  // The same when results are read.
   sandbox.reset_budget();
   CHECK_THROWS_WITH_AS(sandbox.run([](lua_State* lua) { gh::lua_take_text(lua, 100'001); }),
-                       "rule.lua: rule hands over more than 97 KiB of text, in filters or findings",
+                       "rule.lua: rule passed more than 97 KiB of text in filters or findings",
                        LuaError);
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("sandbox: memory that runs out in the engine's own pushes ends the run
   CHECK_THROWS_WITH_AS(sandbox.run(fill), "lua: rule used more than 1 MiB", LuaError);
 }
 
-TEST_CASE("sandbox: metamethods of a result are bounded as well") {
+TEST_CASE("sandbox: metamethods of a result are bounded too") {
   LuaSandbox sandbox(small);
   sandbox.load("return setmetatable({}, {__index = function() while true do end end})", "rule.lua");
   CHECK_THROWS_WITH_AS(sandbox.run([](lua_State* lua) { lua_getfield(lua, 1, "message"); }),
@@ -359,7 +359,7 @@ TEST_CASE("sandbox: deeply nested data does no harm") {
   CHECK(value_of("local t = {} for i = 1, 100000 do t = {t} end return 'ok'", {}) == "ok");
 }
 
-TEST_CASE("sandbox: string.rep of what is too long is an error") {
+TEST_CASE("sandbox: string.rep with a result that is too long is an error") {
   CHECK(lua_error("return ('x'):rep(1e9)") == "rule.lua:1: resulting string too large");
   CHECK(lua_error("return ('x'):rep(math.maxinteger, 'y')") ==
         "rule.lua:1: resulting string too large");
@@ -369,32 +369,32 @@ TEST_CASE("sandbox: string.rep of what is too long is an error") {
   CHECK(value_of("return ('x'):rep(0) .. ('x'):rep(-1) .. ('x'):rep(math.mininteger)") == "");
 }
 
-TEST_CASE("sandbox: formats that ask for too much are refused") {
+TEST_CASE("sandbox: formats that ask for too much are rejected") {
   CHECK(contains(lua_error("return ('%1000d'):format(1)"), "invalid conversion"));
   CHECK(contains(lua_error("return ('%.1000f'):format(1)"), "invalid conversion"));
   CHECK(contains(lua_error("return ('%s'):rep(5000):format()"), "format too long"));
   CHECK(value_of("return #('%99.99f'):format(-1e308)") == "410");
 }
 
-TEST_CASE("sandbox: a length that lies does no harm") {
+TEST_CASE("sandbox: a wrong length does no harm") {
   const std::string huge =
       "local t = setmetatable({}, {__len = function() return math.maxinteger - 1 end}) ";
   CHECK(lua_error(huge + "table.insert(t, 1, 0)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error(huge + "table.remove(t, 1)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error(huge + "table.concat(t)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error("table.sort(setmetatable({}, {__len = function() return (1 << 31) - 2 end}), "
-                  "math.type)") == "rule.lua:1: table functions take no table with __len");
+                  "math.type)") == "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error(huge + "return table.unpack(t)") ==
-        "rule.lua:1: table functions take no table with __len");
+        "rule.lua:1: table functions do not accept a table with __len");
   CHECK(lua_error("return table.unpack(setmetatable({}, {__index = next}), 1, 200000)") ==
-        "rule.lua:1: table functions take no table with __index");
+        "rule.lua:1: table functions do not accept a table with __index");
   CHECK(lua_error("return table.concat(setmetatable({}, {__index = type}), '', 1, 1e15)") ==
-        "rule.lua:1: table functions take no table with __index");
+        "rule.lua:1: table functions do not accept a table with __index");
   CHECK(lua_error("table.insert(setmetatable({}, {__newindex = rawlen}), 1, 1)") ==
-        "rule.lua:1: table functions take no table with __newindex");
+        "rule.lua:1: table functions do not accept a table with __newindex");
 }
 
 TEST_CASE("sandbox: a sparse table with a border at 2^62 does no harm") {
@@ -404,7 +404,7 @@ TEST_CASE("sandbox: a sparse table with a border at 2^62 does no harm") {
   CHECK(lua_error(sparse + "table.sort(t)") == "rule.lua:1: table too large");
 }
 
-TEST_CASE("sandbox: huge ranges are refused") {
+TEST_CASE("sandbox: huge ranges are rejected") {
   CHECK(contains(lua_error("return table.unpack({}, 1, 1e7)"), "too many results to unpack"));
   CHECK(contains(lua_error("return table.unpack({}, math.mininteger, math.maxinteger)"),
                  "too many results to unpack"));
@@ -426,7 +426,8 @@ TEST_CASE("sandbox: work on long tables spends the budget") {
   CHECK(contains(lua_error(table + "for i = 1, 25 do next(t) end"), endless));
   CHECK(contains(lua_error(table + "for i = 1, 25 do select('#', table.unpack(t)) end"), endless));
   CHECK(value_of(table + "for i = 1, 5000 do table.insert(t, i) end for i = 1, 5000 do "
-                         "table.remove(t) end return #t") == "10000");  // the ends are cheap
+                         "table.remove(t) end return #t") ==
+        "10000");  // operations at the end are cheap
 }
 
 TEST_CASE("sandbox: comparisons that contradict themselves do not hang a sort") {
@@ -453,7 +454,7 @@ TEST_CASE("sandbox: a comparison that empties the table does no harm") {
 }
 
 TEST_CASE("sandbox: globs that backtrack spend the budget") {
-  // sqlite3_strglob takes ages for this one; a length times a length does not.
+  // sqlite3_strglob takes ages for this one; quadratic time is fine.
   CHECK(value_of("return ('a'):rep(100000):glob(('*a'):rep(20) .. 'b')", {}) == "false");
   CHECK(contains(lua_error("return ('a'):glob(('*'):rep(1000))"), "pattern too long"));
   CHECK(contains(

@@ -1,5 +1,5 @@
-// No function of C or C++ does for a rule what its budget does not pay: each spends where it is
-// called, whoever calls it. Told by counting calls, never by the clock.
+// No C or C++ function does work for a rule that its budget does not pay for: each charges where it
+// is called, whoever calls it. Tested by counting calls, never by the clock.
 #include <algorithm>
 #include <sstream>
 #include <vector>
@@ -21,8 +21,8 @@ const std::string stopped = "stopped after 2000 instructions";
 
 int calls = 0;
 
-// Calls its first argument with the others again and again, as pcall does but with no instruction
-// of Lua's between: so a sort calls its comparison, and Lua a metamethod.
+// Calls its first argument with the others repeatedly, as pcall does but without Lua instructions
+// in between: this is how a sort calls its comparison, and Lua a metamethod.
 int call_for_ever(lua_State* lua) {
   gh::sandbox::Meter& meter = gh::sandbox::Meter::of(lua);
   const int arguments = lua_gettop(lua);
@@ -35,7 +35,7 @@ int call_for_ever(lua_State* lua) {
   return 0;
 }
 
-// Of `call`, "function, argument, ...", what it ends with.
+// The result of `call`, which is "function, argument, ...".
 std::string endless_calls(LuaSandbox& sandbox, const std::string& call) {
   sandbox.reset_budget();
   try {
@@ -63,7 +63,7 @@ std::vector<std::string> functions_of_sandbox() {
 
 }  // namespace
 
-TEST_CASE("sandbox: every function spends where C code calls it") {
+TEST_CASE("sandbox: every function is charged when C code calls it") {
   LuaSandbox sandbox({.instructions = budget});
   set_function(sandbox, "call_for_ever", call_for_ever);
   std::vector<std::string> functions = functions_of_sandbox();
@@ -84,7 +84,7 @@ TEST_CASE("sandbox: every function spends where C code calls it") {
   }
 }
 
-TEST_CASE("sandbox: every verb spends where C code calls it") {
+TEST_CASE("sandbox: every verb is charged when C code calls it") {
   const gh::Analysis analysis(
       gh::trace_from_text("return " + std::string(gh::literal_trace_example())), gh::Classes(), {});
   const gh::Facts facts(analysis);
@@ -112,7 +112,7 @@ TEST_CASE("sandbox: every verb spends where C code calls it") {
   }
 }
 
-TEST_CASE("sandbox: a sort that cannot be paid for does not go on") {
+TEST_CASE("sandbox: a sort that exceeds the budget stops") {
   for (const std::string sort :
        {"table.sort(t)", "pcall(table.sort, t)", "table.sort(t, string.upper)",
         "table.sort(t, rawequal)", "table.sort(t, function() return true end)",
@@ -133,7 +133,7 @@ TEST_CASE("sandbox: a sort that cannot be paid for does not go on") {
   }
 }
 
-TEST_CASE("sandbox: a chain of __call that leads to its beginning is refused") {
+TEST_CASE("sandbox: a cyclic chain of __call is rejected") {
   CHECK(lua_error("local t = {} t.__call = t setmetatable(t, t) t()") ==
         "rule.lua:1: '__call' must be a function");
   // Later is too late.
@@ -147,7 +147,7 @@ TEST_CASE("sandbox: a chain of __call that leads to its beginning is refused") {
   CHECK(value_of("return getmetatable(setmetatable(setmetatable({}, {}), nil))") == "nil");
 }
 
-TEST_CASE("sandbox: functions of C as metamethods spend as well") {
+TEST_CASE("sandbox: C functions as metamethods are charged too") {
   for (const std::string metamethod :
        {"__index = rawlen", "__newindex = rawequal", "__call = type", "__eq = rawequal",
         "__lt = rawequal", "__concat = select", "__len = next", "__unm = ipairs",
@@ -164,7 +164,7 @@ TEST_CASE("sandbox: functions of C as metamethods spend as well") {
   }
 }
 
-TEST_CASE("sandbox: tables that C++ reads are paid for by their keys") {
+TEST_CASE("sandbox: tables that C++ reads are charged by their keys") {
   LuaSandbox sandbox({.instructions = 100'000});
   sandbox.load("local t = {} for i = 1, 10000 do t[i] = i end t.name = 'a' return t", "rule.lua");
   sandbox.reset_budget();
@@ -185,7 +185,7 @@ TEST_CASE("sandbox: tables that C++ reads are paid for by their keys") {
   CHECK(times < 10);
 }
 
-TEST_CASE("sandbox: rows of a literal trace are paid for by their width") {
+TEST_CASE("sandbox: rows of a literal trace are charged by their width") {
   CHECK_THROWS_WITH_AS(
       gh::trace_from_text(
           "local w = { 0, 1, 'x' } for i = 4, 100000 do w[i] = 0 end local calls = {} "
@@ -193,7 +193,8 @@ TEST_CASE("sandbox: rows of a literal trace are paid for by their width") {
       "trace: stopped after 50000000 instructions (endless loop?)", LuaError);
 }
 
-TEST_CASE("sandbox: patterns are paid for by the length of the names they are tried on") {
+TEST_CASE(
+    "sandbox: patterns are charged by the length of the names that they are matched against") {
   const gh::Analysis analysis(
       gh::trace_from_text("return { ops = { { 0, 9, kernel = ('a'):rep(10000) } } }"),
       gh::Classes(), {});

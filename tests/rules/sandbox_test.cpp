@@ -1,5 +1,4 @@
-// What Lua a rule has: order without surprises, errors with a line, and nothing that reaches out of
-// the sandbox.
+// The Lua that a rule gets: fixed order, errors with a line, and no way out of the sandbox.
 #include "support/sandbox.hpp"
 
 #include <algorithm>
@@ -31,7 +30,7 @@ int raising_verb(lua_State* lua) {
 
 }  // namespace
 
-TEST_CASE("sandbox: what a chunk returns is kept for run, alone on the stack") {
+TEST_CASE("sandbox: a chunk's result is kept for run, alone on the stack") {
   LuaSandbox sandbox;
   const auto kept = [&](int type) {
     bool as_it_should_be = false;
@@ -52,7 +51,7 @@ TEST_CASE("sandbox: what a chunk returns is kept for run, alone on the stack") {
   CHECK(kept(LUA_TNIL));
 }
 
-TEST_CASE("sandbox: run calls what was kept") {
+TEST_CASE("sandbox: run calls the kept function") {
   LuaSandbox sandbox;
   sandbox.load("return function(a, b) return a + b, a * b end", "rule.lua");
   sandbox.run([](lua_State* lua) {
@@ -64,7 +63,7 @@ TEST_CASE("sandbox: run calls what was kept") {
   });
 }
 
-TEST_CASE("sandbox: what goes wrong in run ends there, and the sandbox stays good") {
+TEST_CASE("sandbox: an error in run ends the run, and the sandbox remains usable") {
   LuaSandbox sandbox;
   sandbox.load("return function() error('deep') end", "rule.lua");
   destroyed = 0;
@@ -74,7 +73,7 @@ TEST_CASE("sandbox: what goes wrong in run ends there, and the sandbox stays goo
       what(lua);
     });
   };
-  // Lua's errors, of what it calls and of its own functions.
+  // Lua errors, from functions that it calls and from its own functions.
   CHECK_THROWS_WITH_AS(run([](lua_State* lua) { lua_call(lua, 0, 0); }), "rule.lua:1: deep",
                        LuaError);
   CHECK_THROWS_WITH_AS(run([](lua_State* lua) { luaL_error(lua, "raised"); }), "rule.lua: raised",
@@ -105,7 +104,7 @@ TEST_CASE("sandbox: pairs visits keys in order") {
     return table.concat(seen, " "))") == "6 4 5 3 12 11 10 9 7 2 8 1");
 }
 
-TEST_CASE("sandbox: pairs tells apart what a double does not") {
+TEST_CASE("sandbox: pairs distinguishes keys that are equal as doubles") {
   CHECK(value_of(R"(
     local big, seen = 1 << 53, {}
     for k, v in pairs {[big + 3] = "d", [big + 1] = "b", [big + 2] = "c", [big] = "a"} do seen[#seen + 1] = v end
@@ -123,8 +122,7 @@ TEST_CASE("sandbox: pairs gives the same order in every state") {
   for (int i = 0; i < 3; ++i) CHECK(value_of(source) == "true");
 }
 
-TEST_CASE(
-    "sandbox: pairs and next leave out what is removed, and pairs what is added, on the way") {
+TEST_CASE("sandbox: pairs and next skip keys removed meanwhile, and pairs those added") {
   CHECK(value_of(R"(
     local t, seen = {a = 1, b = 2, c = 3}, {}
     for k in pairs(t) do seen[#seen + 1] = k; t.b = nil; t.d = 4 end
@@ -133,19 +131,19 @@ TEST_CASE(
                  "nil end return n .. tostring(next(t))") == "abcnil");
 }
 
-TEST_CASE("sandbox: next goes in the same order as pairs") {
+TEST_CASE("sandbox: next uses the same order as pairs") {
   CHECK(value_of("local t, n = {5, 6, z = 7, y = 8, [0] = 9}, '' for k, v in next, t do n = n .. k "
                  ".. v end return n") == "091526y8z7");
   CHECK(value_of("return next {}") == "nil");
 }
 
-TEST_CASE("sandbox: keys without an order are refused") {
+TEST_CASE("sandbox: keys without an order are rejected") {
   CHECK(lua_error("for k in pairs {[true] = 1} do end") ==
-        "rule.lua:1: a boolean has no order, only numbers and strings have");
+        "rule.lua:1: a boolean has no order; only numbers and strings do");
   CHECK(lua_error("\nfor k in pairs {[{}] = 1} do end") ==
-        "rule.lua:2: a table has no order, only numbers and strings have");
+        "rule.lua:2: a table has no order; only numbers and strings do");
   CHECK(lua_error("return next {[print or pairs] = 1}") ==
-        "rule.lua:1: a function has no order, only numbers and strings have");
+        "rule.lua:1: a function has no order; only numbers and strings do");
   CHECK(contains(lua_error("pairs(nil)"),
                  "rule.lua:1: bad argument #1 to 'pairs' (table expected, got nil)"));
 }
@@ -169,7 +167,7 @@ TEST_CASE("sandbox: ipairs, select, tonumber and the like are Lua's own") {
   CHECK(value_of("return select('#', ('abc'):byte(1, -1)) .. ('A'):byte()") == "365");
 }
 
-TEST_CASE("sandbox: the functions of table work") {
+TEST_CASE("sandbox: the table functions work") {
   CHECK(value_of("local t = {1, 2} table.insert(t, 3) table.insert(t, 1, 0) table.remove(t, 2) "
                  "return table.concat(t, ',') .. table.remove(t) .. #t") == "0,2,332");
   CHECK(value_of("local t = {1, 2, 3} table.remove(t, nil) return #t") == "2");
@@ -181,7 +179,7 @@ TEST_CASE("sandbox: the functions of table work") {
                  "table.concat(t)") == "321");
   CHECK(value_of("local t = {1} table.sort(t) table.sort({}) return #t") == "1");
   CHECK(lua_error("\ntable.sort {1, {}, 2}") ==
-        "rule.lua:2: a table has no order, only numbers and strings have");
+        "rule.lua:2: a table has no order; only numbers and strings do");
   CHECK(lua_error("table.sort {1, 0/0, 2}") == "rule.lua:1: nan has no order");
 }
 
@@ -211,7 +209,14 @@ TEST_CASE("sandbox: string.split and string.starts_with work") {
   CHECK(contains(lua_error("return ('a'):split('')"), "1 to 64 bytes expected"));
 }
 
-TEST_CASE("sandbox: string.format works, but for what would tell an address") {
+TEST_CASE("sandbox: string.short cuts the middle of a long text out") {
+  CHECK(value_of("return ('aten::mm'):short()") == "aten::mm");
+  CHECK(value_of("return #('x'):rep(100):short() .. ' ' .. ('abcdefghijklm'):short(10)") ==
+        "60 abcd...klm");
+  CHECK(contains(lua_error("return ('a'):short(3)"), "at least 8 expected"));
+}
+
+TEST_CASE("sandbox: string.format works, except where it would show an address") {
   CHECK(value_of("return string.format('%5.1f|%-4s|%04d|%x|%q|%d%%|%s|%s', 1.25, 'a', 7, 255, 'x', "
                  "3, nil, true)") == "  1.2|a   |0007|ff|\"x\"|3%|nil|true");
   CHECK(lua_error("\nreturn string.format('%d', 'x')") ==
@@ -238,7 +243,7 @@ TEST_CASE("sandbox: pcall and xpcall catch errors") {
   CHECK(value_of("local ok, e = pcall(nil) return e") == "attempt to call a nil value");
 }
 
-TEST_CASE("sandbox: an error between Lua and a pcall leaves what closes to close") {
+TEST_CASE("sandbox: an error below a pcall still closes variables") {
   CHECK(value_of(R"(
     local closed = 0
     local ok = pcall(function() local x <close> = setmetatable({}, {__close = function() closed = closed + 1 end}); error("x") end)
@@ -255,7 +260,7 @@ TEST_CASE("sandbox: errors name file and line") {
   CHECK(lua_error("error('no place', 0)") == "rule.lua: no place");
 }
 
-TEST_CASE("sandbox: errors that are no texts say what they are") {
+TEST_CASE("sandbox: errors that are not texts say what they are") {
   CHECK(lua_error("error()") == "rule.lua: the error is a nil, not a text");
   CHECK(lua_error("error({})") == "rule.lua: the error is a table, not a text");
   CHECK(lua_error("error(true)") == "rule.lua: the error is a boolean, not a text");
@@ -331,7 +336,7 @@ TEST_CASE("sandbox: the environment is exactly what is documented") {
         "math.modf math.pi math.rad math.sin math.sqrt math.tan math.tointeger math.type math.ult "
         "next pairs pcall rawequal rawget rawlen select setmetatable "
         "string.byte string.char string.format string.glob string.len string.lower string.rep "
-        "string.reverse string.split string.starts_with string.sub string.upper "
+        "string.reverse string.short string.split string.starts_with string.sub string.upper "
         "table.concat table.insert table.pack table.remove table.sort table.unpack "
         "tonumber tostring type xpcall");
 }
@@ -367,10 +372,10 @@ TEST_CASE("sandbox: __metatable protects a metatable") {
                  "cannot change a protected metatable"));
 }
 
-TEST_CASE("sandbox: compiled chunks are refused") {
+TEST_CASE("sandbox: compiled chunks are rejected") {
   CHECK(contains(lua_error(std::string_view("\x1bLuaT\0\x19\x93\r\n\x1a\n", 12)),
                  "rule.lua: attempt to load a binary chunk (mode is 't')"));
-  LuaSandbox sandbox;  // a valid one as well
+  LuaSandbox sandbox;  // even a valid one
   std::string compiled;
   const auto append = [](lua_State*, const void* bytes, std::size_t size, void* to) {
     static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
@@ -383,7 +388,7 @@ TEST_CASE("sandbox: compiled chunks are refused") {
   CHECK(contains(lua_error(compiled), "binary chunk"));
 }
 
-TEST_CASE("sandbox: nothing that a rule can print is an address") {
+TEST_CASE("sandbox: a rule cannot print an address") {
   CHECK(value_of("return tostring({}) .. tostring(pairs) .. tostring(function() end)") ==
         "tablefunctionfunction");
   CHECK(value_of("return ('%s %10s|%-10s|'):format({}, pairs, {})") ==
@@ -431,7 +436,7 @@ TEST_CASE("sandbox: an exception of a verb made without lua_verb is not lost") {
   sandbox.reset_budget();
   CHECK(value_in(sandbox, "return 'usable'") == "usable");
 
-  // Nor does it borrow the line of a collection that happened before.
+  // Nor does it get the line of an earlier collection.
   LuaSandbox full(roomy);
   set_function(full, "failing", failing_verb);
   CHECK_THROWS_WITH_AS(full.load("local t = {} for i = 1, 40000 do t[i] = {} end for i = 1, 5 do "

@@ -1,5 +1,5 @@
-// On which recordings rules were seen to fire: what `rules`, `explain` and the pages say of it.
-// That schemas/seen.toml is what the recordings show is calibration's to test.
+// On which recordings rules fired, as `rules`, `explain` and the pages say. Whether
+// schemas/seen.toml matches the recordings is tested by calibration.
 #include "rules/seen.hpp"
 
 #include "rules/load.hpp"
@@ -18,21 +18,21 @@ Rule own_rule(const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("seen: recordings and measured fixes of a rule, and of a team's none") {
+TEST_CASE("seen: recordings and measured fixes of a built-in rule, none of a team's rule") {
   Rule rule = own_rule("unfused-softmax");
   const Seen seen = seen_of(rule);
   CHECK(std::find(seen.recordings.begin(), seen.recordings.end(), "eager") !=
         seen.recordings.end());
   CHECK(seen.pairs >= 3);
   CHECK(seen.median_error <= seen.worst_error);
-  CHECK(contains(seen_text(rule), "measured fixes the predicted step is "));
+  CHECK(contains(seen_text(rule), "measured fixes the predicted step was "));
   rule.source += "\n";
   CHECK(seen_of(rule).recordings.empty());
-  CHECK(seen_text(rule) == "is a team's own, of which nothing is known");
-  CHECK(seen_text(own_rule("peer-copy-through-host")) == "was never seen to fire on a recording");
+  CHECK(seen_text(rule) == "is a team's own rule, without test recordings");
+  CHECK(seen_text(own_rule("peer-copy-through-host")) == "has never fired on a test recording");
 }
 
-TEST_CASE("seen: each rule that was seen is one of the program's, on recordings that there are") {
+TEST_CASE("seen: each listed rule is built in, and its recordings exist") {
   for (const Rule& rule : own_rules())
     for (const std::string& recording : seen_of(rule).recordings) {
       bool found = false;
@@ -42,7 +42,7 @@ TEST_CASE("seen: each rule that was seen is one of the program's, on recordings 
     }
 }
 
-TEST_CASE("seen: gh-advise rules tells it as text and as JSON, explain in a sentence") {
+TEST_CASE("seen: gh-advise rules has it as text and JSON, explain as a sentence") {
   const support::Ran text = support::advise("rules");
   CHECK(contains(text.out, "WARNS FROM  SEEN  PAIRS  OFF BY  FINDS"));
   CHECK(contains(text.out, "SEEN: on how many recordings"));

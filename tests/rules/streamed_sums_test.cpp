@@ -4,7 +4,7 @@
 
 using namespace support;
 
-TEST_CASE("binding: sums of time that are streamed are those of the sets") {
+TEST_CASE("binding: streamed sums of time equal those of sets") {
   const TempDir dir;
   std::filesystem::create_directory(dir / "rules");
   write_file(

@@ -5,8 +5,8 @@ using namespace support;
 namespace fs = std::filesystem;
 
 TEST_CASE(
-    "suppressions: one takes a finding out for a reason and until a day, and one of no use is "
-    "told") {
+    "suppressions: one removes a finding, for a reason and until a day, and an unused one is "
+    "reported") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "starved.sqlite");
   const auto with = [&](const std::string& text, const std::string& more = "") {
@@ -16,7 +16,7 @@ TEST_CASE(
   const std::string one =
       "[[suppress]]\nrule = 'data-loader-starvation'\nreason = 'the new loader lands in May'\n";
   const Ran ran = with(one + "until = 2999-12-31\n", "--select input --fail-on note");
-  CHECK(ran.status == 0);  // it counts no more
+  CHECK(ran.status == 0);  // it no longer counts
   CHECK(ran.err == "");
   CHECK(contains(
       ran.out,
@@ -35,14 +35,14 @@ TEST_CASE(
   const Ran unused =
       with("[[suppress]]\nrule = 'data-loader-starvation'\nsubject = 'another *'\nreason = 'x'\n",
            "--select input");
-  CHECK(contains(unused.err, "matches nothing any more"));
+  CHECK(contains(unused.err, "no longer matches anything"));
   CHECK(with("[[suppress]]\nrule = 'host-sync'\nreason = 'x'\n", "--select input").err ==
-        "");  // it did not look
+        "");  // it was not checked
   CHECK(contains(
       with("[[suppress]]\nrule = 'host-snyc'\nreason = 'x'\n").err,
       "gh-advise.toml:1: there is no rule 'host-snyc' to suppress (did you mean 'host-sync'?)"));
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\n").err, "needs 'rule' and 'reason'"));
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\nreason = ' '\n").err, "needs a reason"));
   CHECK(contains(with("[[suppress]]\nrule = 'host-sync'\nreason = 'x'\nuntil = 'May'\n").err,
-                 "'until' has to be a date, as in 2026-12-31"));
+                 "'until' must be a date, as in 2026-12-31"));
 }

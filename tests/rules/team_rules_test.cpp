@@ -1,4 +1,4 @@
-// Rules of a team's own folders.
+// Rules in a team's own folders.
 #include <set>
 
 #include "support/program.hpp"
@@ -8,8 +8,7 @@ using namespace support;
 namespace fs = std::filesystem;
 
 TEST_CASE(
-    "team rules: they are added from several folders, and they say loudly what they take the place "
-    "of") {
+    "team rules: they are added from several folders, and a note says which rules they replace") {
   const TempDir one, two;
   fs::create_directory(one / "deep");
   write_file(one / "deep/mine.lua", rule_text("mine", finds("0.9")));
@@ -19,7 +18,7 @@ TEST_CASE(
   const Ran ran = advise("eager.sqlite --format json --select mine,unfused-softmax" + with);
   CHECK(ran.status == 0);
   CHECK(ran.err == "gh-advise: note: rule 'unfused-softmax' of " + (two / "softmax.lua").string() +
-                       " takes the place of rules/compute/unfused-softmax.lua\n");
+                       " replaces rules/compute/unfused-softmax.lua\n");
   const auto findings = json_of(ran)["findings"];
   REQUIRE(findings.size() == 2);
   CHECK(findings[0]["rule"] == "mine");
@@ -34,7 +33,7 @@ TEST_CASE(
                  "is not a directory"));
 }
 
-TEST_CASE("team rules: one that fails is named with file and line, and the others still speak") {
+TEST_CASE("team rules: a failing one is named with file and line, and the others still run") {
   const TempDir dir;
   write_file(dir / "bad.lua", rule_text("bad", "    local nothing\n    return nothing.field"));
   const std::string arguments = "starved.sqlite --ignore compute --rules " + quoted(dir / "");
@@ -53,8 +52,7 @@ TEST_CASE("team rules: one that fails is named with file and line, and the other
   for (const auto& id : json["clean"]) CHECK(id != "bad");
 
   write_file(dir / "bad.lua", "return {\n  id = 'bad'\n  category = 'team',\n}\n");
-  CHECK(error_line(arguments).starts_with((dir / "bad.lua").string() +
-                                          ":3: "));  // a mistake of syntax
+  CHECK(error_line(arguments).starts_with((dir / "bad.lua").string() + ":3: "));  // a syntax error
   write_file(dir / "bad.lua", rule_text("bad", "return {}") + "x = 1");
   CHECK(error_line(arguments).starts_with((dir / "bad.lua").string() + ":"));
   write_file(dir / "bad.lua", "return { id = 'bad', titel = 'x' }");

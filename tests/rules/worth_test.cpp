@@ -1,4 +1,4 @@
-// What findings are worth beside each other.
+// What findings save in addition to each other.
 #include "rules/worth.hpp"
 
 #include <algorithm>
@@ -13,13 +13,13 @@ using namespace gh;
 
 namespace {
 
-// Six steps of 1 ms, for all of which the GPU is busy: a product of 500 us, a small kernel of 400.
+// Six steps of 1 ms in which the GPU is always busy: a product of 500 us, a small kernel of 400 us.
 const std::string gpu_bound =
     R"(return { repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
   calls = { { 30, 942, "cudaStreamSynchronize" } },
   ops = { { 20, 520, kernel = "product", launched = { 10, 15 } }, { 521, 921, kernel = "small", launched = { 16, 21 } } } })";
 
-// A rule that finds one thing, with what its fix changes of `products` and `small` kernels.
+// A rule with one finding, and what its fix changes about `products` and `small` kernels.
 Rule rule_with(const std::string& id, const std::string& change, const std::string& more = "",
                const std::string& quiet = "false") {
   return load_rule("return { id = '" + id +
@@ -59,7 +59,9 @@ const Rule in_short_steps =
 
 }  // namespace
 
-TEST_CASE("worth: what a better fix removes is not won again, and the fix alone stays as it is") {
+TEST_CASE(
+    "worth: what a better fix removes is not saved twice, and the prediction for the fix alone "
+    "stays") {
   const Evaluated e({halved, other, gone});
   CHECK(e["gone"].recoverable_ns > 500'000);
   CHECK(e["gone"].after.empty());
@@ -69,11 +71,11 @@ TEST_CASE("worth: what a better fix removes is not won again, and the fix alone 
   CHECK(f.alone_ns == doctest::Approx(250e3).epsilon(0.02));
   CHECK(f.predicted->step_ns == doctest::Approx(e["gone"].step_ns - f.alone_ns));
   CHECK(f.after == std::vector<std::string>{e["gone"].fingerprint});
-  // An error by what it is worth alone; its fix may be the easier one.
+  // An error by what it saves alone; its fix may be the easier one.
   CHECK(f.severity_alone == Severity::error);
   CHECK(f.severity == Severity::warning);
   CHECK(e.report.findings.back().rule == "halved");
-  // Other kernels are another matter.
+  // Different kernels do not interfere.
   CHECK(e["other"].recoverable_ns == e["other"].alone_ns);
   CHECK(e["other"].after.empty());
 }
@@ -84,7 +86,7 @@ TEST_CASE("worth: a finding that shares a part keeps the rest") {
   CHECK(e["mixed"].recoverable_ns == doctest::Approx(100e3).epsilon(0.02));
 }
 
-TEST_CASE("worth: a root keeps its own, whatever follows from it claims more") {
+TEST_CASE("worth: a root keeps its own savings even if a consequence claims more") {
   const Evaluated e({rule_with("sign", "{ remove = products }", ", follows_from = 'root'"),
                      rule_with("root", "{ scale = products, by = 0.5 }")});
   CHECK(e.report.findings.front().rule == "root");
@@ -93,7 +95,7 @@ TEST_CASE("worth: a root keeps its own, whatever follows from it claims more") {
   CHECK(e["sign"].recoverable_ns == e["sign"].alone_ns - e["root"].recoverable_ns);
 }
 
-TEST_CASE("worth: what a team lives with has no part of it") {
+TEST_CASE("worth: suppressed findings take no share of the savings") {
   Suppression s;
   s.rule = "gone";
   s.subject = "*";
@@ -105,7 +107,7 @@ TEST_CASE("worth: what a team lives with has no part of it") {
   CHECK(e.report.plan->fixes[0].rule == "halved");
 }
 
-TEST_CASE("worth: two fixes touch the same by operation, by call and by the host's time") {
+TEST_CASE("worth: two fixes overlap by operation, by call and by host time") {
   const Analysis a(trace_from_text(gpu_bound), Classes(), {});
   Change graph;
   graph.kind = Change::Kind::graph;
@@ -121,7 +123,7 @@ TEST_CASE("worth: two fixes touch the same by operation, by call and by the host
   paused.host = {{0, {10, 30}, false}, {0, {90, 95}, true}};
   Touched touched(a.trace);
   touched.add({graph});
-  CHECK_FALSE(touched.any_of({scaled}));  // a graph launches what takes as long as before
+  CHECK_FALSE(touched.any_of({scaled}));  // a graph launches operations that take as long as before
   CHECK(touched.any_of({removed}));
   CHECK(touched.rest_of({removed})[0].rows == std::vector<Row>{3});
   CHECK(touched.rest_of({dropped})[0].rows == std::vector<Row>{a.trace.ops.call[5]});
@@ -134,7 +136,7 @@ TEST_CASE("worth: two fixes touch the same by operation, by call and by the host
   CHECK(touched.rest_of({paused})[0].host[0].span == Span{10, 20});
 }
 
-TEST_CASE("again: what a fix leaves is asked about, and told of the recording") {
+TEST_CASE("again: rules run again on what a fix leaves, and findings refer to the recording") {
   const Evaluated e({in_short_steps, gone});
   CHECK(Evaluated({in_short_steps}).report.findings.empty());
   REQUIRE(e.report.plan->fixes.size() == 2);
@@ -149,13 +151,13 @@ TEST_CASE("again: what a fix leaves is asked about, and told of the recording") 
   CHECK(f.recoverable_ns == doctest::Approx(200e3).epsilon(0.05));
   CHECK(f.severity == Severity::note);
   CHECK(f.predicted->step_ns == e.report.plan->fixes[1].step.step_ns);
-  // The evidence is where the recording has it.
+  // The evidence is at its place in the recording.
   const Ops& ops = e.analysis.trace.ops;
   REQUIRE(f.evidence.size() == 1);
   const auto op = std::find(ops.start.begin(), ops.start.end(), f.evidence[0].span.start);
   REQUIRE(op != ops.start.end());
   CHECK(ops.end[static_cast<std::size_t>(op - ops.start.begin())] == f.evidence[0].span.end);
-  // It is not called clean, and what a team lives with is not told of the step to come either.
+  // It is not called clean, and suppressed findings are not reported for the future step either.
   CHECK(std::count(e.report.clean.begin(), e.report.clean.end(), "in-short-steps") == 0);
   Suppression s;
   s.rule = "in-short-steps";

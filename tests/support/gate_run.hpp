@@ -1,4 +1,4 @@
-// A gate run with all that CI systems are given.
+// A gate run with everything that a CI system passes.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace support {
 
-/// The gate between two recordings, with every format written to a file in a folder of its own.
+/// The gate between two recordings, with every format written to a file in a separate folder.
 struct GateRun {
   TempDir dir;
   Ran ran;

@@ -34,7 +34,7 @@ std::vector<gh::Digest> job(std::int64_t ranks) {
     d.node = "n" + std::to_string(r / 8);
     d.path = std::to_string(r) + ".digest";
     d.report = std::to_string(r) + ".sqlite";
-    const gh::Ns ahead = r * 7'000'000'019;  // nobody says so
+    const gh::Ns ahead = r * 7'000'000'019;  // no rank says so
     d.epoch_ns = 0;
     d.ranks[0].window.start += ahead;
     d.ranks[0].window.end += ahead;

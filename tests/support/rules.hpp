@@ -1,10 +1,10 @@
-// A team's rules, as source.
+// Source code of a team's rules.
 #pragma once
 #include <string>
 
 namespace support {
 
-/// A rule of a team's, with the body of its evaluate(trace, options).
+/// A team's rule with the given body of evaluate(trace, options).
 inline std::string rule_text(const std::string& id, const std::string& body) {
   return "return {\n  id = '" + id +
          "', category = 'team', title = 'A rule of the team', since = '1', needs = {},\n"
@@ -17,7 +17,7 @@ inline std::string rule_text(const std::string& id, const std::string& body) {
          body + "\n  end,\n}\n";
 }
 
-/// A body that finds something worth so much of the window.
+/// A body that finds something that saves this share of the window.
 inline std::string finds(const std::string& share) {
   return "    return { { message = 'main', data = { share = " + share +
          " }, subject = 'it', recoverable_ns = " + share +

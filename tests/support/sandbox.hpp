@@ -1,4 +1,4 @@
-// Lua sources run in a sandbox, for what they return or fail with.
+// Runs Lua source in a sandbox, for its result or its error.
 #pragma once
 #include <doctest/doctest.h>
 #include <lua.hpp>
@@ -15,7 +15,7 @@ using gh::LuaError;
 using gh::LuaSandbox;
 using gh::SandboxLimits;
 
-// Few enough to be fast, also under sanitizers; the protections do not depend on the size.
+// Few enough to be fast even with sanitizers; the protections do not depend on the size.
 inline constexpr SandboxLimits small{.instructions = 200'000, .memory_bytes = 4u << 20};
 inline constexpr SandboxLimits roomy{.instructions = 1'000'000'000,
                                      .memory_bytes = 4u << 20};  // for attacks on memory
@@ -44,8 +44,7 @@ inline std::string value_of(std::string_view source, SandboxLimits limits = smal
   return value_in(sandbox, source);
 }
 
-// The text of the error that `source` ends with. Checks that the sandbox is as good as before
-// afterwards.
+// The text of the error that `source` ends with. Checks that the sandbox still works afterwards.
 inline std::string lua_error(std::string_view source, SandboxLimits limits = small,
                              std::string_view name = "rule.lua") {
   LuaSandbox sandbox(limits);

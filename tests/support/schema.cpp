@@ -49,7 +49,7 @@ std::vector<std::string> verdicts(const std::string& schema, const std::vector<J
   std::string lines;
   for (const Json& d : documents) lines += d.dump() + '\n';
   write_file(dir / "documents", lines);
-  // Debian's interpreter: the package python3-jsonschema is for that one.
+  // Debian's interpreter: its package python3-jsonschema is installed for that one.
   const Ran ran = shell("/usr/bin/python3 '" GH_SOURCE_DIR
                         "/tests/support/validate_json.py' '" GH_SOURCE_DIR "/" +
                         schema + "' <" + quoted(dir / "documents"));

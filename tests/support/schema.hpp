@@ -1,4 +1,4 @@
-// Documents held to JSON schemas, and documents that are broken on purpose.
+// Checks documents against JSON schemas, and breaks documents on purpose.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ namespace support {
 /// A schema below the repository's root: "schemas/report.schema.json".
 nlohmann::ordered_json read_schema(const std::string& schema);
 
-/// What python3-jsonschema says of each document: "valid", or where it breaks the schema.
+/// What python3-jsonschema says about each document: "valid", or where it violates the schema.
 std::vector<std::string> verdicts(const std::string& schema,
                                   const std::vector<nlohmann::ordered_json>& documents);
 std::string verdict(const std::string& schema, const nlohmann::ordered_json& document);
@@ -20,8 +20,8 @@ struct Broken {
   nlohmann::ordered_json document;
 };
 
-/// Every way to break a document by one field: each is left out, each is of another type, and each
-/// object has one too many. Of a list only the first element is looked at. An empty list fails the
+/// Every way to break a document in one field: each is left out, each gets another type, and each
+/// object gets an additional one. Only the first element of a list is used. An empty list fails the
 /// test, since nothing in it could be broken.
 std::vector<Broken> broken(const nlohmann::ordered_json& good);
 

@@ -1,5 +1,5 @@
-// What all test files share: a temporary directory, files in it, databases written from SQL text,
-// the recordings, and how texts are looked through.
+// What all test files share: a temporary directory, files in it, databases written as SQL, the
+// recordings, and text searches.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 
 namespace support {
 
-/// A directory of its own, gone with the object.
+/// A separate directory, removed with the object.
 class TempDir {
  public:
   TempDir();
@@ -27,8 +27,8 @@ class TempDir {
 
 /// Both return the path that they were given.
 std::filesystem::path write_file(const std::filesystem::path& path, std::string_view bytes);
-/// Runs SQL on the database at `path`, which is made where there is none. A mistake in the SQL is
-/// the test's: it throws.
+/// Runs SQL on the database at `path`, which is created if it does not exist. Throws on a mistake
+/// in the SQL, which is the test's fault.
 std::filesystem::path run_sql(const std::filesystem::path& path, const std::string& sql);
 
 /// The names of its tables.
@@ -36,27 +36,27 @@ std::vector<std::string> tables_of(const std::filesystem::path& database);
 
 std::string read_file(const std::filesystem::path& path);
 
-/// A recorded report by its name ("starved"), or with its whole name where it is no export of
-/// Nsight Systems ("good.pt.trace.json").
+/// A recorded report by name ("starved"), or by its whole file name if it is not an Nsight Systems
+/// export ("good.pt.trace.json").
 std::filesystem::path fixture(const std::string& name);
-/// The exports of Nsight Systems among them, in order of name: paths, and names ("starved"). Their
-/// programs mark their steps; those of the others mark nothing.
+/// The Nsight Systems exports among them, in order of name: paths, and names ("starved"). Their
+/// programs mark their steps; the other recordings' programs mark nothing.
 std::vector<std::filesystem::path> recordings();
 std::vector<std::filesystem::path> unmarked_recordings();
 std::vector<std::string> recording_names();
 /// The PyTorch profiler's traces among them, in order of name.
 std::vector<std::filesystem::path> torch_traces();
 
-/// Whether sanitizers are in the program: then it is slow, reserves terabytes of addresses, and
-/// (under ThreadSanitizer) has a thread of theirs.
+/// Whether the program has sanitizers: then it is slow, reserves terabytes of addresses, and (with
+/// ThreadSanitizer) has an additional thread.
 #ifdef GH_SANITIZED
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
 #endif
 
-/// Every third of a list of recordings where sanitizers make each take seconds: they run the same
-/// code. The release build looks at all.
+/// Every third of a list of recordings if sanitizers make each take seconds: they run the same
+/// code. The release build uses all of them.
 template <typename Recording>
 std::vector<Recording> few_with_sanitizers(std::vector<Recording> all) {
   if (!sanitized) return all;
@@ -66,14 +66,14 @@ std::vector<Recording> few_with_sanitizers(std::vector<Recording> all) {
 }
 
 bool contains(std::string_view text, std::string_view part);
-/// Whether one of the texts holds the part.
+/// Whether one of the texts contains the part.
 bool any_contains(const std::vector<std::string>& texts, std::string_view part);
 std::vector<std::string> lines_of(const std::string& text);
 
 /// A path as a word of a shell command.
 std::string quoted(const std::filesystem::path& path);
 
-/// What `does()` throws, as its text; "" where it does not.
+/// The message of what `does()` throws; "" if it does not throw.
 std::string error_of(const std::invocable auto& does) {
   try {
     does();

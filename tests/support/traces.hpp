@@ -1,4 +1,4 @@
-// Traces and their analyses, of recordings and of literals.
+// Traces and their analyses, from recordings and from literals.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace support {
 
-/// An export of Nsight Systems by its name: "starved".
+/// An Nsight Systems export by name: "starved".
 inline gh::Trace recorded(const std::string& name) { return gh::read_nsys(fixture(name)); }
 
 inline gh::Analysis analysed(gh::Trace trace) {

@@ -1,4 +1,4 @@
-"""Validates documents against a schema: validate_json.py SCHEMA < one document a line. Prints "valid", or what is wrong, a line each."""
+"""Validates documents against a schema: validate_json.py SCHEMA < one document per line. Prints "valid", or what is wrong, one line each."""
 import json
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-// Sets of rows, whichever way they are kept, against sorted lists.
+// Compares sets of rows, in either representation, with sorted lists.
 #include "trace/row_set.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ std::vector<Row> visited(const RowSet& rows) {
   return list;
 }
 
-// Rows below `count`, one in `sparseness`.
+// Rows below `count`, about one in `sparseness`.
 std::vector<Row> some(std::mt19937& random, Row count, unsigned sparseness) {
   std::vector<Row> rows;
   for (Row r = 0; r < count; ++r)
@@ -29,7 +29,7 @@ std::vector<Row> some(std::mt19937& random, Row count, unsigned sparseness) {
 
 }  // namespace
 
-TEST_CASE("row sets: many rows and few behave alike") {
+TEST_CASE("row sets: large and small sets behave the same") {
   std::mt19937 random(7);
   for (const unsigned of_one : {1u, 2u, 30u, 70u, 500u})
     for (const unsigned of_other : {1u, 3u, 40u, 900u}) {
@@ -52,13 +52,13 @@ TEST_CASE("row sets: many rows and few behave alike") {
       std::copy_if(a.begin(), a.end(), std::back_inserter(expected),
                    [](Row r) { return r % 3 == 1; });
       CHECK(visited(one.where([](Row r) { return r % 3 == 1; })) == expected);
-      const RowBits bits(one, 4000);  // of which some lie beyond
+      const RowBits bits(one, 4000);  // some of which are beyond it
       for (Row r = 0; r < 4000; ++r)
         REQUIRE(bits.holds(r) == std::binary_search(a.begin(), a.end(), r));
     }
 }
 
-TEST_CASE("row sets: all, none, and rows added in any order are sets alike") {
+TEST_CASE("row sets: all rows, no rows, and rows added in any order work as sets") {
   CHECK(RowSet().empty());
   CHECK(RowSet::all(0).empty());
   for (const std::size_t count : {1u, 63u, 64u, 65u, 1000u}) {
@@ -72,9 +72,7 @@ TEST_CASE("row sets: all, none, and rows added in any order are sets alike") {
   CHECK(visited(std::move(bits).set()) == std::vector<Row>{3, 64, 150});
 }
 
-TEST_CASE(
-    "row sets: they take a bit for a row where there are many, and four bytes where there are "
-    "few") {
+TEST_CASE("row sets: large sets take a bit per row, small ones four bytes per row") {
   CHECK(RowSet::all(1'000'000).bytes() == 125'000);
   CHECK(RowSet::all(1'000'000).where([](Row r) { return r % 1000 == 0; }).bytes() == 4000);
 }

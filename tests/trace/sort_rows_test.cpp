@@ -1,5 +1,5 @@
-// Sorting and joining by several threads against what one does in the obvious way, on random input
-// with fixed seeds.
+// Compares parallel sorting and joining with simple sequential versions, on random input with fixed
+// seeds.
 #include "trace/sort_rows.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ std::vector<Row> stably_sorted(const std::vector<int>& keys) {
   return order;
 }
 
-// Does the work for several numbers of threads.
+// Runs the work with several numbers of threads.
 template <class Work>
 void by_threads(Work work) {
   for (const unsigned threads : {1u, 3u, 8u}) {
@@ -35,7 +35,7 @@ void by_threads(Work work) {
 
 }  // namespace
 
-TEST_CASE("sort_rows: any number of threads and any size of chunks sort stably") {
+TEST_CASE("sort_rows: sorting is stable for any number of threads and any chunk size") {
   std::mt19937 random(7);
   const auto below = [&](std::size_t n) { return static_cast<int>(random() % n); };
   std::vector<std::pair<std::string, std::vector<int>>> inputs{{"no rows", {}}, {"one row", {5}}};
@@ -44,10 +44,9 @@ TEST_CASE("sort_rows: any number of threads and any size of chunks sort stably")
     for (std::size_t i = 0; i < rows; ++i) {
       rising[i] = static_cast<int>(i / 2);
       ties[i] = below(4);
-      interleaved[i] = static_cast<int>(i % (rows / 5 + 1));  // some tables, each in order
-      nested[i] =
-          static_cast<int>(i / 3 * 3 + 2 - i % 3);  // what encloses stands behind what it encloses
-      late[i] = i + 1 == rows ? 0 : static_cast<int>(i);  // the last row belongs to the front
+      interleaved[i] = static_cast<int>(i % (rows / 5 + 1));  // a few tables, each in order
+      nested[i] = static_cast<int>(i / 3 * 3 + 2 - i % 3);    // rows after the ones they enclose
+      late[i] = i + 1 == rows ? 0 : static_cast<int>(i);      // the last row belongs first
     }
     std::vector<int> falling(rising.rbegin(), rising.rend());
     for (auto& [name, keys] :
@@ -73,7 +72,7 @@ TEST_CASE("sort_rows: any number of threads and any size of chunks sort stably")
   });
 }
 
-TEST_CASE("sort_rows: columns of every width are put in order, and empty ones stay empty") {
+TEST_CASE("sort_rows: columns of every width are sorted, and empty ones stay empty") {
   const std::size_t rows = 2 * gh::rows_a_chunk + 11;
   std::mt19937 random(8);
   std::vector<int> keys(rows);
@@ -98,7 +97,8 @@ TEST_CASE("sort_rows: columns of every width are put in order, and empty ones st
 }
 
 TEST_CASE(
-    "sort_rows: operations find the first call of their process and correlation, dense or sparse") {
+    "sort_rows: operations find the first call with their process and correlation, dense or "
+    "sparse") {
   for (const std::uint32_t apart :
        {1u, 5u, 40'000u}) {  // correlations: the process of one thread has them so far apart, that
                              // of the other has all of them

@@ -1,7 +1,7 @@
-// Predicted against measured: for every pair of fixtures/measured.toml the step that the replay
-// predicts, with constants that come from the pair itself left out. Exits with 1 where a goal is
-// missed, or where schemas/seen.toml does not say what the recordings show. Run:
-// build/release/tests/calibration; with --write it writes schemas/seen.toml anew.
+// Compares predictions to measurements: for every pair of fixtures/measured.toml, the step that the
+// replay predicts, leaving out constants that come from the pair itself. Exits with 1 if a goal is
+// missed, or if schemas/seen.toml does not match the recordings. Run
+// build/release/tests/calibration; with --write it rewrites schemas/seen.toml.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 struct Pair {
   std::string report, rule, left_out;
-  std::string outside;  // why it is shown, but not judged; "" where it is judged
+  std::string outside;  // why it is shown but not judged; "" if it is judged
   double before_ms = 0, after_ms = 0;
   RuleSettings settings;
 };
@@ -44,7 +44,7 @@ std::vector<Pair> read_pairs() {
            t["before_ms"].value_or(0.0),
            t["after_ms"].value_or(0.0),
            {}};
-    // The measured step may hold several of what repeats in the recording.
+    // The measured step may contain several of the recording's repetitions.
     const double units = t["units"].value_or(1.0);
     p.before_ms /= units;
     p.after_ms /= units;
@@ -63,14 +63,14 @@ double middle(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// What the recordings show of a rule.
+// What the recordings show about a rule.
 struct Shown {
   std::set<std::string> recordings;
-  std::vector<double> errors;  // of the predicted step, of pairs that are judged
+  std::vector<double> errors;  // of the predicted step, for pairs that are judged
 };
 using ShownOfRules = std::map<std::string, Shown>;
 
-// On which recordings each rule finds something. Files of the ranks of one job are one recording.
+// On which recordings each rule finds something. The files of one job's ranks are one recording.
 void add_recordings(const std::vector<Rule>& rules, ShownOfRules& shown) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(GH_FIXTURES))
@@ -107,8 +107,7 @@ std::string seen_toml(const ShownOfRules& shown) {
   return text;
 }
 
-// Whether schemas/seen.toml says what the recordings show, once it was written where that is
-// wanted.
+// Whether schemas/seen.toml matches the recordings; writes it first if asked to.
 bool seen_is_fresh(const ShownOfRules& shown, bool write) {
   const char* path = GH_SOURCE_DIR "/schemas/seen.toml";
   const std::string text = seen_toml(shown);
@@ -172,7 +171,7 @@ int main(int argc, char** argv) {
         p.outside.empty() ? p.left_out : "not judged: " + p.outside);
   }
   std::size_t ranked = 0,
-              rankable = 0;  // pairs of fixes of one report that come in the measured order
+              rankable = 0;  // pairs of fixes of one report in the measured order
   for (const auto& [report, fixes] : by_report)
     for (std::size_t i = 0; i < fixes.size(); ++i)
       for (std::size_t j = 0; j < i; ++j) {

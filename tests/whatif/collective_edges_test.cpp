@@ -1,4 +1,5 @@
-// The replay of several ranks: collectives wait for whoever comes last, and for nobody who is gone.
+// The replay of several ranks: collectives wait for whichever rank comes last, and not for removed
+// ones.
 #include <string>
 
 #include "read/nsys.hpp"
@@ -10,8 +11,9 @@ using namespace gh;
 
 namespace {
 
-// Six steps of 1 ms on two GPUs: a few kernels of 20 us, a product, of 200 us on the first and 700
-// on the other, an all-reduce of 100 us that the first enters 500 us early, and an update after it.
+// Six steps of 1 ms on two GPUs: a few kernels of 20 us, a product of 200 us on the first and 700
+// us on the other, an all-reduce of 100 us that the first enters 500 us early, and an update after
+// it.
 std::string rank(int n, const char* product, int product_us) {
   const std::string of = ", rank = " + std::to_string(n) + " }, ";
   std::string ops;
@@ -51,24 +53,24 @@ struct ReplayedRanks {
 
 }  // namespace
 
-TEST_CASE("collectives: a rank that comes sooner ends the others' wait") {
+TEST_CASE("collectives: a rank that arrives earlier shortens the others' wait") {
   const ReplayedRanks r(trace_from_text("return " + straggler));
   REQUIRE(r.replay.reason() == "");
   CHECK_FALSE(r.replay.collectives());
   CHECK(r.replay.profiled_step_ns({}) == 1'100'000);
-  // 490 us less on the one for which the other waits; nothing for less on the one that waits.
+  // 490 us less on the rank that the other waits for; no gain from less work on the waiting rank.
   CHECK(std::abs(r.us(Change::Kind::scale, "late", 0.3) - 610) < 20);
   CHECK(r.us(Change::Kind::scale, "product", 0.1) > 1090);
-  // The wait is no part of what a faster network saves: half of 100 us.
+  // A faster network does not save the wait: half of 100 us.
   CHECK(std::abs(r.us(Change::Kind::scale, "ncclDevKernel_AllReduce", 0.5) - 1050) < 10);
-  // Without the all-reduce the first is done 600 us sooner, the other 100: the mean of both.
+  // Without the all-reduce the first finishes 600 us earlier, the other 100: the mean of both.
   CHECK(std::abs(r.us(Change::Kind::remove, "ncclDevKernel_AllReduce") - 750) < 30);
 }
 
-TEST_CASE("collectives: with a rank that is not in the report their wait stays as it is") {
+TEST_CASE("collectives: waits for a rank outside the report stay the same") {
   Trace t = trace_from_text("return " + straggler);
   t.groups = {{0, 3}};
-  t.ops.group.assign(t.ops.size(), 0);  // three ranks, of which the report holds two
+  t.ops.group.assign(t.ops.size(), 0);  // three ranks, two of them in the report
   const ReplayedRanks r(std::move(t));
   CHECK(r.replay.collectives());
   CHECK_FALSE(r.replay.trusted());

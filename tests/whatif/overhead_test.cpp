@@ -1,5 +1,5 @@
-// What the profiler added, where a step was measured without it: the overhead that explains the
-// measured step, and what becomes of forecasts where none does.
+// What the profiler added, if a step was measured without it: the overhead that explains the
+// measured step, and forecasts if none does.
 #include "whatif/overhead.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ using namespace gh;
 
 namespace {
 
-// Eight steps of 1 ms, in each of which the host launches fifty kernels of 4 us, one each 20 us.
+// Eight steps of 1 ms. In each the host launches fifty kernels of 4 us, one every 20 us.
 std::string launching(double measured_us) {
   std::string ops;
   for (int i = 0; i < 50; ++i)
@@ -39,7 +39,7 @@ struct Measured {
   explicit Measured(Trace trace) : analysis(std::move(trace), Classes(), {}), replay(analysis) {}
   explicit Measured(double measured_us) : Measured(trace_from_text(launching(measured_us))) {}
 
-  // Every kernel takes so much of its time.
+  // Every kernel takes this share of its time.
   Changes scaled(double by) const {
     Change c{.kind = Change::Kind::scale,
              .rows = {},
@@ -56,7 +56,7 @@ Ns width(const Prediction& p) { return p.most_ns - p.least_ns; }
 
 }  // namespace
 
-TEST_CASE("overhead: the more the profiler is taken to have added, the shorter is the step") {
+TEST_CASE("overhead: the more the profiler is assumed to have added, the shorter the step") {
   for (const char* name : {"launchbound", "good", "starved", "syncs-pageable", "um"}) {
     CAPTURE(name);
     const Analysis analysis(recorded(name, 0), Classes(), {});
@@ -71,7 +71,7 @@ TEST_CASE("overhead: the more the profiler is taken to have added, the shorter i
       CHECK(step(worth) <= before);
       before = step(worth);
     }
-    // What explains a step in between gives it.
+    // The overhead that explains a step in between gives that step.
     const Ns between = (step(0.5) + step(6)) / 2;
     const LaunchesWorth worth = known_overhead(graph, between);
     CHECK(std::abs(step(worth[index_of(Guess::best)]) - between) <= between / 50);
@@ -80,7 +80,7 @@ TEST_CASE("overhead: the more the profiler is taken to have added, the shorter i
   }
 }
 
-TEST_CASE("overhead: with a measured step the step now is that one, and ranges are narrower") {
+TEST_CASE("overhead: a measured step is the step now, and ranges are narrower") {
   const Measured guessed(0.0), known(700.0);
   CHECK(guessed.replay.measured_ns() == 0);
   CHECK(known.replay.measured_ns() == 700'000);
@@ -93,17 +93,17 @@ TEST_CASE("overhead: with a measured step the step now is that one, and ranges a
   CHECK(now.least_ns == 700'000);
   CHECK(now.most_ns == 700'000);
 
-  // What changes nothing leaves the measured step; what changes something, less.
+  // A change with no effect leaves the measured step; any other makes it shorter.
   CHECK(std::abs(predicted(known.replay, known.scaled(1), "").step_ns - 700'000) <= 1000);
   const Prediction without = predicted(guessed.replay, guessed.scaled(0.5), ""),
                    with = predicted(known.replay, known.scaled(0.5), "");
   CHECK(width(with) < width(without) / 2);
   CHECK(with.step_ns <= 700'000);
-  CHECK(with.why == "from run to run");
+  CHECK(with.why == "run-to-run variation");
   CHECK(make_plan(known.replay, {}).now.step_ns == 700'000);
 }
 
-TEST_CASE("overhead: where no plausible overhead explains the measured step, ranges say so") {
+TEST_CASE("overhead: if no plausible overhead explains the measured step, ranges say so") {
   const Measured least(0.0), known(400.0);
   REQUIRE(least.replay.step_ns({}, Guess::least) > 410'000);
   CHECK(known.replay.unexplained_ns() ==
@@ -116,13 +116,13 @@ TEST_CASE("overhead: where no plausible overhead explains the measured step, ran
   CHECK(width(half) >= known.replay.unexplained_ns() / 2);
   CHECK(support::contains(half.why, "beyond what a profiler is known to add"));
 
-  const Measured wrong(10.0);  // another program, or a slip of the unit
+  const Measured wrong(10.0);  // another program, or a wrong unit
   CHECK(!wrong.replay.trusted());
   CHECK(support::contains(wrong.replay.distrust(), "by more than a profiler is known to add"));
   CHECK(wrong.replay.step_ns({}) == 10'000);
 }
 
-TEST_CASE("overhead: a measured step that is longer than the recorded one is no ground") {
+TEST_CASE("overhead: a measured step longer than the recorded one is not trusted") {
   const Measured noise(1040.0), longer(1300.0);
   CHECK(noise.replay.trusted());
   CHECK(noise.replay.step_ns({}) == 1'040'000);
@@ -132,7 +132,7 @@ TEST_CASE("overhead: a measured step that is longer than the recorded one is no 
   CHECK(longer.replay.unexplained_ns() < 0);
 }
 
-TEST_CASE("overhead: without steps a measured one is of nothing") {
+TEST_CASE("overhead: without steps, a measured step means nothing") {
   Trace trace =
       trace_from_text(R"(return { measured_step = 500, ops = { { 20, 950, kernel = "k" } } })");
   CHECK(trace.measured_step.ns == 500'000);

@@ -1,4 +1,4 @@
-// The path: every nanosecond of the replayed time on the one thing that it waits for.
+// The path: every nanosecond of the replayed time belongs to the one thing that it waits for.
 #include "whatif/path.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Ns sum(const Path& p) {
 
 }  // namespace
 
-TEST_CASE("path: a step that the GPU bounds waits for its kernels") {
+TEST_CASE("path: a GPU-bound step waits for its kernels") {
   const Walked w(std::string(
       R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
   calls = { { 30, 942, "cudaStreamSynchronize" } },
@@ -53,7 +53,7 @@ TEST_CASE("path: a step that the GPU bounds waits for its kernels") {
   CHECK(w.us(PathKind::call, "cudaStreamSynchronize") == doctest::Approx(21));
 }
 
-TEST_CASE("path: a step that the host bounds waits for what the host's ranges say") {
+TEST_CASE("path: a host-bound step waits for what the host's ranges say") {
   const Walked w(std::string(
       R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" }, { 50, 850, "thinking 7" } },
   ops = { { 20, 70, kernel = "a", launched = { 10, 15 } }, { 905, 955, kernel = "b", launched = { 895, 900 } } } })"));
@@ -62,7 +62,7 @@ TEST_CASE("path: a step that the host bounds waits for what the host's ranges sa
   CHECK(w.us(PathKind::compute, "other") < 60);
 }
 
-TEST_CASE("path: an operation that was launched long before waits for other work") {
+TEST_CASE("path: an operation launched long before waits for other work") {
   const Walked w(std::string(
       R"({ ranges = {}, ops = { { 20, 100, kernel = "a", launched = { 5, 10 } }, { 600, 700, kernel = "b", launched = { 11, 15 } } } })"));
   CHECK(w.us(PathKind::dependency, "other") == doctest::Approx(500));
@@ -70,7 +70,7 @@ TEST_CASE("path: an operation that was launched long before waits for other work
   CHECK(w.us(PathKind::launch_latency, "") == doctest::Approx(10));
 }
 
-TEST_CASE("path: where ranks wait for a late one, it goes on there") {
+TEST_CASE("path: where ranks wait for a late one, the path continues there") {
   const auto rank = [](int n, int product_us) {
     const std::string of = ", rank = " + std::to_string(n) + " }, ",
                       done = std::to_string(100 + product_us);
@@ -89,7 +89,7 @@ TEST_CASE("path: where ranks wait for a late one, it goes on there") {
   for (const PathItem& i : w.replay.path().items)
     if (i.kind == PathKind::compute) CHECK(i.by_device.at(1) == i.ns);
 
-  // With a rank that the report does not hold, the wait for it is a part of the communication.
+  // Waiting for a rank that is not in the report is part of the communication.
   Trace of_three = trace_from_text(both);
   of_three.groups = {{0, 3}};
   of_three.ops.group.assign(of_three.ops.size(), 0);
@@ -124,7 +124,7 @@ TEST_CASE("path: on every recording it adds up to the steps, to the nanosecond")
       continue;
     }
     CHECK(sum(p) == p.total_ns);
-    // What of it has an owner, one by one, is what the items of these kinds add up to.
+    // The parts that have an owner add up to the items of these kinds.
     Ns owned = 0, parts = 0;
     for (const PathItem& i : p.items)
       if (i.kind == PathKind::compute || i.kind == PathKind::copy ||
@@ -135,7 +135,7 @@ TEST_CASE("path: on every recording it adds up to the steps, to the nanosecond")
       CHECK((i == 0 || p.parts[i].span.end <= p.parts[i - 1].span.start));
     }
     CHECK(parts <= owned);
-    CHECK(parts >= owned - p.total_ns / 50);  // what comes behind the last operation has no owner
+    CHECK(parts >= owned - p.total_ns / 50);  // what comes after the last operation has no owner
     for (const PathItem& i : p.items) {
       CHECK(std::accumulate(i.by_device.begin(), i.by_device.end(), Ns{0}) <= i.ns);
       CHECK(std::accumulate(i.by_step.begin(), i.by_step.end(), Ns{0}) == i.ns);

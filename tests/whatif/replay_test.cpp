@@ -1,5 +1,5 @@
-// The replay: that it is the trace where nothing is changed, and what each change does to steps
-// whose answer one can count.
+// The replay: without changes it equals the trace, and each change has the effect on steps that can
+// be computed by hand.
 #include "whatif/replay.hpp"
 
 #include <fmt/format.h>
@@ -19,19 +19,20 @@ using namespace gh;
 
 namespace {
 
-// Six steps of 1 ms: a product of 500 us and an elementwise kernel of 400 us, and the host waits
-// for both before it begins the next.
+// Six steps of 1 ms: a product of 500 us and an elementwise kernel of 400 us; the host waits for
+// both before it begins the next.
 const std::string gpu_bound =
     R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
   calls = { { 30, 942, "cudaStreamSynchronize" } },
   ops = { { 20, 520, kernel = "product", launched = { 10, 15 } }, { 521, 921, kernel = "small", launched = { 16, 21 } } } })";
 
-// Six steps of 1 ms in which the host works for 880 us between two launches, and the GPU for 100.
+// Six steps of 1 ms in which the host works for 880 us between two launches, and the GPU for 100
+// us.
 const std::string host_bound =
     R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" }, { 50, 850, "thinking" } },
   ops = { { 20, 70, kernel = "a", launched = { 10, 15 } }, { 905, 955, kernel = "b", launched = { 895, 900 } } } })";
 
-// Steps of such lengths, bound by the GPU: all of a step but 100 us is one kernel.
+// GPU-bound steps of given lengths: a single kernel takes all of a step except 100 us.
 std::string steps_of_us(const std::vector<int>& lengths) {
   std::string ranges, calls, ops;
   int at = 0, step = 0;
@@ -88,8 +89,8 @@ TEST_CASE(
     CHECK(r.replay.uniform_error() <= 0.02);
     CHECK(r.replay.unresolved() <= 0.02);
     CHECK(r.replay.trusted() == (r.replay.distrust() == ""));
-    // Those whose first step, of which only the end is replayed, is unlike the others by more than
-    // 2 % of the mean.
+    // Those whose first step differs from the others by more than 2 % of the mean; only its end is
+    // replayed.
     const bool unlike = path.stem() == "alloc-churn" || path.stem() == "compile-graphsnode" ||
                         path.stem() == "um-umtouch-lora";
     CHECK(r.replay.trusted() == !unlike);
@@ -98,11 +99,11 @@ TEST_CASE(
   for (const auto& path : support::few_with_sanitizers(support::unmarked_recordings())) {
     CAPTURE(path.filename().string());
     const Replayed r(read_nsys(path));
-    // Of the first step only the end is replayed; that of beat is longer than the others.
+    // Only the end of the first step is replayed; that of beat is longer than the others.
     CHECK(r.replay.profiled_step_ns({}) == doctest::Approx(r.replay.recorded_ns()).epsilon(0.01));
-    // With one set of weights the two halves of devicemap no longer wait for each other as they
+    // With one set of weights, the two halves of devicemap no longer wait for each other as they
     // did, nor does the host for the kernels of launch-blocking and the counts of
-    // cu-data-dependent-sync; the first of three steps of cpuadam is unlike the others.
+    // cu-data-dependent-sync; the first of cpuadam's three steps differs from the others.
     static const std::set<std::string> untrusted{"cpuadam", "devicemap", "launch-blocking",
                                                  "cu-data-dependent-sync"};
     INFO(r.replay.distrust());
@@ -110,9 +111,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "replay: where the first step is unlike the others, it counts from the work before it on") {
-  // The first range bounds the first step, so these are five: one of 1500 us, four of 1000.
+TEST_CASE("replay: if the first step differs from the others, it counts with the work before it") {
+  // The first range bounds the first step, so there are five: one of 1500 us, four of 1000.
   const Replayed r(steps_of_us({1000, 1500, 1000, 1000, 1000, 1000}));
   REQUIRE(r.replay.reason() == "");
   CHECK(r.replay.steps() == 5);
@@ -124,7 +124,7 @@ TEST_CASE(
   CHECK(r.replay.path().total_ns == 5'500'000);
 }
 
-TEST_CASE("replay: of a long recording with slow steps two runs are weighed to be like all") {
+TEST_CASE("replay: a long recording with slow steps is replayed as two weighted runs") {
   std::vector<int> lengths(201, 1000);
   for (const std::size_t slow : {25, 75, 125, 175}) lengths[slow] = 5000;
   const Replayed r(steps_of_us(lengths));
@@ -140,8 +140,8 @@ TEST_CASE("replay: of a long recording with slow steps two runs are weighed to b
   const Path& path = r.replay.path();
   CHECK(path.total_ns == doctest::Approx(1'080'000).epsilon(1e-5));
   CHECK(path.items.front().ns == doctest::Approx(980'000).epsilon(1e-5));
-  CHECK(path.items.front().by_step.size() == 22);  // of each run's first step only the end counts
-  // Rows of either run are kept, all others given back.
+  CHECK(path.items.front().by_step.size() == 22);  // only the end of each run's first step counts
+  // Rows of both runs are kept, all others are freed.
   Changes changes{r.change(Kind::scale, "product", 0.5)};
   r.replay.trim(changes);
   CHECK(changes[0].rows.size() >= 24);
@@ -163,7 +163,7 @@ TEST_CASE(
     CHECK(tiny <= host + recorded / 20);
   }
   // The same program, whatever its kernels take: without the hand-over to autograd's thread and
-  // back FP32 would stay at 360 ms.
+  // back, FP32 would stay at 360 ms.
   for (const char* name : {"good", "fp32", "tf32", "eager", "loopopt"}) {
     CAPTURE(name);
     const Replayed r(
@@ -172,7 +172,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("replay: what is gone stays gone, whatever else is changed") {
+TEST_CASE("replay: what is removed stays removed, whatever else changes") {
   const Replayed r(host_bound);
   const Change gone = r.change(Kind::remove, "b");
   Change pause = r.calls(Kind::pause, "cudaLaunchKernel");
@@ -183,7 +183,7 @@ TEST_CASE("replay: what is gone stays gone, whatever else is changed") {
   CHECK(r.us({gone, pause}) <= r.us({gone}));
 }
 
-TEST_CASE("replay: a window lasts until its end, also where pages move last") {
+TEST_CASE("replay: a window lasts until its end, even if pages move last") {
   const Replayed r(
       "{ ops = { { 20, 520, kernel = 'a', launched = { 10, 15 } }, { 600, 900, kernel = 'b', "
       "launched = { 530, 535 } }, { 1000, 4000, copy = 'um_d2h', bytes = 65536, address = 0, cause "
@@ -194,7 +194,8 @@ TEST_CASE("replay: a window lasts until its end, also where pages move last") {
   CHECK(r.replay.path().total_ns == doctest::Approx(r.replay.recorded_ns()).epsilon(0.001));
 }
 
-TEST_CASE("replay: a call in which the GPU idles is shorter by that, and begins its work sooner") {
+TEST_CASE(
+    "replay: a call during which the GPU is idle becomes shorter and starts its work earlier") {
   const Replayed r(R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
     ops = { { 20, 120, kernel = "a", launched = { 10, 15 } }, { 620, 720, kernel = "b", launched = { 20, 622 } } } })");
   Change change = r.calls(Kind::pause, "cudaLaunchKernel");
@@ -209,7 +210,7 @@ TEST_CASE("replay: a call in which the GPU idles is shorter by that, and begins 
   CHECK(r.us({change}) == 750);
 }
 
-TEST_CASE("replay: operations that go, scale, shrink or fuse shorten the step by what they cost") {
+TEST_CASE("replay: removing, scaling, shortening or fusing operations saves what they cost") {
   const Replayed r(gpu_bound);
   CHECK(r.us({}) == 1000);
   CHECK(r.us({r.change(Kind::scale, "product", 0.5)}) == 750);
@@ -219,7 +220,7 @@ TEST_CASE("replay: operations that go, scale, shrink or fuse shorten the step by
   const double gone = r.us({r.change(Kind::remove, "small")});
   CHECK(gone < 600);
   CHECK(gone >
-        590);  // the wait ends sooner by the kernel and its gap; the host no longer launches it
+        590);  // the wait ends earlier by the kernel and its gap; the host no longer launches it
   Change shorter = r.change(Kind::shorten, "product");
   shorter.cut_ns.assign(shorter.rows.size(), 200'000);
   CHECK(r.us({shorter}) == 800);
@@ -231,7 +232,7 @@ TEST_CASE("replay: operations that go, scale, shrink or fuse shorten the step by
   CHECK(r.replay.step_ns({fused}, Guess::most) > r.replay.step_ns({fused}));
 }
 
-TEST_CASE("replay: waits, pauses and launches of the host shorten the step by what they cost") {
+TEST_CASE("replay: removing waits, pauses and launches of the host saves what they cost") {
   const Replayed waits(gpu_bound);
   const double free = waits.us({waits.calls(Kind::unblock, "cudaStreamSynchronize")});
   CHECK(free < 960);  // the GPU works without a pause: 900 us and the gaps between its kernels
@@ -241,7 +242,7 @@ TEST_CASE("replay: waits, pauses and launches of the host shorten the step by wh
   const Replayed works(host_bound);
   CHECK(works.us({}) == 1000);
   CHECK(works.us({works.change(Kind::scale, "*", 0.1)}) ==
-        1000);  // the GPU is not what a step waits for
+        1000);  // the step does not wait for the GPU
   Change pause{
       .kind = Kind::pause, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {0, 0, 0}};
   const Trace& t = works.analysis.trace;
@@ -257,12 +258,12 @@ TEST_CASE("replay: waits, pauses and launches of the host shorten the step by wh
   CHECK(works.us({pause}) == doctest::Approx(120));  // the whole pause of 880 us goes
   Change graph = works.change(Kind::graph, "*");
   graph.gap_ns = 1000;
-  // The pause between the two kernels is no launching: graphs leave it, and each its first launch.
+  // The pause between the two kernels is not launch time: graphs leave it and their first launches.
   CHECK(works.us({graph}) == doctest::Approx(1000).epsilon(0.01));
   CHECK(works.us({graph, pause}) == doctest::Approx(120).epsilon(0.05));
 }
 
-TEST_CASE("replay: a graph keeps its first launch, and ends where the host reads back") {
+TEST_CASE("replay: a graph keeps its first launch and ends where the host reads back") {
   const auto steps = [](const std::string& calls, const std::string& fifth = "small") {
     std::string ops;
     for (int k = 0; k < 10; ++k)
@@ -278,22 +279,22 @@ TEST_CASE("replay: a graph keeps its first launch, and ends where the host reads
     graph.gap_ns = 1000;
     return r.us({graph});
   };
-  // One graph: the host prepares one launch, which the ten kernels follow, and waits for them.
+  // One graph: the host prepares one launch, ten kernels follow, and the host waits for them.
   const Replayed one(steps("{ 915, 990, 'cudaStreamSynchronize' }"));
   CHECK(graphed(one) < 230);
   CHECK(graphed(one) > 120);
-  // Read back in the middle, they are two, each with its own first launch.
+  // A read-back in the middle splits it in two, each with its own first launch.
   const Replayed two(
       steps("{ 460, 530, 'cudaStreamSynchronize' }, { 915, 990, 'cudaStreamSynchronize' }"));
   CHECK(graphed(two) > graphed(one) + 50);
-  // So they are where the thread takes memory, and where it launches something else in between.
+  // So does an allocation by the thread, or another launch in between.
   const Replayed taken(steps("{ 465, 470, 'cudaMalloc' }, { 915, 990, 'cudaStreamSynchronize' }"));
   CHECK(graphed(taken) > graphed(one) + 50);
   const Replayed around(steps("{ 915, 990, 'cudaStreamSynchronize' }", "other"));
   CHECK(graphed(around) > graphed(one) + 150);
 }
 
-TEST_CASE("replay: without steps the window is replayed as one") {
+TEST_CASE("replay: without steps the window is replayed as one step") {
   const Replayed r(std::string(
       R"({ ranges = {}, calls = { { 30, 442, "cudaStreamSynchronize" } }, ops = { { 20, 420, kernel = "a", launched = { 10, 15 } }, { 520, 720, kernel = "b", launched = { 450, 460 } } } })"));
   REQUIRE(r.replay.reason() == "");
@@ -301,11 +302,11 @@ TEST_CASE("replay: without steps the window is replayed as one") {
   CHECK(r.us({}) == 710);
   CHECK(r.us({r.change(Kind::scale, "a", 0.5)}) == 510);
   CHECK(r.us({r.change(Kind::scale, "b", 0.5)}) == 610);
-  // No fix makes the window shorter than what the device works.
+  // No fix makes the window shorter than the device's work.
   CHECK(r.us({r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 600);
 }
 
-TEST_CASE("replay: one late operation does not tell what pause is usual") {
+TEST_CASE("replay: one late operation does not define the usual pause") {
   std::string calls, ops;
   for (int at = 0; at < 20'000; at += 100) {
     const auto us = [&](int after) { return std::to_string(at + after); };
@@ -313,7 +314,7 @@ TEST_CASE("replay: one late operation does not tell what pause is usual") {
     ops += "{ " + us(20) + ", " + us(90) + ", kernel = 'a', launched = { " + us(10) + ", " +
            us(15) + " } }, ";
   }
-  // Queued long before its turn, and late all the same.
+  // Queued long before its turn, and still late.
   ops +=
       "{ 20010, 20200, kernel = 'b', launched = { 20000, 20005 } }, "
       "{ 20400, 20500, kernel = 'c', launched = { 20020, 20025 } }";
@@ -322,7 +323,7 @@ TEST_CASE("replay: one late operation does not tell what pause is usual") {
   CHECK(r.replay.uniform_error() <= 0.02);
 }
 
-TEST_CASE("replay: no forecast lies below what the link needs") {
+TEST_CASE("replay: no forecast is below what the link needs") {
   const Replayed r(std::string(
       R"({ ranges = {}, calls = { { 16, 430, "cudaStreamSynchronize" } }, ops = { { 20, 420, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 450, 850, copy = "h2d", bytes = 1e7, stream = 9, launched = { 440, 445 } } } })"));
   Change overlap = r.change(Kind::overlap, "*");
@@ -330,9 +331,9 @@ TEST_CASE("replay: no forecast lies below what the link needs") {
   CHECK(r.us({overlap, r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 800);
 }
 
-TEST_CASE("replay: at most a step takes what the host needs when its lead is used up") {
-  // The host launches a step each 300 us; the GPU takes 800 us for the first and 1.2 ms for the
-  // last, so that those in the middle are replayed.
+TEST_CASE("replay: Guess::most assumes that the host's lead is used up") {
+  // The host launches a step every 300 us; the GPU takes 800 us for the first and 1.2 ms for the
+  // last, so the ones in the middle are replayed.
   std::string ranges, ops;
   int ended = 20;
   for (int i = 0; i < 80; ++i) {
@@ -346,14 +347,14 @@ TEST_CASE("replay: at most a step takes what the host needs when its lead is use
   const auto us_of = [&](double by, Guess guess) {
     return static_cast<double>(r.replay.step_ns({r.change(Kind::scale, "k", by)}, guess)) / 1e3;
   };
-  // Less what the profiler may have added to the host's calls.
+  // Minus what the profiler may have added to the host's calls.
   CHECK(us_of(0.2, Guess::best) < 240);
   CHECK(us_of(0.2, Guess::most) > 250);
   CHECK(us_of(0.2, Guess::most) < 305);
   CHECK(us_of(0.5, Guess::most) == doctest::Approx(500).epsilon(0.05));
 }
 
-TEST_CASE("replay: copies on a stream of their own run beside the kernels") {
+TEST_CASE("replay: copies on a separate stream overlap with kernels") {
   const Replayed r(std::string(
       R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } }, calls = { { 30, 992, "cudaStreamSynchronize" } },
     ops = { { 20, 320, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 321, 971, kernel = "k", launched = { 16, 21 } } } })"));
@@ -366,7 +367,7 @@ TEST_CASE("replay: copies on a stream of their own run beside the kernels") {
   CHECK(r.us({overlap}) > 650);
 }
 
-TEST_CASE("replay: what cannot be replayed says why") {
+TEST_CASE("replay: a report that cannot be replayed says why") {
   CHECK(support::contains(
       Replayed(std::string("{ repeats = { times = 3, every = 1000 }, ranges = { { 0, 999, 'step "
                            "{n}' } }, ops = { { 20, 900, kernel = 'a', launched = false } } }"))
@@ -375,7 +376,7 @@ TEST_CASE("replay: what cannot be replayed says why") {
   CHECK(Replayed("{}").replay.reason() != "");
 }
 
-TEST_CASE("replay: processes that share a GPU are not replayed; those with a GPU each are") {
+TEST_CASE("replay: processes that share a GPU are not replayed; those with separate GPUs are") {
   // The second rank's kernel, from 520 to `end`; both ranks on one GPU, or on one each.
   const auto replayed = [](const char* end, bool on_one, int start = 520) {
     Trace trace = trace_from_text(
@@ -390,15 +391,16 @@ TEST_CASE("replay: processes that share a GPU are not replayed; those with a GPU
   };
   CHECK(replayed("900", false).replay.reason() == "");
   const Replayed shared = replayed("900", true);
-  CHECK(support::contains(shared.replay.reason(), "2 processes launch work on one GPU"));
+  CHECK(support::contains(shared.replay.reason(), "2 processes share a GPU"));
   CHECK_FALSE(shared.replay.trusted());
   CHECK(shared.replay.distrust() == shared.replay.reason());
-  // Who ends a pause shares the GPU, however little runs, and who touches it for a moment does not.
+  // A process that ends a pause shares the GPU, however little it runs; one that touches it briefly
+  // does not.
   CHECK(support::contains(replayed("522", true).replay.reason(), "2 processes"));
   CHECK(replayed("506", true, 503).replay.reason() == "");
 }
 
-TEST_CASE("replay: a rule's change is replayed, and one that nobody can read fails the rule") {
+TEST_CASE("replay: a rule's change is replayed, and an unreadable one fails the rule") {
   const auto report = [](const std::string& change, bool replayed = true) {
     const Rule rule = load_rule(
         "return { id = 'a-rule', category = 'tests', title = 'A rule', since = '0.1', messages = "
@@ -437,7 +439,7 @@ TEST_CASE("replay: a rule's change is replayed, and one that nobody can read fai
   }
 }
 
-TEST_CASE("replay: steps that differ in tokens are compared by what one token takes") {
+TEST_CASE("replay: steps with different token counts are compared per token") {
   std::string literal = gpu_bound;
   literal.replace(literal.find("step {n}"), 8, "step {n} tokens=4096");
   const Analysis analysis(trace_from_text("return " + literal), Classes(), {});
@@ -448,7 +450,7 @@ TEST_CASE("replay: steps that differ in tokens are compared by what one token ta
   CHECK(r.plan->items == doctest::Approx(4096));
 }
 
-TEST_CASE("replay: what follows from a root may be cured by its fix") {
+TEST_CASE("replay: the fix of a root cause may also cure its consequences") {
   std::vector<Finding> findings(2);
   findings[0].rule = "root";
   findings[0].predicted = Prediction{.step_ns = 50, .least_ns = 40, .most_ns = 60, .why = "a"};
@@ -462,17 +464,17 @@ TEST_CASE("replay: what follows from a root may be cured by its fix") {
   CHECK(findings[0].predicted->least_ns == 40);
 }
 
-TEST_CASE("replay: launches that wait for their kernels are freed, and the host runs ahead") {
-  // The host works for 100 us before each launch, with the GPU idle meanwhile.
+TEST_CASE("replay: once launches no longer wait for their kernels, the host runs ahead") {
+  // The host works for 100 us before each launch, and the GPU is idle meanwhile.
   const Replayed r(R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
     ops = { { 110, 490, kernel = "a", launched = { 100, 500 } }, { 610, 990, kernel = "b", launched = { 600, 999 } } } })");
   CHECK(r.us({}) == 1000);
   const double free = r.us({r.calls(Kind::unblock, "cudaLaunchKernel")});
-  CHECK(free < 800);  // two kernels of 380 us follow each other
+  CHECK(free < 800);  // two kernels of 380 us in a row
   CHECK(free >= 760);
 }
 
-TEST_CASE("replay: kernels of two streams that took turns run side by side") {
+TEST_CASE("replay: kernels of two streams that took turns overlap") {
   // Each stream computes half of the time, since each kernel waits for the other stream's.
   std::string ops;
   for (int i = 0; i < 8; ++i)

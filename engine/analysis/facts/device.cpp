@@ -17,7 +17,7 @@ FactValue device_processes(const Analysis& a) {
 }
 
 FactValue device_name(const Analysis&, const Device& d) {
-  if (d.name.empty()) return Unknown{"the report does not name its GPU"};
+  if (d.name.empty()) return Unknown{"the report does not name the GPU"};
   return d.name;
 }
 
@@ -39,7 +39,7 @@ FactValue memory_bytes(const Analysis&, const Device& d) {
 
 FactValue tensor_cores(const Analysis& a, const Device& d) {
   const GpuPeaks p = a.classes.peaks(d);
-  if (!p.known && d.compute_major <= 0) return Unknown{"nothing is known of this GPU"};
+  if (!p.known && d.compute_major <= 0) return Unknown{"this GPU is unknown"};
   return p.has_tensor_cores ? 1.0 : 0.0;
 }
 
@@ -77,7 +77,7 @@ FactValue link_bytes_per_s(const Analysis& a, const Device& d) {
 
 FactValue memory_bytes_per_s(const Analysis& a, const Device& d) {
   return known(a.classes.peaks(d).memory_bytes_per_s * a.classes.attainable().memory,
-               "neither the report nor schemas/gpus.toml tells");
+               "neither the report nor schemas/gpus.toml gives it");
 }
 
 FactValue coherent(const Analysis& a, const Device& d) {

@@ -1,5 +1,5 @@
-// What facts are computed by: a file a subject, a function a fact. Names, units and docs are in
-// table.cpp.
+// Functions that compute facts: a file per subject, a function per fact. Names, units and docs are
+// in table.cpp.
 #pragma once
 #include "analysis/facts.hpp"
 
@@ -104,7 +104,7 @@ FactValue sampled_dram_active(const Analysis&);
 FactValue sampled_dram_read(const Analysis&);
 FactValue sampled_time_base(const Analysis&);
 
-/// A fact about a device is told of the first.
+/// A fact about a device describes the first one.
 template <FactValue (*of)(const Analysis&, const Device&)>
 FactValue first_device(const Analysis& a) {
   if (a.devices.empty()) return Unknown{"no GPU did any work in this report"};

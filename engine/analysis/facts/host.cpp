@@ -17,16 +17,17 @@ FactValue loader_ns_per_step(const Analysis& a) {
                        std::min(window.end, a.trace.ranges.end[r])});
   const auto ns = static_cast<double>(total(united(std::move(spans))));
   if (ns <= 0) return Unknown{"no range marks the data loader"};
-  // Steps of several devices run side by side.
+  // Steps of several devices run in parallel.
   return per(ns,
              static_cast<double>(a.step_count()) /
                  std::max<double>(1, static_cast<double>(a.devices.size())),
-             "no steps");
+             "there are no steps");
 }
 
 namespace {
 
-// What the profiler saw of the launching threads while the GPU was idle, as a share of a time.
+// What the profiler recorded about the launching threads while the GPU was idle, as a share of a
+// time.
 FactValue share_of_idle(const Analysis& a, Ns HostWork::Seen::*part, Ns HostWork::Seen::*whole) {
   std::vector<HostWork::Stretch> stretches;
   Ns total = 0;

@@ -29,12 +29,12 @@ FactValue kernels_mean_ns(const Analysis& a) {
              "there were no kernels");
 }
 
-// Blocks against SMs, weighted by the time of kernels.
+// Blocks relative to SMs, weighted by the time of kernels.
 FactValue sm_fill(const Analysis& a) {
   double full = 0, all = 0;
   for (const DeviceSteps& d : a.devices) {
     const double sms = a.trace.devices[d.device].sm_count;
-    if (sms <= 0) return Unknown{"the report does not tell how many SMs the GPU has"};
+    if (sms <= 0) return Unknown{"the report does not say how many SMs the GPU has"};
     for (const Row op : d.ops) {
       if (a.trace.ops.kind[op] != OpKind::kernel || a.kernel_class(op) == "collective") continue;
       const auto ns = static_cast<double>(a.trace.span_of(op).length());
@@ -45,13 +45,13 @@ FactValue sm_fill(const Analysis& a) {
   return per(full, all, "there were no kernels");
 }
 
-// As the profiler estimates it, weighted by the time of kernels.
+// The profiler's estimate, weighted by the time of kernels.
 FactValue occupancy(const Analysis& a) {
   const Ops& ops = a.trace.ops;
   if (ops.occupancy.empty())
     return Unknown{
-        "no kernel bears an occupancy: PyTorch profiler traces have it, reports of Nsight Systems "
-        "do not"};
+        "kernels have no occupancy: PyTorch profiler traces contain it, Nsight Systems reports do "
+        "not"};
   const auto estimated = [&](Row op) {
     return ops.kind[op] == OpKind::kernel && ops.occupancy[op] != no_occupancy &&
            a.kernel_class(op) != "collective";
@@ -60,10 +60,10 @@ FactValue occupancy(const Analysis& a) {
     return static_cast<double>(a.trace.span_of(op).length()) * ops.occupancy[op];
   });
   return per(sum / 100, sum_ops(a, estimated, length_of(a)),
-             "no kernel within the steps bears an occupancy");
+             "no kernel within the steps has an occupancy");
 }
 
-// As sampled; else at most how full the grids are while anything computes.
+// As sampled; otherwise at most how full the grids are while anything computes.
 FactValue sm_efficiency(const Analysis& a) {
   if (const auto sampled = sampled_activity(a, "sm_active")) return *sampled;
   const FactValue fill = sm_fill(a);
@@ -82,7 +82,7 @@ FactValue flops_per_step(const Analysis& a) {
   const ProductFlops counted = product_flops(a);
   if (counted.flops) return per_step(a, *counted.flops);
   return Unknown{
-      "no range carries the shapes of products; record under "
+      "no range contains the shapes of products; record under "
       "torch.autograd.profiler.emit_nvtx(record_shapes=True)"};
 }
 
@@ -91,24 +91,25 @@ FactValue mfu(const Analysis& a) {
   const ProductFlops counted = product_flops(a);
   if (counted.convolutions_untold > 0)
     return Unknown{
-        fmt::format("the recording does not tell the results' extents of {} convolutions; see "
+        fmt::format("the recording does not give the output sizes of {} convolutions; see "
                     "mfu.upper_bound_fraction",
                     counted.convolutions_untold)};
   if (!counted.flops)
-    return Unknown{"no range carries the shapes of products; see mfu.upper_bound_fraction"};
-  return Unknown{"the GPU's peak is not known"};
+    return Unknown{"no range contains the shapes of products; see mfu.upper_bound_fraction"};
+  return Unknown{"the GPU's peak is unknown"};
 }
 
 FactValue mfu_bound(const Analysis& a) {
   if (const auto bound = mfu_upper_bound(a)) return *bound;
-  return Unknown{"the GPU's peak is not known"};
+  return Unknown{"the GPU's peak is unknown"};
 }
 
 FactValue mfu_compared(const Analysis& a) {
   if (std::string text = mfu_verdict(a, StepTime(a)); !text.empty()) return text;
   return Unknown{
-      "told of training a transformer on Ampere and Hopper of data centers, where shapes or the "
-      "bound tell"};
+      "given only for training a transformer on a data-center Ampere or Hopper GPU, if shapes or "
+      "the "
+      "upper bound decide it"};
 }
 
 FactValue roofline_known(const Analysis& a) {
@@ -118,11 +119,12 @@ FactValue roofline_known(const Analysis& a) {
 
 FactValue roofline_efficiency(const Analysis& a) {
   const Roofline r = roofline_of(a);
-  // A few memsets say nothing of the program.
+  // A few memsets say nothing about the program.
   constexpr double least_known = 0.05;
   if (r.known_ns < least_known * r.device_ns)
-    return Unknown{"of hardly a kernel are operations or bytes known: no range carries shapes"};
-  return per(r.least_ns, r.known_ns, "of no kernel are operations or bytes known");
+    return Unknown{
+        "operations and bytes are known for hardly any kernel: no range contains shapes"};
+  return per(r.least_ns, r.known_ns, "operations and bytes are unknown for all kernels");
 }
 
 FactValue bound_by_name(const Analysis& a) {

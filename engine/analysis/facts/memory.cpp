@@ -47,9 +47,9 @@ FactValue um_share_of_memory_operations(const Analysis& a) {
              "there were no memory operations");
 }
 
-// Thrashing: 64 KiB blocks that went there, back and there again. One block often travels in
-// several pieces, what faulted first and what the driver guessed next, so turns are counted, not
-// pieces.
+// Thrashing: 64 KiB blocks that moved to one side, back and over again. A block often moves in
+// several pieces (what faulted first, and what the driver predicted next), so direction changes are
+// counted, not pieces.
 FactValue um_thrashed(const Analysis& a) {
   struct Moves {
     int turns = 0;
@@ -72,7 +72,7 @@ FactValue um_thrashed(const Analysis& a) {
       all += static_cast<double>(a.trace.ops.bytes[op]);
     }
   if (!addressed)
-    return Unknown{"there were no migrations, or the report has no addresses of them"};
+    return Unknown{"there were no migrations, or the report does not contain their addresses"};
   double thrashed = 0;
   for (const auto& [block, m] : blocks)
     if (m.turns >= 2) thrashed += m.bytes;
@@ -93,7 +93,7 @@ FactValue gpu_faults_per_step(const Analysis& a) {
   return per_step(a, n);
 }
 
-// Counted from what was allocated before the recording on.
+// Includes what was allocated before the recording.
 FactValue peak_memory(const Analysis& a) {
   const MemoryUse& use = a.trace.memory_use;
   std::map<std::uint16_t, std::int64_t> now;
@@ -103,7 +103,7 @@ FactValue peak_memory(const Analysis& a) {
     if (std::none_of(a.devices.begin(), a.devices.end(),
                      [&](const DeviceSteps& d) { return d.device == use.device[r]; }))
       continue;
-    // Below 0 where what is freed was never seen allocated.
+    // Below 0 if the allocation of freed memory was not seen.
     std::int64_t& used = now[use.device[r]];
     used = std::max<std::int64_t>(0, used + use.bytes[r]);
     peak = std::max(peak, used);

@@ -5,25 +5,25 @@
 namespace gh::fact {
 
 FactValue program_framework(const Analysis& a) {
-  if (!a.program.framework)
-    return Unknown{"no kernel, range or thread bears a name that gives one away"};
+  if (!a.program.framework) return Unknown{"no name of a kernel, range or thread identifies one"};
   return a.program.framework->name;
 }
 
 FactValue program_runner(const Analysis& a) {
-  if (a.program.runners.empty()) return Unknown{"no kernel, range or process names one"};
+  if (a.program.runners.empty())
+    return Unknown{"no name of a kernel, range or process identifies one"};
   std::string names;
   for (const Trait& t : a.program.runners) names += (names.empty() ? "" : ", ") + t.name;
   return names;
 }
 
 FactValue program_task(const Analysis& a) {
-  if (!a.program.task) return Unknown{"nothing in the report tells what it is for"};
+  if (!a.program.task) return Unknown{"nothing in the report shows what it is for"};
   return a.program.task->name;
 }
 
 FactValue program_optimizer(const Analysis& a) {
-  if (a.program.optimizer.empty()) return Unknown{"no range of an optimizer's step names it"};
+  if (a.program.optimizer.empty()) return Unknown{"no range around an optimizer step names it"};
   return a.program.optimizer;
 }
 
@@ -35,7 +35,7 @@ FactValue program_evidence(const Analysis& a) {
   if (a.program.framework) add(*a.program.framework);
   for (const Trait& t : a.program.runners) add(t);
   if (a.program.task) add(*a.program.task);
-  if (text.empty()) return Unknown{"nothing in the report tells what kind of program it is"};
+  if (text.empty()) return Unknown{"nothing in the report shows what kind of program it is"};
   return text;
 }
 

@@ -13,7 +13,7 @@ FactValue activity(const Analysis& a, const char* name) {
 
 FactValue value(const Analysis& a, const char* name) {
   if (const auto sampled = sampled_value(a, name)) return *sampled;
-  return Unknown{"it was not sampled within the steps; --dcgm takes what DCGM sampled of it"};
+  return Unknown{"it was not sampled within the steps; pass DCGM samples with --dcgm"};
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace gh::fact {
 namespace {
 
-// What `choose` makes of the lengths of all steps.
+// Applies `choose` to the lengths of all steps.
 template <class Choose>
 FactValue of_lengths(const Analysis& a, Choose choose) {
   const std::vector<Ns> lengths = a.step_lengths();
@@ -27,7 +27,7 @@ FactValue unit_name(const Analysis& a) { return a.unit(); }
 FactValue unit_per(const Analysis& a) { return a.words().per; }
 
 FactValue unit_repeats(const Analysis& a) {
-  if (!a.has_steps()) return Unknown{"nothing was found that repeats"};
+  if (!a.has_steps()) return Unknown{"no repetition was found"};
   return a.repeats();
 }
 
@@ -35,7 +35,7 @@ FactValue unit_micro_batches(const Analysis& a) {
   for (const DeviceSteps& d : a.devices)
     for (std::size_t i = 1; i < d.levels.size(); ++i)
       if (d.levels[i].name == "micro-batch") return static_cast<double>(d.levels[i].count);
-  return Unknown{"no micro-batches were found to repeat within a step"};
+  return Unknown{"no micro-batches repeat within a step"};
 }
 
 FactValue steps_source(const Analysis& a, const Device&) { return a.devices.front().described; }
@@ -66,10 +66,10 @@ FactValue steps_before_ns(const Analysis& a) {
 
 FactValue step_measured_ns(const Analysis& a) {
   if (a.trace.measured_step.ns == 0)
-    return Unknown{"nobody measured a step without the profiler (--measured-step 16.5ms)"};
+    return Unknown{"the step was not measured without the profiler (pass --measured-step 16.5ms)"};
   if (a.measured_step_ns() == 0)
-    return Unknown{"what was measured is called " + a.trace.measured_step.unit +
-                   ", and nothing of that name was found to repeat"};
+    return Unknown{"the measured step is called " + a.trace.measured_step.unit +
+                   ", but nothing with that name repeats"};
   return static_cast<double>(a.measured_step_ns());
 }
 

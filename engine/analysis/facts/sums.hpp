@@ -1,4 +1,4 @@
-// What facts are made of: quotients, and sums over the operations of steps.
+// Building blocks of facts: quotients, and sums over the operations of steps.
 #pragma once
 #include "analysis/facts.hpp"
 
@@ -8,11 +8,11 @@ inline FactValue per(double sum, double of, const char* why_not) {
   return of > 0 ? FactValue(sum / of) : FactValue(Unknown{why_not});
 }
 inline FactValue per_step(const Analysis& a, double sum) {
-  return per(sum, static_cast<double>(a.step_count()), "no steps");
+  return per(sum, static_cast<double>(a.step_count()), "there are no steps");
 }
 
-/// The sum of value(op) over those operations that overlap the steps of their device and are
-/// wanted(op).
+/// The sum of value(op) over the operations that overlap the steps of their device and for which
+/// wanted(op) is true.
 template <class Wanted, class Value>
 double sum_ops(const Analysis& a, Wanted wanted, Value value) {
   double sum = 0;
@@ -29,7 +29,7 @@ double sum_ops(const Analysis& a, Wanted wanted, Value value) {
 
 inline auto one = [](Row) { return 1; };
 /// An operation's time inside the steps is close to its duration, since steps end where operations
-/// do.
+/// end.
 inline auto length_of(const Analysis& a) {
   return [&a](Row op) { return a.trace.span_of(op).length(); };
 }

@@ -6,7 +6,7 @@
 
 namespace gh {
 
-/// All facts but those of the account, which has as many as it has causes.
+/// All facts except those of the account, which has two for each of its causes.
 std::vector<Fact> fact_table();
 
 }  // namespace gh

@@ -15,9 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A day of eight GPUs at ten samples a second is half of this.
+// Twice what eight GPUs produce in a day at ten samples a second.
 constexpr std::size_t most_bytes = std::size_t{256} << 20;
-// Rounding may lift a ratio a little above 1; what is further off is none.
+// Rounding may lift a ratio a little above 1; anything further off is not a ratio.
 constexpr double most_ratio = 1.5;
 
 std::optional<double> number_in(std::string_view text) {
@@ -26,7 +26,7 @@ std::optional<double> number_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(v) : std::nullopt;
 }
 
-// Times since 1970, in seconds or milliseconds, of this century.
+// A time of this century, given in seconds or milliseconds since 1970.
 std::optional<Ns> time_in(std::string_view text) {
   const auto v = number_in(text);
   if (!v) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<Ns> time_in(std::string_view text) {
   return std::nullopt;
 }
 
-// DCGM's marks for "no value" (DCGM_FP64_BLANK, DCGM_INT64_BLANK and the few after each).
+// DCGM's markers for "no value" (DCGM_FP64_BLANK, DCGM_INT64_BLANK and the few after each).
 bool is_blank(double v) {
   return (v >= 140737488355328.0 && v < 140737488355344.0) ||
          (v >= 9.2233720368547e18 && v < 9.2233720368548e18);
@@ -73,7 +73,7 @@ std::optional<int> gpu_in(std::string_view text) {
              : std::nullopt;
 }
 
-// The columns behind "#Entity" or "# Entity" where a line is dmon's header.
+// The columns after "#Entity" or "# Entity" if a line is dmon's header.
 std::optional<std::vector<std::string_view>> columns_in(
     const std::vector<std::string_view>& words) {
   for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 4); ++i) {
@@ -84,8 +84,8 @@ std::optional<std::vector<std::string_view>> columns_in(
   return std::nullopt;
 }
 
-// "GPU 0   0.912 0.455 N/A", below a header that is repeated now and then. What stands before
-// "GPU", such as the time that ts(1) adds, is a time where it is one number since 1970.
+// "GPU 0   0.912 0.455 N/A", below a header that is repeated now and then. Text before "GPU", such
+// as the time that ts(1) adds, counts as a time if it is one number since 1970.
 class Dmon {
  public:
   void line(const std::vector<std::string_view>& words, std::int64_t number, Contents& contents) {
@@ -106,7 +106,7 @@ class Dmon {
       return w == "GPU" || w.starts_with("GPU-");
     });
     if (entity != words.end() && *entity != "GPU") {
-      ++contents.instances;  // a MIG instance: a share of its own, of some GPU
+      ++contents.instances;  // a MIG instance: part of some GPU
       return;
     }
     const auto gpu = words.end() - entity >= 2 ? gpu_in(entity[1]) : std::nullopt;
@@ -127,10 +127,10 @@ class Dmon {
   }
 
  private:
-  std::vector<const SampledActivity*> columns_;  // null where it is no activity
+  std::vector<const SampledActivity*> columns_;  // null for columns that are not activities
 };
 
-// The labels between braces, and the text behind them. Nothing where they do not end.
+// The labels between braces, and the text after them. Nothing if the braces do not close.
 std::optional<std::pair<std::map<std::string, std::string>, std::string_view>> labels_of(
     std::string_view text) {
   std::map<std::string, std::string> labels;
@@ -191,7 +191,7 @@ std::string text_of(const fs::path& path, const std::string& shown) {
     throw Error(fmt::format("--dcgm {}: no such file; check the path", shown));
   }
   if (fs::is_directory(path, ec)) {
-    throw Error(fmt::format("--dcgm {}: is a directory; name the file in it", shown));
+    throw Error(fmt::format("--dcgm {}: is a directory; give a file in it", shown));
   }
   std::ifstream file(path, std::ios::binary);
   std::string text(std::size_t{1} << 16, '\0');
@@ -202,7 +202,7 @@ std::string text_of(const fs::path& path, const std::string& shown) {
     if (!file) break;
     if (size >= most_bytes) {
       throw Error(
-          fmt::format("--dcgm {}: is larger than {}; keep what was written around the recording",
+          fmt::format("--dcgm {}: is larger than {}; keep only the lines from around the recording",
                       shown, bytes_text(static_cast<double>(most_bytes))));
     }
     text.resize(2 * text.size());
@@ -214,7 +214,7 @@ std::string text_of(const fs::path& path, const std::string& shown) {
   return text;
 }
 
-// What kind of text the lines are, once one of them tells.
+// The format of the lines, once one of them shows it.
 enum class Format { undecided, dmon, exposition };
 
 Format format_of(const std::vector<std::string_view>& words, std::int64_t number,
@@ -226,28 +226,28 @@ Format format_of(const std::vector<std::string_view>& words, std::int64_t number
     return says_so ? Format::exposition : Format::undecided;
   }
   throw Error(
-      fmt::format("--dcgm {}: line {} is neither the header of `dcgmi dmon` (#Entity SMACT ...) "
+      fmt::format("--dcgm {}: line {} is neither a header of `dcgmi dmon` (#Entity SMACT ...) "
                   "nor a metric of dcgm-exporter (DCGM_FI_PROF_SM_ACTIVE{{gpu=\"0\"}} ...)",
                   shown, number));
 }
 
 std::string why_unusable(const Contents& contents) {
   if (contents.unread) return fmt::format("line {} cannot be read", contents.first_unread);
-  if (contents.impossible) return "no value lies between 0 and 1, or is a power or a clock";
+  if (contents.impossible) return "no value is between 0 and 1 or a possible power or clock";
   if (contents.instances) return "all rows are of MIG instances";
-  return "there is no value of fields 1002 to 1005, 100, 155 or 164";
+  return "there are no values for fields 1002 to 1005, 100, 155 or 164";
 }
 
 void check_usable(const Contents& contents, const std::string& shown) {
   if (contents.hosts.size() > 1) {
     throw Error(fmt::format(
-        "--dcgm {}: holds GPUs of several hosts ({}, {}...); keep the lines of the one that was "
-        "recorded",
+        "--dcgm {}: contains GPUs of several hosts ({}, {}...); keep only the lines of the "
+        "recorded host",
         shown, printable(*contents.hosts.begin()), printable(*std::next(contents.hosts.begin()))));
   }
   if (contents.samples.empty()) {
     throw Error(
-        fmt::format("--dcgm {}: holds no sample to use: {}", shown, why_unusable(contents)));
+        fmt::format("--dcgm {}: contains no usable sample: {}", shown, why_unusable(contents)));
   }
 }
 
@@ -267,7 +267,7 @@ Contents read_contents(const fs::path& path, const std::string& shown) {
     if (words.empty()) continue;
     if (line.find('\0') != line.npos) {
       throw Error(fmt::format(
-          "--dcgm {}: line {} is no text; give what `dcgmi dmon` or dcgm-exporter wrote", shown,
+          "--dcgm {}: line {} is not text; give the output of `dcgmi dmon` or dcgm-exporter", shown,
           number));
     }
     if (format == Format::undecided) format = format_of(words, number, shown);
@@ -279,8 +279,8 @@ Contents read_contents(const fs::path& path, const std::string& shown) {
   }
   if (number == 0 || format == Format::undecided) {
     throw Error(
-        fmt::format("--dcgm {}: is empty; give what `dcgmi dmon -e "
-                    "1002,1003,1004,1005,100,155,164` or dcgm-exporter wrote",
+        fmt::format("--dcgm {}: is empty; give the output of `dcgmi dmon -e "
+                    "1002,1003,1004,1005,100,155,164` or of dcgm-exporter",
                     shown));
   }
   check_usable(contents, shown);

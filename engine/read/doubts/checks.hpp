@@ -1,5 +1,5 @@
-// What all checks of doubts/ share: the trace, how rows that are wrong are counted, and the list
-// that doubts go to.
+// What all checks of doubts/ share: the trace, counting rows that are wrong, and the list of
+// doubts.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace gh::doubts {
 
-/// The share of rows above which a report is in doubt. PyTorch's older traces count in
-/// microseconds, and some of its rows are no calls at all.
+/// The share of rows above which a report is doubted. PyTorch's older traces count in microseconds,
+/// and some of their rows are not calls at all.
 struct Limit {
   double nsys, torch = nsys;
 };
 
-/// How many rows of so many are wrong.
+/// How many of the rows are wrong.
 template <class IsWrong>
 std::int64_t count_rows(std::size_t rows, IsWrong is_wrong) {
   std::atomic<std::int64_t> all = 0;
@@ -32,24 +32,24 @@ std::int64_t count_rows(std::size_t rows, IsWrong is_wrong) {
   return all;
 }
 
-/// By NameId, whether a trace's name begins with one of these.
+/// By NameId, whether the name begins with one of these.
 std::vector<std::uint8_t> begins_with(const Trace& trace,
                                       const std::vector<std::string_view>& beginnings);
 
-/// The trace that is checked, and the doubts so far.
+/// The trace being checked, and the doubts so far.
 class Checks {
  public:
   Checks(const Trace& checked, Recorder recorder);
 
   void add(std::int64_t count, std::size_t of, Limit limit, std::string what,
            std::vector<Source> unknown = {});
-  /// The same of nanoseconds, which it tells in microseconds.
+  /// The same for nanoseconds, reported in microseconds.
   void add_time(double ns, double of_ns, Limit limit, const std::string& what);
 
-  /// What is not known where operations are wrong: none of it, they themselves, or the calls that
-  /// launched them as well, since either may be wrong.
+  /// What becomes unknown if operations are wrong: nothing, the operations themselves, or also the
+  /// calls that launched them, because either may be wrong.
   enum class Unknown : std::uint8_t { nothing, operations, calls_too };
-  /// The same of kernels, copies, memsets and migrations, each by itself.
+  /// The same for kernels, copies, memsets and migrations, each counted separately.
   template <class IsWrong>
   void add_by_kind(Limit limit, const char* what, Unknown unknown, IsWrong is_wrong) {
     const auto count = [&](std::size_t of, auto is_one) {
@@ -63,7 +63,7 @@ class Checks {
     add(count(sets, [&](Row op) { return is_set(op); }), sets, limit,
         std::string("memsets ") + what, sources({Source::copies}, unknown));
     add(count(migrations, [&](Row op) { return is_migration(op); }), migrations, limit,
-        std::string("migrations of unified memory ") + what,
+        std::string("unified memory migrations ") + what,
         sources({Source::unified_copies}, unknown));
   }
 
@@ -73,7 +73,7 @@ class Checks {
   bool is_copy(Row op) const { return trace.ops.kind[op] == OpKind::copy && is_ordered(op); }
   bool is_set(Row op) const { return trace.ops.kind[op] == OpKind::set; }
   bool is_migration(Row op) const { return is_unified(trace.ops.copy[op]); }
-  /// Migrations of unified memory belong to no call and no stream.
+  /// Unified memory migrations belong to no call and no stream.
   bool is_ordered(Row op) const { return !is_migration(op); }
   std::uint16_t process_of_call(Row call) const {
     return trace.threads[trace.calls.thread[call]].process;
@@ -88,10 +88,10 @@ class Checks {
   static std::vector<Source> sources(std::vector<Source> of_operations, Unknown unknown);
 };
 
-void check_rows(Checks& checks);      ///< names, lengths, rows that come twice
+void check_rows(Checks& checks);      ///< names, lengths, duplicates
 void check_launches(Checks& checks);  ///< calls and what they launched
-void check_threads(Checks& checks);   ///< what one thread does, it does one after the other
-void check_streams(Checks& checks);   ///< and so does a stream
-void check_devices(Checks& checks);   ///< what belongs to a GPU, but to no call
+void check_threads(Checks& checks);   ///< what one thread does is sequential
+void check_streams(Checks& checks);   ///< and so is a stream
+void check_devices(Checks& checks);   ///< what belongs to a GPU but to no call
 
 }  // namespace gh::doubts

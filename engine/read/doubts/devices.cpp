@@ -1,4 +1,4 @@
-// What belongs to a GPU, but to no call: migrations and page faults of unified memory, samples.
+// Checks what belongs to a GPU but to no call: unified memory migrations, page faults, samples.
 #include <algorithm>
 #include <limits>
 
@@ -7,8 +7,8 @@
 namespace gh::doubts {
 namespace {
 
-// A host may read what a program computed when all is over; a recording may begin long before
-// the program uses its GPU.
+// The host may read results after all GPU work has ended, and a recording may begin long before the
+// program uses its GPU.
 constexpr Limit most_migrations_beside{0.9}, most_samples_beside{0.98};
 // The shortest of 40,000 faults took 11 us.
 constexpr Ns least_fault_ns = 1'000;
@@ -19,7 +19,7 @@ struct Window {
   bool holds(Ns from, Ns to) const { return to >= start && from <= end; }
 };
 
-// From the first to the last that was called or that ran.
+// From the first to the last call or operation.
 Window used(const Checks& checks) {
   Window w;
   const auto add = [&](Ns start, Ns end) {
@@ -34,7 +34,7 @@ Window used(const Checks& checks) {
   return w;
 }
 
-// Who faults on a GPU runs there.
+// A fault on a GPU needs something running there.
 std::int64_t count_faults_of_nobody(const Checks& checks) {
   const Trace& t = checks.trace;
   const GpuFaults& f = t.gpu_faults;
@@ -56,10 +56,9 @@ void check_faults(Checks& checks) {
   const GpuFaults& f = checks.trace.gpu_faults;
   checks.add(
       count_rows(f.size(), [&](Row row) { return f.end[row] - f.start[row] < least_fault_ns; }),
-      f.size(), most_short_faults, "page faults of a GPU take less time than any can",
-      {Source::gpu_faults});
+      f.size(), most_short_faults, "GPU page faults are impossibly short", {Source::gpu_faults});
   checks.add(count_faults_of_nobody(checks), f.size(), most_unheard_of,
-             "page faults of a GPU lie where nothing runs on it", {Source::gpu_faults});
+             "GPU page faults occur while nothing runs on the GPU", {Source::gpu_faults});
 }
 
 void check_migrations(Checks& checks, const Window& window) {
@@ -69,7 +68,7 @@ void check_migrations(Checks& checks, const Window& window) {
                           return checks.is_migration(op) && !window.holds(o.start[op], o.end[op]);
                         }),
              checks.migrations, most_migrations_beside,
-             "migrations of unified memory lie before or after all that used it",
+             "unified memory migrations lie outside the time in which the GPU was used",
              {Source::unified_copies});
 }
 
@@ -79,17 +78,18 @@ void check_samples(Checks& checks, const Window& window) {
   for (NameId n = 0; n < is_share.size(); ++n) {
     is_share[n] = checks.trace.names[n].find('%') != std::string_view::npos;
   }
-  constexpr double most_percent = 101;  // of what is rounded
+  constexpr double most_percent = 101;  // after rounding
   checks.add(count_rows(s.size(),
                         [&](Row row) {
                           return is_share[s.metric[row]] &&
                                  !(s.value[row] >= 0 && s.value[row] <= most_percent);
                         }),
-             s.size(), most_absurd, "samples are a share below 0 or above 100 %",
+             s.size(), most_absurd, "GPU metric samples are below 0 or above 100 %",
              {Source::samples});
   checks.add(
       count_rows(s.size(), [&](Row row) { return !window.holds(s.start[row], s.start[row]); }),
-      s.size(), most_samples_beside, "samples lie before or after all that ran", {Source::samples});
+      s.size(), most_samples_beside,
+      "GPU metric samples lie outside the time in which anything ran", {Source::samples});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Calls and what they launched: neither is there without the other, and the call comes first.
+// Checks calls against what they launched: neither exists without the other, and the call comes
+// first.
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -9,30 +10,31 @@
 namespace gh::doubts {
 namespace {
 
-// Beyond what clocks are apart, no kernel starts before its launch.
+// Apart from clock differences, no kernel starts before its launch.
 constexpr Limit most_too_early{0.01};
-// Operations of libraries that the profiler does not see into; PyTorch's traces lack more calls.
+// Libraries that the profiler cannot see into launch operations too. PyTorch's traces lack more
+// calls.
 constexpr Limit most_uncalled{0.05, 0.4};
-// Of 300,000 kernels in 90 reports all were launched by calls of these names.
+// All of 300,000 kernels in 90 reports were launched by calls with these names.
 constexpr Limit most_ill_called{0.05, 0.2};
-// One wait of a library's own may lack its call.
+// A library's internal wait may lack its call.
 constexpr Limit most_unawaited{0.05, 0.5}, most_unawaited_time{0.5};
-// A launch fails, or its kernel is lost where buffers overflow.
+// A launch may fail, and its kernel is lost if buffers overflow.
 constexpr Limit most_workless{0.01, 0.05};
-// Where processes are recorded at different times, one may allocate before it is.
+// If processes are recorded at different times, one may allocate before its recording begins.
 constexpr Limit most_unallocated{0.5};
-// Work that was launched before the recording may run before the first call in it.
+// Work launched before the recording may run before the first recorded call.
 constexpr Ns most_head_start_ns = 50'000'000;
 
-// The driver queues about 1,000 launches; more wait for room.
+// The driver queues about 1,000 launches; further ones wait for room.
 constexpr int most_queued = 2048;
 
-// The first and the last number of a process's calls, or of the operations that they led to.
-// Numbers rise with time.
+// The first and last correlation of a process's calls, or of the operations that they launched.
+// Correlations increase with time.
 struct Numbers {
   std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
   Ns first_start = std::numeric_limits<Ns>::max();
-  // When so much had been launched that what was launched before the recording has run.
+  // When so many launches have followed that everything launched before the recording has run.
   Ns queue_full_at = std::numeric_limits<Ns>::max();
   int launches = 0;
   void add(std::uint32_t number) {
@@ -42,7 +44,7 @@ struct Numbers {
   }
 };
 
-// What was launched before the recording began has no call; what was launched later has one.
+// An operation launched before the recording has no call; a later one must have one.
 class Uncalled {
  public:
   explicit Uncalled(const Checks& checks)
@@ -76,7 +78,7 @@ class Uncalled {
     if (!joined_[t_.process_of(op)] && o.start[op] > calls.queue_full_at) return true;
     return o.correlation[op] == 0 || calls.last == 0 || o.correlation[op] > calls.first ||
            o.end[op] < calls.first_start - most_head_start_ns ||
-           o.start[op] > joined_from_[o.stream[op]];  // a stream keeps the order of launches
+           o.start[op] > joined_from_[o.stream[op]];  // a stream keeps launch order
   }
 
  private:
@@ -87,8 +89,9 @@ class Uncalled {
   std::vector<Ns> joined_from_;       // by stream: when the first operation with a call started
 };
 
-// By call, whether a graph was recorded meanwhile: it launches nothing yet. One thread may begin
-// what others launch into: PyTorch records the backward pass from autograd's.
+// By call, whether a graph was being captured, in which case it launches nothing yet. One thread
+// may begin the capture and others launch into it: PyTorch captures the backward pass from
+// autograd's thread.
 std::vector<std::uint8_t> captured_calls(const Checks& checks) {
   const Trace& t = checks.trace;
   const Calls& c = t.calls;
@@ -107,8 +110,8 @@ std::vector<std::uint8_t> captured_calls(const Checks& checks) {
   return captured;
 }
 
-// By call, whether it led to an operation. Where functions of the driver are recorded too, one that
-// another one calls counts with it.
+// By call, whether it launched an operation. If driver functions are recorded too, a call made by
+// another call counts together with it.
 std::vector<std::uint8_t> calls_that_led_to_work(const Trace& t) {
   const Calls& c = t.calls;
   std::vector<std::uint8_t> led_to_work(c.size());
@@ -129,8 +132,8 @@ std::vector<std::uint8_t> calls_that_led_to_work(const Trace& t) {
   return led_to_work;
 }
 
-// How many calls there are of those that launch work, and how many led to none, though what was
-// launched later ran, or the recording went on after everything had run.
+// Counts the calls that launch work, and those that led to none although later launches ran, or
+// although the recording continued after everything had run.
 class Launches {
  public:
   explicit Launches(Checks& checks)
@@ -145,7 +148,7 @@ class Launches {
     }
   }
 
-  // Where none of them led to anything, the source says so.
+  // If none of them led to anything, the source's availability says so.
   void add_workless(Source source, const std::vector<std::string_view>& names, const char* what) {
     if (!checks_.trace.availability(source).known()) return;
     const Calls& c = checks_.trace.calls;
@@ -167,7 +170,7 @@ class Launches {
   Ns last_end_ = std::numeric_limits<Ns>::min();
 };
 
-// Kernels are launched by calls that launch; some set memory or copy it by a kernel.
+// Kernels come from launch calls; some calls set or copy memory with a kernel.
 void check_callers(Checks& checks) {
   const Trace& t = checks.trace;
   const std::vector<std::uint8_t> launches =
@@ -177,11 +180,11 @@ void check_callers(Checks& checks) {
                           return checks.is_kernel(op) && t.ops.call[op] != no_row &&
                                  !launches[t.calls.name[t.ops.call[op]]];
                         }),
-             checks.kernels, most_ill_called, "kernels were launched by a call that launches none",
-             {Source::calls});
+             checks.kernels, most_ill_called,
+             "kernels were launched by a call that cannot launch any", {Source::calls});
 }
 
-// The profiler writes a synchronization beside the call that waited.
+// The profiler writes a synchronization next to the call that waited.
 void check_awaited(Checks& checks) {
   const Trace& t = checks.trace;
   const Syncs& s = t.syncs;
@@ -191,8 +194,8 @@ void check_awaited(Checks& checks) {
     return s.call[sync] == no_row && s.start[sync] > first && s.start[sync] < last;
   };
   checks.add(count_rows(s.size(), is_unawaited), s.size(), most_unawaited,
-             "synchronizations have no call that waited");
-  // A few may hold nearly all of the time.
+             "synchronizations have no matching CUDA call");
+  // A few may account for nearly all of the time.
   double all_ns = 0, unawaited_ns = 0;
   for (Row sync = 0; sync < s.size(); ++sync) {
     const auto ns = static_cast<double>(s.end[sync] - s.start[sync]);
@@ -200,16 +203,16 @@ void check_awaited(Checks& checks) {
     if (is_unawaited(sync)) unawaited_ns += ns;
   }
   checks.add_time(unawaited_ns, all_ns, most_unawaited_time,
-                  "of synchronization have no call that waited");
+                  "of synchronization have no matching CUDA call");
 }
 
-// Memory is allocated and freed by calls; the profiler writes both down, the memory from before the
-// recording too.
+// Calls allocate and free memory. The profiler records both the calls and the memory, including
+// memory from before the recording.
 void check_allocations(Checks& checks) {
   const Calls& c = checks.trace.calls;
   const MemoryUse& m = checks.trace.memory_use;
   if (c.size() == 0 || m.size() == 0) return;
-  // A process' own memory may be told after the first call of another.
+  // A process's first allocations may be recorded after another process's first call.
   constexpr Ns never = std::numeric_limits<Ns>::max();
   std::vector<Ns> first_call(checks.trace.processes.size(), never);
   for (Row call = 0; call < c.size(); ++call) {
@@ -221,7 +224,7 @@ void check_allocations(Checks& checks) {
     if (first != never) all_called = std::max(all_called, first);
   }
   const auto is_recorded = [&](Row use) {
-    // What was there before is told at 0, also where other times were shifted.
+    // Older allocations are recorded at time 0, even if other times were shifted.
     return m.correlation[use] != 0 && m.start[use] != 0 && m.start[use] > all_called &&
            m.start[use] < c.start.back();
   };
@@ -232,7 +235,7 @@ void check_allocations(Checks& checks) {
   const std::size_t all = wanted.size();
   for (const std::uint32_t number : c.correlation) wanted.erase(number);
   checks.add(static_cast<std::int64_t>(wanted.size()), all, most_unallocated,
-             "allocations have no call that made them");
+             "allocations have no matching CUDA call");
 }
 
 }  // namespace
@@ -246,7 +249,7 @@ void check_launches(Checks& checks) {
                               o.start[op] < c.start[o.call[op]] - clocks_apart_ns;
                      });
   checks.add_by_kind(most_uncalled,
-                     "have no call that launched them, though it lies within the recording",
+                     "were launched during the recording, but their launch is missing",
                      Checks::Unknown::nothing, Uncalled(checks));
   check_callers(checks);
   check_awaited(checks);
@@ -255,9 +258,8 @@ void check_launches(Checks& checks) {
   launches.add_workless(
       Source::kernels,
       {"cudaLaunchKernel", "cuLaunchKernel", "cudaLaunchCooperative", "cuLaunchCooperative"},
-      "launches lead to no kernel");
-  launches.add_workless(Source::copies, {"cudaMemcpy", "cuMemcpy"},
-                        "calls that copy lead to no copy");
+      "launches have no kernel");
+  launches.add_workless(Source::copies, {"cudaMemcpy", "cuMemcpy"}, "copy calls have no copy");
 }
 
 }  // namespace gh::doubts

@@ -1,4 +1,4 @@
-// Rows by themselves: whether they have names, take time, come once, and where they lie.
+// Checks each row: whether it has a name, takes time, appears once, and lies where it should.
 #include <algorithm>
 
 #include "read/doubts/checks.hpp"
@@ -6,31 +6,33 @@
 namespace gh::doubts {
 namespace {
 
-// Of 97 recordings by nsys none has a row without a name; in PyTorch's, the profiler's own work and
-// NCCL's count among the calls.
+// None of 97 nsys recordings has a row without a name. In PyTorch's, work of the profiler itself
+// and of NCCL counts as calls.
 constexpr Limit most_nameless{0.01}, most_calls_not_of_cuda{0.01, 0.15};
-// The profiler's clock is finer than anything that runs. In microseconds what is short takes none.
-// The shortest of 300,000 kernels took 576 ns, the shortest copy 320, the shortest call 45.
+// The profiler's clock is finer than anything that runs, but rounded to microseconds something
+// short may take no time. The shortest of 300,000 kernels took 576 ns, the shortest copy 320, the
+// shortest call 45.
 constexpr Ns least_work_ns = 100, least_call_ns = 10;
 constexpr Limit most_timeless_work{0.02, 0.5}, most_timeless_calls{0.02, 0.95},
     most_timeless_os_calls{0.05}, most_timeless_ranges{0.1, 0.5}, most_too_short{0.02};
-// A program may leave a range without a text, but hardly most of them.
+// A program may leave a range without text, but hardly most of them.
 constexpr Limit most_nameless_ranges{0.5}, most_undirected{0.2};
 constexpr Limit most_empty_copies{0.05}, most_twice{0.02}, most_placeless{0.02};
-// Where programs take turns on a GPU, a few copies of some bytes wait for milliseconds.
+// If programs take turns on a GPU, a few small copies wait for milliseconds.
 constexpr Limit most_crawling{0.3}, most_flying{0.02};
-// A program may make a stream for each of its tasks, which is hardly ever one operation.
+// A program may create a stream for each task, but a task is hardly ever a single operation.
 constexpr Limit most_alone{0.5};
 constexpr std::int64_t least_alone = 1000;
-// A program may mark what it does before and after it uses CUDA, but hardly that alone.
+// A program may mark what it does before and after using CUDA, but hardly only that.
 constexpr Limit most_ranges_beside{0.98}, most_unended{0.5}, most_ended_before{0.05};
-// So many ranges of a thread may go on when the recording ends: of the program, of its epochs...
+// The ranges of a thread that may be open when the recording ends: the program's, its epochs' ...
 constexpr std::uint32_t most_open = 8;
 
 bool is_of_host(MemoryKind m) { return m == MemoryKind::pageable || m == MemoryKind::pinned; }
 bool is_of_gpu(MemoryKind m) { return m == MemoryKind::device || m == MemoryKind::array; }
 
-// Whether a copy's kind and its memories exclude each other. Managed memory may be anywhere.
+// Whether a copy's direction contradicts its source or destination memory. Managed memory may be
+// anywhere.
 bool contradicts(const Trace& t, Row op) {
   const CopyKind kind = t.ops.copy[op];
   const bool from_host = kind == CopyKind::h2d || kind == CopyKind::h2h,
@@ -46,25 +48,25 @@ void check_names(Checks& checks) {
   checks.add(
       count_rows(o.size(), [&](Row op) { return o.kind[op] == OpKind::kernel && o.name[op] == 0; }),
       checks.kernels, most_nameless, "kernels have no name");
-  constexpr std::uint16_t most_threads = 1024;  // of a block, on every GPU
+  constexpr std::uint16_t most_threads = 1024;  // per block, on every GPU
   checks.add(count_rows(o.size(), [&](Row op) { return o.threads[op] > most_threads; }),
              checks.kernels, most_nameless,
-             "kernels have more threads in a block than a GPU can run");
+             "kernels have more threads per block than any GPU can run");
   checks.add(count_rows(o.size(),
                         [&](Row op) {
                           return checks.is_copy(op) &&
                                  (o.copy[op] == CopyKind::none || o.copy[op] == CopyKind::other);
                         }),
-             checks.copies, most_undirected, "copies do not say from where to where");
+             checks.copies, most_undirected, "copies have no direction");
   checks.add(count_rows(o.size(), [&](Row op) { return checks.is_copy(op) && contradicts(t, op); }),
              checks.copies, most_undirected,
-             "copies say that they go from or to another memory than they do");
+             "copies have a direction that contradicts their source or destination");
   checks.add(count_rows(t.ranges.size(), [&](Row r) { return t.ranges.name[r] == 0; }),
              t.ranges.size(), most_nameless_ranges, "ranges have no name");
   const std::vector<std::uint8_t> is_cuda = begins_with(t, {"cu"});
   checks.add(count_rows(t.calls.size(), [&](Row c) { return !is_cuda[t.calls.name[c]]; }),
              t.calls.size(), most_calls_not_of_cuda,
-             "CUDA calls have no name, or one that no function of CUDA has");
+             "CUDA calls have no name, or not that of a CUDA function");
 }
 
 template <class Stretches>
@@ -77,11 +79,11 @@ bool is_too_short(Ns ns, Ns least_ns) { return ns > 0 && ns < least_ns; }
 void check_lengths(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
-  // A memset is over within a microsecond.
+  // A memset may take less than a microsecond.
   checks.add_by_kind(most_timeless_work, "take no time", Checks::Unknown::operations, [&](Row op) {
     return o.start[op] == o.end[op] && !(checks.by_torch && checks.is_set(op));
   });
-  checks.add_by_kind(most_too_short, "take less time than any can", Checks::Unknown::operations,
+  checks.add_by_kind(most_too_short, "are impossibly short", Checks::Unknown::operations,
                      [&](Row op) { return is_too_short(o.end[op] - o.start[op], least_work_ns); });
   const Calls& c = t.calls;
   checks.add(count_timeless(c), c.size(), most_timeless_calls, "CUDA calls take no time",
@@ -90,15 +92,15 @@ void check_lengths(Checks& checks) {
                         [&](Row call) {
                           return is_too_short(c.end[call] - c.start[call], least_call_ns);
                         }),
-             c.size(), most_too_short, "CUDA calls take less time than any can", {Source::calls});
+             c.size(), most_too_short, "CUDA calls are impossibly short", {Source::calls});
   checks.add(count_timeless(t.os_calls), t.os_calls.size(), most_timeless_os_calls,
-             "calls of the operating system take no time", {Source::os_calls});
+             "OS runtime calls take no time", {Source::os_calls});
   checks.add(count_timeless(t.ranges), t.ranges.size(), most_timeless_ranges, "ranges take no time",
              {Source::ranges});
 }
 
-// Between what any link moves: the slowest a hundred times as much as 10 MB/s, the fastest to a
-// host half of 1 TB/s, and a GPU's own memory less than 20.
+// The limits leave a wide margin: the slowest link is a hundred times faster than 10 MB/s, the
+// fastest link to a host reaches half of 1 TB/s, and a GPU's own memory less than 20.
 bool crawls(Ns ns, std::int64_t bytes) {
   constexpr double bytes_per_ns = 0.01;
   constexpr Ns start_ns = 100'000;  // starting a copy takes microseconds
@@ -123,28 +125,28 @@ void check_bytes(Checks& checks) {
     checks.add(count([](Ns, std::int64_t bytes, CopyKind) { return bytes == 0; }), of,
                most_empty_copies, what + " move no bytes");
     checks.add(count([](Ns ns, std::int64_t bytes, CopyKind) { return crawls(ns, bytes); }), of,
-               most_crawling, what + " move less than any link does");
-    checks.add(count(flies), of, most_flying, what + " move more than any link can");
+               most_crawling, what + " are slower than any link");
+    checks.add(count(flies), of, most_flying, what + " are faster than any link");
   };
   add([&](Row op) { return checks.is_copy(op); }, checks.copies, "copies");
   add([&](Row op) { return checks.is_migration(op); }, checks.migrations,
-      "migrations of unified memory");
+      "unified memory migrations");
 }
 
-// Each operation on a stream of its own is what a column of other numbers looks like.
+// If a stream column holds other numbers by mistake, each operation seems to have its own stream.
 void check_alone(Checks& checks) {
   const Trace& t = checks.trace;
   std::vector<std::uint32_t> of_stream(t.streams.size());
   for (Row op = 0; op < t.ops.size(); ++op) of_stream[t.ops.stream[op]] += checks.is_ordered(op);
   const std::ptrdiff_t alone = std::count(of_stream.begin(), of_stream.end(), 1U);
   if (alone < least_alone) return;
-  checks.add(alone, t.ops.size(), most_alone, "operations are alone on their streams");
+  checks.add(alone, t.ops.size(), most_alone, "operations are the only one on their stream");
 }
 
 bool same_number(const Calls& c, Row a, Row b) { return c.correlation[a] == c.correlation[b]; }
 template <class Stretches>
 bool same_number(const Stretches&, Row, Row) {
-  return true;  // they have none
+  return true;  // they have no correlations
 }
 
 template <class Stretches>
@@ -159,21 +161,21 @@ std::int64_t count_twice(const Stretches& s) {
 void check_twice(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
-  checks.add_by_kind(most_twice, "stand there twice", Checks::Unknown::operations, [&](Row b) {
+  checks.add_by_kind(most_twice, "appear twice", Checks::Unknown::operations, [&](Row b) {
     const Row a = b - 1;
     return b > 0 && o.start[a] == o.start[b] && o.end[a] == o.end[b] &&
            o.stream[a] == o.stream[b] && o.name[a] == o.name[b] &&
            o.correlation[a] == o.correlation[b] && o.kind[a] == o.kind[b];
   });
-  checks.add(count_twice(t.calls), t.calls.size(), most_twice, "CUDA calls stand there twice",
+  checks.add(count_twice(t.calls), t.calls.size(), most_twice, "CUDA calls appear twice",
              {Source::calls});
-  checks.add(count_twice(t.ranges), t.ranges.size(), most_twice, "ranges stand there twice",
+  checks.add(count_twice(t.ranges), t.ranges.size(), most_twice, "ranges appear twice",
              {Source::ranges});
   checks.add(count_twice(t.os_calls), t.os_calls.size(), most_twice,
-             "calls of the operating system stand there twice", {Source::os_calls});
+             "OS runtime calls appear twice", {Source::os_calls});
 }
 
-// Where the report describes any GPU, it describes each.
+// A report that describes any GPU describes every GPU.
 void check_places(Checks& checks) {
   const Trace& t = checks.trace;
   const auto is_unknown = [&](const Device& d) { return d.name.empty() && d.sm_count == 0; };
@@ -183,7 +185,7 @@ void check_places(Checks& checks) {
                      [&](Row op) { return is_unknown(t.devices[t.device_of(op)]); });
 }
 
-// How many ranges go on when the recording ends, beyond those that each thread may have.
+// How many ranges are still open when the recording ends, beyond those that each thread may have.
 std::int64_t count_unended(const Trace& t) {
   std::vector<std::uint32_t> open(t.threads.size());
   std::int64_t unended = 0;
@@ -193,7 +195,7 @@ std::int64_t count_unended(const Trace& t) {
   return unended;
 }
 
-// Ranges are put around what is recorded.
+// Ranges surround recorded events.
 void check_times_of_ranges(Checks& checks) {
   const Trace& t = checks.trace;
   if (t.calls.size() == 0) return;
@@ -205,12 +207,12 @@ void check_times_of_ranges(Checks& checks) {
   const Ranges& r = t.ranges;
   checks.add(
       count_rows(r.size(), [&](Row row) { return r.end[row] < first || r.start[row] > last; }),
-      r.size(), most_ranges_beside, "ranges lie before or after all that was recorded within them",
+      r.size(), most_ranges_beside, "ranges lie outside the time of all other events",
       {Source::ranges});
   checks.add(count_unended(t), r.size(), most_unended,
-             "ranges had not ended when the recording did");
-  // Time 0 is when the recording began, where its times were not shifted when it was exported: what
-  // had ended by then is in none.
+             "ranges were still open when the recording ended");
+  // Time 0 is the start of the recording, unless times were shifted during export. A range that
+  // ended before it cannot have been recorded.
   const Ns begin = std::min<Ns>(0, first);
   checks.add(count_rows(r.size(), [&](Row row) { return r.end[row] < begin; }), r.size(),
              most_ended_before, "ranges ended before the recording began", {Source::ranges});

@@ -1,5 +1,5 @@
-// Work on one stream runs one after the other, in the order in which it was launched, and before
-// whoever waits for the stream goes on.
+// Checks that work on a stream runs one at a time and in launch order, and that a wait for the
+// stream returns only after that work.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -14,9 +14,9 @@ constexpr Limit most_beside_two{0.02}, most_overtaken{0.02}, most_late{0.05};
 // A wait may be for another stream.
 constexpr Limit most_late_fetches{0.5};
 
-// A launch that says so (programmatic dependent launch) begins before the kernel before it has
-// ended. Two at a time are therefore none too many, and such launches may be more: they are made by
-// functions of their own, which take attributes.
+// With programmatic dependent launch a kernel may start before the one before it has ended, so two
+// at a time are fine. Such launches may overlap even more; they use separate functions, which take
+// attributes.
 void check_overlap(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
@@ -35,7 +35,7 @@ void check_overlap(Checks& checks) {
     ends.before = std::max(ends.before, std::min(ends.last, o.end[op]));
     ends.last = std::max(ends.last, o.end[op]);
   }
-  checks.add_by_kind(most_beside_two, "begin while two others of their stream run",
+  checks.add_by_kind(most_beside_two, "start while two others on their stream still run",
                      Checks::Unknown::operations, [&](Row op) { return overlaps[op] != 0; });
 }
 
@@ -51,14 +51,14 @@ void check_order(Checks& checks) {
     overtaken[op] = c.end[o.call[op]] < launched;
     launched = std::max(launched, c.start[o.call[op]]);
   }
-  checks.add_by_kind(most_overtaken, "run after what was launched later on their stream",
+  checks.add_by_kind(most_overtaken, "run after work launched later on their stream",
                      Checks::Unknown::calls_too, [&](Row op) { return overtaken[op] != 0; });
 }
 
-// Calls that wait, by what they wait for, in order of their starts.
+// Waiting calls, grouped by what they wait for and sorted by start.
 using Waits = std::vector<std::vector<Row>>;
 
-// By stream. Activities come in the order in which waiting ended.
+// By stream. Synchronizations are sorted by the end of waiting.
 Waits waits_for_streams(const Trace& t) {
   const std::vector<std::uint8_t> waits_for_stream =
       begins_with(t, {"cudaStreamSynchronize", "cuStreamSynchronize"});
@@ -69,12 +69,12 @@ Waits waits_for_streams(const Trace& t) {
       waits[s.stream[w]].push_back(s.call[w]);
     }
   }
-  // Calls stand in order of their starts.
+  // Call rows are in order of their starts.
   for (std::vector<Row>& calls : waits) std::sort(calls.begin(), calls.end());
   return waits;
 }
 
-// By process, of those that use one GPU.
+// By process, for processes that use one GPU.
 Waits waits_for_devices(const Checks& checks) {
   const Trace& t = checks.trace;
   const std::vector<std::uint8_t> waits_for_device =
@@ -91,9 +91,9 @@ Waits waits_for_devices(const Checks& checks) {
   return waits;
 }
 
-// Where synchronizations were not recorded (PyTorch's traces), nothing says what a call waited for.
-// Who copies to the host and waits for a stream
-// with the next call (.item(), .cpu()) waits for that copy.
+// Without recorded synchronizations (PyTorch's traces), nothing says what a call waited for. But if
+// a thread copies to the host and waits for a stream in its next call (.item(), .cpu()), it waits
+// for that copy.
 void check_fetches(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
@@ -115,12 +115,11 @@ void check_fetches(Checks& checks) {
     late += o.end[op] > c.end[wait] + clocks_apart_ns;
   }
   checks.add(late, static_cast<std::size_t>(fetches), most_late_fetches,
-             "copies to the host end after the call behind them that waited",
+             "copies to the host end after the next call, which waited for them",
              {Source::copies, Source::kernels, Source::calls});
 }
 
-// Who waited for a stream, or for the only GPU of a process, saw the end of all that was launched
-// before.
+// Waiting for a stream, or for the only GPU of a process, returns after everything launched before.
 void check_waits(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;

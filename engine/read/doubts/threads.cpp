@@ -1,4 +1,4 @@
-// What one thread does, it does one in the other or one after the other.
+// Checks that what one thread does is either nested or sequential.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,20 +12,20 @@ namespace {
 constexpr Limit most_crossing{0.02};
 constexpr Limit most_by_strangers{0.2};
 
-// Of a range, which others of its thread it cannot overlap in part.
+// For a range: it cannot partly overlap others with the same thread and nest.
 std::uint8_t nest_of(const Ranges& r, Row row) { return r.nest[row]; }
 template <class Stretches>
 std::uint8_t nest_of(const Stretches&, Row) {
   return 1;
 }
 
-// The stretches of one thread and nest that are open at a time, the innermost last.
+// The intervals of one thread and nest that are open, the innermost last.
 struct Nest {
   std::uint8_t number;
   std::vector<Ns> ends;
 };
 
-// How many of `inner` one of `outer` on the same thread begins or ends in, by more than
+// How many of `inner` contain the start or end of one of `outer` on the same thread, by more than
 // `tolerance_ns`.
 template <class Inner, class Outer>
 std::int64_t count_crossing(const Trace& t, const Inner& inner, const Outer& outer,
@@ -64,11 +64,11 @@ std::int64_t count_crossing(const Trace& t, const Inner& inner, const Outer& out
   return crossing;
 }
 
-// Times come from three collectors, which each read the clock before or after what they record.
-// PyTorch rounds starts and lengths to microseconds, each by itself.
+// Times come from three collectors, each of which reads the clock before or after what it records.
+// PyTorch rounds starts and lengths to microseconds independently.
 constexpr Ns same_collector_ns = 1'000, rounded_ns = 2'000, other_collector_ns = 5'000;
 
-// Of a few long ranges only the ends can be crossed: the share is that of the fewer.
+// A few long ranges can be crossed only at their ends, so take the share of the smaller number.
 template <class Inner, class Outer>
 void add_crossing(Checks& checks, const Inner& inner, const Outer& outer,
                   const std::vector<Source>& unknown, const char* which) {
@@ -77,25 +77,25 @@ void add_crossing(Checks& checks, const Inner& inner, const Outer& outer,
                                              : same_collector_ns;
   checks.add(count_crossing(checks.trace, inner, outer, tolerance_ns),
              std::min(inner.size(), outer.size()), most_crossing,
-             fmt::format("{} overlap in part, as what one thread does cannot", which), unknown);
+             fmt::format("{} on the same thread, which is impossible", which), unknown);
 }
 
 void check_nesting(Checks& checks) {
   const Trace& t = checks.trace;
-  add_crossing(checks, t.calls, t.calls, {Source::calls}, "CUDA calls and others of their thread");
-  add_crossing(checks, t.ranges, t.ranges, {Source::ranges}, "ranges and others of their thread");
+  add_crossing(checks, t.calls, t.calls, {Source::calls}, "CUDA calls partly overlap others");
+  add_crossing(checks, t.ranges, t.ranges, {Source::ranges}, "ranges partly overlap others");
   add_crossing(checks, t.os_calls, t.os_calls, {Source::os_calls},
-               "calls of the operating system and others of their thread");
-  add_crossing(checks, t.calls, t.ranges, {Source::calls, Source::ranges}, "CUDA calls and ranges");
+               "OS runtime calls partly overlap others");
+  add_crossing(checks, t.calls, t.ranges, {Source::calls, Source::ranges},
+               "CUDA calls and ranges partly overlap");
   add_crossing(checks, t.calls, t.os_calls, {Source::calls, Source::os_calls},
-               "CUDA calls and calls of the operating system");
+               "CUDA calls and OS runtime calls partly overlap");
   add_crossing(checks, t.os_calls, t.ranges, {Source::ranges, Source::os_calls},
-               "calls of the operating system and ranges");
+               "OS runtime calls and ranges partly overlap");
 }
 
-// Threads that ended early have no name, but they call the operating system as all do: where its
-// calls and names of threads were recorded, a caller that has neither is no thread. PyTorch names a
-// few only.
+// Threads that ended early have no name, but every thread makes OS runtime calls. So if these and
+// thread names were recorded, a caller that has neither is not a thread. PyTorch names only a few.
 void check_strangers(Checks& checks) {
   const Trace& t = checks.trace;
   const auto is_nameless = [](const Thread& thread) { return thread.name.empty(); };
@@ -112,7 +112,7 @@ void check_strangers(Checks& checks) {
                           return is_nameless(t.threads[thread]) && !calls[thread];
                         }),
              t.ranges.size(), most_by_strangers,
-             "ranges were put by threads of which the report holds no name and nothing else");
+             "ranges belong to threads that appear nowhere else in the report");
   for (const std::uint16_t thread : t.ranges.thread) is_seen[thread] = 1;
   for (const std::uint16_t thread : t.os_calls.thread) is_seen[thread] = 1;
   checks.add(count_rows(t.calls.size(),
@@ -121,7 +121,7 @@ void check_strangers(Checks& checks) {
                           return is_nameless(t.threads[thread]) && !is_seen[thread];
                         }),
              t.calls.size(), most_by_strangers,
-             "CUDA calls were made by threads of which the report holds no name and nothing else");
+             "CUDA calls were made by threads that appear nowhere else in the report");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What was recorded and what not.
+// Settles which sources were recorded.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +17,7 @@ void Importer::settle_availability(const nlohmann::json& head) {
     seen[n] = true;
     called.push_back(n);
   }
-  // Whether there are events that are recorded together with those of a source.
+  // Whether there are events that are always recorded together with those of a source.
   const auto shown_by_others = [&](const SourceSchema& source) {
     return std::any_of(
         source.shown_by.begin(), source.shown_by.end(), [&](const std::string& name) {
@@ -39,14 +39,14 @@ void Importer::settle_availability(const nlohmann::json& head) {
     if (trace_.rows_of(static_cast<Source>(i)) > 0) {
       a.state = Collected::yes;
     } else if (lost != called.end()) {
-      a.reason = fmt::format("{} was called, but nothing of it was recorded on the GPU",
-                             trace_.names[*lost]);
+      a.reason =
+          fmt::format("{} was called, but its GPU work was not recorded", trace_.names[*lost]);
     } else if (shown_by_others(source) || asked_for(source)) {
       a.state = Collected::nothing_happened;
       a.reason = "recorded, and none occurred";
     }
   }
-  // Kernels of CUDA graphs are recorded one by one, under the call that launched the graph.
+  // Kernels of CUDA graphs are recorded individually, under the call that launched the graph.
   const Availability& kernels = trace_.availability(Source::kernels);
   Availability& nodes = trace_.availability(Source::graph_nodes);
   nodes.state = kernels.known() ? Collected::yes : kernels.state;

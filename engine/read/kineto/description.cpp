@@ -1,4 +1,4 @@
-// What a trace says of itself: metadata events, and what stands beside the events.
+// Reads what a trace says about itself: metadata events, and what is outside the events.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@
 namespace gh::kineto {
 namespace {
 
-// The list of GPUs; null where there is none.
+// The list of GPUs; null if there is none.
 const nlohmann::json* device_properties(const nlohmann::json& head) {
   const auto list = head.find("deviceProperties");
   return list != head.end() && list->is_array() ? &*list : nullptr;
@@ -86,8 +86,7 @@ void Importer::describe_devices(const nlohmann::json& head) {
   }
 }
 
-// The process is the one that called CUDA; its name and those of its threads stand in metadata
-// events.
+// The process is the one that called CUDA; its name and its threads' names are in metadata events.
 void Importer::describe_process() {
   const auto usual =
       std::max_element(process_calls_.begin(), process_calls_.end(),
@@ -99,8 +98,8 @@ void Importer::describe_process() {
     }
     if (process_calls_.size() > 1) {
       trace_.problems.push_back(
-          fmt::format("the trace holds CUDA calls of {} processes, which were taken for one: give "
-                      "the traces of the ranks as they were written",
+          fmt::format("the trace contains CUDA calls of {} processes, which are treated as one; "
+                      "give each rank's original trace instead",
                       process_calls_.size()));
     }
   }
@@ -111,12 +110,13 @@ void Importer::describe_process() {
   }
 }
 
-// The rules know NVIDIA's kernels, calls and rates. Of another GPU they would say what is not true.
+// The rules know NVIDIA's kernels, calls and peak rates. For another GPU their statements would be
+// wrong.
 void Importer::refuse_other_vendors(const nlohmann::json& head) const {
   const auto refuse = [&](const std::string& what) {
     throw Error(
-        fmt::format("{}: is a trace of {}; the rules know the kernels, calls and rates of NVIDIA's "
-                    "GPUs only, so it is not judged",
+        fmt::format("{}: is a trace of {}; the rules only know kernels, calls and peak rates of "
+                    "NVIDIA GPUs, so it cannot be checked",
                     trace_.path, what));
   };
   const nlohmann::json* list = device_properties(head);

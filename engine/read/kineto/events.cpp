@@ -16,7 +16,7 @@ std::string_view text(simdjson::ondemand::value v) {
   return v.type() == json_type::string ? std::string_view(v.get_string()) : std::string_view();
 }
 
-// A number or a string as it stands; nothing of anything else.
+// The raw token of a number or string; nothing for anything else.
 std::string_view token(simdjson::ondemand::value v) {
   const json_type type = v.type().value();
   return type == json_type::number || type == json_type::string ? v.raw_json_token()
@@ -33,7 +33,7 @@ struct Events::State {
   explicit State(const std::filesystem::path& path)
       : shown(printable(path.string())), stream(path) {}
 
-  // Throws simdjson_error where the text is no JSON.
+  // Throws simdjson_error if the text is not JSON.
   Event parse(std::string_view json) {
     Event e;
     document = parser.iterate(json.data(), json.size(), json.size() + EventStream::padding);
@@ -95,7 +95,7 @@ bool Events::next(Event& event) {
   try {
     event = state_->parse(json);
   } catch (const simdjson::simdjson_error& e) {
-    throw Error(fmt::format("{}: the event at byte {} is no JSON ({}); copy or record it again",
+    throw Error(fmt::format("{}: the event at byte {} is not JSON ({}); copy or record it again",
                             state_->shown, state_->stream.offset(), e.what()));
   }
   return true;

@@ -1,4 +1,4 @@
-// The events of a trace, one after the other.
+// Reads the events of a trace one by one.
 #pragma once
 #include <array>
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace gh::kineto {
 
-/// An event of which only the texts of its values are known.
+/// An event whose values are still raw text.
 struct Event {
   std::string_view phase, category, name, pid, tid, time, duration, id;
   std::array<std::string_view, argument_count> arguments;
   std::string_view operator[](Argument a) const { return arguments[static_cast<std::size_t>(a)]; }
 };
 
-/// Throws Error that names the byte where the file is cut off or damaged.
+/// Throws Error that names the byte if the file is cut off or damaged.
 class Events {
  public:
   explicit Events(const std::filesystem::path& path);
@@ -26,7 +26,7 @@ class Events {
   /// The next event, valid until the one after it. False after the last.
   bool next(Event& event);
 
-  // After the last event, as of EventStream.
+  // After the last event, as in EventStream.
   const std::string& head() const;
   bool has_events() const;
   std::int64_t strays() const;

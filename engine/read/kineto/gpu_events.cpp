@@ -1,4 +1,4 @@
-// Kernels, copies, memsets, synchronizations, and the memory of GPUs.
+// Imports kernels, copies, memsets, synchronizations, and GPU memory.
 #include <charconv>
 #include <cmath>
 
@@ -20,7 +20,7 @@ MemoryKind memory_of(std::string_view word) {
   return it == memories.end() ? MemoryKind::unknown : it->second;
 }
 
-// Of "Memcpy HtoD (Pinned -> Device)".
+// The direction in "Memcpy HtoD (Pinned -> Device)".
 CopyKind direction_of(std::string_view name) {
   for (const auto& [word, direction] : schema().copy_directions) {
     if (name.find(word) != name.npos) return direction;
@@ -78,7 +78,7 @@ bool Importer::put_op(Category c, const Event& e, Ns start, Ns end) {
   return true;
 }
 
-// What the profiler works out from a kernel's grid, registers and shared memory.
+// Reads what the profiler derives from a kernel's grid, registers and shared memory.
 void Importer::put_occupancy(const Event& e) {
   Ops& o = trace_.ops;
   const auto percent = integer(e[Argument::occupancy]);
@@ -87,7 +87,7 @@ void Importer::put_occupancy(const Event& e) {
   if (known || !o.occupancy.empty()) {
     o.occupancy.push_back(known ? static_cast<std::uint8_t>(*percent) : no_occupancy);
   }
-  // Blocks against blocks per SM tell how many SMs there are, the more exactly the larger the grid.
+  // Blocks divided by blocks per SM gives the number of SMs, more exactly for larger grids.
   double per_sm = 0;
   const std::string_view token = unquoted(e[Argument::blocks_per_sm]);
   std::from_chars(token.data(), token.data() + token.size(), per_sm);
@@ -98,7 +98,7 @@ void Importer::put_occupancy(const Event& e) {
   }
 }
 
-// The columns begin with the first kernel that has them.
+// The columns start with the first kernel that has values for them.
 void Importer::put_resources(const Event& e) {
   constexpr std::int64_t most_registers = 255, most_shared_bytes = 1 << 30;
   Ops& o = trace_.ops;
@@ -113,7 +113,7 @@ void Importer::put_resources(const Event& e) {
       std::clamp<std::int64_t>(shared.value_or(0), 0, most_shared_bytes)));
 }
 
-// The process group of a collective.
+// Reads the process group of a collective.
 void Importer::put_group(const Event& e) {
   constexpr std::int64_t most_ranks = 1 << 24;
   Ops& o = trace_.ops;
@@ -125,7 +125,7 @@ void Importer::put_group(const Event& e) {
     o.group.push_back(no_group);
     return;
   }
-  // Of a message only the sender and the receiver take part.
+  // In point-to-point communication only the sender and the receiver take part.
   const std::string_view what = unquoted(e[Argument::collective]);
   const bool to_one = what == "send" || what == "recv";
   const Group group{name(std::string(unquoted(e[Argument::group_name])) + " " +
@@ -149,7 +149,7 @@ bool Importer::put_sync(const Event& e, Ns start, Ns end) {
 }
 
 bool Importer::put_memory(const Event& e, Ns start) {
-  constexpr std::int64_t cuda = 1;  // others are the host's memory
+  constexpr std::int64_t cuda = 1;  // other types are host memory
   const auto reserved = integer(e[Argument::reserved]),
              device = integer(e[Argument::memory_device]), kind = integer(e[Argument::memory_kind]);
   if (!kind) return false;
@@ -159,7 +159,7 @@ bool Importer::put_memory(const Event& e, Ns start) {
   return true;
 }
 
-// What the allocator had reserved, as what it took and gave back.
+// Turns the memory that the allocator had reserved into allocations and frees.
 void Importer::add_memory_use() {
   std::stable_sort(reserved_.begin(), reserved_.end(), [](const Reserved& a, const Reserved& b) {
     return std::tie(a.device, a.start) < std::tie(b.device, b.start);

@@ -1,4 +1,5 @@
-// Operators and annotations, CUDA calls, Python frames, and the arrows from forward to backward.
+// Imports operators and annotations, CUDA calls, Python frames, and the arrows from forward to
+// backward.
 #include "read/globs.hpp"
 #include "read/kineto/importer.hpp"
 #include "read/kineto/values.hpp"
@@ -6,8 +7,9 @@
 namespace gh::kineto {
 namespace {
 
-// Of a collective: what one rank passes in, which for all-gather and reduce-scatter is a part of
-// the whole. 0 of reduce-scatter, where the shape of the whole is recorded.
+// The message size of a collective: what one rank passes in, which for all-gather and
+// reduce-scatter is a part of the whole. 0 for reduce-scatter if the recorded shape is that of the
+// whole.
 std::int64_t message_bytes(const Event& e) {
   if (!e.name.starts_with("nccl:") || e.name.find("reduce_scatter") != e.name.npos) return 0;
   const std::string_view types = e[Argument::types];
@@ -19,7 +21,7 @@ std::int64_t message_bytes(const Event& e) {
   return static_cast<std::int64_t>(std::min(1e15, elements(e[Argument::shapes]) * size->second));
 }
 
-// A list with one space behind each comma.
+// Appends a list with one space after each comma.
 void append_list(std::string& to, std::string_view title, std::string_view list) {
   to += title;
   for (const char c : list) {
@@ -53,7 +55,7 @@ bool Importer::is_product(std::string_view name) {
              : products_.emplace(name, any_matches(schema_.products, name)).first->second;
 }
 
-// As torch.autograd.profiler.emit_nvtx(record_shapes=True) writes it.
+// Formats shapes like torch.autograd.profiler.emit_nvtx(record_shapes=True).
 NameId Importer::product_with_shapes(const Event& e) {
   shaped_.assign(e.name);
   append_list(shaped_, ", sizes = ", e[Argument::shapes]);
@@ -87,7 +89,7 @@ bool Importer::put_frame(const Event& e, Ns start, Ns end) {
   return true;
 }
 
-// One end of an arrow from a forward operator ("s") to its backward ("f").
+// One end of an arrow from a forward operator ("s") to its backward operator ("f").
 bool Importer::put_forward(const Event& e, Ns start) {
   const auto id = integer(e.id);
   if (!id) return false;

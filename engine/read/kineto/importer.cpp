@@ -20,8 +20,8 @@ nlohmann::json parsed_head(const std::string& text, const std::string& shown) {
   nlohmann::json head = nlohmann::json::object();
   if (!text.empty()) head = nlohmann::json::parse(text, nullptr, false);
   if (!head.is_object()) {
-    throw Error(fmt::format("{}: what stands beside its events is no JSON; copy or record it again",
-                            shown));
+    throw Error(
+        fmt::format("{}: what is outside its events is not JSON; copy or record it again", shown));
   }
   return head;
 }
@@ -85,7 +85,7 @@ std::uint16_t Importer::thread_of(const Event& e) {
       threads_.try_emplace(tid, static_cast<std::uint16_t>(trace_.threads.size()));
   if (added) {
     if (trace_.threads.size() >= no_index) {
-      throw Error(fmt::format("{}: holds more threads than a process has", trace_.path));
+      throw Error(fmt::format("{}: contains more threads than a process can have", trace_.path));
     }
     trace_.threads.push_back({0, tid, ""});
   }
@@ -99,7 +99,7 @@ std::uint16_t Importer::device(std::int64_t id) {
       devices_.try_emplace(id, static_cast<std::uint16_t>(trace_.devices.size()));
   if (added) {
     if (trace_.devices.size() >= no_index) {
-      throw Error(fmt::format("{}: holds more GPUs than a job has", trace_.path));
+      throw Error(fmt::format("{}: contains more GPUs than a job can have", trace_.path));
     }
     trace_.devices.emplace_back().ordinal = static_cast<int>(id);
   }
@@ -117,8 +117,8 @@ void Importer::finish(const std::string& head_text, std::int64_t strays) {
   const nlohmann::json head = parsed_head(head_text, trace_.path);
   if (std::all_of(count_.begin(), count_.end(), [](std::int64_t n) { return n == 0; })) {
     throw Error(
-        fmt::format("{}: is JSON, but holds no events of the PyTorch profiler; give what "
-                    "torch.profiler's export_chrome_trace wrote",
+        fmt::format("{}: is JSON, but contains no PyTorch profiler events; give a file written by "
+                    "torch.profiler's export_chrome_trace",
                     trace_.path));
   }
   refuse_other_vendors(head);
@@ -133,7 +133,7 @@ void Importer::finish(const std::string& head_text, std::int64_t strays) {
   Environment environment = environment_beside_events(head);
   trace_.environment_variables = environment.variables;
   trace_.environment = std::move(environment.known);
-  if (first_ == std::numeric_limits<Ns>::max()) first_ = 0;  // no event made sense
+  if (first_ == std::numeric_limits<Ns>::max()) first_ = 0;  // no event was valid
   trace_.origin_ns = first_;
   trace_.epoch_ns =
       first_ + std::clamp<std::int64_t>(integer_in(head, "baseTimeNanoseconds"), 0, absurd_ns);
@@ -143,7 +143,7 @@ void Importer::finish(const std::string& head_text, std::int64_t strays) {
   settle(doubts_of(trace_, Recorder::torch), trace_);
   if (trace_.capture_end - trace_.capture_start > longest_capture_ns) {
     throw Error(
-        fmt::format("{}: its first and last event lie more than a year apart, so its times are "
+        fmt::format("{}: its first and last events are more than a year apart, so its times are "
                     "damaged; record it again",
                     trace_.path));
   }
@@ -153,13 +153,14 @@ void Importer::count_problems(std::int64_t strays) {
   for (std::size_t c = 0; c < category_count; ++c) {
     const std::int64_t n = malformed_[c];
     if (n == 0) continue;
-    trace_.problems.push_back(fmt::format(
-        "{} {} event{} made no sense (a wrong type, or a time that cannot be) and {} left out", n,
-        category_names[c], n == 1 ? "" : "s", n == 1 ? "was" : "were"));
+    trace_.problems.push_back(
+        fmt::format("skipped {} invalid {} event{} (wrong type or impossible time)", n,
+                    category_names[c], n == 1 ? "" : "s", n == 1 ? "was" : "were"));
   }
   if (strays > 0) {
-    trace_.problems.push_back(fmt::format("{} element{} of traceEvents {} no event", strays,
-                                          strays == 1 ? "" : "s", strays == 1 ? "is" : "are"));
+    trace_.problems.push_back(fmt::format("{} element{} of traceEvents {}", strays,
+                                          strays == 1 ? "" : "s",
+                                          strays == 1 ? "is not an event" : "are not events"));
   }
 }
 
@@ -182,7 +183,7 @@ void Importer::shift_to_first_event() {
   for (Span& s : trace_.profiler_overhead) s = {s.start - first_, s.end - first_};
 }
 
-// Kernels of CUDA graphs are recorded one by one, under the call that launched the graph.
+// Kernels of CUDA graphs are recorded individually, under the call that launched the graph.
 void Importer::mark_graph_nodes() {
   for (Row op = 0; op < trace_.ops.size(); ++op) {
     const Row call = trace_.ops.call[op];

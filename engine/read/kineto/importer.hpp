@@ -1,4 +1,4 @@
-// Puts events into a trace, one after the other, and settles at the end what only all of them tell.
+// Adds events to a trace one by one, and settles at the end what depends on all of them.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
@@ -19,12 +19,12 @@ class Importer {
   explicit Importer(Trace& trace) : trace_(trace) { trace_.processes.emplace_back(); }
 
   void add(const Event& e);
-  /// After the last event: `head` is the text beside the events, `strays` what among them were
-  /// none.
+  /// Call after the last event. `head` is the text outside the events, `strays` the number of
+  /// elements among them that are not events.
   void finish(const std::string& head, std::int64_t strays);
 
  private:
-  // Each of these takes one kind of event; false where it makes no sense.
+  // Each of these takes one kind of event and returns false if it is invalid.
   bool put(Category c, const Event& e, Ns start, Ns end);
   // gpu_events.cpp
   bool put_op(Category c, const Event& e, Ns start, Ns end);
@@ -41,13 +41,13 @@ class Importer {
   NameId product_with_shapes(const Event& e);
   bool is_product(std::string_view name);
 
-  // What an event refers to, by index of the trace; the trace gets what it does not have yet.
+  // Return the trace's index for something that an event refers to, adding it if it is new.
   NameId name(std::string_view text);
   std::uint16_t thread_of(const Event& e);
   std::uint16_t device(std::int64_t id);
   std::uint32_t stream(std::int64_t device, std::int64_t stream);
 
-  // description.cpp: what the trace says of itself. `head` is what stands beside the events.
+  // description.cpp: what the trace says about itself. `head` is what is outside the events.
   void add_metadata(const Event& e);
   void describe(const nlohmann::json& head);
   void describe_devices(const nlohmann::json& head);
@@ -67,7 +67,7 @@ class Importer {
   Trace& trace_;
   const Schema& schema_ = schema();
   std::array<std::int64_t, category_count> count_{}, malformed_{};
-  Ns first_ = std::numeric_limits<Ns>::max();  // of all events
+  Ns first_ = std::numeric_limits<Ns>::max();  // over all events
 
   std::map<std::int64_t, std::uint16_t> threads_, devices_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> streams_;
@@ -76,13 +76,13 @@ class Importer {
 
   std::map<std::pair<NameId, std::uint32_t>, std::uint32_t> groups_;  // by name and size
 
-  // What was found out of a name, by name.
+  // Caches what was derived from a name.
   ByText<NameId> names_;
   ByText<bool> products_;
   std::unordered_map<NameId, bool> library_;
-  std::string shaped_;  // of the product at hand
+  std::string shaped_;  // the current product
 
-  // Of metadata events, and of calls by process.
+  // From metadata events; and calls by process.
   std::map<std::int64_t, std::string> thread_names_;
   std::map<std::string, std::string> process_names_;
   std::map<std::string, std::int64_t> process_calls_;
@@ -101,7 +101,7 @@ class Importer {
   };
   std::vector<Reserved> reserved_;
 
-  // From a forward operator to its backward.
+  // Arrows from a forward operator to its backward operator.
   struct End {
     std::uint16_t thread = no_index;
     Ns at = 0;
@@ -112,14 +112,15 @@ class Importer {
   std::map<std::int64_t, Arrow> arrows_;
 };
 
-/// 0 where it has none.
+/// 0 if there is none.
 std::uint32_t correlation_of(const Event& e);
 
-/// Kernel names of some templates run to kilobytes, never to this: what is longer is cut.
+/// Some template kernels have names of several kilobytes, but never this long; longer names are
+/// cut.
 inline constexpr std::size_t longest_name = 1 << 14;
 
-/// What of `head` is a whole number; else 0. Whoever edits traces writes what he likes there: what
-/// is not as it should be is passed over.
+/// A whole number in `head`; 0 if it is missing or has another type, because traces may be edited
+/// by anyone.
 std::int64_t integer_in(const nlohmann::json& object, const char* key);
 
 }  // namespace gh::kineto

@@ -12,8 +12,8 @@ namespace {
 
 using Node = toml::node_view<const toml::node>;
 
-// A table of lists the other way round: each item, and the enumerator that its key names. `named`
-// says which that is.
+// Inverts a table of lists: maps each item to the enumerator that its key names, as found by
+// `named`.
 template <class Value, class Named>
 ByText<Value> by_item(const Node& table, const char* title, Named named) {
   ByText<Value> out;
@@ -28,7 +28,7 @@ ByText<Value> by_item(const Node& table, const char* title, Named named) {
   return out;
 }
 
-// Of enumerators that an array names in their order.
+// For enumerators that an array names in order.
 template <class Enum, std::size_t size>
 auto position_in(const std::array<const char*, size>& names) {
   return [&names](std::string_view key) -> std::optional<Enum> {
@@ -38,7 +38,7 @@ auto position_in(const std::array<const char*, size>& names) {
   };
 }
 
-// Of enumerators that the trace names.
+// For enumerators that the trace names.
 template <class Enum, std::size_t size>
 auto named_in_trace(const std::array<Enum, size>& values) {
   return [&values](std::string_view key) -> std::optional<Enum> {

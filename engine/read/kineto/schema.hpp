@@ -1,6 +1,6 @@
-// schemas/kineto.toml: what a trace calls its events and their arguments, in every version. A new
-// name goes there; a new category or argument also goes into the lists below, and to the function
-// that takes such an event (importer.hpp).
+// schemas/kineto.toml: what every version of a trace calls its events and their arguments. Add new
+// names there. A new category or argument also needs an entry in the lists below, and in the
+// function that takes such an event (importer.hpp).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -70,7 +70,7 @@ inline constexpr std::array<const char*, argument_count> argument_names{
     "memory_device", "memory_kind",   "collective",  "elements_in", "elements_out",
     "element_type",  "group_name",    "group_ranks", "group_size",  "text"};
 
-/// A map that is asked with texts which it does not hold.
+/// Allows looking up a text without constructing a string.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>()(s); }
@@ -87,8 +87,8 @@ struct SourceSchema {
 struct Schema {
   ByText<Category> categories;
   ByText<Argument> arguments;
-  ByText<CopyKind> copy_directions;             ///< by what stands in the name of a copy
-  ByText<MemoryKind> copy_memories;             ///< likewise
+  ByText<CopyKind> copy_directions;             ///< by what is in the name of a copy
+  ByText<MemoryKind> copy_memories;             ///< by what is in the name of a copy
   std::vector<std::string> products, overhead;  ///< globs
   Patterns library_frames;
   std::array<Ns, category_count> cost_ns;  ///< of recording an event

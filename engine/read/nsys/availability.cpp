@@ -12,7 +12,7 @@ namespace gh::nsys {
 namespace {
 
 constexpr const char* graphs_unrecorded =
-    "CUDA graphs were launched, but nothing of them was recorded on the GPU";
+    "CUDA graphs were launched, but their GPU work was not recorded";
 
 // The names of all CUDA calls, each once.
 std::vector<NameId> names_called(const Trace& trace) {
@@ -26,10 +26,9 @@ std::vector<NameId> names_called(const Trace& trace) {
   return called;
 }
 
-// The profiler's own message that recording this source failed; null where it says nothing.
+// The profiler's own message that recording this source failed; null if there is none.
 const Diagnostic* failure(const SourceSchema& schema, const Trace& trace) {
-  // What the profiler says of a tracer, it says of one process: rows prove that the tracer worked
-  // in another.
+  // A message about a tracer concerns one process; rows prove that the tracer worked in another.
   const bool tracer_worked =
       schema.tracer == "cuda" && (trace.ops.size() > 0 || trace.calls.size() > 0);
   if (tracer_worked) return nullptr;
@@ -71,15 +70,16 @@ Availability without_rows(Source source, const Database& db, const Evidence& evi
     return settled(Collected::unknown, "their table could not be read");
   }
   if (any_of_these(evidence.emptied_kinds)) {
-    return settled(Collected::unknown,
-                   "their table is empty, as `nsys export` writes none; export the report again");
+    return settled(
+        Collected::unknown,
+        "their table is empty, but `nsys export` leaves out empty tables; export the report again");
   }
   if (!evidence.whole_export && !has_any_table(db, schema.kinds)) {
     return settled(
         Collected::unknown,
-        "the export was limited to other tables; export the report again without --tables");
+        "the export contains only other tables; export the report again without --tables");
   }
-  // Migrations stand among the copies: where these were lost, they were.
+  // Migrations are recorded with the copies, so both are lost together.
   const bool lost_with_copies =
       source == Source::unified_copies && trace.rows_of(Source::copies) == 0;
   const auto& lost_if = lost_with_copies ? source_schema(Source::copies).lost_if : schema.lost_if;
@@ -87,33 +87,34 @@ Availability without_rows(Source source, const Database& db, const Evidence& evi
     return any_matches(lost_if, trace.names[name]);
   });
   if (lost != called.end()) {
-    return settled(Collected::not_collected,
-                   fmt::format("{} was called, but nothing of it was recorded on the GPU",
-                               trace.names[*lost]));
+    return settled(
+        Collected::not_collected,
+        fmt::format("{} was called, but its GPU work was not recorded", trace.names[*lost]));
   }
   if (source == Source::calls && trace.ops.size() > 0) {
     return settled(Collected::not_collected,
-                   "the GPU worked, but the report holds no call that launched anything");
+                   "the report contains GPU work, but no call that launched it");
   }
-  // What moves because of a fault on the GPU, had one.
+  // Memory that migrated because of a GPU page fault proves that there was one.
   if (source == Source::gpu_faults && migrates_by_fault(trace)) {
-    return settled(Collected::unknown, "memory migrated because of faults, but none is told");
+    return settled(Collected::unknown,
+                   "memory migrated because of page faults, but the report contains none");
   }
   const std::vector<std::string>& options = evidence.capture_options;
   if (options.empty()) {
     return settled(
         Collected::unknown,
-        "the report holds none, and this version of the export does not say whether they were "
+        "the report contains none, and this version of the export does not say whether they were "
         "recorded");
   }
   const bool asked_for = std::any_of(
       options.begin(), options.end(),
       [&](const std::string& option) { return any_matches(schema.collected_if, option); });
   return asked_for ? settled(Collected::nothing_happened, "recorded, and none occurred")
-                   : settled(Collected::not_collected, "the recording was made without them");
+                   : settled(Collected::not_collected, "not recorded");
 }
 
-// Graphs traced whole hide their kernels; with none of them every kernel shows.
+// Graphs traced as a whole hide their kernels; without any, every kernel is visible.
 void settle_graph_nodes(const std::vector<NameId>& called, Trace& trace) {
   const Ops& ops = trace.ops;
   const bool traced_whole =
@@ -127,7 +128,7 @@ void settle_graph_nodes(const std::vector<NameId>& called, Trace& trace) {
   const std::string record_with = nodes.record_with;
   if (traced_whole) {
     nodes = {Collected::not_collected,
-             "CUDA graphs were traced as a whole, so the kernels inside them do not show",
+             "CUDA graphs were traced as a whole, so the kernels inside them are not visible",
              record_with};
   } else if (launched && !traced_by_node) {
     trace.problems.push_back(graphs_unrecorded);

@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr const char* of_call = "Python Backtrace on CUDA";
 constexpr const char* of_moment = "Python Periodic Sampling";
 
-// The stack below a key: an object with a list of frames, which is empty where it is not as it
-// should be.
+// The stack stored under a key: an object with a list of frames. Empty if it does not have that
+// form.
 json stack_in(std::string_view text, const char* key) {
   const json mark = json::parse(text, nullptr, false);
   json stack = mark.is_object() && mark.contains(key) ? mark[key] : json();
@@ -26,7 +26,7 @@ json stack_in(std::string_view text, const char* key) {
   return stack;
 }
 
-// "train.py(40): train_step"; "" of an installed package.
+// "train.py(40): train_step"; "" for an installed package.
 std::string line_of(const std::string& file, const std::string& function, std::int64_t number) {
   std::string line = fmt::format("{}({}): {}", file, number, function);
   return source_line(line).line == 0 ? "" : line;
@@ -74,7 +74,7 @@ const Backtraces::Sample& Backtraces::sample(std::string_view json) {
   return sample;
 }
 
-// Strings stand there as in HTML: "&lt;module&gt;".
+// Strings are escaped as in HTML: "&lt;module&gt;".
 std::string Backtraces::text(std::int64_t id) {
   if (id < 0) return "";
   std::string text = strings_.find(id).value_or("");

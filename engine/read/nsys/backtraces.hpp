@@ -1,6 +1,6 @@
-// Python's stacks, which Nsight writes as marks: at the start of each CUDA call with
-// `nsys profile --python-backtrace=cuda`, and every so often with --python-sampling=true. The
-// frames are in JSON, the innermost first, their functions and files as ids of strings.
+// Python stacks, which Nsight writes as NVTX marks: at the start of each CUDA call with `nsys
+// profile --python-backtrace=cuda`, and periodically with --python-sampling=true. The frames are in
+// JSON, innermost first, with functions and files as string ids.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,26 +15,27 @@ class Backtraces {
   explicit Backtraces(const Database& db) : strings_(db) {}
 
   enum class Of { none, call, moment };
-  /// Of what the JSON text of a mark is a stack.
+  /// What the stack in a mark's JSON text belongs to.
   static Of kind_of(std::string_view json);
 
-  /// A stack at a moment: of the innermost frame of the program itself, else of the innermost.
+  /// A stack at a moment, described by its innermost frame in the program itself, or else its
+  /// innermost frame.
   struct Sample {
-    std::string function;  ///< "tokenize (train.py)"; "" of no stack
+    std::string function;  ///< "tokenize (train.py)"; "" if there is no stack
     std::string module;    ///< "train.py"
-    std::string line;      ///< "train.py(40): tokenize"; "" where no frame is of the program itself
+    std::string line;      ///< "train.py(40): tokenize"; "" if no frame is in the program itself
   };
   const Sample& sample(std::string_view json);
 
-  /// "train.py(40): train_step" of the innermost frame of the program itself; "" where all are of
-  /// installed packages.
+  /// "train.py(40): train_step" for the innermost frame in the program itself; "" if all frames are
+  /// in installed packages.
   const std::string& line_of_program(std::string_view json);
 
  private:
   std::string text(std::int64_t id);
 
   StringIds strings_;
-  // Programs call CUDA from few places: each is looked at once.
+  // Programs call CUDA from few places, so each is parsed only once.
   std::unordered_map<std::string, std::string> known_;
   std::unordered_map<std::string, Sample> samples_;
 };

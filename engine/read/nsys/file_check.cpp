@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t header_bytes = 100;
 
-// The header of an SQLite file, or less of it where there is no more.
+// The header of an SQLite file; shorter if the file is.
 std::string read_header(const fs::path& path, const std::string& shown) {
   std::ifstream file(path, std::ios::binary);
   std::string header(header_bytes, '\0');
@@ -36,12 +36,12 @@ std::string read_header(const fs::path& path, const std::string& shown) {
         shown, shown));
   }
   throw Error(
-      fmt::format("{}: is not an SQLite database, and no PyTorch profiler trace; give a report "
-                  "exported with `nsys export --type sqlite`, or what export_chrome_trace wrote",
+      fmt::format("{}: is neither an SQLite database nor a PyTorch profiler trace; give a report "
+                  "exported with `nsys export --type sqlite`, or a file from export_chrome_trace",
                   shown));
 }
 
-// What the header says that the database takes.
+// The size of the database according to its header.
 std::uint64_t database_bytes(std::string_view header) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(header.data());
   const std::uint64_t page_bytes = big16(bytes + 16) == 1 ? 65536 : big16(bytes + 16);
@@ -55,7 +55,7 @@ void check_file(const fs::path& path, const std::string& shown) {
   const fs::file_status status = fs::status(path, ec);
   if (!fs::exists(status)) throw Error(fmt::format("{}: no such file; check the path", shown));
   if (fs::is_directory(status)) {
-    throw Error(fmt::format("{}: is a directory; name the report in it", shown));
+    throw Error(fmt::format("{}: is a directory; give a report in it", shown));
   }
   if (!fs::is_regular_file(status)) {
     throw Error(fmt::format(

@@ -1,11 +1,11 @@
-// Kernels, copies, memsets, whole graphs, and synchronizations: rows with a stream and a
+// Reads kernels, copies, memsets, whole graphs and synchronizations: rows with a stream and a
 // correlation.
 #include "read/nsys/rows.hpp"
 
 namespace gh::nsys {
 namespace {
 
-// The columns that they share, in the order in which they are asked for. Those of a kind follow.
+// The columns that they share, in the order of the query. Columns of each kind follow.
 enum { start, end, device, stream, process, correlation, first_own };
 
 std::vector<std::string> with_shared_columns(std::initializer_list<const char*> own) {
@@ -14,7 +14,7 @@ std::vector<std::string> with_shared_columns(std::initializer_list<const char*> 
   return columns;
 }
 
-// What they share of a row.
+// The shared columns of a row.
 struct StreamWork {
   Ns start, end;
   StreamKey stream;
@@ -65,7 +65,7 @@ void complete(OpKind kind, Part& part) {
   ops.cause.resize(rows, MigrationCause::none);
 }
 
-// The sizes of a grid or block multiplied, at most 4e9.
+// The product of a grid's or block's sizes, at most 4e9.
 std::uint32_t product(std::int64_t x, std::int64_t y, std::int64_t z) {
   return small(static_cast<std::int64_t>(
       std::clamp(static_cast<double>(x) * static_cast<double>(std::max<std::int64_t>(y, 1)) *
@@ -100,7 +100,7 @@ MemoryKind memory_kind_at(TableReader& rows, int column) {
   return rows.is_null(column) ? MemoryKind::unknown : memory_kind(rows.integer(column));
 }
 
-// The column of addresses begins with the first migration: most reports have none.
+// The address column starts with the first migration, because most reports have none.
 void add_address(Ops& ops, std::int64_t address) {
   if (address == 0 && ops.address.empty()) return;
   ops.address.resize(ops.size() - 1);
@@ -173,8 +173,8 @@ void read_copies(const TablePart& from, Part& part) {
     const MigrationCause why = migration_cause(rows.integer(cause));
     std::int64_t migrated_at = 0;
     if (is_unified(copied)) {
-      // Migrations belong to no stream and to no call: a stream of their own keeps them out of the
-      // order of any other.
+      // Migrations belong to no stream and no call. A separate stream keeps them out of the order
+      // of all others.
       work.stream.stream = -1;
       work.correlation = 0;
       migrated_at = rows.integer(address);

@@ -23,7 +23,7 @@ Gpus::Gpus(const Database& db, std::vector<std::string>& problems) {
     memory_kilobytes_per_s
   };
   const auto add_gpu = [&](TableReader& rows) {
-    if (rows.integer(sm_count) == 0) {  // not a CUDA GPU, or a row that says nothing of it
+    if (rows.integer(sm_count) == 0) {  // not a CUDA GPU, or a row without information
       rows.sound();
       return;
     }

@@ -15,16 +15,16 @@ class Gpus {
  public:
   Gpus(const Database& db, std::vector<std::string>& problems);
 
-  /// What the report says of a GPU; of one that it does not describe, nothing.
+  /// What the report says about a GPU; nothing if it does not describe it.
   Device described(std::int64_t id) const;
-  /// The id of what a process calls CUDA device `ordinal`.
+  /// The id of the GPU that a process calls CUDA device `ordinal`.
   std::int64_t id_of(std::int64_t pid, std::int64_t ordinal) const;
-  /// An ordinal by which processes know a GPU.
+  /// An ordinal by which processes refer to a GPU.
   std::int64_t ordinal_of(std::int64_t id) const;
 
  private:
   std::map<std::int64_t, Device> by_id_;
-  std::map<std::int64_t, std::int64_t> id_by_ordinal_;  // where processes agree
+  std::map<std::int64_t, std::int64_t> id_by_ordinal_;  // if processes agree
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> id_by_process_;  // (pid, ordinal)
 };
 

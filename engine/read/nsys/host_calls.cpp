@@ -1,5 +1,5 @@
-// Calls of CUDA and of the operating system: stretches of a thread's time. And what the profiler
-// took of it.
+// Reads CUDA calls and OS runtime calls, which are intervals of a thread's time, and the profiler's
+// overhead.
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +8,8 @@
 namespace gh::nsys {
 namespace {
 
-// What the last call returned. Most reports hold no call that failed, and no results then.
+// Stores the last call's return value. In most reports no call failed, and then there is no result
+// column.
 void put_result(Calls& calls, std::int64_t returned) {
   if (returned == 0 && calls.result.empty()) return;
   constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
@@ -53,7 +54,7 @@ void read_os_calls(const TablePart& from, Part& part) {
   }
 }
 
-// They give the bare id of their thread and not the global one.
+// File accesses contain the plain id of their thread, not the global one.
 void read_file_accesses(const TablePart& from, Part& part) {
   enum { start, end, thread_id };
   TableReader rows(from, {"start", "end", "thread_id"}, part.problems, &part.count);

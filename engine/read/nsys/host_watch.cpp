@@ -14,10 +14,10 @@
 namespace gh::nsys {
 namespace {
 
-// How much a frame tells of what a thread does, the best first.
+// How much a frame says about what a thread is doing, best first.
 enum class Tells : std::uint8_t { function, module, plumbing_function, nothing };
 
-// Libraries through which everybody goes: their caller tells more.
+// Libraries that everything goes through: their caller says more.
 bool is_plumbing(std::string_view module) {
   for (const std::string_view start :
        {"libc.", "libc-", "ld-linux", "libpthread", "libstdc++", "libgcc_s", "libm.", "libm-",
@@ -27,21 +27,21 @@ bool is_plumbing(std::string_view module) {
   return module.empty();
 }
 
-// The interpreter itself: which of its functions ran tells nothing of the program.
+// The interpreter itself: which of its functions ran says nothing about the program.
 bool is_interpreter(std::string_view module) {
   return module.starts_with("python") || module.starts_with("libpython");
 }
 
 bool is_symbol(std::string_view symbol) {
-  // Cython's own names say no more than their module does.
+  // Cython's symbols say no more than their module does.
   return !symbol.empty() && !symbol.starts_with("0x") && !symbol.starts_with("[") &&
          !symbol.starts_with("__pyx_");
 }
 
-// Names of C++ functions hold their arguments: "at::native::add(at::Tensor const&)".
+// C++ function names contain their arguments: "at::native::add(at::Tensor const&)".
 std::string_view without_arguments(std::string_view symbol) {
   if (!symbol.ends_with(')') && !symbol.ends_with("const")) return symbol;
-  int open = 0;  // angle brackets: those of "operator<" are not worth telling apart
+  int open = 0;  // angle brackets; those of "operator<" are not worth distinguishing
   for (std::size_t i = 0; i < symbol.size(); ++i) {
     if (symbol[i] == '<') ++open;
     if (symbol[i] == '>' && open > 0) --open;
@@ -52,7 +52,7 @@ std::string_view without_arguments(std::string_view symbol) {
   return symbol;
 }
 
-// What frames of one symbol and module tell, found once for all of them.
+// What frames with one symbol and module say, worked out once for all of them.
 class FrameNames {
  public:
   explicit FrameNames(Names& names) : names_(names) {}
@@ -171,8 +171,8 @@ void join_switches(const Switches& switches, CpuStretches& stretches) {
     stretches.thread.push_back(switches.thread[of]);
     stretches.cpu.push_back(switches.cpu[of]);
   };
-  Row on = no_row;    // the switch onto a CPU that none off it has followed
-  Row last = no_row;  // of the thread
+  Row on = no_row;    // a switch onto a CPU without a matching switch off it so far
+  Row last = no_row;  // of the same thread
   for (const Row r : order) {
     if (last != no_row && switches.thread[last] != switches.thread[r]) {
       if (on != no_row) add(switches.start[on], open_end, on);

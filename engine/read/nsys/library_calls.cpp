@@ -1,4 +1,4 @@
-// Calls of libraries and regions of directives: stretches of a thread's time with a name, read as
+// Reads library calls and directive regions, which are named intervals of a thread's time, as
 // ranges.
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 namespace gh::nsys {
 namespace {
 
-// They nest in each other, as calls do. Domains of NVTX never get so far (ranges.cpp).
+// They nest in each other as calls do. NVTX domains never get this number (ranges.cpp).
 constexpr std::uint8_t nest_of_calls = nest_of_library_calls;
 
 void add(Part& part, Ns start, Ns end, const FileNameView& name, std::int64_t thread) {
@@ -22,7 +22,7 @@ void add(Part& part, Ns start, Ns end, const FileNameView& name, std::int64_t th
   part.ranges.nest.push_back(nest_of_calls);
 }
 
-// What regions are called: "acc_compute_construct (solver.c:41)".
+// Builds names of regions: "acc_compute_construct (solver.c:41)".
 class RegionNames {
  public:
   explicit RegionNames(const Database& db) : strings_(db) {}
@@ -39,7 +39,7 @@ class RegionNames {
   }
 
  private:
-  // Kept by id: there are few, and each stands in many rows.
+  // Cached by id: there are few, and each appears in many rows.
   std::string text(const FileNameView& name) {
     if (name.id < 0) return std::string(name.text);
     const auto [it, added] = texts_.try_emplace(name.id);
@@ -59,7 +59,7 @@ void read_library_calls(const TablePart& from, Part& part) {
   TableReader rows(from, {"start", "end", "thread", "name"}, part.problems, &part.count);
   while (rows.next()) {
     const Ns begins = rows.integer(start);
-    // One that was still going on at the end of the recording.
+    // It was still running at the end of the recording.
     const bool open = rows.is_null(end);
     const Ns ends = open ? begins : rows.integer(end);
     const FileNameView function = rows.name(name);

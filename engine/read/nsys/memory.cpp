@@ -1,11 +1,11 @@
-// Device memory that is allocated and freed, and page faults of unified memory. Where the trace has
-// a device, parts hold the number of a stream of that device.
+// Reads device memory allocations and frees, and unified memory page faults. Where the trace stores
+// a device, parts store the number of a stream on that device.
 #include "read/nsys/rows.hpp"
 
 namespace gh::nsys {
 namespace {
 
-// As the device of a process, whatever its streams.
+// The device of a process, ignoring its streams.
 std::uint16_t device_number(Part& part, std::int64_t process, std::int64_t device) {
   return static_cast<std::uint16_t>(part.numbers->streams({process & process_mask, device, -1}));
 }

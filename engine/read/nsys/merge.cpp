@@ -15,11 +15,11 @@ namespace {
 // What the numbers of one worker mean in the trace.
 struct Meaning {
   std::vector<NameId> names;
-  std::vector<std::uint16_t> threads, devices;  // devices: of streams
+  std::vector<std::uint16_t> threads, devices;  // devices: by stream
   std::vector<std::uint32_t> streams;
 };
 
-// The numbers of all workers, by number of theirs, and the keys that these stand for.
+// The numbers of all workers, in the order of each worker's numbers, and the keys behind them.
 template <class Key>
 struct Joined {
   Numbering<Key> numbering;
@@ -31,7 +31,7 @@ struct Joined {
   }
 };
 
-// By worker. Keys are translated once for all workers that saw them.
+// By worker. Translates each key once for all workers that saw it.
 std::vector<Meaning> meanings_of(Table& table, Translator& translator, const Trace& trace) {
   NameNumbering all_names;
   std::vector<std::vector<std::uint32_t>> name_numbers;
@@ -70,14 +70,15 @@ std::vector<Meaning> meanings_of(Table& table, Translator& translator, const Tra
 }
 
 void add_problems(const Table& table, Trace& trace) {
-  const std::vector<std::string>& problems = table.parts.front().problems;  // of columns: all alike
+  const std::vector<std::string>& problems =
+      table.parts.front().problems;  // about columns, so the same in all parts
   for (const std::string& problem : problems) trace.doubt(problem);
   std::int64_t malformed = 0;
   for (const Part& part : table.parts) malformed += part.count.malformed;
   if (malformed) trace.problems.push_back(malformed_rows(table.name, malformed));
 }
 
-// Columns that are to be copied, and the copying of them.
+// Collects columns to copy, and copies them.
 class Columns {
  public:
   Columns(std::deque<Table>& tables, Translator& translator, Trace& trace) : tables_(tables) {
@@ -87,27 +88,27 @@ class Columns {
     }
   }
 
-  // Columns of one kind of event that hold what they mean.
+  // Copies columns of one kind of event unchanged.
   template <class Events, class... Column>
   void plain(Events& to, Events Part::*of, Column... columns) {
     (add(
          to.*columns, [of, columns](Part& p) -> auto& { return p.*of.*columns; }, nullptr),
      ...);
   }
-  // A column of numbers.
+  // Copies a column of numbers.
   template <class Events, class Column, class Ids>
   void numbered(Events& to, Events Part::*of, Column column, Ids Meaning::*ids) {
     add(
         to.*column, [of, column](Part& p) -> auto& { return p.*of.*column; }, ids);
   }
-  // The columns of stretches of a thread's time.
+  // Copies the columns of intervals of a thread's time.
   template <class Events>
   void stretches(Events& to, Events Part::*of) {
     plain(to, of, &Events::start, &Events::end);
     numbered(to, of, &Events::name, &Meaning::names);
     numbered(to, of, &Events::thread, &Meaning::threads);
   }
-  // Events that are their only column.
+  // Copies events that consist of a single column.
   template <class Event>
   void whole(std::vector<Event>& to, std::vector<Event> Part::*of) {
     add(
@@ -119,7 +120,7 @@ class Columns {
   }
 
  private:
-  // `of` finds the column in a part; `ids`, unless null, what its numbers mean.
+  // `of` finds the column in a part; `ids`, unless null, says what its numbers mean.
   template <class Column, class Of, class Ids>
   void add(Column& to, Of of, Ids ids) {
     jobs_.push_back([this, &to, of, ids] { copy_column(to, of, ids); });
@@ -151,10 +152,10 @@ class Columns {
 
   std::deque<Table>& tables_;
   std::vector<std::vector<Meaning>> meanings_;  // by table and worker
-  std::vector<std::function<void()>> jobs_;     // one a column
+  std::vector<std::function<void()>> jobs_;     // one per column
 };
 
-// How many of these names are unknown; they become "".
+// Replaces unknown names by "" and returns how many there were.
 std::int64_t count_unknown(std::vector<NameId>& names) {
   std::int64_t n = 0;
   for (NameId& name : names) {
@@ -166,7 +167,7 @@ std::int64_t count_unknown(std::vector<NameId>& names) {
 }
 
 std::vector<Doubt> doubts_of_names(Trace& t) {
-  // Of kernels and CUDA calls none is without a name, and that they have none is doubted anyhow.
+  // Kernels and CUDA calls always have names, and another check doubts those without.
   count_unknown(t.ops.name);
   count_unknown(t.calls.name);
   constexpr double most = 0.01;
@@ -174,14 +175,14 @@ std::vector<Doubt> doubts_of_names(Trace& t) {
   const auto add = [&](std::vector<NameId>& names, const char* what) {
     doubts.push_back({count_unknown(names), static_cast<std::int64_t>(names.size()), most, what});
   };
-  add(t.ranges.name, "ranges have names that the report does not hold");
-  add(t.os_calls.name, "calls of the operating system have names that the report does not hold");
+  add(t.ranges.name, "ranges have names that are missing from the report");
+  add(t.os_calls.name, "OS runtime calls have names that are missing from the report");
   add(t.cpu_faults.function,
-      "page faults of the host have functions that the report does not name");
+      "CPU page faults have function names that are missing from the report");
   return doubts;
 }
 
-// A column that most reports do not need: where any part has it, all events need a value.
+// An optional column: if any part has it, all events need a value.
 template <class Events, class Column>
 void complete(std::deque<Table>& tables, Events Part::*of, Column column) {
   const bool any = std::any_of(tables.begin(), tables.end(), [&](const Table& table) {

@@ -1,4 +1,4 @@
-// The parts of all tables, put into one trace.
+// Merges the parts of all tables into one trace.
 #pragma once
 #include <deque>
 
@@ -9,10 +9,10 @@
 
 namespace gh::nsys {
 
-/// Puts all parts into the trace, one after the other, several columns at a time, with indices of
-/// the trace in place of numbers of the file. A part's column is gone as soon as it has been
-/// copied, so that the trace is not held twice. What could not be read becomes problems. Names that
-/// stand nowhere in the file become "": the doubts are how many.
+/// Appends all parts to the trace, several columns at a time, replacing numbers of the file by
+/// indices of the trace. Frees each part's column right after copying it, so that the trace is
+/// never in memory twice. What could not be read becomes problems. Names that are missing from the
+/// file become "", and the returned doubts count them.
 std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trace& trace);
 
 }  // namespace gh::nsys

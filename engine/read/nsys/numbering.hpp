@@ -1,5 +1,5 @@
-// What rows refer to (names, threads, streams), numbered in order of first sight: rows hold small
-// numbers while they are read, and what each means is found out once for all of them.
+// Numbers what rows refer to (names, threads, streams) in the order first seen. While being read,
+// rows hold these small numbers; their meanings are resolved later, once for all rows.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,28 +12,28 @@
 
 namespace gh::nsys {
 
-/// The global id of a thread is that of its process plus the thread's own 24 bits.
+/// A thread's global id is its process's plus the thread's own 24 bits.
 inline constexpr std::int64_t thread_mask = 0xFFFFFF, process_mask = ~thread_mask;
 
-/// A stream, as the file tells it from others.
+/// A stream, as the file identifies it.
 struct StreamKey {
   std::int64_t process, device, stream;
   auto operator<=>(const StreamKey&) const = default;
 };
 
-/// A name as the file has it: the id of a string, or the text itself.
+/// A name as stored in the file: a string id, or the text itself.
 struct FileName {
   std::int64_t id = -1;
   std::string text;
 };
 
-/// The same while its row is read.
+/// The same while its row is being read.
 struct FileNameView {
   std::int64_t id = -1;
   std::string_view text;
 };
 
-/// Keys of any kind, numbered. Most rows repeat the key of the row before.
+/// Numbers keys of any kind. Most rows repeat the previous row's key.
 template <class Key>
 class Numbering {
  public:
@@ -51,8 +51,7 @@ class Numbering {
   std::uint32_t last_ = 0;
 };
 
-/// Names, numbered. Ids of strings are small, as a rule, and come in every row: an array finds
-/// them.
+/// Numbers names. String ids are usually small and occur in every row, so an array looks them up.
 class NameNumbering {
  public:
   std::uint32_t operator()(const FileNameView& name) {
@@ -77,7 +76,7 @@ class NameNumbering {
     return static_cast<std::uint32_t>(keys_.size() - 1);
   }
 
-  // Of a large id, or of a text.
+  // The number of a large id or a text.
   std::uint32_t others_number(const FileNameView& name) {
     if (name.id != -1) {
       const auto [it, added] = sparse_.try_emplace(name.id, unseen);
@@ -93,8 +92,8 @@ class NameNumbering {
     return slot.number;
   }
 
-  // Where a text is, or would be. Not a std::unordered_map, whose nodes lie all over memory: there
-  // may be as many texts as rows.
+  // Where a text is, or would go. Not a std::unordered_map, whose nodes are scattered in memory:
+  // there may be as many texts as rows.
   Slot& slot_of(std::size_t hash, std::string_view text) {
     for (std::size_t i = hash;; ++i) {
       Slot& slot = slots_[i & (slots_.size() - 1)];
@@ -115,11 +114,11 @@ class NameNumbering {
   std::vector<FileName> keys_;
   std::vector<std::uint32_t> dense_;              // by id
   std::map<std::int64_t, std::uint32_t> sparse_;  // large ids
-  std::vector<Slot> slots_;                       // texts: a hash table of a power of two of slots
-  std::size_t texts_ = 0;                         // in it
+  std::vector<Slot> slots_;                       // texts: a hash table; its size is a power of two
+  std::size_t texts_ = 0;                         // in the table
 };
 
-/// The numbers that one thread has given to what it saw of one table.
+/// The numbers that one thread has assigned while reading one table.
 struct Numbers {
   NameNumbering names;
   Numbering<std::int64_t> threads;

@@ -1,5 +1,5 @@
-// What a part of a table is read into: columns as the trace has them, which still hold numbers
-// (numbering.hpp) where the trace has names, threads, streams and devices.
+// The result of reading part of a table: columns like the trace's, but with numbers (numbering.hpp)
+// instead of names, threads, streams and devices.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace gh::nsys {
 
-/// Context switches, each of one thread onto a CPU or off it.
+/// Context switches, each moving one thread onto or off a CPU.
 struct Switches {
   std::vector<Ns> start;
   std::vector<std::uint16_t> thread, cpu;
@@ -19,7 +19,7 @@ struct Switches {
   std::size_t size() const { return start.size(); }
 };
 
-/// Samples of native stacks, and the frames of the stacks, which name their sample.
+/// Samples of native stacks, and the frames of the stacks, each with its sample.
 struct StackSamples {
   std::vector<Ns> start;
   std::vector<std::int64_t> id;
@@ -42,13 +42,13 @@ struct Part {
   Switches switches;
   StackSamples stack_samples;
   StackFrames stack_frames;
-  HostSamples host_samples;  ///< of Python
+  HostSamples host_samples;  ///< from Python
   Syncs syncs;
   GpuFaults gpu_faults;
   CpuFaults cpu_faults;
   MemoryUse memory_use;
   std::vector<Span> overhead;
-  std::size_t worker = 0;  ///< whose Numbers they are
+  std::size_t worker = 0;  ///< the worker whose Numbers these are
   Numbers* numbers = nullptr;
   RowCount count;
   std::vector<std::string> problems;
@@ -59,17 +59,17 @@ void reserve(std::size_t rows, Columns&... columns) {
   (columns.reserve(rows), ...);
 }
 
-/// A positive number of 32 bits; 0 of any other.
+/// A positive 32-bit number; 0 for any other.
 inline std::uint32_t small(std::int64_t v) {
   return v > 0 && v < std::int64_t{0xFFFFFFFF} ? static_cast<std::uint32_t>(v) : 0;
 }
 
-/// The memory that moves or is allocated at once, within bounds that sums do not overflow.
+/// A number of bytes, limited so that sums do not overflow.
 inline std::int64_t sane_bytes(std::int64_t bytes) {
   return std::clamp<std::int64_t>(bytes, 0, std::int64_t{1} << 50);
 }
 
-/// CUPTI's numbers for kinds of memory.
+/// Translates CUPTI's memory kinds.
 inline MemoryKind memory_kind(std::int64_t k) {
   static constexpr MemoryKind kinds[] = {
       MemoryKind::pageable, MemoryKind::pinned, MemoryKind::device, MemoryKind::array,
@@ -81,7 +81,7 @@ inline std::uint16_t thread_number(std::int64_t thread, Numbers& numbers) {
   return static_cast<std::uint16_t>(std::min<std::uint32_t>(numbers.threads(thread), no_index - 1));
 }
 
-/// Adds a stretch of a thread's time with a name: a call, a range, a frame.
+/// Adds a named interval of a thread's time: a call, a range, a frame.
 template <class Events>
 void add_stretch(Events& events, Ns start, Ns end, const FileNameView& name, std::int64_t thread,
                  Numbers& numbers) {

@@ -7,11 +7,11 @@
 namespace gh::nsys {
 namespace {
 
-// Of NVTX_EVENTS, eventType.
+// Values of NVTX_EVENTS.eventType.
 constexpr std::int64_t mark_type = 34, push_pop_type = 59, start_end_type = 60;
 
-// What NCCL says of its message in the JSON text of a range: {"Message size [bytes]": 1048576,
-// ...}; 0 where it does not.
+// The message size that NCCL writes into the JSON text of a range: {"Message size [bytes]":
+// 1048576, ...}; 0 if there is none.
 std::int64_t message_bytes(std::string_view json) {
   static constexpr std::string_view key = "\"Message size [bytes]\"";
   const std::size_t at = json.find(key);
@@ -24,10 +24,10 @@ std::int64_t message_bytes(std::string_view json) {
   return std::max<std::int64_t>(bytes, 0);
 }
 
-// Each library has a domain of its own, in which its ranges nest, whatever others push and pop.
-// Programs have a few; NULL is the one without a name.
+// Each library has its own domain, in which its ranges nest regardless of other domains. Programs
+// use a few; NULL is the unnamed one.
 std::uint8_t nest_of(std::int64_t domain) {
-  // The last nests are for operators and calls of libraries.
+  // The last nests are reserved for operators and library calls.
   constexpr std::int64_t most_domains = nest_of_operators - 1;
   return domain >= 0 && domain < most_domains ? static_cast<std::uint8_t>(domain + 1) : 0;
 }
@@ -44,7 +44,7 @@ void read_ranges(const TablePart& from, Part& part) {
           ranges.bytes, ranges.nest);
   std::optional<Backtraces> backtraces;
 
-  // The line of the program that called CUDA, from a mark that holds Python's stack.
+  // The program's line that called CUDA, from a mark with a Python stack.
   const auto add_frame = [&](std::string_view json) {
     if (!backtraces) backtraces.emplace(from.db);
     const std::string& line = backtraces->line_of_program(json);
@@ -77,7 +77,7 @@ void read_ranges(const TablePart& from, Part& part) {
       if (stack == Backtraces::Of::moment) add_sample(rows.text(payload));
       if (stack != Backtraces::Of::none) continue;
     }
-    // Some old exports have no types: there every row with an end is a range.
+    // Some old exports have no types; there every row with an end is a range.
     const bool is_range = event_type == push_pop_type || event_type == start_end_type ||
                           (rows.is_null(type) && !rows.is_null(end));
     if (!is_range) {

@@ -27,7 +27,7 @@ bool read_version(const Database& db, Trace& trace) {
 }
 
 void read_session(const Database& db, Trace& trace) {
-  std::vector<std::string> unheard;  // problems
+  std::vector<std::string> unheard;  // problems, ignored
   for (const std::string& table : tables_in(db, "session")) {
     TableReader rows(db, "session", table, {"epoch_ns"}, unheard);
     if (!rows.next()) continue;
@@ -36,14 +36,14 @@ void read_session(const Database& db, Trace& trace) {
       trace.epoch_ns = epoch;
     }
   }
-  // The machine's environment stands in this table too: the name is all that is taken.
+  // This table also contains the machine's environment; read only the host name.
   each_row(db, "system", {"name", "value"}, unheard, [&](TableReader& rows) {
     if (rows.text(0) == "Hostname" && trace.host.empty()) trace.host = printable(rows.text(1));
   });
 }
 
 std::vector<std::string> read_capture_options(const Database& db, Trace& trace) {
-  // Not the whole table: the profiled program's environment stands in it too.
+  // Do not read the whole table, because it also contains the profiled program's environment.
   static const std::vector<std::string> wanted{"CAPTURE_EVENT_TYPE", "*COLLECT_*",
                                                "GPU_METRICS_OPTIONS:*"};
   std::vector<std::string> options;

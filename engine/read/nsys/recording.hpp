@@ -1,5 +1,5 @@
-// What a report says of its own recording: who made it, when, where, with which options, and what
-// went wrong.
+// What a report says about its own recording: who made it, when, where, with which options, and
+// what went wrong.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace gh::nsys {
 
-/// Format, producer and schema. Returns whether the whole report was exported, and not only some
-/// tables of it.
+/// Reads format, producer and schema. Returns whether the whole report was exported, not only some
+/// of its tables.
 bool read_version(const Database& db, Trace& trace);
 
-/// The time of day and the host. A report that does not tell them is whole all the same.
+/// Reads the time of day and the host. A report without them is still complete.
 void read_session(const Database& db, Trace& trace);
 
-/// Options of the recording that tell what was recorded, each as "name=value".
+/// Recording options that show what was recorded, each as "name=value".
 std::vector<std::string> read_capture_options(const Database& db, Trace& trace);
 
 /// The profiler's messages, in order of time.

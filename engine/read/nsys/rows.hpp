@@ -1,4 +1,4 @@
-// The kinds of rows of which a report may hold many, and the function that reads each.
+// The kinds of rows of which a report may contain many, and the function that reads each.
 #pragma once
 #include <span>
 
@@ -7,13 +7,13 @@
 
 namespace gh::nsys {
 
-/// A [table.KIND] of schemas/nsys.toml.
+/// A [table.KIND] in schemas/nsys.toml.
 struct RowKind {
   const char* name;
   void (*read)(const TablePart& from, Part& part);
 };
 
-/// All of them, those that take longest first: so the threads that read them end together.
+/// All kinds, slowest first, so that the reading threads finish at about the same time.
 std::span<const RowKind> row_kinds();
 
 // gpu_work.cpp
@@ -27,13 +27,13 @@ void read_calls(const TablePart& from, Part& part);
 void read_os_calls(const TablePart& from, Part& part);
 void read_file_accesses(const TablePart& from, Part& part);
 void read_overhead(const TablePart& from, Part& part);
-// host_watch.cpp: what the profiler saw of threads beside their calls
+// host_watch.cpp: what the profiler saw of threads besides their calls
 void read_switches(const TablePart& from, Part& part);
 void read_stack_samples(const TablePart& from, Part& part);
 void read_stack_frames(const TablePart& from, Part& part);
-// ranges.cpp: NVTX ranges, and the Python frames that stand among them
+// ranges.cpp: NVTX ranges, and the Python frames stored among them
 void read_ranges(const TablePart& from, Part& part);
-// library_calls.cpp: calls of cuBLAS, cuDNN, MPI and UCX, regions of OpenACC and OpenMP, as ranges
+// library_calls.cpp: calls of cuBLAS, cuDNN, MPI and UCX, and OpenACC and OpenMP regions, as ranges
 void read_library_calls(const TablePart& from, Part& part);
 void read_regions(const TablePart& from, Part& part);
 // memory.cpp

@@ -51,8 +51,8 @@ void read_samples(const Database& db, Translator& translator, Trace& trace) {
   each_row(db, "sample", {"start", "gpu", "metric", "value"}, trace.problems, add_sample);
   if (unnamed) {
     trace.problems.push_back(
-        fmt::format("{} GPU metric sample{} of metrics that the report does not name {} left out",
-                    unnamed, unnamed == 1 ? "" : "s", unnamed == 1 ? "was" : "were"));
+        fmt::format("skipped {} GPU metric sample{} whose metric has no name in the report",
+                    unnamed, unnamed == 1 ? "" : "s"));
   }
 }
 

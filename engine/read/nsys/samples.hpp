@@ -5,8 +5,8 @@
 
 namespace gh::nsys {
 
-/// Samples name their GPU and metric by numbers of their own, so they are read when the rest is
-/// known. One of a metric without a name says nothing: those are counted in a problem.
+/// Samples identify their GPU and metric by separate numbers, so they are read after the rest. A
+/// sample whose metric has no name is useless; a problem counts those.
 void read_samples(const Database& db, Translator& translator, Trace& trace);
 
 }  // namespace gh::nsys

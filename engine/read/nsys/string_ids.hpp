@@ -1,4 +1,4 @@
-// StringIds: the texts of an export, to which rows refer by id.
+// StringIds: the texts of an export, which rows refer to by id.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,9 +16,9 @@ class StringIds {
     }
   }
 
-  /// The text of an id, as the file has it. Nothing where there is none, or one with a NUL in it:
-  /// names hold no NULs, the profiled program's environment does, and a damaged row must not bring
-  /// it to light.
+  /// The text with an id, as stored in the file. Nothing if there is none, or if it contains a NUL:
+  /// names contain no NULs, but the profiled program's environment does, and a damaged row must not
+  /// reveal it.
   std::optional<std::string> find(std::int64_t id) {
     if (!text_) return std::nullopt;
     text_->reset();

@@ -11,14 +11,14 @@
 namespace gh::nsys {
 namespace {
 
-// Of 97 recordings none lacks a row or has one that makes no sense.
+// None of 97 recordings lacks a row or has an invalid one.
 constexpr double most_gone = 0.02, most_malformed = 0.02;
-// In 85 recordings kernels of one name had the same registers, but for a few that Triton compiled;
-// two libraries may hold the same template.
+// In 85 recordings kernels with the same name had the same registers, except a few compiled by
+// Triton. Two libraries may contain the same template.
 constexpr double most_others = 0.2;
-// One empty table among so many with rows was emptied.
+// A single empty table among this many with rows was emptied by someone.
 constexpr std::ptrdiff_t least_filled = 4;
-// Whoever cuts a report to a part of its time cuts nearly every table. One in so many was not cut.
+// Cutting a report to part of its time cuts nearly every table. One in this many is not a cut.
 constexpr std::size_t least_whole = 3;
 
 RowCount rows_of(const Table& table) {
@@ -39,7 +39,7 @@ bool is_of_a_source(const Table& table) {
   return false;
 }
 
-// The numbers of a table's rows, where these are nothing else that is written in them.
+// The row ids of a table, unless they are another column's values.
 std::optional<RowIds> numbers_of(const Table& table, const Database& db) {
   if (!table.layout || std::any_of(table.layout->columns.begin(), table.layout->columns.end(),
                                    [](const auto& column) { return column.is_row_id; })) {
@@ -53,7 +53,7 @@ bool lacks_rows(const Table& table, const Database& db) {
   return ids && ids->last > rows_of(table).rows;
 }
 
-// The columns of a table that we call so, the preferred one first.
+// The table's columns for our name, the preferred one first.
 std::vector<std::string> columns_of(const Table& table, const char* ours, const Database& db) {
   const auto& columns = table_schema(table.kind->name).columns;
   const auto described = columns.find(ours);
@@ -66,9 +66,9 @@ std::vector<std::string> columns_of(const Table& table, const char* ours, const 
   return list;
 }
 
-// How many rows are gone from between others. Exports hold the rows of a thread in order of time,
-// and threads in any: what lacks between two rows of a thread, of which the second is later, was
-// between them, and not before or after the part of a report that somebody kept.
+// How many rows are missing between others. Exports hold the rows of each thread in order of time,
+// and threads in any order. So if ids are missing between two consecutive rows of a thread, those
+// rows were between them, and not before or after the part of the report that somebody kept.
 std::int64_t gone_from_between(const Table& table, const Database& db) {
   const auto selected = [&](const char* ours) {
     const std::vector<std::string> columns = columns_of(table, ours, db);
@@ -77,7 +77,7 @@ std::int64_t gone_from_between(const Table& table, const Database& db) {
   Query rows(db, fmt::format("SELECT rowid, {}, {} FROM {} ORDER BY rowid", selected("start"),
                              selected("thread"), quoted_name(table.name)));
   enum { id, start, thread };
-  constexpr std::int64_t most = std::int64_t{1} << 40;  // so that sums do not overflow
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // prevents overflow in sums
   std::int64_t gone = 0, last_id = 0, last_start = 0, last_thread = 0;
   for (bool first = true; rows.step(); first = false) {
     const bool follows =
@@ -115,17 +115,17 @@ void add_gone(const std::deque<Table>& tables, const Database& db, std::vector<D
   for (const Table* table : lacking) {
     const std::int64_t gone = gone_from_between(*table, db);
     doubts.push_back({gone, rows_of(*table).rows + gone, most_gone,
-                      fmt::format("rows of table {} are gone", table->name)});
+                      fmt::format("rows of table {} are missing", table->name)});
   }
 }
 
-// Kernels, of which some tell as much as all.
+// Checks a sample of the kernels, which shows as much as all of them.
 class KernelsLookedAt {
  public:
   KernelsLookedAt(const Table& kernels, const Database& db)
       : table_(kernels), db_(db), ids_(row_ids(db, kernels.name)) {}
 
-  // "kernel.<column>" of each that we call so, the preferred one; nothing where any is missing.
+  // "kernel.<column>" for each of our names, the preferred one; empty if any is missing.
   std::vector<std::string> columns(const std::vector<const char*>& ours) const {
     std::vector<std::string> list;
     for (const char* column : ours) {
@@ -135,18 +135,18 @@ class KernelsLookedAt {
     return list.size() == ours.size() ? list : std::vector<std::string>();
   }
 
-  // How many there are, and how many are wrong, of those that `selected` has: what stands between
-  // SELECT and WHERE, and a condition.
+  // Counts the sampled kernels, and those that are wrong. `selected` is the query between SELECT
+  // and WHERE.
   template <class IsWrong>
   Doubt doubt(const std::string& selected, const std::string& condition, double most,
               const char* what, IsWrong is_wrong) const {
-    Doubt d{0, 0, most, fmt::format("kernels that were looked at {}", what)};
+    Doubt d{0, 0, most, fmt::format("sampled kernels {}", what)};
     if (!ids_ || ids_->last < 1 || !db_.has_table("StringIds")) return d;
     Query kernel(db_, fmt::format("SELECT {} WHERE kernel.rowid = ?1 AND {}", selected, condition));
     constexpr std::int64_t most_looked_at = 400;
     for (std::int64_t i = 0; i < std::min(ids_->last, most_looked_at); ++i) {
       kernel.reset();
-      // Not every n-th: what repeats itself would hide.
+      // Not every n-th, because a repeating pattern could hide.
       kernel.bind(1, 1 + static_cast<std::int64_t>(
                              (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
                              static_cast<std::uint64_t>(ids_->last)));
@@ -157,7 +157,7 @@ class KernelsLookedAt {
     return d;
   }
 
-  // FROM and JOIN: of texts, by what each is called and the column that holds its number.
+  // FROM and JOIN clauses that look up texts: what each is called, and the column with its id.
   std::string with_texts(const std::vector<std::pair<const char*, std::string>>& texts) const {
     std::string from = fmt::format("FROM {} AS kernel", quoted_name(table_.name));
     for (const auto& [name, column] : texts) {
@@ -175,30 +175,30 @@ class KernelsLookedAt {
 void add_kernels_looked_at(const Table& table, const Database& db, std::vector<Doubt>& doubts) {
   const KernelsLookedAt kernels(table, db);
   const auto is_so = [](const Query& kernel) { return kernel.integer(0) != 0; };
-  // A kernel's whole name holds its short one, of which long ones keep only the beginning.
+  // A kernel's full name contains its short one; of long ones only the beginning.
   if (const auto c = kernels.columns({"name", "short_name"}); !c.empty()) {
-    doubts.push_back(kernels.doubt("instr(whole.value, substr(short.value, 1, 16)) = 0 " +
-                                       kernels.with_texts({{"whole", c[0]}, {"short", c[1]}}),
-                                   "1", most_malformed,
-                                   "have a short name that their whole one lacks", is_so));
+    doubts.push_back(kernels.doubt(
+        "instr(whole.value, substr(short.value, 1, 16)) = 0 " +
+            kernels.with_texts({{"whole", c[0]}, {"short", c[1]}}),
+        "1", most_malformed, "have a full name that does not contain their short one", is_so));
   }
-  // C++ mangles a function's types into its name: unmangled, it has them too.
+  // C++ mangles argument types into the name, so the demangled name has them too.
   if (const auto c = kernels.columns({"name", "mangled_name", "short_name"});
       !c.empty() && c[0] != c[2]) {
     doubts.push_back(kernels.doubt(
         "instr(whole.value, '(') = 0 " + kernels.with_texts({{"whole", c[0]}, {"mangled", c[1]}}),
         "substr(mangled.value, 1, 2) = '_Z' AND substr(whole.value, 1, 2) <> '_Z'", most_malformed,
-        "have a mangled name with types that their whole one lacks", is_so));
+        "have argument types only in their mangled name", is_so));
   }
-  // A compiler gives a kernel its registers, and C++ writes all that it was compiled for into its
-  // name. Names of other languages do not tell. Another GPU, or another process with libraries of
-  // its own, has other code.
+  // The compiler decides a kernel's registers, and in C++ its name contains everything that it was
+  // compiled for. Names in other languages do not. Another GPU, or another process with its own
+  // libraries, runs other code.
   if (const auto c = kernels.columns({"name", "device", "process", "registers"}); !c.empty()) {
     std::map<std::array<std::int64_t, 3>, std::int64_t> registers_of;
     doubts.push_back(kernels.doubt(
         fmt::format("{} {}", fmt::join(c, ", "), kernels.with_texts({{"whole", c[0]}})),
-        "instr(whole.value, '(') > 0", most_others, "have the name of one with other registers",
-        [&](const Query& kernel) {
+        "instr(whole.value, '(') > 0", most_others,
+        "have the name of a kernel with other registers", [&](const Query& kernel) {
           const std::array code{kernel.integer(0), kernel.integer(1), kernel.integer(2)};
           const std::int64_t count = kernel.integer(3);
           return registers_of.emplace(code, count).first->second != count;
@@ -213,7 +213,7 @@ std::vector<Doubt> doubts_of_tables(const std::deque<Table>& tables, const Datab
   for (const Table& table : tables) {
     const RowCount count = rows_of(table);
     doubts.push_back({count.malformed, count.rows, most_malformed,
-                      fmt::format("rows of table {} make no sense", table.name)});
+                      fmt::format("rows of table {} are invalid", table.name)});
     if (std::string_view(table.kind->name) != "kernel") continue;
     add_kernels_looked_at(table, db, doubts);
   }
@@ -227,8 +227,8 @@ std::set<std::string> emptied_kinds(const std::deque<Table>& tables, const Datab
   const std::ptrdiff_t empty = std::count_if(tables.begin(), tables.end(), is_empty),
                        filled = static_cast<std::ptrdiff_t>(tables.size()) - empty;
   if (empty == 0 || empty * least_filled > filled) return {};
-  // A cut empties what stood in the other part alone. What memory was allocated before the
-  // recording stands at its beginning.
+  // A cut empties only tables whose rows were all in the other part. Memory allocated before the
+  // recording is recorded at its beginning.
   const bool cut = is_cut(lacking_tables(tables, db).size(), tables);
   std::set<std::string> kinds;
   for (const Table& table : tables) {
@@ -236,7 +236,7 @@ std::set<std::string> emptied_kinds(const std::deque<Table>& tables, const Datab
     kinds.insert(table.kind->name);
     if (cut || std::string_view(table.kind->name) == "memory_use") continue;
     trace.doubt(
-        fmt::format("table {} is empty, and `nsys export` writes no such tables", table.name));
+        fmt::format("table {} is empty, but `nsys export` leaves out empty tables", table.name));
   }
   return kinds;
 }

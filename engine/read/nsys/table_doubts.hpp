@@ -1,4 +1,4 @@
-// What tables tell against themselves, before anything is known of what their rows mean.
+// Signs of damage in tables, found before their rows are interpreted.
 #pragma once
 #include <deque>
 #include <set>
@@ -10,13 +10,12 @@
 
 namespace gh::nsys {
 
-/// How many rows of each table made no sense; how many are gone from between others, since rows are
-/// numbered one after the other when they are exported; and how many kernels have two names that
-/// differ.
+/// For each table, how many rows are invalid, and how many are missing between others (exports
+/// number rows consecutively). For kernels, also how many have two names that disagree.
 std::vector<Doubt> doubts_of_tables(const std::deque<Table>& tables, const Database& db);
 
-/// Kinds of tables that somebody has emptied, and a doubt for each where the report was not cut to
-/// a part of its time. `nsys export` writes no empty ones, or (--lazy=false) a great many.
+/// Kinds of tables that somebody has emptied. Adds a doubt for each, unless the report was cut to
+/// part of its time. `nsys export` leaves out empty tables, or (--lazy=false) writes many of them.
 std::set<std::string> emptied_kinds(const std::deque<Table>& tables, const Database& db,
                                     Trace& trace);
 

@@ -19,7 +19,7 @@ std::vector<std::string> columns_of(const TablePart& from) {
   return names;
 }
 
-// The position of the first of the candidates that the table has.
+// The position of the first candidate that the table has.
 int position_of(const std::vector<std::string>& candidates,
                 const std::vector<std::string>& present) {
   for (const std::string& candidate : candidates) {
@@ -32,9 +32,8 @@ int position_of(const std::vector<std::string>& candidates,
 }  // namespace
 
 std::string malformed_rows(std::string_view table, std::int64_t n) {
-  return fmt::format(
-      "{} row{} of table {} made no sense (wrong type, or an end before its start) and {} left out",
-      n, n == 1 ? "" : "s", table, n == 1 ? "was" : "were");
+  return fmt::format("skipped {} invalid row{} of table {} (wrong type, or end before start)", n,
+                     n == 1 ? "" : "s", table);
 }
 
 TableReader::TableReader(const TablePart& from, const std::vector<std::string>& wanted,
@@ -52,8 +51,8 @@ TableReader::TableReader(const TablePart& from, const std::vector<std::string>& 
     const bool is_required =
         std::find(schema.required.begin(), schema.required.end(), name) != schema.required.end();
     if (position == absent && is_required) {
-      problems_.push_back(fmt::format("table {} has no column '{}': it was not read", table_,
-                                      fmt::join(candidates, "' or '")));
+      problems_.push_back(fmt::format("table {} was not read, because it has no column '{}'",
+                                      table_, fmt::join(candidates, "' or '")));
       return;
     }
     positions.push_back(position);
@@ -88,7 +87,7 @@ std::size_t TableReader::expected_rows(const Database& db) const {
   if (pages_) return pages_->expected_rows();
   if (!query_) return 0;
   const std::optional<RowIds> ids = row_ids(db, table_);
-  // A file cannot hold more rows than it has bytes for.
+  // A file cannot contain more rows than it has bytes for.
   return ids ? static_cast<std::size_t>(
                    std::clamp<std::int64_t>(ids->last, 0, db.size_bytes() / 16))
              : 0;

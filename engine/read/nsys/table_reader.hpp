@@ -1,4 +1,4 @@
-// The rows of one table, by our names of its columns, and the judgement whether a row makes sense.
+// Reads the rows of a table by our names of its columns, and judges whether each row is valid.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,20 +19,20 @@ namespace gh::nsys {
 struct TablePart {
   const Database& db;
   std::string kind, table;
-  const PageFile* file = nullptr;  ///< null: SQLite reads all of it
+  const PageFile* file = nullptr;  ///< null: SQLite reads the whole table
   const TableLayout* layout = nullptr;
   std::span<const std::uint32_t> leaves;
 };
 
-/// How many rows were looked at, and how many of these made no sense.
+/// How many rows were read, and how many of them were invalid.
 struct RowCount {
   std::int64_t rows = 0, malformed = 0;
 };
 
-/// For people: that `n` rows of a table were left out.
+/// The message that `n` rows of a table were skipped.
 std::string malformed_rows(std::string_view table, std::int64_t n);
 
-/// Steps through rows of one kind, as schemas/nsys.toml describes it, by pages or by SQLite.
+/// Steps through rows of one kind, as described in schemas/nsys.toml, by pages or through SQLite.
 class TableReader {
   template <class Ask>
   auto by_source(Ask ask) const {
@@ -40,20 +40,20 @@ class TableReader {
   }
 
  public:
-  /// `wanted` are our names of the columns, in the order in which `integer(i)` and `name(i)` will
-  /// ask for them. A required column that the table does not have makes a problem, and no rows.
-  /// Rows are counted in `count`; where that is null, those that make no sense make a problem.
+  /// `wanted` are our names of the columns, in the order of the indices for `integer(i)` and
+  /// `name(i)`. If the table lacks a required column, it adds a problem and returns no rows. Rows
+  /// are counted in `count`; if that is null, invalid rows add a problem.
   TableReader(const TablePart& from, const std::vector<std::string>& wanted,
               std::vector<std::string>& problems, RowCount* count = nullptr);
-  /// All rows of a table, by SQLite.
+  /// All rows of a table, through SQLite.
   TableReader(const Database& db, std::string kind, std::string table,
               const std::vector<std::string>& wanted, std::vector<std::string>& problems);
   ~TableReader();
   TableReader(const TableReader&) = delete;
   TableReader& operator=(const TableReader&) = delete;
 
-  /// How many rows there will be at most, so that columns can be made large enough at once: growing
-  /// would need twice the memory.
+  /// The maximum number of rows, so that columns can be allocated at full size: growing them would
+  /// need twice the memory.
   std::size_t expected_rows(const Database& db) const;
 
   /// The next row; false after the last.
@@ -63,7 +63,7 @@ class TableReader {
     return more;
   }
 
-  /// 0 of NULL.
+  /// 0 for NULL.
   std::int64_t integer(int column) {
     return by_source([&](const auto& rows) -> std::int64_t {
       if (rows.is_integer(column)) return rows.integer(column);
@@ -77,7 +77,7 @@ class TableReader {
       return rows.real(column);
     });
   }
-  /// Valid until the next row, as is `text`.
+  /// Valid until the next row, like `text`.
   FileNameView name(int column) {
     return by_source([&](const auto& rows) -> FileNameView {
       if (rows.is_null(column)) return {};
@@ -92,21 +92,20 @@ class TableReader {
     return by_source([&](const auto& rows) { return rows.text(column); });
   }
 
-  /// Whether the values asked for since the last row were what they should be. Counts the row where
-  /// they were not.
+  /// Whether the values requested since the last row were valid. Counts the row if they were not.
   bool sound(Ns start, Ns end) {
     const bool good = sound_ && start <= end && start > -absurd_ns && end < absurd_ns;
     sound_ = true;
     count_.malformed += !good;
     return good;
   }
-  /// Likewise of a row without times.
+  /// The same for a row without times.
   bool sound() { return sound(0, 0); }
 
  private:
   std::vector<std::string>& problems_;
   std::string table_;
-  // Of these two there is one, or none where a required column is missing.
+  // One of these two is set, or neither if a required column is missing.
   std::optional<Query> query_;
   std::optional<PageRows> pages_;
   std::vector<std::uint8_t> required_;  // by column
@@ -115,7 +114,7 @@ class TableReader {
   RowCount* add_count_to_;
 };
 
-/// Calls take(rows) at each row of each table of a kind: of the small ones, which tell of the
+/// Calls take(rows) for each row of each table of a kind. For the small tables that describe the
 /// recording.
 template <class Take>
 void each_row(const Database& db, const char* kind, const std::vector<std::string>& wanted,

@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small enough that threads end together, and that a column of bytes goes back to the system by
-// itself.
+// Small enough that threads finish at about the same time, and that freeing a column of bytes
+// returns its memory to the system.
 constexpr std::size_t part_bytes = std::size_t{8} << 20;
 
 std::deque<Table> tables_of(const Database& db) {
@@ -35,13 +35,14 @@ std::optional<PageFile> page_file(const fs::path& path) {
   }
 }
 
-// Parts of tables that are to be read, and the reading of them in any order.
+// Parts of tables to read, in any order.
 class PartsToRead {
  public:
   PartsToRead(const fs::path& path, const PageFile* file, const Deadline& deadline)
       : path_(path), file_(file), deadline_(deadline), connections_(thread_count()) {}
 
-  // Cuts a table into parts of so many leaf pages; into one, where it has none to be read by.
+  // Cuts a table into parts with this many leaf pages each; into a single part if it is not read by
+  // pages.
   void add(Table& table, std::size_t leaves_a_part) {
     const std::size_t leaves = table.leaves.size();
     table.parts.clear();
@@ -117,7 +118,7 @@ std::deque<Table> read_tables(const fs::path& path, const Database& db) {
   }
   parts.read();
 
-  // What is not as expected on a table's pages makes SQLite read all of it.
+  // If a table's pages are not as expected, SQLite reads the whole table.
   for (Table& table : tables) {
     if (!table.unexpected) continue;
     table.unexpected = false;

@@ -1,4 +1,4 @@
-// The large tables of an export, read side by side in parts.
+// Reads the large tables of an export, several parts at a time.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -16,15 +16,14 @@ struct Table {
   const RowKind* kind = nullptr;
   std::string name;
   std::optional<TableLayout> layout;
-  std::vector<std::uint32_t> leaves;  ///< pages with its rows; none: SQLite reads it
+  std::vector<std::uint32_t> leaves;  ///< pages with its rows; empty: SQLite reads it
   std::vector<Part> parts;            ///< in order of rows
   std::vector<Numbers> numbers;       ///< by worker
   std::atomic<bool> unexpected = false;
 };
 
-/// Reads all tables of all kinds that a report has, as many parts at a time as there are threads,
-/// each by a connection of its own to the report at `path`. The order of tables is that of
-/// row_kinds.
+/// Reads all tables of all kinds in a report. Each thread reads one part at a time over its own
+/// connection to the report at `path`. Tables are in the order of row_kinds.
 std::deque<Table> read_tables(const std::filesystem::path& path, const Database& db);
 
 }  // namespace gh::nsys

@@ -28,8 +28,8 @@ void drop_stream_suffix(std::string& name) {
   }
 }
 
-// cudaLaunchKernel_v7000, cuMemcpyHtoDAsync_v2, cudaMemcpyAsync_ptsz: the suffix is the ABI's, not
-// the function's.
+// cudaLaunchKernel_v7000, cuMemcpyHtoDAsync_v2, cudaMemcpyAsync_ptsz: the suffix belongs to the
+// ABI, not the function.
 std::string unversioned(std::string name) {
   drop_stream_suffix(name);
   const std::size_t at = name.rfind("_v");
@@ -103,7 +103,7 @@ std::uint16_t Translator::process(std::int64_t global) {
       processes_.try_emplace(global, static_cast<std::uint16_t>(trace_.processes.size()));
   if (added) {
     if (trace_.processes.size() >= no_index) {
-      throw Error(fmt::format("{}: holds more processes than a job has", trace_.path));
+      throw Error(fmt::format("{}: contains more processes than a job can have", trace_.path));
     }
     trace_.processes.push_back({pid_of(global), process_name(global)});
   }
@@ -115,7 +115,7 @@ std::uint16_t Translator::thread(std::int64_t global) {
       threads_.try_emplace(global, static_cast<std::uint16_t>(trace_.threads.size()));
   if (added) {
     if (trace_.threads.size() >= no_index) {
-      throw Error(fmt::format("{}: holds more threads than a job has", trace_.path));
+      throw Error(fmt::format("{}: contains more threads than a job can have", trace_.path));
     }
     trace_.threads.push_back(
         {process(global & process_mask), global & thread_mask, thread_name(global)});
@@ -130,7 +130,7 @@ std::uint16_t Translator::device(std::int64_t id, std::int64_t ordinal) {
       devices_.try_emplace(id, static_cast<std::uint16_t>(trace_.devices.size()));
   if (added) {
     if (trace_.devices.size() >= no_index) {
-      throw Error(fmt::format("{}: holds more GPUs than a job has", trace_.path));
+      throw Error(fmt::format("{}: contains more GPUs than a job can have", trace_.path));
     }
     trace_.devices.push_back(gpus_.described(id));
     trace_.devices.back().ordinal = static_cast<int>(ordinal);
@@ -146,10 +146,10 @@ void Translator::name_devices() {
   for (const auto& [id, index] : devices_) trace_.devices[index].ordinal = static_cast<int>(id);
 }
 
-// Nothing where the report does not hold it.
+// Nothing if the report does not contain it.
 std::optional<std::string> Translator::text_of(const FileName& key) {
   if (key.id >= 0) return strings_.find(key.id);
-  // As StringIds::find: a text with a NUL in it is no name.
+  // As in StringIds::find: a text with a NUL in it is not a name.
   return key.text.find('\0') == key.text.npos ? key.text : "";
 }
 
@@ -165,7 +165,7 @@ std::string Translator::process_name(std::int64_t global) {
   return it == process_names_->end() ? "" : it->second;
 }
 
-// Old exports write the name of a thread as text, new ones as the id of a string.
+// Old exports write a thread's name as text, new ones as a string id.
 void Translator::read_thread_names() {
   thread_names_.emplace();
   each_row(db_, "thread_name", {"thread", "name"}, trace_.problems, [&](TableReader& rows) {
@@ -177,7 +177,7 @@ void Translator::read_thread_names() {
   });
 }
 
-// Streams of two contexts may have one id: where they differ, nothing is known of either.
+// Streams of two contexts may have the same id; if they differ, the order of both is unknown.
 StreamOrder Translator::order_of(const StreamKey& key) {
   if (!orders_) {
     orders_.emplace();
@@ -201,8 +201,7 @@ void Translator::read_process_names() {
   process_names_.emplace();
   each_row(db_, "process_name", {"process", "name"}, trace_.problems, [&](TableReader& rows) {
     const std::int64_t process = rows.integer(0);
-    // A process may have rewritten its name to hold its arguments: of interest is the program
-    // alone.
+    // A process may have added its arguments to its name; keep only the program.
     const std::string_view name = rows.text(1).substr(0, rows.text(1).find(' '));
     if (rows.sound()) {
       process_names_->try_emplace(process, printable(name.substr(name.rfind('/') + 1)));

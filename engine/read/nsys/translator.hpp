@@ -1,4 +1,5 @@
-// What the numbers of a file mean: names, threads, processes, streams and devices of the trace.
+// Translates the numbers of a file into names, threads, processes, streams and devices of the
+// trace.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,32 +15,31 @@
 
 namespace gh::nsys {
 
-/// Stands for a name whose text the report does not hold.
+/// A name whose text is missing from the report.
 inline constexpr NameId unknown_name = no_row;
 
-/// Adds to the trace what it is asked for and what the trace does not have yet. Keys are translated
-/// in their own order and not in that of the rows, which means nothing: so the numbers of the trace
-/// do not depend on it.
+/// Returns indices in the trace, adding what is not there yet. Keys are translated in sorted order,
+/// because the order of rows means nothing; so the trace's numbers do not depend on it.
 class Translator {
  public:
   Translator(const Database& db, Trace& trace)
       : db_(db), trace_(trace), gpus_(db, trace.problems), strings_(db) {}
 
-  /// Each of these returns one index a key; for a name it may be unknown_name.
+  /// Each of these returns one index per key; a name may be unknown_name.
   std::vector<NameId> names(const std::vector<FileName>& keys);
-  /// Of CUDA calls: cudaLaunchKernel for cudaLaunchKernel_v7000.
+  /// For CUDA calls: cudaLaunchKernel for cudaLaunchKernel_v7000.
   std::vector<NameId> call_names(const std::vector<FileName>& keys);
-  /// By the global ids of threads.
+  /// By global thread ids.
   std::vector<std::uint16_t> threads(const std::vector<std::int64_t>& keys);
-  /// By their bare ids. The process is the one of a thread seen with that id.
+  /// By plain thread ids. The process is that of a thread already seen with that id.
   std::vector<std::uint16_t> bare_threads(const std::vector<std::int64_t>& keys);
   std::vector<std::uint32_t> streams(const std::vector<StreamKey>& keys);
 
   /// By the GPU's id in the report.
   std::uint16_t device(std::int64_t id);
 
-  /// After everything else: where every rank calls its own GPU device 0, ordinals tell nothing, so
-  /// devices are named by the GPU's id in the report.
+  /// Call this last: if every rank calls its own GPU device 0, ordinals say nothing, so devices are
+  /// named by the GPU's id in the report.
   void name_devices();
 
  private:
@@ -63,7 +63,7 @@ class Translator {
   std::map<std::int64_t, std::uint16_t> devices_;              // by id in the report
   std::map<StreamKey, std::uint32_t> streams_;
   std::map<int, std::set<std::int64_t>> ids_by_ordinal_;
-  // Read when the first is asked for.
+  // Read when first needed.
   std::optional<std::map<std::int64_t, FileName>> thread_names_;
   std::optional<std::map<std::int64_t, std::string>> process_names_;
   std::optional<std::map<std::pair<std::int64_t, std::int64_t>, StreamOrder>>

@@ -1,4 +1,4 @@
-// Bytes of a text, ASCII letters and digits, whatever the locale.
+// Bytes, ASCII letters and digits, independent of the locale.
 #pragma once
 #include <cstdint>
 #include <string>

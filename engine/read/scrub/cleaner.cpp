@@ -6,18 +6,19 @@
 namespace gh::scrubbing {
 namespace {
 
-// Words are looked for by halving, which takes some dozens of searches for each. Texts that are
-// longer, or hold it more often, go as a whole.
+// Words are found by bisection, which takes several dozen searches each. Longer texts, and texts
+// that contain it more often, are removed as a whole.
 constexpr std::size_t most_bytes_cut = 64 << 10;
 constexpr int most_cuts = 8;
 
-// What is written with escapes, or in digits of any kind, has none of these within a word.
+// Whether a character can only occur between words, whatever escapes or digits a word is written
+// with.
 bool is_between_words(char c) {
   constexpr std::string_view signs = "\"'()<>[]|,";
   return static_cast<unsigned char>(c) <= ' ' || signs.find(c) != signs.npos;
 }
 
-// Where words, and what stands between them, begin and end.
+// Where words, and what is between them, begin and end.
 std::vector<std::size_t> edges_of(std::string_view text) {
   std::vector<std::size_t> edges{0};
   for (std::size_t i = 1; i < text.size(); ++i) {
@@ -29,8 +30,9 @@ std::vector<std::size_t> edges_of(std::string_view text) {
 
 }  // namespace
 
-// As few words as hold it: up to the first behind which it has been read, and from the last before
-// which it has not begun. False where that is not told, as it depends on what stands around it.
+// Cuts as few words as contain it: up to the first word after which it is found, and from the last
+// word before which it has not begun. False if these cannot be determined, because the match
+// depends on its surroundings.
 bool Cleaner::cut_words(std::string& text) const {
   const std::vector<std::size_t> edges = edges_of(text);
   const auto holds = [&](std::size_t from, std::size_t to) {

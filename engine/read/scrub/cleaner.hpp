@@ -1,4 +1,4 @@
-// Cleans the texts of a copy, also of what the remover knows no form of.
+// Cleans the texts of a copy, including forms that the remover does not know.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,14 +10,14 @@ namespace gh::scrubbing {
 
 class Cleaner {
  public:
-  /// With a proof, what that still finds goes as well: with it the words around it or, where they
-  /// cannot be told, the whole text. Both have to outlive it.
+  /// With a proof, also removes what the proof still finds, together with the words around it or,
+  /// if these cannot be determined, the whole text. Both must outlive the cleaner.
   explicit Cleaner(const Remover& remover, const Proof* proof = nullptr)
       : remover_(remover), proof_(proof) {}
 
-  /// Puts something else in the place of what has to go. False where nothing was there.
+  /// Replaces what must be removed. False if there was nothing.
   bool remove_from(std::string& text) const;
-  /// Whether that would change anything, as in Remover.
+  /// Whether remove_from would change anything, as in Remover.
   bool finds_in(std::string_view text) const;
 
  private:
@@ -27,9 +27,9 @@ class Cleaner {
   const Proof* proof_;
 };
 
-/// Calls write(cleaner), then prove(). Where something is left that the remover knows no form of,
-/// which is rare, begin_anew() and both once more, with each text put to the proof before it is
-/// written: that takes as long again.
+/// Calls write(cleaner), then prove(). If something is left in a form that the remover does not
+/// know, which is rare, calls begin_anew() and then both again. This time each text is checked by
+/// the proof before it is written, which takes as long again.
 template <class Write, class Prove, class BeginAnew>
 void write_proven(const Remover& remover, const Proof& proof, Write write, Prove prove,
                   BeginAnew begin_anew) {

@@ -19,21 +19,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a file of numbers, eight bytes of a text do not stand by chance.
+// In a file of numbers, eight bytes of a text do not occur by chance.
 constexpr std::size_t least_bytes_in_numbers = 8;
 
 struct Closer {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
 };
 
-// Text that was stored as bytes stays; other bytes cannot be searched.
+// Text stored as bytes is kept; other bytes cannot be searched.
 bool is_readable(std::string_view bytes) {
   return valid_utf8(bytes) == bytes && std::none_of(bytes.begin(), bytes.end(), [](char c) {
            return static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\n' && c != '\r';
          });
 }
 
-// Writes the copy of one database. SQLite calls back for the texts.
+// Writes the copy of one database. SQLite calls back for each text.
 class Writer {
  public:
   Writer(const Database& from, const fs::path& report, const fs::path& out,
@@ -70,7 +70,7 @@ class Writer {
   static const PrivateDataSchema::Nsys& schema() { return private_data_schema().nsys; }
 
   void leave_out(const std::string& name, const Table& t) {
-    if (any_matches(schema().output, t.name)) return;  // told of as captured output
+    if (any_matches(schema().output, t.name)) return;  // counted as captured output
     if (Query(from_, "SELECT 1 FROM " + quoted_name(t.name) + " LIMIT 1").step()) {
       tell_left_out(name);
     }
@@ -86,13 +86,14 @@ class Writer {
     const int code = sqlite3_extended_errcode(db);
     if (code == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC ||
         code == SQLITE_IOERR_TRUNCATE || code == SQLITE_CANTOPEN) {
-      throw Error(fmt::format("the copy of {} cannot be written: {}; is there room for it?",
-                              from_.shown_path(), printable(sqlite3_errmsg(db))));
+      throw Error(
+          fmt::format("the copy of {} cannot be written: {}; check that there is enough space",
+                      from_.shown_path(), printable(sqlite3_errmsg(db))));
     }
     const std::string deadline_text = from_.deadline().message();
     const char* why = (code & 0xFF) != SQLITE_INTERRUPT ? sqlite3_errmsg(db)
                       : from_.deadline().passed()       ? deadline_text.c_str()
-                                                        : "its pages lead in circles";
+                                                        : "its pages form a loop";
     throw Error(fmt::format("{}: cannot be copied: {}", from_.shown_path(),
                             shortened(printable(why), 200)));
   }
@@ -100,12 +101,12 @@ class Writer {
     if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail(db);
   }
 
-  // --- functions of the statements below
+  // --- functions used in the statements below
 
   static Writer& self(sqlite3_context* context) {
     return *static_cast<Writer*>(sqlite3_user_data(context));
   }
-  // scrubbed(text): the text without what has to go. SQLite knows no exceptions.
+  // scrubbed(text): the text without what must be removed. SQLite cannot handle exceptions.
   static void scrubbed(sqlite3_context* context, int, sqlite3_value** arguments) {
     Writer& writer = self(context);
     try {
@@ -131,7 +132,7 @@ class Writer {
       sqlite3_result_blob64(context, text.data(), text.size(), SQLITE_TRANSIENT);
     }
   }
-  // own_number(number): of a column in which numbers are the program's own.
+  // own_number(number): for columns with numbers chosen by the program.
   static void own_number(sqlite3_context* context, int, sqlite3_value** arguments) {
     Writer& writer = self(context);
     try {
@@ -147,7 +148,7 @@ class Writer {
       sqlite3_result_error(context, "stopped", -1);
     }
   }
-  // foreign_text(text): of a column of numbers.
+  // foreign_text(text): for columns of numbers.
   static void foreign_text(sqlite3_context* context, int, sqlite3_value**) {
     ++self(context).result_.removed["texts among numbers"];
     sqlite3_result_text(context, replacement, -1, SQLITE_STATIC);
@@ -160,7 +161,7 @@ class Writer {
     sqlite3_result_int(context, self(context).kept_.processes.contains(
                                     sqlite3_value_int64(arguments[0]) / process_of));
   }
-  // is_kept_name(table, name): of tables of names and values.
+  // is_kept_name(table, name): for tables of names and values.
   static void is_kept_name(sqlite3_context* context, int, sqlite3_value** arguments) {
     const auto text = [&](int i) {
       const auto* t = reinterpret_cast<const char*>(sqlite3_value_text(arguments[i]));
@@ -173,7 +174,7 @@ class Writer {
 
   // --- the new file
 
-  // A connection to it, with the report beside it as "report".
+  // Opens a connection to it, with the original attached as "report".
   std::unique_ptr<sqlite3, Closer> open_new() {
     sqlite3* opened = nullptr;
     const int rc = sqlite3_open_v2(
@@ -185,7 +186,7 @@ class Writer {
     turn_off_journal(opened);
     distrust(opened);
     sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 1);  // the report
-    // A row is read, asked about and written: several times what reading it takes.
+    // Each row is read, checked and written, which costs several times as much as reading it.
     watch_ = std::make_unique<const Watch>(opened, from_.size_bytes(), from_.deadline(), 4);
     constexpr int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
     using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
@@ -203,8 +204,8 @@ class Writer {
     return db;
   }
 
-  // The file is no one else's yet, and put in place when it is whole: no journal. A defensive
-  // connection would not hear of it.
+  // Nobody else uses the file before it is complete, so it needs no journal. A defensive connection
+  // would not allow this.
   void turn_off_journal(sqlite3* db) const {
     std::string journal;
     sqlite3_exec(
@@ -215,8 +216,8 @@ class Writer {
         },
         &journal, nullptr);
     if (journal != "off") {
-      throw Error(
-          fmt::format("{}: cannot be copied: SQLite insists on a journal", from_.shown_path()));
+      throw Error(fmt::format("{}: cannot be copied: SQLite refuses to write without a journal",
+                              from_.shown_path()));
     }
   }
 
@@ -268,7 +269,7 @@ class Writer {
     execute(db, sql);
   }
 
-  // INTEGER PRIMARY KEY is more than a type: it is the row's number.
+  // INTEGER PRIMARY KEY is more than a type: it makes the column the row id.
   static std::string plain_type(const std::string& type) {
     for (const char* known : {"INTEGER", "REAL", "TEXT", "BLOB"}) {
       if (type == known) return type;
@@ -291,7 +292,7 @@ class Writer {
     if (t.name == "StringIds" && c.name == "value") {
       return fmt::format("CASE WHEN is_kept_string(id) THEN {} ELSE '' END", text);
     }
-    // Arguments may follow the name of a process.
+    // A process's name may be followed by its arguments.
     if (t.name == "PROCESSES" && c.name == "name") {
       return fmt::format(
           "CASE WHEN typeof(name) = 'text' THEN scrubbed(substr(name, 1, instr(name || ' ', ' ') - "
@@ -314,19 +315,19 @@ class Writer {
 void check_is_export(const Database& db, const fs::path& report) {
   if (!db.has_table("StringIds")) {
     throw Error(
-        fmt::format("{}: is not an export of Nsight Systems; give the .sqlite file that `nsys "
-                    "export --type sqlite` wrote",
+        fmt::format("{}: is not an Nsight Systems export; give a .sqlite file written by `nsys "
+                    "export --type sqlite`",
                     db.shown_path()));
   }
   if (is_being_written(report)) {
-    throw Error(fmt::format("{}: is still being written, or its writer was ended; export it again",
-                            db.shown_path()));
+    throw Error(fmt::format(
+        "{}: is still being written, or its writer was stopped; export it again", db.shown_path()));
   }
   Query encoding(db, "PRAGMA encoding");
   if (!encoding.step() || encoding.text(0) != "UTF-8") {
-    throw Error(
-        fmt::format("{}: its texts are not UTF-8, as Nsight Systems writes them; export it again",
-                    db.shown_path()));
+    throw Error(fmt::format(
+        "{}: its texts are not UTF-8, unlike in any Nsight Systems export; export it again",
+        db.shown_path()));
   }
 }
 

@@ -1,4 +1,4 @@
-// The copy of an export of Nsight Systems, without what has to go.
+// Copies an Nsight Systems export without what must be removed.
 #pragma once
 #include <filesystem>
 
@@ -7,8 +7,8 @@
 
 namespace gh::scrubbing {
 
-/// Collects what has to go, copies the tables that schemas/scrub.toml keeps, and searches the copy.
-/// Throws Error where the report is no export that can be copied, or where anything is found.
+/// Collects what must be removed, copies the tables that schemas/scrub.toml keeps, and searches the
+/// copy. Throws Error if the report is not an export that can be copied, or if anything is found.
 void copy_export(const std::filesystem::path& report, NewFile& out, Work& work);
 
 }  // namespace gh::scrubbing

@@ -35,13 +35,13 @@ class Collector {
     }
     for (const std::string& table : schema().keep) work_.vocabulary.add_words_of_format(table);
     for (const std::string& column : schema().columns) work_.vocabulary.add_words_of_format(column);
-    // What a * of those stands for may itself be a secret.
+    // The part matched by a * in these patterns may itself be a secret.
     for (const Table& t : tables_) {
       if (t.is_kept) work_.vocabulary.add_name_of_format(t.name);
     }
   }
 
-  // What a table of names and values is known to hold.
+  // Adds the known contents of a table of names and values.
   void add_names_and_values(const Table& t) {
     const auto names = schema().names.find(t.name);
     if (names == schema().names.end() || !has_column(t, "name") || !has_column(t, "value")) {
@@ -53,7 +53,7 @@ class Collector {
 
   void add_row(const PrivateDataSchema::Names& names, std::string_view name,
                std::string_view value) {
-    const std::string text(value);  // the next text of the row may take its place
+    const std::string text(value);  // the row's next text may reuse its memory
     for (std::size_t i = 0; i < private_kinds; ++i) {
       if (!any_matches(names.private_names[i], name)) continue;
       const auto kind = static_cast<PrivateKind>(i);
@@ -67,7 +67,7 @@ class Collector {
     if (names_a_secret(name)) work_.secrets.add_variable(name, text);
   }
 
-  // Which strings and processes stay, and which tables do not.
+  // Finds which strings and processes are kept, and which tables are not.
   void add_kept() {
     for (const Table& t : tables_) {
       if (holds_output(t)) {
@@ -81,7 +81,7 @@ class Collector {
     work_.count(PrivateKind::output, static_cast<std::int64_t>(output_.size()));
   }
 
-  // The strings that a table refers to.
+  // Adds the strings that a table refers to.
   void add_ids(const Table& t, std::unordered_set<std::int64_t>& to) const {
     for (const std::string& column : t.string_ids) {
       Query ids(db_, fmt::format("SELECT DISTINCT {0} FROM {1} WHERE typeof({0}) = 'integer'",
@@ -99,8 +99,8 @@ class Collector {
     }
   }
 
-  // Of strings that are kept what tells by itself; of others, the environment: before 2022 it stood
-  // among the strings, where nothing refers to it.
+  // From kept strings, adds what is recognizable as private. From the others, adds the environment:
+  // before 2022 it was among the strings, without anything referring to it.
   void add_from_strings() {
     Query strings(db_, "SELECT id, value FROM StringIds");
     while (strings.step()) {
@@ -124,7 +124,7 @@ class Collector {
     return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), expression);
   }
 
-  // Names of kernels and of calls, of GPUs, metrics and kinds.
+  // Adds names of kernels, calls, GPUs, metrics and kinds.
   void add_vocabulary() {
     for (const Table& t : tables_) {
       if (!t.name.starts_with("ENUM_") && !t.name.starts_with("TARGET_INFO_GPU")) continue;

@@ -1,4 +1,4 @@
-// What of an export has to go, and what may stay.
+// Finds what must be removed from an export, and what may be kept.
 #pragma once
 #include <unordered_set>
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace gh::scrubbing {
 
-/// What a copy has, beside whole tables and columns.
+/// What a copy keeps, besides whole tables and columns.
 struct Kept {
   std::unordered_set<std::int64_t> strings;    ///< ids of StringIds
-  std::unordered_set<std::int64_t> processes;  ///< with events; others are no one's business
+  std::unordered_set<std::int64_t> processes;  ///< those with events; others are nobody's business
 };
 
-/// A globalPid or globalTid without its thread.
+/// The factor of the process in a globalPid or globalTid; the rest is the thread.
 inline constexpr std::int64_t process_of = 1 << 24;
 
-/// Reads all that is private into `work`.
+/// Reads everything private into `work`.
 Kept collect_from_export(const Database& db, const std::vector<Table>& tables, Work& work);
 
 }  // namespace gh::scrubbing

@@ -11,7 +11,7 @@
 namespace gh::scrubbing {
 namespace {
 
-// Exports have some 200.
+// Exports have about 200.
 constexpr std::int64_t most_tables = 2000;
 
 bool has(const Globs& names, const std::string& name) {
@@ -33,7 +33,7 @@ void read_columns(const Database& db, const std::string& sql, Table& t) {
         sql, "(?m)^\\s*\"?" + RE2::QuoteMeta(column) + "\"?\\s[^\\n]*REFERENCES StringIds\\b");
     if (is_known && (says_so || has(schema.strings, column))) t.string_ids.push_back(column);
   }
-  // Of names and values only some are kept.
+  // Tables of names and values are kept only in part.
   const bool can_be_told =
       !schema.names.contains(t.name) || (has_column(t, "name") && has_column(t, "value"));
   t.is_kept = t.is_kept && can_be_told && any_matches(schema.keep, t.name);
@@ -45,8 +45,8 @@ std::vector<Table> tables_of(const Database& db) {
   Query count(db, "SELECT count(*) FROM sqlite_master WHERE type = 'table'");
   if (count.step() && count.integer(0) > most_tables) {
     throw Error(fmt::format(
-        "{}: has {} tables, and an export of Nsight Systems some 200; give the .sqlite file that "
-        "`nsys export --type sqlite` wrote",
+        "{}: has {} tables, but an Nsight Systems export has about 200; give a .sqlite file "
+        "written by `nsys export --type sqlite`",
         db.shown_path(), count.integer(0)));
   }
   std::vector<Table> tables;

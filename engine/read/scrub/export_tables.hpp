@@ -1,4 +1,4 @@
-// The tables of an export, as SQLite tells them, and which of them a copy has.
+// The tables of an export according to SQLite, and which of them a copy keeps.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace gh::scrubbing {
 
 struct Column {
   std::string name, type;
-  int key = 0;            ///< its place in the primary key, from 1 on; 0 where it is no part of it
+  int key = 0;            ///< its position in the primary key, from 1; 0 if not part of it
   bool is_known = false;  ///< to schemas/scrub.toml
 };
 struct Table {
@@ -19,8 +19,8 @@ struct Table {
   std::vector<std::string> string_ids;  ///< columns that refer to StringIds
 };
 
-/// In order of name, without SQLite's own and virtual ones. Throws Error where there are more than
-/// an export has, or where a column is computed: what it holds stands in no row.
+/// Sorted by name, without SQLite's own and virtual tables. Throws Error if there are more than an
+/// export has, or if a column is computed, because no row contains its values.
 std::vector<Table> tables_of(const Database& db);
 
 bool has_column(const Table& table, std::string_view name);

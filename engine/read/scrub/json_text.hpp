@@ -1,4 +1,4 @@
-// JSON as text: what is not replaced stays as it was written, byte for byte.
+// JSON as text: what is not replaced stays exactly as written.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -13,12 +13,12 @@ std::size_t depth_of(std::string_view json);
 /// The end of the value that begins at `at`.
 std::size_t end_of_value(std::string_view json, std::size_t at);
 
-/// What a string literal with its quotation marks means, and back.
+/// Decodes a string literal including its quotation marks, and encodes a text as one.
 std::string text_of_literal(std::string_view literal);
 std::string literal_of(const std::string& text);
 
-/// Calls use(text) for each string in JSON text, as it is meant, and puts in what that returns in
-/// its place, if anything.
+/// Calls use(text) for each string in JSON text, decoded. If that returns a text, it replaces the
+/// string.
 template <class Use>
 std::string with_strings(std::string_view json, Use use) {
   std::string out;
@@ -40,7 +40,7 @@ std::string with_strings(std::string_view json, Use use) {
   return out;
 }
 
-/// The same for each number outside of the strings; what use(number) returns is JSON.
+/// The same for each number outside strings; use(number) returns JSON.
 template <class Use>
 std::string with_numbers(std::string_view json, Use use) {
   constexpr std::string_view digits = "0123456789", of_number = "0123456789+-.eE";
@@ -65,13 +65,13 @@ enum class Members { as_they_were, rewritten, malformed };
 struct Member {
   std::string_view key, before_value, value;  ///< before_value: from the key up to the value
 };
-/// The member of an object's text at `at`, 0 for the first, which goes on to the next. Nothing at
-/// the end of the object, or where it makes no sense: then `at` is npos.
+/// The member of an object's text at `at`, which starts at 0 and moves to the next member. Nothing
+/// at the end of the object or if it is malformed, in which case `at` is npos.
 std::optional<Member> next_member(std::string_view object, std::size_t& at);
 
-/// Calls use(key, value) for each member of an object's text, the key as it is meant. What that
-/// returns takes the value's place; nothing: the member is left out. `out` is the object's text
-/// then, if it was rewritten.
+/// Calls use(key, value) for each member of an object's text, with the key unescaped. The result
+/// replaces the value; if there is none, the member is left out. If anything changed, the new text
+/// is in `out`.
 template <class Use>
 Members rewrite_members(std::string_view object, std::string& out, Use use) {
   bool changed = false;

@@ -1,5 +1,5 @@
-// JSON as a tree with every member of its objects. Of members with one key most readers keep the
-// last, but what has to go may stand in any.
+// JSON as a tree that keeps every member of its objects. If members share a key, most readers keep
+// only the last, but any of them may contain what must be removed.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -9,13 +9,13 @@
 
 namespace gh::scrubbing {
 
-/// The members of an object in their order. Looking one up finds the first of its key.
+/// The members of an object in order. Looking up a key finds the first member with it.
 template <class Key, class T, class Less = std::less<Key>,
           class Allocator = std::allocator<std::pair<const Key, T>>>
 struct EveryMember : nlohmann::ordered_map<Key, T, Less, Allocator> {
   using nlohmann::ordered_map<Key, T, Less, Allocator>::ordered_map;
 
-  /// Both add a member, whatever there is. The parser calls the second.
+  /// Both add a member even if there is one with that key. The parser calls the second.
   auto emplace(const Key& key, T value) {
     this->emplace_back(key, std::move(value));
     return std::pair(std::prev(this->end()), true);

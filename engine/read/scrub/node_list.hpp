@@ -1,4 +1,4 @@
-// Lists of hosts as Slurm writes them.
+// Slurm's lists of hosts.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 namespace gh::scrubbing {
 
-/// "gpu[01-02,07],login" names gpu01, gpu02, gpu07 and login. No more than a cluster has.
+/// "gpu[01-02,07],login" becomes gpu01, gpu02, gpu07 and login. Returns no more than a cluster has.
 std::vector<std::string> nodes_of(std::string_view list);
 
 }  // namespace gh::scrubbing

@@ -13,7 +13,7 @@ constexpr int gzip_window_bits = 15 + 16, usual_memory_level = 8;
 Packer::Packer(NewFile& file, bool packed) : file_(file), packed_(packed) {
   if (packed_ && deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window_bits,
                               usual_memory_level, Z_DEFAULT_STRATEGY) != Z_OK) {
-    throw Error("zlib cannot be set up");
+    throw Error("zlib could not be initialized");
   }
 }
 

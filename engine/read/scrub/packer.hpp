@@ -1,4 +1,4 @@
-// Text into a file as it is, or packed with gzip.
+// Writes text to a file, plain or compressed with gzip.
 #pragma once
 #include <zlib.h>
 
@@ -11,14 +11,14 @@ namespace gh::scrubbing {
 
 class Packer {
  public:
-  /// Throws Error where zlib has no memory.
+  /// Throws Error if zlib has no memory.
   Packer(NewFile& file, bool packed);
   ~Packer();
   Packer(const Packer&) = delete;
   Packer& operator=(const Packer&) = delete;
 
   void write(std::string_view text);
-  /// After the last text.
+  /// Call this after the last text.
   void finish();
 
  private:

@@ -17,14 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nothing shorter is sought.
+// Nothing shorter is searched for.
 constexpr std::size_t beginning = 3;
 constexpr std::uint32_t most_keys = 1 << 24;
-// Shorter ones, and shorter lines, stand by chance in what digits may mean.
+// Shorter values, and shorter lines, occur by chance in the possible meanings of digits.
 constexpr std::size_t least_encoded = 6, least_line = 8;
 constexpr int most_escapings_read = 6, most_encodings_read = 3;
 
-// The key of three bytes of what is folded.
+// A key from three bytes of a folded text.
 std::uint32_t key_at(std::string_view text, std::size_t at) {
   std::uint32_t key = 0;
   for (std::size_t i = 0; i < beginning; ++i) {
@@ -40,7 +40,7 @@ bool is_name_byte(char folded) {
 [[noreturn]] void fail_left(const Sought& sought, const std::string& where,
                             const fs::path& report) {
   throw LeftOver(fmt::format(
-      "{}: some of what has to go{} would be left {}, so nothing was written; please report this",
+      "{}: some private data{} would remain {}, so nothing was written; please report this",
       printable(report.string()),
       sought.origin.empty() ? ""
                             : " (the value of " + shortened(printable(sought.origin), 60) + ")",
@@ -60,7 +60,7 @@ Proof::Proof(const SoughtList& sought, const Deadline& deadline)
   }
 }
 
-// A line's end may itself be written as \n.
+// A line break may itself be written as \n.
 void Proof::add_lines(const Sought& sought) {
   std::string text = sought.text;
   for (std::size_t at = 0; (at = text.find("\\n", at)) != text.npos;) text.replace(at, 2, "\n");
@@ -86,11 +86,12 @@ bool Proof::counts_in_encodings(const Needle& needle, std::string_view, std::siz
   return needle.sought->is_secret && needle.text.size() >= least_encoded;
 }
 
-// Whether what stands beside it leaves it what it is.
+// Whether the surrounding characters make it a separate word or number, as its reach requires.
 bool Proof::stands_by_itself(const Needle& needle, std::string_view text, std::size_t at) {
   const Reach reach = needle.sought->reach;
   if (reach == Reach::anywhere) return true;
-  // Another sign beside it ends it: a word that itself ends in a sign needs nothing.
+  // A different kind of character next to it ends it, so a word that ends in a punctuation mark
+  // needs no check.
   const auto goes_on = [&](char inner, char outer) {
     if (reach == Reach::as_number) return outer >= '0' && outer <= '9';
     if (reach == Reach::as_name) return is_name_byte(outer);
@@ -126,7 +127,7 @@ const Sought* Proof::in_text(std::string_view text) const {
   return in_meanings(std::string(text), stands_by_itself, most_encodings_read);
 }
 
-// `encodings`: as often it may be encoded, beside its escapes.
+// `encodings`: how many times it may be encoded, in addition to escapes.
 const Sought* Proof::in_meanings(std::string text, Judge counts, int encodings) const {
   for (int i = 0; i <= most_escapings_read; ++i) {
     if (const Sought* left = find(folded(text), counts)) return left;
@@ -200,13 +201,12 @@ void Proof::check_bytes(const fs::path& written, const fs::path& report,
                         std::size_t least_bytes) const {
   constexpr std::size_t chunk = 4 << 20;
   const auto fail_unreadable = [&] {
-    throw Error(
-        fmt::format("{}: what was written cannot be read again", printable(report.string())));
+    throw Error(fmt::format("{}: the copy cannot be read back", printable(report.string())));
   };
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(written.c_str(), "rb"), gzclose);
   if (!file) fail_unreadable();
-  // A chunk begins with the end of the one before. What stands at the very end of one is looked at
-  // in the next, where it shows what is beside it.
+  // A chunk begins with the end of the one before. A match at the very end of a chunk is judged in
+  // the next, where what follows it is visible.
   const std::size_t overlap = longest_ + 2;
   std::string bytes;
   for (bool first = true, more = true; more; first = false) {

@@ -1,6 +1,6 @@
-// The search that proves that a copy holds none of what has to go. It shares with what removes only
-// the values, as they were found: it reads texts in every way that they may be meant, and compares
-// byte by byte, with no expressions and no list of written forms.
+// The search that proves that a copy contains nothing that must be removed. It shares only the
+// values with the code that removes them. It reads texts in every possible way and compares byte by
+// byte, without expressions or a list of written forms.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,7 +16,7 @@
 
 namespace gh::scrubbing {
 
-/// Some of what has to go stands in a copy.
+/// Something that must be removed is still in a copy.
 class LeftOver : public Error {
  public:
   using Error::Error;
@@ -24,19 +24,18 @@ class LeftOver : public Error {
 
 class Proof {
  public:
-  /// `sought` has to outlive it.
+  /// `sought` must outlive it.
   Proof(const SoughtList& sought, const Deadline& deadline);
 
-  /// What stands in a text, in letters of either case and however often escaped; secrets also
-  /// across lines, in base64 and base32, in numbers of bytes and in UTF-16, also one in another.
-  /// Null where nothing does.
+  /// What a text contains, ignoring case and however often it is escaped. Secrets are also found
+  /// across lines, in base64 and base32, in numbers of bytes, in UTF-16, and in one of these inside
+  /// another. Null if nothing is found.
   const Sought* in_text(std::string_view text) const;
 
-  /// Each fails with LeftOver, so that nothing is written, where anything is left: in a text, in
-  /// any cell or name of a database's tables, numbers aside that are no program's own, in the bytes
-  /// of a file, unpacked where it is packed.
-  /// `report` is what messages name. In bytes, what is shorter than `least_bytes` is not searched
-  /// for: it stands in numbers by chance.
+  /// Each throws LeftOver if anything is left, so that nothing is written. They check a text; every
+  /// cell and name in a database's tables, except numbers that the program did not choose; or the
+  /// bytes of a file, decompressed if necessary. Messages name `report`. In bytes, values shorter
+  /// than `least_bytes` are ignored, because they occur in numbers by chance.
   void check_text(std::string_view text, const std::string& where,
                   const std::filesystem::path& report) const;
   void check_tables(const std::filesystem::path& written,
@@ -51,9 +50,9 @@ class Proof {
   };
   void add(const Sought& sought, const std::string& text);
   void add_lines(const Sought& sought);
-  // Whether a needle that stands in a folded text is one there.
+  // Whether a needle found in a folded text really counts there.
   using Judge = bool (*)(const Needle& needle, std::string_view text, std::size_t at);
-  // A needle in a folded text for which counts(needle, the text, where it stands) there.
+  // A needle in a folded text for which counts(needle, the text, its position) holds.
   template <class Counts>
   const Sought* find(const std::string& text, Counts counts) const;
   static bool counts_in_encodings(const Needle& needle, std::string_view text, std::size_t at);
@@ -66,10 +65,10 @@ class Proof {
   Deadline deadline_;
   Pace pace_;
   std::deque<Needle> needles_;
-  std::vector<bool> begun_;  // by the first three bytes: whether any begins so
+  std::vector<bool> begun_;  // by the first three bytes: whether any needle begins with them
   std::unordered_map<std::uint32_t, std::vector<const Needle*>> by_beginning_;
   std::size_t longest_ = 0;
-  std::size_t least_secret_ = std::string::npos;  // bytes of the shortest; npos without any
+  std::size_t least_secret_ = std::string::npos;  // size of the shortest; npos if there is none
   bool has_spaces_ = false;
 };
 

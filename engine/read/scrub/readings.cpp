@@ -19,7 +19,7 @@ constexpr std::uint32_t hexadecimal_digit(char c) {
   return lower >= 'a' && lower <= 'f' ? byte(lower) - 'a' + 10 : none;
 }
 
-// The number that exactly so many digits make, from `at` on.
+// The number made by exactly this many digits from `at` on.
 std::uint32_t hexadecimal(Text text, std::size_t at, std::size_t digits) {
   if (at + digits > text.size()) return none;
   std::uint32_t number = 0;
@@ -50,14 +50,14 @@ void append_point(std::string& out, std::uint32_t point) {
   }
 }
 
-// A character outside of the first 65,536 is written as two numbers of these ranges.
+// Characters beyond the first 65,536 are written as two numbers in these ranges.
 bool is_first_of_two(std::uint32_t n) { return n >= 0xD800 && n < 0xDC00; }
 bool is_second_of_two(std::uint32_t n) { return n >= 0xDC00 && n < 0xE000; }
 std::uint32_t point_of(std::uint32_t first, std::uint32_t second) {
   return 0x10000 + ((first - 0xD800) << 10 | (second - 0xDC00));
 }
 
-// --- escapes. Each returns where the text goes on, or 0 where there is none.
+// --- escapes. Each returns where the text continues, or 0 if there is no escape.
 
 // \u{41}
 std::size_t read_braces(Text text, std::size_t at, std::string& out) {
@@ -81,7 +81,7 @@ std::size_t read_octal(Text text, std::size_t at, std::string& out) {
   return next;
 }
 
-// Shells put a backslash before any sign.
+// Shells put a backslash before any character.
 std::size_t read_sign(Text text, std::size_t at, std::string& out) {
   const char c = text[at + 1], lower = static_cast<char>(c | 32);
   if ((lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9')) return 0;
@@ -159,7 +159,7 @@ std::size_t read_entity(Text text, std::size_t at, std::string& out) {
 
 // --- digits
 
-// Both alphabets, the usual and that of URLs.
+// Accepts both alphabets, the standard one and that for URLs.
 constexpr std::uint32_t base64_digit(char c) {
   if (c >= 'A' && c <= 'Z') return byte(c) - 'A';
   if (c >= 'a' && c <= 'z') return byte(c) - 'a' + 26;
@@ -175,9 +175,9 @@ constexpr std::uint32_t base32_digit(char c) {
 }
 
 struct Alphabet {
-  std::array<std::uint32_t, 256> values;  // by the sign
-  int bits;                               // of each digit
-  std::size_t places;                     // of a digit among those that make whole bytes
+  std::array<std::uint32_t, 256> values;  // by character
+  int bits;                               // per digit
+  std::size_t places;                     // positions of a digit in a group that makes whole bytes
 };
 
 constexpr Alphabet alphabet(std::uint32_t (*value)(char), int bits, std::size_t places) {
@@ -233,7 +233,7 @@ std::string read_numbers(Text text, std::uint32_t base, std::size_t least_bytes)
     std::uint32_t value = 0;
     std::size_t end = at;
     for (; end < text.size() && end < at + 4; ++end) {
-      const std::uint32_t digit = byte(text[end]) - '0';  // of others, a large one
+      const std::uint32_t digit = byte(text[end]) - '0';  // a large number for other characters
       if (digit >= base) break;
       value = value * base + digit;
     }
@@ -265,7 +265,7 @@ std::string folded(Text text) {
       point += 32;
     } else if (between(0x400, 0x40F)) {
       point += 80;
-    } else if (point == 0x3C2) {  // the sigma at a word's end
+    } else if (point == 0x3C2) {  // the sigma at the end of a word
       point = 0x3C3;
     } else if (between(0x100, 0x137) || between(0x14A, 0x177) || between(0x460, 0x481)) {
       point |= 1;

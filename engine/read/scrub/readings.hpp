@@ -1,6 +1,6 @@
-// How a text may be read, for the search that proves that nothing is left in it. The remover
-// writes values in the forms that it knows of; this goes the other way, from the text to what it
-// means, and shares no code with it.
+// All the ways to read a text, for the search that proves that nothing is left in it. The remover
+// writes values in the forms that it knows; this goes the other way, from the text to its meaning,
+// and shares no code with it.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,40 +8,42 @@
 
 namespace gh::scrubbing {
 
-/// In lower case: ASCII, and the Latin, Greek and Cyrillic letters of two bytes. As long as before.
+/// The text in lower case: ASCII, and two-byte Latin, Greek and Cyrillic letters. The length stays
+/// the same.
 std::string folded(std::string_view text);
 
-/// Reads escapes of JSON and C (\n, \x41, \101, \u0041, \U00000041, \u{41}), shells (\#), URLs
-/// (%41) and HTML (&amp;, &#65;) once. False where there are none.
+/// Reads escapes of JSON and C (\n, \x41, \101, \u0041, \U00000041, \u{41}),
+/// shells (\#), URLs (%41) and HTML (&amp;, &#65;) once. False if there are none.
 bool read_escapes(std::string& text);
 
-/// The escapes of mails (=41), of which a line's end is one too; "" where there are none.
+/// Reads the escapes of e-mails (=41), which include line breaks; "" if there are none.
 std::string read_quoted_printable(std::string_view text);
 
-/// Without the ends of its lines.
+/// The text without its line breaks.
 std::string joined_lines(std::string_view text);
-/// Nor what programs put around those: indents, quotation marks, backslashes, commas. "" where that
-/// is nothing else.
+/// Also without what programs put around line breaks: indents, quotation marks, backslashes,
+/// commas. "" if that makes no difference.
 std::string unwrapped_lines(std::string_view text);
-/// Without the spaces behind groups of four digits of base64, or of eight and so on; "" without
-/// any.
+/// The text without the spaces after groups of four (or eight and so on) base64 digits; "" if there
+/// are none.
 std::string joined_groups(std::string_view text);
 
-/// What runs of digits may mean that are long enough for so many bytes, from each digit on that
-/// may be the first of a byte: one behind the other, with NUL between them.
+/// Decodes runs of digits that are long enough for this many bytes, starting at each digit that may
+/// be the first of a byte. Returns all results, separated by NUL.
 std::string read_base64(std::string_view text, std::size_t least_bytes);
 std::string read_base32(std::string_view text, std::size_t least_bytes);
-/// Signs of any kind may stand between the digits, and what marks them as hexadecimal: 0x, h.
+/// Any characters may separate the digits, and markers such as 0x and h are skipped.
 std::string read_hexadecimal(std::string_view text, std::size_t least_bytes);
-/// Of bytes that are listed as numbers, with signs of any kind between them: "72, 117, 110".
+/// Reads bytes listed as decimal numbers, separated by any characters: "72, 117, 110".
 std::string read_decimal(std::string_view text, std::size_t least_bytes);
 std::string read_octal(std::string_view text, std::size_t least_bytes);
-/// Whether read_base64 may read anything.
+/// Whether read_base64 may find anything.
 bool has_digits_of_base64(std::string_view text, std::size_t least_bytes);
 
-/// Whether three letters of ASCII stand there as UTF-16.
+/// Whether the text contains three ASCII letters in UTF-16.
 bool is_utf16(std::string_view text);
-/// The text as UTF-16, of either order of bytes and from either byte on; "" without a NUL byte.
+/// Reads the text as UTF-16, in both byte orders and from even and odd bytes; "" without a NUL
+/// byte.
 std::string read_utf16(std::string_view text);
 
 }  // namespace gh::scrubbing

@@ -14,8 +14,8 @@
 namespace gh::scrubbing {
 namespace {
 
-// An expression keeps track of every place in what it looks for: of a long run of one letter that
-// is the square of its length. Texts that could hold longer values are few.
+// An expression tracks every position in what it searches for. For a long run of one letter that is
+// the square of its length. Few texts could contain longer values.
 constexpr std::size_t most_bytes_in_expression = 1024;
 
 bool is_by_hand(const Sought& sought) {
@@ -26,12 +26,12 @@ bool is_long(const Sought& sought) {
   return sought.text.size() > most_bytes_in_expression && !is_by_hand(sought);
 }
 
-// Whether such a sign beside a name or number makes it a part of another.
+// Whether such a character next to a name or number makes it part of another.
 bool goes_on(Reach reach, char beside) {
   return reach == Reach::as_number ? is_digit(beside) : is_letter_or_digit(beside);
 }
 
-// In linear time, as no search of the standard library promises.
+// Takes linear time, which no search in the standard library guarantees.
 std::size_t find_long(std::string_view text, const std::string& sought, std::size_t from) {
   const void* at = memmem(text.data() + from, text.size() - from, sought.data(), sought.size());
   return at ? static_cast<std::size_t>(static_cast<const char*>(at) - text.data()) : text.npos;
@@ -44,7 +44,7 @@ std::unique_ptr<re2::RE2> compiled(const std::string& expression) {
   options.set_longest_match(true);
   options.set_max_mem(512 << 20);
   auto made = std::make_unique<re2::RE2>(expression, options);
-  if (!made->ok()) throw Error("the report's environment is too large to be searched for");
+  if (!made->ok()) throw Error("the report's environment is too large to search for");
   return made;
 }
 
@@ -56,7 +56,7 @@ bool found(const re2::RE2& expression, std::string_view text) {
 
 Remover::~Remover() = default;
 
-// Home folders before others, and folders before what stands in them.
+// Replaces home folders before others, and folders before what is in them.
 Remover::Remover(const SoughtList& sought, const Deadline& deadline) : pace_(deadline) {
   for (const Sought& s : sought) {
     if (!is_long(s)) continue;
@@ -152,8 +152,8 @@ bool Remover::remove_long(std::string& text) const {
   return changed;
 }
 
-// By hand: two names may share what stands between them. The longest first: a host's whole name
-// before its first part.
+// Done by hand, because two adjacent names may share the character between them. Longest first, so
+// that a full host name goes before its first part.
 bool Remover::remove_names(std::string& text) const {
   if (!any_name_ || !found(*any_name_, text)) return false;
   std::string lower = in_lower_case(text);

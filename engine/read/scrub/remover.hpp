@@ -1,4 +1,4 @@
-// Takes what is sought out of texts.
+// Removes sought values from texts.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,17 +16,16 @@ namespace gh::scrubbing {
 
 class Remover {
  public:
-  /// Throws Error where there is too much to be sought, and so does everything below once the time
-  /// is over.
+  /// Throws Error if there is too much to search for. It and everything below throw Error when the
+  /// time is over.
   Remover(const SoughtList& sought, const Deadline& deadline);
   ~Remover();
 
-  /// Puts something else in the place of what is sought, also where the text writes it with escapes
-  /// (of JSON, C, HTML, URLs): such a text is then written without any. False where nothing was
-  /// there.
+  /// Replaces sought values, even if the text writes them with escapes (of JSON, C, HTML, URLs);
+  /// such a text is then written without escapes. False if there was nothing to replace.
   bool remove_from(std::string& text) const;
-  /// Whether that would change anything. A text of JSON, in which strings may be escaped, is to be
-  /// looked at string by string where it holds a backslash.
+  /// Whether that would change anything. If a JSON text contains a backslash, its strings may be
+  /// escaped, so pass them one by one.
   bool finds_in(std::string_view text) const;
 
  private:
@@ -40,10 +39,10 @@ class Remover {
   bool remove_long(std::string& text) const;
   bool remove_names(std::string& text) const;
 
-  SoughtList long_;            // too long for an expression; in lower case where any case counts
-  std::vector<Group> groups_;  // in the order in which they are replaced
-  SoughtList names_;           // and numbers; in lower case, the longest first
-  std::unique_ptr<re2::RE2> any_name_;  // null without any
+  SoughtList long_;            // too long for an expression; in lower case if case does not matter
+  std::vector<Group> groups_;  // in the order of replacement
+  SoughtList names_;           // and numbers; in lower case, longest first
+  std::unique_ptr<re2::RE2> any_name_;  // null if there are none
   Pace pace_;
 };
 

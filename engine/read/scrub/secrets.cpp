@@ -17,21 +17,21 @@
 namespace gh::scrubbing {
 namespace {
 
-// Shorter ones stand in other words by chance.
+// Shorter values occur in other words by chance.
 constexpr std::size_t least_name_bytes = 3, least_secret_bytes = 4, least_value_bytes = 4,
                       least_digits = 6, least_digits_of_name = 8;
-// A word of letters that a rule goes by is no longer: multi_tensor_apply.
+// Words of letters that rules look for are not longer: multi_tensor_apply.
 constexpr std::size_t most_word_bytes = 20;
-// No name is longer; of one of a hundred thousand words, each would be looked for.
+// No name is longer; from a list of a hundred thousand words, each would be searched for.
 constexpr std::size_t most_name_bytes = 256;
-// What stands in longer values is text, not a list of addresses.
+// Longer values contain text, not a list of addresses.
 constexpr std::size_t most_value_with_parts = 4096;
 
-// Accounts of systems and images, and words that are replaced by.
+// Accounts of systems and images, and words used as replacements.
 const Globs common_names{"root",    "user",   "users",  "home",   "nobody", "local", "localhost",
                          "removed", "public", "shared", "Public", "Shared", "git"};
 
-// Values of settings, which are no one's secrets.
+// Values of settings, which are not secret.
 const Globs settings{"true",     "false", "none", "null", "auto",    "default", "enabled",
                      "disabled", "yes",   "info", "warn", "warning", "debug"};
 
@@ -39,7 +39,7 @@ bool is_of_text(char c) {
   return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// As a shell reads words: what is quoted, or behind a backslash, ends none.
+// Splits words as a shell does: quotes and backslashes keep them together.
 std::size_t end_of_word(std::string_view text) {
   std::size_t at = 0;
   for (; at < text.size() && std::string_view(" \t\r\n").find(text[at]) == text.npos; ++at) {
@@ -54,7 +54,7 @@ std::size_t end_of_word(std::string_view text) {
   return std::min(at, text.size());
 }
 
-// What a variable of that name holds.
+// The kind of value that a variable with that name holds.
 PrivateKind kind_of_variable(std::string_view name) {
   std::string upper(name);
   for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -84,7 +84,7 @@ void Secrets::add(PrivateKind kind, std::string_view value) {
   add_signs_in(value);
 }
 
-// A top folder, /root or /workspace, tells nothing.
+// A top-level folder, /root or /workspace, reveals nothing.
 void Secrets::add_folder(std::string_view value) {
   while (value.ends_with('/')) value.remove_suffix(1);
   if (value.starts_with('/') && value.find('/', 1) != value.npos) {
@@ -105,12 +105,12 @@ void Secrets::add_name(PrivateKind kind, std::string_view value) {
   } else {
     ++not_sought_.others;
   }
-  // "Jane Doe" is also Jane.
+  // "Jane Doe" also adds Jane.
   if (const std::size_t space = value.find(' '); kind == PrivateKind::user && space != value.npos) {
     add_name(kind, value.substr(0, space));
     add_name(kind, value.substr(space + 1));
   }
-  // The host of a domain, unless it is an address.
+  // A host name without its domain, unless it is an address.
   const std::size_t dot = value.find('.');
   if (kind == PrivateKind::host && dot != value.npos &&
       value.find_first_not_of("0123456789.") != value.npos) {
@@ -118,7 +118,7 @@ void Secrets::add_name(PrivateKind kind, std::string_view value) {
   }
 }
 
-// Options are separate words in some reports, and one text in others.
+// Some reports contain options as separate words, others as one text.
 void Secrets::add_command(std::string_view text) {
   for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
     const std::size_t end = end_of_word(rest);
@@ -128,7 +128,7 @@ void Secrets::add_command(std::string_view text) {
   if (text.find(' ') != text.npos && !is_plain(text)) add_value(text);
 }
 
-// A plain word and a file of the program also name what ran.
+// A plain word or a file of the program also says what ran.
 void Secrets::add_word_of_command(std::string_view word) {
   if (word.empty()) return;
   const std::string option = std::exchange(next_is_, "");
@@ -149,7 +149,7 @@ void Secrets::add_word_of_command(std::string_view word) {
   if (!is_plain(word) && !is_file_name(word)) add_value(word);
 }
 
-// Of what is itself escaped, what it means is a secret too.
+// If a secret is itself escaped, its unescaped form is a secret too.
 void Secrets::add_secret(std::string_view value) {
   std::string meant(unquoted(trimmed(value)));
   bool more = true;
@@ -167,7 +167,7 @@ void Secrets::add_secret(std::string_view value) {
   add_decoded(meant);
 }
 
-// What base64 means is a secret too: registries keep "name:password" so.
+// Decoded base64 is a secret too: registries store "name:password" this way.
 void Secrets::add_decoded(std::string_view secret) {
   const std::size_t digits = secret.find_last_not_of('=') + 1;
   std::string meant = read_base64(secret.substr(0, digits), least_value_bytes);
@@ -181,7 +181,7 @@ void Secrets::add_decoded(std::string_view secret) {
   }
 }
 
-// Lists in any language are made of words between marks: ["k1", "k2"], (k1 k2), k1|k2.
+// In every language, lists consist of words between separators: ["k1", "k2"], (k1 k2), k1|k2.
 void Secrets::add_elements(std::string_view value) {
   if (value.size() > most_value_with_parts) return;
   for (std::size_t from = 0, to = 0; from < value.size(); from = to + 1) {
@@ -194,8 +194,8 @@ void Secrets::add_elements(std::string_view value) {
   }
 }
 
-// What JSON that is itself a value, escaped or not, or written by Python, has under keys that name
-// a secret: {"tokens": ["k1", "k2"]}.
+// Adds what is below keys that name a secret, in JSON that is itself a value, escaped or not, or
+// written by Python: {"tokens": ["k1", "k2"]}.
 void Secrets::add_members_in(std::string_view value) {
   static const re2::RE2 key(R"re("([^"\\]+)"\s*:\s*)re", re2::RE2::Latin1);
   std::string meant(value);
@@ -205,7 +205,7 @@ void Secrets::add_members_in(std::string_view value) {
     pace_.went(meant.size());
     re2::StringPiece rest(meant);
     for (std::string name; re2::RE2::FindAndConsume(&rest, key, &name);) {
-      // The keys in an object name what each is.
+      // In an object, each key says what its value is.
       if (rest.starts_with("{") || !names_a_secret(name)) continue;
       const std::string_view all(rest.data(), rest.size());
       const std::string_view held = all.substr(0, end_of_value(all, 0));
@@ -237,7 +237,8 @@ void Secrets::add_value(std::string_view value) {
   }
 }
 
-// Addresses and names within a value: "postgres://name:word@host:5432/base", "key=word;other=word".
+// Adds addresses and names within a value: "postgres://name:word@host:5432/base",
+// "key=word;other=word".
 void Secrets::add_parts(std::string_view value) {
   if (value.size() > most_value_with_parts) return;
   const char* separators = value.find("://") != value.npos ? ":,;@/" : ":,;@";
@@ -247,7 +248,7 @@ void Secrets::add_parts(std::string_view value) {
     if (const std::size_t equals = part.rfind('='); equals != part.npos) {
       part.remove_prefix(equals + 1);
     }
-    // Of paths the whole is looked for; words without a digit and versions name what runs.
+    // Paths are searched for as a whole; versions, and words without a digit, say what ran.
     if (part.size() == value.size() || part.find('/') != part.npos || part.starts_with('.') ||
         is_file_name(part)) {
       continue;
@@ -300,9 +301,9 @@ void Secrets::put(Origins& to, std::string value) {
   to.emplace(std::move(value), origin_);
 }
 
-// --- what is sought
+// --- what is searched for
 
-// A secret may be a word: sought for within words, it would be found in those of kernels.
+// A secret may be an ordinary word: searching for it inside words would find it in kernel names.
 bool Secrets::cannot_be_told(std::string_view secret) const {
   const std::string lower = in_lower_case(secret);
   return vocabulary_.is_word_of_format(lower) ||

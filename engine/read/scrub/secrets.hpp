@@ -1,5 +1,5 @@
-// Values and names that were found where they are known to stand, or tell by themselves what they
-// are: what has to be removed wherever it stands.
+// Values and names that must be removed wherever they occur. They come from places known to hold
+// them, or are recognizable by themselves.
 #pragma once
 #include <map>
 #include <set>
@@ -14,35 +14,35 @@
 
 namespace gh::scrubbing {
 
-/// What is not sought, since it could not be told from what a report is made of.
+/// What is not searched for, because it looks like the rest of a report.
 struct NotSought {
-  std::set<std::string> secrets;  ///< names of variables that say that they hold a secret
+  std::set<std::string> secrets;  ///< names of variables that hold a secret
   std::size_t others = 0;         ///< settings, numbers and words: values and names
 };
 
 class Secrets {
  public:
-  /// What stands in the vocabulary is not sought. Everything throws Error once the time is over.
+  /// Words in the vocabulary are not searched for. All functions throw Error when the time is over.
   Secrets(const Vocabulary& vocabulary, const Deadline& deadline)
       : vocabulary_(vocabulary), pace_(deadline) {}
 
   void add(PrivateKind kind, std::string_view value);
-  /// "NAME=value" or NAME="value", as reports write variables.
+  /// "NAME=value" or NAME="value", as found in reports.
   void add_variable(std::string_view text);
   void add_variable(std::string_view name, std::string_view value);
-  /// A command line or a word of one. Give the words in order: one that names a secret, --token,
-  /// says that the next is one.
+  /// A command line or one of its words. Add words in order, because an option such as --token
+  /// makes the next word a secret.
   void add_command(std::string_view text);
-  /// What tells by itself what it is, in any text.
+  /// Adds what is recognizable by itself, in any text.
   void add_signs_in(std::string_view text);
-  /// After the last addition: what is to be sought, as it was found.
+  /// Call this after the last addition: what to search for, as it was found.
   SoughtList sought();
   const NotSought& not_sought() const { return not_sought_; }
-  /// Of sought().
+  /// The size of sought().
   std::size_t size() const { return size_; }
 
  private:
-  using Origins = std::map<std::string, std::string>;  // what has to go = whose value it is
+  using Origins = std::map<std::string, std::string>;  // what must be removed = whose value it is
 
   void add_folder(std::string_view value);
   void add_name(PrivateKind kind, std::string_view value);
@@ -65,7 +65,7 @@ class Secrets {
   Pace pace_;
   Origins secrets_, values_, names_, folders_, homes_;  // names in lower case
   std::string origin_;                                  // of what is being added
-  std::string next_is_;  // the option of which the next word is the value
+  std::string next_is_;                                 // the option whose value the next word is
   NotSought not_sought_;
   std::size_t size_ = 0;
 };

@@ -16,22 +16,22 @@ namespace {
 using Text = std::string_view;
 using Use = std::function<void(Sign, Text, const char*)>;
 
-// One kind of sign. The expression's group is what counts.
+// One kind of sign. The expression's group is the text that counts.
 struct Kind {
   Sign sign;
   const char* what;
   std::string expression;
-  bool (*is_one)(Text text) = nullptr;  // what an expression cannot tell
+  bool (*is_one)(Text text) = nullptr;  // what an expression cannot decide
 };
 
-// What stands behind "=", as shells write it: in quotes, or with a backslash before signs. In JSON
-// a quotation mark may be the end of a string: what comes next there is no value.
+// The word after "=", as shells write it: quoted, or with backslashes. In JSON a quotation mark may
+// end the string, and then what follows is not a value.
 const std::string word_of_shell =
     R"(("[^"\s:,}\]][^"]*"|'[^'\s:,}\]][^']*'|["']?(?:\\[^\w"'\\]|[^\s"'&,;\x00])+))";
 
 bool has_digit(Text text) { return std::any_of(text.begin(), text.end(), is_digit); }
 
-// 12.4.127.0 of a library's version is none, nor is one that names no machine.
+// Rejects library versions such as 12.4.127.0, and addresses that identify no machine.
 bool is_address(Text text) {
   if (text.starts_with("127.") || text.starts_with("0.") || text.starts_with("255.")) return false;
   unsigned value = 0;
@@ -49,26 +49,26 @@ bool is_address(Text text) {
   return true;
 }
 
-// fe80::1:2; neither c10::add nor a time of day.
+// Accepts fe80::1:2, but neither c10::add nor a time of day.
 bool is_address_of_six(Text text) {
   return std::count(text.begin(), text.end(), ':') >= 3 && has_digit(text) &&
          (text.find("::") != text.npos || std::count(text.begin(), text.end(), ':') == 7 ||
           (text.size() == 17 && std::count(text.begin(), text.end(), ':') == 5));
 }
 
-// Neither a symbol's version nor a file's: memcpy@GLIBC_2.14, module@1.so.
+// Rejects versions of symbols and files: memcpy@GLIBC_2.14, module@1.so.
 bool is_mail(Text text) {
   const Text top = text.substr(text.rfind('.') + 1);
   return top.size() >= 2 && top != "so" && std::all_of(top.begin(), top.end(), is_letter);
 }
 
-// Behind "password=": neither a word of a program's nor a number.
+// After "password=": rejects the program's words and numbers.
 bool is_password(Text text) {
   return text.size() >= 6 && std::any_of(text.begin(), text.end(), is_letter) &&
          !std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == '_'; });
 }
 
-// Behind "token=", which models have too: neither a word nor a number, nor <|im_end|>.
+// After "token=", which models use too: rejects words, numbers, and <|im_end|>.
 bool is_token(Text text) {
   constexpr std::size_t least_bytes = 16;
   return text.size() >= least_bytes && has_digit(text) && is_password(text);
@@ -76,46 +76,46 @@ bool is_token(Text text) {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
-      {Sign::secret, "a key of AWS", R"(\b((?:AKIA|ASIA)[0-9A-Z]{16})\b)"},
-      {Sign::secret, "a token of GitHub", R"(\b((?:gh[pousr]_|github_pat_)\w{20,}))"},
-      {Sign::secret, "a token of GitLab", R"(\b(glpat-[\w-]{16,}))"},
+      {Sign::secret, "an AWS key", R"(\b((?:AKIA|ASIA)[0-9A-Z]{16})\b)"},
+      {Sign::secret, "a GitHub token", R"(\b((?:gh[pousr]_|github_pat_)\w{20,}))"},
+      {Sign::secret, "a GitLab token", R"(\b(glpat-[\w-]{16,}))"},
       {Sign::secret, "an API key", R"(\b([sr]k[-_][\w-]{16,}))", has_digit},
-      {Sign::secret, "a token of Hugging Face", R"(\b(hf_[0-9A-Za-z]{20,}))"},
-      {Sign::secret, "a token of Slack", R"(\b(xox[a-z]-[\w-]{8,}))"},
-      {Sign::secret, "a key of Google", R"(\b((?:AIza|ya29\.)[\w-]{20,}))"},
-      {Sign::secret, "a token of a package registry", R"(\b((?:npm_|pypi-)[\w-]{20,}))", has_digit},
+      {Sign::secret, "a Hugging Face token", R"(\b(hf_[0-9A-Za-z]{20,}))"},
+      {Sign::secret, "a Slack token", R"(\b(xox[a-z]-[\w-]{8,}))"},
+      {Sign::secret, "a Google key", R"(\b((?:AIza|ya29\.)[\w-]{20,}))"},
+      {Sign::secret, "a package registry token", R"(\b((?:npm_|pypi-)[\w-]{20,}))", has_digit},
       {Sign::secret, "a web token", R"(\b(eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?))"},
       {Sign::secret, "a private key",
        R"((?s)(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)))"},
       {Sign::secret, "a bearer's token", R"((?i)\bbearer\s+([\w.~+/-]{8,}=*))", is_password},
-      {Sign::secret, "a name and password of HTTP",
+      {Sign::secret, "an HTTP name and password",
        R"((?i)\bauthorization["'\\]*\s*[:=]\s*["'\\]*(?:basic|token|apikey)\s+([\w+/.-]{6,}=*))"},
-      {Sign::secret, "a key of Azure", R"((?i)\b(?:Account|SharedAccess)Key=([\w+/-]{16,}=*))"},
-      {Sign::secret, "a key of a service",
+      {Sign::secret, "an Azure key", R"((?i)\b(?:Account|SharedAccess)Key=([\w+/-]{16,}=*))"},
+      {Sign::secret, "a service key",
        R"(\b((?:nvapi-|gsk_|xai-|r8_|whsec_|dop_v1_|lsv2_[a-z]{2}_|ATATT3x|dapi[0-9a-f])[\w-]{20,}))",
        has_digit},
-      {Sign::secret, "a signature of a URL",
+      {Sign::secret, "a URL signature",
        R"((?i)(?:^|[?&;])(?:(?:x-amz-|x-goog-)?signature|sig)=([\w%+/~-]{20,}=*))"},
-      {Sign::secret, "a key of a URL", R"((?i)[?&]key=([\w%+/~-]{16,}=*))", has_digit},
+      {Sign::secret, "a key in a URL", R"((?i)[?&]key=([\w%+/~-]{16,}=*))", has_digit},
       {Sign::secret, "a token", R"((?i)token["'\\]*\s*[=:]\s*)" + word_of_shell, is_token},
-      {Sign::secret, "a password of .netrc", R"(\blogin\s+\S+\s+password\s+(\S{6,}))"},
+      {Sign::secret, "a .netrc password", R"(\blogin\s+\S+\s+password\s+(\S{6,}))"},
       {Sign::secret, "a webhook",
        R"((?i)\b(?:hooks\.slack(?:-gov)?\.com|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/([\w/@-]{10,}))"},
-      {Sign::secret, "a key of SendGrid", R"(\b(SG\.[\w-]{10,}\.[\w-]{10,}))"},
-      {Sign::secret, "a token of Docker", R"(\b(dckr_[po]at_[\w-]{10,}))"},
-      {Sign::secret, "a token of Vault", R"(\b(hv[sbr]\.[\w-]{16,}))", has_digit},
-      {Sign::secret, "a secret of Google", R"(\b(GOCSPX-[\w-]{16,}))"},
+      {Sign::secret, "a SendGrid key", R"(\b(SG\.[\w-]{10,}\.[\w-]{10,}))"},
+      {Sign::secret, "a Docker token", R"(\b(dckr_[po]at_[\w-]{10,}))"},
+      {Sign::secret, "a Vault token", R"(\b(hv[sbr]\.[\w-]{16,}))", has_digit},
+      {Sign::secret, "a Google secret", R"(\b(GOCSPX-[\w-]{16,}))"},
       {Sign::secret, "a password",
        R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:[-_]?key)?|api[-_]?key|access[-_]?key|(?:auth|access)[-_]?token|credentials?)["']?\s*[=:]\s*)" +
            word_of_shell,
        is_password},
-      {Sign::secret, "a password of a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
-      {Sign::user, "a user of a URL", R"(\w://([^\s/:@"']+)(?::[^\s/@"']*)?@)"},
+      {Sign::secret, "a password in a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
+      {Sign::user, "a user in a URL", R"(\w://([^\s/:@"']+)(?::[^\s/@"']*)?@)"},
       {Sign::address, "an e-mail address",
        R"(\b([\w.+-]+@[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?(?:\.[0-9A-Za-z-]+)+))", is_mail},
-      {Sign::address, "an address of a machine",
+      {Sign::address, "a machine's address",
        R"((?:^|[^\w.-])(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:$|[^\w.-]|\.?$|\.\s))", is_address},
-      {Sign::address, "an address of a machine",
+      {Sign::address, "a machine's address",
        R"((?i)(?:^|[^\w:])((?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{1,4})(?:$|[^\w:]))", is_address_of_six},
   };
   return all;
@@ -132,7 +132,7 @@ const std::vector<std::unique_ptr<re2::RE2>>& compiled_kinds() {
   return compiled;
 }
 
-// Whether any of these may be there, in one pass.
+// Whether the text may contain any of these, in one pass.
 bool may_hold_any(re2::StringPiece text) {
   static const re2::RE2 any(
       R"((?i)@|pass|pwd|secret|api[-_]?key|access[-_]?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|key=|nvapi-|gsk_|xai-|r8_|whsec_|dop_v1_|lsv2_|ATATT|dapi[0-9a-f]|\bSG\.|dckr_|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
@@ -140,21 +140,21 @@ bool may_hold_any(re2::StringPiece text) {
   return re2::RE2::PartialMatch(text, any);
 }
 
-// Of a pair, or one that is left open.
+// Removes a pair of quotes, or an opening one without a closing one.
 Text without_quotes(Text word) {
   word = unquoted(word);
   if (word.starts_with('"') || word.starts_with('\'')) word.remove_prefix(1);
   return word;
 }
 
-// --token=..., --token ..., API_TOKEN=...: by the name.
+// Finds --token=..., --token ..., API_TOKEN=... by the option's name.
 void each_option_in(re2::StringPiece rest, const Use& use) {
   static const re2::RE2 option(R"(\B--?([A-Za-z][\w-]*)(?:=|\s+)|\b([A-Z][A-Z0-9_]{3,})=)",
                                re2::RE2::Latin1),
       word(word_of_shell, re2::RE2::Latin1);
   for (std::string name, variable, value;
        re2::RE2::FindAndConsume(&rest, option, &name, &variable);) {
-    // What follows may be the next option.
+    // The next word may be another option.
     re2::StringPiece after = rest;
     if (after.starts_with("-") || !re2::RE2::Consume(&after, word, &value)) continue;
     const Text meant = without_quotes(value);
@@ -164,7 +164,7 @@ void each_option_in(re2::StringPiece rest, const Use& use) {
   }
 }
 
-// --- home folders: of Linux, clusters, macOS and Windows
+// --- home folders on Linux, clusters, macOS and Windows
 
 constexpr Text common_homes[] = {"shared", "Shared", "public", "Public", "users", "local"};
 
@@ -174,8 +174,8 @@ bool ends_name(char c) {
          static_cast<unsigned char>(c) < ' ';
 }
 
-// The owner's name at the start of `rest`. It has spaces where a separator follows: "Jane
-// Doe/x.py", but neither "jane to /tmp" nor "jane and a/b/c".
+// The owner's name at the start of `rest`. It may contain spaces if a separator follows: "Jane
+// Doe/x.py", but not "jane to /tmp" or "jane and a/b/c".
 Text owner_of(Text rest) {
   const auto end =
       static_cast<std::size_t>(std::find_if(rest.begin(), rest.end(), ends_name) - rest.begin());
@@ -190,7 +190,7 @@ Text owner_of(Text rest) {
 }
 
 void each_home_in(re2::StringPiece text, const Use& use) {
-  // Up to the name of the owner.
+  // Matches up to the name of the owner.
   static const re2::RE2 start(
       R"(((?:/[\w.+-]+)*/homes?/(?:users/)?(?:[a-z]/)?|(?:[A-Za-z]:|\b)?/Users/|(?:[A-Za-z]:)?\\+Users\\+|[A-Za-z]:/Users/))",
       re2::RE2::Latin1);
@@ -205,7 +205,7 @@ void each_home_in(re2::StringPiece text, const Use& use) {
       continue;
     }
     use(Sign::home, Text(folder.data(), folder.size() + owner.size()), "a home folder");
-    use(Sign::user, owner, "whose home folder it is");
+    use(Sign::user, owner, "a home folder's owner");
   }
 }
 

@@ -1,5 +1,5 @@
-// What tells by itself, in any text, that it is someone's: keys of well-known services, words
-// behind "password=", addresses, home folders.
+// Recognizes private text by itself, in any text: keys of well-known services, words after
+// "password=", addresses, home folders.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,12 +9,12 @@ namespace gh::scrubbing {
 
 enum class Sign {
   secret,   ///< a key, a password
-  address,  ///< of e-mail, or of a machine
-  user,     ///< a name: whose home folder it is, or who logs in
-  home      ///< a home folder's path
+  address,  ///< an e-mail address or a machine's
+  user,     ///< a name: the owner of a home folder, or who logs in
+  home      ///< the path of a home folder
 };
 
-/// Calls use(sign, text, what it is: "an e-mail address") for each.
+/// Calls use(sign, text, a description such as "an e-mail address") for each.
 void each_sign_in(std::string_view text,
                   const std::function<void(Sign, std::string_view, const char*)>& use);
 

@@ -1,16 +1,16 @@
-// What must not be in a copy, as data: the values themselves, as they were found. The remover and
-// the proof search for them on their own, and share this and nothing else.
+// The values that must not be in a copy, as they were found. The remover and the proof search for
+// them independently and share nothing else.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace gh::scrubbing {
 
-/// What may stand beside it. Ordinary words and short names are parts of others, which mean
+/// What may be next to it. Ordinary words and short names are parts of other words, which mean
 /// something else.
 enum class Reach {
   anywhere,
-  as_number,  ///< no digit beside it
+  as_number,  ///< no digit next to it
   as_name,    ///< nor an ASCII letter
   as_word     ///< nor an underscore
 };
@@ -18,17 +18,17 @@ enum class Reach {
 struct Sought {
   std::string text;
   Reach reach = Reach::anywhere;
-  bool any_case = true;  ///< ASCII letters of either case
-  /// Digits, which stand in numbers by chance.
+  bool any_case = true;  ///< ignores the case of ASCII letters
+  /// Digits, which occur in numbers by chance.
   bool in_texts_only = false;
-  bool is_secret = false;  ///< it goes however it is encoded; other values where they are readable
+  bool is_secret = false;  ///< removed in any encoding; other values only in readable ones
   const char* instead = "[removed]";
-  std::string origin;  ///< the variable or kind that it is of, for messages; never the value
+  std::string origin;  ///< its variable or kind, for messages; never the value
 };
 
 using SoughtList = std::vector<Sought>;
 
-/// What stands in the place of what was removed, home and other folders aside.
+/// Replaces what was removed, except home and other folders.
 inline constexpr const char* replacement = "[removed]";
 
 }  // namespace gh::scrubbing

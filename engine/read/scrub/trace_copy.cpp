@@ -24,8 +24,8 @@ std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// An event with what use(number) puts in the place of numbers that are the program's own, and then
-// of lists of them as a whole: each of their numbers may be a byte.
+// An event with use(number) in place of the program's own numbers, and then also of whole lists of
+// them, because each number in a list may be a byte.
 template <class Use>
 std::string with_own_numbers(const std::string& event, Use use) {
   std::string out, arguments, numbers;
@@ -45,7 +45,7 @@ std::string with_own_numbers(const std::string& event, Use use) {
   return rewrite_members(event, out, in_event) == Members::rewritten ? out : event;
 }
 
-// The copy of one trace, event by event.
+// Copies one trace, event by event.
 class TraceCopy {
  public:
   TraceCopy(const fs::path& report, NewFile& out, bool packed, Work& work)
@@ -74,9 +74,10 @@ class TraceCopy {
     EventStream events(report_);
     for (std::string_view event; events.next(event);) events_.learn(event);
     if (!events.has_events()) {
-      throw Error(fmt::format(
-          "{}: is JSON without traceEvents; give what torch.profiler's export_chrome_trace wrote",
-          printable(report_.string())));
+      throw Error(
+          fmt::format("{}: is JSON without traceEvents; give a file written by torch.profiler's "
+                      "export_chrome_trace",
+                      printable(report_.string())));
     }
     collect_from_head(events.head());
   }
@@ -91,18 +92,17 @@ class TraceCopy {
     }
   }
 
-  // Of what stands beside the events; keeps of it what may be kept.
+  // Collects from what is outside the events, and keeps what may be kept of it.
   void collect_from_head(const std::string& text) {
     bare_ = text.empty();
     if (depth_of(text) > most_json_depth) {
-      throw Error(fmt::format("{}: what stands beside its events nests too deep to be searched",
+      throw Error(fmt::format("{}: the JSON outside its events nests too deeply to be searched",
                               printable(report_.string())));
     }
     const Json head = bare_ ? Json::object() : Json::parse(text, nullptr, false);
     if (!head.is_object()) {
-      throw Error(
-          fmt::format("{}: what stands beside its events is no JSON; copy or record it again",
-                      printable(report_.string())));
+      throw Error(fmt::format("{}: what is outside its events is not JSON; copy or record it again",
+                              printable(report_.string())));
     }
     events_.learn_value("", head);
     events_.learn_signs(text_of(head));
@@ -133,7 +133,7 @@ class TraceCopy {
     return all;
   }
 
-  // Of processes.
+  // Adds addresses of processes.
   void add_addresses(const Json& group) {
     static const RE2 address(R"((\d+\.\d+\.\d+\.\d+(?::\d+)?)|://\[?([^:/\]]+))");
     with_strings(text_of(group), [&](const std::string& text) {
@@ -165,7 +165,7 @@ class TraceCopy {
       return literal_of(replacement);
     });
   }
-  // Whether any string may hold what has to go, told from the text at once.
+  // Whether any string may contain what must be removed, judged from the whole text at once.
   static bool may_hold_any(std::string_view json, const Cleaner& cleaner) {
     return json.find_first_of("\\%&") != json.npos || cleaner.finds_in(json);
   }
@@ -209,7 +209,7 @@ class TraceCopy {
     };
     EventStream events(out_.path());
     for (std::string_view event; events.next(event);) {
-      // What stands in numbers is no text.
+      // A match in numbers is not text.
       if (!proof.in_text(event)) continue;
       check_strings(event, "in an event");
       with_own_numbers(std::string(event), [&](const std::string& number) {
@@ -217,8 +217,8 @@ class TraceCopy {
         return std::optional<std::string>();
       });
     }
-    check_strings(events.head(), "beside the events");
-    constexpr std::size_t any_bytes = 1;  // it is all text
+    check_strings(events.head(), "outside the events");
+    constexpr std::size_t any_bytes = 1;  // all of it is text
     proof.check_bytes(out_.path(), report_, any_bytes);
   }
 

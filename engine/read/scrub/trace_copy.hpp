@@ -1,4 +1,4 @@
-// The copy of a PyTorch trace, without what has to go.
+// Copies a PyTorch trace without what must be removed.
 #pragma once
 #include <filesystem>
 
@@ -7,9 +7,9 @@
 
 namespace gh::scrubbing {
 
-/// Collects what has to go, copies the events and the keys beside them that schemas/scrub.toml
-/// keeps, and searches the copy. `packed`: with gzip. Throws Error where the report is no such
-/// trace, or where anything is found.
+/// Collects what must be removed, copies the events and other keys that schemas/scrub.toml keeps,
+/// and searches the copy. `packed`: compress with gzip. Throws Error if the report is not such a
+/// trace, or if anything is found.
 void copy_trace(const std::filesystem::path& report, NewFile& out, bool packed, Work& work);
 
 }  // namespace gh::scrubbing

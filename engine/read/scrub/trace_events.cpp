@@ -31,7 +31,7 @@ Text inside_quotes(Text literal) {
                                                       : literal.substr(1, literal.size() - 2);
 }
 
-// Names of kernels, of CUDA's calls and of PyTorch's own operators.
+// Names of kernels, CUDA calls and PyTorch's own operators.
 bool is_vocabulary(Text category, Text name) {
   for (const char* word : {"kernel", "Kernel", "cuda_runtime", "cuda_driver", "Runtime"}) {
     if (category == word) return true;
@@ -42,7 +42,7 @@ bool is_vocabulary(Text category, Text name) {
 
 }  // namespace
 
-// --- what has to go
+// --- what must be removed
 
 void TraceEvents::learn(Text event) {
   learn_signs(event);
@@ -84,7 +84,7 @@ void TraceEvents::learn_value(const std::string& key, const Json& value, std::si
   }
 }
 
-// All texts of a value, however deep. `name` is the variable whose value it is, if any.
+// Adds all texts in a value, however deep. `name` is the variable it belongs to, if any.
 void TraceEvents::add(PrivateKind kind, const std::string& name, const Json& value) {
   if (value.is_structured()) {
     for (const auto& [key, element] : value.items()) {
@@ -115,7 +115,7 @@ Text TraceEvents::known_part(Text object, Of of, bool learns, std::string& buffe
     const bool is_known = of == Of::event ? is_event_key(key) : is_argument_key(key);
     if (is_known && (of != Of::event || key != "args")) {
       if (of != Of::metadata) return value;
-      // Arguments may follow the name of a process.
+      // A process's name may be followed by its arguments.
       if (key == "name" && value.find(' ') != value.npos) {
         value_ = literal_of(text_of_literal(value).substr(0, text_of_literal(value).find(' ')));
         return value_;
@@ -131,7 +131,7 @@ Text TraceEvents::known_part(Text object, Of of, bool learns, std::string& buffe
     }
     if (learns) {
       if (depth_of(value) > most_json_depth) {
-        throw Error(fmt::format("{}: an event in it nests too deep to be searched",
+        throw Error(fmt::format("{}: one of its events nests too deeply to be searched",
                                 printable(report_.string())));
       }
       learn_value(std::string(key), Json::parse(value, nullptr, false));
@@ -144,7 +144,7 @@ Text TraceEvents::known_part(Text object, Of of, bool learns, std::string& buffe
     case Members::as_they_were: return object;
     case Members::rewritten: return buffer;
     default:
-      throw Error(fmt::format("{}: an event in it is no JSON; copy or record it again",
+      throw Error(fmt::format("{}: one of its events is not JSON; copy or record it again",
                               printable(report_.string())));
   }
 }

@@ -1,4 +1,4 @@
-// The events of a PyTorch trace, without what is not known of them.
+// Reduces events of a PyTorch trace to what is known about them.
 #pragma once
 #include <filesystem>
 #include <set>
@@ -14,15 +14,15 @@ class TraceEvents {
  public:
   TraceEvents(const std::filesystem::path& report, Work& work) : report_(report), work_(work) {}
 
-  /// Learns what of an event has to go, and which names are the format's and of kernels.
+  /// Learns what must be removed from an event, and which names belong to the format or to kernels.
   void learn(std::string_view event);
-  /// The same of JSON below a key, however deep.
+  /// The same for JSON below a key, however deep.
   void learn_value(const std::string& key, const Json& value, std::size_t depth = 0);
-  /// What tells by itself what it is, in the strings of JSON text.
+  /// Learns what is recognizable by itself in the strings of a JSON text.
   void learn_signs(std::string_view json);
 
-  /// The event with the keys that schemas/scrub.toml knows. Valid until the next call. Throws Error
-  /// where the event is no JSON.
+  /// The event with only the keys that schemas/scrub.toml knows. Valid until the next call. Throws
+  /// Error if the event is not JSON.
   std::string_view known_part_of(std::string_view event);
 
  private:

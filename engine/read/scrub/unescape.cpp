@@ -34,7 +34,8 @@ void append_utf8(std::string& out, unsigned point) {
   }
 }
 
-// Each returns how many bytes of `rest` it has read as an escape into `out`; 0: it is none.
+// Each returns how many bytes of `rest` it has read as an escape into `out`; 0 if there is no
+// escape.
 
 std::size_t read_hexadecimal(Text rest, std::size_t prefix, std::size_t digits, std::string& out) {
   if (rest.size() < prefix + digits) return 0;

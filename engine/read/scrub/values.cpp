@@ -10,7 +10,7 @@ namespace gh::scrubbing {
 
 namespace {
 
-// Letters beyond ASCII are bytes of such.
+// Bytes beyond ASCII belong to letters.
 bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 }  // namespace

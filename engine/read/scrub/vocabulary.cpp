@@ -8,7 +8,7 @@
 namespace gh::scrubbing {
 namespace {
 
-// What rules and readers look for in names, comments aside.
+// What rules and readers look for in names, without comments.
 const std::string& words_of_schemas() {
   static const std::string words = [] {
     std::string all;

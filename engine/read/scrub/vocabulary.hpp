@@ -1,6 +1,6 @@
-// What a report is made of: words of the format itself, and texts that rules go by, such as names
-// of kernels. A word that stands there is not sought, since a copy without it would be another
-// report.
+// What a report consists of: words of the format itself, and texts that rules look at, such as
+// kernel names. Words in this vocabulary are not searched for, because removing them would change
+// the report.
 #pragma once
 #include <functional>
 #include <set>
@@ -17,13 +17,13 @@ class Vocabulary {
 
   // Words are given in lower case.
   bool is_word_of_format(std::string_view lower) const;
-  /// Also where it stands in a text, there or in schemas/.
+  /// Also true if it is in a text, there or in schemas/.
   bool holds(std::string_view lower, bool within_words) const;
   std::size_t bytes() const { return texts_.size(); }
 
  private:
   std::set<std::string, std::less<>> words_of_format_;
-  std::string texts_;  // in lower case, line by line
+  std::string texts_;  // in lower case, one per line
 };
 
 }  // namespace gh::scrubbing

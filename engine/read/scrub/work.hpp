@@ -1,4 +1,4 @@
-// A scrub under way: what has to go, and the count of what went.
+// The state of a scrub: what must be removed, and how much was.
 #pragma once
 #include "read/scrub.hpp"
 #include "read/scrub/secrets.hpp"
@@ -9,7 +9,7 @@ struct Work {
   explicit Work(const std::filesystem::path& report)
       : deadline(report), secrets(vocabulary, deadline) {}
 
-  Deadline deadline;  // of everything
+  Deadline deadline;  // for everything
   Vocabulary vocabulary;
   Secrets secrets;
   Scrubbed result;

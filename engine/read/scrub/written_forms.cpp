@@ -15,12 +15,12 @@
 namespace gh::scrubbing {
 namespace {
 
-// Those of fewer bytes would be so short that they stand elsewhere by chance.
+// Encodings of fewer bytes are so short that they occur elsewhere by chance.
 constexpr std::size_t least_encoded_bytes = 6;
-// Of PEM, a line has 64; what is shorter may be a brace.
+// A PEM line has 64; a shorter line may be just a brace.
 constexpr std::size_t least_line_bytes = 8;
-// Longer values are not looked for with each byte escaped: that takes six times their size, and no
-// program writes so.
+// Longer values are not searched for with each byte escaped: that takes six times their size, and
+// no program writes them this way.
 constexpr std::size_t most_escaped_bytes = 4096;
 
 using Text = std::string_view;
@@ -56,7 +56,7 @@ std::string in_html(Text value) {
   });
 }
 
-// `kept`: what stays beside letters and digits.
+// `kept`: what stays unchanged besides letters and digits.
 std::string in_url(Text value, Text kept, bool plus_for_space) {
   return each_byte(value, [&](char c) {
     if (plus_for_space && c == ' ') return std::string("+");
@@ -75,11 +75,11 @@ std::string base64(Text bytes, Text alphabet) {
     bits = bits << 8 | byte(c);
     for (held += 8; held >= 6; held -= 6) out += alphabet[bits >> (held - 6) & 63];
   }
-  return out;  // without the last, of which the next byte also tells
+  return out;  // without the last digit, which also depends on the next byte
 }
 
-// The value as a part of what was encoded, with 0 to 2 bytes before it: without the digits of which
-// those tell too.
+// The value as part of something encoded, with 0 to 2 bytes before it, without the digits that
+// depend on those bytes.
 std::string base64_behind(std::size_t before, Text value, bool for_urls) {
   constexpr Text usual = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
                  urls = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -91,7 +91,8 @@ std::string base64_behind(std::size_t before, Text value, bool for_urls) {
 std::string in_utf16(Text value, bool big_endian) {
   std::string out;
   for (std::size_t i = 0; i < value.size();) {
-    // UTF-8 of up to three bytes; what is none, and the rare fourth, has no such form.
+    // UTF-8 of up to three bytes; invalid bytes and the rare four-byte characters have no such
+    // form.
     const unsigned first = byte(value[i]);
     const std::size_t size = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : 0;
     if (size == 0 || i + size > value.size()) return "";
@@ -104,8 +105,8 @@ std::string in_utf16(Text value, bool big_endian) {
   return out;
 }
 
-// Letters of two bytes of UTF-8 (Latin, Greek, Cyrillic) in the other case; ASCII ones count in
-// either.
+// The value with two-byte UTF-8 letters (Latin, Greek, Cyrillic) in the other case; ASCII letters
+// match either way.
 std::string in_other_case(Text value, bool upper) {
   std::string out(value);
   for (std::size_t i = 0; i + 1 < out.size(); ++i) {
@@ -170,7 +171,7 @@ class Forms {
     add(in_other_case(text, true));
     add(in_other_case(text, false));
   }
-  // A line's end may itself be written as \n.
+  // A line break may itself be written as \n.
   template <class Use>
   void each_line(Use use) const {
     Text rest = value_.text;
@@ -192,7 +193,7 @@ class Forms {
   std::set<std::string> known_;
 };
 
-// Of what is not known to be a secret.
+// The forms of values that are not known to be secret.
 SoughtList plain_forms(const Sought& value) {
   Forms forms(value);
   if (value.reach == Reach::anywhere) {
@@ -216,7 +217,7 @@ SoughtList forms_of_secret(const Sought& value) {
     forms.add_escaped(line);
     forms.add_encoded(line);
   });
-  // Only digits themselves need others beside them.
+  // Only digits need a check of the digits around them.
   for (Sought& form : forms.list) {
     if (is_of_digits(form.text)) continue;
     form.reach = Reach::anywhere;

@@ -1,5 +1,5 @@
-// What a finding says that its fix changes, read from the tables of rule code: { scale = products,
-// by = 0.2 }.
+// Reads what a finding says that its fix changes, from tables such as { scale = products, by = 0.2
+// }.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace binding {
 namespace {
 
 constexpr std::size_t most_changes = 100;  // of one finding
-constexpr std::size_t most_stalls = 16;    // selections that a change names
-// Beyond any trace and any fix, and no overflow when lengths are summed.
+constexpr std::size_t most_stalls = 16;    // selections that `stalls` may name
+// Larger than in any trace or fix, and small enough not to overflow when lengths are summed.
 constexpr double longest_gap_ns = 1e12, most_factor = 10;
 
 constexpr const char* other_keys[] = {"by", "least", "most", "gap_ns", "stalls"};
 
-// One change of a finding's list.
+// Reads one change of a finding's list.
 class ChangeReader {
  public:
   ChangeReader(lua_State* lua, int index)
@@ -51,17 +51,17 @@ class ChangeReader {
     return std::clamp(table_.number(key).value_or(otherwise), 0.0, most);
   }
 
-  // Counts rows of which there will be a copy.
+  // Counts rows that are about to be copied.
   void hold(const Rows& rows, std::size_t& held) {
     charge(lua_, rows.rows.size());
     held += rows.rows.size();
     if (held > HeldSelections::most_changed_rows) {
       throw Error(
-          "too many changes to be replayed; leave those out of the findings that are worth least");
+          "changes name too many rows to replay; omit `change` from the findings that save least");
     }
   }
 
-  // Which of change_verbs the table has.
+  // The index of the one of change_verbs that the table has.
   std::size_t verb_of() {
     std::vector<std::string> verbs;
     for (const ChangeVerb& v : change_verbs()) verbs.emplace_back(v.name);
@@ -72,7 +72,7 @@ class ChangeReader {
                                    [&](const std::string& v) { return table_.has(v.c_str()); });
     if (verb == verbs.end()) {
       throw Error(
-          fmt::format("a change is one of {}, each of a selection", fmt::join(verbs, ", ")));
+          fmt::format("a change needs one of {}, with a selection", fmt::join(verbs, ", ")));
     }
     return static_cast<std::size_t>(verb - verbs.begin());
   }
@@ -83,11 +83,12 @@ class ChangeReader {
     change_.factor = {by, std::min(by, least), std::max(by, most)};
   }
 
-  // The time of the host that a pause takes less of.
+  // Reads the host time that a pause shortens.
   void read_pauses(const Rows& rows) {
     if (rows.kind == Kind::calls || rows.kind == Kind::steps) {
       throw Error(
-          "'pause' takes ranges, idle time, calls of the operating system or what the host waits "
+          "'pause' takes a selection of ranges, idle time, OS calls, or operations that the host "
+          "waits "
           "for");
     }
     change_.host.reserve(rows.rows.size());
@@ -109,7 +110,7 @@ class ChangeReader {
   // How much of each operation overlaps `stalls`.
   void read_stalls(const Rows& rows) {
     std::map<std::size_t, std::vector<Span>> raw;
-    std::size_t held = 0;  // of this change alone: the copy is gone after it
+    std::size_t held = 0;  // only of this change: its copy is freed afterwards
     const auto add = [&](const Rows& s) {
       hold(s, held);
       for (const auto& [slot, spans] : time_of(c_, s)) {
@@ -144,29 +145,29 @@ class ChangeReader {
 const std::vector<ChangeVerb>& change_verbs() {
   static const std::vector<ChangeVerb> verbs{
       {"remove",
-       "Operations that are gone, with the calls that launched them and the host's work for "
-       "those."},
+       "Removes operations, with the calls that launched them and the host's work for "
+       "these."},
       {"scale",
-       "Operations that take `by` of their recorded time. Of two changes that scale the same one, "
-       "the smaller factor counts."},
+       "Operations take `by` of their recorded time. If two changes scale the same operation, the "
+       "smaller factor counts."},
       {"shorten",
-       "Operations that lose the time in which they overlap `stalls`, a selection or a list of "
-       "them: kernels without their page faults."},
+       "Operations lose the time in which they overlap `stalls`, a selection or a list of "
+       "selections: kernels without their page faults."},
       {"fuse",
-       "Operations of which every uninterrupted run on a stream becomes one kernel; it takes `by` "
+       "Every uninterrupted run of these operations on a stream becomes one kernel, which takes "
+       "`by` "
        "of the longest of them."},
       {"graph",
-       "Operations that follow each other `gap_ns` apart with no launch of their own, as in a CUDA "
-       "graph or a loop in one kernel."},
-      {"overlap",
-       "Operations that queue on a stream of their own; nothing waits for them within the step."},
-      {"unblock", "Calls that no longer wait for the GPU."},
-      {"drop", "Calls that are gone, with the host's work for them."},
+       "Operations follow each other `gap_ns` apart without separate launches, as in a CUDA "
+       "graph or a loop inside one kernel."},
+      {"overlap", "Operations queue on a separate stream; nothing waits for them within the step."},
+      {"unblock", "Calls no longer wait for the GPU."},
+      {"drop", "Removes calls, with the host's work for them."},
       {"pause",
-       "Host time that takes `by` of what it took (0 by default): that in ranges or calls of the "
-       "operating system, the whole pause between two CUDA calls of whose idle time this is most "
-       "(of others, and of a call in which it lies, that time), or what the host spends waiting "
-       "for operations."},
+       "Host time takes `by` of its recorded time (0 by default): time in ranges or OS calls; with "
+       "idle time, the whole pause between two CUDA calls if this is most of its idle time "
+       "(otherwise, and inside a call, only the idle time itself); with operations, the time for "
+       "which the host waits for them."},
   };
   return verbs;
 }
@@ -176,7 +177,7 @@ Changes to_changes(const LuaTable& finding) {
   lua_State* lua = finding.lua();
   if (finding.push("change") != LUA_TNIL) {
     if (!lua_istable(lua, -1)) {
-      throw Error("'change' has to be a list, such as { { remove = operations } }");
+      throw Error("'change' must be a list, such as { { remove = operations } }");
     }
     LuaTable(lua, -1, "'change' of a finding")
         .each([&](int index) { changes.push_back(binding::ChangeReader(lua, index).read()); },

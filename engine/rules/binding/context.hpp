@@ -1,4 +1,4 @@
-// What all verbs of one rule work on: the analysis, and whose a row is.
+// What all verbs of one rule work on: the analysis, and to which device a row belongs.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace gh::binding {
 
-/// A device's slot is its position in Analysis::devices. What the host does has none, and neither
-/// has what happens on a device that is not analysed.
+/// A device's slot is its position in Analysis::devices. Host activity has none, and neither has
+/// activity on devices that are not analyzed.
 constexpr std::size_t no_slot = std::string::npos;
 
 /// Memory of the selections that a rule holds. Lua's collector does not see it, so it is counted
-/// here, and the collector is asked to look before much is held.
+/// here, and the collector runs before the rule holds much.
 struct HeldSelections {
   static constexpr std::size_t most_bytes = 400'000'000, first_collection_bytes = 8'000'000;
   std::size_t bytes = 0, collect_at_bytes = first_collection_bytes;
-  /// What its findings' changes name in all.
+  /// The most rows that all changes of its findings may name.
   static constexpr std::size_t most_changed_rows = 20'000'000;
   std::size_t changed_rows = 0;
 };
@@ -28,11 +28,11 @@ struct Context {
   const Facts& facts;
   const RowsInSteps& in_steps;
   const StepTime& step;
-  const OtherRules* others;  ///< null where this rule does not come after them
+  const OtherRules* others;  ///< null if this rule does not run after them
   Span window;
   std::vector<std::size_t> slot_of_device;  ///< by device of the trace
   std::vector<std::size_t> slot_of_stream;  ///< by stream of the trace
-  /// By slot: how many rows of idle time, and of steps, there are up to and with that device.
+  /// By slot: the number of rows of idle time, and of steps, up to and including that device.
   std::vector<std::size_t> idle_until, steps_until;
   HeldSelections held;
 
@@ -56,11 +56,12 @@ struct Context {
 
   const Trace& trace() const { return analysis.trace; }
 
-  /// Whose a row of idle time or of steps is, and which of that device's.
+  /// The device that a row of idle time or steps belongs to, and its index there.
   struct Place {
     std::size_t slot, index;
   };
-  /// In `until`, one of the two lists above. Walks it: a report has few devices, and most have one.
+  /// In `until`, one of the two lists above. A linear search: reports have few devices, most just
+  /// one.
   static Place place(const std::vector<std::size_t>& until, Row r) {
     std::size_t slot = 0;
     while (until[slot] <= r) ++slot;
@@ -74,7 +75,7 @@ struct Context {
     const Place at = place(steps_until, r);
     return analysis.devices[at.slot].steps[at.index];
   }
-  /// Ordinal of an analysed device, as users know it.
+  /// Ordinal of an analyzed device, as shown to users.
   int ordinal(std::size_t slot) const {
     return trace().devices[analysis.devices[slot].device].ordinal;
   }

@@ -21,7 +21,7 @@ int collect_context(lua_State* lua) {
 void hold(lua_State* lua, std::size_t bytes) {
   HeldSelections& held = context(lua).held;
   if (held.bytes + bytes > held.collect_at_bytes) {
-    lua_gc(lua, LUA_GCCOLLECT);  // what the rule has let go of is counted until then
+    lua_gc(lua, LUA_GCCOLLECT);  // selections that the rule no longer uses count until then
     held.collect_at_bytes = std::max(HeldSelections::first_collection_bytes, 2 * held.bytes);
   }
   if (held.bytes + bytes > HeldSelections::most_bytes) {
@@ -40,7 +40,7 @@ void make_context(lua_State* lua, const ApiHost& host) {
   lua_newtable(lua);
   lua_pushcfunction(lua, collect_context);
   lua_setfield(lua, -2, "__gc");
-  // Nothing may fail between the two: Lua would not destroy it.
+  // Nothing may fail between these two: Lua would not destroy the context.
   new (lua_newuserdatauv(lua, sizeof(Context), 0)) Context(lua, host);
   lua_rotate(lua, -2, 1);
   lua_setmetatable(lua, -2);
@@ -118,7 +118,7 @@ Rows& checked_rows(lua_State* lua, int index) {
 
 Rows& selection_at(lua_State* lua, int index, const std::string& what) {
   void* rows = luaL_testudata(lua, index, selection_type);
-  if (!rows) throw Error(fmt::format("{} has to be a selection", what));
+  if (!rows) throw Error(fmt::format("{} must be a selection", what));
   return *static_cast<Rows*>(rows);
 }
 
@@ -177,7 +177,7 @@ const Rows* ops_in(const LuaTable& table, const char* key) {
 std::optional<LuaTable> named_arguments(lua_State* lua, int index, const char* verb,
                                         const std::vector<std::string>& names) {
   if (lua_isnoneornil(lua, index)) return std::nullopt;
-  LuaTable table(lua, index, fmt::format("what '{}' is given", verb));
+  LuaTable table(lua, index, fmt::format("the argument of '{}'", verb));
   table.only(names);
   return table;
 }

@@ -1,5 +1,5 @@
-// How values cross between Lua and C++: the only helpers by which verbs read what a rule gives them
-// and hand back what they found. What has to be checked or charged on the way is checked and
+// How values pass between Lua and C++: the only helpers with which verbs read what a rule passes
+// and return results. Everything that has to be checked or charged on the way is checked and
 // charged here.
 #pragma once
 #include <lua.hpp>
@@ -18,7 +18,7 @@
 
 namespace gh::binding {
 
-/// Names in Lua's registry: the metatables of what rules call a selection and `trace`.
+/// Keys in Lua's registry: the metatables of selections and of `trace`.
 constexpr const char* selection_type = "gh.selection";
 constexpr const char* trace_type = "gh.trace";
 
@@ -26,12 +26,13 @@ constexpr const char* trace_type = "gh.trace";
 void make_context(lua_State* lua, const ApiHost& host);
 Context& context(lua_State* lua);
 
-/// A pattern is tried on a text: at worst each byte of one on each of the other.
+/// The cost of matching a pattern against a text: at worst each byte of one against each of the
+/// other.
 inline std::size_t glob_cost(std::string_view glob, std::string_view text) {
   return glob.size() * text.size() / 64;
 }
 
-/// Counts work as so many Lua instructions: see lua_spend. Throws Error where they are used up.
+/// Charges work as Lua instructions: see lua_spend. Throws Error if they are used up.
 inline void charge(lua_State* lua, std::size_t instructions) {
   lua_spend(lua, static_cast<std::int64_t>(instructions));
 }
@@ -41,7 +42,7 @@ inline void charge(lua_State* lua, std::size_t instructions) {
 /// A whole number becomes a Lua integer, which prints without ".0".
 void push_number(lua_State* lua, double number);
 void push_text(lua_State* lua, std::string_view text);
-/// Counts the selection as held by the rule, and charges for it. Throws Error where it holds too
+/// Counts the selection as held by the rule, and charges for it. Throws Error if the rule holds too
 /// many.
 void push_rows(lua_State* lua, Rows&& rows);
 
@@ -54,11 +55,11 @@ void set_rows(lua_State* lua, const char* key, Rows&& rows);
 /// The metamethod __gc of selections.
 int collect_rows(lua_State* lua);
 
-/// A list in the making, on top of the stack.
+/// A list under construction, on top of the stack.
 class NewList {
  public:
   explicit NewList(lua_State* lua) : lua_(lua) { lua_newtable(lua); }
-  /// Takes the next element from above it.
+  /// Takes the next element from above the list.
   void append() { lua_rawseti(lua_, -2, ++size_); }
 
  private:
@@ -66,50 +67,50 @@ class NewList {
   lua_Integer size_ = 0;
 };
 
-// --- From Lua. What has the wrong type ends in a Lua error or an Error.
+// --- From Lua. A value of the wrong type ends in a Lua error or an Error.
 
-/// Ends in a Lua error where the verb was not called on `trace`, with a colon.
+/// Raises a Lua error if the verb was not called on `trace` with a colon.
 void check_trace(lua_State* lua);
-/// The selection at `index`. Valid for as long as Lua can reach it.
+/// The selection at `index`. Valid as long as Lua can reach it.
 Rows& checked_rows(lua_State* lua, int index);
-/// The same of a value that is no argument of a verb: throws Error, in which `what` names it.
+/// The same for a value that is not an argument of a verb: throws Error that calls it `what`.
 Rows& selection_at(lua_State* lua, int index, const std::string& what);
-/// The field that is named at `index`.
+/// The field named at `index`.
 Field checked_field(lua_State* lua, int index);
-/// A whole number at `index`, 0 to `most`: what lies outside becomes the nearer of the two.
+/// A whole number at `index`, clamped to 0 to `most`.
 std::size_t checked_count(lua_State* lua, int index, std::size_t most);
 std::size_t optional_count(lua_State* lua, int index, std::size_t otherwise, std::size_t most);
 
 /// The text at `index`, printable.
 std::string checked_text(lua_State* lua, int index);
-/// The pattern at `index`, of at most most_glob_bytes; a shell's, see glob_match.
+/// The pattern at `index`, of at most most_glob_bytes; like a shell's, see glob_match.
 std::string checked_glob(lua_State* lua, int index);
-/// Field `key` of a table, a text or a list of them: patterns.
+/// Field `key` of a table: a pattern or a list of patterns.
 std::vector<std::string> globs_in(const LuaTable& table, const char* key);
-/// Field `key` of a table, a selection of operations; null where there is none. The table keeps it
-/// alive as long as nothing of the rule's runs, that is until the verb returns.
+/// Field `key` of a table: a selection of operations; null if there is none. The table keeps it
+/// alive as long as no code of the rule runs, that is until the verb returns.
 const Rows* ops_in(const LuaTable& table, const char* key);
-/// What a verb takes by name: the table at `index`, or nothing, of which `names` may be given.
-/// `verb` is how messages call it.
+/// A verb's named arguments: the table at `index`, or nothing; only `names` are allowed. Messages
+/// name `verb`.
 std::optional<LuaTable> named_arguments(lua_State* lua, int index, const char* verb,
                                         const std::vector<std::string>& names);
 
-/// A rule's patterns are tried on every name of a trace.
+/// A rule's patterns are matched against every name of a trace.
 constexpr std::size_t most_glob_bytes = 1024, most_globs = 200;
 
-/// More bytes, or operations, than anything has: an upper bound for option_count.
+/// More than any number of bytes or operations: an upper bound for option_count.
 constexpr std::size_t boundless = std::size_t{1} << 50;
 
 // --- Calls from Lua
 
-/// A verb leaves its results on the stack and returns how many they are. Its type says which
-/// selections it takes: for `a:union_ns()` the one that is asked, for `a:overlap_ns(b)` another.
+/// A verb leaves its results on the stack and returns their number. Its type says which selections
+/// it takes: for `a:union_ns()` the receiver, for `a:overlap_ns(b)` also another one.
 using TraceVerb = int (*)(lua_State*, const Context&);
 using SelectionVerb = int (*)(lua_State*, const Context&, const Rows& asked);
 using PairVerb = int (*)(lua_State*, const Context&, const Rows& asked, const Rows& other);
 
-/// What a verb charges for before it begins, besides one for the call: one Lua instruction for so
-/// many of each; 0 charges nothing for them.
+/// What a verb charges before it begins, in addition to one instruction for the call: one Lua
+/// instruction for this many of each; 0 charges nothing for them.
 struct Cost {
   unsigned rows = 0;  ///< of the selections that it takes
   unsigned ops = 0, calls = 0, ranges = 0, gpu_faults = 0, samples = 0;  ///< of the whole trace
@@ -117,7 +118,7 @@ struct Cost {
 };
 std::size_t instructions(const Cost& cost, const Context& c, std::size_t rows);
 
-/// Checks and charges what a verb takes, and calls it with room for LUA_MINSTACK values.
+/// Checks and charges a verb's arguments, and calls it with room for LUA_MINSTACK values.
 template <auto run, Cost cost>
 int call_verb(lua_State* lua) {
   luaL_checkstack(lua, LUA_MINSTACK, nullptr);

@@ -18,7 +18,7 @@ TextKey key_of(Enum value) {
 
 bool is_kernel(const Context& c, Row op) { return c.trace().ops.kind[op] == OpKind::kernel; }
 
-// --- Texts: the key of a row's
+// --- Texts: a row's key
 
 TextKey name_key(const Context& c, const Rows& s, Row r) {
   const Trace& t = c.trace();
@@ -76,7 +76,7 @@ TextKey thread_key(const Context& c, const Rows& s, Row r) {
 HostWork::Doing doing_in(const Context& c, const Rows& s, Row r) {
   if (s.kind != Kind::idle) return {};
   const Idle& idle = c.idle_of(r);
-  // A wait after which the host is not ahead yet is not what it does now.
+  // A wait after which the host has not yet got ahead is not what it does now.
   if (idle.call != no_row && !idle.drained) return {c.trace().calls.name[idle.call], 0};
   const std::uint16_t process = c.analysis.devices[slot_of(c, s, r)].process;
   return c.in_steps.host_work().during(idle.thread, process, idle.span);
@@ -115,7 +115,7 @@ TextKey group_key(const Context& c, const Rows& s, Row r) {
   return group ? group->name : no_text;
 }
 
-// --- Texts: what a key stands for
+// --- Texts: the text of a key
 
 std::string name_text(const Context& c, Kind, TextKey key) { return c.trace().names[key]; }
 
@@ -163,7 +163,7 @@ Number blocks(const Context& c, const Rows& s, Row r) {
   return s.kind == Kind::ops ? number(c.trace().ops.blocks[r]) : Number();
 }
 
-// Nothing where the report does not tell.
+// Nothing if the report does not give it.
 Number blocks_x(const Context& c, const Rows& s, Row r) {
   const std::uint32_t told = s.kind == Kind::ops ? c.trace().ops.blocks_x_of(r) : 0;
   return told > 0 ? number(told) : Number();
@@ -173,7 +173,7 @@ Number threads(const Context& c, const Rows& s, Row r) {
   return s.kind == Kind::ops ? number(c.trace().ops.threads[r]) : Number();
 }
 
-// Nothing where the report does not tell.
+// Nothing if the report does not give it.
 Number registers(const Context& c, const Rows& s, Row r) {
   const bool told = s.kind == Kind::ops && c.trace().ops.registers_of(r) > 0;
   return told ? number(c.trace().ops.registers_of(r)) : Number();

@@ -1,4 +1,4 @@
-// The fields of rows that rules name: { class = ... }, sum("bytes"), group("stream").
+// The fields of rows that rules use: { class = ... }, sum("bytes"), group("stream").
 #pragma once
 #include <array>
 #include <cstdint>
@@ -44,14 +44,14 @@ enum class Field {
 };
 constexpr std::size_t field_count = static_cast<std::size_t>(Field::count_of_fields);
 
-/// A small number that stands for a text: rows with the same key have the same text.
+/// A small number that stands for a text: rows with equal keys have equal texts.
 using TextKey = std::uint32_t;
 constexpr TextKey no_text = std::numeric_limits<TextKey>::max();
 
-/// A field is a text, of which rows have the key, or a number; one of the two is null.
+/// A field is either a text, for which rows have keys, or a number; the other one is null.
 struct FieldSpec {
   const char *name, *rows, *doc;                     ///< as in FieldDoc
-  TextKey (*key)(const Context&, const Rows&, Row);  ///< no_text where the row has none
+  TextKey (*key)(const Context&, const Rows&, Row);  ///< no_text if the row has none
   std::string (*text)(const Context&, Kind, TextKey);
   std::optional<double> (*number)(const Context&, const Rows&, Row);
 };
@@ -59,7 +59,7 @@ extern const std::array<FieldSpec, field_count> fields;
 
 inline const FieldSpec& spec_of(Field field) { return fields[static_cast<std::size_t>(field)]; }
 
-/// Throws Error, with what may have been meant.
+/// Throws Error, with a suggestion.
 Field field_named(const std::string& name);
 
 inline TextKey text_key(const Context& c, const Rows& s, Row r, Field field) {
@@ -67,12 +67,12 @@ inline TextKey text_key(const Context& c, const Rows& s, Row r, Field field) {
   return f.key ? f.key(c, s, r) : no_text;
 }
 
-/// The text that a row's key stands for; "" of no_text.
+/// The text of a row's key; "" for no_text.
 inline std::string key_text(const Context& c, Kind kind, Field field, TextKey key) {
   return key == no_text ? "" : spec_of(field).text(c, kind, key);
 }
 
-/// Nothing where such rows have no such number.
+/// Nothing if such rows do not have that number.
 inline std::optional<double> number_field(const Context& c, const Rows& s, Row r, Field field) {
   const FieldSpec& f = spec_of(field);
   return f.number ? f.number(c, s, r) : std::nullopt;

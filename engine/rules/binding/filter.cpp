@@ -10,7 +10,7 @@
 namespace gh::binding {
 namespace {
 
-// Of each of `count` numbers, whether the text that it stands for matches.
+// For each of `count` numbers, whether the text that it stands for matches.
 template <class TextOf>
 std::vector<std::uint8_t> matches(const Context& c, const Globs& globs, std::size_t count,
                                   TextOf text_of) {
@@ -19,7 +19,7 @@ std::vector<std::uint8_t> matches(const Context& c, const Globs& globs, std::siz
   return match;
 }
 
-// Allows only values whose names match; one that was ruled out before stays so.
+// Allows only values whose names match; values ruled out before stay ruled out.
 template <class Enum, std::size_t count>
 void narrow(std::array<bool, count>& allowed, const Context& c, const Globs& globs) {
   for (std::size_t k = 0; k < count; ++k) {
@@ -85,7 +85,7 @@ void Filter::text(const Context& c, Field field, const Globs& globs) {
   if (!quick_text(c, field, globs)) test(text_test(field, globs));
 }
 
-// False where such rows have no quick way to answer for the field.
+// False if there is no fast test of this field for such rows.
 bool Filter::quick_text(const Context& c, Field field, const Globs& globs) {
   const Trace& t = c.trace();
   if (field == Field::name && name_of_row_) {
@@ -164,7 +164,7 @@ Rows Filter::of(const Context& c, const Rows& all) const {
   return {all.kind, none_ ? RowSet() : passing(c, all), all.chains};
 }
 
-// Each of the quick questions has a loop of its own.
+// Each of the fast tests has a separate loop.
 RowSet Filter::passing(const Context& c, const Rows& all) const {
   const bool by_name = !name_answers_.empty();
   if (!any_cause_) {

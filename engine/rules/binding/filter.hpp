@@ -1,4 +1,4 @@
-// What rows have to pass to be in a selection.
+// The conditions for rows to be in a selection.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace gh::binding {
 
-/// Patterns of which a text has to match one.
+/// A text matches if it matches one of these patterns.
 struct Globs {
   std::vector<std::string> list;
   /// Charges the rule for long texts. Throws Error.
@@ -22,17 +22,17 @@ struct Globs {
 /// Whether a row passes.
 using RowTest = std::function<bool(const Context&, const Rows&, Row)>;
 
-/// A test of a text field. Tries globs once for each distinct text, not for each row.
+/// A test of a text field. Matches patterns once for each distinct text, not for each row.
 RowTest text_test(Field field, const Globs& globs);
 
-/// All tests of one filter. Name, class and kind are what nearly every filter of millions of rows
-/// asks for: they are answered once for each name that comes, and looked up.
+/// All tests of one filter. Nearly every filter of millions of rows uses name, class and kind, so
+/// these are tested once for each name and then looked up.
 class Filter {
  public:
-  /// Of rows of one kind. Without any tests all of them pass.
+  /// For rows of one kind. Without tests, all of them pass.
   Filter(const Context& c, Kind kind);
 
-  // Each narrows what passes.
+  // Each of these adds a condition.
   void test(RowTest passes) { tests_.push_back(std::move(passes)); }
   void text(const Context& c, Field field, const Globs& globs);
   void none() { none_ = true; }
@@ -58,19 +58,19 @@ class Filter {
 
   Kind kind_;
   bool none_ = false;
-  const OpKind* kind_of_row_;  // null of what is no operation
-  const NameId* name_of_row_;  // null of what has no names
+  const OpKind* kind_of_row_;  // null for rows that are not operations
+  const NameId* name_of_row_;  // null for rows without names
   std::array<bool, op_kinds> op_kinds_;
   bool any_cause_ = true;
   std::array<bool, idle_causes> causes_;
   std::vector<NameTest> name_tests_;
-  // By NameId, what name_tests_ say of it, once a row has asked; empty where there are none.
+  // By NameId: the result of name_tests_, once needed; empty if there are none.
   mutable std::vector<Answer> name_answers_;
   std::vector<RowTest> tests_;
 };
 
-/// The filter that a rule wrote at `index` of the stack: a table such as { class = "gemm_*" }, or
-/// nothing at all. Throws Error.
+/// The filter at `index` of the stack: a table such as { class = "gemm_*" }, or nothing at all.
+/// Throws Error.
 Filter to_filter(lua_State* lua, int index, Kind kind);
 
 }  // namespace gh::binding

@@ -1,4 +1,4 @@
-// The filters of selections: the table is at the end. A new one is a function here, and a row
+// The filters of selections: the table is at the end. To add one, add a function here and a row
 // there; `selection:where` in verbs.cpp documents them.
 #include <fmt/format.h>
 
@@ -13,13 +13,13 @@
 namespace gh::binding {
 namespace {
 
-// What a rule wrote for one key, and of which rows.
+// What a rule wrote for one key, and for which rows.
 struct Given {
   const LuaTable& table;
   const Context& c;
   Kind kind;
   const char* key;
-  int value;  // its place on the stack
+  int value;  // its index on the stack
   lua_State* lua() const { return table.lua(); }
 };
 
@@ -36,7 +36,7 @@ const Rows& selection(const Given& g) {
   return selection_at(g.lua(), g.value, fmt::format("filter '{}'", g.key));
 }
 
-// One pattern, or a list of them. They are tried once on every name that comes.
+// One pattern, or a list of them. They are matched once against every name that occurs.
 Globs globs(const Given& g) {
   Globs globs{globs_in(g.table, g.key)};
   std::size_t bytes = 0;
@@ -115,7 +115,7 @@ void phase(const Given& g, Filter& filter) {
   });
 }
 
-// --- Truth values
+// --- Booleans
 
 void in_graph(const Given& g, Filter& filter) {
   filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
@@ -123,7 +123,7 @@ void in_graph(const Given& g, Filter& filter) {
   });
 }
 
-// Kernels that no library or framework has (schemas/kernels.toml).
+// Kernels that belong to no library or framework (schemas/kernels.toml).
 void own(const Given& g, Filter& filter) {
   filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
     const Ops& ops = c.trace().ops;
@@ -143,7 +143,7 @@ void drained(const Given& g, Filter& filter) {
   });
 }
 
-// Page faults on addresses that migrations moved. What is no page fault has no address.
+// Page faults on addresses that migrations moved. Rows other than page faults have no address.
 void migrating(const Given& g, Filter& filter) {
   const Ops& ops = g.c.trace().ops;
   charge(g.lua(), ops.size());
@@ -159,7 +159,7 @@ void migrating(const Given& g, Filter& filter) {
   });
 }
 
-// Whose business a stretch of the host's is. To find that of all of them is work, whoever is first.
+// The class of a stretch of the host. The first use has to classify all of them.
 void stretch(const Given& g, Filter& filter) {
   charge(g.lua(), g.c.in_steps.idle.size());
   matches<Field::stretch>(g, filter);
@@ -167,7 +167,7 @@ void stretch(const Given& g, Filter& filter) {
 
 // --- Selections
 
-// Idle time whose neighbour, the operation before or after it, is one of a selection.
+// Idle time next to an operation of a selection, before or after it.
 template <Row Idle::*neighbour>
 void next_to(const Given& g, Filter& filter) {
   const Rows& ops = selection(g);
@@ -203,7 +203,7 @@ void launched_in(const Given& g, Filter& filter) {
     throw Error("filter 'launched_in' takes a selection of ranges or calls");
   }
   charge(g.lua(), around.rows.size());
-  // By process, not by thread: backward launches from a thread of its own.
+  // By process, not by thread: backward launches from a separate thread.
   std::map<std::uint16_t, std::vector<Span>> spans;
   around.rows.each([&](Row r) {
     const Thread& thread = g.c.trace().threads[thread_of(g.c, around, r)];
@@ -229,8 +229,8 @@ constexpr Kinds all_kinds = ~Kinds{0};
 
 struct FilterKey {
   const char* name;
-  Kinds kinds;                         // rows of another kind do not pass, whatever the value is
-  void (*add)(const Given&, Filter&);  // reads the value, and makes a test of it
+  Kinds kinds;                         // rows of other kinds do not pass, whatever the value
+  void (*add)(const Given&, Filter&);  // reads the value and adds a test
 };
 
 constexpr FilterKey filter_keys[] = {

@@ -10,7 +10,7 @@
 namespace gh::binding {
 namespace {
 
-// How many rows a search back in time looks at: what lies further back hardly ever still lasts.
+// How many rows a backward search looks at: rows further back hardly ever last long enough.
 constexpr std::size_t most_looked_at = 100'000;
 
 // The first row that starts at or after a moment.
@@ -18,7 +18,7 @@ Row first_from(const std::vector<Ns>& starts, Ns at) {
   return static_cast<Row>(std::lower_bound(starts.begin(), starts.end(), at) - starts.begin());
 }
 
-// The first row that starts after it.
+// The first row that starts after a moment.
 Row first_after(const std::vector<Ns>& starts, Ns at) {
   return static_cast<Row>(std::upper_bound(starts.begin(), starts.end(), at) - starts.begin());
 }
@@ -33,14 +33,14 @@ Row last_before(Row end, Found found) {
   return no_row;
 }
 
-// The time for which an event lasted within a span; negative where they do not touch.
+// How long an event lasted within a span; negative if they do not touch.
 template <class Events>
 Ns shared_ns(const Events& events, Row r, Span span) {
   return std::min(events.end[r], span.end) - std::max(events.start[r], span.start);
 }
 
-// The innermost of ranges or frames that the thread was in for at least such a share of the span.
-// They nest, so of those it is the last to begin.
+// The innermost of the ranges or frames that the thread was in for at least this share of the span.
+// They nest, so it is the last one to begin.
 template <class Events>
 Row innermost(const Events& events, std::uint16_t thread, Span span, double share) {
   return last_before(first_from(events.start, span.end), [&](Row r) {
@@ -49,7 +49,7 @@ Row innermost(const Events& events, std::uint16_t thread, Span span, double shar
   });
 }
 
-// The Python frame in which the host was for most of an idle time, or no_row.
+// The Python frame that the host was in for most of an idle time, or no_row.
 Row frame_of(const Trace& t, const Idle& idle) {
   return idle.thread == no_index ? no_row : innermost(t.frames, idle.thread, idle.span, 0.5);
 }
@@ -62,13 +62,13 @@ void each_os_call(const Trace& t, const Idle& idle, Take take) {
   for (Row r = first; r < calls.size() && calls.start[r] < idle.span.end; ++r) {
     if (calls.thread[r] == idle.thread) take(r);
   }
-  // The host runs ahead of the GPU, so it may have begun to wait before. Of one thread only the
-  // last call before can last until then.
+  // The host runs ahead of the GPU, so it may have begun to wait earlier. Per thread, only the last
+  // earlier call can last until then.
   const Row before = last_before(first, [&](Row r) { return calls.thread[r] == idle.thread; });
   if (before != no_row && calls.end[before] > idle.span.start) take(before);
 }
 
-// "2 poll calls took 3 ms of it", of the calls that took longest; "" without any.
+// "2 poll calls took 3 ms of it", for the calls that took longest; "" if there are none.
 std::string longest_os_call(const Trace& t, const Idle& idle) {
   struct Spent {
     Ns ns = 0;
@@ -89,15 +89,15 @@ std::string longest_os_call(const Trace& t, const Idle& idle) {
                      duration(spent.ns));
 }
 
-// The line of the program that a name tells, if any.
+// The program line that a name contains, if any.
 SourceLine line_of(const Context& c, NameId name) {
   const auto& sources = c.analysis.names.sources;
   const auto it = sources.find(name);
   return it == sources.end() ? SourceLine{} : it->second;
 }
 
-// The line of the program that the innermost of ranges or frames around a moment names, of those on
-// wanted threads.
+// The program line named by the innermost range or frame around a moment, on one of the wanted
+// threads.
 template <class Events, class Wanted>
 SourceLine line_in(const Context& c, const Events& events, Ns at, Wanted wanted) {
   const auto& sources = c.analysis.names.sources;
@@ -107,13 +107,13 @@ SourceLine line_in(const Context& c, const Events& events, Ns at, Wanted wanted)
   return named == no_row ? SourceLine{} : line_of(c, events.name[named]);
 }
 
-// The forward operator of the backward one that a thread is in: its row of Trace::forwards.
+// The forward operator of the backward operator that a thread is in: its row of Trace::forwards.
 Row forward_of(const Trace& t, std::uint16_t thread, Ns at) {
   const Forwards& forwards = t.forwards;
   const Row last = last_before(first_after(forwards.start, at),
                                [&](Row f) { return forwards.thread[f] == thread; });
   if (last == no_row) return no_row;
-  // Backward operators follow each other on their thread: either the last one lasts, or none does.
+  // Backward operators on a thread do not overlap: only the last one can still be running.
   const Ns start = forwards.start[last];
   const Row end = first_after(t.ranges.start, start);
   for (Row r = first_from(t.ranges.start, start); r < end; ++r) {
@@ -142,7 +142,7 @@ std::string sampled_sentence(const Trace& t, const HostWork::Seen& seen) {
                          : fmt::format(", most often at {}", line.substr(0, line.find(": "))));
 }
 
-// Whether a part of the time is worth a sentence.
+// Whether a part of the time deserves a sentence.
 bool matters(Ns part, Ns whole) { return whole > 0 && part >= whole / 10; }
 
 std::string lock_sentence(const Trace& t, const HostWork::Seen& seen, Ns total) {
@@ -160,14 +160,14 @@ std::string cpu_sentence(const Trace& t, const HostWork::Seen& seen) {
     const bool calls_known = t.availability(Source::os_calls).known();
     text += fmt::format(" For {} of that time the launching thread was off the CPU{}{}.",
                         percent(seen.held_off_ns, seen.scheduled_ns),
-                        calls_known ? ", in no call that waits" : ", preempted or waiting",
+                        calls_known ? ", outside of any waiting call" : ", preempted or waiting",
                         2 * seen.taken_ns > seen.held_off_ns
-                            ? ", mostly while other recorded threads ran in its place"
+                            ? ", mostly while other recorded threads used it"
                             : "");
   }
   if (matters(seen.waited_ns, seen.scheduled_ns) && seen.waker != no_index) {
     text += fmt::format(
-        " For {} of that time the launching thread waited, and '{}' was at work before most waits "
+        " For {} of that time the launching thread waited, and '{}' was running before most waits "
         "ended.",
         percent(seen.waited_ns, seen.scheduled_ns), t.thread_label(seen.waker));
   }

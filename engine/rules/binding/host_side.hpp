@@ -1,5 +1,5 @@
-// What the host did while the GPU idled or was given work: in which range, on which line of the
-// program.
+// What the host did while the GPU was idle or work was launched: in which range, on which line of
+// the program.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,25 +9,25 @@
 
 namespace gh::binding {
 
-/// What the launching thread did while the GPU idled: the range and the line of the program that it
-/// was in, and the OS calls that took longest. "" where nothing tells.
+/// What the launching thread did while the GPU was idle: its range and program line, and the OS
+/// calls that took longest. "" if nothing shows it.
 std::string host_note(const Context& c, const Idle& idle);
 
-/// Whether the profiler saw anything of threads beside their calls.
+/// Whether the profiler recorded anything about threads in addition to their calls.
 bool watched(const Trace& trace);
 
 /// Sentences, each after a space: in which function the launching thread was sampled most, whether
-/// it waited for Python's lock, was held off its CPU or waited, and for whom. `total`: the time in
-/// which it was looked at. "" where the profiler saw nothing that is worth a sentence.
+/// it waited for Python's lock, was kept off its CPU or waited, and for whom. `total`: the time
+/// that was examined. "" if nothing recorded deserves a sentence.
 std::string host_story(const Context& c, const HostWork::Seen& seen, Ns total);
 
-/// The line of the program at which a thread was: that of its Python frames, of its ranges, of the
-/// forward operator whose backward it computes; else of another thread of the process, since
-/// backward runs on a thread of its own while the one that called it waits.
+/// The program line that a thread was at: from its Python frames, its ranges, or the forward
+/// operator whose backward it computes; otherwise that of another thread of the process, since
+/// backward runs on a separate thread while the one that called it waits.
 SourceLine source_around(const Context& c, std::uint16_t thread, Ns at);
 
-/// The line at which the host was for most of an idle time, as host_note names it; else where it
-/// made the call that it was in, or the one that ended it.
+/// The line that the host was at for most of an idle time, as in host_note; otherwise where it made
+/// the call that it was in, or the one that ended the idle time.
 SourceLine source_of_idle(const Context& c, const Idle& idle);
 
 }  // namespace gh::binding

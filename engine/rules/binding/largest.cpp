@@ -6,7 +6,7 @@
 namespace gh::binding {
 
 std::vector<Row> largest(const Context& c, const Rows& s, std::size_t most, Field field) {
-  std::vector<std::pair<double, Row>> best;  // a heap, the least of them on top
+  std::vector<std::pair<double, Row>> best;  // a heap, the smallest on top
   s.rows.each([&](Row r) {
     const std::pair own(-number_field(c, s, r, field).value_or(0), r);
     if (best.size() == most && (most == 0 || !(own < best.front()))) return;

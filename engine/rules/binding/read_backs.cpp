@@ -11,17 +11,17 @@
 namespace gh {
 namespace {
 
-// By clocks of host and GPU that are apart, a wait may seem to end before what it waited for.
+// Where the clocks of host and GPU differ, a wait may seem to end before the work that it waited
+// for.
 constexpr Ns skew_ns = 5'000;
 
-// What is told of steps is told of at least so many.
+// Comparisons between steps need at least this many.
 constexpr std::size_t least_steps = 3;
 
-// Of what is launched after a read-back so many operations are looked at: what it decides comes
-// soon.
+// How many operations after a read-back to look at: what the read-back decides comes soon.
 constexpr std::size_t most_after = 16;
 
-// What a kernel or copy is launched with, as far as a report tells.
+// What a kernel or copy is launched with, as far as the report shows it.
 using Shape = std::tuple<NameId, std::uint32_t, std::int64_t, OpKind, CopyKind>;
 
 struct ShapeHash {
@@ -39,14 +39,14 @@ Shape shape_of(const Ops& ops, Row op) {
   return {ops.name[op], ops.blocks[op], ops.bytes[op], ops.kind[op], ops.copy[op]};
 }
 
-// Adds to `changing` a device's operations of shapes that do not come equally often in three of
-// four steps.
+// Adds those of a device's operations to `changing` whose shapes do not occur equally often in
+// three of four steps.
 void find_changing(const Analysis& a, const DeviceSteps& device, RowBits& changing) {
   const Ops& ops = a.trace.ops;
   struct Seen {
-    std::size_t count = 0;                     // in the step at hand
-    std::size_t step = 0;                      // that one, counted from 1
-    std::map<std::size_t, std::size_t> steps;  // in which it came so often
+    std::size_t count = 0;                     // in the current step
+    std::size_t step = 0;                      // the current step, counted from 1
+    std::map<std::size_t, std::size_t> steps;  // in how many steps it came that often
     bool changes = false;
   };
   std::unordered_map<Shape, Seen, ShapeHash> shapes;
@@ -105,7 +105,7 @@ class ReadBackFinder {
     of_threads(false);
     ReadBacks found;
     found.copies = RowBits(copies_).set();
-    // One a step is a loss that is logged, and decides nothing: most programs end here.
+    // One per step is a logged loss, which decides nothing: most programs end here.
     if (found.copies.size() >= 2 * static_cast<std::size_t>(a_.step_count())) compare();
     found.waits = std::move(waits_).set();
     found.deciding = std::move(deciding_).set();
@@ -130,19 +130,19 @@ class ReadBackFinder {
 
   CallClass call_class(Row call) const { return a_.names.call[t_.calls.name[call]]; }
 
-  // What of a thread's launches in one step is known so far.
+  // What is known so far about a thread's launches in one step.
   struct InStep {
     const Step* step = nullptr;
     std::size_t before = 0, changed_before = 0;  // launched before the first read-back
-    Row copy = no_row;                           // the last read-back, which is not judged yet
+    Row copy = no_row;                           // the last read-back, not yet judged
     std::size_t after = 0, changed_after = 0;    // launched since then
     bool any = false;
   };
 
   void of_thread(std::uint16_t thread, bool compared) {
     const auto& calls = threads_[thread].calls;
-    Row copied = no_row;               // a copy to the host for which the thread has not waited yet
-    Row read = no_row, wait = no_row;  // one for which it has
+    Row copied = no_row;               // a copy to the host that the thread has not waited for yet
+    Row read = no_row, wait = no_row;  // one that it has waited for
     InStep now;
     for (const Row c : calls) {
       const CallClass kind = call_class(c);
@@ -173,7 +173,7 @@ class ReadBackFinder {
         }
         copied = t_.ops.copy[op] == CopyKind::d2h ? op : no_row;
       }
-      // The copy's own call may have waited, or the first synchronization after it did.
+      // The copy's own call may have waited, or the first synchronization after it.
       const bool waits = op == no_row ? kind == CallClass::sync : copied == op;
       if (copied != no_row && waits && t_.calls.end[c] + skew_ns >= t_.ops.end[copied]) {
         read = copied;
@@ -184,9 +184,9 @@ class ReadBackFinder {
     judge(now);
   }
 
-  // What was read back decided what came next, results that come down aside, if that changes from
-  // step to step, though what the step begins with does not: batches of many lengths change all of
-  // it.
+  // A read-back decided what came next (not counting results that are copied down) if that changes
+  // from step to step although the beginning of the step does not: batches of varying length change
+  // all of it.
   void judge(InStep& now) {
     if (now.copy != no_row && 4 * now.changed_after >= now.after && now.changed_after > 0 &&
         10 * now.changed_before <= now.before && now.before > 0)

@@ -1,5 +1,5 @@
-// What the host read back and waited for before it gave the GPU more to do, and whether that
-// decided what it gave.
+// What the host read back and waited for before it launched more GPU work, and whether that decided
+// what it launched.
 #pragma once
 #include "rules/binding/rows_in_steps.hpp"
 

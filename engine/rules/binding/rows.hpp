@@ -1,4 +1,4 @@
-// What a rule calls a selection: rows of one kind of event, and what every kind has, seen alike.
+// What a rule calls a selection: rows of one kind of event, with a common interface for all kinds.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,21 +14,21 @@ enum class Kind { ops, calls, ranges, os_calls, gpu_faults, idle, steps, chains 
 /// A run of operations on one stream, from `trace:chains` or `trace:runs`.
 struct Chain {
   Span span;
-  Row op;  ///< the one that stands for it: the centre of a chain, the first of a run
+  Row op;  ///< the one that represents it: the center of a chain, the first of a run
 };
 using Chains = std::vector<Chain>;
 
 struct Rows {
   Kind kind = Kind::ops;
-  RowSet rows;  ///< of the trace; for idle, steps and chains, of Context's lists or `chains`
-  std::shared_ptr<const Chains> chains = nullptr;  ///< of Kind::chains
+  RowSet rows;  ///< of the trace; for idle, steps and chains: of Context's lists or `chains`
+  std::shared_ptr<const Chains> chains = nullptr;  ///< for Kind::chains
 
   std::size_t bytes() const {
     return sizeof(Rows) + rows.bytes() + (chains ? chains->size() * sizeof(Chain) : 0);
   }
 };
 
-// Verbs ask these of millions of rows, so they are inline.
+// Inline, since verbs call these for millions of rows.
 
 inline Span span_of(const Context& c, const Rows& s, Row r) {
   const Trace& t = c.trace();
@@ -45,7 +45,7 @@ inline Span span_of(const Context& c, const Rows& s, Row r) {
   return {};
 }
 
-/// The slot of the row's device; no_slot for what the host does.
+/// The slot of the row's device; no_slot for host activity.
 inline std::size_t slot_of(const Context& c, const Rows& s, Row r) {
   const Trace& t = c.trace();
   switch (s.kind) {
@@ -58,7 +58,7 @@ inline std::size_t slot_of(const Context& c, const Rows& s, Row r) {
   }
 }
 
-/// The thread of the host; no_index for what devices do. Idle time is the launching thread's.
+/// The host thread; no_index for device activity. Idle time belongs to the launching thread.
 inline std::uint16_t thread_of(const Context& c, const Rows& s, Row r) {
   const Trace& t = c.trace();
   switch (s.kind) {
@@ -70,7 +70,7 @@ inline std::uint16_t thread_of(const Context& c, const Rows& s, Row r) {
   }
 }
 
-/// By row, what the trace calls rows of such a kind; null where it gives them no names.
+/// By row, the names of rows of such a kind; null if they have none.
 inline const NameId* names_of(const Context& c, Kind kind) {
   const Trace& t = c.trace();
   switch (kind) {

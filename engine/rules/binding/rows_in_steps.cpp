@@ -12,7 +12,7 @@ RowSet ops_in_steps(const Analysis& a) {
   const Trace& t = a.trace;
   RowBits found(t.ops.size());
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    // Where steps leave gaps between them, what takes no time belongs to none of them.
+    // If there are gaps between steps, an operation that takes no time belongs to none of them.
     const bool no_gaps = a.account.devices[d].window.size() == 1;
     a.each_op_in_steps(d, [&](Row op) {
       if (no_gaps || t.ops.start[op] < t.ops.end[op]) found.add(op);
@@ -38,7 +38,7 @@ RowSet all_idle(const Analysis& a) {
   return RowSet::all(rows);
 }
 
-// The rows of events of the host that touch `window`, of the processes that are analysed.
+// The rows of host events that touch `window`, for the analyzed processes.
 template <class Events>
 RowSet host_rows(const Analysis& a, const Events& events, Span window) {
   std::vector<std::uint8_t> wanted(a.trace.threads.size());
@@ -56,7 +56,8 @@ RowSet host_rows(const Analysis& a, const Events& events, Span window) {
 
 RowSet faults_in_steps(const Analysis& a) {
   const GpuFaults& faults = a.trace.gpu_faults;
-  std::vector<const Spans*> windows(a.trace.devices.size());  // null of devices not analysed
+  std::vector<const Spans*> windows(
+      a.trace.devices.size());  // null for devices that are not analyzed
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     windows[a.devices[d].device] = &a.account.devices[d].window;
   }
@@ -81,8 +82,8 @@ RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
   gpu_faults = faults_in_steps(a);
 }
 
-// Each of these is put together first and then kept: if that fails half-way, the next who asks
-// begins anew.
+// Each of these is completed before it is stored: if that fails half-way, the next caller starts
+// over.
 
 const std::vector<Spans>& RowsInSteps::stalls() const {
   std::call_once(stalls_found_, [this] {

@@ -1,4 +1,4 @@
-// The rows of each kind within the analysed steps: what rules select from.
+// The rows of each kind within the analyzed steps, from which rules select.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,39 +12,39 @@
 
 namespace gh {
 
-/// Copies to the host for which it waited before it gave the GPU more to do within the step.
+/// Copies to the host that it waited for before it launched more GPU work in the step.
 struct ReadBacks {
   RowSet copies;
   RowSet waits;     ///< the calls that waited: the copy's own, or a synchronization after it
-  RowSet deciding;  ///< copies after which the GPU is given other work than in other steps
-  /// All operations whose name, grid or size does not come equally often in every step; none where
-  /// fewer than three steps can be compared, or fewer than two copies come a step.
+  RowSet deciding;  ///< copies after which the GPU gets different work than in other steps
+  /// All operations whose name, grid or size does not occur equally often in every step; empty if
+  /// fewer than three steps can be compared, or with fewer than two copies a step.
   RowSet changing;
 };
 
-/// Found once for all rules; several may read at one time.
+/// Found once for all rules; several may read at once.
 class RowsInSteps {
  public:
   /// The analysis has to outlive it.
   explicit RowsInSteps(const Analysis& analysis);
   RowSet ops;
   RowSet copies;                   ///< of these
-  RowSet calls, ranges, os_calls;  ///< of the processes that are analysed
+  RowSet calls, ranges, os_calls;  ///< of the analyzed processes
   RowSet gpu_faults;
-  RowSet idle;   ///< of every Idle, one device after the other
-  RowSet steps;  ///< of every step, one device after the other; none where nothing repeats
-  /// All operations of the analysed devices, in and beside the steps, by stream.
+  RowSet idle;   ///< every Idle, ordered by device
+  RowSet steps;  ///< every step, ordered by device; empty if nothing repeats
+  /// All operations of the analyzed devices, inside and outside of the steps, by stream.
   const std::vector<std::vector<Row>>& by_stream() const;
-  /// By analysed device: when page faults of unified memory were handled, or pages migrated.
+  /// By analyzed device: when page faults of unified memory were handled, or pages migrated.
   const std::vector<Spans>& stalls() const;
-  /// What host threads did, in stretches of idle time.
+  /// What host threads did during idle time.
   const HostWork& host_work() const;
   /// What collectives do.
   const CollectiveKinds& collectives() const;
   /// What the host read back and waited for.
   const ReadBacks& read_backs() const;
-  /// By row of `idle`, what the host's stretch is (stretches.hpp), which `find` tells the first who
-  /// asks.
+  /// By row of `idle`: the class of the host's stretch (stretches.hpp), which `find` computes on
+  /// the first call.
   template <class Find>
   const std::vector<std::uint8_t>& stretches(Find find) const {
     std::call_once(stretches_found_, [&] { stretches_ = find(); });

@@ -12,25 +12,26 @@
 namespace gh::binding {
 namespace {
 
-// What is shorter may prepare a launch: an eager framework takes 5 to 50 us from one to the next.
+// Anything shorter may be the preparation of a launch: an eager framework takes 5 to 50 us from one
+// to the next.
 constexpr Ns compiler_ns = 200'000;
-// Operators around a call that are looked at: no program nests as many.
+// How many enclosing operators of a call to look at: no program nests that many.
 constexpr std::size_t most_around = 64;
-// A thread that wants Python's lock waits in pieces of the switch interval, 5 ms.
+// A thread that needs Python's lock waits in pieces of the switch interval, 5 ms.
 constexpr Ns lock_piece_ns = 6'000'000;
-// Of what it waits, another thread of the process runs at least so much.
+// The share of its wait during which another thread of the process runs.
 constexpr double lock_beside = 0.8;
 
-// Calls of the operating system in which a thread does nothing.
+// OS calls in which a thread does nothing.
 constexpr std::string_view waiting_calls[] = {
     "poll",   "ppoll",        "select",     "epoll_wait*", "sem_*wait", "pthread_cond_*wait",
     "futex*", "pthread_join", "*nanosleep", "usleep",      "sleep",     "recv*",
     "wait4",  "waitpid"};
-// Those by which Python waits for its lock.
+// OS calls with which Python waits for its lock.
 constexpr std::string_view lock_calls[] = {"pthread_cond_timedwait", "futex*",
                                            "pthread_mutex_lock"};
-// Of these the one that says so where no context switches were recorded, and those by which the
-// thread that holds the lock wakes the one that waits.
+// The one of these that identifies such a wait if no context switches were recorded, and those with
+// which the thread that holds the lock wakes the waiting one.
 constexpr std::string_view timed_waits[] = {"pthread_cond_timedwait"};
 constexpr std::string_view wakes[] = {"pthread_cond_signal", "pthread_cond_broadcast"};
 
@@ -100,7 +101,8 @@ class StretchFinder {
       return Stretch::compiler;
     if (waits_for_lock(i)) return Stretch::lock;
     const HostWork& work = c_.in_steps.host_work();
-    // What another thread marks, as the one that waits in backward, is not what this one does.
+    // What another thread marks, such as the one that waits for backward, is not what this one
+    // does.
     const NameId doing = work.own(i.thread, i.span).name;
     if (doing != 0 && is_waiting(doing)) return Stretch::waits;
     bool runs = false;
@@ -108,29 +110,29 @@ class StretchFinder {
       const HostWork::Seen seen = work.seen({{i.thread, i.span}});
       runs = 2 * seen.scheduled_ns >= i.span.length();
       if (runs && 2 * seen.waited_ns >= seen.scheduled_ns) return Stretch::waits;
-      // Off the CPU, in no call that is known: others took it, or it waits in a way that was not
-      // recorded.
+      // Off the CPU outside of any known call: preempted by others, or waiting in a way that was
+      // not recorded.
       if (runs && 2 * seen.held_off_ns >= seen.scheduled_ns) {
         const bool taken =
             t_.availability(Source::os_calls).known() && 2 * seen.taken_ns >= seen.held_off_ns;
         return taken ? Stretch::preempted : Stretch::unnamed;
       }
     }
-    // Between one collective and the next, a library copies what it received.
+    // Between two collectives, a library copies what it received.
     if (i.previous != no_row && a_.kernel_class(i.previous) == "collective")
       return Stretch::unnamed;
     if (doing != 0) return launches_[doing] ? Stretch::launching : Stretch::works;
     if (runs) return Stretch::works;
-    // The host had waited for a result, and gave the GPU work again: what it did is between.
+    // The host had waited for a result and launched GPU work again: in between it worked.
     if (holds(reads_, i.previous) && i.next != no_row) return Stretch::works;
-    // Where calls that wait were recorded it is in none: it computes, unless it touches pages.
+    // If waiting calls were recorded and it is in none, it computes, unless it touches pages.
     if (i.thread != no_index && t_.availability(Source::os_calls).known() &&
         !migrates(i.previous) && !migrates(i.next))
       return Stretch::works;
     return Stretch::unnamed;
   }
 
-  // --- Tensors that travel
+  // --- Tensors that move back and forth
 
   bool runs_model() const {
     const auto makes_products = [&](NameId name) {
@@ -150,12 +152,13 @@ class StretchFinder {
     return found;
   }
 
-  // Gradients come down, and when the last is there the host works until the first parameter goes
-  // up; no optimizer runs on the device. An activation that is offloaded comes back after kernels.
+  // Gradients are copied to the host, and after the last one the host works until the first
+  // parameter is copied back; no optimizer runs on the device. An offloaded activation comes back
+  // after kernels.
   bool has_cpu_optimizer(std::size_t slot) const {
     if (!has_trips_ || !a_.program.is("training")) return false;
     bool turned = false;
-    // The last or the first may be a small one, as that of a norm.
+    // The last or the first may be small, such as a norm's.
     for (const Idle& i : a_.account.devices[slot].idle)
       turned = turned || (i.cause == IdleCause::unknown && travels(i.previous) && travels(i.next) &&
                           beside(i, trips_.copies) && t_.ops.copy[i.previous] == CopyKind::d2h &&
@@ -167,7 +170,7 @@ class StretchFinder {
     return !optimizes;
   }
 
-  // Of the first step, what came down before is not in the steps: tensors are known by their sizes.
+  // For the first step, the download is outside of the steps: tensors are recognized by size.
   bool travels(Row op) const {
     if (op == no_row) return false;
     const CopyKind copy = t_.ops.copy[op];
@@ -182,7 +185,7 @@ class StretchFinder {
     return holds(ops, i.previous) || holds(ops, i.next);
   }
 
-  // --- Code that is made
+  // --- Compilation
 
   bool makes_code(const Idle& i) const {
     if (i.cause == IdleCause::compilation) return true;
@@ -190,7 +193,7 @@ class StretchFinder {
            a_.names.call[t_.calls.name[i.call]] != CallClass::launch;
   }
 
-  // Of each step, from the first call that makes or loads code to the last.
+  // For each step, from the first call that compiles or loads code to the last.
   Spans compiled(std::size_t slot) const {
     const DeviceSteps& device = a_.devices[slot];
     if (device.source == StepSource::none) return {};
@@ -207,7 +210,7 @@ class StretchFinder {
     return united(std::move(spans));
   }
 
-  // The longest stretch of steps in which no code is made: what a step has without.
+  // The longest part of the steps without compilation: how long a step takes without it.
   Ns longest_without_compiler(std::size_t slot, const Spans& made) const {
     const DeviceSteps& device = a_.devices[slot];
     if (made.empty()) return 0;
@@ -275,7 +278,8 @@ class StretchFinder {
     if (i.thread == no_index || i.span.length() <= 0) return false;
     if (2 * overlap(lock_waits_[i.thread], i.span) >= i.span.length()) return true;
     if (2 * overlap(lock_calls_[i.thread], i.span) < i.span.length()) return false;
-    // Which thread holds the lock is not recorded: one of the process that runs all the while.
+    // Which thread holds the lock is not recorded: look for one of the process that runs
+    // throughout.
     for (std::uint16_t other = 0; other < on_cpu_.size(); ++other) {
       if (other == i.thread || t_.threads[other].process != t_.threads[i.thread].process) continue;
       if (static_cast<double>(ran(other, i.span)) >=
@@ -285,8 +289,9 @@ class StretchFinder {
     return false;
   }
 
-  // How long a thread was on a CPU. Without context switches: in no call, if it then woke another,
-  // as the one does that gives the lock away; threads that wait or sleep are in one.
+  // How long a thread was on a CPU. Without context switches: how long it was in no call, if it
+  // then woke another thread, as a thread does that releases the lock; threads that wait or sleep
+  // are in a call.
   Ns ran(std::uint16_t thread, Span span) const {
     if (wakes_.empty()) return overlap(on_cpu_[thread], span);
     const std::vector<Ns>& times = wakes_[thread];
@@ -295,7 +300,7 @@ class StretchFinder {
     return span.length() - overlap(in_call_[thread], span);
   }
 
-  // Names of operators ("aten::addmm") in which calls gave the GPU work.
+  // Finds names of operators ("aten::addmm") in which calls launched GPU work.
   void find_launching_operators() {
     const Ranges& ranges = t_.ranges;
     const Calls& calls = t_.calls;
@@ -329,15 +334,15 @@ class StretchFinder {
   const Analysis& a_;
   const Trace& t_;
   const RoundTrips trips_;
-  std::set<std::int64_t> trip_bytes_;  // of all round trips, small ones too
+  std::set<std::int64_t> trip_bytes_;  // of all round trips, including small ones
   RowBits streamed_;
   const RowBits reads_;
   bool has_trips_ = false;
   Spans phases_;
-  std::vector<std::int8_t> is_waiting_;                  // by name; -1 where nobody asked
-  std::vector<bool> launches_;                           // by name, of operators
+  std::vector<std::int8_t> is_waiting_;                  // by name; -1 if not needed yet
+  std::vector<bool> launches_;                           // by name of an operator
   std::vector<Spans> lock_waits_, lock_calls_, on_cpu_;  // by thread
-  // By thread, where no context switches were recorded.
+  // By thread, if no context switches were recorded.
   std::vector<Spans> in_call_;
   std::vector<std::vector<Ns>> wakes_;
 };

@@ -1,6 +1,6 @@
-// What the host's stretches are, of idle time in which it neither launched nor waited for the GPU,
-// allocated, loaded or made code: whose business each is. Every stretch is one thing only, so that
-// no two rules claim it.
+// Classifies the host's stretches: idle time in which it neither launched, waited for the GPU,
+// allocated, loaded nor compiled code. Every stretch has exactly one class, so that no two rules
+// claim it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,16 +11,16 @@ namespace gh::binding {
 
 enum class Stretch : std::uint8_t {
   none,       ///< idle time that is no such stretch
-  offload,    ///< beside tensors that travel to the host and back, or weights that stream in
+  offload,    ///< during tensors that move to the host and back, or weights that are streamed in
   phase,      ///< in ranges of a checkpoint, an evaluation or Python's garbage collection
-  optimizer,  ///< between gradients that came down and parameters that go up
-  compiler,   ///< among calls that load or make code, in a step that has them
+  optimizer,  ///< between gradients copied down and parameters copied up
+  compiler,   ///< between calls that load or compile code, in a step that has such calls
   lock,       ///< Python's lock was held by another thread
-  preempted,  ///< off the CPU, in no call, and other threads were on it
+  preempted,  ///< off the CPU outside of any call, while other threads were on it
   waits,      ///< in a call in which a thread does nothing
-  launching,  ///< in an operator that gives the GPU work, and takes long about it
-  works,   ///< it did something that has a name, was on a CPU, or worked on what it had read back
-  unnamed  ///< nothing tells
+  launching,  ///< in an operator that launches GPU work and takes long to do so
+  works,      ///< it did something with a name, was on a CPU, or worked on what it had read back
+  unnamed     ///< nothing shows it
 };
 const char* name_of(Stretch);
 

@@ -7,8 +7,8 @@
 namespace gh::binding {
 namespace {
 
-// Calls take(slot, span) with the time of every row. The kinds that come in millions have a loop of
-// their own.
+// Calls take(slot, span) with the time of every row. Kinds with millions of rows have separate
+// loops.
 template <class Take>
 void each_span(const Context& c, const Rows& s, Take take) {
   const Trace& t = c.trace();
@@ -31,14 +31,14 @@ void each_span(const Context& c, const Rows& s, Take take) {
   }
 }
 
-// Whether rows come in order of time. Steps and chains follow each other by device or stream.
+// Whether rows are in order of time. Steps and chains are ordered by device or stream.
 bool in_order_of_time(Kind kind) { return kind != Kind::chains && kind != Kind::steps; }
 
 Span clipped(Span span, Span window) {
   return {std::max(span.start, window.start), std::min(span.end, window.end)};
 }
 
-// A set of time that is asked about one span after the other, in order of their starts.
+// A set of time that is queried with one span after another, in order of their starts.
 class Cursor {
  public:
   explicit Cursor(const Spans& set) : set_(&set) {}
@@ -57,21 +57,21 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-// What lies within the analysed time of a device, or of the host.
+// The part within the analyzed time of a device, or of the host.
 Spans within_steps(const Context& c, std::size_t slot, std::vector<Span> spans) {
   const Spans window = slot == no_slot ? Spans{c.window} : c.analysis.account.devices[slot].window;
   if (window.size() != 1) return intersection(united(std::move(spans)), window);
-  // As nearly always: no second copy of what may be millions of spans.
+  // Nearly always the case: avoids a second copy of what may be millions of spans.
   for (Span& span : spans) span = clipped(span, window[0]);
   return united(std::move(spans));
 }
 
-// Calls take(slot, span) with the parts of time_of, each device's in order, without holding them.
-// False, and nothing is taken, where rows do not come in order of time.
+// Calls take(slot, span) with the parts of time_of, each device's in order, without storing them.
+// Returns false, without calling take, if rows are not in order of time.
 template <class Take>
 bool stream_time(const Context& c, const Rows& s, Take take) {
   if (!in_order_of_time(s.kind)) return false;
-  const std::size_t host = c.analysis.devices.size();  // in these lists
+  const std::size_t host = c.analysis.devices.size();  // index in these lists
   std::vector<Span> windows(host + 1, Span{0, 0}), last(host + 1, Span{0, 0});
   windows[host] = c.window;
   for (std::size_t slot = 0; slot < host; ++slot) {
@@ -98,18 +98,18 @@ bool stream_time(const Context& c, const Rows& s, Take take) {
   return true;
 }
 
-// The lengths of what `streamed` covers, and of what both cover, without holding the time of
-// `streamed`, which may be millions of spans. Nothing where rows do not come in order of time.
+// The length of what `streamed` covers, and of what both cover, without storing the time of
+// `streamed`, which may be millions of spans. Nothing if rows are not in order of time.
 struct Streamed {
   Ns own = 0, both = 0;
 };
 std::optional<Streamed> stream_beside(const Context& c, const Rows& streamed,
                                       const TimeSets& held) {
-  const std::size_t host = c.analysis.devices.size();  // in this list
-  std::vector<std::vector<Cursor>> cursors(host + 1);  // into what concerns each slot
+  const std::size_t host = c.analysis.devices.size();  // index in this list
+  std::vector<std::vector<Cursor>> cursors(host + 1);  // into the sets that concern each slot
   for (std::size_t i = 0; i < cursors.size(); ++i) {
     for (const auto& [slot, set] : held) {
-      // What the host does concerns every device, and what any device does concerns the host.
+      // Host activity concerns every device, and any device's activity concerns the host.
       if (slot == i || slot == no_slot || i == host) cursors[i].emplace_back(set);
     }
   }
@@ -121,13 +121,13 @@ std::optional<Streamed> stream_beside(const Context& c, const Rows& streamed,
   return done ? std::optional(sums) : std::nullopt;
 }
 
-// Streams the time of the larger of two selections. Nothing where rows may be on devices that are
-// not analysed.
+// Streams the time of the larger of two selections. Nothing if rows may be on devices that are not
+// analyzed.
 std::optional<double> combined_by_stream(const Context& c, const Rows& a, const Rows& b,
                                          bool common) {
   const std::size_t devices = c.analysis.devices.size();
   if (devices < c.trace().devices.size()) return std::nullopt;
-  // What the host spends beside no device cannot be told from one device after the other.
+  // Host time outside of every device's time cannot be computed device by device.
   if (!common && devices > 1) return std::nullopt;
   const bool hold_first = a.rows.size() <= b.rows.size();
   const TimeSets held = time_of(c, hold_first ? a : b);
@@ -143,7 +143,7 @@ std::optional<double> combined_by_stream(const Context& c, const Rows& a, const 
   return static_cast<double>(first - streamed->both);
 }
 
-// The host against devices: common time counts with each of them, exposed time beside none.
+// The host against devices: common time counts with each of them, exposed time if none is active.
 double host_against(const Spans& host, const TimeSets& devices, bool common) {
   double sum = 0;
   std::vector<Span> all;
@@ -169,8 +169,7 @@ double combined(const Context& c, const Rows& a, const Rows& b, bool common) {
   return sum;
 }
 
-// What `ns_of` tells of a selection, in which idle time counts as it is without the profiler: by
-// its cause.
+// Applies `ns_of` to a selection, with idle time, by its cause, as it is without the profiler.
 template <class NsOf>
 double without_profiler(const Context& c, const Rows& s, NsOf ns_of) {
   const StepTime& step = c.step;
@@ -195,7 +194,7 @@ TimeSets time_of(const Context& c, const Rows& s, const TimeSets* near) {
   };
   std::map<std::size_t, Raw> raw;
   std::size_t slot = no_slot;
-  Raw* of_slot = nullptr;  // rows of one device follow each other, as a rule
+  Raw* of_slot = nullptr;  // rows of one device are usually adjacent
   const bool ask_near = near && in_order_of_time(s.kind);
   each_span(c, s, [&](std::size_t next, Span span) {
     if (!of_slot || next != slot) {

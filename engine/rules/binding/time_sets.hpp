@@ -1,4 +1,4 @@
-// The time that selections cover, as sets of spans: one for each device, and one for the host.
+// The time that selections cover, as sets of spans: one per device, and one for the host.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -11,20 +11,20 @@ namespace gh::binding {
 /// By slot; no_slot for the host.
 using TimeSets = std::map<std::size_t, Spans>;
 
-/// The time of a selection within the steps. With `near`, of a device's rows only those that touch
+/// The time of a selection within the steps. With `near`, only those of a device's rows that touch
 /// this time on it.
 TimeSets time_of(const Context& c, const Rows& s, const TimeSets* near = nullptr);
 
-/// The set of a device. Where it has none, that of the host, which concerns every device.
+/// The set of a device; if it has none, that of the host, which concerns every device.
 const Spans& set_for(const TimeSets& sets, std::size_t slot);
 
-/// The length of all of time_of, without holding it where that is possible.
+/// The length of all of time_of, without storing it if possible.
 Ns recorded_time(const Context& c, const Rows& s);
 
-/// The same, in which idle time counts as it is without the profiler; below likewise.
+/// The same, with idle time as it is without the profiler; also in the functions below.
 double total_time(const Context& c, const Rows& s);
 
-/// The time that both cover, on the same device; the host concerns all.
+/// The time that both cover on the same device; host time counts for all devices.
 double common_time(const Context& c, const Rows& a, const Rows& b);
 /// The time that `a` covers and `b` does not.
 double exposed_time(const Context& c, const Rows& a, const Rows& b);

@@ -1,11 +1,11 @@
-// The verbs of rules, by the file below verbs/ that has them. verbs.cpp says of each what it is
-// called, what it is for, and what it costs.
+// The verbs of rules, by the file below verbs/ that contains them. verbs.cpp has each verb's name,
+// documentation and cost.
 #pragma once
 #include "rules/binding/crossing.hpp"
 
 namespace gh::binding {
 
-// recording.cpp: what is known of the report as a whole
+// recording.cpp: what is known about the report as a whole
 int fact(lua_State* lua, const Context& c);
 int total_ns(lua_State* lua, const Context& c);
 int available(lua_State* lua, const Context& c);
@@ -19,7 +19,7 @@ int environment(lua_State* lua, const Context& c);
 int found(lua_State* lua, const Context& c);
 int asked(lua_State* lua, const Context& c);
 
-// select.cpp: selections of the trace, and of selections
+// select.cpp: selections from the trace, and from selections
 int ops(lua_State* lua, const Context& c);
 int calls(lua_State* lua, const Context& c);
 int ranges(lua_State* lua, const Context& c);
@@ -36,14 +36,14 @@ int at(lua_State* lua, const Context& c, const Rows& asked);
 int plus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int minus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 
-// copies.cpp: copies that come and go
+// copies.cpp: copies back and forth
 int round_trips(lua_State* lua, const Context& c);
 int streamed_uploads(lua_State* lua, const Context& c);
 int read_backs(lua_State* lua, const Context& c);
 int residency(lua_State* lua, const Context& c);
 int relayed(lua_State* lua, const Context& c);
 
-// neighbours.cpp: operations that follow each other on a stream
+// neighbours.cpp: operations next to each other on a stream
 int chains(lua_State* lua, const Context& c);
 int runs(lua_State* lua, const Context& c);
 int repeated(lua_State* lua, const Context& c);
@@ -63,12 +63,12 @@ int reduced_gradients(lua_State* lua, const Context& c);
 int gathered_weights(lua_State* lua, const Context& c);
 int broadcast_buffers(lua_State* lua, const Context& c);
 
-// turns.cpp: devices of which one works while the others wait
+// turns.cpp: devices and streams that take turns
 int devices_in_turn(lua_State* lua, const Context& c);
 int stream_turns(lua_State* lua, const Context& c);
 int waits(lua_State* lua, const Context& c, const Rows& asked);
 
-// times.cpp: how long, and beside what
+// times.cpp: how long, and at the same time as what
 int union_ns(lua_State* lua, const Context& c, const Rows& asked);
 int recorded_ns(lua_State* lua, const Context& c, const Rows& asked);
 int own_ns(lua_State* lua, const Context& c, const Rows& asked);
@@ -89,17 +89,17 @@ int top(lua_State* lua, const Context& c, const Rows& asked);
 int products(lua_State* lua, const Context& c, const Rows& asked);
 int shapes(lua_State* lua, const Context& c, const Rows& asked);
 
-// launches.cpp: how kernels were launched, against what the device holds
+// launches.cpp: how kernels were launched, and how much of the device that fills
 int launch_shapes(lua_State* lua, const Context& c, const Rows& asked);
 int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& full);
-// operators.cpp: what asked for operations
+// operators.cpp: the ranges or operators that launched operations
 int operators(lua_State* lua, const Context& c, const Rows& asked);
 
-// host.cpp: what the profiler saw of the launching thread beside its calls
+// host.cpp: what the profiler recorded about the launching thread in addition to its calls
 int doing(lua_State* lua, const Context& c, const Rows& asked);
 int host(lua_State* lua, const Context& c, const Rows& asked);
 
-// evidence.cpp: rows as a finding shows them
+// evidence.cpp: rows as shown by a finding
 int evidence(lua_State* lua, const Context& c, const Rows& asked);
 
 }  // namespace gh::binding

@@ -9,10 +9,10 @@
 namespace gh::sandbox {
 namespace {
 
-// What catching a C++ exception costs, as which Lua raises its errors.
+// The cost of catching a C++ exception, which is how Lua raises errors.
 constexpr std::int64_t throw_instructions = 200;
 
-// lua_pcall that lets the end of a limit pass.
+// Like lua_pcall, but does not catch exhausted limits.
 bool call_protected(lua_State* lua, int arguments, int results) {
   const int status = lua_pcall(lua, arguments, results, 0);
   if (status == LUA_OK) return true;
@@ -22,18 +22,17 @@ bool call_protected(lua_State* lua, int arguments, int results) {
   return false;
 }
 
-// What Lua, or we, ask a metatable for.
+// Metamethods that Lua or this code uses.
 constexpr const char* metamethods[] = {
     "__add",    "__band", "__bnot",     "__bor",  "__bxor",      "__call", "__close",
     "__concat", "__div",  "__eq",       "__idiv", "__index",     "__le",   "__len",
     "__lt",     "__mod",  "__mul",      "__name", "__newindex",  "__pow",  "__shl",
     "__shr",    "__sub",  "__tostring", "__unm",  "__metatable",
 };
-constexpr const char* protected_field = "protected";  // of a copy: the rule gave __metatable
+constexpr const char* protected_field = "protected";  // in a copy: the rule set __metatable
 
-// Not those that Lua serves with hooks off, or at a cost that no hook bounds: finalizers, weak
-// tables (whose collection may take quadratic time), and chains of __call that lead back to their
-// beginning.
+// Rejects what Lua runs with hooks off or at a cost that no hook limits: finalizers, weak tables
+// (whose collection may take quadratic time), and cyclic chains of __call.
 void check_metatable(lua_State* lua, int index) {
   for (const char* refused : {"__gc", "__mode"}) {
     lua_pushstring(lua, refused);
@@ -79,8 +78,8 @@ int pcall(lua_State* lua) {
   return lua_gettop(lua);
 }
 
-// Calls the handler once the call has unwound. Lua calls it where the error is raised, and with
-// hooks off if that was in a hook: an endless handler of an endless loop would never be stopped.
+// Calls the handler after the call has unwound. Lua would call it where the error is raised, with
+// hooks off if that was in a hook: an endless handler of an endless loop would never stop.
 int xpcall(lua_State* lua) {
   luaL_checktype(lua, 2, LUA_TFUNCTION);
   lua_pushboolean(lua, 1);
@@ -95,8 +94,8 @@ int xpcall(lua_State* lua) {
   return lua_gettop(lua) - 2;
 }
 
-// Gives the table a copy of the metatable, which the rule cannot reach: what it writes to its own
-// later would be as it likes.
+// Gives the table a copy of the metatable that the rule cannot reach: later changes to the original
+// have no effect.
 int setmetatable(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   if (!lua_isnil(lua, 2)) luaL_checktype(lua, 2, LUA_TTABLE);
@@ -110,8 +109,8 @@ int setmetatable(lua_State* lua) {
   return 1;
 }
 
-// Only for tables: through the metatable of strings a rule could change what all strings do, and
-// through that of a verb's userdata call its methods, __gc too, on something else.
+// Only for tables. Through the metatable of strings, a rule could change what all strings do;
+// through that of a verb's userdata, it could call methods, including __gc, on something else.
 int getmetatable(lua_State* lua) {
   luaL_checkany(lua, 1);
   if (lua_istable(lua, 1)) return original(lua);  // __metatable: what the copy was made from

@@ -1,5 +1,5 @@
-// The globals that a rule finds: a name that is not listed here does not exist. What a rule should
-// know of them is documented with the verbs, in binding/verbs.cpp.
+// The globals that a rule can use; other names do not exist. The verbs in binding/verbs.cpp
+// document what a rule should know about them.
 #include "rules/sandbox/library.hpp"
 
 #include "rules/sandbox.hpp"
@@ -7,7 +7,7 @@
 namespace gh::sandbox {
 namespace {
 
-// A name to keep from one of Lua's libraries, as it is, wrapped, or ours.
+// A name from one of Lua's libraries to keep: unchanged, wrapped, or replaced.
 struct Function {
   const char* name;
   lua_CFunction ours = metered<original>;
@@ -45,7 +45,7 @@ constexpr Function table[] = {
     {"remove", metered<remove>}, {"sort", metered<sort>},     {"unpack", metered<unpack>},
 };
 
-// No find, match, gmatch, gsub: a pattern that backtracks is C code that no hook interrupts.
+// No find, match, gmatch, gsub: a backtracking pattern is C code that no hook interrupts.
 constexpr Function string[] = {
     {"byte", metered<original_by_results>},
     {"char"},
@@ -55,6 +55,7 @@ constexpr Function string[] = {
     {"lower"},
     {"rep", metered<rep>},
     {"reverse"},
+    {"short", metered<shorten>},
     {"split", metered<split>},
     {"starts_with", metered<starts_with>},
     {"sub"},
@@ -68,7 +69,7 @@ void push_library(lua_State* lua, lua_CFunction open, const Function (&functions
   lua_call(lua, 0, 1);
   lua_newtable(lua);
   for (const Function& f : functions) {
-    // Nil where the name is ours alone; a number stays one.
+    // Nil for names that Lua does not have; numbers stay as they are.
     if (lua_getfield(lua, -2, f.name) != LUA_TNUMBER) lua_pushcclosure(lua, f.ours, 1);
     lua_setfield(lua, -2, f.name);
   }
@@ -115,7 +116,7 @@ int open_library(lua_State* lua) {
   lua_setfield(lua, -2, "string");
   lua_pushvalue(lua, -1);
   lua_setfield(lua, -2, "_G");
-  // Chunks loaded from now on see this; nothing sees Lua's own any more.
+  // Chunks loaded from now on see these globals; nothing sees Lua's own any more.
   lua_rawseti(lua, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
   return 0;
 }

@@ -1,4 +1,4 @@
-// The functions that rules call in place of Lua's, and those that Lua has not.
+// The functions that rules call instead of Lua's, and additional ones.
 #pragma once
 #include <lua.hpp>
 
@@ -8,42 +8,42 @@
 
 namespace gh::sandbox {
 
-/// lua_CFunction that makes the globals of a state: library.cpp has the list of them.
+/// lua_CFunction that creates the globals of a state: library.cpp lists them.
 int open_library(lua_State* lua);
 
-// Where one of these wraps one of Lua's own, that is upvalue 1 and runs in our frame, so that its
-// errors name the rule's line.
+// If one of these wraps a Lua function, that is upvalue 1 and runs in our frame, so that its errors
+// name the rule's line.
 inline int original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(1))(lua); }
 
-/// Counts work as so many instructions, before it is done. Raises the end of the rule where they
-/// are used up: Lua's hook sees no function of C or C++, nor what such functions call.
+/// Charges work as instructions before it is done. Ends the rule if they are used up: Lua's hook
+/// sees no C or C++ function, nor what such functions call.
 inline void spend(lua_State* lua, std::int64_t instructions) {
   Meter& meter = Meter::of(lua);
   meter.spend(instructions);
   meter.raise_if_stopped();
 }
 
-/// Spends for what a function is given: Lua's own look at each of their arguments at most once.
+/// Charges for a function's arguments: Lua's functions read each of them at most once.
 void spend_on_arguments(lua_State* lua);
 
-/// A function as rules call it, whoever does: Lua code, a sort, a metamethod, pcall.
+/// A function as rules call it, from anywhere: Lua code, a sort, a metamethod, pcall.
 template <lua_CFunction function>
 int metered(lua_State* lua) {
   spend_on_arguments(lua);
   return function(lua);
 }
 
-/// The text at `index`; a Lua error where there is none.
+/// The text at `index`; a Lua error if there is none.
 inline std::string_view to_view(lua_State* lua, int index) {
   std::size_t length = 0;
   const char* text = luaL_checklstring(lua, index, &length);
   return {text, length};
 }
 
-/// Pushes the value at `index` as text. Unlike Lua's it holds no address.
+/// Pushes the value at `index` as text. Unlike Lua's version, without addresses.
 void push_text(lua_State* lua, int index);
 
-/// Of functions whose work is the results that they return (at most a million: Lua's stack).
+/// For functions whose work is the results that they return (at most a million: Lua's stack).
 int original_by_results(lua_State* lua);
 
 // base.cpp
@@ -64,13 +64,14 @@ int concat(lua_State* lua);
 int insert(lua_State* lua);
 int remove(lua_State* lua);
 int unpack(lua_State* lua);
-/// The length of the table at 1; a Lua error where the table does not tell it plainly.
+/// The length of the table at 1; a Lua error if the table has metamethods that affect it.
 lua_Integer checked_length(lua_State* lua);
 
 // string.cpp
 int format(lua_State* lua);
 int rep(lua_State* lua);
 int glob(lua_State* lua);
+int shorten(lua_State* lua);
 int split(lua_State* lua);
 int starts_with(lua_State* lua);
 

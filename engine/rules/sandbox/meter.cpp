@@ -12,10 +12,10 @@
 namespace gh::sandbox {
 namespace {
 
-constexpr std::int64_t hook_interval = 1000;     // instructions between two looks at the budget
-constexpr std::size_t string_header_bytes = 64;  // at least what Lua adds to a string
-constexpr int deep_recursion = 50'000;           // calls within calls: no rule, but a hint
-constexpr int max_refusals = 16;                 // each makes Lua collect all garbage
+constexpr std::int64_t hook_interval = 1000;     // instructions between two checks of the budget
+constexpr std::size_t string_header_bytes = 64;  // the least that Lua adds to a string
+constexpr int deep_recursion = 50'000;  // nested calls: not a limit, but a hint for the message
+constexpr int max_refusals = 16;        // each makes Lua collect all garbage
 
 std::int64_t thread_cpu_ns() {
   timespec now{};
@@ -66,8 +66,8 @@ void Meter::start_clock() { deadline_cpu_ns_ = thread_cpu_ns() + limits.cpu_ns; 
 
 // --- Instructions and time
 
-// Calls the hook after so many more instructions. Safe at any time, as lua_sethook is, but that
-// walks the call stack: hence the check.
+// Calls the hook after this many more instructions. Safe at any time, as lua_sethook is; but that
+// walks the call stack, hence the check.
 void Meter::arm(std::int64_t instructions) {
   if (lua == nullptr || interval_ == instructions) return;
   interval_ = instructions;
@@ -101,14 +101,14 @@ void Meter::throw_if_stopped() const {
 void Meter::raise() {
   // From now on each instruction ends here, whatever __close or comparison runs on the way out.
   arm(1);
-  // Where a function has returned as much as the stack holds, in place of its last value.
+  // If a function has filled the stack with results, replaces the last one.
   if (lua_checkstack(lua, 1) == 0) lua_pop(lua, 1);
   lua_pushlightuserdata(lua, this);
   lua_error(lua);
   std::abort();  // lua_error does not return
 }
 
-// Notes the innermost line of Lua. Allocates nothing in Lua, so the allocator may ask.
+// Records the innermost Lua line. Allocates nothing in Lua, so that the allocator may call it.
 void Meter::note_position() {
   position_.clear();
   lua_Debug frame;
@@ -143,12 +143,12 @@ void* Meter::allocate(void* self, void* block, std::size_t old_size, std::size_t
   }
   void* moved = std::realloc(block, new_size);
   if (moved == nullptr) return meter.refuse(Stop::memory);
-  meter.used_bytes_ += new_size - old_bytes;  // wraps as it should where the block shrinks
+  meter.used_bytes_ += new_size - old_bytes;  // wraps correctly if the block shrinks
   return moved;
 }
 
-// Says no to an allocation. Lua then collects all garbage and asks again, so a rule that lives just
-// below the limit would spend a collection on each small string: a few are enough.
+// Refuses an allocation. Lua then collects all garbage and tries again, so a rule just below the
+// limit would trigger a collection for each small string: a few are enough.
 void* Meter::refuse(Stop why) {
   if (stop_ == Stop::none) note_position();
   refusal_ = why;
@@ -163,9 +163,9 @@ void* Meter::refuse(Stop why) {
 bool Meter::is_final(int status) {
   if (stop_ == Stop::none) {
     if (is_out_of_memory(lua, status)) stop_ = refusal_;
-    if (status < 0) {  // a C++ exception that is none of Lua's
+    if (status < 0) {  // a C++ exception that is not Lua's
       stop_ = Stop::exception;
-      position_.clear();  // Lua has unwound without telling
+      position_.clear();  // Lua has unwound without a position
     }
   }
   return stop_ != Stop::none;
@@ -190,9 +190,9 @@ std::string Meter::stop_text() const {
                          in_mib ? "MiB" : "KiB", recursing_ ? " (endless recursion?)" : "");
     }
     case Stop::string:
-      return fmt::format("rule made a string of more than {} MiB", max_string_bytes >> 20);
+      return fmt::format("rule created a string of more than {} MiB", max_string_bytes >> 20);
     case Stop::text:
-      return fmt::format("rule hands over more than {} {} of text, in filters or findings",
+      return fmt::format("rule passed more than {} {} of text in filters or findings",
                          limits.text_bytes >> (limits.text_bytes >= 1u << 20 ? 20 : 10),
                          limits.text_bytes >= 1u << 20 ? "MiB" : "KiB");
     case Stop::exception: return "a C++ exception left a verb (not made with lua_verb?)";

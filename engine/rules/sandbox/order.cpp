@@ -29,7 +29,7 @@ struct Key {
   }
 };
 
-// What comparing with another may take: long texts may share long beginnings.
+// The cost of comparing with another key: long texts may share long prefixes.
 std::int64_t work_on(const Key& key) { return 1 + static_cast<std::int64_t>(key.text.size() / 64); }
 
 Key key_at(lua_State* lua, int index) {
@@ -46,8 +46,7 @@ Key key_at(lua_State* lua, int index) {
       if (std::isnan(key.number)) luaL_error(lua, "nan has no order");
       break;
     default:
-      luaL_error(lua, "a %s has no order, only numbers and strings have",
-                 luaL_typename(lua, index));
+      luaL_error(lua, "a %s has no order; only numbers and strings do", luaL_typename(lua, index));
   }
   return key;
 }
@@ -59,7 +58,7 @@ void sort_keys(lua_State* lua, std::vector<Key>& keys) {
   std::sort(keys.begin(), keys.end());
 }
 
-// Pushes a new table of the `count` elements of the table at `source`, the i-th taken from
+// Pushes a new table with `count` elements of the table at `source`, the i-th taken from
 // `index_of(i)`.
 template <typename IndexOf>
 void push_reordered(lua_State* lua, int source, std::size_t count, IndexOf index_of) {
@@ -70,13 +69,13 @@ void push_reordered(lua_State* lua, int source, std::size_t count, IndexOf index
   }
 }
 
-// The iterator of pairs. Upvalues: keys in order, how many are behind us, the table.
+// The iterator of pairs. Upvalues: keys in order, how many have been visited, the table.
 int pairs_next(lua_State* lua) {
   for (lua_Integer position = lua_tointeger(lua, lua_upvalueindex(2)) + 1;; ++position) {
     lua_settop(lua, 0);
     if (lua_rawgeti(lua, lua_upvalueindex(1), position) == LUA_TNIL) return 1;
     lua_pushvalue(lua, 1);
-    if (lua_rawget(lua, lua_upvalueindex(3)) == LUA_TNIL) {  // removed on the way
+    if (lua_rawget(lua, lua_upvalueindex(3)) == LUA_TNIL) {  // removed in the meantime
       spend(lua, 1);
       continue;
     }
@@ -95,8 +94,8 @@ int ipairs_next(lua_State* lua) {
 
 using Order = std::vector<lua_Integer>;  // positions of a list's values, from 1
 
-// By the function at 2 over the values of the table at 3. Not a standard algorithm: those may do
-// anything if a comparison contradicts itself.
+// Sorts with the function at 2 over the values of the table at 3. Not a standard algorithm: those
+// may do anything if a comparison contradicts itself.
 void merge_sort(lua_State* lua, Order& order) {
   const auto less = [lua](lua_Integer left, lua_Integer right) {
     spend(lua, 1);  // the comparison may be a C function, which the hook does not see
@@ -123,7 +122,7 @@ void merge_sort(lua_State* lua, Order& order) {
   }
 }
 
-// Numbers and texts, the values of the table at 3.
+// Sorts numbers and texts, the values of the table at 3.
 void sort_plainly(lua_State* lua, Order& order) {
   std::vector<Key> keys;
   keys.reserve(order.size());
@@ -181,7 +180,7 @@ int pairs(lua_State* lua) {
   return 1;
 }
 
-// As Lua's, but for its iterator, which a rule can keep and call as it likes.
+// Like Lua's, except for its iterator, which a rule can keep and call at will.
 int ipairs(lua_State* lua) {
   luaL_checkany(lua, 1);
   lua_pushcfunction(lua, metered<ipairs_next>);
@@ -190,7 +189,7 @@ int ipairs(lua_State* lua) {
   return 3;
 }
 
-// Stable, where Lua's quicksort leaves equals in an order that may hang on the clock.
+// Stable, whereas Lua's quicksort leaves equal elements in an order that may depend on the clock.
 int sort(lua_State* lua) {
   const auto length = static_cast<std::size_t>(checked_length(lua));
   const bool has_less = !lua_isnoneornil(lua, 2);

@@ -1,4 +1,4 @@
-// The string library, and what replaces its patterns.
+// The string library, and the replacement of its patterns.
 #include <algorithm>
 #include <cstdint>
 
@@ -11,10 +11,11 @@ namespace {
 constexpr std::size_t max_format_bytes = 4096;
 constexpr std::size_t max_pattern_bytes = 256;
 constexpr std::size_t max_separator_bytes = 64;
+constexpr lua_Integer shown_letters = 60;  // of a name in a message
 
 }  // namespace
 
-// Refuses %p, and prints what %s prints ourselves: both give addresses away.
+// Rejects %p, and formats %s itself: both would reveal addresses.
 int format(lua_State* lua) {
   const std::string_view format = to_view(lua, 1);
   luaL_argcheck(lua, format.size() <= max_format_bytes, 1, "format too long");
@@ -34,7 +35,8 @@ int format(lua_State* lua) {
   return original(lua);
 }
 
-// Lua's runs a billion times over an empty string, and asks for all its memory before it looks.
+// Lua's version loops a billion times over an empty string, and allocates all its memory before it
+// checks.
 int rep(lua_State* lua) {
   const std::string_view text = to_view(lua, 1);
   const lua_Integer count = luaL_checkinteger(lua, 2);
@@ -47,7 +49,7 @@ int rep(lua_State* lua) {
   if (static_cast<std::uint64_t>(count) > max_string_bytes / step + 1) {
     luaL_error(lua, "resulting string too large");
   }
-  spend(lua, count / 8);  // the bytes are charged where they are allocated
+  spend(lua, count / 8);  // the bytes are charged when they are allocated
   return original(lua);
 }
 
@@ -74,6 +76,17 @@ int split(lua_State* lua) {
     if (end == text.npos) return 1;
     text.remove_prefix(end + separator.size());
   }
+}
+
+// Profilers put whole call stacks into some names.
+int shorten(lua_State* lua) {
+  const std::string_view text = to_view(lua, 1);
+  const lua_Integer most = luaL_optinteger(lua, 2, shown_letters);
+  luaL_argcheck(lua, most >= 8, 2, "at least 8 expected");
+  spend(lua, static_cast<std::int64_t>(text.size()));
+  const std::string cut = shortened(text, static_cast<std::size_t>(most));
+  lua_pushlstring(lua, cut.data(), cut.size());
+  return 1;
 }
 
 int starts_with(lua_State* lua) {

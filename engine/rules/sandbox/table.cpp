@@ -6,10 +6,10 @@
 namespace gh::sandbox {
 namespace {
 
-// 64 MiB of values: what is longer only claims to be.
+// 64 MiB of values: anything longer only pretends to be.
 constexpr lua_Unsigned max_elements = 1u << 22;
 
-// insert and remove: those behind the position move, if one is given.
+// insert and remove: the elements after the position move, if one is given.
 int shift(lua_State* lua, int arguments_with_position) {
   const lua_Integer length = checked_length(lua);
   if (lua_gettop(lua) >= arguments_with_position) {
@@ -21,14 +21,14 @@ int shift(lua_State* lua, int arguments_with_position) {
 
 }  // namespace
 
-// The table must be plain: Lua's table functions run without a hook, and __len, or a table that
-// only has the keys 1, 2, 4, 8, ..., claims any length it likes. A chain of __index takes 2000
-// looks for each element.
+// The table has to be plain: Lua's table functions run without a hook, and __len, or a table that
+// only has the keys 1, 2, 4, 8, ..., can claim any length. A chain of __index takes 2000 lookups
+// for each element.
 lua_Integer checked_length(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   for (const char* field : {"__index", "__newindex", "__len"}) {
     if (luaL_getmetafield(lua, 1, field) != LUA_TNIL) {
-      luaL_error(lua, "table functions take no table with %s", field);
+      luaL_error(lua, "table functions do not accept a table with %s", field);
     }
   }
   const lua_Unsigned length = lua_rawlen(lua, 1);

@@ -1,4 +1,4 @@
-// Devices that wait for each other: who entered collectives last, and how long the others waited.
+// Devices that wait for each other: which entered collectives last, and how long the others waited.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -12,15 +12,15 @@ namespace {
 
 using ByDevice = std::vector<std::vector<Row>>;  // by slot
 
-// What devices did, as far as collectives ask.
+// What devices did, as far as it matters for collectives.
 struct Work {
   // The n-th collective of a name on one device is the n-th of that name on every other: they are
-  // one collective.
+  // the same collective.
   std::map<NameId, ByDevice> collectives;
-  std::vector<Spans> computing;  // by slot; a wait beside that costs nothing
+  std::vector<Spans> computing;  // by slot; waiting during compute costs nothing
 };
 
-// Messages from one device to another are no collectives, and have the same name for all pairs.
+// Messages between two devices are not collectives, and have the same name for all pairs.
 bool is_message(const Trace& t, Row op) {
   return t.names[t.ops.name[op]].find("SendRecv") != std::string::npos;
 }
@@ -51,8 +51,8 @@ std::vector<Ns> ends_of(const Trace& t, const std::vector<Row>& ops) {
   return ends;
 }
 
-// Whether nearly all collectives that are held to be one ran at one time. One in the middle that
-// only some devices have would pair all that follow it wrongly: then they do not.
+// Whether nearly all collectives that are assumed to be the same ran at the same time. If some
+// devices have one in the middle that others lack, all later pairs are wrong, and then they do not.
 bool run_together(const Trace& t, const ByDevice& same) {
   const std::size_t count = same.front().size();
   std::size_t together = 0;
@@ -67,9 +67,8 @@ bool run_together(const Trace& t, const ByDevice& same) {
   return 20 * together >= 19 * count;
 }
 
-// Leaves of each device's collectives of one name those that all have. Ranks recorded apart may
-// have a few more before the others' first, or after their last. False where it cannot be told
-// which belongs to which.
+// Keeps only the collectives of one name that all devices have. Ranks recorded separately may have
+// a few more before the others' first or after their last. False if they cannot be matched.
 bool keep_common(const Trace& t, ByDevice& same) {
   const std::vector<Row>& reference = same.front();
   const bool all_alike = std::all_of(same.begin(), same.end(), [&](const std::vector<Row>& ops) {
@@ -95,7 +94,7 @@ bool keep_common(const Trace& t, ByDevice& same) {
   return run_together(t, same);
 }
 
-// What others waited for a device, in collectives that it entered last.
+// How long others waited for a device, in collectives that it entered last.
 struct Late {
   Ns ns = 0, exposed_ns = 0;
   lua_Integer count = 0;
@@ -112,7 +111,7 @@ void judge(const Context& c, const Work& work, const ByDevice& same, std::size_t
     if (ops.end[same[slot][i]] < ops.end[same[first_out][i]]) first_out = slot;
   }
   const Row own = same[last][i];
-  // One that had left before did not wait: of another group, or the root of a broadcast.
+  // A device that had left before did not wait: another group, or the root of a broadcast.
   if (ops.end[same[first_out][i]] <= ops.start[own]) return;
   if (overlap(c.analysis.account.devices[last].window, c.trace().span_of(own)) == 0) return;
   std::vector<Ns> waits, exposed;

@@ -1,6 +1,6 @@
-// Copies that come and go: tensors that leave the device and return, weights that are fetched layer
-// by layer, data that could stay, data on its way to another device, results that the host waits
-// for.
+// Copies back and forth: tensors that leave the device and return, weights that are fetched layer
+// by layer, data that could stay on the device, data on its way to another device, results that the
+// host waits for.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,14 +13,14 @@
 namespace gh::binding {
 namespace {
 
-// Of copies, as the rule says among the named arguments.
+// The minimum size of copies that the rule gave, if any.
 std::int64_t min_bytes(const std::optional<LuaTable>& asked) {
   if (!asked) return least_trip_bytes;
   return static_cast<std::int64_t>(asked->count("min_bytes", least_trip_bytes, boundless));
 }
 
-// Whether uploads of one step, in order, are the micro-batches of gradient accumulation rather than
-// layers: a loss is computed after nearly every one of them.
+// Whether the uploads of one step, in order, are micro-batches of gradient accumulation rather than
+// layers: nearly every one of them is followed by a loss.
 bool are_micro_batches(const Context& c, const std::vector<Row>& uploads) {
   const Ops& ops = c.trace().ops;
   const std::size_t slot = c.slot_of_device[c.trace().device_of(uploads.front())];
@@ -41,14 +41,14 @@ bool are_micro_batches(const Context& c, const std::vector<Row>& uploads) {
   return 4 * with_loss >= 3 * bursts && bursts > 0;
 }
 
-// The uploads of one step. A burst is uploads with no kernel between them: the tensors of one
-// layer, or of one batch.
+// The uploads of one step. A burst is uploads with no kernel in between: the tensors of one layer,
+// or of one batch.
 struct Uploads {
   std::vector<Row> rows;
   std::size_t bursts = 0;
 };
 
-// Those of at least so many bytes. `at` goes on from step to step: steps come in order.
+// Uploads of at least this many bytes. `at` continues from step to step: steps come in order.
 Uploads uploads_in(const Ops& ops, const DeviceSteps& device, Span step, std::int64_t min_bytes,
                    std::size_t& at) {
   Uploads uploads;
@@ -65,14 +65,14 @@ Uploads uploads_in(const Ops& ops, const DeviceSteps& device, Span step, std::in
   return uploads;
 }
 
-// The time in which a device copied to or from the host, up to now: copies come in order of start.
+// How long a device has copied to or from the host so far: copies come in order of start.
 struct Copying {
   Ns until = 0, ns = 0;
   void add(Span copy) {
     ns += std::max<Ns>(0, copy.end - std::max(copy.start, until));
     until = std::max(until, copy.end);
   }
-  /// Of `then` up to `start`, in which nothing has begun since: the time without any copy.
+  /// From `then` to `start`, if nothing has begun since then: the time without any copy.
   Ns idle_since(const Copying& then, Ns start) const {
     return std::max<Ns>(0, start - then.until - (ns - then.ns) + std::max<Ns>(0, until - start));
   }
@@ -80,19 +80,19 @@ struct Copying {
 
 // Copies of one size between the host and one device.
 struct Commuters {
-  std::vector<Row> first;       // uploads before anything came down
-  std::vector<Row> down, rows;  // not gone up again yet; found
-  std::size_t downs = 0;        // of the last turn
+  std::vector<Row> first;       // uploads before the first download
+  std::vector<Row> down, rows;  // downloads not uploaded again yet; result
+  std::size_t downs = 0;        // of the last round
   std::set<std::uint32_t> up_streams, down_streams;
   Copying then;  // right after the last of `down`
   bool going_up = false;
-  std::vector<Ns> gaps;  // one a turn
+  std::vector<Ns> gaps;  // one per round
 };
 
-// A size that a process copies: from which devices, and to which.
+// For a size that a process copies: from which devices, and to which.
 struct Ways {
   std::set<std::size_t> from, to;
-  std::vector<Row> down;  // not gone up yet
+  std::vector<Row> down;  // not uploaded yet
   bool mixed() const {
     return std::any_of(from.begin(), from.end(), [&](std::size_t d) { return to.contains(d); });
   }
@@ -160,7 +160,7 @@ int read_backs(lua_State* lua, const Context& c) {
 }
 
 int residency(lua_State* lua, const Context& c) {
-  // To change a byte the host reads and writes it: a socket with all its cores moves 100 GB/s.
+  // To change a byte, the host reads and writes it: a socket with all its cores moves 100 GB/s.
   constexpr Ns bytes_a_ns = 50;
   constexpr std::size_t least_turns = 5;
   const Ops& ops = c.trace().ops;
@@ -198,11 +198,11 @@ int residency(lua_State* lua, const Context& c) {
   RowBits untouched(ops.size()), touched(ops.size());
   Ns longest = 0;
   for (auto& [key, same] : found) {
-    // Pieces of more than the device keeps go over several streams in turn.
+    // Pieces of something larger than the device keeps are copied on several streams in turn.
     const bool pieces = same.up_streams.size() > 1 || same.down_streams.size() > 1;
     if (same.gaps.size() < least_turns || pieces) continue;
-    // With a turn in each step, these begin and end within a turn: what went down before the first
-    // of them, and what goes up after the last, is not recorded, or lies beside them.
+    // With a round in each step, steps begin and end within a round: the download before the first
+    // step and the upload after the last are outside of the steps or not recorded.
     const std::size_t steps = c.analysis.devices[key.first].steps.size();
     if (steps > 0 && same.gaps.size() + 1 >= steps && !same.going_up) {
       if (same.first.size() <= same.downs)
@@ -244,7 +244,7 @@ int relayed(lua_State* lua, const Context& c) {
     } else if (!size->down.empty() && ops.end[size->down.back()] <= ops.start[op]) {
       downloads.add(size->down.back());
       uploads.add(op);
-      size->down.clear();  // what is older went nowhere
+      size->down.clear();  // older ones went nowhere
     }
   });
   push_rows(lua, {Kind::ops, std::move(downloads).set()});

@@ -1,4 +1,4 @@
-// Rows as a finding shows them: tables that rule code hands on, and what is read back of them.
+// Rows as shown by a finding: tables that rule code passes on, and reading them back.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t usual_evidence = 5, most_evidence = 100;  // of one finding
 
-// --- What evidence says of a row
+// --- What evidence says about a row
 
 // What a copy moved, how fast, from where, and why.
 std::string copy_note(const Ops& ops, Row op) {
@@ -53,7 +53,7 @@ void describe_idle(const Context& c, const Idle& idle, Evidence& e) {
   e.note = e.note.empty() ? call : call + ", " + e.note;
 }
 
-// What it is called, and what happened in it.
+// The row's name, and what happened in it.
 void describe(const Context& c, const Rows& s, Row r, Evidence& e) {
   const Trace& t = c.trace();
   switch (s.kind) {
@@ -75,7 +75,7 @@ void describe(const Context& c, const Rows& s, Row r, Evidence& e) {
   }
 }
 
-// The operation that a row is, or that stands for it; no_row of what is none.
+// The operation that a row is or that represents it; no_row if there is none.
 Row op_of(const Rows& s, Row r) {
   switch (s.kind) {
     case Kind::ops: return r;
@@ -123,7 +123,7 @@ void push_evidence(lua_State* lua, const Evidence& e) {
   }
 }
 
-// -1 where there is none.
+// -1 if absent.
 std::int64_t integer_in(const LuaTable& table, const char* key) {
   table.push(key);
   int is_integer = 0;
@@ -135,7 +135,7 @@ std::int64_t integer_in(const LuaTable& table, const char* key) {
 Evidence evidence_in(const LuaTable& table) {
   Evidence e;
   e.span = {integer_in(table, "start_ns"), integer_in(table, "end_ns")};
-  if (e.span.end < e.span.start) throw Error("evidence has to end after it starts");
+  if (e.span.end < e.span.start) throw Error("evidence must end after it starts");
   e.device = integer_in(table, "device");
   e.stream = integer_in(table, "stream");
   e.thread = table.text("thread", false);

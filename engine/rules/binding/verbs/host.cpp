@@ -1,4 +1,4 @@
-// What the profiler saw of the launching thread beside its calls.
+// What the profiler recorded about the launching thread in addition to its calls.
 #include <map>
 
 #include "rules/binding/host_side.hpp"
@@ -12,7 +12,7 @@ struct Named {
   Ns ns = 0;
 };
 
-// The name of a field that takes most of the rows for which passes(row) holds.
+// The value of a field that takes most of the time of the rows for which passes(row) holds.
 template <class Passes>
 Named most_named(const Context& c, const Rows& asked, Field field, Passes passes) {
   std::map<TextKey, Ns> by_name;
@@ -31,7 +31,7 @@ Named most_named(const Context& c, const Rows& asked, Field field, Passes passes
 
 int doing(lua_State* lua, const Context& c, const Rows& asked) {
   const double least = luaL_checknumber(lua, 2);
-  if (asked.kind != Kind::idle) throw Error("only of idle time is it known what the host did");
+  if (asked.kind != Kind::idle) throw Error("'doing' needs a selection of idle time");
   Ns all = 0;
   asked.rows.each([&](Row r) { all += span_of(c, asked, r).length(); });
   const Named most = most_named(c, asked, Field::doing, [](Row) { return true; });
@@ -43,7 +43,7 @@ int doing(lua_State* lua, const Context& c, const Rows& asked) {
     return text_key(c, asked, r, Field::doing) == most.key;
   });
   push_text(lua, key_text(c, Kind::idle, Field::doing, most.key));
-  // Where half of it lies in none, it lies in none.
+  // If half of the time is outside of any range, the answer is none.
   push_text(lua,
             2 * around.ns >= most.ns ? key_text(c, Kind::idle, Field::within, around.key) : "");
   push_number(lua, static_cast<double>(most.ns));

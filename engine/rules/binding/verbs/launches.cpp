@@ -1,5 +1,5 @@
-// How kernels were launched, against what the device holds: by shape, and how full all that run at
-// once make it.
+// How kernels were launched, and how much of the device that fills: by launch shape, and over all
+// kernels that run at the same time.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -20,7 +20,7 @@ LaunchShape shape_of(const Ops& ops, Row op) {
   return {ops.blocks[op], ops.threads[op], ops.registers_of(op), ops.shared_bytes_of(op)};
 }
 
-// Kernels of one name that were launched alike.
+// Kernels of one name with the same launch shape.
 struct LaunchedAlike {
   Row first = no_row;
   Ns ns = 0;
@@ -50,7 +50,7 @@ void push_alike(lua_State* lua, const Context& c, LaunchedAlike& alike) {
       set_number(lua, "waves",
                  shape.blocks / (static_cast<double>(held->blocks) * device.sm_count));
   }
-  // A tenth of them takes so little, a tenth so much.
+  // A tenth takes at most the first, a tenth at least the second.
   std::vector<Ns> lengths;
   for (const Row op : alike.rows) lengths.push_back(t.span_of(op).length());
   const auto at = [&](std::size_t tenths) {
@@ -64,8 +64,8 @@ void push_alike(lua_State* lua, const Context& c, LaunchedAlike& alike) {
   set_rows(lua, "rows", {Kind::ops, RowSet(std::move(alike.rows))});
 }
 
-// How many lanes the kernels that run at one moment keep busy, and whether one of them is asked
-// for.
+// How many lanes the currently running kernels keep busy, and whether one of them is in the
+// selection.
 class Running {
  public:
   struct Kernel {
@@ -97,7 +97,7 @@ class Running {
   int asked_ = 0;
 };
 
-// Sums up, moment by moment, what of a device stays empty while one of the kernels asked for runs.
+// Sums up, over time, how much of a device stays empty while a kernel of the selection runs.
 class EmptySms {
  public:
   EmptySms(std::int64_t lanes, Spans counted) : lanes_(lanes), counted_(std::move(counted)) {}
@@ -126,7 +126,7 @@ class EmptySms {
     }
     now_ = std::max(now_, until);
   }
-  // Moments come in order: what has ended before them is not looked at again.
+  // Moments come in order: what ended before them is not needed again.
   Ns time_in(Span span) {
     while (at_ < counted_.size() && counted_[at_].end <= span.start) ++at_;
     Ns sum = 0;
@@ -147,7 +147,7 @@ class EmptySms {
 }  // namespace
 
 int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ops) throw Error("'launch_shapes' is asked of operations");
+  if (asked.kind != Kind::ops) throw Error("'launch_shapes' needs a selection of operations");
   const std::size_t most = optional_count(lua, 2, 20, 1000);
   const Ops& ops = c.trace().ops;
   using Key =
@@ -158,7 +158,7 @@ int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
     const LaunchShape shape = shape_of(ops, op);
     LaunchedAlike& alike = found[{ops.name[op], c.trace().device_of(op), shape.blocks,
                                   shape.threads, shape.registers, shape.shared_bytes}];
-    if (found.size() > most_launch_shapes) throw Error("more than 100000 shapes of launches");
+    if (found.size() > most_launch_shapes) throw Error("there are more than 100000 launch shapes");
     if (alike.first == no_row) alike.first = op;
     alike.ns += c.trace().span_of(op).length();
     alike.rows.push_back(op);
@@ -179,7 +179,7 @@ int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
 
 int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& full) {
   if (asked.kind != Kind::ops || full.kind != Kind::ops)
-    throw Error("'empty_sm_ns' is asked of operations");
+    throw Error("'empty_sm_ns' needs selections of operations");
   const Trace& t = c.trace();
   const RowBits wanted(asked.rows, t.ops.size()), filling(full.rows, t.ops.size());
   std::vector<EmptySms> sums;

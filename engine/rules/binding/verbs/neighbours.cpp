@@ -1,5 +1,5 @@
-// Operations that follow each other on a stream: chains around some, runs of others, sequences that
-// come again, what stands beside, and what is joined though it had been kept.
+// Operations next to each other on a stream: chains around some, runs of others, repeated
+// sequences, adjacent operations, and joins of stored data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct ChainQuestion {
   RowBits centres, edges, passable;
   std::size_t most;               // operations on either side, up to its edges
   std::size_t edges_a_side;       // at most
-  std::vector<RowBits> required;  // a chain has to hold one of each
+  std::vector<RowBits> required;  // a chain has to contain one of each
 };
 
 std::vector<RowBits> required_selections(const LuaTable& asked, std::size_t ops) {
@@ -42,8 +42,8 @@ struct Side {
   std::vector<Row> passed, edges;  // nearest first
 };
 
-// Walks from `centre`, a position among the operations of a stream, in one direction. Without
-// edges where it comes to something that does not belong there, or to nothing.
+// Walks from `centre`, a position among the operations of a stream, in one direction. Leaves no
+// edges if it reaches an operation that does not belong there, or the end.
 void walk(const ChainQuestion& q, const std::vector<Row>& ops, std::size_t centre,
           std::ptrdiff_t direction, Side& side) {
   side.passed.clear();
@@ -58,7 +58,7 @@ void walk(const ChainQuestion& q, const std::vector<Row>& ops, std::size_t centr
       if (side.edges.size() == q.edges_a_side) return;
       continue;
     }
-    // Edges of one side stand next to each other.
+    // Edges on one side are adjacent.
     if (!side.edges.empty() || !q.passable.holds(op)) return;
     side.passed.push_back(op);
   }
@@ -101,7 +101,7 @@ void find_chains(const ChainQuestion& q, const Trace& t, const std::vector<Row>&
 
 struct FoundRuns {
   std::shared_ptr<Chains> runs = std::make_shared<Chains>();
-  RowBits inner, longest;  // operations of all of them, and the longest one of each
+  RowBits inner, longest;  // operations of all runs, and the longest one of each
 };
 
 void add_run(const Trace& t, const std::vector<Row>& run, FoundRuns& found) {
@@ -114,7 +114,7 @@ void add_run(const Trace& t, const std::vector<Row>& run, FoundRuns& found) {
 
 // --- Sequences
 
-// Walks over kernels and hashes each `length` of them that follow each other.
+// Walks over kernels and hashes each `length` consecutive ones.
 class Sequences {
  public:
   Sequences(const Ops& ops, std::size_t length) : ops_(ops), length_(length) {
@@ -126,7 +126,8 @@ class Sequences {
     hash_ = 0;
     oldest_ = distinct_ = 0;
   }
-  /// Takes the next kernel. True where a whole sequence ends with it in which half differ.
+  /// Takes the next kernel. True if a whole sequence ends with it in which half of the kernels
+  /// differ.
   bool add(Row kernel) {
     const std::uint64_t is = mark(kernel);
     rows_.push_back(kernel);
@@ -143,7 +144,7 @@ class Sequences {
     return marks_.size() == length_ && 2 * distinct_ >= length_;
   }
   std::uint64_t hash() const { return hash_; }
-  /// Calls take(row) with the kernels of the sequence that has just ended.
+  /// Calls take(row) with the kernels of the sequence that just ended.
   template <class Take>
   void each(Take take) const {
     for (std::size_t i = rows_.size() - length_; i < rows_.size(); ++i) take(rows_[i]);
@@ -159,7 +160,7 @@ class Sequences {
     return h ^ (h >> 29);
   }
 
-  // They are few.
+  // Linear search, since they are few.
   std::size_t count_of(std::uint64_t mark) const {
     return static_cast<std::size_t>(std::count(marks_.begin(), marks_.end(), mark));
   }
@@ -168,11 +169,11 @@ class Sequences {
   std::size_t length_;
   std::uint64_t hash_ = 0, power_ = 1;
   std::vector<Row> rows_;             // since the last interruption
-  std::vector<std::uint64_t> marks_;  // of the last `length_` of them, a ring
+  std::vector<std::uint64_t> marks_;  // of the last `length_` of them, a ring buffer
   std::size_t oldest_ = 0, distinct_ = 0;
 };
 
-// Calls found(sequences) at the end of each sequence of kernels of `of`. Copies and memsets pass.
+// Calls found(sequences) at the end of each sequence of kernels of `of`. Skips copies and memsets.
 template <class Found>
 void each_sequence(const Context& c, const RowBits& of, std::size_t length, Found found) {
   const Ops& ops = c.trace().ops;
@@ -198,7 +199,7 @@ class KeptJoins {
   KeptJoins(const Trace& t, const RowSet& joins, const RowSet& readers)
       : t_(t), joins_(joins, t.ops.size()), readers_(readers, t.ops.size()), found_(t.ops.size()) {}
 
-  /// Takes the next operation of a stream. Memsets pass.
+  /// Takes the next operation of a stream. Skips memsets.
   void add(Row op) {
     if (joins_.holds(op)) {
       all_ns_ += t_.span_of(op).length();
@@ -218,17 +219,17 @@ class KeptJoins {
     }
     if (t_.ops.kind[op] != OpKind::set) run_.clear();
   }
-  /// What comes last may have its reader behind the steps.
+  /// The last pair may have its reader outside of the steps.
   void end_stream() {
     if (in_pairs_ && run_.size() <= 2) keep();
     run_.clear();
     in_pairs_ = false;
   }
 
-  /// Whether nearly all that stand before a reader are pairs, since the steps may cut one off, and
-  /// nothing can have computed in the rest of the time what they join.
+  /// Whether nearly all runs before a reader are pairs (the steps may cut one off) and the rest of
+  /// the time is too short to have computed what they join.
   bool are_kept() const { return pairs_ > 9 * other_runs_ && found_ns_ >= rest_ns(); }
-  /// What all operations but these and the readers take.
+  /// The time of all operations except these and the readers.
   Ns rest_ns() const { return all_ns_ - found_ns_; }
   RowSet take() { return std::move(found_).set(); }
 
@@ -242,13 +243,13 @@ class KeptJoins {
 
   const Trace& t_;
   RowBits joins_, readers_, found_;
-  std::vector<Row> run_;   // of joins, that goes on
+  std::vector<Row> run_;   // the current run of joins
   bool in_pairs_ = false;  // whether this stream has any
   std::size_t pairs_ = 0, other_runs_ = 0;
   Ns found_ns_ = 0, all_ns_ = 0;
 };
 
-// Three results: chains or runs, and two selections of operations.
+// Returns three results: chains or runs, and two selections of operations.
 int push_found(lua_State* lua, std::shared_ptr<const Chains> chains, RowSet first, RowSet second) {
   const std::size_t count = chains->size();
   push_rows(lua, {Kind::chains, RowSet::all(count), std::move(chains)});
@@ -262,7 +263,7 @@ int push_found(lua_State* lua, std::shared_ptr<const Chains> chains, RowSet firs
 int chains(lua_State* lua, const Context& c) {
   const Trace& t = c.trace();
   const std::size_t all = t.ops.size();
-  const LuaTable asked(lua, 2, "what 'chains' is given");
+  const LuaTable asked(lua, 2, "the argument of 'chains'");
   asked.only({"centre", "edge", "through", "with", "most", "edges"});
   const Rows* centre = ops_in(asked, "centre");
   const Rows* edge = ops_in(asked, "edge");
@@ -278,7 +279,7 @@ int chains(lua_State* lua, const Context& c) {
     for (const Kind kind : {Kind::chains, Kind::ops, Kind::ops}) push_rows(lua, {kind, {}});
     return 3;
   }
-  charge(lua, all / 2);  // the streams are walked
+  charge(lua, all / 2);  // walking the streams
   FoundChains found{.inner = RowBits(all), .edges = RowBits(all)};
   for (const std::vector<Row>& ops : c.in_steps.by_stream()) find_chains(question, t, ops, found);
   return push_found(lua, found.chains, std::move(found.inner).set(), std::move(found.edges).set());
@@ -286,14 +287,14 @@ int chains(lua_State* lua, const Context& c) {
 
 int runs(lua_State* lua, const Context& c) {
   const Trace& t = c.trace();
-  const LuaTable asked(lua, 2, "what 'runs' is given");
+  const LuaTable asked(lua, 2, "the argument of 'runs'");
   asked.only({"of", "least"});
   const Rows* of = ops_in(asked, "of");
   if (!of) throw Error("runs needs 'of', a selection of operations");
   const std::size_t least = std::max<std::size_t>(1, asked.count("least", 3, boundless));
   const RowBits wanted(of->rows, t.ops.size());
   FoundRuns found{.inner = RowBits(t.ops.size()), .longest = RowBits(t.ops.size())};
-  std::vector<Row> run;  // that goes on
+  std::vector<Row> run;  // the current run
   const auto finish = [&] {
     if (run.size() >= least) add_run(t, run, found);
     run.clear();
@@ -314,7 +315,7 @@ int runs(lua_State* lua, const Context& c) {
 int repeated(lua_State* lua, const Context& c) {
   constexpr std::size_t most_length = 64;
   const std::size_t all = c.trace().ops.size();
-  const LuaTable asked(lua, 2, "what 'repeated' is given");
+  const LuaTable asked(lua, 2, "the argument of 'repeated'");
   asked.only({"within", "of", "least"});
   const Rows *within = ops_in(asked, "within"), *of = ops_in(asked, "of");
   if (!within || !of) throw Error("repeated needs 'within' and 'of', selections of operations");
@@ -333,14 +334,14 @@ int repeated(lua_State* lua, const Context& c) {
 
 int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
   if (asked.kind != Kind::ops || other.kind != Kind::ops) {
-    throw Error("'beside' is asked of operations, about operations");
+    throw Error("'beside' needs two selections of operations");
   }
   const Ops& ops = c.trace().ops;
   const RowBits own(asked.rows, ops.size()), neighbours(other.rows, ops.size());
   RowBits found(ops.size());
-  std::vector<Row> run;  // of own operations, that goes on
+  std::vector<Row> run;  // the current run of own operations
   for (const std::vector<Row>& on_stream : c.in_steps.by_stream()) {
-    bool after_neighbour = false;  // whether the run began there
+    bool after_neighbour = false;  // whether the run began after one
     const auto finish = [&](bool at_neighbour) {
       if (after_neighbour || at_neighbour) {
         for (const Row op : run) found.add(op);
@@ -354,7 +355,7 @@ int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& othe
       } else if (own.holds(op)) {
         run.push_back(op);
       } else if (ops.kind[op] != OpKind::set) {
-        finish(false);  // a product's workspace is cleared right before it: memsets pass
+        finish(false);  // a product's workspace is cleared right before it: skip memsets
       }
     }
     finish(false);
@@ -365,7 +366,7 @@ int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& othe
 
 int kept_for(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
   if (asked.kind != Kind::ops || other.kind != Kind::ops) {
-    throw Error("'kept_for' is asked of operations, about operations");
+    throw Error("'kept_for' needs two selections of operations");
   }
   const RowBits in_steps(c.in_steps.ops, c.trace().ops.size());
   KeptJoins joins(c.trace(), asked.rows, other.rows);
@@ -382,10 +383,10 @@ int kept_for(lua_State* lua, const Context& c, const Rows& asked, const Rows& ot
 int amid(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
   for (const Rows* rows : {&asked, &other}) {
     if (rows->kind != Kind::ops && rows->kind != Kind::idle) {
-      throw Error("'amid' is asked of operations or idle times, about such");
+      throw Error("'amid' needs selections of operations or idle time");
     }
   }
-  constexpr Ns far = 10;  // times the median distance: there a loop ends
+  constexpr Ns far = 10;  // times the median distance: beyond it a loop ends
   std::vector<std::vector<Span>> others(c.analysis.devices.size());  // by slot, in order of start
   other.rows.each([&](Row r) {
     if (const std::size_t slot = slot_of(c, other, r); slot != no_slot)

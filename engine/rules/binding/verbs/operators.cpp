@@ -1,4 +1,4 @@
-// What asked for operations: the ranges, or operators, in which they were launched.
+// The ranges or operators in which operations were launched.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -33,8 +33,8 @@ struct OperatorSum {
   Ns ns = 0;
 };
 
-// Walks each thread once, with the ranges that are open on a stack. Those that last nearly as long
-// as a step, or longer, say nothing of what was asked for in it.
+// Walks each thread once, with the open ranges on a stack. Ranges that last about as long as a step
+// or longer say nothing about what launched an operation.
 std::map<NameId, OperatorSum> sums_by_operator(const Context& c, const Rows& asked) {
   constexpr double most_of_a_step = 0.8;
   const Trace& t = c.trace();
@@ -76,7 +76,7 @@ std::map<NameId, OperatorSum> sums_by_operator(const Context& c, const Rows& ask
 
 int operators(lua_State* lua, const Context& c, const Rows& asked) {
   constexpr std::size_t most_operators = 20;
-  if (asked.kind != Kind::ops) throw Error("'operators' is asked of operations");
+  if (asked.kind != Kind::ops) throw Error("'operators' needs a selection of operations");
   const Trace& t = c.trace();
   std::vector<std::pair<NameId, OperatorSum>> order;
   for (const auto& [name, sum] : sums_by_operator(c, asked)) order.emplace_back(name, sum);

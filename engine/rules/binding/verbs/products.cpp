@@ -1,5 +1,5 @@
-// The matrix products that operations compute, and the shapes of operators, where ranges carry
-// those of their operands.
+// The matrix products that operations compute, and the shapes of operators, if ranges contain those
+// of their operands.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -28,7 +28,7 @@ Products products_of_ranges(const Trace& t) {
   return found;
 }
 
-// The product in whose range or operator each operation was launched, the innermost one: its row of
+// The innermost product range or operator in which each operation was launched: its row of
 // Trace::ranges, or no_row.
 std::vector<Row> ranges_of_products(const Trace& t, const std::vector<Row>& ops,
                                     const Products& products) {
@@ -45,7 +45,7 @@ std::vector<Row> ranges_of_products(const Trace& t, const std::vector<Row>& ops,
     const auto after = std::upper_bound(ranges.begin(), ranges.end(), at, [&](Ns moment, Row r) {
       return moment < t.ranges.start[r];
     });
-    // Products hold no other products: only the last one to begin can last.
+    // Products contain no other products: only the last one to begin can still be open.
     if (after != ranges.begin() && t.ranges.end[*(after - 1)] >= at) found[i] = *(after - 1);
   }
   return found;
@@ -65,7 +65,7 @@ int element_bytes(const std::string& kernel_class) {
   return 4;
 }
 
-// That with the longest summed time first; the order is total.
+// The one with the longest summed time first; the order is total.
 std::vector<ProductOps> by_product(const Context& c, const Rows& asked, const Products& products) {
   const Trace& t = c.trace();
   const std::vector<Row> ops = asked.rows.list(), ranges = ranges_of_products(t, ops, products);
@@ -103,7 +103,7 @@ void push_product(lua_State* lua, const Product& product, ProductOps& ops) {
   set_rows(lua, "rows", {Kind::ops, RowSet(std::move(ops.rows))});
 }
 
-// Ranges of one name, which carries shapes.
+// Ranges of one name that contains shapes.
 struct ShapedRanges {
   NameId name;
   Ns ns = 0;
@@ -132,7 +132,7 @@ std::vector<ShapedRanges> shaped_ranges(const Context& c, const Rows& asked) {
   return order;
 }
 
-// A list of lists of numbers.
+// Pushes a list of lists of numbers.
 void push_shapes(lua_State* lua, const std::vector<std::vector<double>>& shapes) {
   NewList list(lua);
   for (const std::vector<double>& shape : shapes) {
@@ -148,7 +148,7 @@ void push_shapes(lua_State* lua, const std::vector<std::vector<double>>& shapes)
 }  // namespace
 
 int shapes(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ranges) throw Error("'shapes' is asked of ranges");
+  if (asked.kind != Kind::ranges) throw Error("'shapes' needs a selection of ranges");
   const Trace& t = c.trace();
   NewList list(lua);
   for (const ShapedRanges& of_name : shaped_ranges(c, asked)) {
@@ -166,7 +166,7 @@ int shapes(lua_State* lua, const Context& c, const Rows& asked) {
 }
 
 int products(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ops) throw Error("'products' is asked of operations");
+  if (asked.kind != Kind::ops) throw Error("'products' needs a selection of operations");
   const Products products = products_of_ranges(c.trace());
   std::vector<ProductOps> order;
   if (!products.empty()) order = by_product(c, asked, products);

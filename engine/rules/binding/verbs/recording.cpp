@@ -1,4 +1,4 @@
-// What is known of the report as a whole: facts, what was recorded, what its profiler said.
+// What is known about the report as a whole: facts, what was recorded, the profiler's messages.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -100,7 +100,7 @@ int is_kind(lua_State* lua, const Context& c) {
 
 int words(lua_State* lua, const Context& c) {
   const std::vector<std::string> texts =
-      words_for(c.analysis.program, lua, 2, "what trace:words is given");
+      words_for(c.analysis.program, lua, 2, "the argument of trace:words");
   if (texts.empty()) {
     lua_pushnil(lua);
   } else {
@@ -114,7 +114,7 @@ int failed_calls(lua_State* lua, const Context& c) {
   const std::vector<Row>& failed = c.analysis.failed_calls;
   charge(lua, failed.size());
   using Key = std::pair<NameId, std::uint16_t>;
-  std::vector<std::pair<Key, std::vector<Row>>> groups;  // in order of their first
+  std::vector<std::pair<Key, std::vector<Row>>> groups;  // in order of first occurrence
   std::map<Key, std::size_t> place;
   for (const Row call : failed) {
     const Key key{t.calls.name[call], t.calls.result[call]};
@@ -142,7 +142,7 @@ int environment(lua_State* lua, const Context& c) {
   const std::string name = checked_text(lua, 2);
   const std::vector<std::string> known = known_variables();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    throw Error(fmt::format("of the environment only {} are read, not '{}'{}",
+    throw Error(fmt::format("only these environment variables are read: {}; not '{}'{}",
                             fmt::join(known, ", "), name, did_you_mean(name, known)));
   }
   const auto variable = c.trace().environment.find(name);
@@ -155,7 +155,7 @@ int environment(lua_State* lua, const Context& c) {
 }
 
 int found(lua_State* lua, const Context& c) {
-  if (!c.others) throw Error("trace:found is for rules that come after_others");
+  if (!c.others) throw Error("trace:found is only for rules that run after_others");
   charge(lua, c.others->found.size());
   NewList list(lua);
   for (const Finding& f : c.others->found) {
@@ -170,7 +170,7 @@ int found(lua_State* lua, const Context& c) {
 }
 
 int asked(lua_State* lua, const Context& c) {
-  if (!c.others) throw Error("trace:asked is for rules that come after_others");
+  if (!c.others) throw Error("trace:asked is only for rules that run after_others");
   const bool alone = c.others->asked.size() == 1;
   lua_pushboolean(lua, alone || c.others->asked.contains(checked_text(lua, 2)));
   return 1;

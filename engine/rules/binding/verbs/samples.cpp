@@ -20,7 +20,7 @@ bool is_within_steps(const Context& c, Row sample) {
   return slot != no_slot && sampled_in_steps(c.analysis, slot, sample);
 }
 
-// The results where nothing answers: nil, why, and how to record it.
+// The results if nothing was sampled: nil, why, and how to record it.
 int push_not_sampled(lua_State* lua, const Context& c, const std::string& glob) {
   const Availability& have = c.trace().availability(Source::samples);
   lua_pushnil(lua);
@@ -33,7 +33,7 @@ int push_not_sampled(lua_State* lua, const Context& c, const std::string& glob) 
   return 3;
 }
 
-// A metric, and between what its samples have to lie.
+// A metric, and the bounds that its samples have to be within.
 struct Bound {
   std::string glob;
   double least, most;
@@ -44,7 +44,7 @@ constexpr std::size_t most_bounds = 16;
 // An element of sampled_fraction's list.
 Bound to_bound(lua_State* lua, int index) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const LuaTable part(lua, index, "a part of what 'sampled_fraction' is given");
+  const LuaTable part(lua, index, "a part of the argument of 'sampled_fraction'");
   part.only({"metric", "least", "most"});
   if (part.push("metric") != LUA_TSTRING) throw Error(part.where() + " needs 'metric', a string");
   std::string glob = checked_glob(lua, -1);
@@ -55,15 +55,15 @@ Bound to_bound(lua_State* lua, int index) {
 
 // A moment at which metrics were sampled.
 struct Moment {
-  std::size_t known = 0;  // bounds of whose metrics there is a sample
-  bool met = true;        // all of them
+  std::size_t known = 0;  // number of bounds whose metric has a sample
+  bool met = true;        // whether all of them are met
 };
 using Moments = std::map<std::pair<std::uint16_t, Ns>, Moment>;  // by device and time
 
 Moments moments_of(lua_State* lua, const Context& c, const std::vector<Bound>& bounds) {
   const Samples& s = c.trace().samples;
   Moments moments;
-  std::map<NameId, std::vector<bool>> matches;  // by bound, whether it means the metric
+  std::map<NameId, std::vector<bool>> matches;  // by bound: whether it matches the metric
   for (Row r = 0; r < s.size(); ++r) {
     const auto [it, first] = matches.try_emplace(s.metric[r]);
     if (first) {
@@ -118,7 +118,7 @@ int metric(lua_State* lua, const Context& c) {
 
 int sampled_fraction(lua_State* lua, const Context& c) {
   std::vector<Bound> bounds;
-  LuaTable(lua, 2, "what 'sampled_fraction' is given")
+  LuaTable(lua, 2, "the argument of 'sampled_fraction'")
       .each([&](int index) { bounds.push_back(to_bound(lua, index)); }, most_bounds);
   charge(lua, bounds.size() * c.trace().samples.size() / 2);
   double met = 0, all = 0;

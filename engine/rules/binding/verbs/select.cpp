@@ -1,6 +1,4 @@
-// Selections of the trace's rows, and of selections.
-#include <fmt/format.h>
-
+// Selections of the trace's rows, and selections from selections.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +13,7 @@
 namespace gh::binding {
 namespace {
 
-// The rows that pass the filter that is the verb's argument.
+// The rows that pass the filter in the verb's argument.
 int select(lua_State* lua, const Context& c, Kind kind, const RowSet& all) {
   charge(lua, all.size() / 4);
   const Filter filter = to_filter(lua, 2, kind);
@@ -134,9 +132,9 @@ int where(lua_State* lua, const Context& c, const Rows& asked) {
 }
 
 int first_of_steps(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ops) throw Error("only operations are asked for the first of a step");
+  if (asked.kind != Kind::ops) throw Error("'first_of_steps' needs a selection of operations");
   const double share = luaL_checknumber(lua, 2);
-  if (!(share >= 0 && share <= 1)) throw Error("a share is between 0 and 1");
+  if (!(share >= 0 && share <= 1)) throw Error("the share must be between 0 and 1");
   const Trace& t = c.trace();
   // By slot and step: the rows, which come in order of time.
   std::vector<std::vector<std::vector<Row>>> in_steps;
@@ -163,7 +161,7 @@ int first_of_steps(lua_State* lua, const Context& c, const Rows& asked) {
 }
 
 int calls_of(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ops) throw Error("only operations are launched by calls");
+  if (asked.kind != Kind::ops) throw Error("'calls' needs a selection of operations");
   const Trace& t = c.trace();
   RowBits calls(t.calls.size());
   asked.rows.each([&](Row op) {

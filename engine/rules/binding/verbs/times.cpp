@@ -1,4 +1,4 @@
-// How long, and beside what: the time that selections cover.
+// How long, and at the same time as what: the time that selections cover.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@ namespace gh::binding {
 
 namespace {
 
-// When kernels and whole graphs start, or, where none run, whatever else does.
+// When kernels and whole graphs start, or anything else if none run.
 std::vector<Ns> starts_of_work(const Context& c) {
   const Ops& ops = c.trace().ops;
   std::vector<Ns> starts;
@@ -74,7 +74,7 @@ int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& oth
 }
 
 int quarters(lua_State* lua, const Context& c, const Rows& asked) {
-  constexpr double least = 0.1;  // of all that they take; what is less is beside the point
+  constexpr double least = 0.1;  // of all their time; less does not count
   const std::vector<Ns> work = starts_of_work(c);
   std::array<Ns, 4> ns{};
   asked.rows.each([&](Row r) {

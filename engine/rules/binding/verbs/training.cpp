@@ -1,5 +1,4 @@
-// What ranks that train together send each other: gradients that are reduced, weights that are
-// gathered.
+// What ranks that train together send each other: gradients to reduce, weights to gather.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,7 +10,7 @@
 namespace gh::binding {
 namespace {
 
-// A collective as one phase repeats those of another: its kernel, and its size.
+// Identifies a collective across phases: its kernel and its size.
 using Signature = std::pair<NameId, std::int64_t>;
 
 struct Message {
@@ -22,7 +21,7 @@ struct Message {
 // From one loss to the next: a backward pass, and the forward pass of the next micro-batch.
 struct Phase {
   std::vector<Message> reduced;
-  std::vector<Row> copies;  // on the device, after its first reduction, one after the other
+  std::vector<Row> copies;  // within the device, after the phase's first reduction, in order
 };
 
 // Calls take(step, first op, end) with positions in the device's operations.
@@ -45,13 +44,13 @@ class GradientPhases {
   explicit GradientPhases(const Context& c)
       : a_(c.analysis), t_(c.trace()), collectives_(c.in_steps.collectives()) {}
 
-  // The backward phases of one step; none where an optimizer runs between two of them. What is
-  // reduced before a loss is no gradient, and neither is what else its stream carries.
+  // The backward phases of one step; none if an optimizer runs between two of them. A reduction
+  // before a loss is not a gradient, and neither is anything else on its stream.
   std::vector<Phase> of(const std::vector<Row>& ops, std::size_t from, std::size_t to) const {
     std::set<std::pair<NameId, std::uint32_t>> before_loss;  // name and stream
     std::vector<Phase> phases;
     bool updated = false;                 // since the last phase began
-    std::map<std::uint32_t, Row> copied;  // by stream: the copy that came last, and nothing since
+    std::map<std::uint32_t, Row> copied;  // by stream: the last copy, if nothing came after it
     for (std::size_t i = from; i < to; ++i) {
       const Row op = ops[i];
       const std::string& kind = a_.kernel_class(op);
@@ -98,8 +97,8 @@ class GradientPhases {
     });
   }
 
-  // Copies from the buffers that were reduced to gradients come in one run, at least one for each
-  // buffer, and of as many bytes in all where those are known.
+  // Copies from the reduced buffers to gradients come in one run, at least one for each buffer,
+  // with the same total number of bytes if that is known.
   bool are_of_buffers(const Phase& phase) const {
     if (phase.copies.size() < phase.reduced.size()) return false;
     double reduced = 0, copied = 0;
@@ -112,7 +111,7 @@ class GradientPhases {
   }
 
  private:
-  // Without sizes by the number of blocks, which tells an empty message from a bucket.
+  // Without sizes, uses the number of blocks, which distinguishes an empty message from a bucket.
   Signature signature(Row op) const {
     const std::int64_t bytes = collectives_.bytes(op);
     return {t_.ops.name[op], bytes > 0 ? bytes : -static_cast<std::int64_t>(t_.ops.blocks[op])};
@@ -133,7 +132,7 @@ struct Gathers {
 
 struct FoundWeights {
   RowBits all, late, held_up, again, scattered;
-  double bytes = 0;  // of the weights gathered before backward, with what other ranks hold
+  double bytes = 0;  // of the weights gathered before backward, including other ranks' parts
   lua_Integer steps = 0;
 };
 
@@ -142,8 +141,8 @@ class WeightGathers {
   WeightGathers(const Context& c, FoundWeights& found)
       : a_(c.analysis), t_(c.trace()), collectives_(c.in_steps.collectives()), found_(found) {}
 
-  // Weights are gathered block by block before anything is reduced, and gradients are scattered in
-  // backward alone. Activations of tensor parallelism are gathered and scattered in turn.
+  // Weights are gathered block by block before anything is reduced, and gradients are scattered
+  // only in backward. Activations of tensor parallelism alternate between gathering and scattering.
   void add(const std::vector<Row>& ops, std::size_t from, std::size_t to) {
     std::map<std::pair<NameId, std::uint32_t>, Gathers> lanes;
     std::vector<Row> scattered;
@@ -182,7 +181,7 @@ class WeightGathers {
                 std::size_t to) {
     for (const Row op : lane.forward) found_.all.add(op);
     for (const Row op : lane.backward) found_.all.add(op);
-    std::map<std::int64_t, int> held;  // by bytes: gathered once
+    std::map<std::int64_t, int> held;  // by bytes: how many were gathered and not yet again
     for (const Row op : lane.forward) {
       const std::int64_t bytes = collectives_.bytes(op);
       ++held[bytes];
@@ -190,7 +189,7 @@ class WeightGathers {
     }
     for (const Row op : lane.backward) {
       const std::int64_t bytes = collectives_.bytes(op);
-      if (held[bytes] > 0) {  // without sizes they are told by number
+      if (held[bytes] > 0) {  // without sizes, they are matched by count
         --held[bytes];
         found_.again.add(op);
       }
@@ -201,8 +200,8 @@ class WeightGathers {
       if (is_late(all[i - 1], all[i], ops, from, to)) found_.late.add(all[i]);
   }
 
-  // Whether a gather could have run beside the work that came before it: it began only when that
-  // had ended, with the one before it long done, and the optimizer did not run in between.
+  // Whether a gather could have overlapped the work before it: it began only when that had ended,
+  // the previous gather had finished long before, and no optimizer ran in between.
   bool is_late(Row before, Row op, const std::vector<Row>& ops, std::size_t from, std::size_t to) {
     const Ns done = t_.ops.end[before], start = t_.ops.start[op];
     const auto at =
@@ -210,7 +209,7 @@ class WeightGathers {
                          ops.begin() + static_cast<std::ptrdiff_t>(to), op, [&](Row x, Row y) {
                            return std::pair(t_.ops.start[x], x) < std::pair(t_.ops.start[y], y);
                          });
-    Ns computed = 0;  // between the two, by what is no communication
+    Ns computed = 0;  // time between the two in which anything but communication ran
     std::vector<Row> scattered;
     for (auto it = at; it != ops.begin() + static_cast<std::ptrdiff_t>(from);) {
       --it;
@@ -227,7 +226,7 @@ class WeightGathers {
     return late;
   }
 
-  // How many ranks hold a part each: as the report tells, else those that it holds.
+  // How many ranks hold a part each: as given by the report, or else as many as it contains.
   double ranks_of(Row op) const {
     const Group* group = t_.group_of(op);
     return group ? static_cast<double>(group->ranks) : static_cast<double>(a_.devices.size());
@@ -241,8 +240,8 @@ class WeightGathers {
 
 // --- Buffers
 
-// Broadcasts of a step before its loss, and the copies on the device that follow them with nothing
-// else between: what was packed into one message is unpacked.
+// Broadcasts of a step before its loss, and the copies on the device directly after them: these
+// unpack what was packed into one message.
 void add_buffers(const Context& c, const std::vector<Row>& ops, std::size_t from, std::size_t to,
                  RowBits& broadcasts, RowBits& copies) {
   const Trace& t = c.trace();

@@ -1,5 +1,5 @@
-// Devices of which one works while the others wait for it: those that one process drives, and those
-// that meet in messages.
+// Devices and streams of which one works while the others wait for it: those of one process, and
+// those that exchange messages.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -10,7 +10,7 @@
 namespace gh::binding {
 namespace {
 
-// When each device of the process computed, by slot; devices that it hardly uses are left out.
+// When each device of the process computed, by slot; leaves out devices that it hardly uses.
 std::map<std::size_t, Spans> busy_of(const Context& c, std::uint16_t process) {
   const Trace& t = c.trace();
   std::map<std::size_t, Spans> busy;
@@ -51,10 +51,10 @@ Ns together_ns(const std::map<std::size_t, Spans>& busy) {
 
 // --- Streams
 
-// A kernel that waits for one on another stream begins so soon after it.
+// A kernel that waits for one on another stream begins within this time after it.
 constexpr Ns right_after_ns = 20'000;
 
-// With more on one device, kernels that come right after another are no sign that they waited.
+// With more streams on one device, starting right after another kernel is no sign of waiting.
 constexpr std::size_t most_streams_compared = 64;
 
 // Two streams of a device, and how they took turns.
@@ -63,7 +63,7 @@ struct StreamPair {
   Ns wait_ns = 0;
 };
 
-// By stream, when it was told to wait for an event.
+// By stream: when it was made to wait for an event.
 std::vector<std::vector<Ns>> event_waits(const Trace& t) {
   std::vector<std::uint8_t> is_wait(t.names.size());
   for (NameId id = 0; id < t.names.size(); ++id)
@@ -82,7 +82,7 @@ class StreamTurns {
       : c_(c), t_(c.trace()), told_(event_waits(t_)), last_(t_.streams.size(), no_row) {}
 
   void add(const DeviceSteps& device, std::size_t slot) {
-    std::vector<std::uint32_t> streams;  // of the device, with a kernel by now
+    std::vector<std::uint32_t> streams;  // those of the device that have had a kernel
     c_.analysis.each_op_in_steps(slot, [&](Row y) {
       if (t_.ops.kind[y] != OpKind::kernel || c_.analysis.kernel_class(y) == "collective") return;
       const std::uint32_t own = t_.ops.stream[y];
@@ -92,7 +92,7 @@ class StreamTurns {
         return;
       }
       if (streams.size() > most_streams_compared) return;
-      Row x = no_row;  // of another stream, the one that ended last before
+      Row x = no_row;  // on another stream, the last one that ended before
       for (const std::uint32_t s : streams)
         if (s != own && t_.ops.end[last_[s]] <= t_.ops.start[y] &&
             (x == no_row || t_.ops.end[last_[s]] > t_.ops.end[x]))
@@ -125,8 +125,7 @@ class StreamTurns {
     pair.events += at != told.end() && *at <= launched;
   }
 
-  // By their threads, as far as the smallest SMs hold them; registers and shared memory do not
-  // show.
+  // Judged by their threads, against the smallest SMs; registers and shared memory are unknown.
   bool fit_together(const DeviceSteps& device, Row x, Row y) const {
     constexpr double threads_of_sm = 1536;
     const auto threads = [&](Row op) {
@@ -190,7 +189,8 @@ int stream_turns(lua_State* lua, const Context& c) {
 
 int devices_in_turn(lua_State* lua, const Context& c) {
   const Trace& t = c.trace();
-  // Idle time in which another device works for so much of it waits for that one.
+  // Idle time during which another device works for this share of it counts as waiting for that
+  // device.
   constexpr double nearly_all = 0.8;
   NewList list(lua);
   std::vector<std::uint16_t> processes;
@@ -231,7 +231,7 @@ int devices_in_turn(lua_State* lua, const Context& c) {
 }
 
 int waits(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ops) throw Error("'waits' is asked of operations");
+  if (asked.kind != Kind::ops) throw Error("'waits' needs a selection of operations");
   const Trace& t = c.trace();
   struct Waited {
     std::vector<Span> waits;

@@ -1,4 +1,4 @@
-// Fields of rows, summed up: how many, how much, the middle, the largest, by what.
+// Fields of rows, summed up: number, sum, median, largest, groups.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 namespace gh::binding {
 namespace {
 
-// Each takes some hundred bytes: by a time of millions of rows they would fill the memory.
+// Each takes a few hundred bytes: grouping millions of rows by a time would fill the memory.
 constexpr std::size_t most_groups = 200'000;
 
-// The rows of a selection that have one value of a field.
+// The rows of a selection with one value of a field.
 struct Group {
   std::string key;
   Ns ns = 0;
   std::size_t count = 0;
-  std::vector<Row> rows;  // in the end
+  std::vector<Row> rows;  // filled at the end
 };
 
-// Finds the group of a row, and makes it where it is the first.
+// Finds the group of a row, or creates it.
 class Groups {
  public:
   Groups(const Context& c, const Rows& s, Field field) : c_(c), s_(s), field_(field) {}
@@ -33,7 +33,7 @@ class Groups {
     if (key != no_text) return *of_text(key);
     return *(spec_of(field_).number ? of_number(r) : named(""));
   }
-  /// All of them, that with the longest summed time first; ties by name.
+  /// All groups, the longest summed time first; ties by name.
   std::vector<Group*> longest_first() const {
     std::vector<Group*> order;
     for (const auto& [name, group] : by_name_) order.push_back(group);
@@ -56,11 +56,12 @@ class Groups {
     last_ = {number, group};
     return group;
   }
-  // Different keys may have one name.
+  // Different keys may have the same name.
   Group* named(std::string name) {
     Group*& group = by_name_[name];
     if (!group && groups_.size() == most_groups) {
-      throw Error(fmt::format("more than {} groups by '{}'", most_groups, spec_of(field_).name));
+      throw Error(
+          fmt::format("there are more than {} groups by '{}'", most_groups, spec_of(field_).name));
     }
     if (!group) group = &groups_.emplace_back(Group{std::move(name), 0, 0, {}});
     return group;
@@ -73,10 +74,10 @@ class Groups {
   std::map<std::string, Group*> by_name_;
   std::map<double, Group*> by_number_;
   std::vector<Group*> by_text_;                 // by text_key
-  std::pair<double, Group*> last_{0, nullptr};  // rows of one number follow each other, as a rule
+  std::pair<double, Group*> last_{0, nullptr};  // rows with the same number are usually adjacent
 };
 
-// A row as a table of the fields that it has.
+// Pushes a row as a table of its fields.
 void push_row(lua_State* lua, const Context& c, const Rows& s, Row r) {
   lua_newtable(lua);
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -145,7 +146,8 @@ int growth(lua_State* lua, const Context& c, const Rows& asked) {
     rises += medians[i] > medians[i - 1];
     changes += medians[i] != medians[i - 1];
   }
-  // Slow growth leaves neighbours alike, as the clock has them; what changes once does not grow.
+  // Slow growth leaves adjacent medians equal, due to the clock's resolution; a single change is no
+  // growth.
   changes = std::max(changes, pieces / 2);
   lua_newtable(lua);
   set_number(lua, "rising", static_cast<double>(rises) / static_cast<double>(changes));
@@ -170,7 +172,7 @@ int group(lua_State* lua, const Context& c, const Rows& asked) {
     for (Group* g : order) g->rows.reserve(g->count);
     asked.rows.each([&](Row r) {
       Group& g = groups.of(r);
-      if (g.rows.capacity() > 0) g.rows.push_back(r);  // not of those that were cut off
+      if (g.rows.capacity() > 0) g.rows.push_back(r);  // not for groups that were cut off
     });
   }
   NewList list(lua);

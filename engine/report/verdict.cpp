@@ -1,0 +1,158 @@
+#include "report/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/phrases.hpp"
+
+namespace gh {
+namespace {
+
+// Of the step: a saving below this is not worth a sentence.
+constexpr double worth_a_sentence = 0.01;
+
+const char* about(const Finding& f) { return f.about ? "about" : "at most"; }
+
+// "each 160.1 ms step", "the 1594 ms window"
+std::string of_what(const Finding& f, const Analysis& a) {
+  return fmt::format("{} {} {}", a.has_steps() ? "each" : "the", duration(f.step_ns),
+                     a.words().noun);
+}
+
+// "a step then takes about 46.9 ms (3.4x faster)"; "" where that is not known.
+std::string outcome(const Finding& f, const Analysis& a) {
+  if (!f.predicted || f.alone_ns == 0) return "";
+  const Ns left = f.step_ns - f.alone_ns;
+  return f.about ? fmt::format("{} then takes about {} ({} faster)", a.words().a, duration(left),
+                               speedup(f.step_ns, left))
+                 : fmt::format("{} then takes no less than {} (at most {} faster)", a.words().a,
+                               duration(left), speedup(f.step_ns, left));
+}
+
+// "both fixes", "all 3 fixes"
+std::string all_fixes(const Plan& p) {
+  return p.fixes.size() == 2 ? "both fixes" : fmt::format("all {} fixes", p.fixes.size());
+}
+
+// What the plan as a whole brings: ", and about 30.5 ms (5.2x) with all 3 fixes". Where `first`
+// cannot be forecast, the plan is one of other fixes.
+std::string outcome_of_plan(const Finding& first, const Analysis& a, const Report& report) {
+  if (!report.plan || report.plan->fixes.empty()) return "";
+  const Plan& p = *report.plan;
+  const Ns left = p.fixes.back().step.step_ns;
+  const std::string then = fmt::format("{} {} ({})", p.ceiling.empty() ? "about" : "no less than",
+                                       duration(left), speedup(p.now.step_ns, left));
+  if (p.fixes.front().fingerprint != first.fingerprint)
+    return fmt::format("; the fixes that can be forecast take {} to {}", a.words().a, then);
+  return p.fixes.size() < 2 ? "" : fmt::format(", and {} with {}", then, all_fixes(p));
+}
+
+ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report) {
+  ReportVerdict v{f.title, "", true};
+  if (f.alone_ns > 0)
+    v.what +=
+        fmt::format(", which costs {} {} of {} ({})", about(f), duration(f.alone_ns), of_what(f, a),
+                    percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
+  v.what += '.';
+  if (f.advice.empty()) return v;
+  v.first = "Fix first: " + short_fix(f);
+  if (const std::string one = outcome(f, a); !one.empty()) v.first += "; " + one;
+  v.first += outcome_of_plan(f, a, report) + '.';
+  return v;
+}
+
+// "The GPU is busy for 97 % of each 47.1 ms step."
+std::string state_text(const Analysis& a, const Report& report) {
+  return fmt::format("The GPU is busy for {} of {} {} {}.", percent(busy_share(a, report.step)),
+                     a.has_steps() ? "each" : "the", duration(report.step.ns), a.words().noun);
+}
+
+// Nothing above a note.
+ReportVerdict quiet(const Analysis& a, const Report& report) {
+  ReportVerdict v{quiet_text(a, report).text + ' ' + state_text(a, report), "", false};
+  const auto best =
+      std::max_element(report.findings.begin(), report.findings.end(),
+                       [](const Finding& x, const Finding& y) { return x.alone_ns < y.alone_ns; });
+  if (best == report.findings.end() || best->advice.empty() ||
+      static_cast<double>(best->alone_ns) < worth_a_sentence * static_cast<double>(best->step_ns))
+    return v;
+  v.first = fmt::format("Worth a look: {} ({}).", short_fix(*best), saves_text(*best, report));
+  return v;
+}
+
+// No rule found what it needs.
+ReportVerdict not_judged(const Report& report) {
+  ReportVerdict v{"This report cannot be judged: it holds nothing that a rule could check.", "",
+                  true};
+  if (const auto lacking = not_checked_text(report); !lacking.empty()) v.first = lacking.front();
+  return v;
+}
+
+}  // namespace
+
+ReportVerdict verdict_of(const Analysis& a, const Report& report) {
+  const Finding* first = report.findings.empty() ? nullptr : &report.findings.front();
+  const bool no_work = a.total_ns() == 0;
+  if (first && (first->voids || no_work))
+    return {fmt::format("{}: {}",
+                        no_work ? "This report cannot be judged" : "Do not rely on this report",
+                        first->message),
+            first->advice.empty() ? "" : first->advice.front(), true};
+  if (no_work) return {"This report cannot be judged: it holds no GPU work.", "", true};
+  if (first && first->severity != Severity::note) return trouble(*first, a, report);
+  return quiet_text(a, report).text.empty() ? not_judged(report) : quiet(a, report);
+}
+
+std::vector<PlanLine> plan_lines(const Report& report) {
+  if (!report.plan) return {};
+  std::vector<PlanLine> lines;
+  Ns before = report.plan->now.step_ns;
+  for (const Plan::Fix& fix : report.plan->fixes) {
+    const auto f =
+        std::find_if(report.findings.begin(), report.findings.end(),
+                     [&](const Finding& found) { return found.fingerprint == fix.fingerprint; });
+    if (f == report.findings.end()) continue;
+    const std::string what = short_fix(*f);
+    lines.push_back({static_cast<std::size_t>(f - report.findings.begin()) + 1,
+                     what.empty() ? f->title : what, before, fix.step.step_ns, fix.masked});
+    before = fix.step.step_ns;
+  }
+  return lines;
+}
+
+std::string speedup(Ns before_ns, Ns after_ns) {
+  const double times =
+      static_cast<double>(before_ns) / static_cast<double>(std::max<Ns>(after_ns, 1));
+  return fmt::format("{:.{}f}x", times, times < 1.995 ? 2 : times < 9.95 ? 1 : 0);
+}
+
+std::string plan_total_text(const Analysis& a, const Report& report) {
+  if (!report.plan || report.plan->fixes.empty()) return "";
+  const Plan& p = *report.plan;
+  const Prediction& last = p.fixes.back().step;
+  std::string text =
+      p.fixes.size() > 1
+          ? fmt::format("{}: {}{}, {}{} faster", capitalized(all_fixes(p)),
+                        p.ceiling.empty() ? "" : "no less than ", step_text(p, last),
+                        p.ceiling.empty() ? "" : "at most ", speedup(p.now.step_ns, last.step_ns))
+          : "";
+  if (!p.ceiling.empty())
+    return fmt::format("{}{}is no forecast: {}.", text, text.empty() ? "This " : ". This ",
+                       p.ceiling);
+  return fmt::format("{}{}xpect to measure {} to {} a {}.", text, text.empty() ? "E" : "; e",
+                     duration(last.least_ns), duration(last.most_ns), a.words().noun);
+}
+
+std::string saves_text(const Finding& f, const Report& report) {
+  if (f.alone_ns <= 0 || f.masked) return "";
+  // Made in the plan's order, a fix may bring more, or less, than alone.
+  bool in_order = true;
+  for (const PlanLine& line : plan_lines(report))
+    if (&report.findings[line.number - 1] == &f)
+      in_order = duration(line.before_ns - line.after_ns) == duration(f.alone_ns);
+  return fmt::format("saves {} {}{}, {}", about(f), duration(f.alone_ns), in_order ? "" : " alone",
+                     percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
+}
+
+}  // namespace gh
