@@ -237,13 +237,14 @@ TEST_CASE("binding: drained time lasts from the GPU going idle until the host go
       " { 215, 300, kernel = 'd', launched = { 196, 198 } }, { 350, 400, kernel = 'e', launched "
       "= { 340, 345 } } }, calls = { { 20, 110, 'cudaStreamSynchronize' } } }";
   const std::string idle = "local i = trace:idle ";
-  CHECK(answer(trace, idle + "{ drained = true } return i:union_ns()") ==
+  CHECK(answer(trace, idle + "{ drained = true } return i:recorded_ns()") ==
         "70000");  // 120 to 150 and 160 to 200: at most the 90 that it waited, less the 20 below
-  CHECK(answer(trace, idle + "{ drained = false } return i:union_ns()") ==
+  CHECK(answer(trace, idle + "{ drained = false } return i:recorded_ns()") ==
         "75000");  // the wait itself, 210 to 215, and 300 to 350
-  CHECK(answer(trace,
-               idle + "{ cause = 'sync', name = 'cudaStreamSynchronize' } return i:union_ns()") ==
-        "20000");  // including the usual time to prepare a launch
+  CHECK(
+      answer(trace,
+             idle + "{ cause = 'sync', name = 'cudaStreamSynchronize' } return i:recorded_ns()") ==
+      "20000");  // including the usual time to prepare a launch
   CHECK(answer(trace, "return trace:idle { cause = 'sync' }:evidence()[1].note") ==
         "cudaStreamSynchronize");
 }
