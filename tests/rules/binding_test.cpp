@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 
