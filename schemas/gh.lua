@@ -242,6 +242,24 @@ function selection:amid(other) end
 ---@return gh.Selection
 function selection:first_of_steps(share) end
 
+--- The rows within whose time a row of the other lies, in the same process: the ranges in which the host waits, the steps with a page fault. Operations lie in the range or call that launched them, wherever they ran.
+--- (other) -> selection
+---@param other any
+---@return gh.Selection
+function selection:containing(other) end
+
+--- The rows within whose time no row of the other lies: the ranges that launch nothing, the steps without a checkpoint. All but those of selection:containing.
+--- (other) -> selection
+---@param other any
+---@return gh.Selection
+function selection:without(other) end
+
+--- The i-th row alone, in order of time; -1 is the last. Idle time and steps come device by device. Empty if there is no such row.
+--- (i) -> selection
+---@param i any
+---@return gh.Selection
+function selection:at(i) end
+
 --- The CUDA calls that launched these operations.
 --- () -> selection
 ---@return gh.Selection
@@ -366,7 +384,7 @@ function selection:operators() end
 ---@return table
 function selection:shapes() end
 
---- The n rows with the largest value, each as a table of its fields.
+--- The n rows with the largest value, each as a table of the fields that it has (see Fields of rows), with `rows`, a selection of that row alone: trace:ops { launched_in = ranges:top(1)[1].rows }.
 --- (n, field = "duration_ns") -> list of rows
 ---@param n any
 ---@param field? any

@@ -25,10 +25,11 @@ The configuration: the nearest one in the working directory or above it.
 prints the one in effect.
 .SH EXAMPLES
 .nf
+nsys profile \-\-trace=cuda,nvtx,osrt \-\-output=run python train.py
 gh\-advise run.nsys\-rep
 gh\-advise run.sqlite \-\-output html=report.html
 gh\-advise explain data\-loader\-starvation
-gh\-advise check run.sqlite \-\-format json \-\-fail\-on error
+gh\-advise check run.nsys\-rep \-\-format json \-\-fail\-on error
 .fi
 .SH SEE ALSO
 .BR nsys (1)

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/embedded.hpp"
 #include "base/files.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
@@ -16,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct NewRuleCommand {
-  std::string name, folder;
+  std::string name, folder = "my-rules";
 };
 
 // "CATEGORY/ID" apart.
@@ -26,8 +27,24 @@ NewRule made_rule(const std::string& name) {
   return make_rule(name.substr(0, slash), name.substr(slash + 1));
 }
 
+// Whether a folder holds the program's own rules: a team overrides a few of them, not most.
+bool holds_own_rules(const fs::path& folder) {
+  std::size_t rules = 0, there = 0;
+  std::error_code ec;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.path.starts_with("rules/")) continue;
+    ++rules;
+    there += fs::exists(folder / file.path.substr(6), ec);
+  }
+  return 2 * there > rules;
+}
+
 int new_rule(const NewRuleCommand& o) {
   const NewRule made = made_rule(o.name);
+  if (holds_own_rules(o.folder))
+    throw Error(fmt::format("--in {}: that folder holds the program's own rules; name a folder for "
+                            "yours, such as my-rules",
+                            printable(o.folder)));
   const fs::path folder = fs::path(o.folder) / made.category;
   std::error_code ec;
   fs::create_directories(folder, ec);
@@ -53,7 +70,9 @@ Command add_new_rule(CommandLine& line) {
   Parser command(line, "new-rule", "Write a new rule and its test, for you to edit");
   const auto o = std::make_shared<NewRuleCommand>();
   command.option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives").required();
-  command.option("--in", o->folder, "The team's folder of rules").required().type("DIR");
+  command
+      .option("--in", o->folder, "Your folder of rules (default: my-rules); made if it is missing")
+      .type("DIR");
   return {command, [o] { return new_rule(*o); }};
 }
 

@@ -17,14 +17,14 @@ struct Field {
 };
 constexpr Field rule_fields[] = {
     {"id",
-     "Its name everywhere, of lower-case letters, digits and `-`. A team's rule with the id of one "
-     "of the program's takes its place."},
-    {"category", "A name to select it by; by custom its folder."},
-    {"title", "One line of the catalogue: what the rule finds."},
-    {"since", "The version that brought it."},
+     "Its name everywhere: lower-case letters, digits and `-`. A team's rule with the id "
+     "of one of the program's replaces it."},
+    {"category", "A name to select it by; usually its folder."},
+    {"title", "One line of the catalog: what the rule finds."},
+    {"since", "The version that introduced it."},
     {"needs",
-     "A list of sources (see trace:available). Without one of them the rule is *not checked*, and "
-     "the report says how to record it."},
+     "A list of sources (see trace:available). If one of them is missing, the rule is "
+     "*not checked*, and the report says how to record it."},
     {"options",
      "By name: `{ default, unit, doc }`. `gh-advise.toml` sets them under `[rule.ID]`; `doc` says "
      "where the default comes from."},
@@ -44,34 +44,35 @@ constexpr Field rule_fields[] = {
     {"doc",
      "`{ what, why, fix, wrong }`: what it does, why it matters, how to fix it, when it is wrong."},
     {"warning_at",
-     "The share of the step from which a finding is a warning; 0.05 where it is not given. From "
-     "0.2 on it is an error."},
+     "The share of the step from which a finding is a warning; 0.05 by default. From 0.2 "
+     "on it is an error."},
     {"after_others",
-     "`true` where the rule is asked last and may call `trace:found`; it finds what no other rule "
-     "has."},
+     "`true` for a rule that is asked last and may call `trace:found`, to find what no "
+     "other rule has."},
     {"evaluate",
-     "`function(trace, options)`: returns a list of findings, `{}` where all is well, or `nil, "
-     "reason, record_with` where it cannot tell."},
+     "`function(trace, options)`: returns a list of findings; `{}` if all is well; or "
+     "`nil, reason, record_with` if it cannot tell."},
 };
 constexpr Field finding_fields[] = {
     {"message", "The name of one of the rule's messages."},
     {"data", "What the message is filled with."},
     {"subject",
-     "What it is about, without times, counts or addresses: the finding is recognized by rule and "
-     "subject."},
+     "What it is about, without times, counts or addresses: rule and subject identify the "
+     "finding from run to run."},
     {"recoverable_ns",
-     "What the fix wins back, over all steps and devices, as the rule tells it from the account. "
-     "It decides severity and rank where there is no `change` to replay."},
+     "The time that the fix saves, over all steps and devices, from the account. It "
+     "decides severity and rank if there is no `change` to replay."},
     {"about",
-     "true where that is an estimate which the truth may exceed; otherwise it is printed as \"at "
-     "most\"."},
-    {"severity", "note, warning or error, instead of what the share says."},
+     "true if this is an estimate, which the truth may exceed; otherwise it is printed as "
+     "\"at most\"."},
+    {"severity", "note, warning or error, instead of the one that the share gives."},
     {"at_most", "The highest severity that it may have."},
     {"doubt",
-     "A sentence where what the profiler adds may explain it: the finding ends with it, is a "
-     "note and claims no more than recoverable_ns, unless its change, replayed, is worth a warning "
-     "even if recording added the most that it was ever seen to add."},
-    {"confidence", "high, medium or low: whether the trace shows it or it is inferred."},
+     "A sentence for a finding that the profiler's overhead may explain: the finding ends "
+     "with it, is a note and claims no more than recoverable_ns, unless its change, "
+     "replayed, saves enough for a warning even with the largest overhead that was ever "
+     "measured."},
+    {"confidence", "high if the trace shows it; medium or low if it is inferred."},
     {"advice",
      "A list of texts, the first fix first. It begins with what to do in at most 60 letters, ended "
      "by \": \" or \". \": short reports print only that. Instead of a text there may be a table "
@@ -80,27 +81,27 @@ constexpr Field finding_fields[] = {
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
     {"evidence", "What selection:evidence returns: stretches of the trace that prove it."},
     {"change",
-     "What the fix changes about the trace, see below. The trace is then replayed, and what comes "
-     "out takes the place of recoverable_ns."},
+     "What the fix changes about the trace, see below. The trace is replayed with it, and "
+     "the result replaces recoverable_ns."},
     {"cited_ns",
-     "What of the steps the finding cites, over all of them: a replay that is no forecast claims "
-     "no more."},
+     "The time of the steps that the finding cites, over all of them: a replay that is no "
+     "forecast claims no more."},
     {"uncertain",
-     "Why the factors of a change have a range, in words: \"how much of the model is bound by "
+     "Why the factors of a change have a range: \"how much of the model is bound by "
      "memory\"."},
     {"follows_from",
-     "The id of a rule whose finding is the root of this one. It then stands behind that finding."},
-    {"voids", "true where it puts the whole report in doubt: it then comes first."},
+     "The id of a rule whose finding causes this one. It then comes after that finding."},
+    {"voids", "true if it puts the whole report in doubt: it then comes first."},
 };
 constexpr Field case_fields[] = {
     {"name", "What is to happen."},
     {"trace", "A literal trace; see below."},
-    {"fixture", "Instead of it: the name of a recorded report."},
+    {"fixture", "Instead of a trace: the name of a recorded report."},
     {"options", "Options of the rule for this case."},
     {"replay",
-     "true where a literal trace is to be replayed with the finding's change. Fixtures always are; "
-     "in most literal traces the host bounds every step, since each operation is launched just "
-     "before it starts."},
+     "true to replay a literal trace with the finding's change. Recorded reports are "
+     "always replayed; in most literal traces the host bounds every step, since each "
+     "operation is launched just before it starts."},
     {"expect",
      "\"clean\", \"not checked\", \"snapshot\" (all that the rule says, held to ID.snapshot, which "
      "`--update` writes) or a list of findings, each with any of severity, subject, title, "
@@ -120,26 +121,24 @@ std::string table(const char* head, const Fields& fields) {
 // Words by kind of program: the text, an example, the keys.
 std::string kinds_section() {
   std::string s =
-      "## Words by kind of program\n\nA finding may be about any program that uses CUDA: advice "
-      "names what its programmer can change. Where that differs, say it by kind:\n\n```lua\n"
+      "## Words by kind of program\n\nA finding may be about any program that uses CUDA, and "
+      "advice names what its programmer can change. Where that differs, write it by kind:\n\n"
+      "```lua\n"
       "advice = {\n"
-      "  \"Read it every so many iterations.\",                      -- true of any program\n"
+      "  \"Read it only every few iterations.\",                     -- for any program\n"
       "  { pytorch = \"Pin the batches: DataLoader(pin_memory=True).\",\n"
       "    numba = \"Pin what is uploaded: cuda.pinned_array, once.\",\n"
-      "    cuda = \"Pin what is uploaded: cudaHostAlloc, once.\" },   -- any other, and whatever "
-      "is "
-      "not known\n"
-      "  { training = \"Or take a larger micro-batch.\" },           -- said to no other\n"
-      "}\n```\n\nOf such a table the text of the kind that fits best is taken: of the tool that "
-      "recorded the report first, then of what runs the program, its task, its framework, its "
-      "language, and `cuda` last. A value may be a list of texts or a table of that kind again "
-      "(`pytorch = { training = \"...\", cuda = \"...\" }`). Where no key fits, nothing is said. "
-      "`trace:words` does the same for a part of a sentence, and for the options of the tool that "
-      "recorded the report: `trace:words { nsys = \"--trace=cuda,nvtx\", torch_profiler = "
-      "\"torch.profiler.profile(...)\" }`. A test of the program's own rules refuses words of one "
-      "kind where another may read them.\n\nKinds:";
+      "    cuda = \"Pin what is uploaded: cudaHostAlloc, once.\" },   -- for all others\n"
+      "  { training = \"Or take a larger micro-batch.\" },           -- for training only\n"
+      "}\n```\n\nThe text of the kind that fits best is printed: first the tool that recorded the "
+      "report, then what runs the program, its task, its framework, its language, and `cuda` last. "
+      "A value may be a list of texts or another table by kind (`pytorch = { training = \"...\", "
+      "cuda = \"...\" }`). If no key fits, nothing is printed. `trace:words` does the same for a "
+      "part of a sentence, and for the options of the tool that recorded the report: `trace:words "
+      "{ nsys = \"--trace=cuda,nvtx\", torch_profiler = \"torch.profiler.profile(...)\" }`. A test "
+      "of the program's rules refuses words of one kind that another may read.\n\nKinds:";
   for (const std::string& kind : program_kinds()) s += fmt::format(" `{}`", kind);
-  return s + ". schemas/programs.toml says by what each is known.\n\n";
+  return s + ". schemas/programs.toml says how each is recognized.\n\n";
 }
 
 // For a cell of a table in Markdown.
@@ -152,17 +151,18 @@ std::string cell_text(std::string text) {
 
 std::string writing_rules_page() {
   std::string s =
-      "# Writing rules\n\nA rule is one Lua file that returns a table. It runs in a sandbox of its "
-      "own, with bounds on instructions, memory and time, and sees facts and selections of the "
-      "trace, never rows.\n\n## The rule\n\n";
+      "# Writing rules\n\nA rule is one Lua file that returns a table. It runs in a sandbox, with "
+      "limits on instructions, memory and time. It sees facts and selections of the trace, never "
+      "rows in bulk. The [cookbook](rule-cookbook.md) has rules to copy.\n\n## The rule\n\n";
   s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) +
        kinds_section() +
-       "## A change\n\nWhat a finding says under `change` is a list of tables such as `{ scale = "
-       "products, by = 0.2, least = 0.17, most = 0.35 }`: a verb with a selection, and for some "
-       "verbs a factor. The trace is replayed with all of them made; `least` and `most` bound what "
-       "a factor may turn out to be, and so the range of the prediction.\n\n" +
+       "## A change\n\nA finding's `change` is a list of tables such as `{ scale = products, by = "
+       "0.2, "
+       "least = 0.17, most = 0.35 }`: a verb with a selection, and for some verbs a factor. The "
+       "trace is replayed with all changes made; `least` and `most` bound the factor, and so the "
+       "range of the forecast.\n\n" +
        table("verb", change_verbs()) +
-       "## A test case\n\nTests stand beside the rule, in ID.test.lua: a list of cases. `gh-advise "
+       "## A test case\n\nTests are in ID.test.lua, next to the rule: a list of cases. `gh-advise "
        "test DIR` runs them. The cases of one file share 100 s of processor time.\n\n" +
        table("field", case_fields);
   s += "A literal trace, times in microseconds:\n\n```lua\n";
@@ -172,6 +172,12 @@ std::string writing_rules_page() {
   for (const ApiEntry& e : api_entries())
     s += fmt::format("| `{}` | {} | {} |\n", e.name,
                      *e.signature ? "`" + cell_text(e.signature) + "`" : "", cell_text(e.doc));
+  s += "\n## Fields of rows\n\nWhat `sum`, `median`, `growth`, `group` and `top` take, and what a "
+       "row of `top` has.\n\n| field | | of | "
+       "|\n|---|---|---|---|\n";
+  for (const FieldDoc& f : field_docs())
+    s += fmt::format("| `{}` | {} | {} | {} |\n", f.name, f.is_number ? "number" : "text", f.rows,
+                     f.doc);
   return s;
 }
 

@@ -25,6 +25,15 @@ const std::vector<ApiEntry>& api_entries();
 /// Whether an entry is one of Lua's own ("string.format", "pairs").
 inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }
 
+/// A field of rows, for filters and verbs such as sum, group and top.
+struct FieldDoc {
+  const char* name;
+  bool is_number;    ///< else a text
+  const char* rows;  ///< of which selections: "ops, calls"
+  const char* doc;
+};
+const std::vector<FieldDoc>& field_docs();
+
 /// What a rule that runs after the others knows about them.
 struct OtherRules {
   std::vector<Finding> found;

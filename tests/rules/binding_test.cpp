@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 
@@ -60,6 +61,85 @@ TEST_CASE("binding: trace:steps gives the steps, and none if the window stands i
   // What happened in the longest step.
   CHECK(answer(five_steps("{ 10, 900, kernel = 'k' }"),
                "return trace:ops { inside = trace:steps() }:count()") == "5");
+}
+
+TEST_CASE("binding: a range contains what lies in it and what was launched in it, or does not") {
+  // Ranges a, with a kernel that runs long after it; b, with a wait; c, with nothing, in d.
+  const std::string trace =
+      "{ ranges = { { 0, 50, 'a' }, { 60, 120, 'b' }, { 130, 140, 'c' }, { 125, 150, 'd' } }, ops "
+      "= { { 100, 200, kernel = 'k', launched = { 10, 15 } }, { 300, 400, kernel = 'r', launched = "
+      "{ 62, 64 }, rank = 1 } }, calls = { { 70, 110, 'cudaStreamSynchronize' } } }";
+  const auto names = [](const std::string& ranges) {
+    return "local s = '' for _, g in ipairs(" + ranges +
+           ":group 'name') do s = s .. g.key end return s";
+  };
+  const std::string ranges = "trace:ranges()";
+  CHECK(answer(trace, names(ranges + ":containing(trace:ops())")) == "a");
+  CHECK(answer(trace, names(ranges + ":without(trace:ops())")) == "bdc");
+  CHECK(answer(trace, names(ranges + ":containing(trace:calls { class = 'sync' })")) == "b");
+  // One in another, and none in itself.
+  CHECK(answer(trace, names(ranges + ":containing(trace:ranges())")) == "d");
+  CHECK(answer(trace, names(ranges + ":without(trace:ranges { name = 'd' })")) == "badc");
+  CHECK(answer(trace, names("trace:ranges { name = 'x' }:without(trace:ops())")) == "");
+  CHECK(answer(trace, "return select(2, pcall(trace:ops().without, trace:ops(), trace:ops()))")
+            .find("selection:minus takes rows away") != std::string::npos);
+  // What devices do lies in steps of the same device.
+  const std::string steps = five_steps(
+      "{ 10, 400, kernel = 'k' }, { 400, 800, kernel = 'n', gpu = 1, launched = { 5, 8 } }");
+  CHECK(answer(steps,
+               "return trace:steps():containing(trace:ops { name = 'n' }):count() .. ' ' .. "
+               "trace:steps():without(trace:ops { name = 'n' }):count()") == "5 5");
+}
+
+TEST_CASE("binding: a row by its place, and the rows of top as selections") {
+  const std::string trace =
+      "{ ranges = { { 0, 50, 'a' }, { 60, 160, 'b' } }, ops = { { 0, 10, kernel = 'x', launched = "
+      "{ 1, 2 } }, { 110, 200, kernel = 'y', launched = { 70, 71 } } } }";
+  CHECK(answer(trace, "return trace:ops():at(2):top(1)[1].name") == "y");
+  CHECK(answer(trace, "return trace:ops():at(-2):top(1)[1].name") == "x");
+  for (const char* none : {"0", "3", "-3", "math.mininteger", "math.maxinteger"})
+    CHECK(answer(trace, std::string("return trace:ops():at(") + none + "):count()") == "0");
+  CHECK(answer(trace,
+               "return trace:ops { launched_in = trace:ranges():top(1)[1].rows }:top(1)[1].name") ==
+        "y");
+  CHECK(answer(trace, "local r = trace:ranges():top(2) return r[2].rows:sum 'duration_ns'") ==
+        "50000");
+}
+
+TEST_CASE("binding: a row of top has the fields that are documented of such rows") {
+  const std::string trace = five_steps(
+      "{ 10, 300, kernel = 'ncclDevKernel_AllReduce', group = 'dp [0, 1]', ranks = 2 }, { 300, "
+      "400, copy = 'h2d', bytes = 8, from = 'pageable' }, { 700, 800, kernel = 'gemm' }",
+      ", { 2, 5, 'forward' }");
+  const std::pair<const char*, const char*> selections[] = {
+      {"ops", "trace:ops()"},       {"calls", "trace:calls()"},
+      {"ranges", "trace:ranges()"}, {"idle", "trace:idle()"},
+      {"steps", "trace:steps()"},   {"chains", "trace:runs { of = trace:ops(), least = 1 }"}};
+  for (const auto& [kind, selection] : selections) {
+    std::string documented = " rows ";
+    for (const FieldDoc& f : field_docs()) {
+      const std::string rows = " " + std::string(f.rows) + ",";
+      if (rows == " all," || rows.find(" " + std::string(kind) + ",") != std::string::npos)
+        documented += std::string(f.name) + " ";
+    }
+    const std::string got = answer(
+        trace, "local s = '' for _, row in ipairs(" + std::string(selection) +
+                   ":top(1000)) do for k in pairs(row) do if not (' " + documented +
+                   " '):glob('* ' .. k .. ' *') then s = s .. k .. ' ' end end end return s");
+    CHECK_MESSAGE(got == "", kind, " also have ", got);
+  }
+}
+
+TEST_CASE("binding: a misspelt verb is named, with what may have been meant") {
+  const std::string trace = "{ ops = { { 0, 10, kernel = 'x' } } }";
+  const auto error = [&](const std::string& code) {
+    return answer(trace, "return select(2, pcall(function() return " + code + " end))");
+  };
+  CHECK(error("trace:opz()").ends_with("trace has no verb 'opz' (did you mean 'ops'?)"));
+  CHECK(error("trace:ops():unionns()")
+            .ends_with("selection has no verb 'unionns' (did you mean 'union_ns'?)"));
+  CHECK(error("trace:quuxly()").ends_with("trace has no verb 'quuxly'"));
+  CHECK(error("trace.ops ~= nil") == "true");
 }
 
 TEST_CASE("binding: products are recognized by the shapes around their launch") {
@@ -158,13 +238,14 @@ TEST_CASE("binding: drained time lasts from the GPU going idle until the host go
       " { 215, 300, kernel = 'd', launched = { 196, 198 } }, { 350, 400, kernel = 'e', launched "
       "= { 340, 345 } } }, calls = { { 20, 110, 'cudaStreamSynchronize' } } }";
   const std::string idle = "local i = trace:idle ";
-  CHECK(answer(trace, idle + "{ drained = true } return i:union_ns()") ==
+  CHECK(answer(trace, idle + "{ drained = true } return i:recorded_ns()") ==
         "70000");  // 120 to 150 and 160 to 200: at most the 90 that it waited, less the 20 below
-  CHECK(answer(trace, idle + "{ drained = false } return i:union_ns()") ==
+  CHECK(answer(trace, idle + "{ drained = false } return i:recorded_ns()") ==
         "75000");  // the wait itself, 210 to 215, and 300 to 350
-  CHECK(answer(trace,
-               idle + "{ cause = 'sync', name = 'cudaStreamSynchronize' } return i:union_ns()") ==
-        "20000");  // including the usual time to prepare a launch
+  CHECK(
+      answer(trace,
+             idle + "{ cause = 'sync', name = 'cudaStreamSynchronize' } return i:recorded_ns()") ==
+      "20000");  // including the usual time to prepare a launch
   CHECK(answer(trace, "return trace:idle { cause = 'sync' }:evidence()[1].note") ==
         "cudaStreamSynchronize");
 }

@@ -18,6 +18,16 @@ TEST_CASE("new-rule: the generated rule is valid, and its tests pass") {
             .status == 0);
   CHECK(contains(advise("new-rule comm/tiny-collectives" + in).err,
                  "is there already"));  // nothing is overwritten
+  // Without --in, a folder for it; never among the program's own rules.
+  CHECK(advise("new-rule launch/mine", {"", dir / ""}).status == 0);
+  CHECK(advise("test my-rules", {"", dir / ""}).out == "3 passed, 0 failed\n");
+  // It finds something in a recorded report before anything of it is edited.
+  CHECK(
+      contains(advise("exposed-copy.sqlite --select mine --rules " + quoted(dir / "my-rules")).out,
+               "copies from the host take"));
+  CHECK(contains(error_line("new-rule launch/mine --in '" GH_SOURCE_DIR "/rules'"),
+                 "holds the program's own rules; name a folder for yours, such as my-rules"));
+  CHECK(!std::filesystem::exists(GH_SOURCE_DIR "/rules/launch/mine.lua"));
   for (const char* name : {"tiny", "Comm/x", "comm/", "/x", "comm/a/b", "'comm/a b'"})
     CHECK_MESSAGE(advise(std::string("new-rule ") + name + in).status == 2, name);
 }

@@ -50,7 +50,7 @@ constexpr TextKey no_text = std::numeric_limits<TextKey>::max();
 
 /// A field is either a text, for which rows have keys, or a number; the other one is null.
 struct FieldSpec {
-  const char* name;
+  const char *name, *rows, *doc;                     ///< as in FieldDoc
   TextKey (*key)(const Context&, const Rows&, Row);  ///< no_text if the row has none
   std::string (*text)(const Context&, Kind, TextKey);
   std::optional<double> (*number)(const Context&, const Rows&, Row);

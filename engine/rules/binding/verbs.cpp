@@ -7,7 +7,11 @@
 // here.
 #include "rules/binding/verbs.hpp"
 
+#include <fmt/format.h>
+
 #include <string_view>
+
+#include "base/suggest.hpp"
 
 namespace gh {
 namespace binding {
@@ -230,6 +234,19 @@ constexpr Verb verbs[] = {
      "The operations that come first in their step, up to a share of them: of what each of four "
      "micro-batches does, a quarter belongs to the first.",
      verb<first_of_steps, Cost{.rows = 4}>},
+    {"selection:containing", "(other) -> selection",
+     "The rows within whose time a row of the other lies, in the same process: the ranges in which "
+     "the host waits, the steps with a page fault. Operations lie in the range or call that "
+     "launched them, wherever they ran.",
+     verb<containing, Cost{.rows = 1}>},
+    {"selection:without", "(other) -> selection",
+     "The rows within whose time no row of the other lies: the ranges that launch nothing, the "
+     "steps without a checkpoint. All but those of selection:containing.",
+     verb<without, Cost{.rows = 1}>},
+    {"selection:at", "(i) -> selection",
+     "The i-th row alone, in order of time; -1 is the last. Idle time and steps come device by "
+     "device. Empty if there is no such row.",
+     verb<at, Cost{.rows = 64}>},
     {"selection:calls", "() -> selection", "The CUDA calls that launched these operations.",
      verb<calls_of, Cost{.rows = 4, .calls = 64}>},
     {"selection:count", "() -> number", "The number of rows.", verb<count>},
@@ -319,7 +336,9 @@ constexpr Verb verbs[] = {
      "{} for one that is not a tensor.",
      verb<shapes, Cost{.rows = 1}>},
     {"selection:top", "(n, field = \"duration_ns\") -> list of rows",
-     "The n rows with the largest value, each as a table of its fields.",
+     "The n rows with the largest value, each as a table of the fields that it has (see Fields of "
+     "rows), with `rows`, a selection of that row alone: trace:ops { launched_in = "
+     "ranges:top(1)[1].rows }.",
      verb<top, Cost{.rows = 1}>},
     {"string.glob", "(text, pattern) -> boolean",
      "Whether the whole text matches: * matches any run, ? any byte, the rest literally. Also a "
@@ -357,15 +376,32 @@ constexpr Verb verbs[] = {
      verb<evidence, Cost{.rows = 1}>},
 };
 
+// Names a verb that does not exist, with a suggestion. The upvalue is the prefix: "trace:".
+int no_such_verb(lua_State* lua) {
+  charge(lua, 64);
+  const std::string prefix = lua_tostring(lua, lua_upvalueindex(1));
+  const std::string name = lua_type(lua, 2) == LUA_TSTRING ? checked_text(lua, 2) : "";
+  std::vector<std::string> names;
+  for (const Verb& v : verbs)
+    if (std::string_view(v.name).starts_with(prefix)) names.push_back(v.name + prefix.size());
+  throw Error(fmt::format("{} has no verb '{}'{}", prefix.substr(0, prefix.size() - 1), name,
+                          did_you_mean(name, names)));
+}
+
 // The metatable of a type: the verbs whose names begin with `prefix`.
-void make_type(lua_State* lua, const char* type, std::string_view prefix, lua_CFunction collect) {
+void make_type(lua_State* lua, const char* type, const char* prefix, lua_CFunction collect) {
   luaL_newmetatable(lua, type);
   lua_newtable(lua);
   for (const Verb& v : verbs) {
     if (!std::string_view(v.name).starts_with(prefix)) continue;
     lua_pushcfunction(lua, v.function);
-    lua_setfield(lua, -2, v.name + prefix.size());
+    lua_setfield(lua, -2, v.name + std::string_view(prefix).size());
   }
+  lua_newtable(lua);
+  lua_pushstring(lua, prefix);
+  lua_pushcclosure(lua, lua_verb<no_such_verb>, 1);
+  lua_setfield(lua, -2, "__index");
+  lua_setmetatable(lua, -2);
   lua_setfield(lua, -2, "__index");
   if (collect) {
     lua_pushcfunction(lua, collect);
@@ -385,6 +421,16 @@ const std::vector<ApiEntry>& api_entries() {
     return list;
   }();
   return entries;
+}
+
+const std::vector<FieldDoc>& field_docs() {
+  static const std::vector<FieldDoc> docs = [] {
+    std::vector<FieldDoc> list;
+    for (const binding::FieldSpec& f : binding::fields)
+      list.push_back({f.name, f.number != nullptr, f.rows, f.doc});
+    return list;
+  }();
+  return docs;
 }
 
 void push_trace(lua_State* lua, const ApiHost& host) {

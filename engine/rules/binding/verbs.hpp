@@ -30,6 +30,9 @@ int steps(lua_State* lua, const Context& c);
 int where(lua_State* lua, const Context& c, const Rows& asked);
 int first_of_steps(lua_State* lua, const Context& c, const Rows& asked);
 int calls_of(lua_State* lua, const Context& c, const Rows& asked);
+int containing(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int without(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int at(lua_State* lua, const Context& c, const Rows& asked);
 int plus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int minus(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 

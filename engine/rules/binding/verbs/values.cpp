@@ -194,6 +194,7 @@ int top(lua_State* lua, const Context& c, const Rows& asked) {
   NewList list(lua);
   for (const Row r : largest(c, asked, most, field)) {
     push_row(lua, c, asked, r);
+    set_rows(lua, "rows", {asked.kind, RowSet({r}), asked.chains});
     list.append();
   }
   return 1;
