@@ -42,9 +42,10 @@ bool holds_own_rules(const fs::path& folder) {
 int new_rule(const NewRuleCommand& o) {
   const NewRule made = made_rule(o.name);
   if (holds_own_rules(o.folder))
-    throw Error(fmt::format("--in {}: that folder holds the program's own rules; name a folder for "
-                            "yours, such as my-rules",
-                            printable(o.folder)));
+    throw Error(
+        fmt::format("--in {}: that folder holds the program's own rules; name a folder for "
+                    "yours, such as my-rules",
+                    printable(o.folder)));
   const fs::path folder = fs::path(o.folder) / made.category;
   std::error_code ec;
   fs::create_directories(folder, ec);

@@ -206,7 +206,8 @@ void add_how_they_differ(const Capture& first, const Capture& c,
                there = state_of(first, source) == Collected::yes;
     if (here != there) {
       add_once(fmt::format("{} holds no {}, {} does; record both the same way",
-                           here ? first.path : c.path, shown_name_of(source), here ? c.path : first.path),
+                           here ? first.path : c.path, shown_name_of(source),
+                           here ? c.path : first.path),
                reasons);
     }
   }

@@ -25,9 +25,10 @@ struct CiFinding {
 /// A report that was checked.
 struct CiReport {
   std::string path, steps;  ///< "5 training steps of 47.4 ms (median)"
-  std::string verdict;      ///< of a report without findings, or with suppressed ones; or ""
-  /// A line a fix, in order: "The GPU waits for the data loader: 160.1 ms → 46.8 ms, 3.4x faster".
+  std::string verdict;      ///< what a report says first; "" of a fleet
+  /// A line a fix, in order: "Load batches in worker processes: 160.1 ms → 46.8 ms, 3.4x faster".
   std::vector<std::string> plan;
+  std::string plan_total;  ///< what all fixes bring together, or ""
   /// Causes and their shares, the largest first.
   std::vector<std::pair<std::string, double>> account;
 };

@@ -43,7 +43,10 @@ std::string plan_list(const CiReport& report) {
   std::string lines;
   for (std::size_t i = 0; i < report.plan.size(); ++i)
     lines += fmt::format("{}. {}\n", i + 1, markdown_text(report.plan[i]));
-  return lines.empty() ? "" : "What to fix, in this order:\n\n" + lines + '\n';
+  return lines.empty()
+             ? ""
+             : "What to fix, in this order:\n\n" + lines + '\n' +
+                   (report.plan_total.empty() ? "" : markdown_text(report.plan_total) + "\n\n");
 }
 
 std::string folded_account(const CiReport& report) {
@@ -63,8 +66,9 @@ std::string render_check_markdown(const CiResult& result) {
   for (const std::string& e : result.errors) out += fmt::format("* ❔ {}\n", markdown_text(e));
   if (!result.errors.empty()) out += '\n';
   for (const CiReport& r : result.reports) {
-    out += fmt::format("### {}\n\n{}\n\n", markdown_text(r.path), markdown_text(r.steps));
-    if (!r.verdict.empty()) out += markdown_text(r.verdict) + "\n\n";
+    out += fmt::format("### {}\n\n", markdown_text(r.path));
+    if (!r.verdict.empty()) out += fmt::format("**{}**\n\n", markdown_text(r.verdict));
+    out += markdown_text(r.steps) + "\n\n";
     out += plan_list(r);
     const std::string findings = finding_lines(result, r.path);
     if (!findings.empty())

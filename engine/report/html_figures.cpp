@@ -155,7 +155,7 @@ std::string strip_plot(const std::string& label, const std::vector<StripDot>& st
   const std::size_t each =
       most_dots == 0 ? steps.size() : (steps.size() + most_dots - 1) / most_dots;
   const std::string said =
-      fmt::format("{}: {}, from {} to {}, {} in the median{}", label,
+      fmt::format("{}: {}, from {} to {}, median {}{}", label,
                   plural(static_cast<std::int64_t>(steps.size()), axis.unit.noun), duration(*least),
                   duration(*most), duration(middle),
                   each > 1 ? fmt::format("; a dot is the longest of {}", each) : "");

@@ -167,10 +167,10 @@ std::string step_time_text(const Analysis& a, const StepTime& step) {
   }
   const MeasuredStep& measured = a.trace.measured_step;
   if (measured.ns > 0 && a.measured_step_ns() == 0)
-    text += fmt::format(" The measured {} of {} ({}) is not used: {}.", measured.unit,
-                        duration(measured.ns), measured.from,
-                        a.has_steps() ? "what repeats here is called " + a.unit()
-                                      : "nothing was found that repeats");
+    text += fmt::format(
+        " The measured {} of {} ({}) is not used: {}.", measured.unit, duration(measured.ns),
+        measured.from,
+        a.has_steps() ? "what repeats here is called " + a.unit() : "no repetition was found");
   return text;
 }
 
@@ -261,14 +261,6 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
       text += fmt::format(" MFU {} is {}.", percent(step.share(*mfu)), verdict);
   }
   return text;
-}
-
-std::string worth_text(const Finding& f, const Analysis& a) {
-  if (f.recoverable_ns <= 0) return "";
-  return fmt::format(
-      "{} {} of {} ({})", f.about ? "about" : "at most", duration(f.recoverable_ns),
-      fmt::format("{} {} {}", a.has_steps() ? "each" : "the", duration(f.step_ns), a.words().noun),
-      percent(f.recoverable_fraction));
 }
 
 std::string prediction_text(const Finding& f) {

@@ -58,9 +58,6 @@ std::string bound_verdict_text(const Analysis& analysis, const StepTime& step);
 /// step, 12 times a step, 1.2 ms each"; "" where none takes a twentieth of the devices' time.
 std::string hottest_kernel_text(const Analysis& analysis, const StepTime& step);
 
-/// "about 113.3 ms of each 160.1 ms step (71 %)"; "" where nothing is known to be recoverable.
-std::string worth_text(const Finding& finding, const Analysis& analysis);
-
 /// "46.8 ms with this fix alone, between ..."; "" where nothing is predicted.
 std::string prediction_text(const Finding& finding);
 

@@ -21,13 +21,22 @@ constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64, 200, 1'0
                                     {1'500, 8, 250, 1'000, 100, 16, 30, 200},
                                     {0, 3, 120, 0, 50, 8, 15, 50}};
 
+// The advice that the verdict cuts short, with its code to copy.
+std::string first_advice(const ReportVerdict& verdict, const Report& report) {
+  if (!verdict.trouble || report.findings.empty() || report.findings.front().advice.empty())
+    return "";
+  const std::string& advice = report.findings.front().advice.front();
+  return verdict.first.find(advice) == verdict.first.npos ? prose_paragraph(shortened(advice, 600))
+                                                          : "";
+}
+
 // What to do, before everything else.
 std::string first_fix(const ReportVerdict& verdict, const Report& report) {
   if (verdict.first.empty()) return "";
   return "<p class=first>" + prose_html(shortened(verdict.first, 400)) +
          (report.findings.empty() ? ""
                                   : " <span class=faint>(<a href=\"#finding-1\">why</a>)</span>") +
-         "</p>\n";
+         "</p>\n" + first_advice(verdict, report);
 }
 
 // Shown by the script, without which it does nothing.

@@ -10,6 +10,7 @@
 #include "report/phrases.hpp"
 #include "report/prose.hpp"
 #include "report/report_page.hpp"
+#include "report/verdict.hpp"
 
 namespace gh {
 namespace {
@@ -154,8 +155,10 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
       "aria-labelledby=finding-{0}-title><h3 "
       "id=finding-{0}-title>{0}. {1}: {2} <code class=faint>{3}</code></h3>\n",
       finding + 1, severity_html(f.severity), escaped(page.cut(f.title)), escaped(f.rule));
-  if (const std::string worth = worth_text(f, page.analysis); !worth.empty())
-    out += "<p>Worth <strong>" + escaped(worth) + "</strong></p>";
+  if (const std::string savings = savings_text(f, page.report); !savings.empty())
+    out += fmt::format("<p>Saves <strong>{}</strong> of {} {} {}</p>", escaped(savings),
+                       page.analysis.has_steps() ? "each" : "the", duration(f.step_ns),
+                       page.analysis.words().noun);
   const std::string doubt =
       f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
   out += prose_paragraph(page.cut(f.message) + doubt, false);

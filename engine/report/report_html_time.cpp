@@ -234,8 +234,8 @@ std::string steps_section(const ReportPage& page) {
   const Analysis& a = page.analysis;
   if (a.total_ns() == 0 && !a.has_steps()) return "";
   if (!a.has_steps())
-    return element("p",
-                   "Nothing was found in this report that repeats, so the window stands for all.");
+    return element(
+        "p", "No repetition was found in this report, so all figures refer to the whole window.");
   Ns longest_ns = 0;
   for (const Ns ns : a.step_lengths()) longest_ns = std::max(longest_ns, ns);
   std::string out;

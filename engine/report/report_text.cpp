@@ -215,7 +215,8 @@ std::string checked_text(const Analysis& a, const Report& report, const TextStyl
            ". -v names them and shows the evidence; gh-advise explain RULE describes a "
            "rule.");
   }
-  for (const std::string& suppressed : suppressed_lines(a, report)) line("Suppressed: " + suppressed);
+  for (const std::string& suppressed : suppressed_lines(a, report))
+    line("Suppressed: " + suppressed);
   for (const Failed& f : report.failed)
     line(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error));
   return out;

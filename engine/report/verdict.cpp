@@ -147,13 +147,18 @@ std::string plan_total_text(const Analysis& a, const Report& report) {
 }
 
 std::string saves_text(const Finding& f, const Report& report) {
+  const std::string savings = savings_text(f, report);
+  return savings.empty() ? "" : "saves " + savings;
+}
+
+std::string savings_text(const Finding& f, const Report& report) {
   if (f.alone_ns <= 0 || f.masked) return "";
   // Made in the plan's order, a fix may bring more, or less, than alone.
   bool in_order = true;
   for (const PlanLine& line : plan_lines(report))
     if (&report.findings[line.number - 1] == &f)
       in_order = duration(line.before_ns - line.after_ns) == duration(f.alone_ns);
-  return fmt::format("saves {} {}{}, {}", about(f), duration(f.alone_ns), in_order ? "" : " alone",
+  return fmt::format("{} {}{}, {}", about(f), duration(f.alone_ns), in_order ? "" : " alone",
                      percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
 }
 

@@ -39,5 +39,7 @@ std::string plan_total_text(const Analysis& analysis, const Report& report);
 /// "saves about 113.2 ms, 71 %"; "saves about 4.00 ms alone, 2.5 %" of a fix that brings more or
 /// less in the plan; "" where nothing is known to be recoverable.
 std::string saves_text(const Finding& finding, const Report& report);
+/// The same without "saves".
+std::string savings_text(const Finding& finding, const Report& report);
 
 }  // namespace gh

@@ -45,14 +45,14 @@ return {
   doc = {
     what = "Checks the recording itself: whether it has GPU work, whether events were lost, how many steps there are and what comes before them, what profiling cost, and whether a step measured without the profiler (--measured-step) fits.",
     why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so itself; this one reports what affects all of them.",
-    fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
+    fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
     wrong = "A program that does everything once has no steps; ignore the note then. Many warnings of the profiler are harmless (\"might have been\", cuDNN symbols) and are not repeated here.",
   },
   evaluate = function(trace, options)
     local findings = {}
     local how = trace:words {
-      torch_profiler = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) with schedule(wait=10, warmup=3, active=8)",
-      nsys = "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi",
+      torch_profiler = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) with schedule(wait=10, warmup=3, active=8, repeat=1)",
+      nsys = "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop",
     }
     local again = { torch_profiler = "Copy the trace again, or record it again.", nsys = "Export the report again: nsys export --type sqlite." }
     local function say(subject, message, data, advice, severity, metrics)

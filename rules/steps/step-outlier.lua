@@ -68,7 +68,7 @@ return {
       }
     end
     if steps:count() < options.least_steps * trace:fact "device.count" then
-      return nil, string.format("only %d steps on each GPU were recorded, too few to tell what is usual", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10)" }
+      return nil, string.format("only %d steps on each GPU were recorded, too few to tell what is usual", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi --capture-range-end=stop around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10, repeat=1)" }
     end
     local middle = trace:fact "step.median_ns"
     local long = steps:where { min_ns = math.floor(options.factor * middle) + 1 }
