@@ -14,8 +14,14 @@ namespace {
 
 // Savings count as undiminished by better fixes from this share on: the rest is rounding.
 constexpr double all_of_it = 0.99;
-// Relative to the step: half of what a trusted replay may be off.
+// Relative to the step that is left: half of what a trusted replay may be off.
 constexpr double as_good_as_explained = 0.01;
+
+// Whether a saving is more than what the message explains, by more than the replay may be off.
+bool exceeds(Ns saved_ns, Ns explained_ns, Ns step_ns) {
+  return static_cast<double>(saved_ns - explained_ns) >
+         as_good_as_explained * static_cast<double>(step_ns - saved_ns);
+}
 
 void set_recoverable(Finding& f, Ns ns) {
   f.recoverable_ns = std::clamp<Ns>(ns, 0, f.step_ns);
@@ -85,19 +91,17 @@ void claim_at_most(Finding& f, double share) {
 
 void stay_with_explained(Finding& f) {
   if (!f.explained_ns || f.step_ns <= 0) return;
-  const double explained = static_cast<double>(*f.explained_ns) / static_cast<double>(f.step_ns);
-  const bool is_forecast = f.predicted && f.about;
-  if (!is_forecast || f.recoverable_fraction <= explained + as_good_as_explained)
-    claim_at_most(f, explained);
+  if (!f.predicted || !exceeds(f.recoverable_ns, *f.explained_ns, f.step_ns))
+    claim_at_most(f, static_cast<double>(*f.explained_ns) / static_cast<double>(f.step_ns));
 }
 
 void say_what_else_is_saved(Finding& f) {
   if (!f.explained_ns) return;
-  const Ns more = (f.masked ? f.recoverable_ns : f.alone_ns) - *f.explained_ns;
-  if (static_cast<double>(more) <= as_good_as_explained * static_cast<double>(f.step_ns)) return;
-  f.message += fmt::format(
-      " The fix saves {} more than that: work after it starts earlier or is replaced too.",
-      duration(more));
+  const Ns saved = f.masked ? f.recoverable_ns : f.alone_ns;
+  if (!exceeds(saved, *f.explained_ns, f.step_ns)) return;
+  f.message +=
+      fmt::format(" The fix {} {} more than that: work after it starts earlier or is replaced too.",
+                  f.about ? "saves" : "may save up to", duration(saved - *f.explained_ns));
 }
 
 double worth_if_overhead_is_most(const Finding& f, const Replay& replay) {

@@ -18,11 +18,11 @@ void predict(Finding& finding, const Replay& replay, const std::string& uncertai
 /// Limits the savings to this share of the step.
 void claim_at_most(Finding& finding, double share);
 
-/// Limits savings to what the message explains: always for a ceiling, and for a forecast that
-/// exceeds it by less than a replay may be off.
+/// Limits savings to what the message explains, unless a replay exceeds that by more than it may be
+/// off.
 void stay_with_explained(Finding& finding);
 
-/// If a forecast is much higher than what the message explains, the message says so.
+/// If a replay saves more than the message explains, the message says so.
 void say_what_else_is_saved(Finding& finding);
 
 /// The least that a predicted fix saves, as a share of the step, if recording added the most ever

@@ -41,7 +41,7 @@ return {
   { name = "needs kernels", trace = steps(4000, { not_collected = { "kernels" } }), expect = "not checked" },
 
   { name = "um", fixture = "um", expect = { { severity = "error", message = "*of each 216.5 ms step (92 %): * page faults of the GPU a step take 174.7 ms *", worth = { 0.94, 0.96 } } } },
-  { name = "um-umtouch-lora", fixture = "um-umtouch-lora", expect = { { severity = "error", worth = { 0.89, 0.92 } } } },
+  { name = "um-umtouch-lora", fixture = "um-umtouch-lora", expect = { { severity = "error", worth = { 0.94, 0.96 } } } },
   { name = "um-umtouch-full: and the host's turns", fixture = "um-umtouch-full", expect = { { severity = "error", worth = { 0.95, 0.97 } } } },
   { name = "good: faults were not recorded", fixture = "good", expect = "not checked" },
   { name = "launchbound", fixture = "launchbound", expect = "not checked" },
