@@ -69,6 +69,7 @@ std::string percent(double fraction) {
   const double p = fraction * 100;
   // "0.0 %" would say that there is nothing.
   if (p > 0 && p < 0.05) return "below 0.1 %";
+  if (p == 0) return "0 %";
   return fmt::format("{:.{}f} %", p, std::abs(p) < 9.95 ? 1 : 0);
 }
 

@@ -230,6 +230,7 @@ Finding finding_from(Element j) {
   f.recoverable_fraction = within(at(j, "recoverable_fraction"), 0, 1);
   f.about = text_of(at(j, "recoverable_is")) == "about";
   f.alone_ns = ns_of(at(j, "alone_ns"));
+  if (!at(j, "explained_ns").is_null()) f.explained_ns = ns_of(at(j, "explained_ns"));
   f.after = texts_of(at(j, "after"));
   f.masked = truth_of(at(j, "masked"));
   f.voids = truth_of(at(j, "voids"));

@@ -33,14 +33,13 @@ constexpr Field rule_fields[] = {
      "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
      "step\", `{a_step}` \"a step\", `{unit}` \"step\" and `{units}` \"steps\", with the name that "
      "the program's unit "
-     "has (fact unit.name), or what fits a whole window. `{x:# copy|# copies}` has the words that "
-     "fit "
-     "one, or any other number, which takes the place of `#`."},
+     "has (fact unit.name), or what fits a whole window. `{x:# copy|# copies}` has the words for "
+     "one and for any other number, which replaces `#`."},
     {"headlines",
-     "By the same names, the title of a finding: what is so in this recording, in about 70 "
-     "letters, "
-     "without a full stop. Templates as `messages` has them, `{each_step}` aside. A finding whose "
-     "message has none carries the rule's title."},
+     "By the same names, the titles of findings: what this recording shows, in about 70 letters, "
+     "without a full stop. Templates as in `messages`, except `{each_step}`. A finding whose "
+     "message "
+     "has none carries the rule's title."},
     {"doc",
      "`{ what, why, fix, wrong }`: what it does, why it matters, how to fix it, when it is wrong."},
     {"warning_at",

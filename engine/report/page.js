@@ -281,7 +281,7 @@
   }
 
   // Ranges one within the other: a block as wide as its share of the block above it, which holds it. Blocks are [parent, name, kind, host, device, count];
-  // times are nanoseconds of a mean step. Block -1 is the step itself.
+  // times are nanoseconds of the mean unit. Block -1 is the step itself.
   class Icicle {
     constructor(figure, tree) {
       this.tree = tree;

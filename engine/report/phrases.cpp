@@ -70,9 +70,11 @@ std::string sample_text(const Replay& r) {
 // What bounds a step: the GPU, the link to the host, or the host itself.
 std::string bound_text(const Replay::Bounds& b) {
   const Ns host = b.host_ns, gpu = b.compute_ns, link = b.link_ns;
+  const Ns products = std::min(b.products_ns, gpu);
   const std::string gpu_text =
-      fmt::format("{} of kernels, {} of it in matrix products and attention", duration(gpu),
-                  duration(std::min(b.products_ns, gpu)));
+      duration(gpu) + " of kernels" +
+      (products > 0 ? fmt::format(", {} of it in matrix products and attention", duration(products))
+                    : "");
   if (gpu >= host && gpu >= link) return "the GPU: " + gpu_text;
   if (link >= host) return fmt::format("the link to the host: {} of copies", duration(link));
   return fmt::format("the host: it needs {}; the GPU needs {}", duration(host), gpu_text);

@@ -142,11 +142,12 @@ std::string plan_total_text(const Analysis& a, const Report& report) {
   if (!p.ceiling.empty())
     return fmt::format("{}{}is no forecast: {}.", text, text.empty() ? "This " : ". This ",
                        p.ceiling);
-  return fmt::format("{}{}xpect to measure {} to {} a {}.", text, text.empty() ? "E" : "; e",
-                     duration(last.least_ns), duration(last.most_ns), a.words().noun);
+  return fmt::format("{}{}xpect to measure {} to {} {}.", text, text.empty() ? "E" : "; e",
+                     duration(last.least_ns), duration(last.most_ns), a.words().per);
 }
 
 std::string saves_text(const Finding& f, const Report& report) {
+  if (f.masked) return "matters once the fixes above are made";
   const std::string savings = savings_text(f, report);
   return savings.empty() ? "" : "saves " + savings;
 }

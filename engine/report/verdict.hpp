@@ -37,7 +37,8 @@ std::string speedup(Ns before_ns, Ns after_ns);
 std::string plan_total_text(const Analysis& analysis, const Report& report);
 
 /// "saves about 113.2 ms, 71 %"; "saves about 4.00 ms alone, 2.5 %" of a fix that brings more or
-/// less in the plan; "" where nothing is known to be recoverable.
+/// less in the plan; "matters once the fixes above are made" of a masked problem; "" where nothing is
+/// known to be recoverable.
 std::string saves_text(const Finding& finding, const Report& report);
 /// The same without "saves".
 std::string savings_text(const Finding& finding, const Report& report);

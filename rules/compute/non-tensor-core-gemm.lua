@@ -17,7 +17,7 @@ return {
     unknown = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}",
   },
   doc = {
-    what = "Adds up the kernels that multiply matrices or convolve without tensor cores (by name, schemas/kernels.toml), on a GPU that has them.",
+    what = "Adds up the kernels that multiply matrices or convolve without tensor cores (by name, schemas/kernels.toml), on a GPU that has tensor cores.",
     why = "Tensor cores do most of what a training GPU can do: on an H100 or H200 an FP32 GEMM becomes six times as fast with TF32 and fifteen times with BF16. Utilization looks the same either way.",
     fix = "TF32 needs one line and no change to the model: torch.set_float32_matmul_precision('high') and torch.backends.cudnn.allow_tf32 = True (JAX: jax_default_matmul_precision='tensorfloat32'). Autocast to BF16 gains as much again. Look for single modules that stayed in FP32: LoRA adapters, a loss head, a norm that casts up.",
     wrong = "Complex products support TF32 but no half precision. FP32 may be deliberate (a solver, a measured loss of precision). The gain is estimated from peak rates: a GEMM with one very short side is memory-bound and gains less.",

@@ -402,7 +402,7 @@ TEST_CASE("kineto: the cost of recording is not attributed to launching") {
     for (int i = 0; i < 2000; ++i)
       events.push_back(
           event("cpu_op", "aten::view", fmt::format("{:.3f}", step * 10'000.0 + 5 * i), "1"));
-  CHECK(severity() == "note");
+  CHECK(severity() == "");  // the step without them is hardly bound by launching
 }
 
 TEST_CASE("kineto: the order of events does not matter") {

@@ -139,7 +139,8 @@ TEST_CASE("html: the policy allows the page's own script and style sheet, by the
 TEST_CASE("html: a page is of one report, or of one comparison") {
   const Ran two = advise("starved.sqlite good.sqlite --format html");
   CHECK(two.status == 2);
-  CHECK(two.err == "gh-advise: the format html is of one report: name one at a time\n");
+  CHECK(two.err ==
+        "gh-advise: --format html takes one report, and there are 2; check them one at a time\n");
   const std::string diff = page("diff starved.sqlite good.sqlite");
   CHECK(diff.find("a step before") != diff.npos);
   CHECK(diff.find("a step now") != diff.npos);

@@ -52,5 +52,5 @@ TEST_CASE("trace: evidence, steps and account stand on the time axis of the repo
                              1000) +
               "."));
   }
-  CHECK(contains(advise("good.sqlite starved.sqlite --output trace=x").err, "of one report"));
+  CHECK(contains(advise("good.sqlite starved.sqlite --output trace=x").err, "takes one report"));
 }

@@ -167,6 +167,15 @@ bool any_contains(const std::vector<std::string>& texts, std::string_view part) 
                      [&](const std::string& text) { return contains(text, part); });
 }
 
+std::string on_one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n';
+    if (!space || (!out.empty() && out.back() != ' ')) out += space ? ' ' : c;
+  }
+  return out;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);

@@ -69,6 +69,8 @@ bool contains(std::string_view text, std::string_view part);
 /// Whether one of the texts contains the part.
 bool any_contains(const std::vector<std::string>& texts, std::string_view part);
 std::vector<std::string> lines_of(const std::string& text);
+/// The text with single spaces between words, so that where it wraps does not matter.
+std::string on_one_line(std::string_view text);
 
 /// A path as a word of a shell command.
 std::string quoted(const std::filesystem::path& path);

@@ -241,6 +241,9 @@ double common_time(const Context& c, const Rows& a, const Rows& b) {
 }
 
 double exposed_time(const Context& c, const Rows& a, const Rows& b) {
+  // What idle time takes away from it counts as idle time does.
+  if (b.kind == Kind::idle && a.kind != Kind::idle && !c.step.as_recorded())
+    return total_time(c, a) - common_time(c, a, b);
   return without_profiler(c, a, [&](const Rows& rows) { return combined(c, rows, b, false); });
 }
 

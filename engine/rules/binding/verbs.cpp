@@ -43,7 +43,7 @@ constexpr Verb verbs[] = {
      "(along the grid's x extent), threads, registers (per thread) and shared_bytes (per block), "
      "stream, device, thread (that launched it); for collectives also collective (all-reduce, "
      "reduce-scatter, all-gather, all-to-all, broadcast, send and receive, another kind) and, if "
-     "the report has them, group (the process group, with its ranks) and ranks (how many).",
+     "the report names it, group (the process group, with its ranks) and ranks (how many).",
      verb<ops>},
     {"trace:calls", "(filter?) -> selection",
      "CUDA calls of the host during the steps, from the processes whose steps they are. Fields: "
