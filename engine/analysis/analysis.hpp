@@ -70,8 +70,12 @@ struct Analysis {
   /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.
   Ns recorded_step_ns() const;
   /// The step as it was measured without a profiler; 0 where nobody measured it, or where no steps
-  /// of that name were found.
+  /// of that name were found, or the GPU's work alone takes longer.
   Ns measured_step_ns() const;
+  /// In words; "" if it is used, or nobody measured.
+  std::string why_measured_step_is_unused() const;
+  /// The GPU's work in the mean step.
+  Ns busy_step_ns() const;
   /// The length of a step: as measured if it was measured, otherwise as recorded.
   Ns step_ns() const { return measured_step_ns() > 0 ? measured_step_ns() : recorded_step_ns(); }
   /// From the first device's first step to the last one's end: the window in which host activity is

@@ -226,8 +226,7 @@ std::string mfu_verdict(const Analysis& a, const StepTime& step) {
                                         100 * usual_mfu_least, 100 * usual_mfu_most);
   if (share >= usual_mfu_least) {
     if (!mfu) return "";  // the bound permits it, but the actual value is unknown
-    return share > usual_mfu_most ? "above the usual " + usual
-                                  : "within the usual " + usual;
+    return share > usual_mfu_most ? "above the usual " + usual : "within the usual " + usual;
   }
   // What takes the rest: time outside of products, and products below the attainable rate.
   std::string rest;

@@ -138,10 +138,8 @@ class UnitSearch {
 };
 
 HostSteps steps_of(const Period& unit, const LaunchSequence& sequence) {
-  HostSteps steps{.source = StepSource::kernels,
-                  .described = "repeated launches",
-                  .begins = {},
-                  .levels = {}};
+  HostSteps steps{
+      .source = StepSource::kernels, .described = "repeated launches", .begins = {}, .levels = {}};
   for (std::size_t k = 0; k < unit.count(); ++k)
     steps.begins.push_back({sequence.begun(unit.begin_of(k)), static_cast<std::int64_t>(k)});
   const std::size_t end = unit.cuts.back();

@@ -92,7 +92,7 @@ std::string joined(const Document& document, const CiResult& result) {
   const std::vector<std::string>& parts = document.of_reports;
   switch (document.format->several) {
     case Several::run: return document.format->of_run(result);
-    case Several::document: return parts.empty() ? "" : json_document(parts, result.errors);
+    case Several::document: return json_document(parts, result.errors);
     case Several::lines: return fmt::format("{}", fmt::join(parts, ""));
     case Several::texts: return fmt::format("{}", fmt::join(parts, "\n"));
     case Several::refused: return parts.empty() ? "" : parts.front();

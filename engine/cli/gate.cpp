@@ -144,7 +144,9 @@ void accept(const GateCommand& o, const Settings& settings, const GateSettings& 
   write_file(path, text);
   for (const Suppression& s : added)
     print_message(
-        fmt::format("accepted {}, {}: wrote [[accept]] to {}", s.rule, s.subject, printable(path)));
+        fmt::format("accepted {}, {}: wrote [[accept]] to {}; make the baseline again, or pass "
+                    "--accept-settings from now on",
+                    s.rule, s.subject, printable(path)));
   // An exception made by this run need not be in the baseline.
   for (Capture& before : judged.before)
     if (!before.settings.empty())
@@ -158,7 +160,10 @@ std::string shell_word(const std::string& word) {
   const bool plain = word.find_first_not_of(
                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+,") ==
                      std::string::npos;
-  return plain ? word : fmt::format("'{}'", printable(word));
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : printable(word)) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + '\'';
 }
 
 // What to type to make the first baseline, from reports of the base branch named like these.
@@ -182,11 +187,13 @@ void check_baselines_exist(const GateCommand& o) {
   }
 }
 
-Judged judge(const GateCommand& o, const Settings& settings, const GateSettings& limits,
+Judged judge(GateCommand& o, const Settings& settings, const GateSettings& limits,
              const std::vector<Output>& outputs) {
   Judged judged;
   Comparison& c = judged.comparison;
   try {
+    o.reports = find_reports(o.reports);
+    o.baselines = find_reports(o.baselines);
     check_baselines_exist(o);
     CaptureReader reader(settings, settings.rules(o.rule), o.report, o.inputs());
     judged.before = reader.read(o.baselines, CaptureReader::Wanted::baselines_too);
@@ -211,8 +218,6 @@ Judged judge(const GateCommand& o, const Settings& settings, const GateSettings&
 }
 
 int gate(GateCommand o) {
-  o.reports = find_reports(o.reports);
-  o.baselines = find_reports(o.baselines);
   const Working working(o.report);
   const Settings settings(o.rule);
   check_accept_options(o);

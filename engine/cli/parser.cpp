@@ -116,7 +116,9 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
 }
 
 std::string CommandLine::help(const std::string& command) const {
-  if (command.empty()) return app_->help();
+  if (command.empty())  // not app_->help(), which is that of the command given: of `help`
+    return app_->get_formatter()->make_help(app_.get(), app_->get_name(),
+                                            CLI::AppFormatMode::Normal);
   const std::vector<std::string> commands = command_names(*app_);
   if (!contains(commands, command))
     throw Error(fmt::format("there is no command '{}'{}; `gh-advise help` lists them",

@@ -94,8 +94,8 @@ struct Capture {
 
 inline constexpr std::size_t most_steps = 1000, most_kernels = 300, most_path_items = 30;
 
-/// The version of the analysis, which comes before the rules. Figures of different versions cannot be
-/// compared. Raise it when steps, account or facts change.
+/// The version of the analysis, which comes before the rules. Figures of different versions cannot
+/// be compared. Raise it when steps, account or facts change.
 inline constexpr int analysis_version = 2;
 
 /// The measurements of an analysed report. `rules` are those that ran, `settings` what the

@@ -122,13 +122,23 @@ Place place_of(const std::string& path) {
 
 std::vector<std::string> find_reports(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
-  for (const std::string& path : paths) {
+  // A link to a report, or a folder named twice, is not another report.
+  std::set<std::string> found;
+  const auto is_new = [&](const std::string& path) {
     std::error_code ec;
+    const fs::path real = fs::canonical(path, ec);
+    return ec || found.insert(real.string()).second;
+  };
+  std::error_code ec;
+  for (const std::string& path : paths)
+    if (!fs::is_directory(path, ec)) is_new(path);
+  for (const std::string& path : paths) {
     if (!fs::is_directory(path, ec)) {
       files.push_back(path);
       continue;
     }
-    for (std::string& report : reports_below(path)) files.push_back(std::move(report));
+    for (std::string& report : reports_below(path))
+      if (is_new(report)) files.push_back(std::move(report));
   }
   return files;
 }

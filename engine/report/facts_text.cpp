@@ -1,6 +1,7 @@
 // All facts with their documentation, for people, on a terminal.
 #include <algorithm>
 
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "report/text_parts.hpp"
 
@@ -17,7 +18,10 @@ bool took_no_time(const Fact& fact, const FactValue& value) {
 
 std::string render_facts_text(const Analysis& a, const Facts& facts, const TextStyle& style) {
   const Paint paint(style);
-  std::string out = report_name(a, style) + report_heading(a, StepTime(a), style) + '\n';
+  std::string out = report_name(a, style) + report_heading(a, StepTime(a), style);
+  if (const std::string privacy = privacy_text(a); !privacy.empty())
+    out += wrapped(privacy, style.width, 2) + '\n';
+  out += '\n';
   std::size_t name_width = 0;
   for (const Fact& f : facts.all()) name_width = std::max(name_width, f.name.size());
   // A narrow terminal gets values and documentation below the names.

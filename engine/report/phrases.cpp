@@ -106,7 +106,7 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   for (const Step& s : d.steps) lengths.push_back(s.span.length());
   std::string text = device_label(a.trace, d.device) + ", ";
   if (d.source == StepSource::none)
-    text += fmt::format("{} ({} of it)", d.described, duration(lengths.front()));
+    text += fmt::format("{}, {}", d.described, duration(lengths.front()));
   else
     text += fmt::format("{} from {}", plural(static_cast<std::int64_t>(d.steps.size()), a.unit()),
                         d.described);
@@ -155,7 +155,7 @@ std::string step_time_text(const Analysis& a, const StepTime& step) {
     case StepTime::From::replayed:
       text = length == recorded ? takes + '.'
              : step.ns > step.recorded_ns
-                 ? fmt::format("{} in the replay; recorded, it took {}.", takes, recorded)
+                 ? fmt::format("{} (recorded: {}).", takes, recorded)
                  : fmt::format("{} without the profiler's overhead; recorded, it took {}.", takes,
                                recorded);
       break;
@@ -168,11 +168,9 @@ std::string step_time_text(const Analysis& a, const StepTime& step) {
       break;
   }
   const MeasuredStep& measured = a.trace.measured_step;
-  if (measured.ns > 0 && a.measured_step_ns() == 0)
-    text += fmt::format(
-        " The measured {} of {} ({}) is not used: {}.", measured.unit, duration(measured.ns),
-        measured.from,
-        a.has_steps() ? "what repeats here is called " + a.unit() : "no repetition was found");
+  if (const std::string why = a.why_measured_step_is_unused(); !why.empty())
+    text += fmt::format(" The measured {} of {} ({}) is not used: {}.", measured.unit,
+                        duration(measured.ns), measured.from, why);
   return text;
 }
 
@@ -186,12 +184,14 @@ std::vector<std::string> side_notes(const Analysis& a, const StepTime& step) {
                     plural(static_cast<std::int64_t>(d.ops.size()), "operation"), a.words().noun));
   if (!a.trace.monitor.time_base.empty())
     notes.push_back("DCGM samples: time base " + a.trace.monitor.time_base);
-  if (a.trace.environment_variables > 0)
-    notes.push_back(
-        fmt::format("The report holds {} of the profiled program; before you share it: gh-advise "
-                    "scrub {} -o OUT",
-                    plural(a.trace.environment_variables, "environment variable"), a.trace.path));
   return notes;
+}
+
+std::string privacy_text(const Analysis& a) {
+  if (a.trace.environment_variables == 0) return "";
+  return fmt::format(
+      "The report holds {} of the profiled program; before you share it: gh-advise scrub {} -o OUT",
+      plural(a.trace.environment_variables, "environment variable"), a.trace.path);
 }
 
 std::string path_label(PathItem::Kind kind, const std::string& name) {
@@ -276,7 +276,7 @@ std::string prediction_text(const Finding& f) {
   if (f.about)
     return fmt::format("{} with this fix alone; expect to measure {} to {} ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
-  return fmt::format("no less than {} with this fix alone ({})", duration(p.least_ns), p.why);
+  return fmt::format("no less than {} with this fix alone ({})", duration(p.step_ns), p.why);
 }
 
 std::string sharing_text(const Finding& f, const Report& report) {
@@ -339,8 +339,7 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
   if (report.clean.empty()) return {};
   const auto [cause, share] = largest_loss(a, report.step);
   if (share < unexplained_share)
-    return {report.findings.empty() ? "Nothing to fix was found."
-                                    : "Nothing to fix was found, apart from notes.",
+    return {report.findings.empty() ? "Nothing to fix was found." : "No large problem was found.",
             true};
   return {fmt::format("No known problem explains the largest loss: {}, {} of the {}.",
                       cause_label(cause), percent(share), a.words().noun),

@@ -40,6 +40,9 @@ std::string repeats_text(const Analysis& analysis);
 /// devices left unused, a monitor's time base.
 std::vector<std::string> side_notes(const Analysis& analysis, const StepTime& step);
 
+/// That the report holds environment variables, and how to get rid of them; "" where it holds none.
+std::string privacy_text(const Analysis& analysis);
+
 /// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
 std::string path_label(PathItem::Kind kind, const std::string& name);
 

@@ -185,12 +185,19 @@ std::string finding_in_brief(std::size_t number, const Finding& f, const Report&
   return out.text();
 }
 
+// A note that saves next to nothing is noise on the first screen.
+bool is_small(const Finding& f, const Report& report) {
+  return f.severity == Severity::note && f.alone_ns > 0 && 100 * f.alone_ns < f.step_ns &&
+         !is_in_plan(f, report);
+}
+
 std::string findings_text(const Analysis& a, const Report& report, const TextStyle& style) {
   std::string out;
   for (std::size_t i = 0; i < report.findings.size(); ++i)
-    out += style.amount == Amount::full
-               ? finding_in_full(i + 1, report.findings[i], a, report, style)
-               : finding_in_brief(i + 1, report.findings[i], report, style);
+    if (style.amount == Amount::full || !is_small(report.findings[i], report))
+      out += style.amount == Amount::full
+                 ? finding_in_full(i + 1, report.findings[i], a, report, style)
+                 : finding_in_brief(i + 1, report.findings[i], report, style);
   return out.empty() || style.amount == Amount::full ? out : out + '\n';
 }
 
@@ -210,6 +217,10 @@ std::string checked_text(const Analysis& a, const Report& report, const TextStyl
     if (not_checked > 0)
       counts += clean > 0 ? fmt::format("; {} could not be checked", not_checked)
                           : plural(not_checked, "rule") + " could not be checked";
+    const auto small = std::count_if(report.findings.begin(), report.findings.end(),
+                                     [&](const Finding& f) { return is_small(f, report); });
+    if (small > 0)
+      counts += fmt::format("{}{} below 1 %", counts.empty() ? "" : "; ", plural(small, "note"));
     if (!counts.empty())
       line(counts +
            ". -v names them and shows the evidence; gh-advise explain RULE describes a "
@@ -217,6 +228,7 @@ std::string checked_text(const Analysis& a, const Report& report, const TextStyl
   }
   for (const std::string& suppressed : suppressed_lines(a, report))
     line("Suppressed: " + suppressed);
+  if (const std::string privacy = privacy_text(a); !privacy.empty()) line(privacy);
   for (const Failed& f : report.failed)
     line(paint.severity(Severity::error, "Rule failed") + fmt::format(": {}: {}", f.rule, f.error));
   return out;
@@ -247,7 +259,7 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   out += checked_text(a, report, style, paint);
   // Once the beginning has scrolled away, the end is what is read.
   if (static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n')) > style.height)
-    out += '\n' + verdict;
+    out += '\n' + paint.faint("In short:") + '\n' + verdict;
   return out;
 }
 

@@ -544,6 +544,7 @@ Top top_of(const Analysis& a, const Replay* replay, const TopOptions& options) {
   top.about = {recording_text(a)};
   for (const DeviceSteps& d : a.devices) top.about.push_back(device_text(a, d));
   for (const std::string& note : side_notes(a, StepTime(a))) top.about.push_back(note);
+  if (const std::string privacy = privacy_text(a); !privacy.empty()) top.about.push_back(privacy);
   top.unit = a.unit();
   top.noun = a.words().noun;
   top.has_steps = a.has_steps();

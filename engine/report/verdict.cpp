@@ -43,8 +43,12 @@ std::string outcome_of_plan(const Finding& first, const Analysis& a, const Repor
   const Ns left = p.fixes.back().step.step_ns;
   const std::string then = fmt::format("{} {} ({})", p.ceiling.empty() ? "about" : "no less than",
                                        duration(left), speedup(p.now.step_ns, left));
-  if (p.fixes.front().fingerprint != first.fingerprint)
-    return fmt::format("; the fixes that can be forecast take {} to {}", a.words().a, then);
+  if (p.fixes.front().fingerprint != first.fingerprint) {
+    std::vector<std::string> others;
+    for (const PlanLine& line : plan_lines(report)) others.push_back(std::to_string(line.number));
+    return fmt::format("; {} {} below {} {} to {}", others.size() == 1 ? "fix" : "fixes",
+                       listed(others), others.size() == 1 ? "takes" : "take", a.words().a, then);
+  }
   return p.fixes.size() < 2 ? "" : fmt::format(", and {} with {}", then, all_fixes(p));
 }
 
@@ -77,7 +81,8 @@ ReportVerdict quiet(const Analysis& a, const Report& report) {
   if (best == report.findings.end() || best->advice.empty() ||
       static_cast<double>(best->alone_ns) < worth_a_sentence * static_cast<double>(best->step_ns))
     return v;
-  v.first = fmt::format("Worth a look: {} ({}).", short_fix(*best), saves_text(*best, report));
+  v.first = fmt::format("Worth a look: {} ({}){}.", short_fix(*best), savings_text(*best, report),
+                        outcome_of_plan(*best, a, report));
   return v;
 }
 
@@ -142,14 +147,27 @@ std::string plan_total_text(const Analysis& a, const Report& report) {
   if (!p.ceiling.empty())
     return fmt::format("{}{}is no forecast: {}.", text, text.empty() ? "This " : ". This ",
                        p.ceiling);
+  if (last.most_ns >= p.now.step_ns)
+    return fmt::format("{} is uncertain: between {} {} and no gain at all.",
+                       text.empty() ? "This" : text + "; this", duration(last.least_ns),
+                       a.words().per);
   return fmt::format("{}{}xpect to measure {} to {} {}.", text, text.empty() ? "E" : "; e",
                      duration(last.least_ns), duration(last.most_ns), a.words().per);
+}
+
+bool is_in_plan(const Finding& f, const Report& report) {
+  return report.plan &&
+         std::any_of(report.plan->fixes.begin(), report.plan->fixes.end(),
+                     [&](const Plan::Fix& fix) { return fix.fingerprint == f.fingerprint; });
 }
 
 std::string saves_text(const Finding& f, const Report& report) {
   if (f.masked) return "matters once the fixes above are made";
   const std::string savings = savings_text(f, report);
-  return savings.empty() ? "" : "saves " + savings;
+  if (savings.empty()) return "";
+  const bool covered =
+      f.predicted && report.plan && !report.plan->fixes.empty() && !is_in_plan(f, report);
+  return "saves " + savings + (covered ? "; little after the fixes above" : "");
 }
 
 std::string savings_text(const Finding& f, const Report& report) {

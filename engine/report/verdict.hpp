@@ -28,6 +28,7 @@ struct PlanLine {
   bool masked = false;     ///< the problem shows only once the fixes above are made
 };
 std::vector<PlanLine> plan_lines(const Report& report);
+bool is_in_plan(const Finding& finding, const Report& report);
 
 /// "3.4x": how many times as fast a step of `before_ns` is once it takes `after_ns`.
 std::string speedup(Ns before_ns, Ns after_ns);
@@ -37,8 +38,9 @@ std::string speedup(Ns before_ns, Ns after_ns);
 std::string plan_total_text(const Analysis& analysis, const Report& report);
 
 /// "saves about 113.2 ms, 71 %"; "saves about 4.00 ms alone, 2.5 %" of a fix that brings more or
-/// less in the plan; "matters once the fixes above are made" of a masked problem; "" where nothing is
-/// known to be recoverable.
+/// less in the plan; "...; little after the fixes above" of one that
+/// the plan leaves out; "matters once the fixes above are made" of a masked problem; "" where
+/// nothing is known to be recoverable.
 std::string saves_text(const Finding& finding, const Report& report);
 /// The same without "saves".
 std::string savings_text(const Finding& finding, const Report& report);

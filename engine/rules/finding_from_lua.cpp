@@ -153,8 +153,9 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   if (!doubt.empty()) claim_at_most(f, by_account);
 
   if (message.explained_ns && step.ns > 0)
-    f.explained_ns = std::llround(std::max(*message.explained_ns, 0.0) *
-                                  static_cast<double>(f.step_ns) / static_cast<double>(step.ns));
+    f.explained_ns =
+        std::llround(std::clamp(*message.explained_ns, 0.0, static_cast<double>(step.ns)) *
+                     static_cast<double>(f.step_ns) / static_cast<double>(step.ns));
   stay_with_explained(f);
   f.alone_ns = f.recoverable_ns;
   f.severity = read_severity(t, f, rule, settings, analysis);

@@ -18,8 +18,8 @@ struct ReplayGraph;
 /// One thing on the path, with all of the path's time that it takes.
 struct PathItem {
   enum class Kind : std::uint8_t {
-    compute,         ///< kernels of a class, graphs traced as a whole, copies and memsets on a device
-    copy,            ///< copies over a link
+    compute,  ///< kernels of a class, graphs traced as a whole, copies and memsets on a device
+    copy,     ///< copies over a link
     communication,   ///< collectives; `name`: "other_ranks" if this includes waiting for ranks that
                      ///< are not in the report
     launch_latency,  ///< from the end of a launch to the start of what it launched
@@ -53,9 +53,9 @@ struct PathPart {
 };
 
 struct Path {
-  Ns total_ns = 0;              ///< the sum of the items
-  Ns periods = 1;               ///< how many steps long it is
-  double scale = 1;             ///< for a window: its length relative to the part that was walked
+  Ns total_ns = 0;   ///< the sum of the items
+  Ns periods = 1;    ///< how many steps long it is
+  double scale = 1;  ///< for a window: its length relative to the part that was walked
   /// How much a nanosecond of GPU time, and of other time, counts in one step without the profiler.
   double gpu_of_step = 1, host_of_step = 1;
   std::vector<PathItem> items;  ///< the largest first

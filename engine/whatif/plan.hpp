@@ -16,7 +16,7 @@ struct Prediction {
   std::string why;               ///< why the range is as wide as it is
 };
 
-/// Fixes in order, each the one that saves most after those before it.
+/// Fixes in the order of their findings, each of which saves something after those before it.
 struct Plan {
   struct Fix {
     std::string rule, fingerprint;  ///< of the finding

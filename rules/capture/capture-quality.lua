@@ -24,7 +24,7 @@ return {
     one_step = "Only one {unit} was recorded: too few to tell what is usual.",
     shared = "{count} processes launch work on one GPU: while one keeps it waiting, another may fill it. The worth of a fix is therefore an upper limit, and a rule that found no idle time does not prove that there is none.",
     overhead = "The profiler itself takes {share:fraction} of the {units}; short calls and gaps look longer by that much.",
-    added = "Recording made the {unit} {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. Savings and plan refer to the former, the account and shares of idle time to the latter.",
+    added = "Recording made the {unit} {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. All times and shares in the report refer to the former.",
     longer = "The measured {unit} of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two did different work, and no forecast combines them.",
   },
   headlines = {

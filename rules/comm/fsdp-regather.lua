@@ -58,7 +58,7 @@ return {
       advice = {
         {
           deepspeed = "Use ZeRO stage 2 instead of 3: or a larger stage3_max_live_parameters and stage3_max_reuse_distance.",
-          pytorch = "Keep weights gathered until backward: FSDP(sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), FSDP2: fully_shard(..., reshard_after_forward=False); within a node only: HYBRID_SHARD, reshard_after_forward=8.",
+          pytorch = { training = "Keep weights gathered until backward: FSDP(sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), FSDP2: fully_shard(..., reshard_after_forward=False); within a node only: HYBRID_SHARD, reshard_after_forward=8.", cuda = "Keep what was gathered until its last use: FSDP2: fully_shard(..., reshard_after_forward=False)." },
           cuda = "Keep what was gathered until its last use.",
         },
         not known and {

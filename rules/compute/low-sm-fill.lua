@@ -54,11 +54,11 @@ return {
     local own_kernels = names[1].rows:where { own = true }:count() > 0
     for _, framework in ipairs { "pytorch", "jax", "tensorflow", "tensorrt", "onnxruntime", "ggml" } do own_kernels = own_kernels and not trace:is(framework) end
     if own_kernels and lonely and lonely.blocks >= sms then
-      advice[1] = string.format("Use blocks of 128 threads or more: they keep all four schedulers of an SM busy, and '%s' runs %d blocks of %d threads.", lonely.name:short(), lonely.blocks, lonely.threads)
+      advice[1] = string.format("Use blocks of 128 threads or more: they keep all four schedulers of an SM busy, and '%s' runs with %d x %d threads (blocks x threads a block).", lonely.name:short(), lonely.blocks, lonely.threads)
     elseif own_kernels and lonely and (lonely.threads or 0) > 0 and lonely.blocks * lonely.threads < 32 * sms then
       advice[1] = string.format(trace:words {
-        directives = "Spread the loop over the whole GPU: '%s' runs %d blocks of %d threads. Use OpenACC's gang and vector with collapse, or OpenMP's teams distribute parallel for, instead of looping in a few.",
-        cuda = "Give each element its own thread: '%s' runs %d blocks of %d threads. Loop over the grid, with as many blocks as there is work, instead of looping in a few.",
+        directives = "Spread the loop over the whole GPU: '%s' runs with %d x %d threads (blocks x threads a block). Use OpenACC's gang and vector with collapse, or OpenMP's teams distribute parallel forso that many threads share the iterations.",
+        cuda = "Give each element its own thread: '%s' runs with %d x %d threads (blocks x threads a block). If elements outnumber threads, let each thread stride over the grid.",
       }, lonely.name:short(), lonely.blocks, lonely.threads)
     elseif (trace:fact "gpu.busy_fraction" or 1) < 0.5 then
       advice[1] = "Put more work in each launch: the GPU is also idle most of the time, and this helps both."

@@ -89,7 +89,7 @@ return {
       data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps, within = doing and within ~= "" and string.format(" (within '%s')", within:short()) or "",
         start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
       recoverable_ns = idle,
-      change = { { pause = pauses } },
+      change = doing and { { pause = pauses } } or nil,  -- to record again makes nothing faster
       at_most = once and "note" or nil,
       confidence = doing and "high" or "medium",
       follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or one_rank and "rank-straggler" or nil,

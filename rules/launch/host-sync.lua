@@ -93,7 +93,7 @@ return {
         numba = "Remove cuda.synchronize(): no value is read back at these waits, so it may only be there for timing. Use cuda.event instead.",
         directives = "Queue parallel regions without waiting: each waits for its kernel at its end, though no value is read back. OpenACC: async and one wait; OpenMP: nowait and taskwait.",
         julia = "Remove CUDA.@sync and synchronize(): no value is read back at these waits, so they may only be there for timing.",
-        cuda = string.format("Remove %s that only times or checks: no value is read back at these waits. Events (cudaEventRecord) time without a wait, and kernels of one stream wait for each other anyway.", call:short(24)),
+        cuda = string.format("Remove %s calls that only time or check: no value is read back at these waits. Events (cudaEventRecord) time without a wait, and kernels of one stream wait for each other anyway.", call:short(24)),
       }
     end
     -- Servers that generate tokens wait for the sampled one before they plan the next step; each has a switch to plan ahead.

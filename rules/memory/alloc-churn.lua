@@ -73,7 +73,7 @@ return {
     local change = { { drop = calls } }
     if trimming > 0 then change[2] = { pause = trims, by = trims:exposed_ns(driver) / trimming } end
     if call:glob "*Async" then
-      advice[1] = "Let the memory pool keep its memory: cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, UINT64_MAX). By default it returns unused memory to the system at each synchronization, and maps it again afterwards."
+      advice[1] = "Let the memory pool keep its memory: cudaDeviceGetDefaultMemPool(&pool, device); uint64_t keep = UINT64_MAX; cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep). By default it returns unused memory to the system at each synchronization, and maps it again afterwards."
     elseif managed then
       advice[1] = {
         pytorch = "Use PyTorch's caching allocator: not one that calls cudaMallocManaged for each tensor (torch.cuda.memory.CUDAPluggableAllocator).",

@@ -52,7 +52,7 @@ return {
       nemo = "Turn off recomputing: activations_checkpoint_granularity=null.",
       deepspeed = { training = "Turn off activation checkpointing: no deepspeed.checkpointing, no activation_checkpointing in the configuration." },
       torchtitan = "Turn off activation checkpointing: activation_checkpoint.mode = \"none\".",
-      pytorch = "Turn off activation checkpointing: no torch.utils.checkpoint around the layers (or checkpoint_wrapper).",
+      pytorch = { training = "Turn off activation checkpointing: no torch.utils.checkpoint around the layers (or checkpoint_wrapper).", cuda = "Keep what the first pass computes: no torch.utils.checkpoint around the layers." },
       jax = "Turn off rematerialization: no jax.checkpoint (jax.remat) around the layers.",
       cuda = "Keep what the first pass computes: do not compute it a second time.",
     }

@@ -30,7 +30,7 @@ TEST_CASE("units: durations, bytes and shares are formatted for people") {
                                                           {5e15, "4547 TiB"}};
   for (const auto& [bytes, text] : sizes) CHECK(gh::bytes_text(bytes) == text);
   const std::vector<std::pair<double, const char*>> shares{
-      {0, "0 %"},      {0.0004, "below 0.1 %"}, {0.003, "0.3 %"}, {0.042, "4.2 %"},
+      {0, "0 %"},        {0.0004, "below 0.1 %"}, {0.003, "0.3 %"}, {0.042, "4.2 %"},
       {0.0994, "9.9 %"}, {0.0996, "10 %"},        {0.71, "71 %"},   {1, "100 %"}};
   for (const auto& [fraction, text] : shares) CHECK(gh::percent(fraction) == text);
 }

@@ -91,11 +91,10 @@ int main(int argc, char** argv) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fmt::print(stderr, "the program failed\n");
-  fmt::print(
-      "{} digests, {:.0f} KB on average: {:.2f} s, {:.2f} s of CPU time, {:.0f} MB peak\n",
-      ranks, static_cast<double>(bytes) / static_cast<double>(ranks) / 1e3, seconds,
-      processor(usage.ru_utime) + processor(usage.ru_stime),
-      static_cast<double>(usage.ru_maxrss) * 1024 / 1e6);
+  fmt::print("{} digests, {:.0f} KB on average: {:.2f} s, {:.2f} s of CPU time, {:.0f} MB peak\n",
+             ranks, static_cast<double>(bytes) / static_cast<double>(ranks) / 1e3, seconds,
+             processor(usage.ru_utime) + processor(usage.ru_stime),
+             static_cast<double>(usage.ru_maxrss) * 1024 / 1e6);
   if (argc > 2) std::system(fmt::format("head -60 '{}'", (folder / "fleet.txt").string()).c_str());
   if (argc > 2)
     fmt::print("kept: {}\n", folder.string());

@@ -141,7 +141,8 @@ TEST_CASE("gate: an empty, broken or poorer capture never passes, on either side
   }
   CHECK(contains(advise("gate " + empty + " --baseline good.sqlite").out,
                  "holds no GPU work; record it again"));
-  CHECK(contains(advise("gate " + no_calls + " --baseline good.sqlite").out, "holds no CUDA calls"));
+  CHECK(
+      contains(advise("gate " + no_calls + " --baseline good.sqlite").out, "holds no CUDA calls"));
   CHECK(advise("baseline good.sqlite um.sqlite -o " + quoted(dir / "b.json")).err ==
         "gh-advise: no baseline was written: another program: 8 attention blocks a step where the "
         "baseline has 12\n");

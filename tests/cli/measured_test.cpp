@@ -70,9 +70,11 @@ TEST_CASE("measured step: what lies beside a report is read with it, and the opt
   CHECK(verdict("schemas/measured.schema.json", Json::parse(file)) == "valid");
   CHECK(beside.json()["steps"]["measured_ns"] == 16'500'000);
   CHECK(beside.json(" --measured-step 17ms")["steps"]["measured_ns"] == 17'000'000);
-  CHECK(contains(advise("run.sqlite", beside.how()).out,
-                 "16.5 ms a step (run.measured.json, the mean of 10); recorded"));
-  CHECK(contains(error_line("run.measured.json", beside.how()), "name the report"));
+  CHECK(contains(on_one_line(advise("run.sqlite", beside.how()).out),
+                 "A step takes 16.5 ms, measured without the profiler (run.measured.json, the mean "
+                 "of 10); recorded, it took 20.5 ms."));
+  CHECK(contains(error_line("run.measured.json", beside.how()),
+                 "give the report itself, and this file is read too"));
   CHECK(contains(advise("facts run.sqlite", beside.how()).out, "capture.overhead_fraction"));
   // Later versions may say more.
   CHECK(Beside(R"({"schema_version":1,"measured_step_ns":16500000,"gpu_clock_hz":[1,2]})")
@@ -102,9 +104,9 @@ TEST_CASE("measured step: a file beside a report that is damaged, or of another 
   const Beside other(R"({"schema_version":1,"unit":"request","measured_step_ns":16500000})");
   const Ran ran = advise("run.sqlite --format json", other.how());
   CHECK(report_of(ran)["steps"]["measured_ns"].is_null());
-  CHECK(contains(advise("run.sqlite", other.how()).out,
+  CHECK(contains(on_one_line(advise("run.sqlite", other.how()).out),
                  "The measured request of 16.5 ms (run.measured.json) is not used: what repeats "
-                 "here is called"));
+                 "here is called training step"));
 }
 
 TEST_CASE("measured step: every format speaks of it as the step now") {

@@ -9,10 +9,19 @@ using Json = nlohmann::ordered_json;
 TEST_CASE("output: a report is never overwritten by what is said of it") {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "good.sqlite");
-  const Ran ran = advise("good.sqlite --output ./good.sqlite", {"", dir / ""});
-  CHECK(ran.status == 2);
-  CHECK(contains(ran.err, "would overwrite the report; name another file"));
+  fs::copy_file(GH_FIXTURES "/good.pt.trace.json", dir / "good.trace.json");
+  for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
+           {"good.sqlite --output ./good.sqlite", "no format of this command ends in .sqlite"},
+           {"good.sqlite --output text=./good.sqlite",
+            "would overwrite the report; name another file"},
+           {"good.trace.json --output ./good.trace.json",
+            "would overwrite the report; name another file"}}) {
+    const Ran ran = advise(arguments, {"", dir / ""});
+    CHECK(ran.status == 2);
+    CHECK_MESSAGE(contains(ran.err, why), ran.err);
+  }
   CHECK(read_file(dir / "good.sqlite") == read_file(GH_FIXTURES "/good.sqlite"));
+  CHECK(read_file(dir / "good.trace.json") == read_file(GH_FIXTURES "/good.pt.trace.json"));
 }
 
 TEST_CASE("output: a file is written whole or not at all") {

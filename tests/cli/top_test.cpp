@@ -155,7 +155,7 @@ TEST_CASE("top: text shows the most, and says what is left out") {
   CHECK(contains(ran.out, "\nKernels\n        TIME     COUNT       MEAN  OF GPU OF PATH  NAME\n"));
   CHECK(contains(ran.out, " more\n"));
   CHECK_FALSE(contains(ran.out, "Ranges"));
-  CHECK(contains(ran.out, "TIME is of 5 training steps, "));
+  CHECK(contains(ran.out, "TIME: the sum over 5 training steps, "));
   CHECK(contains(advise("top --only kernels eager.sqlite").out, "\nKernels\n"));
   const Json most = table(top_of("eager.sqlite --only kernels --most 3"), "kernels");
   CHECK(most["rows"].size() == 3);
@@ -164,7 +164,8 @@ TEST_CASE("top: text shows the most, and says what is left out") {
 
 TEST_CASE(
     "top: one analysed step is not two, and kernels beside themselves are not more than all") {
-  CHECK(contains(advise("top eager.sqlite --steps 2:2").out, "TIME is of 1 training step, "));
+  CHECK(
+      contains(advise("top eager.sqlite --steps 2:2").out, "TIME: the sum over 1 training step, "));
   const Ran side_by_side = advise("cu-low-sm-fill-lookalike.sqlite");
   CHECK(contains(side_by_side.out, "100 % of the kernels' time, 99 % of the iteration"));
 }

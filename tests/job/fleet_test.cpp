@@ -173,7 +173,8 @@ TEST_CASE("fleet: duplicate, missing and foreign ranks are reported") {
 TEST_CASE("fleet: the recorded straggler is as late as in its report, whatever the clocks") {
   const gh::Fleet two = fleet_of({straggling()});
   REQUIRE(two.stragglers == std::vector<std::int64_t>{1});
-  const auto report = report_of(advise("ddp-straggler.sqlite --format json --select rank-straggler"));
+  const auto report =
+      report_of(advise("ddp-straggler.sqlite --format json --select rank-straggler"));
   const double told = report["findings"][0]["recoverable_ns"].get<double>();
   CHECK(two.ranks[1].late_ns == doctest::Approx(told).epsilon(0.05));
   CHECK(two.ranks[0].wait_ns == doctest::Approx(told).epsilon(0.05));
@@ -341,11 +342,9 @@ TEST_CASE("fleet: nothing is claimed about missing ranks") {
     CHECK(finding(fleet, "slow-collective")->finding.severity == gh::Severity::note);
     CHECK(std::none_of(fleet.plan.begin(), fleet.plan.end(),
                        [](const gh::FleetFix& f) { return f.rule == "slow-collective"; }));
-    CHECK(contains(gh::fleet_step_text(fleet),
-                   "; how much of it ranks wait for others is not known"));
+    CHECK(contains(gh::fleet_step_text(fleet), "; how long ranks wait for each other is unknown"));
     if (ranks == 1)
-      CHECK(contains(gh::fleet_waits_text(fleet),
-                     "Unknown: the other ranks' digests are not here"));
+      CHECK(contains(gh::fleet_waits_text(fleet), "Unknown: the other ranks' digests are missing"));
     else
       CHECK(contains(gh::fleet_waits_text(fleet),
                      "The middle one of the ranks that have a digest waits"));

@@ -282,7 +282,7 @@ TEST_CASE("dcgm: --dcgm adds samples to a report on the command line") {
   const support::TempDir dir;
   const std::string file = write_file(dir / "dmon.txt", dmon).string(),
                     bad = write_file(dir / "bad.txt", "hello\n").string();
-  const support::Ran ran = support::advise("good.sqlite --dcgm " + file);
+  const support::Ran ran = support::advise("good.sqlite -v --dcgm " + file, {"COLUMNS=160"});
   CHECK(ran.status == 0);
   CHECK(contains(ran.out, "DCGM samples: time base none: averaged over all of"));
   CHECK(contains(ran.out, "SMs active 80 %, tensor cores 40 % over all that was monitored"));

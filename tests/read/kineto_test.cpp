@@ -265,7 +265,7 @@ TEST_CASE("kineto: what such a trace cannot show is not checked, never clean") {
     CAPTURE(rule);
     CHECK(std::find(report["clean"].begin(), report["clean"].end(), rule) == report["clean"].end());
   }
-  CHECK(contains(support::advise("good.pt.trace.json", {"COLUMNS=160"}).out,
+  CHECK(contains(support::advise("good.pt.trace.json -v", {"COLUMNS=160"}).out,
                  "Record with: torch.profiler.profile(profile_memory=True)"));
   // Launches without kernels mean that recording failed, not that the program computes nothing.
   const gh::Trace lost = read({launch("1", "1")});
@@ -311,7 +311,7 @@ TEST_CASE("kineto: Python frames name the program's line") {
   const gh::Trace t = read(events);
   CHECK(t.frames.size() == 6);  // without PyTorch's own
   support::write_file(dir / "t.json", document(events));
-  CHECK(contains(support::advise("t.json --select gpu-idle", {"COLUMNS=160", dir / ""}).out,
+  CHECK(contains(support::advise("t.json -v --select gpu-idle", {"COLUMNS=160", dir / ""}).out,
                  "train.py(88): log_loss"));
 }
 

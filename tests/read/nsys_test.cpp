@@ -244,7 +244,7 @@ TEST_CASE(
       {"an empty table, recorded", strings + kernels + cuda, Source::kernels,
        Collected::nothing_happened, "none occurred"},
       {"no table, not recorded", strings + nvtx, Source::kernels, Collected::not_collected,
-       "without"},
+       "not recorded"},
       {"an empty table, not recorded", strings + kernels + nvtx, Source::kernels,
        Collected::not_collected, "not recorded"},
       {"rows are rows, whatever is said", strings + one_kernel + nvtx, Source::kernels,

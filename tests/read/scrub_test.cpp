@@ -184,13 +184,14 @@ TEST_CASE(
                                     ", \"traceEvents\": [{}]}");
   CHECK(contains(error("deep.json -o shared.json"), "nests too deeply"));
   CHECK(contains(error("cut.sqlite -o shared.sqlite"), "cut.sqlite"));
-  CHECK(contains(error("report.sqlite -o -"), "names no file"));
-  CHECK(contains(error("report.sqlite -o shared.sqlite.gz"), "is not packed"));
+  CHECK(contains(error("report.sqlite -o -"), "is not a file; give a file name"));
+  CHECK(contains(error("report.sqlite -o shared.sqlite.gz"), "is not compressed; leave out .gz"));
   CHECK(contains(error("report.sqlite"), "--output is required"));
   fs::copy_file(dir / "report.sqlite", dir / "written.sqlite");
   write_file(dir / "written.sqlite-wal", "x");
   CHECK(contains(error("written.sqlite -o shared.sqlite"), "is still being written"));
-  CHECK(contains(advise("written.sqlite", {"", dir / ""}).out, "still being written"));
+  CHECK(
+      contains(advise("written.sqlite -v", {"COLUMNS=160", dir / ""}).out, "still being written"));
   run_sql(dir / "utf16.sqlite",
           "PRAGMA encoding = 'UTF-16'; CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)");
   CHECK(contains(error("utf16.sqlite -o shared.sqlite"), "not UTF-8"));

@@ -1,4 +1,6 @@
 // What a rule can ask of a trace: verbs on tiny traces whose answers can be counted by hand.
+#include "rules/binding.hpp"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -6,7 +8,6 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
-#include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 

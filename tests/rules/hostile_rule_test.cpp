@@ -21,7 +21,7 @@ Ran with_rule(const TempDir& dir, const std::string& body) {
   write_file(dir / "hostile.lua", rule_text("hostile", body));
   return shell(bounded +
                "exec '" GH_PROGRAM
-               "' compile-graphs.sqlite --select hostile,step-outlier --rules " +
+               "' compile-graphs.sqlite -v --select hostile,step-outlier --rules " +
                quoted(dir / ""));
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("hostile rules: invalid bytes become text in every format") {
   for (const std::string format :
        {"text", "json", "markdown", "sarif", "github", "junit", "html"}) {
     INFO(format);
-    const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --format " +
+    const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite -v --select hostile --format " +
                           format + " --rules " + quoted(dir / ""));
     CHECK(ran.err == "");
     CHECK(ran.status <= 1);
@@ -262,7 +262,7 @@ TEST_CASE("hostile rules: their output contains no escape sequences") {
   for (const std::string format :
        {"text", "json", "markdown", "sarif", "github", "junit", "html"}) {
     INFO(format);
-    const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite --select hostile --format " +
+    const Ran ran = shell("'" GH_PROGRAM "' compile-graphs.sqlite -v --select hostile --format " +
                           format + " --rules " + quoted(dir / ""));
     CHECK_MESSAGE(ran.status <= 1, ran.err);
     CHECK(contains(ran.out, "31m"));

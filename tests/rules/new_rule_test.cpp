@@ -24,7 +24,7 @@ TEST_CASE("new-rule: the generated rule is valid, and its tests pass") {
   // It finds something in a recorded report before anything of it is edited.
   CHECK(
       contains(advise("exposed-copy.sqlite --select mine --rules " + quoted(dir / "my-rules")).out,
-               "copies from the host take"));
+               "The GPU waits for 2 copies from the host a step"));
   CHECK(contains(error_line("new-rule launch/mine --in '" GH_SOURCE_DIR "/rules'"),
                  "holds the program's own rules; name a folder for yours, such as my-rules"));
   CHECK(!std::filesystem::exists(GH_SOURCE_DIR "/rules/launch/mine.lua"));

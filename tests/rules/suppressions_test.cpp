@@ -39,7 +39,7 @@ TEST_CASE(
   const Ran unused =
       with("[[suppress]]\nrule = 'data-loader-starvation'\nsubject = 'another *'\nreason = 'x'\n",
            "--select input");
-  CHECK(contains(unused.err, "no longer matches anything"));
+  CHECK(contains(unused.err, "matches nothing any more"));
   CHECK(with("[[suppress]]\nrule = 'host-sync'\nreason = 'x'\n", "--select input").err ==
         "");  // it was not checked
   CHECK(contains(

@@ -68,8 +68,7 @@ FactValue step_measured_ns(const Analysis& a) {
   if (a.trace.measured_step.ns == 0)
     return Unknown{"the step was not measured without the profiler (pass --measured-step 16.5ms)"};
   if (a.measured_step_ns() == 0)
-    return Unknown{"the measured step is called " + a.trace.measured_step.unit +
-                   ", but nothing with that name repeats"};
+    return Unknown{"the measured step is not used: " + a.why_measured_step_is_unused()};
   return static_cast<double>(a.measured_step_ns());
 }
 
