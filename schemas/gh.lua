@@ -24,7 +24,7 @@ function trace:total_ns() end
 ---@return any
 function trace:available(source) end
 
---- GPU operations that overlap the analyzed steps. Fields: kind (kernel, copy, set, graph), class (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), from and to (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, blocks_x (along the grid's x extent), threads, registers (per thread) and shared_bytes (per block), stream, device, thread (that launched it); for collectives also collective (all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, send and receive, another kind) and, if the report has them, group (the process group, with its ranks) and ranks (how many).
+--- GPU operations that overlap the analyzed steps. Fields: kind (kernel, copy, set, graph), class (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), from and to (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, blocks_x (along the grid's x extent), threads, registers (per thread) and shared_bytes (per block), stream, device, thread (that launched it); for collectives also collective (all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, send and receive, another kind) and, if the report names it, group (the process group, with its ranks) and ranks (how many).
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection

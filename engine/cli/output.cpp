@@ -15,24 +15,14 @@
 namespace gh {
 namespace {
 
-// The terminal's width where there is one, unless COLUMNS says otherwise.
-std::size_t width_of(bool to_terminal, std::size_t fallback) {
+// The size that a variable says, else the terminal, else `fallback`.
+std::size_t size_of(const char* variable, unsigned short winsize::*of_terminal, bool to_terminal,
+                    std::size_t fallback) {
+  if (const char* set = std::getenv(variable); set && std::atoi(set) > 0)
+    return static_cast<std::size_t>(std::atoi(set));
   winsize size{};
-  if (const char* columns = std::getenv("COLUMNS"); columns && std::atoi(columns) > 0)
-    return static_cast<std::size_t>(std::atoi(columns));
-  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    return size.ws_col;
-  return fallback;
-}
-
-// The terminal's lines where there is one, unless LINES says otherwise.
-std::size_t height_of(bool to_terminal, std::size_t fallback) {
-  winsize size{};
-  if (const char* lines = std::getenv("LINES"); lines && std::atoi(lines) > 0)
-    return static_cast<std::size_t>(std::atoi(lines));
-  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
-    return size.ws_row;
-  return fallback;
+  const bool known = to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.*of_terminal > 0 ? size.*of_terminal : fallback;
 }
 
 // Whether the locale is one of UTF-8: the first of these variables that is set decides.
@@ -171,8 +161,9 @@ TextStyle StyleOptions::style(bool to_terminal) const {
   if (verbose && quiet) throw Error("--verbose and --quiet contradict each other; give one");
   TextStyle style;
   style.color = color == "always" || (color == "auto" && colored_by_default(to_terminal));
-  style.width = std::clamp<std::size_t>(width_of(to_terminal, style.width), 40, 160);
-  style.height = height_of(to_terminal, style.height);
+  style.width = std::clamp<std::size_t>(
+      size_of("COLUMNS", &winsize::ws_col, to_terminal, style.width), 40, 160);
+  style.height = size_of("LINES", &winsize::ws_row, to_terminal, style.height);
   style.unicode = !to_terminal || locale_is_utf8(style.unicode);
   if (verbose) style.amount = Amount::full;
   if (quiet) style.amount = Amount::quiet;

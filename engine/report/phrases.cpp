@@ -77,7 +77,7 @@ std::string bound_text(const Replay::Bounds& b) {
                     : "");
   if (gpu >= host && gpu >= link) return "the GPU: " + gpu_text;
   if (link >= host) return fmt::format("the link to the host: {} of copies", duration(link));
-  return fmt::format("the host: it needs {}; the GPU needs {}", duration(host), gpu_text);
+  return "the host: it needs " + duration(host) + (gpu > 0 ? "; the GPU needs " + gpu_text : "");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ return {
   { name = "goes by the time in which kernels run", trace = steps(0, 1, { ops = { { 20, 420, kernel = little, blocks = 1 }, { 420, 1000, kernel = full } } }), expect = { { severity = "note", message = "*% of the kernel time.", worth = { 0.03, 0.05 } } } },
 
   { name = "fires on as many blocks as SMs, of one warp each", trace = steps(5000, 132, { ops = { { 20, 5020, kernel = little, blocks = 132, threads = 32 }, { 5020, 10000, kernel = full } } }),
-    expect = { { severity = "error", message = "*and meanwhile 75 % of the SMs are empty*", advice = "Use blocks of 128 threads or more: *'my_small_kernel' runs 132 blocks of 32 threads.", worth = { 0.37, 0.38 } } } },
+    expect = { { severity = "error", message = "*and meanwhile 75 % of the SMs are empty*", advice = "Use blocks of 128 threads or more: *'my_small_kernel' runs with 132 x 32 threads*", worth = { 0.37, 0.38 } } } },
   { name = "counts what runs beside, moment by moment", trace = steps(0, 1, { ops = { { 20, 5020, kernel = little, blocks = 33 }, { 20, 5020, kernel = little, blocks = 33, stream = 8 }, { 5020, 10000, kernel = full } } }),
     expect = { { severity = "error", message = "2 kernels*and meanwhile 50 % of the SMs are empty*", worth = { 0.24, 0.26 } } } },
   { name = "is silent about many blocks of one warp", trace = steps(0, 1, { ops = { { 20, 9000, kernel = little, blocks = 600, threads = 32 }, { 9000, 10000, kernel = full } } }), expect = "clean" },

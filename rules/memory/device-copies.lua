@@ -15,7 +15,7 @@ return {
     main = "{count:# copy|# copies} on the device {a_step} {count:moves|move} data without computing",
   },
   doc = {
-    what = "Adds up what runs on the device only to move data: cudaMemcpy from the device to itself, concatenations (torch.cat, torch.stack), and copies that change the layout but not the type (.contiguous(), .clone(), .copy_()). Copies that convert, and those of collectives, are left out. The operators or ranges that launch them are named if it recorded ranges.",
+    what = "Adds up what runs on the device only to move data: cudaMemcpy from the device to itself, concatenations (torch.cat, torch.stack), and copies that change the layout but not the type (.contiguous(), .clone(), .copy_()). Copies that convert, and those of collectives, are left out. The operators or ranges that launch them are named if any were recorded.",
     why = "Each such copy reads and writes all of its data and computes nothing. Many come from tensors that are joined, transposed or cloned for the next kernel, which could write them where they are needed, or read them as they are.",
     fix = "Write to the final place directly (out=, slices of one preallocated tensor instead of torch.cat), keep the layout that the kernels want, leave out .contiguous() before operators that take strides (matmul, scaled_dot_product_attention), and .clone() of tensors that nothing changes. torch.compile lets the kernels before and after read and write in place. In CUDA swap pointers instead of copying buffers.",
     wrong = "Some kernels need contiguous data, and a copy that makes ten reads faster is right. Which copies are needed is unknown: the forecast ranges from all of them to none. No shipped recording triggers this rule; only literal traces test it.",

@@ -159,9 +159,13 @@ TEST_CASE("measured step: one that no step can be is said, and forecasts nothing
   const Json longer = report_of(advise("launchbound.sqlite --format json --measured-step 30ms"));
   CHECK(contains(longer.dump(), "A profiler only adds time"));
   CHECK(contains(longer["plan"]["ceiling"].dump(), "is longer than the recorded one"));
-  const Json shorter = report_of(advise("launchbound.sqlite --format json --measured-step 1us"));
+  const Json shorter = report_of(advise("launchbound.sqlite --format json --measured-step 2.5ms"));
   CHECK(contains(shorter["plan"]["ceiling"].dump(), "by more than a profiler is known to add"));
   for (const Json& report : {longer, shorter})
     for (const Json& f : report["findings"])
       if (!f["predicted_step_ns"].is_null()) CHECK(f["recoverable_is"] == "at_most");
+  // Kernels take as long without the profiler: below their time it is no step of this program.
+  const std::string impossible = "launchbound.sqlite --measured-step 1us";
+  CHECK(report_of(advise(impossible + " --format json"))["plan"]["step_is"] == "replayed");
+  CHECK(contains(on_one_line(advise(impossible).out), "is not used: the GPU alone worked for "));
 }

@@ -116,10 +116,12 @@ TEST_CASE("overhead: if no plausible overhead explains the measured step, ranges
   CHECK(width(half) >= known.replay.unexplained_ns() / 2);
   CHECK(support::contains(half.why, "beyond what a profiler is known to add"));
 
-  const Measured wrong(10.0);  // another program, or a wrong unit
+  const Measured wrong(190.0);  // another program, or a wrong unit
   CHECK(!wrong.replay.trusted());
   CHECK(support::contains(wrong.replay.distrust(), "by more than a profiler is known to add"));
-  CHECK(wrong.replay.step_ns({}) == 10'000);
+  CHECK(wrong.replay.step_ns({}) == 190'000);
+  // Below the GPU's own 200 us it is no step of this program at all.
+  CHECK(Measured(10.0).replay.measured_ns() == 0);
 }
 
 TEST_CASE("overhead: a measured step longer than the recorded one is not trusted") {
