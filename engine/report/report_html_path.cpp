@@ -181,13 +181,15 @@ std::string path_section(const ReportPage& page) {
       continue;
     }
     parts.push_back({page.cut(label), activity_of_item(item), share});
-    const std::string device = path_device(a, item);
+    std::string name = label;
+    if (const std::string device = path_device(a, item); !device.empty())
+      name += fmt::format(" ({})", device);
     std::string links;
     for (const std::size_t number : findings.of(item))
       links +=
           fmt::format("{}<a href=\"#finding-{}\">{}. {}</a>", links.empty() ? "" : "<br>", number,
                       number, escaped(page.cut(page.report.findings[number - 1].title, 60)));
-    add(page.cut(label + (device.empty() ? "" : " (" + device + ")")), p.step_ns(item), links);
+    add(page.cut(name), p.step_ns(item), links);
   }
   if (small_count > 0)
     add(fmt::format("{} more, below {} each", small_count, percent(least_path_share)), small_ns,

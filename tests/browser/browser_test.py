@@ -31,7 +31,7 @@ def run(*arguments):
 def advise(report):
     """The page of a report, and its JSON."""
     html = pathlib.Path(work.name, pathlib.Path(report).name + ".html")
-    return html, json.loads(run("check", str(report), "--format", "json", "--output", f"html={html}"))
+    return html, json.loads(run("check", str(report), "--format", "json", "--output", f"html={html}"))["reports"][0]
 
 
 def in_one_line(text):
