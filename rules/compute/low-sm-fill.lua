@@ -57,7 +57,7 @@ return {
       advice[1] = string.format("Use blocks of 128 threads or more: they keep all four schedulers of an SM busy, and '%s' runs with %d x %d threads (blocks x threads a block).", lonely.name:short(), lonely.blocks, lonely.threads)
     elseif own_kernels and lonely and (lonely.threads or 0) > 0 and lonely.blocks * lonely.threads < 32 * sms then
       advice[1] = string.format(trace:words {
-        directives = "Spread the loop over the whole GPU: '%s' runs with %d x %d threads (blocks x threads a block). Use OpenACC's gang and vector with collapse, or OpenMP's teams distribute parallel forso that many threads share the iterations.",
+        directives = "Spread the loop over the whole GPU: '%s' runs with %d x %d threads (blocks x threads a block). Use OpenACC's gang and vector with collapse, or OpenMP's teams distribute parallel for, so that many threads share the iterations.",
         cuda = "Give each element its own thread: '%s' runs with %d x %d threads (blocks x threads a block). If elements outnumber threads, let each thread stride over the grid.",
       }, lonely.name:short(), lonely.blocks, lonely.threads)
     elseif (trace:fact "gpu.busy_fraction" or 1) < 0.5 then
