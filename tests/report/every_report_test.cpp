@@ -171,7 +171,7 @@ TEST_CASE("plain English: banned turns are found, and only as whole words") {
   CHECK(banned_in("Untold kernels").empty());
 }
 
-TEST_CASE("plain English: no text of a report has a plural of one") {
+TEST_CASE("plain English: no text of a report has a plural of one" * slow_with_sanitizers) {
   static const std::regex plural_of_one(
       "[^0-9.,]1 (kernels|copies|calls|times|steps|launches|fixes|rules|ranks|GPUs|results)\\b");
   for (const std::filesystem::path& path : every_report()) {
@@ -184,7 +184,7 @@ TEST_CASE("plain English: no text of a report has a plural of one") {
   }
 }
 
-TEST_CASE("plain English: all that is said of every report") {
+TEST_CASE("plain English: all that is said of every report" * slow_with_sanitizers) {
   for (const std::filesystem::path& path : every_report()) {
     const std::string name = path.filename().string();
     const gh::Advice advice = advice_of(path);
