@@ -188,7 +188,7 @@ TEST_CASE("bad input: invalid times are skipped and counted") {
     CHECK(outcome.ops == all - 1);
     CHECK(any_contains(outcome.problems,
                        "skipped 1 invalid row of table CUPTI_ACTIVITY_KIND_KERNEL"));
-    CHECK(contains(outcome.text, "Part of the report could not be read"));
+    CHECK(contains(support::on_one_line(outcome.text), "skipped 1 invalid row of table"));
   };
   check_left_out(update("end = start - 1"));
   check_left_out(update("start = 9223372036854775807, end = 9223372036854775807"));
