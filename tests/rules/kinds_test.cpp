@@ -9,6 +9,7 @@
 #include "base/patterns.hpp"
 #include "read/kineto/schema.hpp"
 #include "read/nsys/schema.hpp"
+#include "report/layout.hpp"
 #include "rules/rule_test.hpp"
 #include "rules/rules.hpp"
 #include "support/program.hpp"
@@ -297,8 +298,10 @@ TEST_CASE("kinds: missing sources are recorded with the profiler that wrote the 
   }
 }
 
-TEST_CASE("kinds: findings on the rules' test traces fit every kind of program" *
-          slow_with_sanitizers) {
+TEST_CASE(
+    "kinds: findings on the rules' test traces fit every kind of program, and their advice begins "
+    "with what to do" *
+    slow_with_sanitizers) {
   std::size_t findings = 0;
   each_rule([&](const std::filesystem::path& path) {
     const Rule rule = load_rule(read_file(path), path.string());
@@ -323,6 +326,10 @@ TEST_CASE("kinds: findings on the rules' test traces fit every kind of program" 
           ++findings;
           CHECK(misfit(f.message, program) == "");
           CHECK_FALSE(f.advice.empty());
+          const std::string fix = short_fix(f);
+          CAPTURE(fix);
+          CHECK((!fix.empty() && fix.front() >= 'A' && fix.front() <= 'Z'));
+          CHECK(display_width(fix) <= most_short_fix_letters);
           for (const std::string& advice : f.advice) {
             INFO(advice);
             CHECK(misfit(advice, program) == "");

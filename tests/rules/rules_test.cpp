@@ -143,55 +143,6 @@ TEST_CASE("rules: the short fix is what the first advice begins with") {
   CHECK(fix({"Pin the batches."}) == "Pin the batches");
 }
 
-// Advice differs by kind of program, and most recordings and traces of tests are of one.
-TEST_CASE("rules: advice begins with what to do, whatever kind of program is advised" *
-          slow_with_sanitizers) {
-  const std::vector<std::vector<std::string>> programs{
-      {},
-      {"pytorch", "training"},
-      {"pytorch", "training", "deepspeed"},
-      {"pytorch", "training", "transformers"},
-      {"pytorch", "training", "megatron"},
-      {"pytorch", "training", "fsdp", "torch_profiler"},
-      {"pytorch", "tokens", "vllm"},
-      {"pytorch", "inference"},
-      {"jax", "training"},
-      {"tensorrt", "inference"},
-      {"cupy"},
-      {"openacc"},
-  };
-  std::map<std::string, std::set<std::string>> seen;  // subjects of each rule
-  for (const EmbeddedFile& file : embedded_files()) {
-    const std::string path(file.path);
-    if (!path.starts_with("rules/") || path.ends_with(".test.lua")) continue;
-    const Rule rule = load_rule(std::string(file.text), path);
-    const std::string test = path.substr(0, path.size() - 4) + ".test.lua";
-    each_literal_trace(std::string(embedded_file(test)), [&](const std::string& name, Trace trace) {
-      Analysis analysis(std::move(trace), Classes(), {});
-      const auto advised = [&] {
-        const Facts facts(analysis);
-        return evaluate({rule}, analysis, facts, {}, false).findings;
-      };
-      bool is_new = false;
-      for (const Finding& f : advised()) is_new |= seen[rule.id].insert(f.subject).second;
-      if (!is_new) return;
-      for (const auto& kinds : programs) {
-        analysis.program = program_of_kinds(kinds);
-        for (const Finding& f : advised()) {
-          CAPTURE(rule.id);
-          CAPTURE(name);
-          CAPTURE(analysis.program.described());
-          const std::string fix = short_fix(f);
-          CAPTURE(fix);
-          CHECK_FALSE(fix.empty());
-          CHECK(display_width(fix) <= most_short_fix_letters);
-          CHECK((fix.empty() || (fix.front() >= 'A' && fix.front() <= 'Z')));
-        }
-      }
-    });
-  }
-}
-
 TEST_CASE("rules: a rule's test fails if anything differs from what it expects") {
   const TempDir dir;
   write_file(dir / "a-rule.lua", rule_source("return { " + finding("0.5") + " }"));
