@@ -188,16 +188,16 @@ TEST_CASE(
 TEST_CASE("doubts: times that PyTorch rounded independently are not doubted" *
           slow_with_sanitizers) {
   const TempDir dir;
-  for (const char* name : {"good.pt.trace.json", "graphs.pt.trace.json", "compile.pt.trace.json",
-                           "two-experts.rank0.pt.trace.json"}) {
-    CAPTURE(name);
-    const fs::path rounded = changed_trace(dir, name, [](nlohmann::json& event) {
-      for (const char* key : {"ts", "dur"}) {
-        if (event.contains(key) && event[key].is_number()) {
-          event[key] = std::floor(event[key].get<double>());
-        }
-      }
-    });
+  for (const fs::path& path : torch_traces()) {
+    CAPTURE(path);
+    const fs::path rounded =
+        changed_trace(dir, path.filename().string(), [](nlohmann::json& event) {
+          for (const char* key : {"ts", "dur"}) {
+            if (event.contains(key) && event[key].is_number()) {
+              event[key] = std::floor(event[key].get<double>());
+            }
+          }
+        });
     CHECK(read_report(rounded).problems.empty());
   }
 }
@@ -446,7 +446,7 @@ TEST_CASE("doubts: the same for PyTorch traces" * slow_with_sanitizers) {
   };
   for (std::size_t i = 0; i < std::size(changes); ++i) {
     CAPTURE(i);
-    check("compile.pt.trace.json", changes[i]);
+    check("launchbound.pt.trace.json", changes[i]);
   }
   // A fetched value has arrived when the wait for it ends.
   check("syncs-pageable.pt.trace.json", [&](nlohmann::json& e) {

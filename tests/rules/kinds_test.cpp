@@ -250,6 +250,13 @@ const std::vector<std::vector<std::string>>& programs() {
       {"kokkos", "nsys"},
       {"python", "nsys"},
       {"nsys"},
+      {"pytorch", "training", "deepspeed", "nsys"},
+      {"pytorch", "training", "transformers", "nsys"},
+      {"pytorch", "training", "megatron", "nsys"},
+      {"pytorch", "training", "fsdp", "torch_profiler"},
+      {"pytorch", "tokens", "vllm", "nsys"},
+      {"jax", "training", "nsys"},
+      {"tensorrt", "inference", "nsys"},
   };
   return all;
 }

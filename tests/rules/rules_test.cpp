@@ -8,8 +8,6 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
-#include "analysis/program_kind.hpp"
-#include "base/embedded.hpp"
 #include "read/read.hpp"
 #include "rules/rule_test.hpp"
 #include "support/program.hpp"
