@@ -29,6 +29,7 @@ MeasuredStep measured_beside_all(const Request& request) {
     }
     sum += measured->ns;
     step.ns = sum / ++files;
+    step.recorded_ns = measured->recorded_ns;
     step.from = name;
     step.unit = measured->unit;
     if (measured->samples > 0) step.from += fmt::format(", the mean of {}", measured->samples);

@@ -14,6 +14,17 @@
 namespace gh {
 namespace {
 
+// How much of a measured unit one step of the report is, told by how long the same units took in
+// the recording: 1/4 if a unit holds four steps, 2 if a step holds two units, 0 if neither fits.
+double part_of_unit(Ns recorded_unit_ns, Ns recorded_step_ns) {
+  if (recorded_unit_ns == 0 || recorded_step_ns == 0) return 1;
+  constexpr double off = 0.25;  // recording is uneven: its first units take longer
+  const double steps =
+      static_cast<double>(recorded_unit_ns) / static_cast<double>(recorded_step_ns);
+  const double whole = steps < 1 ? 1 / std::round(1 / steps) : std::round(steps);
+  return std::abs(steps / whole - 1) <= off ? 1 / whole : 0;
+}
+
 Ns worked_ns(const Trace& trace, const DeviceSteps& device) {
   Ns ns = 0;
   for (const Row op : device.ops) ns += trace.span_of(op).length();
@@ -125,12 +136,12 @@ std::string Analysis::unit() const {
 Ns Analysis::measured_step_ns() const {
   const MeasuredStep& measured = trace.measured_step;
   const bool fits = has_steps() && (measured.unit == "step" || is_called(unit(), measured.unit));
+  if (!fits) return 0;
+  const double part = part_of_unit(measured.recorded_ns, recorded_step_ns());
+  const Ns ns = std::llround(static_cast<double>(measured.ns) * part);
   // Kernels and copies take as long without a profiler, but for a GPU that was busy otherwise.
   constexpr double slower_gpu = 1.1;
-  return fits && static_cast<double>(busy_step_ns()) <=
-                     slower_gpu * static_cast<double>(measured.ns)
-             ? measured.ns
-             : 0;
+  return static_cast<double>(busy_step_ns()) <= slower_gpu * static_cast<double>(ns) ? ns : 0;
 }
 
 std::string Analysis::why_measured_step_is_unused() const {
@@ -138,6 +149,10 @@ std::string Analysis::why_measured_step_is_unused() const {
   if (!has_steps()) return "no repetition was found";
   if (trace.measured_step.unit != "step" && !is_called(unit(), trace.measured_step.unit))
     return "what repeats here is called " + unit();
+  if (part_of_unit(trace.measured_step.recorded_ns, recorded_step_ns()) == 0)
+    return fmt::format("the measured unit took {} in the recording, and {} takes {}",
+                       duration(trace.measured_step.recorded_ns), words().a,
+                       duration(recorded_step_ns()));
   return fmt::format("the GPU alone worked for {} {}", duration(busy_step_ns()), words().per);
 }
 

@@ -52,6 +52,7 @@ void wait_for_signal(sigset_t signals) {
   }
   Temporary& t = temporary();
   t.mutex.lock();
+  if (t.end_others) t.end_others(signal);
   end_children(t);  // before removing the paths, which they may be writing to
   remove_paths(t);
   die_of(signal, signals);

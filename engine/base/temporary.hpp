@@ -2,6 +2,7 @@
 // and programs that it started.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <set>
 
@@ -19,6 +20,7 @@ struct Temporary {
   std::mutex mutex;
   std::set<std::filesystem::path> paths;
   std::set<int> children;  ///< leaders of process groups
+  std::function<void(int signal)> end_others;  ///< ends other processes that were started
 };
 Temporary& temporary();
 

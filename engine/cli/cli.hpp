@@ -16,6 +16,10 @@ struct Command {
   std::function<int()> run;
 };
 
+Command add_record(CommandLine& line);
+Command add_try(CommandLine& line);
+Command add_verify(CommandLine& line);
+Command add_calibration(CommandLine& line);
 Command add_check(CommandLine& line);
 Command add_baseline(CommandLine& line);
 Command add_gate(CommandLine& line);

@@ -10,26 +10,30 @@ namespace {
 int run(int argc, char** argv) {
   gh::CommandLine line;
   const gh::Command commands[] = {
-      gh::add_check(line),       // advise on reports
-      gh::add_baseline(line),    // keep measurements of the base branch ...
-      gh::add_gate(line),        // ... and judge a change by them
-      gh::add_digest(line),      // keep what matters of one rank ...
-      gh::add_fleet(line),       // ... and advise on all ranks of a job
-      gh::add_slurm(line),       // both as Slurm jobs
-      gh::add_diff(line),        // what changed between two reports
-      gh::add_facts(line),       // what was measured
-      gh::add_top(line),         // what takes the time
-      gh::add_rules(line),       // the rules,
-      gh::add_explain(line),     // what one of them does,
-      gh::add_test(line),        // tests of a team's rules,
-      gh::add_new_rule(line),    // and one to start from
-      gh::add_docs(line),        // the documentation as Markdown
-      gh::add_scrub(line),       // a copy of a report that can be shared
-      gh::add_config(line),      // the configuration in effect
-      gh::add_completion(line),  // for shells
-      gh::add_manual(line),      // for man
-      gh::add_help(line),        // of the program or a command
-      gh::add_version(line),     // of the program and its libraries
+      gh::add_record(line),       // record a program, ...
+      gh::add_check(line),        // ... and advise on reports
+      gh::add_try(line),          // try fixes,
+      gh::add_verify(line),       // see what a fix brought,
+      gh::add_calibration(line),  // and what all forecasts were worth
+      gh::add_baseline(line),     // keep measurements of the base branch ...
+      gh::add_gate(line),         // ... and judge a change by them
+      gh::add_digest(line),       // keep what matters of one rank ...
+      gh::add_fleet(line),        // ... and advise on all ranks of a job
+      gh::add_slurm(line),        // both as Slurm jobs
+      gh::add_diff(line),         // what changed between two reports
+      gh::add_facts(line),        // what was measured
+      gh::add_top(line),          // what takes the time
+      gh::add_rules(line),        // the rules,
+      gh::add_explain(line),      // what one of them does,
+      gh::add_test(line),         // tests of a team's rules,
+      gh::add_new_rule(line),     // and one to start from
+      gh::add_docs(line),         // the documentation as Markdown
+      gh::add_scrub(line),        // a copy of a report that can be shared
+      gh::add_config(line),       // the configuration in effect
+      gh::add_completion(line),   // for shells
+      gh::add_manual(line),       // for man
+      gh::add_help(line),         // of the program or a command
+      gh::add_version(line),      // of the program and its libraries
   };
   if (!line.parse({argv + 1, argv + argc})) return gh::done;
   for (const gh::Command& command : commands)

@@ -163,6 +163,9 @@ Option Parser::option(const std::string& names, std::optional<std::int64_t>& val
 Option Parser::option(const std::string& names, std::int64_t& value, const std::string& help) {
   return Option(command_->add_option(names, value, help));
 }
+Option Parser::option(const std::string& names, int& value, const std::string& help) {
+  return Option(command_->add_option(names, value, help));
+}
 Option Parser::option(const std::string& names, unsigned& value, const std::string& help) {
   return Option(command_->add_option(names, value, help));
 }

@@ -70,6 +70,7 @@ class Parser {
   Option option(const std::string& names, std::optional<std::int64_t>& value,
                 const std::string& help);
   Option option(const std::string& names, std::int64_t& value, const std::string& help);
+  Option option(const std::string& names, int& value, const std::string& help);
   Option option(const std::string& names, unsigned& value, const std::string& help);
   void flag(const std::string& name, bool& value, const std::string& help);
 

@@ -38,6 +38,8 @@ Measured measured_from(const Json& json) {
     m.unit = shortened(printable(unit->get<std::string>()), most_unit_characters);
   }
   m.ns = whole_number(json, "measured_step_ns", longest_duration_ns);
+  if (json.contains("recorded_step_ns"))
+    m.recorded_ns = whole_number(json, "recorded_step_ns", longest_duration_ns);
   if (json.contains("samples")) m.samples = whole_number(json, "samples", most_samples);
   return m;
 }
@@ -67,6 +69,15 @@ std::optional<Measured> measured_beside(const fs::path& report) {
     if (what.starts_with(path.string())) throw;
     throw Error(fmt::format("{}: {}; fix or remove it", path.string(), what));
   }
+}
+
+void write_measured_beside(const fs::path& report, const Measured& measured) {
+  Json json = {{"schema_version", schema_version},
+               {"unit", measured.unit},
+               {"measured_step_ns", measured.ns}};
+  if (measured.samples > 0) json["samples"] = measured.samples;
+  if (measured.recorded_ns > 0) json["recorded_step_ns"] = measured.recorded_ns;
+  write_file(measured_path(report), json.dump(2) + "\n");
 }
 
 bool is_measured_path(const fs::path& path) { return path.filename().string().ends_with(suffix); }

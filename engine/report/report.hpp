@@ -7,6 +7,7 @@
 #include "gate/comparison.hpp"
 #include "job/fleet.hpp"
 #include "report/ci.hpp"
+#include "record/record.hpp"
 #include "report/layout.hpp"
 #include "rules/rules.hpp"
 
@@ -80,5 +81,15 @@ std::string render_fleet_text(const Fleet& fleet, const TextStyle& style,
 std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>& errors);
 /// As a page, with a map of ranks by cause.
 std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>& errors);
+
+/// What fixes that were tried brought, beside what was predicted, and what to write into the program
+/// to keep those that help.
+std::string render_trials_text(const Trials& trials, const std::vector<Forecast>& forecasts,
+                               const TextStyle& style);
+/// As JSON (schemas/trials.schema.json).
+std::string render_trials_json(const Trials& trials, const std::vector<Forecast>& forecasts);
+
+/// How far forecasts are off, rule by rule.
+std::string render_ledger_text(const std::vector<LedgerEntry>& entries, const TextStyle& style);
 
 }  // namespace gh

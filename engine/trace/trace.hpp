@@ -352,6 +352,7 @@ struct MeasuredStep {
   Ns ns = 0;         ///< 0 if nobody measured it
   std::string from;  ///< shown to the user: "--measured-step", "run.measured.json, 10 steps"
   std::string unit = "step";  ///< what was measured: "step" for any repetition, "token"
+  Ns recorded_ns = 0;         ///< the same unit in the recording; 0 if unknown
 };
 
 struct Trace {

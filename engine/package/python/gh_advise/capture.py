@@ -1,0 +1,132 @@
+"""What records a window, and the ranges that mark it: Nsight Systems or PyTorch's profiler."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Any, List, Optional, Protocol, Tuple
+
+
+def torch_with_gpu() -> Optional[Any]:
+    """PyTorch, if the program has imported it and uses a GPU."""
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    return torch if cuda is not None and cuda.is_available() and cuda.is_initialized() else None
+
+
+def synchronize() -> None:
+    """Waits until the current GPU has done its work; does nothing without one."""
+    torch = torch_with_gpu()
+    if torch:
+        torch.cuda.synchronize()
+
+
+class Ranges(Protocol):
+    """Named stretches of the host's time in the recording."""
+
+    def start(self, name: str) -> Any:
+        """Begins a range; returns what `end` takes."""
+
+    def end(self, token: Any) -> None:
+        """Ends it. Ranges are ended in the order opposite to that of their starts."""
+
+
+class NvtxRanges:
+    """Ranges of NVTX, which do not disturb how the program nests its own."""
+
+    def __init__(self) -> None:
+        torch = sys.modules["torch"]
+        self._nvtx: Any = torch.cuda.nvtx
+
+    def start(self, name: str) -> Any:
+        return self._nvtx.range_start(name)
+
+    def end(self, token: Any) -> None:
+        self._nvtx.range_end(token)
+
+
+class ProfilerRanges:
+    """Ranges of PyTorch's profiler."""
+
+    def start(self, name: str) -> Any:
+        torch = sys.modules["torch"]
+        token: Any = torch.profiler.record_function(name)
+        token.__enter__()
+        return token
+
+    def end(self, token: Any) -> None:
+        token.__exit__(None, None, None)
+
+
+class NsysCapture:
+    """Nsight Systems, which runs the program and waits for the profiler's start."""
+
+    ends_from_any_thread = True
+
+    def __init__(self) -> None:
+        self.ranges: Optional[NvtxRanges] = None
+        self._stop: Any = None
+
+    def synchronize(self) -> None:
+        synchronize()
+
+    def begin(self) -> None:
+        start, self._stop = self._calls()
+        if torch_with_gpu():
+            self.ranges = NvtxRanges()
+        start()
+
+    def end(self) -> None:
+        self._stop()
+
+    @staticmethod
+    def _calls() -> Tuple[Any, Any]:
+        torch = torch_with_gpu()
+        if torch:
+            runtime = torch.cuda.cudart()
+            return runtime.cudaProfilerStart, runtime.cudaProfilerStop
+        try:
+            driver = ctypes.CDLL("libcuda.so.1")
+        except OSError:  # no GPU: there is nothing to record
+            return (lambda: None), (lambda: None)
+        return driver.cuProfilerStart, driver.cuProfilerStop
+
+
+class ProfilerCapture:
+    """PyTorch's own profiler; writes its trace to `path`.
+
+    It starts and ends on one thread. `stacks` and `memory` record more and slow the host down.
+    """
+
+    ends_from_any_thread = False
+
+    def __init__(self, path: str, stacks: bool = False, memory: bool = False) -> None:
+        self.path, self.ranges = path, ProfilerRanges()
+        self._stacks, self._memory = stacks, memory
+        self._profile: Any = None
+
+    def synchronize(self) -> None:
+        synchronize()
+
+    def begin(self) -> None:
+        import torch  # the program has it already
+
+        profiler = torch.profiler
+        activities: List[Any] = [profiler.ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(profiler.ProfilerActivity.CUDA)
+        self._profile = profiler.profile(
+            activities=activities,
+            record_shapes=True,
+            with_stack=self._stacks,
+            profile_memory=self._memory,
+        )
+        self._profile.__enter__()
+
+    def end(self) -> None:
+        profile, self._profile = self._profile, None
+        profile.__exit__(None, None, None)
+        unfinished = self.path + ".part.json"
+        profile.export_chrome_trace(unfinished)
+        os.replace(unfinished, self.path)

@@ -1,0 +1,149 @@
+"""Fixes that need no edit of a program: `gh-advise try` applies them while it starts.
+
+Each is a name, as on the command line. Environment variables are set before the program starts,
+by gh-advise itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Callable, Dict, List, Set
+
+#: Names of the fixes that found something to change.
+applied: Set[str] = set()
+
+#: Of loaders that had none. A few are enough to find out whether loading is what the GPU waits for.
+WORKERS = max(1, min(8, (os.cpu_count() or 2) // 2))
+
+
+def _argument(function: Callable[..., Any], change: Callable[..., None]) -> Callable[..., Any]:
+    """`function`, with `change(self, args, kwargs)` applied to its arguments first."""
+
+    @functools.wraps(function)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        change(self, args, kwargs)
+        function(self, *args, **kwargs)
+
+    return call
+
+
+def loader_workers(torch: Any) -> None:
+    """Loads batches in worker processes and prefetches them."""
+    iterable = torch.utils.data.IterableDataset
+
+    def change(loader: Any, args: Any, kwargs: Any) -> None:
+        dataset = args[0] if args else kwargs.get("dataset")
+        # Each worker would read all of an iterable dataset. Arguments by position stay as they are.
+        if isinstance(dataset, iterable) or len(args) > 4 or kwargs.get("num_workers", 0) > 0:
+            return
+        kwargs.update(num_workers=WORKERS, persistent_workers=True)
+        applied.add("loader-workers")
+
+    loader = torch.utils.data.DataLoader
+    loader.__init__ = _argument(loader.__init__, change)
+
+
+def pin_memory(torch: Any) -> None:
+    """Puts batches into pinned memory."""
+
+    def change(loader: Any, args: Any, kwargs: Any) -> None:
+        if len(args) <= 6 and not kwargs.get("pin_memory") and torch.cuda.is_available():
+            kwargs["pin_memory"] = True
+            applied.add("pin-memory")
+
+    loader = torch.utils.data.DataLoader
+    loader.__init__ = _argument(loader.__init__, change)
+
+
+def fused_optimizer(torch: Any) -> None:
+    """Updates all parameters in a few kernels."""
+
+    def fused(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            if any(kwargs.get(way) for way in ("fused", "capturable", "differentiable")):
+                return original(self, *args, **kwargs)
+            # Parameters may be a generator, which can be read once.
+            parameters = list(args[0] if args else kwargs.pop("params"))
+            other = {**kwargs, "foreach": None, "fused": True}
+            try:
+                original(self, parameters, *args[1:], **other)
+                applied.add("fused-optimizer")
+            except (RuntimeError, TypeError):  # not for these parameters, or an old version
+                original(self, parameters, *args[1:], **kwargs)
+
+        return init
+
+    for name in ("Adam", "AdamW", "SGD", "Adagrad"):
+        optimizer = getattr(torch.optim, name)
+        optimizer.__init__ = fused(optimizer.__init__)
+
+
+def cudnn_benchmark(torch: Any) -> None:
+    """Measures which convolution of cuDNN is fastest."""
+    if not torch.backends.cudnn.benchmark:
+        torch.backends.cudnn.benchmark = True
+        applied.add("cudnn-benchmark")
+
+
+def tf32(torch: Any) -> None:
+    """Computes products of FP32 on tensor cores, with 10 bits of mantissa."""
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = True
+    applied.add("tf32")
+
+
+def sdpa(torch: Any) -> None:
+    """Computes attention with cuDNN's kernels where they can, else with FlashAttention's."""
+    attention = getattr(torch.nn, "attention", None)
+    if attention is None:  # an old version
+        return
+    backend = attention.SDPBackend
+    order = [
+        backend.CUDNN_ATTENTION,
+        backend.FLASH_ATTENTION,
+        backend.EFFICIENT_ATTENTION,
+        backend.MATH,
+    ]
+    original = torch.nn.functional.scaled_dot_product_attention
+
+    @functools.wraps(original)
+    def attend(*args: Any, **kwargs: Any) -> Any:
+        applied.add("sdpa")
+        with attention.sdpa_kernel(order, set_priority=True):
+            return original(*args, **kwargs)
+
+    torch.nn.functional.scaled_dot_product_attention = attend
+
+
+def compile_model(torch: Any) -> None:
+    """Compiles the model that is called first, with torch.compile."""
+    handle: List[Any] = []
+
+    def before_forward(module: Any, inputs: Any) -> None:
+        if handle:
+            handle.pop().remove()
+            module.compile()
+            applied.add("compile")
+
+    register = torch.nn.modules.module.register_module_forward_pre_hook
+    handle.append(register(before_forward))
+
+
+FIXES: Dict[str, Callable[[Any], None]] = {
+    "loader-workers": loader_workers,
+    "pin-memory": pin_memory,
+    "fused-optimizer": fused_optimizer,
+    "cudnn-benchmark": cudnn_benchmark,
+    "tf32": tf32,
+    "sdpa": sdpa,
+    "compile": compile_model,
+}
+
+
+def apply(torch: Any, names: List[str]) -> None:
+    """Applies fixes to PyTorch, which has just been imported."""
+    for name in names:
+        if name in FIXES:
+            FIXES[name](torch)

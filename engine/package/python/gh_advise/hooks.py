@@ -1,0 +1,191 @@
+"""Watches an unchanged program: PyTorch, Lightning, the Hugging Face Trainer and generate().
+
+`gh-advise record` and `gh-advise try` put a folder on PYTHONPATH whose sitecustomize calls
+`install()`. Nothing happens until the program imports PyTorch; then each unit costs microseconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from typing import Any, Callable, ContextManager, Dict, Optional, Sequence
+
+from . import fixes
+from .units import REQUEST, Settings, Units
+
+#: Environment: the folder with settings.json, where results go.
+FOLDER = "GH_ADVISE_FOLDER"
+
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def replace(owner: Any, name: str, wrapper: Wrapper) -> None:
+    """Replaces owner.name by wrapper(owner.name). Does nothing where a version lacks it."""
+    original = getattr(owner, name, None)
+    if original is not None:
+        setattr(owner, name, functools.wraps(original)(wrapper(original)))
+
+
+def within(context: Callable[[], ContextManager[None]]) -> Wrapper:
+    """A wrapper that calls the original within a context."""
+
+    def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with context():
+                return original(*args, **kwargs)
+
+        return call
+
+    return wrapper
+
+
+def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
+    """An optimizer's step that reports itself. A closure, which computes the loss, runs before."""
+
+    @functools.wraps(step)
+    def call(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        closure = args[0] if args else kwargs.get("closure")
+        if callable(closure):
+
+            def then_step(*inputs: Any) -> Any:
+                loss = closure(*inputs)
+                units.optimizer_begins()
+                return loss
+
+            if args:
+                args = (then_step, *args[1:])
+            else:
+                kwargs["closure"] = then_step
+        else:
+            units.optimizer_begins()
+        result = step(optimizer, *args, **kwargs)
+        units.optimizer_ended(optimizer)
+        return result
+
+    return call
+
+
+def watch_torch(torch: Any, units: Units) -> None:
+    """Optimizers, loaders, the backward pass, checkpoints."""
+
+    def mark_step(init: Callable[..., Any]) -> Callable[..., Any]:
+        # Classes of optimizers are marked when they are first used, since anybody may define one.
+        def call(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            init(optimizer, *args, **kwargs)
+            kind = type(optimizer)
+            if not hasattr(kind.step, "is_marked"):
+                kind.step = marked_step(kind.step, units)
+                kind.step.is_marked = True
+
+        return call
+
+    replace(torch.optim.Optimizer, "__init__", mark_step)
+
+    def next_batch(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(iterator: Any) -> Any:
+            units.batch_requested()
+            with units.range("dataloader"):
+                batch = original(iterator)
+            units.forward_may_begin()
+            return batch
+
+        return call
+
+    replace(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", next_batch)
+
+    def backward(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            units.backward_begins(tensors)
+            with units.range("backward"):
+                return original(tensors, *args, **kwargs)
+
+        return call
+
+    replace(torch.autograd, "backward", backward)
+    replace(torch, "save", within(lambda: units.aside("save")))
+    fixes.apply(torch, units.settings.fixes)
+
+
+def watch_lightning(owner: str) -> Callable[[Any, Units], None]:
+    """Validation, of `owner` in one of Lightning's modules."""
+
+    def watch(module: Any, units: Units) -> None:
+        replace(getattr(module, owner, None), "run", within(lambda: units.aside("evaluate")))
+
+    return watch
+
+
+def watch_trainer(module: Any, units: Units) -> None:
+    """Hugging Face: evaluations and checkpoints of its Trainer."""
+    trainer = getattr(module, "Trainer", None)
+    replace(trainer, "evaluate", within(lambda: units.aside("evaluate")))
+    replace(trainer, "_save_checkpoint", within(lambda: units.aside("save")))
+
+
+def watch_generation(module: Any, units: Units) -> None:
+    """Hugging Face: a call of generate() is a request."""
+
+    def generate(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with units.range("generate"):
+                answer = original(*args, **kwargs)
+            units.ended(REQUEST)
+            return answer
+
+        return call
+
+    replace(getattr(module, "GenerationMixin", None), "generate", generate)
+
+
+WATCHED: Dict[str, Callable[[Any, Units], None]] = {
+    "torch": watch_torch,
+    "lightning.pytorch.loops.evaluation_loop": watch_lightning("_EvaluationLoop"),
+    "pytorch_lightning.loops.evaluation_loop": watch_lightning("_EvaluationLoop"),
+    "transformers.trainer": watch_trainer,
+    "transformers.generation.utils": watch_generation,
+}
+
+
+class Watcher(importlib.abc.MetaPathFinder):
+    """Watches the modules above once they have been imported."""
+
+    def __init__(self, units: Units) -> None:
+        self._units = units
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]], target: Any = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        if name not in WATCHED:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None) if finder is not self else None
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                if spec.loader is not None:
+                    self._watch(name, spec.loader)
+                return spec
+        return None
+
+    def _watch(self, name: str, loader: Any) -> None:
+        original = getattr(loader, "exec_module", None)
+        if original is None:
+            return
+
+        def exec_module(module: Any) -> None:
+            original(module)
+            try:
+                WATCHED[name](module, self._units)
+            except Exception as error:  # the program must not fail because it is watched
+                print(f"gh-advise: cannot watch {name}: {error}", file=sys.stderr)
+
+        loader.exec_module = exec_module
+
+
+def install() -> None:
+    """Begins to watch this process, as the settings in the folder say."""
+    folder = os.environ.get(FOLDER)
+    if folder:
+        sys.meta_path.insert(0, Watcher(Units(Settings.read(folder))))

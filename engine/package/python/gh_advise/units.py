@@ -1,0 +1,244 @@
+"""The units of a program that is watched: what ends them, and the ranges within."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Optional
+
+from . import fixes
+from .capture import NsysCapture, NvtxRanges, ProfilerCapture, Ranges, torch_with_gpu
+from .window import DONE, RECORDING, Measured, NoCapture, Plan, Window
+
+# What ends a unit, the surest last. A surer one that shows up later begins anew.
+BATCH, REQUEST, OPTIMIZER = "batch", "request", "optimizer step"
+SURENESS = ["", BATCH, REQUEST, OPTIMIZER]
+
+# A loop over this many batches without a backward pass is inference.
+INFERENCE_BATCHES = 3
+
+# Losses that are kept to compare runs.
+KEPT_LOSSES = 10
+
+
+@dataclass
+class Settings:
+    """What to do, and the folder where results go; settings.json in that folder."""
+
+    folder: str
+    capture: str = "none"  #: nsys, torch or none
+    units: int = 10
+    delay: Optional[int] = None
+    stacks: bool = False
+    memory: bool = False
+    fixes: List[str] = field(default_factory=list)
+
+    @staticmethod
+    def read(folder: str) -> Settings:
+        with open(os.path.join(folder, "settings.json"), encoding="utf-8") as file:
+            given: Dict[str, Any] = json.load(file)
+        return Settings(folder, **given)
+
+    def path(self, name: str) -> str:
+        """Of a file in the folder."""
+        return os.path.join(self.folder, name)
+
+    def new_capture(self) -> Any:
+        if self.capture == "nsys":
+            return NsysCapture()
+        if self.capture == "torch":
+            return ProfilerCapture(self.path("report.json"), self.stacks, self.memory)
+        return NoCapture()
+
+    def plan(self) -> Plan:
+        return Plan(units=0 if self.capture == "none" else self.units, delay=self.delay)
+
+
+def write_whole(path: str, text: str) -> None:
+    """Writes a file so that nobody reads half of it. If that fails, it is left out: a program must
+    not fail because it is watched."""
+    try:
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(path + ".part", path)
+    except OSError:
+        pass
+
+
+def leads(settings: Settings) -> bool:
+    """Whether this process times units and starts the recording: the first one that asks, of local
+    rank 0 if there are ranks."""
+    local_rank = os.environ.get("LOCAL_RANK") or os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK")
+    if local_rank not in (None, "0"):
+        return False
+    try:
+        os.close(os.open(settings.path("leader"), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        return True
+    except OSError:
+        return False
+
+
+class Units:
+    """What this process does, as the hooks report it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.losses: List[Any] = []  #: the first ones, as tensors
+        self._window: Optional[Window] = None  # of the process that leads
+        self._decided = False  # whether this process leads
+        self._unit, self._of = "", 0  # what ends a unit; of several optimizers, which
+        self._batches, self._backwards, self._number, self._inside = 0, 0, 0, 0
+        self._ranges: Optional[Ranges] = None  # while the recording runs
+        self._open: Dict[str, Any] = {}  # ranges that other events end: step, forward
+        atexit.register(self._program_ends)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def batch_requested(self) -> None:
+        """The program asks its loader for a batch."""
+        self._batches += 1
+        if self._backwards == 0 and self._batches > INFERENCE_BATCHES:
+            self.ended(BATCH)
+
+    def forward_may_begin(self) -> None:
+        """A batch is there. In training, the forward pass follows."""
+        if self._ranges and self._backwards and not self._inside:
+            self._end("forward")
+            self._start("forward", "forward")
+
+    def backward_begins(self, tensors: Any) -> None:
+        """`tensors`: of which the gradients are computed, usually the loss."""
+        self._backwards += 1
+        self._end("forward")
+        if self.settings.capture == "none" and len(self.losses) < KEPT_LOSSES:
+            loss = tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
+            if getattr(loss, "numel", lambda: 0)() == 1:
+                self.losses.append(loss.detach())
+
+    def optimizer_begins(self) -> None:
+        """The gradients are there, and the optimizer uses them."""
+        self._end("optimizer")
+        self._start("optimizer", "optimizer")
+
+    def optimizer_ended(self, optimizer: object) -> None:
+        """Its step is over, which ends a training step."""
+        self._end("optimizer")
+        self.ended(OPTIMIZER, of=optimizer)
+
+    def ended(self, unit: str, of: object = None) -> None:
+        """Something ended that may be a unit. `of`: which one, if a program may have several."""
+        if self._inside:
+            return
+        if SURENESS.index(unit) > SURENESS.index(self._unit):
+            self._unit, self._of = unit, id(of)
+            if self._window:
+                self._window.start_again()
+        if unit != self._unit or id(of) != self._of:
+            return
+        self._end("forward")
+        self._end("step")
+        try:
+            recording = self._records()
+        except Exception as error:  # the program must not fail because it is watched
+            print(f"gh-advise: cannot go on watching: {error}", file=sys.stderr)
+            self._window, self._ranges, recording = None, None, False
+        if recording:
+            self._start("step", self._step_name())
+
+    @contextmanager
+    def range(self, name: str) -> Iterator[None]:
+        """A range, if the recording runs."""
+        ranges = self._ranges
+        if ranges is None:
+            yield
+            return
+        token = ranges.start(name)
+        try:
+            yield
+        finally:
+            ranges.end(token)
+
+    @contextmanager
+    def aside(self, name: str) -> Iterator[None]:
+        """What does not belong to units: an evaluation, a checkpoint."""
+        self._inside += 1
+        try:
+            window = self._window if self._inside == 1 else None
+            with window.aside() if window else nullcontext(), self.range(name):
+                yield
+        finally:
+            self._inside -= 1
+
+    def _records(self) -> bool:
+        """Counts a unit. Returns whether the next one is recorded."""
+        if not self._decided:
+            self._decided = True
+            if leads(self.settings):
+                self._window = Window(
+                    self.settings.new_capture(), self.settings.plan(), self._changed
+                )
+        if self._window:
+            self._window.unit_ended()
+            recording = self._window.phase == RECORDING
+            self._ranges = self._window.capture.ranges if recording else None
+        elif self.settings.capture == "nsys":  # which records all processes at once
+            recording = os.path.exists(self.settings.path("recording"))
+            if recording and self._ranges is None and torch_with_gpu():
+                self._ranges = NvtxRanges()
+            elif not recording:
+                self._ranges = None
+        return self._ranges is not None
+
+    def _step_name(self) -> str:
+        self._number += 1
+        if self.settings.capture == "torch":
+            return f"ProfilerStep#{self._number}"  # as PyTorch's own schedule calls it
+        return f"step {self._number}"
+
+    def _start(self, key: str, name: str) -> None:
+        if self._ranges:
+            self._open[key] = (self._ranges, self._ranges.start(name))
+
+    def _end(self, key: str) -> None:
+        if key in self._open:
+            ranges, token = self._open.pop(key)
+            ranges.end(token)
+
+    def _changed(self, window: Window) -> None:
+        flag = self.settings.path("recording")
+        if window.phase == RECORDING:
+            write_whole(flag, "")
+        elif window.phase == DONE and os.path.exists(flag):
+            os.remove(flag)
+        self._write_state(window.phase, window.measured)
+
+    def _write_state(self, phase: str, measured: Measured) -> None:
+        losses = [float(loss) for loss in self.losses] if phase == DONE else []
+        state = {
+            "phase": phase,
+            "pid": os.getpid(),
+            "unit": self._unit,
+            "gpu": torch_with_gpu() is not None,
+            "losses": losses,
+            "applied": sorted(fixes.applied),
+            **vars(measured),
+        }
+        write_whole(self.settings.path("state.json"), json.dumps(state))
+
+    def _program_ends(self) -> None:
+        window = self._window
+        if window is None or window.phase == DONE:
+            return
+        if window.phase == RECORDING:
+            window.end_recording("the program ended")
+        else:
+            self._write_state(window.phase, window.measured)
+
+    def _forget(self) -> None:
+        """In a child of a fork: it starts anew, and its parent's recording is not its own."""
+        self._window, self._decided, self._ranges = None, False, None
+        self._open.clear()
+        self.losses.clear()

@@ -1,0 +1,107 @@
+#include "record/hooks.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/embedded.hpp"
+#include "base/files.hpp"
+#include "record/programs.hpp"
+
+namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view package = "engine/package/python/";
+
+// Programs written in Python that start others, for those that are not installed as scripts.
+bool is_python(const std::string& word) {
+  const std::string name = fs::path(word).filename();
+  return name.starts_with("python") || name.ends_with(".py") || name == "torchrun" ||
+         name == "accelerate" || name == "deepspeed";
+}
+
+bool is_machine_code(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  char magic[4] = {};
+  file.read(magic, sizeof magic);
+  return std::string_view(magic, sizeof magic) ==
+         "\x7f"
+         "ELF";
+}
+
+template <typename Number>
+Number number(const json& state, const char* key) {
+  const auto found = state.find(key);
+  return found != state.end() && found->is_number() ? found->get<Number>() : Number();
+}
+
+std::string text(const json& state, const char* key) {
+  const auto found = state.find(key);
+  return found != state.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+template <typename Value>
+std::vector<Value> list_of(const json& state, const char* key) {
+  std::vector<Value> list;
+  if (const auto found = state.find(key); found != state.end() && found->is_array())
+    for (const json& value : *found)
+      if (value.is_string() == std::is_same_v<Value, std::string>)
+        list.push_back(value.get<Value>());
+  return list;
+}
+
+}  // namespace
+
+Hooks::Hooks(fs::path folder, const HookSettings& settings) : folder_(std::move(folder)) {
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.path.starts_with(package)) continue;
+    const fs::path target = folder_ / file.path.substr(package.size());
+    fs::create_directories(target.parent_path());
+    write_file(target, file.text);
+  }
+  json given = {{"capture", settings.capture}, {"units", settings.units},
+                {"stacks", settings.stacks},   {"memory", settings.memory},
+                {"fixes", settings.fixes},     {"delay", nullptr}};
+  if (settings.delay) given["delay"] = *settings.delay;
+  write_file(folder_ / "settings.json", given.dump());
+}
+
+std::map<std::string, std::string> Hooks::environment() const {
+  std::string path = (folder_ / "hooks").string() + ":" + folder_.string();
+  if (const char* before = std::getenv("PYTHONPATH"); before && *before)
+    path += std::string(":") + before;
+  return {{"PYTHONPATH", path}, {"GH_ADVISE_FOLDER", folder_.string()}};
+}
+
+HookState Hooks::state() const {
+  HookState s;
+  std::ifstream file(folder_ / "state.json");
+  if (!file) return s;
+  const json state = json::parse(file, nullptr, false);
+  if (!state.is_object()) return s;
+  s.phase = text(state, "phase");
+  s.unit = text(state, "unit");
+  s.gpu = state.value("gpu", json(false)) == json(true);
+  s.passed = number<std::int64_t>(state, "passed");
+  s.recorded = number<std::int64_t>(state, "recorded");
+  s.timed_ns = number<Ns>(state, "timed_ns");
+  s.recorded_ns = number<Ns>(state, "recorded_ns");
+  s.unit_ns = list_of<Ns>(state, "unit_ns");
+  s.timed = static_cast<std::int64_t>(s.unit_ns.size());
+  s.why_short = text(state, "why_short");
+  s.losses = list_of<double>(state, "losses");
+  s.applied = list_of<std::string>(state, "applied");
+  return s;
+}
+
+bool may_run_python(const std::vector<std::string>& command) {
+  if (std::any_of(command.begin(), command.end(), is_python)) return true;
+  const auto program = program_on_path(command.front());
+  return program && !is_machine_code(*program);
+}
+
+}  // namespace gh

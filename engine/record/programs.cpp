@@ -1,0 +1,35 @@
+#include "record/programs.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace gh {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ec;
+  return fs::exists(path, ec);
+}
+
+bool can_run(const fs::path& path) {
+  std::error_code ec;
+  return fs::is_regular_file(path, ec) && access(path.c_str(), X_OK) == 0;
+}
+
+std::optional<fs::path> program_on_path(const std::string& name) {
+  if (name.find('/') != name.npos)
+    return can_run(name) ? std::optional<fs::path>(name) : std::nullopt;
+  const char* path = std::getenv("PATH");
+  for (std::string_view left = path ? path : ""; !left.empty();) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    if (fs::path program = fs::path(left.substr(0, end)) / name; can_run(program)) return program;
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return std::nullopt;
+}
+
+}  // namespace gh
