@@ -18,11 +18,15 @@ namespace {
 // the recording: 1/4 if a unit holds four steps, 2 if a step holds two units, 0 if neither fits.
 double part_of_unit(Ns recorded_unit_ns, Ns recorded_step_ns) {
   if (recorded_unit_ns == 0 || recorded_step_ns == 0) return 1;
-  constexpr double off = 0.25;  // recording is uneven: its first units take longer
+  // Recording is uneven, since the first units take longer. Of two counts in a row, such as 7 and
+  // 8, at most one may fit.
+  constexpr double off = 0.25;
   const double steps =
       static_cast<double>(recorded_unit_ns) / static_cast<double>(recorded_step_ns);
-  const double whole = steps < 1 ? 1 / std::round(1 / steps) : std::round(steps);
-  return std::abs(steps / whole - 1) <= off ? 1 / whole : 0;
+  const double count = std::round(std::max(steps, 1 / steps));
+  const bool fits = std::abs(std::max(steps, 1 / steps) / count - 1) <= off / count;
+  if (!fits) return 0;
+  return steps < 1 ? count : 1 / count;
 }
 
 Ns worked_ns(const Trace& trace, const DeviceSteps& device) {

@@ -85,7 +85,7 @@ Prediction predicted_with(const std::vector<const Finding*>& fixed, const Report
   return together;
 }
 
-LedgerEntry entry_of(const VerifyCommand& o, const Side& before, const Side& after) {
+LedgerEntry entry_of(const Side& before, const Side& after) {
   LedgerEntry entry;
   entry.day = today();
   entry.before = before.advice.analysis->trace.path;
@@ -127,7 +127,7 @@ int verify(const VerifyCommand& o) {
   if (same_recording(before.capture, after.capture))
     throw Error(fmt::format("{}: is the same recording as {}", printable(o.reports.back()),
                             printable(o.reports.front())));
-  LedgerEntry entry = entry_of(o, before, after);
+  LedgerEntry entry = entry_of(before, after);
   std::vector<std::string> reasons = incomparable({before.capture}, {after.capture});
   const auto fixed = fixed_findings(o, before.advice.report, after.advice.report);
   for (const Finding* f : fixed) entry.rules.push_back(f->rule);

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds poll_interval{50};
-// After a recording by time, nsys needs this long to write it.
-constexpr std::chrono::seconds nsys_patience{120};
+// A recording of which nothing has been written for so long is complete.
+constexpr std::chrono::milliseconds settled{1000};
 
 // How a program is recorded: what with, and what decides when.
 struct Method {
@@ -68,7 +68,7 @@ class Recorder {
     while (!program.status()) {
       std::this_thread::sleep_for(poll_interval);
       say_progress();
-      if (!recorded && is_recorded()) {
+      if (!recorded && is_recorded(program)) {
         recorded = true;
         if (r_.stop) {
           r_.says("recorded; ending the program, as --stop says");
@@ -83,10 +83,11 @@ class Recorder {
                                 duration(r_.limit_ns), how_far()));
       }
     }
-    const int status = *program.status();
+    program_status_ = program.status();
+    const int status = *program_status_;
     program.end(end_patience);  // what it may have left running
     if (!recorded) {
-      if (!is_recorded()) throw Error(why_not(status));
+      if (!is_recorded(program)) throw Error(why_not(status));
       finish();
     }
     return status;
@@ -99,7 +100,7 @@ class Recorder {
     return nsys_profile(*method_.nsys, report_, time, r_.too, r_.program);
   }
 
-  // What the hooks see, whenever it changes.
+  // Says what the hooks see, whenever it changes.
   void say_progress() {
     if (!hooks_) return;
     state_ = hooks_->state();
@@ -108,15 +109,33 @@ class Recorder {
     if (said_ == "timing")
       r_.says(fmt::format("{} passed; now timing some without the profiler",
                           plural(state_.passed, state_.unit)));
-    if (said_ == "recording")
-      r_.says(fmt::format("one takes {} without the profiler (mean of {}); now recording {}",
-                          duration(state_.timed_unit_ns()), state_.timed, r_.units));
+    if (said_ == "recording") r_.says(fmt::format("now recording {}", r_.units));
   }
 
-  bool is_recorded() {
+  void say_result() const {
+    if (state_.timed > 0)
+      r_.says(fmt::format("timed {} without the profiler, {} each; recorded {}",
+                          plural(state_.timed, state_.unit), duration(state_.timed_unit_ns()),
+                          state_.recorded));
+    if (!state_.why_short.empty())
+      r_.says(fmt::format("fewer than {} were recorded: {}", r_.units, state_.why_short));
+  }
+
+  // While the program runs, nsys writes for a while, and then has closed the file.
+  bool is_recorded(const WatchedProgram& program) {
     if (hooks_) state_ = hooks_->state();
     if (!method_.nsys) return is_there(folder_.path / "report.json") && state_.phase == "done";
-    return is_there(report_.string() + ".nsys-rep") || is_there(report_.string() + ".qdstrm");
+    if (program_status_)
+      return is_there(report_.string() + ".nsys-rep") || is_there(report_.string() + ".qdstrm");
+    const fs::path rep = report_.string() + ".nsys-rep";
+    std::error_code ec;
+    const std::uintmax_t bytes = fs::file_size(rep, ec);
+    if (ec || bytes == 0 || bytes != rep_bytes_ || program.has_open(rep)) {
+      rep_bytes_ = ec ? 0 : bytes;
+      rep_since_ = Clock::now();
+      return false;
+    }
+    return Clock::now() - rep_since_ > settled;
   }
 
   // Brings the recording to where the user wants it.
@@ -133,9 +152,7 @@ class Recorder {
       scrub(folder_.path / "report.json", report);
     }
     if (state_.timed > 0) write_measured(report);
-    if (!state_.why_short.empty())
-      r_.says(fmt::format("only {} recorded: {}", plural(state_.recorded, state_.unit),
-                          state_.why_short));
+    say_result();
     r_.recorded(report);
   }
 
@@ -175,6 +192,9 @@ class Recorder {
   std::optional<Hooks> hooks_;
   HookState state_;
   std::string said_;
+  std::optional<int> program_status_;  // once it has ended
+  std::uintmax_t rep_bytes_ = 0;
+  Clock::time_point rep_since_ = Clock::now();  // of this size
 };
 
 }  // namespace

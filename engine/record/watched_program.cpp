@@ -155,6 +155,15 @@ std::optional<int> WatchedProgram::status() {
   return status_;
 }
 
+bool WatchedProgram::has_open(const fs::path& file) const {
+  std::error_code ec;
+  const fs::path sought = fs::weakly_canonical(file, ec);
+  for (const pid_t pid : running_descendants())
+    for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), ec))
+      if (fs::read_symlink(entry.path(), ec) == sought) return true;
+  return false;
+}
+
 void WatchedProgram::end(milliseconds patience) {
   end_descendants(SIGTERM, patience);
   while (!status()) std::this_thread::sleep_for(poll);

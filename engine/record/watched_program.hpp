@@ -1,6 +1,7 @@
 // A program that runs on while this one watches it, and ends with it.
 #pragma once
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ class WatchedProgram {
 
   /// Its exit status, or 128 + the signal that ended it; nothing while it runs.
   std::optional<int> status();
+  /// Whether one of its processes has this file open.
+  bool has_open(const std::filesystem::path& file) const;
   /// Asks all its processes to end, and kills those that still run after this time.
   void end(std::chrono::milliseconds patience);
 
