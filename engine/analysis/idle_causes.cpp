@@ -304,12 +304,26 @@ class HostPause {
     if (!trains_ || next_ == Uploads::offloaded || named_otherwise(pause) || loader_is_marked())
       return Evidence::none;
     // The host may have run ahead: its pause began with its last call, when the GPU still worked.
-    const auto& calls = thread_.calls;
-    const auto later = std::partition_point(
-        calls.begin(), calls.end(), [&](Row c) { return trace_.calls.end[c] <= pause.start; });
-    if (later != calls.begin()) pause.start = trace_.calls.end[*std::prev(later)];
+    if (const Row last = last_call_before(pause.start); last != no_row)
+      pause.start = trace_.calls.end[last];
     if (!between_steps(pause)) return Evidence::none;
     return os_call_evidence(pause);
+  }
+
+  // The last call that ended by then, of the thread or of one that it takes turns with: autograd's
+  // thread calls nothing during the forward pass.
+  Row last_call_before(Ns at) const {
+    const auto& calls = trace_.calls;
+    const auto later = std::partition_point(thread_.calls.begin(), thread_.calls.end(),
+                                            [&](Row c) { return calls.end[c] <= at; });
+    const Row own = later == thread_.calls.begin() ? no_row : *std::prev(later);
+    const std::uint16_t crew = crews_.of(pause_.thread);
+    if (crew == no_index) return own;
+    auto i = static_cast<Row>(std::lower_bound(calls.start.begin(), calls.start.end(), at) -
+                              calls.start.begin());
+    for (const Row first = own == no_row ? 0 : own + 1; i > first; --i)
+      if (calls.end[i - 1] <= at && crews_.of(calls.thread[i - 1]) == crew) return i - 1;
+    return own;
   }
 
   // Whether most of the pause is covered by a range of the thread that ends before it launches

@@ -15,7 +15,8 @@ constexpr int most_units = 1'000'000;
 
 bool is_taken(const fs::path& name) {
   std::error_code ec;
-  for (const char* ending : {".sqlite", ".json", ".nsys-rep", ".html"})
+  for (const char* ending :
+       {".sqlite", ".json", ".nsys-rep", ".html", ".rank0.sqlite", ".rank0.json"})
     if (fs::exists(name.string() + ending, ec)) return true;
   return false;
 }

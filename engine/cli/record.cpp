@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -24,7 +25,8 @@ struct RecordCommand {
   std::vector<std::string> program;
   std::string output, delay, length = "5s", limit, ranks, nsys = "nsys";
   int units = 10;
-  bool metrics = false, stacks = false, memory = false, stop = false, keep = false, force = false;
+  bool metrics = false, stacks = false, memory = false;
+  bool once = false, stop = false, keep = false, force = false;
   StyleOptions style;
   RuleOptions rule;
 };
@@ -40,6 +42,7 @@ RecordRequest request_of(const RecordCommand& o, const fs::path& output) {
   request.delay_ns = delay.ns;
   request.length_ns = duration_option("--length", o.length);
   if (!o.limit.empty()) request.limit_ns = duration_option("--limit", o.limit);
+  request.timing = o.once ? Timing::attached : Timing::apart;
   request.too = {o.metrics, o.stacks, o.memory};
   request.stop = o.stop;
   request.keep_rep = o.keep;
@@ -47,45 +50,129 @@ RecordRequest request_of(const RecordCommand& o, const fs::path& output) {
   return request;
 }
 
-// Advice on the recording: its text on standard output, its page beside it.
-void advise_on(const std::string& report, const RecordCommand& o, const Settings& settings) {
+// Advice on a recording, or on those of the ranks of a job: its text on standard output, its page
+// beside it.
+void advise_on(const std::vector<std::string>& reports, const fs::path& page,
+               const RecordCommand& o, const Settings& settings) {
   Request request = settings.request(settings.rules(o.rule), ReportOptions());
   request.suppressions = settings.config.suppressions;
   request.today = today();
-  request.files = {report};
+  request.files = reports;
   const Advice advice = advise(request);
-  const std::string page = fs::path(report).replace_extension(".html");
   write(render_html(*advice.analysis, advice.report, settings.all_rules), page);
   write(render_text(*advice.analysis, advice.report, o.style.style(stdout_is_terminal())),
         to_stdout);
-  print_note(fmt::format("wrote {} and {}", printable(report), printable(page)));
+  const std::string first = printable(reports.front());
+  print_note(fmt::format(
+      "wrote {} and {}",
+      reports.size() == 1 ? first : fmt::format("{} recordings from {} on", reports.size(), first),
+      printable(page.string())));
 }
 
-int record_and_advise(const RecordCommand& o) {
+// What the program's end means for this one's.
+int status_for(int program, const RecordCommand& o) {
+  if (program == 0 || o.stop) return done;
+  print_message(fmt::format("the program ended with status {}, after it was recorded", program));
+  return could_not;
+}
+
+int record_alone(const RecordCommand& o) {
+  if (!o.ranks.empty())
+    throw Error(
+        "--ranks: is for programs that srun or mpirun starts; any other recording holds all ranks "
+        "of this machine");
   const Settings settings(o.rule);
   const fs::path output = new_output(o.output, recording_name(o.program), o.force);
   RecordRequest request = request_of(o, output);
-  bool judged = false;
   request.recorded = [&](const fs::path& report) {
-    advise_on(report, o, settings);
-    judged = true;
+    advise_on({report}, output.string() + ".html", o, settings);
   };
-  const int status = record(request);
-  if (status != 0 && !o.stop)
-    print_message(fmt::format("the program ended with status {}, after it was recorded", status));
-  return judged && (status == 0 || o.stop) ? done : could_not;
+  return status_for(record(request), o);
+}
+
+// So many units pass in each rank if --delay does not say otherwise, since all ranks have to be
+// recorded in the same steps, and each of them settles at another.
+constexpr int units_before_ranks = 30;
+
+std::string output_of_rank(const fs::path& output, int rank) {
+  return fmt::format("{}.rank{}", output.string(), rank);
+}
+
+// As one of the ranks that srun or mpirun started: only records.
+int record_own_rank(const RecordCommand& o, int rank) {
+  const fs::path name = o.output.empty() ? recording_name(o.program) : o.output;
+  RecordRequest request = request_of(o, new_output(output_of_rank(name, rank), "", o.force));
+  if (!request.delay && !request.delay_ns) request.delay = units_before_ranks;
+  request.one_rank = true;
+  request.timing = Timing::attached;  // MPI starts a rank's program once
+  request.says = [&](const std::string& note) {
+    print_note(fmt::format("rank {}: {}", rank, note));
+  };
+  request.recorded = [&](const fs::path& report) {
+    request.says(fmt::format("wrote {}", printable(report.string())));
+  };
+  const std::vector<int> chosen = o.ranks.empty() ? std::vector{rank} : ranks_of(o.ranks);
+  const bool is_chosen = std::find(chosen.begin(), chosen.end(), rank) != chosen.end();
+  return is_chosen ? status_for(record(request), o) : run_to_end(request);
+}
+
+// What each rank is started with: this program, as the user gave it.
+std::vector<std::string> command_of_ranks(const RecordCommand& o, std::size_t program,
+                                          const fs::path& output) {
+  std::vector<std::string> words(o.program.begin(),
+                                 o.program.begin() + static_cast<std::ptrdiff_t>(program));
+  words.insert(words.end(), {fs::read_symlink("/proc/self/exe").string(), "record",
+                             "--output=" + output.string(), fmt::format("--units={}", o.units),
+                             "--length=" + o.length, "--nsys=" + o.nsys});
+  for (const auto& [name, value] : {std::pair("--delay=", o.delay), std::pair("--limit=", o.limit),
+                                    std::pair("--ranks=", o.ranks)})
+    if (!value.empty()) words.push_back(name + value);
+  for (const auto& [name, given] :
+       {std::pair("--metrics", o.metrics), std::pair("--stacks", o.stacks),
+        std::pair("--memory", o.memory), std::pair("--once", o.once), std::pair("--stop", o.stop),
+        std::pair("--keep-nsys-rep", o.keep), std::pair("--force", o.force)})
+    if (given) words.emplace_back(name);
+  words.emplace_back("--");
+  words.insert(words.end(), o.program.begin() + static_cast<std::ptrdiff_t>(program),
+               o.program.end());
+  return words;
+}
+
+int record_ranks(const RecordCommand& o, std::size_t program) {
+  const Settings settings(o.rule);
+  const std::vector<std::string> own(o.program.begin() + static_cast<std::ptrdiff_t>(program),
+                                     o.program.end());
+  const fs::path output = new_output(o.output, recording_name(own), o.force);
+  if (!o.ranks.empty()) ranks_of(o.ranks);
+  for (const std::string& old : reports_of_ranks(output)) fs::remove(old);  // with --force
+  RecordRequest request = request_of(o, output);
+  request.program = command_of_ranks(o, program, output);
+  const int status = run_to_end(request);
+  const std::vector<std::string> reports = reports_of_ranks(output);
+  if (reports.empty())
+    throw Error(fmt::format("{} ended with status {}, and no rank was recorded",
+                            printable(o.program.front()), status));
+  advise_on(reports, output.string() + ".html", o, settings);
+  return status_for(status, o);
+}
+
+int record_and_advise(const RecordCommand& o) {
+  if (const auto program = launched_program(o.program)) return record_ranks(o, *program);
+  if (const auto rank = own_rank()) return record_own_rank(o, *rank);
+  return record_alone(o);
 }
 
 }  // namespace
 
 Command add_record(CommandLine& line) {
   Parser command(line, "record",
-                 "Run a program, time some of its steps, record the next ones, and advise on them");
+                 "Run a program, time some of its steps, record some, and advise on them");
   const auto o = std::make_shared<RecordCommand>();
   command
       .option("PROGRAM", o->program,
               "The program and its arguments, after --: -- python train.py, -- torchrun "
-              "--nproc-per-node 2 train.py, -- ./solver. It needs no change")
+              "--nproc-per-node 2 train.py, -- srun -n 4 python train.py, -- ./solver. It needs no "
+              "change")
       .required();
   command
       .option("-o,--output", o->output,
@@ -105,10 +192,19 @@ Command add_record(CommandLine& line) {
               "30s: then the program is recorded from that time on, and no unit is looked for")
       .type("N|TIME");
   command.option("--length", o->length, "How long to record by time (default: 5s)").type("TIME");
+  command.flag("--once", o->once,
+               "Start the program once, and time it while nsys is attached, which slows launches "
+               "down (default: with nsys it is recorded, ended, started again without nsys and "
+               "timed)");
   command.flag("--stop", o->stop,
-               "End the program once it is recorded (default: it goes on to its end)");
+               "End the program once it is recorded and timed (default: it goes on to its end)");
   command.option("--limit", o->limit, "End a program that takes longer than this (default: none)")
       .type("TIME");
+  command
+      .option("--ranks", o->ranks,
+              "Of a program that srun or mpirun starts: record these ranks only, as in 0,4-7 "
+              "(default: all)")
+      .type("RANKS");
   command.flag("--metrics", o->metrics,
                "Record how busy SMs, tensor cores and memory are; needs permission to read GPU "
                "counters");

@@ -55,13 +55,22 @@ struct Predicted {
   std::string gpu;
 };
 
-// What a report of the program says of each fix alone.
-Predicted predicted_by(const std::string& report, const std::vector<Fix>& fixes,
+// Whether so many workers as are tried load batches as fast as the rest of the step takes, which is
+// what the forecast assumes. `now`: the step as it is.
+bool workers_suffice(const Prediction& forecast, double now) {
+  const auto step = static_cast<double>(forecast.step_ns);
+  return (now - step) / workers_to_try() <= step;
+}
+
+// What a report of the program says of each fix alone. `unit_ns`: what a unit takes as it
+// is; 0 leaves that to the report.
+Predicted predicted_by(const std::string& report, const std::vector<Fix>& fixes, Ns unit_ns,
                        const TryCommand& o) {
   const Settings settings(o.rule);
   Request request = settings.request(settings.rules(o.rule), ReportOptions());
   request.nsys = o.nsys;
   request.files = {report};
+  if (unit_ns > 0) request.measured_step_ns = unit_ns;
   const Advice advice = advise(request);
   Predicted predicted;
   if (const auto& devices = advice.analysis->trace.devices; !devices.empty())
@@ -71,6 +80,13 @@ Predicted predicted_by(const std::string& report, const std::vector<Fix>& fixes,
     for (const Finding& f : advice.report.findings) {
       if (f.masked || !f.predicted || now <= 0) continue;
       if (std::find(fix.rules.begin(), fix.rules.end(), f.rule) == fix.rules.end()) continue;
+      if (fix.name == "loader-workers" && !workers_suffice(*f.predicted, now)) {
+        print_note(fmt::format(
+            "what {} workers bring cannot be predicted: they cannot load batches as fast as the "
+            "GPU takes them",
+            workers_to_try()));
+        break;
+      }
       predicted.forecasts.push_back({fix.name, f.rule,
                                      static_cast<double>(f.predicted->step_ns) / now,
                                      static_cast<double>(f.predicted->least_ns) / now,
@@ -81,7 +97,7 @@ Predicted predicted_by(const std::string& report, const std::vector<Fix>& fixes,
 }
 
 // The program's own recording, which goes with this run.
-Predicted predicted_by_recording(const std::vector<Fix>& fixes, const TryCommand& o) {
+Predicted predicted_by_recording(const std::vector<Fix>& fixes, Ns unit_ns, const TryCommand& o) {
   const TemporaryFolder folder;
   Predicted predicted;
   RecordRequest request;
@@ -91,17 +107,20 @@ Predicted predicted_by_recording(const std::vector<Fix>& fixes, const TryCommand
   request.delay = parsed_delay(o.delay).units;
   if (!o.limit.empty()) request.limit_ns = duration_option("--limit", o.limit);
   request.stop = true;
+  request.timing = Timing::never;
   request.says = print_note;
-  request.recorded = [&](const fs::path& report) { predicted = predicted_by(report, fixes, o); };
+  request.recorded = [&](const fs::path& report) {
+    predicted = predicted_by(report, fixes, unit_ns, o);
+  };
   record(request);
   return predicted;
 }
 
-Predicted predictions(const std::vector<Fix>& fixes, const TryCommand& o) {
-  if (!o.report.empty()) return predicted_by(o.report, fixes, o);
+Predicted predictions(const std::vector<Fix>& fixes, Ns unit_ns, const TryCommand& o) {
+  if (!o.report.empty()) return predicted_by(o.report, fixes, 0, o);
   if (o.no_recording) return {};
   try {
-    return predicted_by_recording(fixes, o);
+    return predicted_by_recording(fixes, unit_ns, o);
   } catch (const Error& e) {
     print_note(fmt::format("nothing can be predicted: {}", e.what()));
     return {};
@@ -141,8 +160,8 @@ int try_fixes(const TryCommand& o) {
   request.delay = delay.units;
   if (!o.limit.empty()) request.limit_ns = duration_option("--limit", o.limit);
   request.says = print_note;
-  const Predicted predicted = predictions(request.fixes, o);
   const Trials trials = run_trials(request);
+  const Predicted predicted = predictions(request.fixes, trials.trials.front().unit_time().ns, o);
   if (o.ledger != "none") write_to_ledger(trials, predicted, o);
   write(o.format == "json"
             ? render_trials_json(trials, predicted.forecasts)

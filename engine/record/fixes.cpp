@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/schema_table.hpp"
@@ -48,6 +49,10 @@ std::vector<Fix> fixes_named(const std::vector<std::string>& names, const char* 
     chosen.push_back(*fix);
   }
   return chosen;
+}
+
+int workers_to_try() {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1U, 8U));
 }
 
 }  // namespace gh

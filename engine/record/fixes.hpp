@@ -20,4 +20,7 @@ const std::vector<Fix>& known_fixes();
 /// The fixes of these names. Throws Error that names `option` for one that is unknown.
 std::vector<Fix> fixes_named(const std::vector<std::string>& names, const char* option);
 
+/// How many workers loader-workers gives to loaders without: half of the machine's, at most 8.
+int workers_to_try();
+
 }  // namespace gh

@@ -7,6 +7,7 @@
 
 #include "base/embedded.hpp"
 #include "base/files.hpp"
+#include "record/fixes.hpp"
 #include "record/programs.hpp"
 
 namespace gh {
@@ -16,13 +17,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view package = "engine/package/python/";
-
-// Programs written in Python that start others, for those that are not installed as scripts.
-bool is_python(const std::string& word) {
-  const std::string name = fs::path(word).filename();
-  return name.starts_with("python") || name.ends_with(".py") || name == "torchrun" ||
-         name == "accelerate" || name == "deepspeed";
-}
 
 bool is_machine_code(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -63,9 +57,10 @@ Hooks::Hooks(fs::path folder, const HookSettings& settings) : folder_(std::move(
     fs::create_directories(target.parent_path());
     write_file(target, file.text);
   }
-  json given = {{"capture", settings.capture}, {"units", settings.units},
-                {"stacks", settings.stacks},   {"memory", settings.memory},
-                {"fixes", settings.fixes},     {"delay", nullptr}};
+  json given = {
+      {"capture", settings.capture}, {"units", settings.units},     {"times", settings.times},
+      {"alone", settings.alone},     {"stacks", settings.stacks},   {"memory", settings.memory},
+      {"fixes", settings.fixes},     {"workers", workers_to_try()}, {"delay", nullptr}};
   if (settings.delay) given["delay"] = *settings.delay;
   write_file(folder_ / "settings.json", given.dump());
 }
@@ -99,7 +94,7 @@ HookState Hooks::state() const {
 }
 
 bool may_run_python(const std::vector<std::string>& command) {
-  if (std::any_of(command.begin(), command.end(), is_python)) return true;
+  if (std::any_of(command.begin(), command.end(), starts_python)) return true;
   const auto program = program_on_path(command.front());
   return program && !is_machine_code(*program);
 }

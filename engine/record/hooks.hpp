@@ -15,6 +15,8 @@ struct HookSettings {
   std::string capture = "none";  ///< nsys, torch (PyTorch's profiler), or none: only time units
   int units = 10;                ///< to record
   std::optional<int> delay;      ///< units that pass first; none: until their times settle
+  bool times = true;             ///< time some units before the recording
+  bool alone = false;            ///< each rank has hooks of its own
   bool stacks = false, memory = false;
   std::vector<std::string> fixes;  ///< to apply, as `gh-advise try` calls them
 };

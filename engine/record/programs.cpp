@@ -32,4 +32,10 @@ std::optional<fs::path> program_on_path(const std::string& name) {
   return std::nullopt;
 }
 
+bool starts_python(const std::string& word) {
+  const std::string name = fs::path(word).filename();
+  return name.starts_with("python") || name.ends_with(".py") || name == "torchrun" ||
+         name == "accelerate" || name == "deepspeed";
+}
+
 }  // namespace gh

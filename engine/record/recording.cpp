@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <exception>
+#include <map>
 #include <thread>
 
 #include "base/error.hpp"
@@ -45,55 +47,141 @@ Method method_of(const RecordRequest& r) {
   return method;
 }
 
+// Why a program that was timed or recorded was ended early.
+std::string ended_by_limit(const RecordRequest& r) {
+  return fmt::format("the program was ended after {}, as --limit says", duration(r.limit_ns));
+}
+
+// Waits while a program runs, and looks at it now and then, until `look` returns false or the limit
+// is over. Returns whether the limit ended it.
+bool watch(const RecordRequest& r, WatchedProgram& program, const std::function<void()>& look) {
+  const auto begin = Clock::now();
+  while (!program.status()) {
+    std::this_thread::sleep_for(poll_interval);
+    look();
+    if (r.limit_ns > 0 && Clock::now() - begin > std::chrono::nanoseconds(r.limit_ns)) {
+      program.end(end_patience);
+      return true;
+    }
+  }
+  return false;
+}
+
 // A recording while it comes into being.
 class Recorder {
  public:
   explicit Recorder(const RecordRequest& r)
-      : r_(r), method_(method_of(r)), folder_(r.output), report_(folder_.path / "report") {
+      : r_(r),
+        method_(method_of(r)),
+        times_apart_(method_.nsys && method_.by_units && r.timing == Timing::apart),
+        folder_(r.output),
+        report_(folder_.path / "report"),
+        target_(r.output.string() + (method_.nsys ? ".sqlite" : ".json")) {
     if (!method_.by_units) return;
     HookSettings settings;
     settings.capture = method_.nsys ? "nsys" : "torch";
     settings.units = r.units;
     settings.delay = r.delay;
+    settings.times = !times_apart_ && r.timing != Timing::never;
+    settings.alone = r.one_rank;
     settings.stacks = r.too.stacks;
     settings.memory = r.too.memory;
     hooks_.emplace(folder_.path, settings);
   }
 
   int run() {
-    WatchedProgram program(command(),
-                           hooks_ ? hooks_->environment() : std::map<std::string, std::string>());
-    const auto begin = Clock::now();
-    bool recorded = false;
-    while (!program.status()) {
-      std::this_thread::sleep_for(poll_interval);
-      say_progress();
-      if (!recorded && is_recorded(program)) {
-        recorded = true;
-        if (r_.stop) {
-          r_.says("recorded; ending the program, as --stop says");
-          program.end(end_patience);
-        }
-        finish();
-      }
-      if (r_.limit_ns > 0 && Clock::now() - begin > std::chrono::nanoseconds(r_.limit_ns)) {
-        program.end(end_patience);
-        if (recorded) break;
-        throw Error(fmt::format("the program was ended after {}, as --limit says; {}",
-                                duration(r_.limit_ns), how_far()));
-      }
-    }
-    program_status_ = program.status();
-    const int status = *program_status_;
-    program.end(end_patience);  // what it may have left running
-    if (!recorded) {
-      if (!is_recorded(program)) throw Error(why_not(status));
-      finish();
-    }
+    int status = run_recorded();
+    if (starts_again() && !failed_) status = run_timed();
+    if (failed_) std::rethrow_exception(failed_);
     return status;
   }
 
  private:
+  // The program's first start, which is recorded.
+  int run_recorded() {
+    WatchedProgram program(command(),
+                           hooks_ ? hooks_->environment() : std::map<std::string, std::string>());
+    bool recorded = false;
+    const bool limited = watch(r_, program, [&] {
+      say_progress();
+      if (recorded || !is_recorded(program)) return;
+      recorded = true;
+      // A run that goes on is not broken off because its recording cannot be used.
+      try {
+        finish();
+      } catch (...) {
+        failed_ = std::current_exception();
+      }
+      if (r_.stop || starts_again()) end_recorded(program);
+    });
+    program_status_ = program.status();
+    const int status = *program_status_;
+    program.end(end_patience);  // what it may have left running
+    if (recorded) return status;
+    if (limited) throw Error(fmt::format("{}; {}", ended_by_limit(r_), how_far()));
+    if (!is_recorded(program)) throw Error(why_not(status));
+    finish();
+    return status;
+  }
+
+  // Without a unit, as in programs that are not PyTorch's, nothing can be timed.
+  bool starts_again() const { return times_apart_ && !state_.unit.empty(); }
+
+  void end_recorded(WatchedProgram& program) {
+    r_.says(fmt::format("recorded {}; ending the program",
+                        state_.unit.empty() ? "enough" : plural(state_.recorded, state_.unit)));
+    if (method_.nsys)
+      program.end_but_for(folder_of(*method_.nsys), end_patience);
+    else
+      program.end(end_patience);
+  }
+
+  static fs::path folder_of(const fs::path& program) {
+    std::error_code ec;
+    return fs::weakly_canonical(program, ec).parent_path();
+  }
+
+  // The program's second start, without nsys: what it takes then is what it always takes.
+  int run_timed() {
+    r_.says("starting the program again, without nsys, to time it");
+    HookSettings settings;
+    settings.delay = r_.delay;
+    settings.alone = r_.one_rank;
+    const fs::path folder = folder_.path / "timed";
+    fs::create_directory(folder);
+    const Hooks hooks(folder, settings);
+    WatchedProgram program(r_.program, hooks.environment());
+    bool timed = false;
+    const bool limited = watch(r_, program, [&] {
+      if (timed || hooks.state().phase != "done") return;
+      timed = true;
+      take_times(hooks.state());
+      if (r_.stop) program.end(end_patience);
+    });
+    const int status = *program.status();
+    program.end(end_patience);
+    if (timed) return r_.stop ? 0 : status;
+    take_times(hooks.state());
+    r_.says(fmt::format("it could not be timed without nsys: {}",
+                        limited       ? ended_by_limit(r_)
+                        : status == 0 ? "it ended too early"
+                                      : fmt::format("it ended with status {}", status)));
+    return status;
+  }
+
+  // What the second start found out. A run that goes on is not broken off by an error here.
+  void take_times(const HookState& timed) {
+    if (timed.phase == "done" && timed.unit == state_.unit) {
+      state_.timed = timed.timed;
+      state_.timed_ns = timed.timed_ns;
+    }
+    try {
+      advise();
+    } catch (...) {
+      failed_ = std::current_exception();
+    }
+  }
+
   std::vector<std::string> command() const {
     if (!method_.nsys) return r_.program;
     RecordedTime time{method_.by_units, r_.delay_ns.value_or(0), r_.length_ns};
@@ -107,18 +195,24 @@ class Recorder {
     if (state_.phase == said_) return;
     said_ = state_.phase;
     if (said_ == "timing")
-      r_.says(fmt::format("{} passed; now timing some without the profiler",
-                          plural(state_.passed, state_.unit)));
-    if (said_ == "recording") r_.says(fmt::format("now recording {}", r_.units));
+      r_.says(fmt::format("{} passed; now timing some", plural(state_.passed, state_.unit)));
+    if (said_ == "recording")
+      r_.says(state_.unit.empty()
+                  ? "no optimizer step, generate() or loop over a DataLoader was seen so far; now "
+                    "recording for some seconds"
+                  : fmt::format("{} passed; now recording {}", plural(state_.passed, state_.unit),
+                                r_.units));
   }
 
   void say_result() const {
     if (state_.timed > 0)
-      r_.says(fmt::format("timed {} without the profiler, {} each; recorded {}",
-                          plural(state_.timed, state_.unit), duration(state_.timed_unit_ns()),
-                          state_.recorded));
+      r_.says(fmt::format(
+          "timed {} {}, {} each", plural(state_.timed, state_.unit),
+          method_.nsys && !times_apart_ ? "while nsys was attached" : "without the profiler",
+          duration(state_.timed_unit_ns())));
     if (!state_.why_short.empty())
-      r_.says(fmt::format("fewer than {} were recorded: {}", r_.units, state_.why_short));
+      r_.says(
+          fmt::format("{} of {} were recorded: {}", state_.recorded, r_.units, state_.why_short));
   }
 
   // While the program runs, nsys writes for a while, and then has closed the file.
@@ -144,29 +238,30 @@ class Recorder {
       throw Error(
           "the program computes on the CPU: torch.cuda.is_available() is False there, so there is "
           "nothing to advise on");
-    const fs::path report = r_.output.string() + (method_.nsys ? ".sqlite" : ".json");
     if (method_.nsys) {
-      scrub(nsys_export(*method_.nsys, report_), report);
+      scrub(nsys_export(*method_.nsys, report_), target_);
       if (r_.keep_rep) fs::rename(report_.string() + ".nsys-rep", r_.output.string() + ".nsys-rep");
     } else {
-      scrub(folder_.path / "report.json", report);
+      scrub(folder_.path / "report.json", target_);
     }
-    if (state_.timed > 0) write_measured(report);
-    say_result();
-    r_.recorded(report);
+    if (!starts_again()) advise();
   }
 
-  void write_measured(const fs::path& report) const {
-    Measured measured;
-    measured.ns = state_.timed_unit_ns();
-    measured.samples = state_.timed;
-    measured.recorded_ns = state_.recorded_unit_ns();
-    write_measured_beside(report, measured);
+  void advise() {
+    if (state_.timed > 0) {
+      Measured measured;
+      measured.ns = state_.timed_unit_ns();
+      measured.samples = state_.timed;
+      measured.recorded_ns = state_.recorded_unit_ns();
+      write_measured_beside(target_, measured);
+    }
+    say_result();
+    r_.recorded(target_);
   }
 
   std::string how_far() const {
     if (!hooks_) return "nothing was recorded";
-    if (state_.phase.empty())
+    if (state_.unit.empty())
       return "no optimizer step, generate() or loop over a DataLoader was seen";
     return fmt::format("{} had passed, and nothing was recorded",
                        plural(state_.passed, state_.unit));
@@ -177,22 +272,25 @@ class Recorder {
         status == 0 ? "the program ended" : fmt::format("the program ended with status {}", status);
     if (!hooks_)
       return fmt::format("{} before anything was recorded; --delay and --length say when", ended);
-    if (state_.phase.empty())
-      return fmt::format("{}, and {}; record by time instead: --delay 10s", ended, how_far());
     if (state_.phase == "done" || state_.phase == "recording")
       return fmt::format("{}, and the profiler left no recording", ended);
+    if (state_.unit.empty())
+      return fmt::format("{}, and {}; record by time instead: --delay 10s", ended, how_far());
     return fmt::format("{} after {}, too early to record {}; --delay 2 --units 3 needs fewer",
                        ended, plural(state_.passed, state_.unit), r_.units);
   }
 
   const RecordRequest& r_;
   Method method_;
+  bool times_apart_;
   WorkFolder folder_;
   fs::path report_;  // nsys's, without ending
+  fs::path target_;  // the user's
   std::optional<Hooks> hooks_;
   HookState state_;
   std::string said_;
   std::optional<int> program_status_;  // once it has ended
+  std::exception_ptr failed_;          // what went wrong while the program went on
   std::uintmax_t rep_bytes_ = 0;
   Clock::time_point rep_since_ = Clock::now();  // of this size
 };
@@ -200,6 +298,31 @@ class Recorder {
 }  // namespace
 
 int record(const RecordRequest& request) { return Recorder(request).run(); }
+
+int run_to_end(const RecordRequest& r) {
+  WatchedProgram program(r.program, {});
+  if (watch(r, program, [] {})) throw Error(ended_by_limit(r));
+  return *program.status();
+}
+
+std::vector<std::string> reports_of_ranks(const fs::path& name) {
+  const std::string begin = name.filename().string() + ".rank";
+  std::map<int, std::string> reports;
+  std::error_code ec;
+  const fs::path folder = name.parent_path();
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ec)) {
+    const std::string file = entry.path().filename();
+    const std::string ending = entry.path().extension();
+    if (!file.starts_with(begin) || (ending != ".sqlite" && ending != ".json")) continue;
+    const std::string rank = file.substr(begin.size(), file.size() - begin.size() - ending.size());
+    if (rank.empty() || rank.size() > 7 || rank.find_first_not_of("0123456789") != rank.npos)
+      continue;
+    reports[std::stoi(rank)] = (folder / file).string();
+  }
+  std::vector<std::string> list;
+  for (const auto& [rank, report] : reports) list.push_back(report);
+  return list;
+}
 
 std::string recording_name(const std::vector<std::string>& program) {
   for (const std::string& word : program)

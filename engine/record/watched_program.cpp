@@ -31,7 +31,7 @@ constexpr milliseconds poll{20}, interrupt_time{300};
 // ..." where NAME may contain anything.
 struct Process {
   pid_t parent = 0;
-  bool runs = false;
+  bool runs = false, stopped = false;
 };
 Process process_of(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
@@ -40,7 +40,8 @@ Process process_of(const std::string& pid) {
   const std::size_t name_end = text.rfind(')');
   if (name_end == text.npos || name_end + 4 >= text.size()) return {};
   const char state = text[name_end + 2];
-  return {static_cast<pid_t>(std::atoi(text.c_str() + name_end + 4)), state != 'Z' && state != 'X'};
+  return {static_cast<pid_t>(std::atoi(text.c_str() + name_end + 4)), state != 'Z' && state != 'X',
+          state == 'T'};
 }
 
 // All running processes that this one started, and that those started. Whatever loses its parent
@@ -69,11 +70,22 @@ std::vector<pid_t> running_descendants() {
   return found;
 }
 
-void end_descendants(int signal, milliseconds patience) {
+bool is_stopped(pid_t pid) { return process_of(std::to_string(pid)).stopped; }
+
+// Whether a process runs a program that lies in a folder.
+bool runs_from(pid_t pid, const fs::path& folder) {
+  std::error_code ec;
+  const std::string program = fs::read_symlink(fmt::format("/proc/{}/exe", pid), ec);
+  return program.starts_with(folder.string() + "/");
+}
+
+// `spared`: a folder whose programs are left alone; "" for none.
+void end_descendants(int signal, milliseconds patience, const fs::path& spared = "") {
   const auto last = std::chrono::steady_clock::now() + patience;
   std::set<pid_t> asked;
   for (;;) {
-    const std::vector<pid_t> left = running_descendants();
+    std::vector<pid_t> left = running_descendants();
+    if (!spared.empty()) std::erase_if(left, [&](pid_t pid) { return runs_from(pid, spared); });
     if (left.empty()) return;
     const bool patient = std::chrono::steady_clock::now() < last;
     for (const pid_t pid : left) {
@@ -81,7 +93,7 @@ void end_descendants(int signal, milliseconds patience) {
         kill(pid, SIGKILL);
       } else if (asked.insert(pid).second) {
         kill(pid, signal);
-        kill(pid, SIGCONT);  // a stopped process would not notice
+        if (is_stopped(pid)) kill(pid, SIGCONT);  // otherwise it would not notice
       }
     }
     std::this_thread::sleep_for(poll);
@@ -162,6 +174,14 @@ bool WatchedProgram::has_open(const fs::path& file) const {
     for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), ec))
       if (fs::read_symlink(entry.path(), ec) == sought) return true;
   return false;
+}
+
+void WatchedProgram::end_but_for(const fs::path& folder, milliseconds patience) {
+  std::error_code ec;
+  end_descendants(SIGTERM, patience, fs::weakly_canonical(folder, ec));
+  const auto last = std::chrono::steady_clock::now() + patience;
+  while (!status() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(poll);
+  end(patience);
 }
 
 void WatchedProgram::end(milliseconds patience) {

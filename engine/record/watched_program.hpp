@@ -28,6 +28,9 @@ class WatchedProgram {
   bool has_open(const std::filesystem::path& file) const;
   /// Asks all its processes to end, and kills those that still run after this time.
   void end(std::chrono::milliseconds patience);
+  /// Likewise, but leaves programs in this folder as long to end by themselves: a profiler that has
+  /// lost what it watched.
+  void end_but_for(const std::filesystem::path& folder, std::chrono::milliseconds patience);
 
  private:
   int child_ = 0;

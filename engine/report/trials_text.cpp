@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <thread>
 
 #include "base/quantities.hpp"
 #include "base/text.hpp"
@@ -60,8 +59,7 @@ const char* losses_text(const Trial& trial) {
 // What a fix's code says, with this machine's figures.
 std::string code_of(const Fix& fix) {
   std::string code = fix.code;
-  const std::string workers =
-      std::to_string(std::clamp(std::thread::hardware_concurrency() / 2, 1U, 8U));
+  const std::string workers = std::to_string(workers_to_try());
   if (const std::size_t at = code.find("{workers}"); at != code.npos)
     code.replace(at, std::string_view("{workers}").size(), workers);
   return code;
@@ -103,9 +101,11 @@ std::string render_trials_text(const Trials& trials, const std::vector<Forecast>
                                const TextStyle& style) {
   const Paint paint(style);
   const Trial& base = trials.trials.front();
-  std::string out = paint.bold(fmt::format("{:<24} {:>16}  {:<18} {:<28} {}", "",
-                                           "a " + trials.unit, "measured", "predicted", "losses")) +
-                    '\n';
+  std::string out =
+      paint.bold(fmt::format("{:<24} {:>16}  {:<18} {:<28} {}", "",
+                             (trials.unit.starts_with("o") ? "an " : "a ") + trials.unit,
+                             "measured", "predicted", "losses")) +
+      '\n';
   for (const Trial& trial : trials.trials) {
     const Forecast* f = forecast_of(trial, forecasts);
     const Ns now = base.unit_time().ns;

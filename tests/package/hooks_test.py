@@ -128,6 +128,18 @@ class Windows(unittest.TestCase):
         self.assertEqual(window.measured.recorded, 4)
         self.assertIn("evaluation", window.measured.why_short)
 
+    def test_an_evaluation_that_is_recorded_counts_as_no_units_time(self):
+        window = self.window(delay=1, units=5)
+        self.run_units(window, 22, 50)
+        self.run_units(window, 2, 50)
+        with window.aside():
+            self.assertEqual(window.phase, RECORDING)
+            self.clock.ns += 10_000 * MS
+        self.run_units(window, 3, 50)
+        self.assertEqual(window.measured.recorded, 5)
+        # The evaluation, but for the wait before it, is taken out; the end is waited for.
+        self.assertEqual(window.measured.recorded_ns, 5 * 50 * MS + MS + MS)
+
     def test_a_unit_that_never_ends_does_not_record_for_ever(self):
         window = self.window(delay=1, most_recording_s=0.05)
         self.run_units(window, 22, 50)

@@ -15,6 +15,22 @@ def torch_with_gpu() -> Optional[Any]:
     return torch if cuda is not None and cuda.is_available() and cuda.is_initialized() else None
 
 
+def uses_gpu() -> bool:
+    """Whether this process has opened a GPU, through whatever library."""
+    try:
+        files = os.listdir("/proc/self/fd")
+    except OSError:
+        return False
+    for file in files:
+        try:
+            path = os.readlink(f"/proc/self/fd/{file}")
+        except OSError:  # closed meanwhile
+            continue
+        if path.startswith("/dev/nvidia") and path[len("/dev/nvidia") :].isdigit():
+            return True
+    return False
+
+
 def synchronize() -> None:
     """Waits until the current GPU has done its work; does nothing without one."""
     torch = torch_with_gpu()
@@ -31,6 +47,9 @@ class Ranges(Protocol):
     def end(self, token: Any) -> None:
         """Ends it. Ranges are ended in the order opposite to that of their starts."""
 
+    def step_name(self, number: int) -> str:
+        """What the range of a step is called."""
+
 
 class NvtxRanges:
     """Ranges of NVTX, which do not disturb how the program nests its own."""
@@ -45,6 +64,9 @@ class NvtxRanges:
     def end(self, token: Any) -> None:
         self._nvtx.range_end(token)
 
+    def step_name(self, number: int) -> str:
+        return f"step {number}"
+
 
 class ProfilerRanges:
     """Ranges of PyTorch's profiler."""
@@ -57,6 +79,9 @@ class ProfilerRanges:
 
     def end(self, token: Any) -> None:
         token.__exit__(None, None, None)
+
+    def step_name(self, number: int) -> str:
+        return f"ProfilerStep#{number}"  # as PyTorch's own schedule calls it
 
 
 class NsysCapture:
@@ -90,6 +115,10 @@ class NsysCapture:
             driver = ctypes.CDLL("libcuda.so.1")
         except OSError:  # no GPU: there is nothing to record
             return (lambda: None), (lambda: None)
+        # Another thread than the program's has no context yet. All libraries share the first one.
+        context = ctypes.c_void_p()
+        if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0:
+            driver.cuCtxSetCurrent(context)
         return driver.cuProfilerStart, driver.cuProfilerStop
 
 
@@ -110,9 +139,8 @@ class ProfilerCapture:
         synchronize()
 
     def begin(self) -> None:
-        import torch  # the program has it already
-
-        profiler = torch.profiler
+        torch = sys.modules["torch"]  # the program has it already
+        profiler: Any = torch.profiler
         activities: List[Any] = [profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(profiler.ProfilerActivity.CUDA)

@@ -7,14 +7,10 @@ by gh-advise itself.
 from __future__ import annotations
 
 import functools
-import os
 from typing import Any, Callable, Dict, List, Set
 
 #: Names of the fixes that found something to change.
 applied: Set[str] = set()
-
-#: Of loaders that had none. A few are enough to find out whether loading is what the GPU waits for.
-WORKERS = max(1, min(8, (os.cpu_count() or 2) // 2))
 
 
 def _argument(function: Callable[..., Any], change: Callable[..., None]) -> Callable[..., Any]:
@@ -28,7 +24,7 @@ def _argument(function: Callable[..., Any], change: Callable[..., None]) -> Call
     return call
 
 
-def loader_workers(torch: Any) -> None:
+def loader_workers(torch: Any, workers: int) -> None:
     """Loads batches in worker processes and prefetches them."""
     iterable = torch.utils.data.IterableDataset
 
@@ -37,7 +33,7 @@ def loader_workers(torch: Any) -> None:
         # Each worker would read all of an iterable dataset. Arguments by position stay as they are.
         if isinstance(dataset, iterable) or len(args) > 4 or kwargs.get("num_workers", 0) > 0:
             return
-        kwargs.update(num_workers=WORKERS, persistent_workers=True)
+        kwargs.update(num_workers=workers, persistent_workers=True)
         applied.add("loader-workers")
 
     loader = torch.utils.data.DataLoader
@@ -63,7 +59,8 @@ def fused_optimizer(torch: Any) -> None:
         @functools.wraps(original)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             if any(kwargs.get(way) for way in ("fused", "capturable", "differentiable")):
-                return original(self, *args, **kwargs)
+                original(self, *args, **kwargs)
+                return
             # Parameters may be a generator, which can be read once.
             parameters = list(args[0] if args else kwargs.pop("params"))
             other = {**kwargs, "foreach": None, "fused": True}
@@ -96,7 +93,7 @@ def tf32(torch: Any) -> None:
 
 def sdpa(torch: Any) -> None:
     """Computes attention with cuDNN's kernels where they can, else with FlashAttention's."""
-    attention = getattr(torch.nn, "attention", None)
+    attention: Any = getattr(torch.nn, "attention", None)
     if attention is None:  # an old version
         return
     backend = attention.SDPBackend
@@ -132,7 +129,6 @@ def compile_model(torch: Any) -> None:
 
 
 FIXES: Dict[str, Callable[[Any], None]] = {
-    "loader-workers": loader_workers,
     "pin-memory": pin_memory,
     "fused-optimizer": fused_optimizer,
     "cudnn-benchmark": cudnn_benchmark,
@@ -142,8 +138,10 @@ FIXES: Dict[str, Callable[[Any], None]] = {
 }
 
 
-def apply(torch: Any, names: List[str]) -> None:
-    """Applies fixes to PyTorch, which has just been imported."""
+def apply(torch: Any, names: List[str], workers: int) -> None:
+    """Applies fixes to PyTorch, which has just been imported. `workers`: of loaders without."""
     for name in names:
-        if name in FIXES:
+        if name == "loader-workers":
+            loader_workers(torch, workers)
+        elif name in FIXES:
             FIXES[name](torch)

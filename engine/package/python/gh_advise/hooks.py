@@ -7,19 +7,20 @@
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.machinery
 import os
 import sys
-from typing import Any, Callable, ContextManager, Dict, Optional, Sequence
 
-from . import fixes
-from .units import REQUEST, Settings, Units
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from typing import Any, Callable, ContextManager, Dict, Optional, Sequence
+
+    from .units import Units
+
+    Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 #: Environment: the folder with settings.json, where results go.
 FOLDER = "GH_ADVISE_FOLDER"
-
-Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def replace(owner: Any, name: str, wrapper: Wrapper) -> None:
@@ -70,6 +71,7 @@ def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
 
 def watch_torch(torch: Any, units: Units) -> None:
     """Optimizers, loaders, the backward pass, checkpoints."""
+    from . import fixes
 
     def mark_step(init: Callable[..., Any]) -> Callable[..., Any]:
         # Classes of optimizers are marked when they are first used, since anybody may define one.
@@ -77,8 +79,9 @@ def watch_torch(torch: Any, units: Units) -> None:
             init(optimizer, *args, **kwargs)
             kind = type(optimizer)
             if not hasattr(kind.step, "is_marked"):
-                kind.step = marked_step(kind.step, units)
-                kind.step.is_marked = True
+                marked: Any = marked_step(kind.step, units)
+                marked.is_marked = True
+                kind.step = marked
 
         return call
 
@@ -106,7 +109,8 @@ def watch_torch(torch: Any, units: Units) -> None:
 
     replace(torch.autograd, "backward", backward)
     replace(torch, "save", within(lambda: units.aside("save")))
-    fixes.apply(torch, units.settings.fixes)
+    fixes.apply(torch, units.settings.fixes, units.settings.workers)
+    units.gpu_is_likely()
 
 
 def watch_lightning(owner: str) -> Callable[[Any, Units], None]:
@@ -127,6 +131,7 @@ def watch_trainer(module: Any, units: Units) -> None:
 
 def watch_generation(module: Any, units: Units) -> None:
     """Hugging Face: a call of generate() is a request."""
+    from .units import REQUEST
 
     def generate(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -140,29 +145,40 @@ def watch_generation(module: Any, units: Units) -> None:
     replace(getattr(module, "GenerationMixin", None), "generate", generate)
 
 
+def watch_library(module: Any, units: Units) -> None:
+    """A library that uses a GPU, of which no unit is known."""
+    units.gpu_is_likely()
+
+
 WATCHED: Dict[str, Callable[[Any, Units], None]] = {
     "torch": watch_torch,
     "lightning.pytorch.loops.evaluation_loop": watch_lightning("_EvaluationLoop"),
     "pytorch_lightning.loops.evaluation_loop": watch_lightning("_EvaluationLoop"),
     "transformers.trainer": watch_trainer,
     "transformers.generation.utils": watch_generation,
+    "cupy": watch_library,
+    "jax": watch_library,
+    "numba.cuda": watch_library,
+    "tensorflow": watch_library,
 }
 
 
-class Watcher(importlib.abc.MetaPathFinder):
-    """Watches the modules above once they have been imported."""
+class Watcher:
+    """Watches the modules above once they have been imported. Is one of the finders of
+    sys.meta_path, which need no base class; that would cost 10 ms of each start of Python."""
 
-    def __init__(self, units: Units) -> None:
-        self._units = units
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._units: Optional[Units] = None  # once there is something to watch
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Any = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+    ) -> Optional[ModuleSpec]:
         if name not in WATCHED:
             return None
         for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None) if finder is not self else None
-            spec = find(name, path, target) if find else None
+            find: Any = getattr(finder, "find_spec", None) if finder is not self else None
+            spec: Optional[ModuleSpec] = find(name, path, target) if find else None
             if spec is not None:
                 if spec.loader is not None:
                     self._watch(name, spec.loader)
@@ -170,13 +186,17 @@ class Watcher(importlib.abc.MetaPathFinder):
         return None
 
     def _watch(self, name: str, loader: Any) -> None:
-        original = getattr(loader, "exec_module", None)
+        original: Any = getattr(loader, "exec_module", None)
         if original is None:
             return
 
         def exec_module(module: Any) -> None:
             original(module)
             try:
+                if self._units is None:
+                    from .units import Settings, Units
+
+                    self._units = Units(Settings.read(self._folder))
                 WATCHED[name](module, self._units)
             except Exception as error:  # the program must not fail because it is watched
                 print(f"gh-advise: cannot watch {name}: {error}", file=sys.stderr)
@@ -188,4 +208,4 @@ def install() -> None:
     """Begins to watch this process, as the settings in the folder say."""
     folder = os.environ.get(FOLDER)
     if folder:
-        sys.meta_path.insert(0, Watcher(Units(Settings.read(folder))))
+        sys.meta_path.insert(0, Watcher(folder))

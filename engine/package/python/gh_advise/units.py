@@ -6,13 +6,15 @@ import atexit
 import json
 import os
 import sys
+import threading
+import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional
 
 from . import fixes
-from .capture import NsysCapture, NvtxRanges, ProfilerCapture, Ranges, torch_with_gpu
-from .window import DONE, RECORDING, Measured, NoCapture, Plan, Window
+from .capture import NsysCapture, NvtxRanges, ProfilerCapture, Ranges, torch_with_gpu, uses_gpu
+from .window import DONE, RECORDING, Capture, Measured, NoCapture, Plan, Window
 
 # What ends a unit, the surest last. A surer one that shows up later begins anew.
 BATCH, REQUEST, OPTIMIZER = "batch", "request", "optimizer step"
@@ -20,6 +22,9 @@ SURENESS = ["", BATCH, REQUEST, OPTIMIZER]
 
 # A loop over this many batches without a backward pass is inference.
 INFERENCE_BATCHES = 3
+
+# If no unit is seen so long after the first use of a GPU, a while is recorded.
+MOST_WAIT_S, RECORDED_S = 60.0, 5.0
 
 # Losses that are kept to compare runs.
 KEPT_LOSSES = 10
@@ -33,9 +38,12 @@ class Settings:
     capture: str = "none"  #: nsys, torch or none
     units: int = 10
     delay: Optional[int] = None
+    times: bool = True  #: time some units before the recording
+    alone: bool = False  #: this rank has a folder of its own
     stacks: bool = False
     memory: bool = False
     fixes: List[str] = field(default_factory=list)
+    workers: int = 4  #: that loader-workers gives to loaders without
 
     @staticmethod
     def read(folder: str) -> Settings:
@@ -47,7 +55,7 @@ class Settings:
         """Of a file in the folder."""
         return os.path.join(self.folder, name)
 
-    def new_capture(self) -> Any:
+    def new_capture(self) -> Capture:
         if self.capture == "nsys":
             return NsysCapture()
         if self.capture == "torch":
@@ -55,7 +63,12 @@ class Settings:
         return NoCapture()
 
     def plan(self) -> Plan:
-        return Plan(units=0 if self.capture == "none" else self.units, delay=self.delay)
+        plan = Plan(units=0 if self.capture == "none" else self.units, delay=self.delay)
+        if not self.times:
+            plan.timed = 0
+        if self.alone:
+            plan.timed_s = 0
+        return plan
 
 
 def write_whole(path: str, text: str) -> None:
@@ -73,7 +86,7 @@ def leads(settings: Settings) -> bool:
     """Whether this process times units and starts the recording: the first one that asks, of local
     rank 0 if there are ranks."""
     local_rank = os.environ.get("LOCAL_RANK") or os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK")
-    if local_rank not in (None, "0"):
+    if local_rank not in (None, "0") and not settings.alone:
         return False
     try:
         os.close(os.open(settings.path("leader"), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
@@ -90,12 +103,19 @@ class Units:
         self.losses: List[Any] = []  #: the first ones, as tensors
         self._window: Optional[Window] = None  # of the process that leads
         self._decided = False  # whether this process leads
+        self._waits = False  # for units, to record by time if none comes
         self._unit, self._of = "", 0  # what ends a unit; of several optimizers, which
         self._batches, self._backwards, self._number, self._inside = 0, 0, 0, 0
         self._ranges: Optional[Ranges] = None  # while the recording runs
         self._open: Dict[str, Any] = {}  # ranges that other events end: step, forward
         atexit.register(self._program_ends)
         os.register_at_fork(after_in_child=self._forget)
+
+    def gpu_is_likely(self) -> None:
+        """The program has imported a library that uses a GPU."""
+        if self.settings.capture == "nsys" and not self._waits:
+            self._waits = True
+            threading.Thread(target=self._record_without_units, daemon=True).start()
 
     def batch_requested(self) -> None:
         """The program asks its loader for a batch."""
@@ -141,12 +161,13 @@ class Units:
         self._end("forward")
         self._end("step")
         try:
-            recording = self._records()
+            recording = self._recording_ranges()
         except Exception as error:  # the program must not fail because it is watched
             print(f"gh-advise: cannot go on watching: {error}", file=sys.stderr)
-            self._window, self._ranges, recording = None, None, False
+            self._window, self._ranges, recording = None, None, None
         if recording:
-            self._start("step", self._step_name())
+            self._number += 1
+            self._start("step", recording.step_name(self._number))
 
     @contextmanager
     def range(self, name: str) -> Iterator[None]:
@@ -172,8 +193,8 @@ class Units:
         finally:
             self._inside -= 1
 
-    def _records(self) -> bool:
-        """Counts a unit. Returns whether the next one is recorded."""
+    def _recording_ranges(self) -> Optional[Ranges]:
+        """Counts a unit. Returns what marks the next one, if it is recorded."""
         if not self._decided:
             self._decided = True
             if leads(self.settings):
@@ -190,13 +211,26 @@ class Units:
                 self._ranges = NvtxRanges()
             elif not recording:
                 self._ranges = None
-        return self._ranges is not None
+        return self._ranges
 
-    def _step_name(self) -> str:
-        self._number += 1
-        if self.settings.capture == "torch":
-            return f"ProfilerStep#{self._number}"  # as PyTorch's own schedule calls it
-        return f"step {self._number}"
+    def _record_without_units(self) -> None:
+        """Records by time what has no unit that the hooks know: JAX, CuPy, a loop of kernels."""
+        while not uses_gpu():
+            time.sleep(1)
+        time.sleep(MOST_WAIT_S)
+        # A first training step may compile for long.
+        if self._unit or self._batches or self._backwards or not leads(self.settings):
+            return
+        self._decided = True  # a unit that shows up from now on is too late
+        capture = self.settings.new_capture()
+        try:
+            capture.begin()
+            self._write_state(RECORDING, Measured())
+            time.sleep(RECORDED_S)
+            capture.end()
+        except Exception as error:  # the program must not fail because it is watched
+            print(f"gh-advise: cannot record by time: {error}", file=sys.stderr)
+        self._write_state(DONE, Measured())
 
     def _start(self, key: str, name: str) -> None:
         if self._ranges:

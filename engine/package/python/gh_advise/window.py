@@ -10,7 +10,10 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Callable, Iterator, List, Optional, Protocol
+from typing import TYPE_CHECKING, Callable, Iterator, List, Optional, Protocol
+
+if TYPE_CHECKING:
+    from .capture import Ranges
 
 START, TIMING, RECORDING, DONE = "start", "timing", "recording", "done"
 
@@ -33,6 +36,10 @@ class Capture(Protocol):
 
     ends_from_any_thread: bool
 
+    @property
+    def ranges(self) -> Optional[Ranges]:
+        """Marks what is recorded."""
+
     def synchronize(self) -> None:
         """Waits until the GPU has done its work."""
 
@@ -47,6 +54,7 @@ class NoCapture:
     """Records nothing: for runs that are only timed."""
 
     ends_from_any_thread = True
+    ranges = None
 
     def synchronize(self) -> None:
         pass
@@ -64,7 +72,8 @@ class Plan:
 
     units: int = 10  #: to record; 0 only times
     delay: Optional[int] = None  #: units that pass first; None: until their times settle
-    timed: int = TIMED_UNITS
+    timed: int = TIMED_UNITS  #: 0 records without timing before
+    timed_s: float = TIMED_S  #: at least so long together; 0 where ranks must agree on the count
     most_recording_s: float = MOST_RECORDING_S
 
 
@@ -113,7 +122,11 @@ class Window:
         if self.phase == START:
             self._recent_ns = self._recent_ns[1 - SETTLED_UNITS :] + [now_ns - last_ns]
             if self._start_has_passed(now_ns):
-                self._begin_timing()
+                if self.plan.timed:
+                    self._begin_timing()
+                else:
+                    self.capture.synchronize()
+                    self._begin_recording()
         elif self.phase == TIMING:
             self.measured.unit_ns.append(now_ns - last_ns)
             if self._timed_enough(now_ns):
@@ -128,14 +141,14 @@ class Window:
         """What is done within does not belong to units: an evaluation, a checkpoint."""
         if self.phase == RECORDING and self.measured.recorded >= LEAST_TIMED_UNITS:
             self.end_recording("an evaluation or a checkpoint began")
-        timing = self.phase == TIMING
-        if timing:
+        counts = self.phase in (TIMING, RECORDING)
+        if counts:
             self.capture.synchronize()
         began_ns = self._clock_ns()
         try:
             yield
         finally:
-            if timing:
+            if counts:
                 self.capture.synchronize()
                 took_ns = self._clock_ns() - began_ns
                 self._began_ns += took_ns
@@ -172,7 +185,8 @@ class Window:
 
     def _timed_enough(self, now_ns: int) -> bool:
         count, took_s = len(self.measured.unit_ns), (now_ns - self._began_ns) / 1e9
-        if count >= MOST_TIMED_UNITS or (count >= self.plan.timed and took_s >= TIMED_S):
+        long_enough = took_s >= self.plan.timed_s
+        if count >= MOST_TIMED_UNITS or (count >= self.plan.timed and long_enough):
             return True
         return count >= LEAST_TIMED_UNITS and took_s >= MOST_TIMED_S
 
@@ -188,7 +202,10 @@ class Window:
         if self.plan.units == 0:
             self.phase = DONE
             self._changed(self)
-            return
+        else:
+            self._begin_recording()
+
+    def _begin_recording(self) -> None:
         self.capture.begin()
         self.phase = RECORDING
         if self.capture.ends_from_any_thread:
