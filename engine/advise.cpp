@@ -15,7 +15,8 @@ namespace {
 // What lies beside the files of a report: of several ranks, which wait for each other, the mean.
 MeasuredStep measured_beside_all(const Request& request) {
   MeasuredStep step;
-  Ns sum = 0, files = 0;
+  Ns sum = 0, files = 0, recorded = 0;
+  bool all_recorded = true;
   for (const std::string& file : request.files) {
     const auto measured = measured_beside(file);
     if (!measured) continue;
@@ -29,7 +30,9 @@ MeasuredStep measured_beside_all(const Request& request) {
     }
     sum += measured->ns;
     step.ns = sum / ++files;
-    step.recorded_ns = measured->recorded_ns;
+    recorded += measured->recorded_ns;
+    all_recorded = all_recorded && measured->recorded_ns > 0;
+    step.recorded_ns = all_recorded ? recorded / files : 0;
     step.from = name;
     step.unit = measured->unit;
     if (measured->samples > 0) step.from += fmt::format(", the mean of {}", measured->samples);

@@ -145,6 +145,8 @@ void write_file(const fs::path& target, std::string_view text, std::string_view 
 
 std::string read_text(const fs::path& path) {
   std::error_code ec;
+  if (!fs::exists(path, ec) && !ec)
+    throw Error(fmt::format("{}: no such file; check the path", printable(path.string())));
   if (fs::exists(path, ec) && !fs::is_regular_file(path, ec))
     throw Error(fmt::format("{}: is not a file", printable(path.string())));
   if (const std::uintmax_t size = fs::file_size(path, ec); !ec && size > most_file_bytes)

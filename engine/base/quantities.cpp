@@ -38,7 +38,8 @@ std::optional<Ns> parsed_duration(std::string_view text) {
     std::string_view name;
     double ns;
   };
-  static constexpr Of units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  static constexpr Of units[] = {{"ns", 1},  {"us", 1e3},   {"µs", 1e3},  {"ms", 1e6},
+                                 {"s", 1e9}, {"min", 6e10}, {"h", 3.6e12}};
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc()) return std::nullopt;

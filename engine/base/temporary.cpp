@@ -47,12 +47,13 @@ void remove_paths(const Temporary& t) {
 
 // Runs on its own thread, because a signal handler may neither lock nor remove files.
 void wait_for_signal(sigset_t signals) {
-  int signal = 0;
-  while (sigwait(&signals, &signal) != 0) {
+  siginfo_t received{};
+  while (sigwaitinfo(&signals, &received) < 0) {
   }
+  const int signal = received.si_signo;
   Temporary& t = temporary();
   t.mutex.lock();
-  if (t.end_others) t.end_others(signal);
+  if (t.end_others) t.end_others(signal, received.si_code == SI_KERNEL);
   end_children(t);  // before removing the paths, which they may be writing to
   remove_paths(t);
   die_of(signal, signals);

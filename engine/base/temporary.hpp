@@ -20,7 +20,8 @@ struct Temporary {
   std::mutex mutex;
   std::set<std::filesystem::path> paths;
   std::set<int> children;  ///< leaders of process groups
-  std::function<void(int signal)> end_others;  ///< ends other processes that were started
+  /// Ends other processes that were started. `by_terminal`: they got the signal too.
+  std::function<void(int signal, bool by_terminal)> end_others;
 };
 Temporary& temporary();
 

@@ -53,7 +53,8 @@ void refuse_empty_values(const std::vector<std::string>& arguments) {
 }
 
 // What CLI11 could not parse, in one line with a suggestion.
-[[noreturn]] void explain(const CLI::App& app, const CLI::ParseError& error, bool has_command) {
+[[noreturn]] void explain(const CLI::App& app, const CLI::ParseError& error, bool has_command,
+                          bool takes_program) {
   const auto parsed = app.get_subcommands();
   const CLI::App& command = parsed.empty() ? app : *parsed.front();
   const std::string help =
@@ -64,7 +65,8 @@ void refuse_empty_values(const std::vector<std::string>& arguments) {
     std::vector<std::string> known = option_names(command);
     if (!has_command) known.push_back("--version");
     throw Error(fmt::format("{} has no option '{}'{}; {}", command.get_name(), printable(name),
-                            did_you_mean(name, known), help));
+                            did_you_mean(name, known),
+                            takes_program ? "a program's own options go after --" : help));
   }
   const std::string what = parsed.empty() ? "name a report, or a command" : printable(error.what());
   throw Error(fmt::format("{}; {}", what, help));
@@ -99,6 +101,14 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "check");
   }
   refuse_empty_values(arguments);
+  // Words of a program that is run are not for CLI11, which takes "[1,2]" for a list.
+  const auto runs = programs_.find(arguments.empty() ? "" : arguments.front());
+  std::vector<std::string> program;
+  if (const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+      runs != programs_.end() && dashes != arguments.end()) {
+    program.assign(std::next(dashes), arguments.end());
+    arguments.erase(dashes, arguments.end());
+  }
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
   try {
     app.parse(arguments);
@@ -110,7 +120,12 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     write_to_stdout(version_text());
     return false;
   } catch (const CLI::ParseError& error) {
-    explain(app, error, has_command);
+    explain(app, error, has_command, runs != programs_.end());
+  }
+  if (runs != programs_.end()) {
+    runs->second->insert(runs->second->end(), program.begin(), program.end());
+    if (runs->second->empty())
+      throw Error(fmt::format("name the program: gh-advise {} -- python train.py", runs->first));
   }
   return true;
 }
@@ -139,7 +154,7 @@ Option Option::between(int least, int most) {
 }
 
 Parser::Parser(CommandLine& line, const std::string& name, const std::string& help)
-    : command_(line.app().add_subcommand(name, help)) {}
+    : line_(line), command_(line.app().add_subcommand(name, help)) {}
 
 Option Parser::option(const std::string& names, std::string& value, const std::string& help) {
   return Option(command_->add_option(names, value, help));
@@ -168,6 +183,10 @@ Option Parser::option(const std::string& names, int& value, const std::string& h
 }
 Option Parser::option(const std::string& names, unsigned& value, const std::string& help) {
   return Option(command_->add_option(names, value, help));
+}
+void Parser::program(std::vector<std::string>& words, const std::string& help) {
+  command_->add_option("PROGRAM", words, help);
+  line_.programs_[command_->get_name()] = &words;
 }
 void Parser::flag(const std::string& name, bool& value, const std::string& help) {
   command_->add_flag(name, value, help);

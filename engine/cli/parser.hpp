@@ -2,6 +2,7 @@
 // work, but its header costs six seconds in each file that includes it, so commands include this.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,8 @@ class CommandLine {
   CLI::App& app() const { return *app_; }
 
  private:
+  friend class Parser;
+  std::map<std::string, std::vector<std::string>*> programs_;  // by command: what it runs
   std::unique_ptr<CLI::App> app_;
 };
 
@@ -72,12 +75,15 @@ class Parser {
   Option option(const std::string& names, std::int64_t& value, const std::string& help);
   Option option(const std::string& names, int& value, const std::string& help);
   Option option(const std::string& names, unsigned& value, const std::string& help);
+  /// A program to run, with its arguments: all words after --, as they are.
+  void program(std::vector<std::string>& words, const std::string& help);
   void flag(const std::string& name, bool& value, const std::string& help);
 
   /// Whether this is the command that the user gave.
   bool given() const;
 
  private:
+  CommandLine& line_;
   CLI::App* command_;
 };
 

@@ -18,8 +18,15 @@ struct Delay {
 };
 Delay parsed_delay(const std::string& value);
 
-/// Where a recording goes: `given`, or `name` with a number if that exists. Throws Error if `given`
-/// exists and shall not be replaced.
+/// Where a recording goes, without ending: `given`, which may have an ending or be a folder with a
+/// slash at its end; otherwise `name`.
+std::filesystem::path output_name(std::string given, const std::string& name);
+
+/// The same, if it is new or shall be replaced; `name` with a number if only that exists. Throws
+/// Error if `given` exists.
 std::filesystem::path new_output(const std::string& given, const std::string& name, bool replace);
+
+/// Throws Error if there is a recording of this name.
+void refuse_taken(const std::filesystem::path& output);
 
 }  // namespace gh

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "advise.hpp"
@@ -15,6 +16,7 @@
 #include "cli/output.hpp"
 #include "cli/programs.hpp"
 #include "cli/settings.hpp"
+#include "read/measured.hpp"
 
 namespace gh {
 namespace {
@@ -82,6 +84,7 @@ int record_alone(const RecordCommand& o) {
         "--ranks: is for programs that srun or mpirun starts; any other recording holds all ranks "
         "of this machine");
   const Settings settings(o.rule);
+  settings.rules(o.rule);  // says now what is wrong with them
   const fs::path output = new_output(o.output, recording_name(o.program), o.force);
   RecordRequest request = request_of(o, output);
   request.recorded = [&](const fs::path& report) {
@@ -100,8 +103,9 @@ std::string output_of_rank(const fs::path& output, int rank) {
 
 // As one of the ranks that srun or mpirun started: only records.
 int record_own_rank(const RecordCommand& o, int rank) {
-  const fs::path name = o.output.empty() ? recording_name(o.program) : o.output;
-  RecordRequest request = request_of(o, new_output(output_of_rank(name, rank), "", o.force));
+  const fs::path output = output_of_rank(output_name(o.output, recording_name(o.program)), rank);
+  if (!o.force) refuse_taken(output);
+  RecordRequest request = request_of(o, output);
   if (!request.delay && !request.delay_ns) request.delay = units_before_ranks;
   request.one_rank = true;
   request.timing = Timing::attached;  // MPI starts a rank's program once
@@ -140,15 +144,28 @@ std::vector<std::string> command_of_ranks(const RecordCommand& o, std::size_t pr
 
 int record_ranks(const RecordCommand& o, std::size_t program) {
   const Settings settings(o.rule);
+  settings.rules(o.rule);  // says now what is wrong with them
   const std::vector<std::string> own(o.program.begin() + static_cast<std::ptrdiff_t>(program),
                                      o.program.end());
   const fs::path output = new_output(o.output, recording_name(own), o.force);
   if (!o.ranks.empty()) ranks_of(o.ranks);
-  for (const std::string& old : reports_of_ranks(output)) fs::remove(old);  // with --force
+  std::map<std::string, fs::file_time_type> old;  // that --force may replace
+  for (const std::string& report : reports_of_ranks(output))
+    old[report] = fs::last_write_time(report);
   RecordRequest request = request_of(o, output);
   request.program = command_of_ranks(o, program, output);
   const int status = run_to_end(request);
-  const std::vector<std::string> reports = reports_of_ranks(output);
+  std::vector<std::string> reports = reports_of_ranks(output);
+  std::erase_if(reports, [&](const std::string& report) {
+    const auto before = old.find(report);
+    return before != old.end() && before->second == fs::last_write_time(report);
+  });
+  // Ranks that there no longer are would be taken for ranks of this job.
+  for (const auto& [report, time] : old)
+    if (!reports.empty() && std::find(reports.begin(), reports.end(), report) == reports.end()) {
+      fs::remove(report);
+      fs::remove(measured_path(report));
+    }
   if (reports.empty())
     throw Error(fmt::format("{} ended with status {}, and no rank was recorded",
                             printable(o.program.front()), status));
@@ -168,12 +185,11 @@ Command add_record(CommandLine& line) {
   Parser command(line, "record",
                  "Run a program, time some of its steps, record some, and advise on them");
   const auto o = std::make_shared<RecordCommand>();
-  command
-      .option("PROGRAM", o->program,
-              "The program and its arguments, after --: -- python train.py, -- torchrun "
-              "--nproc-per-node 2 train.py, -- srun -n 4 python train.py, -- ./solver. It needs no "
-              "change")
-      .required();
+  command.program(
+      o->program,
+      "The program and its arguments, after --: -- python train.py, -- torchrun "
+      "--nproc-per-node 2 train.py, -- srun -n 4 python train.py, -- ./solver. It needs no "
+      "change");
   command
       .option("-o,--output", o->output,
               "The recording's name without ending (default: the program's, with a number if that "
@@ -212,7 +228,8 @@ Command add_record(CommandLine& line) {
   command.flag("--memory", o->memory, "Record allocations");
   command
       .option("--nsys", o->nsys,
-              "The nsys program (default: on the PATH, or where CUDA or Nsight Compute put it)")
+              "The nsys program (default: on the PATH, or where CUDA, Nsight Systems or Nsight "
+              "Compute put it)")
       .type("PATH");
   command.flag("--keep-nsys-rep", o->keep,
                "Also keep nsys's own report, which holds the program's environment");

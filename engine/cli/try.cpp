@@ -117,11 +117,10 @@ Predicted predicted_by_recording(const std::vector<Fix>& fixes, Ns unit_ns, cons
 }
 
 Predicted predictions(const std::vector<Fix>& fixes, Ns unit_ns, const TryCommand& o) {
-  if (!o.report.empty()) return predicted_by(o.report, fixes, 0, o);
   if (o.no_recording) return {};
   try {
     return predicted_by_recording(fixes, unit_ns, o);
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {  // the trials are not lost
     print_note(fmt::format("nothing can be predicted: {}", e.what()));
     return {};
   }
@@ -130,7 +129,9 @@ Predicted predictions(const std::vector<Fix>& fixes, Ns unit_ns, const TryComman
 void write_to_ledger(const Trials& trials, const Predicted& predicted, const TryCommand& o) {
   const Ns before = trials.trials.front().unit_time().ns;
   for (const Trial& trial : trials.trials) {
-    if (trial.fixes.size() != 1 || trial.unit_ns.empty() || trial.nothing_to_change) continue;
+    if (trial.fixes.size() != 1 || trial.unit_ns.empty() || trial.nothing_to_change ||
+        !trial.failed.empty())
+      continue;
     for (const Forecast& f : predicted.forecasts) {
       if (f.fix != trial.fixes.front().name) continue;
       LedgerEntry entry;
@@ -144,7 +145,7 @@ void write_to_ledger(const Trials& trials, const Predicted& predicted, const Try
       entry.predicted_ns = share(f.step);
       entry.least_ns = share(f.least);
       entry.most_ns = share(f.most);
-      entry.outcome = outcome_of(entry.after_ns, entry.least_ns, entry.most_ns);
+      entry.outcome = outcome_of(entry.after_ns, entry.most_ns);
       append_to_ledger(o.ledger, entry);
     }
   }
@@ -160,13 +161,19 @@ int try_fixes(const TryCommand& o) {
   request.delay = delay.units;
   if (!o.limit.empty()) request.limit_ns = duration_option("--limit", o.limit);
   request.says = print_note;
+  // What is wrong with the other options is said before the program runs.
+  Settings(o.rule).rules(o.rule);
+  if (o.report.empty() && !o.no_recording) find_nsys(o.nsys);
+  std::optional<Predicted> by_report;
+  if (!o.report.empty()) by_report = predicted_by(o.report, request.fixes, 0, o);
   const Trials trials = run_trials(request);
-  const Predicted predicted = predictions(request.fixes, trials.trials.front().unit_time().ns, o);
-  if (o.ledger != "none") write_to_ledger(trials, predicted, o);
+  const Predicted predicted =
+      by_report ? *by_report : predictions(request.fixes, trials.trials.front().unit_time().ns, o);
   write(o.format == "json"
             ? render_trials_json(trials, predicted.forecasts)
             : render_trials_text(trials, predicted.forecasts, o.style.style(stdout_is_terminal())),
         to_stdout);
+  if (o.ledger != "none") write_to_ledger(trials, predicted, o);
   return done;
 }
 
@@ -184,11 +191,9 @@ Command add_try(CommandLine& line) {
                  "Run a program with fixes that need no edit, in turns with the program as it is, "
                  "and show what each brings beside what was predicted");
   const auto o = std::make_shared<TryCommand>();
-  command
-      .option("PROGRAM", o->program,
-              "The program and its arguments, after --: -- python train.py. Each run ends once "
-              "enough of its steps are timed")
-      .required();
+  command.program(o->program,
+                  "The program and its arguments, after --: -- python train.py. Each run ends once "
+                  "enough of its steps are timed");
   command
       .option("--fix", o->fixes,
               fmt::format("Only these fixes (default: all that do not ask): {}", names_of_fixes()))
@@ -203,7 +208,8 @@ Command add_try(CommandLine& line) {
       .repeatable();
   command
       .option("--report", o->report,
-              "A recording of the program, which says what to expect (default: one is made first)")
+              "A recording of the program, which says what to expect (default: one is made after "
+              "the runs)")
       .type("REPORT");
   command.flag("--no-recording", o->no_recording, "Record nothing, and predict nothing");
   command.option("--rounds", o->rounds, "How often each is run (default: 2)")

@@ -115,6 +115,8 @@ std::string text_of(const LedgerEntry& e, const std::vector<std::string>& reason
     text += fmt::format("; predicted were {} ({} to {}) for {}", duration(e.predicted_ns),
                         duration(e.least_ns), duration(e.most_ns), fmt::join(e.rules, ", "));
   text += ".\n";
+  if (e.outcome == Outcome::held && e.after_ns < e.least_ns)
+    text += "  That is shorter than the range: did anything else change?\n";
   for (const std::string& reason : reasons) text += "  " + reason + '\n';
   return text;
 }
@@ -139,12 +141,12 @@ int verify(const VerifyCommand& o) {
     entry.predicted_ns = predicted.step_ns;
     entry.least_ns = predicted.least_ns;
     entry.most_ns = predicted.most_ns;
-    entry.outcome = outcome_of(entry.after_ns, entry.least_ns, entry.most_ns);
+    entry.outcome = outcome_of(entry.after_ns, entry.most_ns);
   } else {
     entry.outcome = Outcome::not_comparable;
   }
-  if (o.ledger != "none") append_to_ledger(o.ledger, entry);
   write(text_of(entry, reasons, after.advice.analysis->words()), to_stdout);
+  if (o.ledger != "none") append_to_ledger(o.ledger, entry);
   if (entry.outcome == Outcome::not_comparable) return could_not;
   return entry.outcome == Outcome::held ? done : threshold_met;
 }

@@ -46,7 +46,9 @@ std::vector<Fix> fixes_named(const std::vector<std::string>& names, const char* 
       throw Error(fmt::format("{} {}: there is no such fix{}; `gh-advise try --help` lists them",
                               option, printable(name), did_you_mean(name, known)));
     }
-    chosen.push_back(*fix);
+    const bool given_twice =
+        std::any_of(chosen.begin(), chosen.end(), [&](const Fix& f) { return f.name == name; });
+    if (!given_twice) chosen.push_back(*fix);
   }
   return chosen;
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 
@@ -43,7 +44,9 @@ std::vector<Value> list_of(const json& state, const char* key) {
   std::vector<Value> list;
   if (const auto found = state.find(key); found != state.end() && found->is_array())
     for (const json& value : *found)
-      if (value.is_string() == std::is_same_v<Value, std::string>)
+      if constexpr (std::is_same_v<Value, double>)
+        list.push_back(value.is_number() ? value.get<double>() : NAN);
+      else if (value.is_string() == std::is_same_v<Value, std::string>)
         list.push_back(value.get<Value>());
   return list;
 }
@@ -94,6 +97,9 @@ HookState Hooks::state() const {
 }
 
 bool may_run_python(const std::vector<std::string>& command) {
+  const std::string name = fs::path(command.front()).filename();
+  for (const char* shell : {"sh", "bash", "dash", "zsh", "ksh"})
+    if (name == shell) return true;
   if (std::any_of(command.begin(), command.end(), starts_python)) return true;
   const auto program = program_on_path(command.front());
   return program && !is_machine_code(*program);

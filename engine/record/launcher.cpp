@@ -58,13 +58,15 @@ std::optional<int> own_rank() {
 std::optional<std::size_t> launched_program(const std::vector<std::string>& command) {
   const std::string launcher = std::filesystem::path(command.front()).filename();
   if (launcher != "srun" && launcher != "mpirun" && launcher != "mpiexec") return std::nullopt;
+  // Most options take a value, which may be a program's name too: `-J test`.
+  std::optional<std::size_t> perhaps;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
     if (word.starts_with('-') || !program_on_path(word)) continue;
-    // Most options take a value, which may be a program's name too: `-J test`.
-    const bool is_sure = word.find('/') != word.npos || starts_python(word);
-    if (is_sure || !may_take_value(command[i - 1])) return i;
+    if (word.find('/') != word.npos || !may_take_value(command[i - 1])) return i;
+    if (!perhaps && starts_python(word)) perhaps = i;
   }
+  if (perhaps) return perhaps;
   throw Error(fmt::format(
       "{}: its program cannot be told from its options; start the other way around: {} ... "
       "gh-advise record -- PROGRAM",

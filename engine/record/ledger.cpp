@@ -51,8 +51,13 @@ LedgerEntry entry_of(const ordered_json& line) {
   e.least_ns = line.at("least_ns");
   e.most_ns = line.at("most_ns");
   if (e.after_ns <= 0 || e.before_ns <= 0) throw Error("a step takes no time");
+  bool known = false;
   for (const Outcome outcome : {Outcome::held, Outcome::missed, Outcome::not_comparable})
-    if (line.at("outcome") == name_of(outcome)) e.outcome = outcome;
+    if (line.at("outcome") == name_of(outcome)) {
+      e.outcome = outcome;
+      known = true;
+    }
+  if (!known) throw Error("is no entry of a ledger");
   return e;
 }
 
@@ -71,7 +76,7 @@ double LedgerEntry::error() const {
   return static_cast<double>(predicted_ns) / static_cast<double>(after_ns) - 1;
 }
 
-Outcome outcome_of(Ns after_ns, Ns, Ns most_ns) {
+Outcome outcome_of(Ns after_ns, Ns most_ns) {
   return after_ns <= most_ns ? Outcome::held : Outcome::missed;
 }
 
@@ -79,9 +84,12 @@ void append_to_ledger(const std::filesystem::path& ledger, const LedgerEntry& en
   // One write of a whole line, so that several programs can append at once.
   const std::string line = line_of(entry);
   const int file = open(ledger.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  const bool written =
-      file >= 0 && write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  const int error = errno;
+  const off_t before = file >= 0 ? lseek(file, 0, SEEK_END) : 0;
+  const ssize_t bytes = file >= 0 ? write(file, line.data(), line.size()) : -1;
+  const bool written = bytes == static_cast<ssize_t>(line.size());
+  const int error = bytes < 0 ? errno : ENOSPC;
+  if (bytes > 0 && !written && ftruncate(file, before) != 0) {  // half a line stays
+  }
   if (file >= 0) close(file);
   if (!written)
     throw Error(

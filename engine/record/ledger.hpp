@@ -30,7 +30,7 @@ struct LedgerEntry {
 };
 
 /// What became of a forecast.
-Outcome outcome_of(Ns after_ns, Ns least_ns, Ns most_ns);
+Outcome outcome_of(Ns after_ns, Ns most_ns);
 
 /// Appends a line. Throws Error if it cannot be written.
 void append_to_ledger(const std::filesystem::path& ledger, const LedgerEntry& entry);

@@ -37,11 +37,14 @@ struct Method {
 };
 
 Method method_of(const RecordRequest& r) {
+  if (!program_on_path(r.program.front()))
+    throw Error(fmt::format("{}: is no program that can be run", printable(r.program.front())));
   Method method{find_nsys(r.nsys), !r.delay_ns && may_run_python(r.program)};
   if (method.nsys) return method;
   if (!method.by_units)
     throw Error(
-        "nsys was found neither on the PATH nor where CUDA and Nsight Compute put it; give its "
+        "nsys was found neither on the PATH nor where CUDA, Nsight Systems and Nsight Compute put "
+        "it; give its "
         "path with --nsys. Only PyTorch programs can be recorded without it");
   if (r.too.metrics) throw Error("--metrics: needs nsys, which was not found; see --nsys");
   return method;
@@ -59,7 +62,8 @@ bool watch(const RecordRequest& r, WatchedProgram& program, const std::function<
   while (!program.status()) {
     std::this_thread::sleep_for(poll_interval);
     look();
-    if (r.limit_ns > 0 && Clock::now() - begin > std::chrono::nanoseconds(r.limit_ns)) {
+    if (!program.status() && r.limit_ns > 0 &&
+        Clock::now() - begin > std::chrono::nanoseconds(r.limit_ns)) {
       program.end(end_patience);
       return true;
     }
@@ -109,14 +113,16 @@ class Recorder {
       // A run that goes on is not broken off because its recording cannot be used.
       try {
         finish();
-      } catch (...) {
+      } catch (const std::exception& e) {
         failed_ = std::current_exception();
+        if (!r_.stop && !starts_again()) r_.says(e.what());  // the end may be days away
       }
       if (r_.stop || starts_again()) end_recorded(program);
     });
     program_status_ = program.status();
     const int status = *program_status_;
-    program.end(end_patience);  // what it may have left running
+    end_rest(program);
+    if (recorded && limited) r_.says(ended_by_limit(r_));
     if (recorded) return status;
     if (limited) throw Error(fmt::format("{}; {}", ended_by_limit(r_), how_far()));
     if (!is_recorded(program)) throw Error(why_not(status));
@@ -128,17 +134,24 @@ class Recorder {
   bool starts_again() const { return times_apart_ && !state_.unit.empty(); }
 
   void end_recorded(WatchedProgram& program) {
-    r_.says(fmt::format("recorded {}; ending the program",
-                        state_.unit.empty() ? "enough" : plural(state_.recorded, state_.unit)));
+    r_.says(starts_again() ? "ending the program's first start"
+                           : "ending the program, as --stop says");
+    ended_here_ = true;
     if (method_.nsys)
-      program.end_but_for(folder_of(*method_.nsys), end_patience);
+      program.end_but_for("nsys", end_patience);
     else
       program.end(end_patience);
   }
 
-  static fs::path folder_of(const fs::path& program) {
-    std::error_code ec;
-    return fs::weakly_canonical(program, ec).parent_path();
+  // What the program leaves running may still store results.
+  void end_rest(WatchedProgram& program) const {
+    const auto last = Clock::now() + end_patience;
+    if (const std::size_t rest = ended_here_ ? 0 : program.others_running(); rest > 0)
+      r_.says(fmt::format("waiting for {} that the program left running",
+                          rest == 1 ? "a process" : fmt::format("{} processes", rest)));
+    while (!ended_here_ && program.others_running() > 0 && Clock::now() < last)
+      std::this_thread::sleep_for(poll_interval);
+    program.end(end_patience);
   }
 
   // The program's second start, without nsys: what it takes then is what it always takes.
@@ -152,14 +165,19 @@ class Recorder {
     const Hooks hooks(folder, settings);
     WatchedProgram program(r_.program, hooks.environment());
     bool timed = false;
+    ended_here_ = false;
     const bool limited = watch(r_, program, [&] {
       if (timed || hooks.state().phase != "done") return;
       timed = true;
       take_times(hooks.state());
-      if (r_.stop) program.end(end_patience);
+      if (r_.stop) {
+        ended_here_ = true;
+        program.end(end_patience);
+      }
     });
     const int status = *program.status();
-    program.end(end_patience);
+    end_rest(program);
+    if (timed && limited) r_.says(ended_by_limit(r_));
     if (timed) return r_.stop ? 0 : status;
     take_times(hooks.state());
     r_.says(fmt::format("it could not be timed without nsys: {}",
@@ -234,6 +252,8 @@ class Recorder {
 
   // Brings the recording to where the user wants it.
   void finish() {
+    if (!state_.unit.empty())
+      r_.says(fmt::format("recorded {}", plural(state_.recorded, state_.unit)));
     if (!method_.nsys && !state_.gpu)
       throw Error(
           "the program computes on the CPU: torch.cuda.is_available() is False there, so there is "
@@ -244,6 +264,10 @@ class Recorder {
     } else {
       scrub(folder_.path / "report.json", target_);
     }
+    // What belongs to an older recording of this name.
+    std::error_code ec;
+    fs::remove(measured_path(target_), ec);
+    fs::remove(r_.output.string() + (method_.nsys ? ".json" : ".sqlite"), ec);
     if (!starts_again()) advise();
   }
 
@@ -290,6 +314,7 @@ class Recorder {
   HookState state_;
   std::string said_;
   std::optional<int> program_status_;  // once it has ended
+  bool ended_here_ = false;            // it was ended, and did not end by itself
   std::exception_ptr failed_;          // what went wrong while the program went on
   std::uintmax_t rep_bytes_ = 0;
   Clock::time_point rep_since_ = Clock::now();  // of this size
@@ -317,7 +342,10 @@ std::vector<std::string> reports_of_ranks(const fs::path& name) {
     const std::string rank = file.substr(begin.size(), file.size() - begin.size() - ending.size());
     if (rank.empty() || rank.size() > 7 || rank.find_first_not_of("0123456789") != rank.npos)
       continue;
-    reports[std::stoi(rank)] = (folder / file).string();
+    std::string& report = reports[std::stoi(rank)];
+    const fs::path path = folder / file;
+    if (report.empty() || fs::last_write_time(path, ec) > fs::last_write_time(report, ec))
+      report = path.string();
   }
   std::vector<std::string> list;
   for (const auto& [rank, report] : reports) list.push_back(report);

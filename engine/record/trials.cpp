@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <thread>
 
 #include "base/error.hpp"
@@ -27,6 +28,14 @@ constexpr double least_off = 0.005;  // of a mean, even if two runs agree by cha
 // Losses further apart than rounding explains, relative.
 constexpr double rounding = 1e-3;
 
+// The value of a variable that makes a fix. PyTorch's allocator takes a list, which the user may
+// have begun.
+std::string with_users(const std::string& name, const std::string& value) {
+  const char* given = std::getenv(name.c_str());
+  const bool adds = given && *given && name == "PYTORCH_CUDA_ALLOC_CONF";
+  return adds ? given + std::string(",") + value : value;
+}
+
 // One run, until enough units are timed.
 struct Run {
   HookState state;
@@ -40,7 +49,8 @@ Run run_once(const TrialRequest& r, const std::vector<Fix>& fixes) {
   for (const Fix& fix : fixes) settings.fixes.push_back(fix.name);
   const Hooks hooks(folder.path, settings);
   auto environment = hooks.environment();
-  for (const Fix& fix : fixes) environment.insert(fix.environment.begin(), fix.environment.end());
+  for (const Fix& fix : fixes)
+    for (const auto& [name, value] : fix.environment) environment[name] = with_users(name, value);
 
   Run run;
   WatchedProgram program(r.program, environment);
@@ -71,6 +81,7 @@ std::pair<double, std::size_t> furthest(const std::vector<double>& a,
                                         const std::vector<double>& b) {
   std::pair<double, std::size_t> most{0, 0};
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     const double apart = std::abs(a[i] - b[i]) / std::max({std::abs(a[i]), std::abs(b[i]), 1e-12});
     if (!(apart <= most.first)) most = {std::isnan(apart) ? INFINITY : apart, i};
   }
@@ -146,7 +157,7 @@ Trials run_trials(const TrialRequest& r) {
         throw Error(fmt::format("the program {}, as it is", trial.failed));
     }
 
-  // Those that help, together, beside the program as it is, which may have drifted meanwhile.
+  // Those that help, together.
   Trial together;
   for (const Trial& trial : all.trials)
     if (!trial.is_base() && helps(all.trials.front(), trial))
@@ -156,8 +167,9 @@ Trials run_trials(const TrialRequest& r) {
       run_next(r, round, together, all, unsteady);
     all.trials.push_back(std::move(together));
   }
+  // One run does not show whether the program's losses are the same each time.
   for (Trial& trial : all.trials)
-    if (!trial.is_base()) compare_losses(all.trials.front(), unsteady, trial);
+    if (!trial.is_base() && r.rounds > 1) compare_losses(all.trials.front(), unsteady, trial);
   return all;
 }
 

@@ -20,7 +20,7 @@ enum class Losses : std::uint8_t {
   same,
   differ,
   unsteady,  ///< the program's own differ from run to run
-  unknown    ///< none were seen
+  unknown    ///< none were seen, or in one round only
 };
 
 /// The program with some fixes, or as it is.

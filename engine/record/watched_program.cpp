@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -25,7 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr milliseconds poll{20}, interrupt_time{300};
+constexpr milliseconds poll{20}, own_patience{5'000};
+// After a signal to this program: longer than schedulers wait before they kill.
+constexpr milliseconds interrupted_patience{120'000};
 
 // The parent of a process, and whether it still runs, from /proc/PID/stat: "PID (NAME) STATE PARENT
 // ..." where NAME may contain anything.
@@ -44,8 +47,14 @@ Process process_of(const std::string& pid) {
           state == 'T'};
 }
 
-// All running processes that this one started, and that those started. Whatever loses its parent
-// becomes a child of this one (PR_SET_CHILD_SUBREAPER).
+// Processes that were started before the program: by the script whose place this process took.
+std::set<pid_t>& others() {
+  static std::set<pid_t> pids;
+  return pids;
+}
+
+// All running processes that this one started, and that those started, but for `others`. Whatever
+// loses its parent becomes a child of this one (PR_SET_CHILD_SUBREAPER).
 std::vector<pid_t> running_descendants() {
   std::multimap<pid_t, pid_t> children;
   std::set<pid_t> running;
@@ -63,6 +72,7 @@ std::vector<pid_t> running_descendants() {
     const auto [from, to] = children.equal_range(open.back());
     open.pop_back();
     for (auto it = from; it != to; ++it) {
+      if (others().contains(it->second)) continue;
       open.push_back(it->second);
       if (running.contains(it->second)) found.push_back(it->second);
     }
@@ -70,29 +80,54 @@ std::vector<pid_t> running_descendants() {
   return found;
 }
 
-bool is_stopped(pid_t pid) { return process_of(std::to_string(pid)).stopped; }
-
-// Whether a process runs a program that lies in a folder.
-bool runs_from(pid_t pid, const fs::path& folder) {
+// What a process runs; "" if that cannot be told.
+fs::path program_of(pid_t pid) {
   std::error_code ec;
-  const std::string program = fs::read_symlink(fmt::format("/proc/{}/exe", pid), ec);
-  return program.starts_with(folder.string() + "/");
+  return fs::read_symlink(fmt::format("/proc/{}/exe", pid), ec);
 }
 
-// `spared`: a folder whose programs are left alone; "" for none.
-void end_descendants(int signal, milliseconds patience, const fs::path& spared = "") {
-  const auto last = std::chrono::steady_clock::now() + patience;
+// Whether a process is gh-advise, which cleans up behind its own rank.
+bool is_this_program(pid_t pid) {
+  const fs::path program = program_of(pid);
+  return !program.empty() && program == program_of(getpid());
+}
+
+bool is_stopped(pid_t pid) { return process_of(std::to_string(pid)).stopped; }
+
+// Whether a second signal has come, while the first one is worked on.
+bool interrupted_again() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+         sigismember(&pending, SIGHUP);
+}
+
+// How processes are ended.
+struct Ending {
+  int signal = SIGTERM;     // 0: none, they have it already
+  milliseconds patience{};  // then they are killed
+  std::string spared;       // but for programs whose names begin so; "" for none
+  bool ends_early = false;  // a second signal to this program ends the patience
+};
+
+void end_descendants(const Ending& ending) {
+  const auto last = std::chrono::steady_clock::now() + ending.patience;
   std::set<pid_t> asked;
-  for (;;) {
+  for (bool impatient = false;;) {
     std::vector<pid_t> left = running_descendants();
-    if (!spared.empty()) std::erase_if(left, [&](pid_t pid) { return runs_from(pid, spared); });
-    if (left.empty()) return;
-    const bool patient = std::chrono::steady_clock::now() < last;
+    if (!ending.spared.empty())
+      std::erase_if(left, [&](pid_t pid) {
+        return program_of(pid).filename().string().starts_with(ending.spared);
+      });
+    const auto now = std::chrono::steady_clock::now();
+    // What cannot be killed, as another user's process or one stuck in a driver, is left.
+    if (left.empty() || now > last + 2 * own_patience) return;
+    impatient = impatient || now >= last || (ending.ends_early && interrupted_again());
     for (const pid_t pid : left) {
-      if (!patient) {
-        kill(pid, SIGKILL);
-      } else if (asked.insert(pid).second) {
-        kill(pid, signal);
+      if (impatient) {
+        if (now > last + own_patience || !is_this_program(pid)) kill(pid, SIGKILL);
+      } else if (ending.signal != 0 && asked.insert(pid).second) {
+        kill(pid, ending.signal);
         if (is_stopped(pid)) kill(pid, SIGCONT);  // otherwise it would not notice
       }
     }
@@ -100,11 +135,10 @@ void end_descendants(int signal, milliseconds patience, const fs::path& spared =
   }
 }
 
-// When a signal ends this program.
-void end_with_this_program(int signal) {
-  // The terminal sends SIGINT to all of them; a second one would make them break off.
-  if (signal == SIGINT) std::this_thread::sleep_for(interrupt_time);
-  end_descendants(SIGTERM, end_patience);
+// When a signal ends this program. The terminal sends its signals to all; a second one would break
+// off what a program does then, such as to save a checkpoint.
+void end_with_this_program(int signal, bool by_terminal) {
+  end_descendants({by_terminal ? 0 : signal, interrupted_patience, "", true});
 }
 
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
@@ -129,6 +163,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  for (const pid_t pid : running_descendants()) others().insert(pid);
   const std::vector<std::string> variables = environment_with(environment);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -161,10 +196,16 @@ WatchedProgram::~WatchedProgram() {
 }
 
 std::optional<int> WatchedProgram::status() {
+  // Processes that lost their parent are this one's children, and would stay as zombies.
   int status = 0;
-  if (!status_ && waitpid(child_, &status, WNOHANG) == child_)
-    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
+    if (ended == child_) status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return status_;
+}
+
+std::size_t WatchedProgram::others_running() const {
+  const std::vector<pid_t> all = running_descendants();
+  return all.size() - static_cast<std::size_t>(std::count(all.begin(), all.end(), child_));
 }
 
 bool WatchedProgram::has_open(const fs::path& file) const {
@@ -176,20 +217,21 @@ bool WatchedProgram::has_open(const fs::path& file) const {
   return false;
 }
 
-void WatchedProgram::end_but_for(const fs::path& folder, milliseconds patience) {
-  std::error_code ec;
-  end_descendants(SIGTERM, patience, fs::weakly_canonical(folder, ec));
-  const auto last = std::chrono::steady_clock::now() + patience;
-  while (!status() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(poll);
+void WatchedProgram::end_but_for(const std::string& name, milliseconds patience) {
+  end_descendants({SIGTERM, patience, name, false});
+  wait_for_status(patience);
   end(patience);
 }
 
 void WatchedProgram::end(milliseconds patience) {
-  end_descendants(SIGTERM, patience);
-  while (!status()) std::this_thread::sleep_for(poll);
-  int ignored = 0;
-  while (waitpid(-1, &ignored, WNOHANG) > 0) {  // those that lost their parent
-  }
+  end_descendants({SIGTERM, patience, "", false});
+  wait_for_status(own_patience);
+  if (!status_) status_ = 128 + SIGKILL;  // it cannot be killed
+}
+
+void WatchedProgram::wait_for_status(milliseconds patience) {
+  const auto last = std::chrono::steady_clock::now() + patience;
+  while (!status() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(poll);
 }
 
 }  // namespace gh

@@ -11,7 +11,7 @@ namespace gh {
 
 /// A program and all that it starts, including processes that leave its group or outlive their
 /// parent. It shares this program's terminal and standard streams. If a signal ends this program,
-/// they get it too, and are killed if they do not end in time.
+/// they get it too, and have minutes to save their work; a second signal kills them.
 class WatchedProgram {
  public:
   /// Starts it with additional environment variables. Throws Error if it cannot be started.
@@ -26,13 +26,16 @@ class WatchedProgram {
   std::optional<int> status();
   /// Whether one of its processes has this file open.
   bool has_open(const std::filesystem::path& file) const;
+  /// How many of its processes run, besides itself.
+  std::size_t others_running() const;
   /// Asks all its processes to end, and kills those that still run after this time.
   void end(std::chrono::milliseconds patience);
-  /// Likewise, but leaves programs in this folder as long to end by themselves: a profiler that has
-  /// lost what it watched.
-  void end_but_for(const std::filesystem::path& folder, std::chrono::milliseconds patience);
+  /// Likewise, but leaves programs whose names begin so as long to end by themselves: a profiler
+  /// that has lost what it watched.
+  void end_but_for(const std::string& name, std::chrono::milliseconds patience);
 
  private:
+  void wait_for_status(std::chrono::milliseconds patience);
   int child_ = 0;
   std::optional<int> status_;
 };

@@ -165,16 +165,22 @@ std::string formats_page() {
   s += "\n`check --format json` always writes one object, for one report and for several: "
        "`{\"schema_version\": 2, \"generator\": …, \"errors\": […], \"reports\": […]}`, and so "
        "does `top`. `errors` says which reports could not be read. A line of jsonl is an item of "
-       "`reports`. If no report could be read, nothing is written.\n\n"
+       "`reports`. If no report could be read, `reports` is empty and the exit status is 2.\n\n"
        "A folder stands for the reports in it and below it: `*.sqlite`, `*.nsys-rep` without an "
        "export next to it, and `*.json` and `*.json.gz` that are PyTorch traces. Hidden files and "
        "links to folders are left out. Ranks of one job make one report.\n\n"
+       "`record` leaves NAME.sqlite (NAME.json if PyTorch's profiler recorded it), NAME.html and "
+       "NAME.measured.json. `try` and `verify` append a line to gh-advise.ledger.jsonl for each "
+       "forecast that was measured; `gh-advise calibration gh-advise.ledger.jsonl` says how right "
+       "they were.\n\n"
        "`--color=always` colors text also in a pipe or a file, `--color=never` never; without it, "
        "text on a terminal has colors unless `NO_COLOR` is set.\n";
   return s +
          "\n## Exit status\n\n| | |\n|---|---|\n| 0 | done |\n| 1 | `--fail-on` was met, `gate` "
-         "found a regression, or a test of a rule failed |\n| 2 | the job could not be done, or "
-         "`gate` cannot tell: an unreadable report, no baseline yet, a rule that failed, a full "
+         "found a regression, `verify` a forecast that missed, or a test of a rule failed |\n| 2 | "
+         "the job could not be done, or "
+         "`gate` or `verify` cannot tell: an unreadable report, no baseline yet, a rule that "
+         "failed, a full "
          "disk "
          "|\n| 141 | the reader of standard output is gone, as in `gh-advise run.sqlite \\| head`; "
          "there is no message |\n\nA file is written whole or not at all, even if a signal ends "
@@ -196,7 +202,9 @@ std::string json_schemas_page() {
         {"`fleet --format json`", "fleet"},
         {"`facts --format json`", "facts"},
         {"`top --format json`, for one report and for several", "top"},
-        {"`NAME.measured.json`, which is read with the report next to it", "measured"}})
+        {"`NAME.measured.json`, which is read with the report next to it", "measured"},
+        {"`try --format json`", "trials"},
+        {"a line of `gh-advise.ledger.jsonl`, to which `try` and `verify` append", "ledger"}})
     s += fmt::format("\n{}:\n\n```json\n{}```\n", of,
                      embedded_file(fmt::format("schemas/{}.schema.json", schema)));
   return s;

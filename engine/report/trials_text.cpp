@@ -30,7 +30,7 @@ const Forecast* forecast_of(const Trial& trial, const std::vector<Forecast>& for
 
 Ns share_of(Ns ns, double share) { return std::llround(static_cast<double>(ns) * share); }
 
-// "47.1 ms ±0.4": both in one unit, the second as exact as the first.
+// "47.1 ms ±0.5 %"
 std::string with_error(const UnitTime& time) {
   const double share = 100.0 * static_cast<double>(time.off_ns) / static_cast<double>(time.ns);
   return fmt::format("{} ±{:.1f} %", duration(time.ns), share);
@@ -102,7 +102,7 @@ std::string render_trials_text(const Trials& trials, const std::vector<Forecast>
   const Paint paint(style);
   const Trial& base = trials.trials.front();
   std::string out =
-      paint.bold(fmt::format("{:<24} {:>16}  {:<18} {:<28} {}", "",
+      paint.bold(fmt::format("{:<24} {:>17}  {:<18} {:<28} {}", "",
                              (trials.unit.starts_with("o") ? "an " : "a ") + trials.unit,
                              "measured", "predicted", "losses")) +
       '\n';
@@ -113,8 +113,8 @@ std::string render_trials_text(const Trials& trials, const std::vector<Forecast>
         f ? fmt::format("{} ({} to {})", duration(share_of(now, f->step)),
                         duration(share_of(now, f->least)), duration(share_of(now, f->most)))
           : "";
-    const bool timed = !trial.unit_ns.empty() && !trial.nothing_to_change;
-    const std::string line = fmt::format("{:<24} {:>16}  {:<18} {:<28} {}", trial_label(trial),
+    const bool timed = !trial.unit_ns.empty() && !trial.nothing_to_change && trial.failed.empty();
+    const std::string line = fmt::format("{:<24} {:>17}  {:<18} {:<28} {}", trial_label(trial),
                                          timed ? with_error(trial.unit_time()) : "",
                                          result_of(base, trial), predicted, losses_text(trial));
     out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
@@ -171,8 +171,10 @@ std::string render_ledger_text(const std::vector<LedgerEntry>& entries, const Te
   }
   const auto line = [](const std::string& name, OfRule of) {
     std::sort(of.errors.begin(), of.errors.end());
-    return fmt::format("{:<32} {:>9} {:>6} {:>14.1f} % {:>12.1f} %\n", name, of.errors.size(),
-                       of.held, 100 * of.errors[of.errors.size() / 2], 100 * of.errors.back());
+    const std::size_t n = of.errors.size();
+    const double median = (of.errors[(n - 1) / 2] + of.errors[n / 2]) / 2;
+    return fmt::format("{:<32} {:>9} {:>6} {:>14.1f} % {:>12.1f} %\n", name, n, of.held,
+                       100 * median, 100 * of.errors.back());
   };
   const Paint paint(style);
   std::string out = paint.bold(fmt::format("{:<32} {:>9} {:>6} {:>16} {:>14}", "fix", "forecasts",

@@ -8,9 +8,11 @@ namespace gh {
 namespace {
 
 // A thread that waits for another is silent for at least this long while the other launches, and
-// resumes at most this long after the other's last call.
+// resumes at most this long, or this part of its silence, after the other's last call: an optimizer
+// in Python first looks at all parameters.
 constexpr Ns handover_gap_ns = 60'000;
 constexpr Ns handover_late_ns = 2'000'000;
+constexpr Ns handover_late_part = 10;
 constexpr std::ptrdiff_t handover_launches = 3;
 
 // Which threads may hand over to each other: those of a crew, whose work follows one another.
@@ -44,7 +46,8 @@ class Handovers {
                                              [&](Row x) { return t.calls.end[x] <= silent.end; });
       if (over == calls.begin()) continue;
       const Row call = *std::prev(over);
-      if (silent.end - t.calls.end[call] < handover_late_ns &&
+      const Ns late = std::max(handover_late_ns, silent.length() / handover_late_part);
+      if (silent.end - t.calls.end[call] < late &&
           (latest == no_row || t.calls.end[call] > t.calls.end[latest]))
         latest = call;
     }

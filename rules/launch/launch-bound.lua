@@ -58,12 +58,11 @@ return {
     local cut = barred >= options.reads or (barred >= 0.9 and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    -- The part of the recorded time that recording added: known if a step was measured without the profiler, otherwise estimated high.
+    -- The share without what recording added. With a measured step, idle time is already what is left beside the GPU's work; otherwise the addition is estimated high.
     local added = trace:fact "capture.overhead_fraction"
     local recorded = trace:fact "steps.total_ns"
     local recorded_share = launching:recorded_ns() / recorded
-    local unprofiled = recorded_share - (added and math.max(added, 0) / (1 + math.max(added, 0))
-      or trace:calls():count() * options.overhead_ns / recorded + (trace:fact "capture.recording_fraction" or 0))
+    local unprofiled = added and share or recorded_share - trace:calls():count() * options.overhead_ns / recorded - (trace:fact "capture.recording_fraction" or 0)
     local heavy = not added and (trace:fact "capture.recording_fraction" or 0) > 0
     if heavy and not mostly_graphs then
       local busy = recorded - trace:idle():recorded_ns()
@@ -116,7 +115,7 @@ return {
       subject = "launches",
       message = mostly_graphs and "graphs" or "eager",
       data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1) },
-      doubt = little and (added and "The time that recording added to the step explains it." or "The profiler's own overhead may explain it: measure the step without the profiler first (--measured-step).") or nil,
+      doubt = little and "The profiler's own overhead may explain it: measure the step without the profiler first (--measured-step)." or nil,
       about = true,
       cited_ns = idle,
       -- In graphs short gaps between the kernels remain.

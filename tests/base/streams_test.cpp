@@ -27,7 +27,8 @@ TEST_CASE("streams: nothing printed is a CI command unless intended") {
     CHECK(without_commands(honest) == honest);
 }
 
-TEST_CASE("streams: if nobody can read the messages, the program ends as it would otherwise") {
+TEST_CASE("streams: if nobody can read the messages, the program ends as it would otherwise" *
+          doctest::skip(support::sanitized)) {
   const TempDir dir;
   write_file(dir / "gh-advise.toml",
              "[[suppress]]\nrule = 'unfused-norm'\nreason = 'x'\nuntil = 2020-01-01\n");
@@ -96,7 +97,8 @@ int ended_without_terminal(bool hangup_is_ignored) {
 
 }  // namespace
 
-TEST_CASE("streams: losing the terminal ends the program with a hangup, or is an error") {
+TEST_CASE("streams: losing the terminal ends the program with a hangup, or is an error" *
+          doctest::skip(support::sanitized)) {
   CHECK(ended_without_terminal(false) == 128 + SIGHUP);
   CHECK(ended_without_terminal(true) == 2);  // the output could not be printed
 }

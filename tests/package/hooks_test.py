@@ -295,9 +295,88 @@ class Programs(unittest.TestCase):
         self.assertNotEqual(events_of(self.folder / "report.json"), [])
 
     def test_a_full_disk_does_not_end_the_program(self):
-        ran, _ = self.run_program("import os, shutil\nshutil.rmtree(os.environ['GH_ADVISE_FOLDER'], ignore_errors=True)\n" + textwrap.dedent(TRAINING) + "\nprint('through')",
-                                  capture="none")
-        self.assertEqual((ran.returncode, ran.stdout), (0, "through\n"))
+        full = "import builtins, os\n" + textwrap.dedent("""
+            whole = builtins.open
+            def open(path, mode="r", *rest, **more):
+                if "w" in mode: raise OSError(28, "No space left on device")
+                return whole(path, mode, *rest, **more)
+            builtins.open = open
+        """)
+        ran, state = self.run_program(full + textwrap.dedent(TRAINING) + "\nprint('through')", capture="none")
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr, state), (0, "through\n", "", {}))
+
+    def test_a_trace_that_cannot_be_written_harms_no_checkpoint(self):
+        ran, _ = self.run_program(textwrap.dedent(TRAINING) + textwrap.dedent("""
+            import io
+            def fails(*_): raise OSError(28, "No space left on device")
+            torch.profiler.profile.export_chrome_trace = fails
+            for _ in range(100):
+                optimizer.step()
+                torch.save(1, io.BytesIO())
+            print("through")
+        """), capture="torch", units=500, delay=100)
+        self.assertEqual((ran.returncode, ran.stdout), (0, "through\n"), ran.stderr)
+        self.assertIn("cannot go on watching: [Errno 28]", ran.stderr)
+
+    def test_a_checkpoint_of_another_thread_goes_on_beside_the_units(self):
+        ran, state = self.run_program(textwrap.dedent(TRAINING) + textwrap.dedent("""
+            import io, threading
+            begun, go_on = threading.Event(), threading.Event()
+            class Slow(io.BytesIO):
+                def write(self, data):
+                    begun.set()
+                    go_on.wait()
+                    return super().write(data)
+            saver = threading.Thread(target=lambda: torch.save(1, Slow()))
+            saver.start()
+            begun.wait()
+            for _ in range(100): optimizer.step()
+            go_on.set()
+            saver.join()
+        """), capture="none", delay=100)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertEqual(state["phase"], DONE)
+
+    def test_a_step_of_a_base_class_is_part_of_the_step(self):
+        ran, state = self.run_program("""
+            import torch
+            class Mine(torch.optim.SGD):
+                def step(self, closure=None): return super().step(closure)
+            parameter = torch.nn.Parameter(torch.zeros(3))
+            torch.optim.SGD([parameter], lr=1)
+            optimizer = Mine([parameter], lr=1)
+            for _ in range(11): optimizer.step()
+        """, capture="none", delay=100)
+        self.assertEqual((ran.stderr, state["passed"]), ("", 10))
+
+    def test_if_the_optimizer_is_replaced_the_next_one_ends_units(self):
+        ran, state = self.run_program("""
+            import torch
+            parameter = torch.nn.Parameter(torch.zeros(3))
+            for _ in range(3):
+                optimizer = torch.optim.SGD([parameter], lr=1)
+                for _ in range(5): optimizer.step()
+                del optimizer
+        """, capture="none", delay=100)
+        self.assertEqual((ran.stderr, state["passed"]), ("", 14))
+
+    def test_how_far_a_program_came_is_known_if_it_dies_at_once(self):
+        ran, state = self.run_program("""
+            import os, torch
+            optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(3))], lr=1)
+            for _ in range(9): optimizer.step()
+            os._exit(3)
+        """, capture="none", delay=100)
+        self.assertEqual((state["phase"], state["unit"], state["passed"]), (START, "optimizer step", 8))
+
+    def test_a_fix_that_fails_leaves_groups_of_parameters_as_they_are(self):
+        ran, _ = self.run_program("""
+            import torch
+            group = {"params": [torch.nn.Parameter(torch.zeros(3, dtype=torch.int8), requires_grad=False)], "lr": 2.0}
+            optimizer = torch.optim.AdamW([group], lr=1)
+            print(optimizer.param_groups[0]["lr"], bool(optimizer.param_groups[0].get("fused")))
+        """, capture="none", fixes=["fused-optimizer"])
+        self.assertEqual((ran.stdout, ran.stderr), ("2.0 False\n", ""))
 
     def test_forked_children_do_not_count_and_are_not_harmed(self):
         ran, state = self.run_program(textwrap.dedent(TRAINING) + textwrap.dedent("""

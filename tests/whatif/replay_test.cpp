@@ -172,6 +172,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("replay: a thread waits for another although it resumes a while after it") {
+  // The main thread waits for autograd's, then looks at its parameters for 5 ms.
+  const Replayed r(R"({ repeats = { times = 6, every = 100000 },
+    ranges = { { 0, 99999, "step {n}" } },
+    ops = { { 20, 30, kernel = "a", launched = { 10, 15 } },
+            { 50, 60, kernel = "a", launched = { 40, 45 } },
+            { 80, 90, kernel = "a", launched = { 70, 75 } },
+            { 1010, 1020, kernel = "a", launched = { 1000, 1005 }, thread = "autograd" },
+            { 30010, 30020, kernel = "a", launched = { 30000, 30005 }, thread = "autograd" },
+            { 60010, 60020, kernel = "a", launched = { 60000, 60005 }, thread = "autograd" },
+            { 85010, 85020, kernel = "a", launched = { 85000, 85005 }, thread = "autograd" },
+            { 90010, 90020, kernel = "b", launched = { 90000, 90005 } },
+            { 90040, 90050, kernel = "b", launched = { 90030, 90035 } } } })");
+  Change pause = r.calls(Kind::pause, "cudaLaunchKernel");
+  pause.rows.clear();
+  const auto& threads = r.analysis.trace.threads;
+  for (std::uint16_t thread = 0; thread < threads.size(); ++thread)
+    if (threads[thread].name == "autograd")
+      pause.host.push_back({thread, {0, 600'000'000}, true});
+  pause.factor = {0, 0, 0};
+  CHECK(r.us({}) == doctest::Approx(100'000).epsilon(0.01));
+  CHECK(r.us({pause}) == doctest::Approx(16'000).epsilon(0.05));
+}
+
 TEST_CASE("replay: what is removed stays removed, whatever else changes") {
   const Replayed r(host_bound);
   const Change gone = r.change(Kind::remove, "b");

@@ -12,7 +12,13 @@ def torch_with_gpu() -> Optional[Any]:
     """PyTorch, if the program has imported it and uses a GPU."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
-    return torch if cuda is not None and cuda.is_available() and cuda.is_initialized() else None
+    return torch if cuda is not None and cuda.is_initialized() else None
+
+
+def capturing() -> bool:
+    """Whether the program is capturing a CUDA graph: then it must not wait for the GPU."""
+    torch = torch_with_gpu()
+    return torch is not None and bool(torch.cuda.is_current_stream_capturing())
 
 
 def uses_gpu() -> bool:
@@ -115,10 +121,14 @@ class NsysCapture:
             driver = ctypes.CDLL("libcuda.so.1")
         except OSError:  # no GPU: there is nothing to record
             return (lambda: None), (lambda: None)
-        # Another thread than the program's has no context yet. All libraries share the first one.
-        context = ctypes.c_void_p()
-        if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0:
-            driver.cuCtxSetCurrent(context)
+        # Another thread than the program's has no context yet. All libraries share a GPU's first.
+        flags, active, context = ctypes.c_uint(), ctypes.c_int(), ctypes.c_void_p()
+        device = 0
+        while driver.cuDevicePrimaryCtxGetState(device, *map(ctypes.byref, (flags, active))) == 0:
+            if active.value and driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0:
+                driver.cuCtxSetCurrent(context)
+                break
+            device += 1
         return driver.cuProfilerStart, driver.cuProfilerStop
 
 

@@ -7,6 +7,8 @@ by gh-advise itself.
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from typing import Any, Callable, Dict, List, Set
 
 #: Names of the fixes that found something to change.
@@ -61,11 +63,13 @@ def fused_optimizer(torch: Any) -> None:
             if any(kwargs.get(way) for way in ("fused", "capturable", "differentiable")):
                 original(self, *args, **kwargs)
                 return
-            # Parameters may be a generator, which can be read once.
-            parameters = list(args[0] if args else kwargs.pop("params"))
+            # Parameters may be a generator, which can be read once; groups are changed by a try.
+            given = args[0] if args else kwargs.pop("params")
+            parameters = given if isinstance(given, torch.Tensor) else list(given)
+            tried = [dict(p) if isinstance(p, dict) else p for p in parameters]
             other = {**kwargs, "foreach": None, "fused": True}
             try:
-                original(self, parameters, *args[1:], **other)
+                original(self, tried, *args[1:], **other)
                 applied.add("fused-optimizer")
             except (RuntimeError, TypeError):  # not for these parameters, or an old version
                 original(self, parameters, *args[1:], **kwargs)
@@ -94,7 +98,9 @@ def tf32(torch: Any) -> None:
 def sdpa(torch: Any) -> None:
     """Computes attention with cuDNN's kernels where they can, else with FlashAttention's."""
     attention: Any = getattr(torch.nn, "attention", None)
-    if attention is None:  # an old version
+    if attention is None:  # before 2.3
+        return
+    if "set_priority" not in inspect.signature(attention.sdpa_kernel).parameters:  # before 2.6
         return
     backend = attention.SDPBackend
     order = [
@@ -107,6 +113,8 @@ def sdpa(torch: Any) -> None:
 
     @functools.wraps(original)
     def attend(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():  # which does not know priorities
+            return original(*args, **kwargs)
         applied.add("sdpa")
         with attention.sdpa_kernel(order, set_priority=True):
             return original(*args, **kwargs)
@@ -141,7 +149,10 @@ FIXES: Dict[str, Callable[[Any], None]] = {
 def apply(torch: Any, names: List[str], workers: int) -> None:
     """Applies fixes to PyTorch, which has just been imported. `workers`: of loaders without."""
     for name in names:
-        if name == "loader-workers":
-            loader_workers(torch, workers)
-        elif name in FIXES:
-            FIXES[name](torch)
+        try:
+            if name == "loader-workers":
+                loader_workers(torch, workers)
+            elif name in FIXES:
+                FIXES[name](torch)
+        except (AttributeError, RuntimeError, TypeError) as error:  # another version of PyTorch
+            print(f"gh-advise: cannot apply {name}: {error}", file=sys.stderr)

@@ -48,6 +48,8 @@ def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def call(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        if units.stepping:  # the step of a base class
+            return step(optimizer, *args, **kwargs)
         closure = args[0] if args else kwargs.get("closure")
         if callable(closure):
 
@@ -62,7 +64,11 @@ def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
                 kwargs["closure"] = then_step
         else:
             units.optimizer_begins()
-        result = step(optimizer, *args, **kwargs)
+        units.stepping = True
+        try:
+            result = step(optimizer, *args, **kwargs)
+        finally:
+            units.stepping = False
         units.optimizer_ended(optimizer)
         return result
 
@@ -135,8 +141,14 @@ def watch_generation(module: Any, units: Units) -> None:
 
     def generate(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            with units.range("generate"):
-                answer = original(*args, **kwargs)
+            if units.answering:  # a smaller model helps
+                return original(*args, **kwargs)
+            units.answering = True
+            try:
+                with units.range("generate"):
+                    answer = original(*args, **kwargs)
+            finally:
+                units.answering = False
             units.ended(REQUEST)
             return answer
 

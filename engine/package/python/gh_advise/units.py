@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import atexit
 import json
+import math
 import os
 import sys
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import fixes
-from .capture import NsysCapture, NvtxRanges, ProfilerCapture, Ranges, torch_with_gpu, uses_gpu
-from .window import DONE, RECORDING, Capture, Measured, NoCapture, Plan, Window
+from .capture import (
+    NsysCapture,
+    NvtxRanges,
+    ProfilerCapture,
+    Ranges,
+    capturing,
+    torch_with_gpu,
+    uses_gpu,
+)
+from .window import DONE, RECORDING, START, Capture, Measured, NoCapture, Plan, Window
 
 # What ends a unit, the surest last. A surer one that shows up later begins anew.
 BATCH, REQUEST, OPTIMIZER = "batch", "request", "optimizer step"
@@ -25,6 +35,9 @@ INFERENCE_BATCHES = 3
 
 # If no unit is seen so long after the first use of a GPU, a while is recorded.
 MOST_WAIT_S, RECORDED_S = 60.0, 5.0
+
+# How often it is written how many units have passed, before any is timed.
+TELL_S = 1.0
 
 # Losses that are kept to compare runs.
 KEPT_LOSSES = 10
@@ -102,9 +115,14 @@ class Units:
         self.settings = settings
         self.losses: List[Any] = []  #: the first ones, as tensors
         self._window: Optional[Window] = None  # of the process that leads
-        self._decided = False  # whether this process leads
+        self._decided = False  # whether it is known if this process leads
         self._waits = False  # for units, to record by time if none comes
-        self._unit, self._of = "", 0  # what ends a unit; of several optimizers, which
+        self._unit = ""  # what ends one
+        self._of: Optional[weakref.ref[object]] = None  # of several optimizers, which
+        self._thread: Optional[int] = None  # that ends units
+        self._told_s = 0.0  # when the state was written last
+        self.stepping = False  # within an optimizer's step, which may call that of its base class
+        self.answering = False  # within generate(), which may call that of a smaller model
         self._batches, self._backwards, self._number, self._inside = 0, 0, 0, 0
         self._ranges: Optional[Ranges] = None  # while the recording runs
         self._open: Dict[str, Any] = {}  # ranges that other events end: step, forward
@@ -150,24 +168,46 @@ class Units:
 
     def ended(self, unit: str, of: object = None) -> None:
         """Something ended that may be a unit. `of`: which one, if a program may have several."""
-        if self._inside:
+        if self._thread is None:
+            self._thread = threading.get_ident()
+        is_over = self._window is not None and self._window.phase == DONE
+        if self._inside or (not is_over and capturing()):
             return
         if SURENESS.index(unit) > SURENESS.index(self._unit):
-            self._unit, self._of = unit, id(of)
+            self._unit, self._of = unit, None
             if self._window:
                 self._window.start_again()
-        if unit != self._unit or id(of) != self._of:
+        if unit != self._unit or not self._is_the_one(of):
             return
         self._end("forward")
         self._end("step")
-        try:
-            recording = self._recording_ranges()
-        except Exception as error:  # the program must not fail because it is watched
-            print(f"gh-advise: cannot go on watching: {error}", file=sys.stderr)
-            self._window, self._ranges, recording = None, None, None
+        recording = self._guarded(self._recording_ranges)
         if recording:
             self._number += 1
             self._start("step", recording.step_name(self._number))
+
+    def _is_the_one(self, of: object) -> bool:
+        """Whether it ends units. The first does, or once that is gone, the next."""
+        known = self._of() if self._of else None
+        if known is None and of is not None:
+            self._of = weakref.ref(of)
+            return True
+        return known is of
+
+    def _guarded(self, action: Callable[[], Any]) -> Any:
+        """Does it. If that fails, watching ends, since the program must not fail because of it."""
+        try:
+            return action()
+        except Exception as error:
+            print(f"gh-advise: cannot go on watching: {error}", file=sys.stderr)
+        window, self._window, self._ranges = self._window, None, None
+        self._open.clear()
+        try:
+            if window and window.phase == RECORDING:
+                window.capture.end()
+        except Exception:
+            pass
+        return None
 
     @contextmanager
     def range(self, name: str) -> Iterator[None]:
@@ -176,22 +216,32 @@ class Units:
         if ranges is None:
             yield
             return
-        token = ranges.start(name)
+        recorded = ranges
+        token = self._guarded(lambda: recorded.start(name))
         try:
             yield
         finally:
-            ranges.end(token)
+            if token is not None:
+                self._guarded(lambda: recorded.end(token))
 
     @contextmanager
     def aside(self, name: str) -> Iterator[None]:
         """What does not belong to units: an evaluation, a checkpoint."""
+        # What another thread does goes on beside the units.
+        if self._thread not in (None, threading.get_ident()) or capturing():
+            yield
+            return
         self._inside += 1
+        window = self._window if self._inside == 1 else None
+        paused_ns = self._guarded(window.pause) if window else None
         try:
-            window = self._window if self._inside == 1 else None
-            with window.aside() if window else nullcontext(), self.range(name):
+            with self.range(name):
                 yield
         finally:
             self._inside -= 1
+            if window and paused_ns is not None:
+                resumed = window
+                self._guarded(lambda: resumed.resume(paused_ns))
 
     def _recording_ranges(self) -> Optional[Ranges]:
         """Counts a unit. Returns what marks the next one, if it is recorded."""
@@ -203,6 +253,12 @@ class Units:
                 )
         if self._window:
             self._window.unit_ended()
+            # If the program dies in its start, it is known how far it came.
+            passed = self._window.measured.passed
+            if self._window.phase == START and (
+                passed & (passed - 1) == 0 or time.monotonic() - self._told_s > TELL_S
+            ):
+                self._write_state(START, self._window.measured)
             recording = self._window.phase == RECORDING
             self._ranges = self._window.capture.ranges if recording else None
         elif self.settings.capture == "nsys":  # which records all processes at once
@@ -234,12 +290,15 @@ class Units:
 
     def _start(self, key: str, name: str) -> None:
         if self._ranges:
-            self._open[key] = (self._ranges, self._ranges.start(name))
+            ranges: Ranges = self._ranges
+            token = self._guarded(lambda: ranges.start(name))
+            if token is not None:
+                self._open[key] = (ranges, token)
 
     def _end(self, key: str) -> None:
         if key in self._open:
             ranges, token = self._open.pop(key)
-            ranges.end(token)
+            self._guarded(lambda: ranges.end(token))
 
     def _changed(self, window: Window) -> None:
         flag = self.settings.path("recording")
@@ -250,13 +309,15 @@ class Units:
         self._write_state(window.phase, window.measured)
 
     def _write_state(self, phase: str, measured: Measured) -> None:
+        self._told_s = time.monotonic()
         losses = [float(loss) for loss in self.losses] if phase == DONE else []
+        known = [loss if math.isfinite(loss) else None for loss in losses]  # JSON has no NaN
         state = {
             "phase": phase,
             "pid": os.getpid(),
             "unit": self._unit,
             "gpu": torch_with_gpu() is not None,
-            "losses": losses,
+            "losses": known,
             "applied": sorted(fixes.applied),
             **vars(measured),
         }
@@ -274,5 +335,11 @@ class Units:
     def _forget(self) -> None:
         """In a child of a fork: it starts anew, and its parent's recording is not its own."""
         self._window, self._decided, self._ranges = None, False, None
+        self._unit, self._of, self._thread = "", None, None
+        self._batches, self._backwards, self._number, self._inside = 0, 0, 0, 0
+        self.stepping, self.answering = False, False
         self._open.clear()
         self.losses.clear()
+        if self._waits:  # the thread that waited is the parent's
+            self._waits = False
+            self.gpu_is_likely()

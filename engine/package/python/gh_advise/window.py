@@ -139,21 +139,30 @@ class Window:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What is done within does not belong to units: an evaluation, a checkpoint."""
-        if self.phase == RECORDING and self.measured.recorded >= LEAST_TIMED_UNITS:
-            self.end_recording("an evaluation or a checkpoint began")
-        counts = self.phase in (TIMING, RECORDING)
-        if counts:
-            self.capture.synchronize()
-        began_ns = self._clock_ns()
+        paused_ns = self.pause()
         try:
             yield
         finally:
-            if counts:
-                self.capture.synchronize()
-                took_ns = self._clock_ns() - began_ns
-                self._began_ns += took_ns
-                if self._last_ns is not None:
-                    self._last_ns += took_ns
+            self.resume(paused_ns)
+
+    def pause(self) -> Optional[int]:
+        """What follows does not belong to units, until `resume` gets what this returns."""
+        if self.phase == RECORDING and self.measured.recorded >= LEAST_TIMED_UNITS:
+            self.end_recording("an evaluation or a checkpoint began")
+        if self.phase not in (TIMING, RECORDING):
+            return None
+        self.capture.synchronize()
+        return self._clock_ns()
+
+    def resume(self, paused_ns: Optional[int]) -> None:
+        """Units go on."""
+        if paused_ns is None:
+            return
+        self.capture.synchronize()
+        took_ns = self._clock_ns() - paused_ns
+        self._began_ns += took_ns
+        if self._last_ns is not None:
+            self._last_ns += took_ns
 
     def start_again(self) -> None:
         """Another unit than so far is the right one."""
@@ -167,7 +176,9 @@ class Window:
             if self.phase != RECORDING:
                 return
             self.capture.synchronize()
-            self.measured.recorded_ns = self._clock_ns() - self._began_ns
+            # Cut short, it ends within a unit: only whole ones count.
+            end_ns = self._last_ns if why_short and self._last_ns else self._clock_ns()
+            self.measured.recorded_ns = end_ns - self._began_ns
             self.measured.why_short = why_short
             self.phase = DONE
             if self._watchdog:
@@ -188,7 +199,7 @@ class Window:
         long_enough = took_s >= self.plan.timed_s
         if count >= MOST_TIMED_UNITS or (count >= self.plan.timed and long_enough):
             return True
-        return count >= LEAST_TIMED_UNITS and took_s >= MOST_TIMED_S
+        return count >= LEAST_TIMED_UNITS and took_s >= MOST_TIMED_S and self.plan.timed_s > 0
 
     def _begin_timing(self) -> None:
         self.capture.synchronize()

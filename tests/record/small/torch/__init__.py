@@ -103,7 +103,7 @@ profiler = SimpleNamespace(
 )
 cuda = SimpleNamespace(
     is_available=lambda: gpu,
-    is_initialized=lambda: gpu,
+    is_initialized=lambda: gpu, is_current_stream_capturing=lambda: False,
     synchronize=lambda: None,
     cudart=lambda: SimpleNamespace(cudaProfilerStart=lambda: None, cudaProfilerStop=lambda: None),
     nvtx=SimpleNamespace(range_start=lambda name: 0, range_end=lambda token: None),
