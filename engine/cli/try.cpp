@@ -166,6 +166,8 @@ int try_fixes(const TryCommand& o) {
   if (o.report.empty() && !o.no_recording) find_nsys(o.nsys);
   std::optional<Predicted> by_report;
   if (!o.report.empty()) by_report = predicted_by(o.report, request.fixes, 0, o);
+  if (o.fixes.empty() && o.allow.empty())
+    print_note("tf32 and compile may change results and are left out; --allow tf32,compile");
   const Trials trials = run_trials(request);
   const Predicted predicted =
       by_report ? *by_report : predictions(request.fixes, trials.trials.front().unit_time().ns, o);

@@ -55,7 +55,7 @@ std::vector<const Finding*> fixed_findings(const VerifyCommand& o, const Report&
     if (f.masked || !f.predicted) continue;
     const bool is_left =
         std::any_of(after.findings.begin(), after.findings.end(), [&](const Finding& x) {
-          return x.fingerprint == f.fingerprint && x.severity >= f.severity;
+          return x.fingerprint == f.fingerprint && (x.severity >= f.severity || x.masked);
         });
     const bool is_named = std::find(o.fixed.begin(), o.fixed.end(), f.rule) != o.fixed.end();
     if (o.fixed.empty() ? !is_left && f.severity != Severity::note : is_named) fixed.push_back(&f);
@@ -106,6 +106,29 @@ std::string headline(const LedgerEntry& e) {
   return "";
 }
 
+// Findings with a fix that were not there before, as lines of text.
+std::vector<std::string> new_since(const Report& before, const Report& after) {
+  std::vector<std::string> lines;
+  for (const Finding& f : after.findings) {
+    const bool was_there =
+        std::any_of(before.findings.begin(), before.findings.end(),
+                    [&](const Finding& x) { return x.fingerprint == f.fingerprint; });
+    if (!was_there && !f.masked && f.severity != Severity::note)
+      lines.push_back(fmt::format("New since: {} [{}].", f.title, f.rule));
+  }
+  return lines;
+}
+
+// Fixes that were named although their findings are still there.
+std::vector<std::string> not_made(const VerifyCommand& o, const Report& after) {
+  std::vector<std::string> reasons;
+  for (const std::string& rule : o.fixed)
+    if (std::any_of(after.findings.begin(), after.findings.end(),
+                    [&](const Finding& f) { return f.rule == rule && !f.masked; }))
+      reasons.push_back(fmt::format("{} is still found after it", rule));
+  return reasons;
+}
+
 std::string text_of(const LedgerEntry& e, const std::vector<std::string>& reasons,
                     const UnitWords& unit) {
   std::string text =
@@ -142,9 +165,14 @@ int verify(const VerifyCommand& o) {
     entry.least_ns = predicted.least_ns;
     entry.most_ns = predicted.most_ns;
     entry.outcome = outcome_of(entry.after_ns, entry.most_ns);
+    // Whatever shortened the step, it was not that fix.
+    reasons = not_made(o, after.advice.report);
+    if (entry.outcome == Outcome::held && !reasons.empty()) entry.outcome = Outcome::not_comparable;
   } else {
     entry.outcome = Outcome::not_comparable;
   }
+  for (std::string& line : new_since(before.advice.report, after.advice.report))
+    reasons.push_back(std::move(line));
   write(text_of(entry, reasons, after.advice.analysis->words()), to_stdout);
   if (o.ledger != "none") append_to_ledger(o.ledger, entry);
   if (entry.outcome == Outcome::not_comparable) return could_not;
@@ -158,7 +186,8 @@ struct CalibrationCommand {
 
 int calibration(const CalibrationCommand& o) {
   std::vector<LedgerEntry> all;
-  for (const std::string& ledger : o.ledgers)
+  const std::vector<std::string> usual = {"gh-advise.ledger.jsonl"};
+  for (const std::string& ledger : o.ledgers.empty() ? usual : o.ledgers)
     for (LedgerEntry& entry : read_ledger(ledger)) all.push_back(std::move(entry));
   write(render_ledger_text(all, o.style.style(stdout_is_terminal())), to_stdout);
   return done;
@@ -197,8 +226,9 @@ Command add_calibration(CommandLine& line) {
   Parser command(line, "calibration",
                  "Show how far forecasts were off on your programs, rule by rule");
   const auto o = std::make_shared<CalibrationCommand>();
-  command.option("LEDGER", o->ledgers, "What `gh-advise try` and `gh-advise verify` wrote down")
-      .required();
+  command.option("LEDGER", o->ledgers,
+                 "What `gh-advise try` and `gh-advise verify` wrote down (default: "
+                 "gh-advise.ledger.jsonl)");
   o->style.add_color(command);
   return {command, [o] { return calibration(*o); }};
 }

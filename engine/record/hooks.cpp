@@ -42,12 +42,14 @@ std::string text(const json& state, const char* key) {
 template <typename Value>
 std::vector<Value> list_of(const json& state, const char* key) {
   std::vector<Value> list;
-  if (const auto found = state.find(key); found != state.end() && found->is_array())
-    for (const json& value : *found)
-      if constexpr (std::is_same_v<Value, double>)
-        list.push_back(value.is_number() ? value.get<double>() : NAN);
-      else if (value.is_string() == std::is_same_v<Value, std::string>)
-        list.push_back(value.get<Value>());
+  const auto found = state.find(key);
+  if (found == state.end() || !found->is_array()) return list;
+  for (const json& value : *found) {
+    if constexpr (std::is_same_v<Value, double>)
+      list.push_back(value.is_number() ? value.get<double>() : NAN);
+    else if (value.is_string() == std::is_same_v<Value, std::string>)
+      list.push_back(value.get<Value>());
+  }
   return list;
 }
 

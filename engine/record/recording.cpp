@@ -38,7 +38,10 @@ struct Method {
 
 Method method_of(const RecordRequest& r) {
   if (!program_on_path(r.program.front()))
-    throw Error(fmt::format("{}: is no program that can be run", printable(r.program.front())));
+    throw Error(fmt::format("{}: is no program that can be run{}", printable(r.program.front()),
+                            r.program.front().ends_with(".py")
+                                ? fmt::format("; python {}?", printable(r.program.front()))
+                                : ""));
   Method method{find_nsys(r.nsys), !r.delay_ns && may_run_python(r.program)};
   if (method.nsys) return method;
   if (!method.by_units)
@@ -113,9 +116,11 @@ class Recorder {
       // A run that goes on is not broken off because its recording cannot be used.
       try {
         finish();
-      } catch (const std::exception& e) {
+      } catch (const std::exception&) {
         failed_ = std::current_exception();
-        if (!r_.stop && !starts_again()) r_.says(e.what());  // the end may be days away
+        // The reason is said at the end, which may be days away.
+        if (!r_.stop && !starts_again())
+          r_.says("the recording cannot be used; the program goes on");
       }
       if (r_.stop || starts_again()) end_recorded(program);
     });
@@ -298,6 +303,7 @@ class Recorder {
       return fmt::format("{} before anything was recorded; --delay and --length say when", ended);
     if (state_.phase == "done" || state_.phase == "recording")
       return fmt::format("{}, and the profiler left no recording", ended);
+    if (status != 0) return fmt::format("{}; {}, see its own messages above", ended, how_far());
     if (state_.unit.empty())
       return fmt::format("{}, and {}; record by time instead: --delay 10s", ended, how_far());
     return fmt::format("{} after {}, too early to record {}; --delay 2 --units 3 needs fewer",

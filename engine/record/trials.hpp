@@ -62,7 +62,7 @@ struct TrialRequest {
 /// cannot be timed as it is.
 Trials run_trials(const TrialRequest& request);
 
-/// Whether a fix makes a unit shorter by more than both may be off.
+/// Whether a fix makes a unit shorter by more than twice what both may be off.
 bool helps(const Trial& base, const Trial& trial);
 
 }  // namespace gh

@@ -325,8 +325,10 @@ std::vector<std::string> plan_notes(const Report& report) {
   for (std::size_t i = 0; i < p.fixes.size(); ++i)
     if (p.fixes[i].masked) masked.push_back(numbers[i].back());
   if (!masked.empty())
-    notes.push_back(
-        fmt::format("Fix {} matters only once the fixes above it are made.", listed(masked)));
+    notes.push_back(fmt::format("{} only once the fixes above {} are made.",
+                                masked.size() == 1 ? fmt::format("Fix {} matters", listed(masked))
+                                                   : fmt::format("Fixes {} matter", listed(masked)),
+                                masked.size() == 1 ? "it" : "them"));
   return notes;
 }
 

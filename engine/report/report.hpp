@@ -6,8 +6,8 @@
 
 #include "gate/comparison.hpp"
 #include "job/fleet.hpp"
-#include "report/ci.hpp"
 #include "record/record.hpp"
+#include "report/ci.hpp"
 #include "report/layout.hpp"
 #include "rules/rules.hpp"
 
@@ -82,8 +82,8 @@ std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>
 /// As a page, with a map of ranks by cause.
 std::string render_fleet_html(const Fleet& fleet, const std::vector<std::string>& errors);
 
-/// What fixes that were tried brought, beside what was predicted, and what to write into the program
-/// to keep those that help.
+/// What fixes that were tried brought, beside what was predicted, and what to write into the
+/// program to keep those that help.
 std::string render_trials_text(const Trials& trials, const std::vector<Forecast>& forecasts,
                                const TextStyle& style);
 /// As JSON (schemas/trials.schema.json).

@@ -68,6 +68,9 @@ std::string code_of(const Fix& fix) {
 std::string code_lines(const Trials& trials, const Paint& paint) {
   const Trial& base = trials.trials.front();
   std::string lines;
+  const Trial& last = trials.trials.back();
+  if (last.fixes.size() > 1 && !helps(base, last))
+    return "Together they do not help: runs differ too much. Try again with more --rounds.\n";
   for (const Trial& trial : trials.trials)
     if (trial.fixes.size() == 1 && helps(base, trial))
       lines += fmt::format("  {}\n", code_of(trial.fixes.front()));
@@ -154,11 +157,14 @@ std::string render_trials_json(const Trials& trials, const std::vector<Forecast>
 std::string render_ledger_text(const std::vector<LedgerEntry>& entries, const TextStyle& style) {
   struct OfRule {
     std::vector<double> errors;
-    std::size_t held = 0;
+    std::size_t in_range = 0;
   };
   std::map<std::string, OfRule> rules;
   OfRule all;
   std::size_t not_comparable = 0;
+  const auto in_range = [](const LedgerEntry& e) {
+    return e.least_ns <= e.after_ns && e.after_ns <= e.most_ns;
+  };
   for (const LedgerEntry& e : entries) {
     if (e.outcome == Outcome::not_comparable) {
       ++not_comparable;
@@ -166,19 +172,19 @@ std::string render_ledger_text(const std::vector<LedgerEntry>& entries, const Te
     }
     for (OfRule* of : {&rules[fmt::format("{}", fmt::join(e.rules, ", "))], &all}) {
       of->errors.push_back(std::abs(e.error()));
-      of->held += e.outcome == Outcome::held;
+      of->in_range += in_range(e);
     }
   }
   const auto line = [](const std::string& name, OfRule of) {
     std::sort(of.errors.begin(), of.errors.end());
     const std::size_t n = of.errors.size();
     const double median = (of.errors[(n - 1) / 2] + of.errors[n / 2]) / 2;
-    return fmt::format("{:<32} {:>9} {:>6} {:>14.1f} % {:>12.1f} %\n", name, n, of.held,
+    return fmt::format("{:<32} {:>9} {:>8} {:>14.1f} % {:>12.1f} %\n", name, n, of.in_range,
                        100 * median, 100 * of.errors.back());
   };
   const Paint paint(style);
-  std::string out = paint.bold(fmt::format("{:<32} {:>9} {:>6} {:>16} {:>14}", "fix", "forecasts",
-                                           "held", "off, median", "off, worst")) +
+  std::string out = paint.bold(fmt::format("{:<32} {:>9} {:>8} {:>16} {:>14}", "fix", "forecasts",
+                                           "in range", "off, median", "off, worst")) +
                     '\n';
   for (const auto& [name, of] : rules) out += line(name, of);
   if (!all.errors.empty()) out += line("all", all);

@@ -39,7 +39,10 @@ class InnermostRanges {
       }
     };
     for (Row row = 0; row < r.size() && r.start[row] < window.end; ++row) {
-      if (r.end[row] <= window.start || r.nest[row] == 0) continue;
+      if (r.end[row] <= window.start) continue;
+      // Ranges that need not nest may be of anything; those within a step are of a part of it.
+      if (r.nest[row] == 0 && r.end[row] - r.start[row] > 2 * g.analysis.recorded_step_ns())
+        continue;
       const std::uint16_t thread = r.thread[row];
       close(thread, r.start[row]);
       open[thread].push_back(row);

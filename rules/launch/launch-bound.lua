@@ -90,6 +90,7 @@ return {
         },
         pytorch = {
           tokens = "Capture decoding in CUDA graphs: torch.compile(mode=\"reduce-overhead\") with a cache of fixed size (generate(): cache_implementation=\"static\"); torch.cuda.CUDAGraph where that cannot be used. It must contain no synchronization (PyTorch notes, CUDA semantics).",
+          training = "Capture the work in CUDA graphs: torch.compile(mode=\"reduce-overhead\") of the model, which fuses kernels as well, and of a function that calls optimizer.step(); or torch.cuda.CUDAGraph around the whole step, with capturable=True. All need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).",
           cuda = "Capture the work in CUDA graphs: torch.compile(mode=\"reduce-overhead\"), which fuses kernels as well; torch.cuda.make_graphed_callables where that cannot be used. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).",
         },
         jax = "Put the whole iteration under one jax.jit: and several into one call (jax.lax.scan). XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL records them into CUDA graphs.",

@@ -173,7 +173,8 @@ TEST_CASE(
 }
 
 TEST_CASE("replay: a thread waits for another although it resumes a while after it") {
-  // The main thread waits for autograd's, then looks at its parameters for 5 ms.
+  // The main thread waits for autograd's, then looks at its parameters for 5 ms. Without the pauses
+  // of autograd's thread, 84.9 ms while the GPU is idle, the step is that much shorter.
   const Replayed r(R"({ repeats = { times = 6, every = 100000 },
     ranges = { { 0, 99999, "step {n}" } },
     ops = { { 20, 30, kernel = "a", launched = { 10, 15 } },
@@ -189,11 +190,10 @@ TEST_CASE("replay: a thread waits for another although it resumes a while after 
   pause.rows.clear();
   const auto& threads = r.analysis.trace.threads;
   for (std::uint16_t thread = 0; thread < threads.size(); ++thread)
-    if (threads[thread].name == "autograd")
-      pause.host.push_back({thread, {0, 600'000'000}, true});
+    if (threads[thread].name == "autograd") pause.host.push_back({thread, {0, 600'000'000}, false});
   pause.factor = {0, 0, 0};
   CHECK(r.us({}) == doctest::Approx(100'000).epsilon(0.01));
-  CHECK(r.us({pause}) == doctest::Approx(16'000).epsilon(0.05));
+  CHECK(r.us({pause}) == doctest::Approx(15'090).epsilon(0.01));
 }
 
 TEST_CASE("replay: what is removed stays removed, whatever else changes") {

@@ -83,9 +83,18 @@ def fused_optimizer(torch: Any) -> None:
 
 def cudnn_benchmark(torch: Any) -> None:
     """Measures which convolution of cuDNN is fastest."""
-    if not torch.backends.cudnn.benchmark:
-        torch.backends.cudnn.benchmark = True
-        applied.add("cudnn-benchmark")
+    if torch.backends.cudnn.benchmark:
+        return
+    torch.backends.cudnn.benchmark = True
+    layer = torch.nn.modules.conv._ConvNd
+    original = layer.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        applied.add("cudnn-benchmark")  # it changes nothing but convolutions
+        original(self, *args, **kwargs)
+
+    layer.__init__ = init
 
 
 def tf32(torch: Any) -> None:
