@@ -20,7 +20,6 @@ const std::vector<Fix>& known_fixes() {
       const toml::table& t = *node.as_table();
       Fix fix;
       fix.name = t["name"].value_or(std::string());
-      fix.does = t["does"].value_or(std::string());
       fix.code = t["code"].value_or(std::string());
       fix.rules = strings(t["rules"]);
       fix.ask = t["ask"].value_or(false);

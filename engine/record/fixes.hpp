@@ -8,7 +8,6 @@ namespace gh {
 
 struct Fix {
   std::string name;                                ///< as on the command line: "loader-workers"
-  std::string does;                                ///< "loads batches in worker processes"
   std::string code;                                ///< what to write into the program
   std::vector<std::string> rules;                  ///< that advise it
   std::map<std::string, std::string> environment;  ///< variables that make it

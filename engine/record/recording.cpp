@@ -47,8 +47,7 @@ Method method_of(const RecordRequest& r) {
   if (!method.by_units)
     throw Error(
         "nsys was found neither on the PATH nor where CUDA, Nsight Systems and Nsight Compute put "
-        "it; give its "
-        "path with --nsys. Only PyTorch programs can be recorded without it");
+        "it; give its path with --nsys. Only PyTorch programs can be recorded without it");
   if (r.too.metrics) throw Error("--metrics: needs nsys, which was not found; see --nsys");
   return method;
 }
@@ -56,22 +55,6 @@ Method method_of(const RecordRequest& r) {
 // Why a program that was timed or recorded was ended early.
 std::string ended_by_limit(const RecordRequest& r) {
   return fmt::format("the program was ended after {}, as --limit says", duration(r.limit_ns));
-}
-
-// Waits while a program runs, and looks at it now and then, until `look` returns false or the limit
-// is over. Returns whether the limit ended it.
-bool watch(const RecordRequest& r, WatchedProgram& program, const std::function<void()>& look) {
-  const auto begin = Clock::now();
-  while (!program.status()) {
-    std::this_thread::sleep_for(poll_interval);
-    look();
-    if (!program.status() && r.limit_ns > 0 &&
-        Clock::now() - begin > std::chrono::nanoseconds(r.limit_ns)) {
-      program.end(end_patience);
-      return true;
-    }
-  }
-  return false;
 }
 
 // A recording while it comes into being.
@@ -109,7 +92,7 @@ class Recorder {
     WatchedProgram program(command(),
                            hooks_ ? hooks_->environment() : std::map<std::string, std::string>());
     bool recorded = false;
-    const bool limited = watch(r_, program, [&] {
+    const bool limited = watch(program, r_.limit_ns, [&] {
       say_progress();
       if (recorded || !is_recorded(program)) return;
       recorded = true;
@@ -171,7 +154,7 @@ class Recorder {
     WatchedProgram program(r_.program, hooks.environment());
     bool timed = false;
     ended_here_ = false;
-    const bool limited = watch(r_, program, [&] {
+    const bool limited = watch(program, r_.limit_ns, [&] {
       if (timed || hooks.state().phase != "done") return;
       timed = true;
       take_times(hooks.state());
@@ -332,7 +315,7 @@ int record(const RecordRequest& request) { return Recorder(request).run(); }
 
 int run_to_end(const RecordRequest& r) {
   WatchedProgram program(r.program, {});
-  if (watch(r, program, [] {})) throw Error(ended_by_limit(r));
+  if (watch(program, r.limit_ns, [] {})) throw Error(ended_by_limit(r));
   return *program.status();
 }
 

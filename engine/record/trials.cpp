@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <thread>
 
 #include "base/error.hpp"
 #include "base/quantities.hpp"
@@ -18,9 +17,6 @@
 namespace gh {
 namespace {
 
-using TrialClock = std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds state_interval{50};
 // A program that has been timed is of no more use.
 constexpr std::chrono::milliseconds timed_patience{2'000};
 
@@ -54,18 +50,12 @@ Run run_once(const TrialRequest& r, const std::vector<Fix>& fixes) {
 
   Run run;
   WatchedProgram program(r.program, environment);
-  const auto begin = TrialClock::now();
-  while (!program.status()) {
-    std::this_thread::sleep_for(state_interval);
-    if (hooks.state().phase == "done") {
-      program.end(timed_patience);
-    } else if (r.limit_ns > 0 && TrialClock::now() - begin > std::chrono::nanoseconds(r.limit_ns)) {
-      program.end(end_patience);
-      run.failed = fmt::format("took longer than {}", duration(r.limit_ns));
-    }
-  }
+  const bool limited = watch(program, r.limit_ns, [&] {
+    if (hooks.state().phase == "done") program.end(timed_patience);
+  });
   run.state = hooks.state();
-  if (run.state.phase == "done") return run;
+  if (limited) run.failed = fmt::format("took longer than {}", duration(r.limit_ns));
+  if (!limited && run.state.phase == "done") return run;
   if (run.failed.empty() && *program.status() != 0)
     run.failed = fmt::format("ended with status {}", *program.status());
   if (run.failed.empty())

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr milliseconds poll{20}, own_patience{5'000};
+constexpr milliseconds poll{20}, look_interval{50}, own_patience{5'000};
 // After a signal to this program: longer than schedulers wait before they kill.
 constexpr milliseconds interrupted_patience{120'000};
 
@@ -232,6 +232,20 @@ void WatchedProgram::end(milliseconds patience) {
 void WatchedProgram::wait_for_status(milliseconds patience) {
   const auto last = std::chrono::steady_clock::now() + patience;
   while (!status() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(poll);
+}
+
+bool watch(WatchedProgram& program, Ns limit_ns, const std::function<void()>& look) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!program.status()) {
+    std::this_thread::sleep_for(look_interval);
+    look();
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+    if (limit_ns > 0 && took.count() > limit_ns && !program.status()) {
+      program.end(end_patience);
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace gh

@@ -2,10 +2,13 @@
 #pragma once
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/spans.hpp"
 
 namespace gh {
 
@@ -39,6 +42,10 @@ class WatchedProgram {
   int child_ = 0;
   std::optional<int> status_;
 };
+
+/// Waits until a program ends, and calls `look` now and then meanwhile, which may end it. Ends it
+/// after `limit_ns`, if that is not 0; returns whether it did.
+bool watch(WatchedProgram& program, Ns limit_ns, const std::function<void()>& look);
 
 /// What most programs need to end by themselves after SIGTERM.
 inline constexpr std::chrono::milliseconds end_patience{10'000};

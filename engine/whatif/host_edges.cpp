@@ -1,25 +1,29 @@
 // The host: calls in order, the time between them, and which thread hands over to which, as
 // PyTorch's main thread and autograd's do.
 #include <algorithm>
+#include <string_view>
 
 #include "whatif/graph.hpp"
 
 namespace gh {
 namespace {
 
-// A thread that waits for another is silent for at least this long while the other launches, and
-// resumes at most this long, or this part of its silence, after the other's last call: an optimizer
-// in Python first looks at all parameters.
+// A thread that waits for another is silent for at least this long while the other launches. If no
+// wait in the system was recorded, it resumes at most this long after the other's last call.
 constexpr Ns handover_gap_ns = 60'000;
 constexpr Ns handover_late_ns = 2'000'000;
-constexpr Ns handover_late_part = 10;
 constexpr std::ptrdiff_t handover_launches = 3;
 
 // Which threads may hand over to each other: those of a crew, whose work follows one another.
 class Handovers {
  public:
-  explicit Handovers(const ReplayGraph& g) : g_(g), launches_(g.thread_calls.size()) {
+  explicit Handovers(const ReplayGraph& g)
+      : g_(g), launches_(g.thread_calls.size()), waits_(g.thread_calls.size()) {
     const Trace& t = g.analysis.trace;
+    const OsCalls& os = t.os_calls;
+    for (Row c = 0; c < os.size(); ++c)
+      if (os.end[c] - os.start[c] >= handover_gap_ns && is_wait(t.names[os.name[c]]))
+        waits_[os.thread[c]].push_back({os.start[c], os.end[c]});
     for (std::uint16_t thread = 0; thread < launches_.size(); ++thread) {
       for (const Row c : g.thread_calls[thread])
         if (launches(g.call_class(c))) launches_[thread].push_back(t.calls.start[c]);
@@ -34,6 +38,7 @@ class Handovers {
   Row waited_for(std::uint16_t thread, Span silent) const {
     if (silent.length() < handover_gap_ns || launches_[thread].empty()) return no_row;
     const Trace& t = g_.analysis.trace;
+    const Ns late = waited(thread, silent) ? silent.length() / 2 : handover_late_ns;
     Row latest = no_row;
     for (const std::uint16_t by : launchers_) {
       if (by == thread || g_.crews.of(by) != g_.crews.of(thread)) continue;
@@ -46,7 +51,6 @@ class Handovers {
                                              [&](Row x) { return t.calls.end[x] <= silent.end; });
       if (over == calls.begin()) continue;
       const Row call = *std::prev(over);
-      const Ns late = std::max(handover_late_ns, silent.length() / handover_late_part);
       if (silent.end - t.calls.end[call] < late &&
           (latest == no_row || t.calls.end[call] > t.calls.end[latest]))
         latest = call;
@@ -55,8 +59,27 @@ class Handovers {
   }
 
  private:
+  static bool is_wait(std::string_view os_call) {
+    return os_call.starts_with("pthread_cond_") || os_call.starts_with("sem_") ||
+           os_call.starts_with("futex");
+  }
+
+  // Whether most of a silence was recorded as a wait in the system. Before and after it either
+  // thread may work for long, as main does before backward, and an optimizer in Python after it.
+  bool waited(std::uint16_t thread, Span silent) const {
+    const std::vector<Span>& waits = waits_[thread];
+    auto wait = std::partition_point(waits.begin(), waits.end(),
+                                     [&](Span w) { return w.end <= silent.start; });
+    for (; wait != waits.end() && wait->start < silent.end; ++wait)
+      if (2 * (std::min(wait->end, silent.end) - std::max(wait->start, silent.start)) >
+          silent.length())
+        return true;
+    return false;
+  }
+
   const ReplayGraph& g_;
   std::vector<std::vector<Ns>> launches_;  // by thread: when it launched
+  std::vector<std::vector<Span>> waits_;   // by thread: in the system, in order
   std::vector<std::uint16_t> launchers_;
 };
 
