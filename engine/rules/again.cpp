@@ -128,12 +128,14 @@ class AskingAgain {
     const Plan& more = *round.report.plan;
     Plan& plan = *report_.plan;
     const Prediction base = plan.fixes.back().step;
+    // What the profiler added to the host's work is still in the remade step, and in its bound.
+    Bounds bounds = more.bounds;
+    bounds.host_ns = in_proportion(base.step_ns, bounds.host_ns, more.now.step_ns);
     for (const Plan::Fix& fix : more.fixes) {
       Finding f =
           *std::find_if(round.report.findings.begin(), round.report.findings.end(),
                         [&](const Finding& found) { return found.fingerprint == fix.fingerprint; });
-      const Ns floor_ns = std::max(more.bounds.compute_ns, more.bounds.link_ns);
-      const Prediction step = after(base, fix.step, more.now.step_ns, floor_ns);
+      const Prediction step = after(base, fix.step, more.now.step_ns, bounds.least_ns());
       const Ns won = std::max<Ns>(0, plan.fixes.back().step.step_ns - step.step_ns);
       make_masked(f, step, won, round);
       plan.fixes.push_back({fix.rule, fix.fingerprint, step, true});
@@ -144,18 +146,21 @@ class AskingAgain {
       std::erase(report_.clean, f.rule);
       report_.findings.push_back(std::move(f));
     }
-    plan.bounds = more.bounds;
+    plan.bounds = bounds;
+  }
+
+  // The share of `of` that `part` is of `all`.
+  static Ns in_proportion(Ns of, Ns part, Ns all) {
+    return static_cast<Ns>(static_cast<double>(of) * static_cast<double>(part) /
+                           static_cast<double>(std::max<Ns>(all, 1)));
   }
 
   // The step after a fix, in proportion to the share that the fix leaves of the step before it.
   static Prediction after(const Prediction& base, const Prediction& fix, Ns before_ns,
                           Ns floor_ns) {
-    const auto of = [&](Ns of_base, Ns left) {
-      return static_cast<Ns>(static_cast<double>(of_base) * static_cast<double>(left) /
-                             static_cast<double>(std::max<Ns>(before_ns, 1)));
-    };
-    Prediction p{of(base.step_ns, fix.step_ns), of(base.least_ns, fix.least_ns),
-                 of(base.most_ns, fix.most_ns),
+    Prediction p{in_proportion(base.step_ns, fix.step_ns, before_ns),
+                 in_proportion(base.least_ns, fix.least_ns, before_ns),
+                 in_proportion(base.most_ns, fix.most_ns, before_ns),
                  "found on the predicted step after the earlier fixes, which was not recorded"};
     p.step_ns = std::min(std::max(p.step_ns, floor_ns), base.step_ns);
     p.least_ns = std::min(p.least_ns, p.step_ns);

@@ -111,10 +111,4 @@ Ns Floors::of_host(Edges edges) const {
   return graph_.step_ns(graph_.times(edges));
 }
 
-Bounds Floors::of(Edges edges) const {
-  Bounds b = of_device(edges, Guess::best);
-  b.host_ns = of_host(std::move(edges));
-  return b;
-}
-
 }  // namespace gh

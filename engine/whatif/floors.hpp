@@ -1,5 +1,6 @@
 // Lower bounds of a step, however well its work overlaps.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -19,16 +20,15 @@ struct Bounds {
   Ns compute_ns = 0;
   Ns link_ns = 0;  ///< copies over a link, the busier direction
   Ns host_ns = 0;  ///< the host's own time, if the GPU took none
+  Ns least_ns() const { return std::max({compute_ns, link_ns, host_ns}); }
 };
 
 /// Computes the bounds for given edges.
 class Floors {
  public:
   explicit Floors(const ReplayGraph& graph);
-  Bounds of(Edges edges) const;
-  /// The same without the host's bound, which takes another replay.
+  /// All but the host's bound, which takes another replay.
   Bounds of_device(const Edges& edges, Guess guess) const;
-  /// Only the host's bound.
   Ns of_host(Edges edges) const;
 
  private:

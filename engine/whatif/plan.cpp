@@ -152,8 +152,8 @@ Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates) {
   plan.bounds = replay.bounds(made);
   // The replayed steps may use up a lead that the host had when they began.
   if (!plan.fixes.empty())
-    plan.fixes.back().step.most_ns = std::max({plan.fixes.back().step.most_ns, plan.bounds.host_ns,
-                                               plan.bounds.compute_ns, plan.bounds.link_ns});
+    plan.fixes.back().step.most_ns =
+        std::max(plan.fixes.back().step.most_ns, plan.bounds.least_ns());
   return plan;
 }
 

@@ -54,16 +54,21 @@ bool moves_kernels(const Trace& t, const Changes& changes) {
   });
 }
 
-// No step is shorter than the time for which the device or the link is busy, whatever waits for
-// what. The replayed steps may use up a lead that the host had when they began: Guess::most
-// assumes, up to a step of `now`, that it has none.
+// How much room the device has for kernels that changes move beside others is unknown.
+Guess room_for(const ReplayGraph& g, const Changes& changes, Guess guess) {
+  return moves_kernels(g.analysis.trace, changes) ? Guess::least : guess;
+}
+
+// No step is shorter than the time for which the device, the link or the host is busy, whatever
+// waits for what. The replayed steps may use up a lead that the host had when they began, which
+// does not last: only Guess::least assumes that it does. `now`, the step without changes, limits
+// what that adds.
 Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
              Guess guess, Ns now) {
   for (const Change& c : changes) apply(g, c, guess, edges);
-  const Guess room = moves_kernels(g.analysis.trace, changes) ? Guess::least : guess;
-  const Bounds b = floors.of_device(edges, room);
+  const Bounds b = floors.of_device(edges, room_for(g, changes, guess));
   const Ns step = std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
-  if (guess != Guess::most) return step;
+  if (guess == Guess::least) return step;
   return std::max(step, std::min(now, floors.of_host(std::move(edges))));
 }
 
@@ -126,6 +131,16 @@ struct ReplayedRun {
     Edges edges = without_profiler(Guess::best);
     for (const Change& c : changes) apply(*graph, c, Guess::best, edges);
     return edges;
+  }
+
+  Bounds bounds(const Changes& changes) const {
+    Edges edges = changed(changes);
+    Bounds b = floors->of_device(edges, room_for(*graph, changes, Guess::best));
+    b.host_ns = floors->of_host(std::move(edges));
+    // In proportion to the known step, like a replayed step.
+    if (const Ns replayed = now[index_of(Guess::best)]; target_ns > 0 && target_ns < replayed)
+      b.host_ns = scaled(b.host_ns, ratio(target_ns, replayed));
+    return b;
   }
 
  private:
@@ -442,7 +457,7 @@ Remade Replay::remade(const Changes& changes) const {
 Replay::Bounds Replay::bounds(const Changes& changes) const {
   Bounds all;
   for (const auto& run : state_->runs) {
-    const Bounds b = run->floors->of(run->changed(changes));
+    const Bounds b = run->bounds(changes);
     for (const auto part :
          {&Bounds::products_ns, &Bounds::compute_ns, &Bounds::link_ns, &Bounds::host_ns})
       all.*part += scaled(b.*part, run->steps.weight);

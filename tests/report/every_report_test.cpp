@@ -98,6 +98,8 @@ TEST_CASE("every report: the step, its account, the plan and the findings agree 
       CHECK(duration(lines.front().before_ns - lines.front().after_ns) == duration(first.alone_ns));
       for (std::size_t i = 1; i < lines.size(); ++i)
         CHECK(lines[i].before_ns == lines[i - 1].after_ns);
+      // Nor does the plan end below what is said to limit the step then.
+      CHECK(lines.back().after_ns >= std::min(step, r.plan->bounds.least_ns()) - 1);
     }
 
     // Every format gives the same verdict, step and plan.
