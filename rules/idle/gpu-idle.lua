@@ -63,7 +63,7 @@ return {
         cuda = "Give the process its own cores: numactl, taskset, or --cpus-per-task of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (OMP_NUM_THREADS).",
       }
     elseif waits then
-      advice[1] = string.format("Find out what the host waits for: it waits in '%s'%s until another thread, process or device is done, or a time is over. See in the timeline what ends the wait, and shorten that, or do not wait for it.", doing:short(), within ~= "" and " (within '" .. within:short() .. "')" or "")
+      advice[1] = string.format("Shorten what the host waits for, or do not wait: it waits in '%s'%s until another thread, process or device is done, or a time is over. The timeline shows what ends the wait.", doing:short(), within ~= "" and " (within '" .. within:short() .. "')" or "")
     elseif doing then
       advice[1] = string.format("Move this work off the launching thread: '%s' can go to another thread or process, run less often, or run on the GPU.", (within ~= "" and within or doing):short())
     else

@@ -106,7 +106,7 @@ return {
     end
     if not mostly_graphs and cut then
       local graphs = advice[1]
-      advice[1] = string.format("Remove the read-backs first: %s %s read back while the host waits, and no CUDA graph can be captured across one%s.", barred < 1.5 and "one result" or string.format("%.0f results", barred), trace:fact "unit.per" .. (barred < 1.5 and " is" or " are"), decided and ", nor hold what is launched with different grids each time" or "")
+      advice[1] = string.format("%s: %s %s read back while the host waits, and no CUDA graph can be captured across one%s.", decided and "Remove the read-backs" or "Remove the read-backs, then capture CUDA graphs", barred < 1.5 and "one result" or string.format("%.0f results", barred), trace:fact "unit.per" .. (barred < 1.5 and " is" or " are"), decided and ", nor hold what is launched with different grids each time" or "")
       if not decided then advice[2] = graphs end
     end
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"

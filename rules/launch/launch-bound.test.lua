@@ -82,7 +82,7 @@ return {
       local calls = {}
       for i = 19, 99, 20 do calls[#calls + 1] = { i * 100 + 65, i * 100 + 67, "cudaStreamSynchronize" } end
       return calls
-    end)() }), expect = { { advice = "Remove the read-backs first: * results a step are read back while the host waits, and no CUDA graph can be captured across one." } } },
+    end)() }), expect = { { advice = "Remove the read-backs, then capture CUDA graphs: * results a step are read back while the host waits, and no CUDA graph can be captured across one." } } },
 
   { name = "needs calls", trace = steps(40, { not_collected = { "calls" } }), expect = "not checked" },
   { name = "needs kernels", trace = steps(40, { not_collected = { "kernels" } }), expect = "not checked" },
