@@ -35,6 +35,11 @@ const char* name_of(CallClass c) { return call_class_names[static_cast<std::size
 const char* name_of(Phase p) { return phase_names[static_cast<std::size_t>(p)]; }
 
 Classes::Classes() {
+  static const Classes built_in{BuiltIn()};
+  *this = built_in;
+}
+
+Classes::Classes(BuiltIn) {
   const toml::table kernels = schema_table("schemas/kernels.toml");
   add_kernel_classes(kernels, "schemas/kernels.toml", false);
   class_index("other");

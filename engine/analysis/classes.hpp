@@ -80,7 +80,7 @@ struct Attainable {
 
 class Classes {
  public:
-  /// The built-in tables.
+  /// The built-in tables. Their expressions are compiled once, and then copied.
   Classes();
   /// A team's tables, which take precedence: [[kernel_class]], [[gpu]] and [ranges] of
   /// gh-advise.toml. `where` names the file.
@@ -137,6 +137,8 @@ class Classes {
     GpuPeaks peaks;
     int sm_count;
   };
+  struct BuiltIn {};
+  explicit Classes(BuiltIn);
   void add_call_results(const toml::table& table);
   void add_kernel_classes(const toml::table& table, std::string_view where, bool first);
   void add_gpus(const toml::table& table, std::string_view where, bool first);

@@ -366,8 +366,7 @@ class RuleTest {
 
   void run_case(Cases& cases, std::size_t position, const Rule& rule, Snapshots& snapshots) try {
     Case c = cases.read(position);
-    static const Classes classes;  // its expressions take longer to compile than a case to run
-    const Analysis analysis(trace_of(c, options_.fixtures), classes, {});
+    const Analysis analysis(trace_of(c, options_.fixtures), Classes(), {});
     const Facts facts(analysis);
     const std::map<std::string, RuleSettings> settings{{rule.id, settings_of(c, rule)}};
     Report report = evaluate({rule}, analysis, facts, settings, c.replayed);

@@ -66,7 +66,7 @@ class Pages(unittest.TestCase):
         for part in ('"said"', "dialog: asked", "no_such_function is not defined", "/missing.png"):
             self.assertIn(part, said)
 
-    def test_every_page_is_small_quiet_and_whole(self):
+    def test_every_page_is_small_quiet_and_whole_and_evidence_stands_where_the_json_says(self):
         self.assertGreater(len(reports), 10)
         for report in reports:
             html, json = advise(report)
@@ -77,17 +77,11 @@ class Pages(unittest.TestCase):
                     text = in_one_line(page.text(f"#finding-{i}"))
                     for part in [finding["message"], *finding["advice"][:8]]:
                         self.assertIn(in_one_line(part.replace("`", "")), text)
-                self.assertTrue(page.js("return document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways")
-
-    def test_evidence_stands_where_the_json_says(self):
-        for report in reports:
-            html, json = advise(report)
-            with self.subTest(report), self.opened(html) as page:
-                for i, finding in enumerate(json["findings"], 1):
                     if finding["evidence"]:
                         self.check_evidence(page, page.timeline(f"timeline-{i}"), finding["evidence"][0])
                 if page.find_all("#timeline-overview"):
                     self.check_overview(page, json)
+                self.assertTrue(page.js("return document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways")
 
     def check_evidence(self, page, figure, evidence):
         drawn = page.drawn(figure, ".evidence")

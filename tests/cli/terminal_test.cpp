@@ -61,7 +61,7 @@ TEST_CASE("terminal: a line says what is being done to whom waits, and only ther
           slow_with_sanitizers) {
   // Reports enough for some seconds; the first sight of the line ends it.
   std::string many;
-  const int reports = emulated ? 8 : 80;
+  const int reports = 8;
   for (int i = 0; i < reports; ++i) many += " eager-autogradnvtx.sqlite";
   const Ran shown =
       shell("script -qec \"'" GH_PROGRAM "'" + many + " >/dev/null\" /dev/null | head -c 80");

@@ -319,7 +319,8 @@ void check_gone(const std::string& bytes, const std::vector<Plant>& planted) {
 
 }  // namespace
 
-TEST_CASE("scrub: none of 600 secrets, written in 60 ways into an export, stays") {
+TEST_CASE("scrub: none of 600 secrets, written in 60 ways into an export, stays" *
+          slow_with_sanitizers) {
   const TempDir dir;
   fs::copy_file(GH_FIXTURES "/starved.sqlite", dir / "report.sqlite");
   const std::vector<Plant> planted = plants();
@@ -349,7 +350,8 @@ TEST_CASE("scrub: none of 600 secrets, written in 60 ways into an export, stays"
 }
 
 TEST_CASE(
-    "scrub: none of 600 secrets, written in 60 ways into a trace, stays, plain or compressed") {
+    "scrub: none of 600 secrets, written in 60 ways into a trace, stays, plain or compressed" *
+    slow_with_sanitizers) {
   const TempDir dir;
   std::string trace = read_file(GH_FIXTURES "/graphs.pt.trace.json");
   const std::string events = "\"traceEvents\": [";

@@ -58,7 +58,7 @@ TEST_CASE("scrub: nothing planted in a report is left, and its advice stays") {
   CHECK(read_file(dir / "again.sqlite") == read_file(dir / "shared.sqlite"));
 }
 
-TEST_CASE("scrub: the advice on recorded reports and traces stays") {
+TEST_CASE("scrub: the advice on recorded reports and traces stays" * slow_with_sanitizers) {
   const TempDir dir;
   for (const char* name :
        {"ddp.sqlite", "gpumetrics.sqlite", "eager-autogradnvtx.sqlite", "um-umtouch-lora.sqlite",

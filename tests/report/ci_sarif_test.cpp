@@ -82,7 +82,8 @@ Json result_of(const Json& sarif, const std::string& rule) {
 
 }  // namespace
 
-TEST_CASE("SARIF: what is written keeps to the schema, and its parts to each other") {
+TEST_CASE("SARIF: what is written keeps to the schema, and its parts to each other" *
+          slow_with_sanitizers) {
   const std::vector<Json> all = documents();
   const std::vector<std::string> verdict = verdicts(schema, all);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -189,7 +190,7 @@ TEST_CASE("SARIF: Microsoft's multitool finds no fault by SARIF's rules and GitH
   CHECK(!faults(bad).empty());
 }
 
-TEST_CASE("SARIF: it says what became of each finding, and how to fix it") {
+TEST_CASE("SARIF: it says what became of each finding, and how to fix it" * slow_with_sanitizers) {
   const Json run = Json::parse(GateRun("starved", "good").text("sarif"))["runs"][0];
   CHECK(run["tool"]["driver"]["rules"].size() >= 31);
   for (const Json& rule : run["tool"]["driver"]["rules"])

@@ -9,7 +9,8 @@
 using namespace support;
 namespace fs = std::filesystem;
 
-TEST_CASE("CI: annotations, JUnit and Markdown name what failed, and foreign text stays text") {
+TEST_CASE("CI: annotations, JUnit and Markdown name what failed, and foreign text stays text" *
+          slow_with_sanitizers) {
   const GateRun all("good", "starved");
   const auto github = lines_of(all.text("github"));
   CHECK(github.at(0).starts_with(

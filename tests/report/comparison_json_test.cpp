@@ -5,7 +5,8 @@
 using namespace support;
 using Json = nlohmann::ordered_json;
 
-TEST_CASE("comparison JSON: comparisons and baselines keep to their schemas") {
+TEST_CASE("comparison JSON: comparisons and baselines keep to their schemas" *
+          slow_with_sanitizers) {
   const TempDir dir;
   CHECK(advise("baseline ddp.sqlite -o " + quoted(dir / "b.json")).status == 0);
   CHECK(verdict("schemas/baseline.schema.json", Json::parse(read_file(dir / "b.json"))) == "valid");

@@ -25,7 +25,8 @@ TEST_CASE("html: foreign text becomes neither markup nor the end of an attribute
             .find("</script><script>") == std::string::npos);
 }
 
-TEST_CASE("html: any report's page stays below 2 MB, and what it leads to is there") {
+TEST_CASE("html: any report's page stays below 2 MB, and what it leads to is there" *
+          slow_with_sanitizers) {
   const auto check_page = [](const std::string& html) {
     CHECK(html.size() < 2'000'000);
     for (std::size_t at = 0; (at = html.find("href=\"#", at)) != html.npos; ++at) {

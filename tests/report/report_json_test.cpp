@@ -74,7 +74,7 @@ std::int64_t sum_ns(const Json& account) {
 
 }  // namespace
 
-TEST_CASE("JSON: what is printed of every report keeps to the schema") {
+TEST_CASE("JSON: what is printed of every report keeps to the schema" * slow_with_sanitizers) {
   REQUIRE(documents_of_recordings().size() >= 21);
   std::vector<std::string> names;
   std::vector<Json> all;
