@@ -116,8 +116,8 @@ void Classes::add_call_results(const toml::table& table) {
     results_[static_cast<std::uint16_t>(entry["code"].value_or(0))] = result;
   });
   for_tables(table, "expected_result", [&](const toml::table& entry) {
-    ExpectedResult& expected =
-        expected_.emplace_back(Patterns(strings(entry["match"]), "schemas/calls.toml"));
+    expected_.push_back({Patterns(strings(entry["match"]), "schemas/calls.toml"), {}});
+    ExpectedResult& expected = expected_.back();
     if (const toml::array* codes = entry["results"].as_array())
       for (const toml::node& code : *codes)
         expected.results.push_back(static_cast<std::uint16_t>(code.value_or(0)));

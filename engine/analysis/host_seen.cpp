@@ -27,7 +27,8 @@ std::span<const Row> touching(const Events& events, const std::vector<Row>& rows
   auto first =
       std::partition_point(rows.begin(), end, [&](Row r) { return events.start[r] < span.start; });
   if (first != rows.begin()) --first;
-  return {first, end};
+  return std::span(rows).subspan(static_cast<std::size_t>(first - rows.begin()),
+                                 static_cast<std::size_t>(end - first));
 }
 
 template <class Events>

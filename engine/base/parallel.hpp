@@ -1,12 +1,8 @@
 // Splitting work among threads. Results must not depend on the number of threads.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <exception>
-#include <system_error>
-#include <thread>
-#include <vector>
+#include <functional>
 
 namespace gh {
 
@@ -18,31 +14,8 @@ void use_threads(unsigned count);
 /// Calls work(i, worker) once for every i below `count`, on several threads including the caller's.
 /// Hands out numbers in order. `worker` is below thread_count() and does one thing at a time. The
 /// first exception stops the work and is rethrown.
-template <class Work>
-void in_parallel(std::size_t count, Work work) {
-  std::atomic<std::size_t> next = 0;
-  std::atomic<bool> failed = false;
-  std::exception_ptr failure;
-  const auto run = [&](std::size_t worker) {
-    try {
-      for (std::size_t i; !failed && (i = next++) < count;) work(i, worker);
-    } catch (...) {
-      if (!failed.exchange(true)) failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t worker = 1; worker < std::min<std::size_t>(thread_count(), count); ++worker) {
-      try {
-        helpers.emplace_back(run, worker);
-      } catch (const std::system_error&) {
-        break;  // the system has no more threads: the existing ones do the rest
-      }
-    }
-    run(0);
-  }
-  if (failure) std::rethrow_exception(failure);
-}
+void in_parallel(std::size_t count,
+                 const std::function<void(std::size_t i, std::size_t worker)>& work);
 
 /// How many equal parts to cut `n` things into so that every thread gets one. No part is smaller
 /// than `least`, and there is at least one.

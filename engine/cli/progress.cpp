@@ -14,7 +14,7 @@ namespace gh {
 Progress::Progress(std::size_t reports) : reports_(reports) {
   if (!isatty(STDERR_FILENO)) return;
   try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
     // No thread can be had: no line.
   }
@@ -22,7 +22,11 @@ Progress::Progress(std::size_t reports) : reports_(reports) {
 
 Progress::~Progress() {
   if (!thread_.joinable()) return;
-  thread_.request_stop();
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_all();
   thread_.join();
   if (shown_) write_to_stderr("\r\x1b[K");
 }
@@ -33,12 +37,11 @@ void Progress::say(const std::string& what, std::size_t report) {
   if (reports_ > 1) what_ += fmt::format(" ({} of {})", report + 1, reports_);
 }
 
-void Progress::run(const std::stop_token& stop) {
+void Progress::run() {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::unique_lock lock(mutex_);
-  const auto stopped = [&] { return stop.stop_requested(); };
-  while (!wake_.wait_for(lock, stop, std::chrono::milliseconds(250), stopped)) {
+  while (!wake_.wait_for(lock, std::chrono::milliseconds(250), [this] { return stopped_; })) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (seconds < 1) continue;
     write_to_stderr(fmt::format("\r\x1b[K{} ... {:.0f} s", shortened(what_, 60), seconds));

@@ -1,6 +1,5 @@
 // What the program is doing, for a user who waits.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -22,14 +21,14 @@ class Progress {
   void say(const std::string& what, std::size_t report);
 
  private:
-  void run(const std::stop_token& stop);
+  void run();
 
   std::size_t reports_;
   std::mutex mutex_;
-  std::condition_variable_any wake_;
+  std::condition_variable wake_;
   std::string what_;
-  std::atomic<bool> shown_ = false;
-  std::jthread thread_;
+  bool stopped_ = false, shown_ = false;
+  std::thread thread_;
 };
 
 }  // namespace gh

@@ -37,14 +37,14 @@ class Unpacker {
     if (!file_) throw Error(fmt::format("{}: cannot be read; check its permissions", shown_));
     gzbuffer(file_, 1 << 18);
     try {
-      thread_ = std::jthread([this](const std::stop_token& stop) { unpack(stop); });
+      thread_ = std::thread([this] { unpack(); });
     } catch (const std::system_error&) {
       // No thread is available, so next() decompresses.
     }
   }
   ~Unpacker() {
     if (thread_.joinable()) {
-      thread_.request_stop();
+      stop();
       thread_.join();
     }
     if (file_) gzclose(file_);
@@ -52,7 +52,7 @@ class Unpacker {
 
   // The next chunk; empty at the end. Throws Error if the compressed data is damaged.
   std::vector<char> next() {
-    if (!thread_.joinable() && !done_) unpack({}, 1);
+    if (!thread_.joinable() && !done_) unpack(1);
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return !chunks_.empty() || done_; });
     if (!chunks_.empty()) {
@@ -77,12 +77,12 @@ class Unpacker {
 
   // Decompresses to the end, or some chunks. Stores errors for next(), because an exception on this
   // thread would end the program.
-  void unpack(const std::stop_token& stop, std::uint64_t most = ~std::uint64_t{0}) noexcept {
+  void unpack(std::uint64_t most = ~std::uint64_t{0}) noexcept {
     try {
       for (bool end = false; !end && most > 0; --most) {
         std::vector<char> chunk = unpacked_chunk();
         end = chunk.size() < chunk_bytes;
-        if (!hand_on(std::move(chunk), end, stop)) return;
+        if (!hand_on(std::move(chunk), end)) return;
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -110,11 +110,18 @@ class Unpacker {
     return chunk;
   }
 
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    wake_.notify_all();
+  }
+
   // False if the reader has stopped.
-  bool hand_on(std::vector<char> chunk, bool end, const std::stop_token& stop) {
+  bool hand_on(std::vector<char> chunk, bool end) {
     std::string problem = end ? problem_at_end() : "";
     std::unique_lock lock(mutex_);
-    if (!wake_.wait(lock, stop, [&] { return chunks_.size() < most_chunks; })) return false;
+    wake_.wait(lock, [&] { return chunks_.size() < most_chunks || stopped_; });
+    if (stopped_) return false;
     if (!chunk.empty()) chunks_.push_back(std::move(chunk));
     problem_ = std::move(problem);
     done_ = end;
@@ -145,12 +152,12 @@ class Unpacker {
   std::uint64_t read_ = 0;
   gzFile file_;
   std::mutex mutex_;
-  std::condition_variable_any wake_;
+  std::condition_variable wake_;
   std::deque<std::vector<char>> chunks_;
   std::string problem_;
   std::exception_ptr failure_;
-  bool done_ = false;
-  std::jthread thread_;
+  bool done_ = false, stopped_ = false;
+  std::thread thread_;
 };
 
 enum Class : std::uint8_t { plain, quote, open, close };

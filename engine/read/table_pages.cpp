@@ -272,7 +272,7 @@ void PageRows::read_header(std::span<const unsigned char> header, Shape& shape) 
       continue;
     }
     next = number(next, type);
-    stored_[i] = {type, at};
+    stored_[i] = {type, static_cast<std::size_t>(at)};
     at += bytes_of(type);
     expect(at <= std::numeric_limits<std::uint32_t>::max());  // no row is longer
     if (type == null && layout_.columns[i].is_row_id) stored_[i].type = row_id;

@@ -59,7 +59,7 @@ void check_keys(const toml::table& table, const std::string& path, std::string_v
   const auto known = keys_of(name);
   for (const auto& [key, value] : table) {
     const auto it = std::find_if(known.begin(), known.end(),
-                                 [&](const auto& k) { return k.first == key.str(); });
+                                 [&, &key = key](const auto& k) { return k.first == key.str(); });
     if (it == known.end()) {
       std::vector<std::string> names;
       for (const auto& k : known) names.push_back(k.first);

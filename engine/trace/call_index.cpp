@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ranges>
 
 #include "base/parallel.hpp"
 
@@ -92,8 +91,14 @@ Row CallIndex::find(std::uint16_t process, std::uint32_t correlation, std::size_
     first = near;
     end = near + nearby + 1;
   }
-  near = *std::ranges::lower_bound(std::views::iota(first, end), key, {},
-                                   [&](std::size_t i) { return key_of(at(i)); });
+  while (first < end) {
+    const std::size_t middle = first + (end - first) / 2;
+    if (key_of(at(middle)) < key)
+      first = middle + 1;
+    else
+      end = middle;
+  }
+  near = first;
   return near < trace_.calls.size() && key_of(at(near)) == key ? at(near) : no_row;
 }
 

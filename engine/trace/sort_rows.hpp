@@ -114,24 +114,28 @@ RowOrder sorted_rows(std::size_t rows, Before before, std::size_t chunk = rows_a
   return order;
 }
 
+/// Applies such an order to a column, with a buffer for all its rows. An empty column stays empty.
+template <class T>
+void reorder_column(const RowOrder& order, std::size_t rows, std::byte* buffer,
+                    std::vector<T>& column) {
+  if (column.empty()) return;
+  T* const to = reinterpret_cast<T*>(buffer);
+  in_chunks(rows, rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) {
+    for (std::size_t i = first; i < end; ++i) to[i] = column[order[i]];
+  });
+  in_chunks(rows, rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) {
+    std::copy(to + first, to + end, column.begin() + static_cast<std::ptrdiff_t>(first));
+  });
+}
+
 /// Applies such an order to columns. All columns use the same buffer in turn, because allocating
-/// memory takes longer than filling it. Empty columns stay empty.
+/// memory takes longer than filling it.
 template <class... Columns>
 void reorder(const RowOrder& order, std::size_t rows, Columns&... columns) {
   if (!order) return;
-  const auto moved = std::make_unique_for_overwrite<std::byte[]>(
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(
       rows * std::max({sizeof(typename Columns::value_type)...}));
-  const auto move = [&]<class T>(std::vector<T>& column) {
-    if (column.empty()) return;
-    T* const to = reinterpret_cast<T*>(moved.get());
-    in_chunks(rows, rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) {
-      for (std::size_t i = first; i < end; ++i) to[i] = column[order[i]];
-    });
-    in_chunks(rows, rows_a_chunk, [&](std::size_t first, std::size_t end, std::size_t) {
-      std::copy(to + first, to + end, column.begin() + static_cast<std::ptrdiff_t>(first));
-    });
-  };
-  (move(columns), ...);
+  (reorder_column(order, rows, buffer.get(), columns), ...);
 }
 
 }  // namespace gh

@@ -65,7 +65,7 @@ std::vector<Row> done_before(const ReplayGraph& g) {
   std::vector<std::vector<Row>> last(t.threads.size());
   for (const auto& [c, op] : launched) {
     std::vector<Row>& before = last[t.calls.thread[c]];
-    std::erase_if(before, [&](Row b) { return t.ops.stream[b] == t.ops.stream[op]; });
+    std::erase_if(before, [&, op = op](Row b) { return t.ops.stream[b] == t.ops.stream[op]; });
     Row& found = done[op - g.steps.ops.first];
     for (const Row b : before)
       if (t.device_of(b) == t.device_of(op) && t.ops.end[b] <= t.ops.start[op] &&

@@ -4,7 +4,9 @@
 #pragma once
 #include <lua.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -99,7 +101,8 @@ std::optional<LuaTable> named_arguments(lua_State* lua, int index, const char* v
 constexpr std::size_t most_glob_bytes = 1024, most_globs = 200;
 
 /// More than any number of bytes or operations: an upper bound for option_count.
-constexpr std::size_t boundless = std::size_t{1} << 50;
+constexpr std::size_t boundless =
+    std::min<std::uint64_t>(std::uint64_t{1} << 50, std::numeric_limits<std::size_t>::max());
 
 // --- Calls from Lua
 

@@ -275,9 +275,10 @@ int waits(lua_State* lua, const Context& c, const Rows& asked) {
     set_number(lua, "device", static_cast<double>(c.ordinal(slot)));
     set_number(lua, "wait_ns", static_cast<double>(total(waiting) - overlap(waiting, computing)));
     set_rows(lua, "rows", {Kind::ops, RowSet(std::move(w.rows))});
-    const auto together = std::count_if(by_slot.begin(), by_slot.end(), [&](const auto& other) {
-      return other.first != no_slot && first_of(other.first) == first_of(slot);
-    });
+    const auto together =
+        std::count_if(by_slot.begin(), by_slot.end(), [&, slot = slot](const auto& other) {
+          return other.first != no_slot && first_of(other.first) == first_of(slot);
+        });
     set_integer(lua, "together", together);
     list.append();
   }
