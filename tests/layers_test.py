@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-layers = [{"base"}, {"trace"}, {"read", "analysis"}, {"whatif"}, {"rules"}, {"gate"}, {"job", "record"}, {"report"}, {"advise"}, {"cli"}]
+layers = [{"base"}, {"trace"}, {"read", "analysis"}, {"whatif"}, {"rules"}, {"gate"}, {"job", "record"}, {"report"}, {"advise", "mcp"}, {"cli"}]
 height = {folder: i for i, layer in enumerate(layers) for folder in layer}
 include = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=embedded.cpp -DROOT=<source dir> -DFILES=<paths relative to ROOT, separated by |> -P embed.cmake
+# cmake -DOUTPUT=embedded.cpp -DROOT=<source dir> -DFILES=<paths relative to ROOT, separated by |> -DPACKED=<path of a .gz> -P embed.cmake
 
 # The SHA-256 of a file in base64, as a Content-Security-Policy lists it.
 function(sha256_base64 path result)
@@ -38,6 +38,20 @@ foreach(file IN LISTS files)
   sha256_base64("${ROOT}/${file}" sha256)
   string(APPEND entries "    {\"${file}\", std::string_view(${pieces}), \"${sha256}\"},\n")
 endforeach()
+# What is packed is no text, and becomes an array of its bytes.
+cmake_path(GET PACKED FILENAME name)
+file(READ "${PACKED}" bytes HEX)
+set(pieces "")
+string(LENGTH "${bytes}" length)
+set(at 0)
+while(at LESS length)
+  string(SUBSTRING "${bytes}" ${at} 8000 piece)
+  string(REGEX REPLACE "(..)" "0x\\1," piece "${piece}")
+  string(APPEND pieces "${piece}\n")
+  math(EXPR at "${at} + 8000")
+endwhile()
+sha256_base64("${PACKED}" sha256)
+string(APPEND entries "    {\"${name}\", std::string_view(reinterpret_cast<const char*>(packed), sizeof packed), \"${sha256}\"},\n")
 file(WRITE "${OUTPUT}.new" "// Made by embed.cmake.
 #include \"base/embedded.hpp\"
 
@@ -46,6 +60,8 @@ file(WRITE "${OUTPUT}.new" "// Made by embed.cmake.
 #include <string>
 
 namespace gh {
+static const unsigned char packed[] = {
+${pieces}};
 const std::vector<EmbeddedFile>& embedded_files() {
   static const std::vector<EmbeddedFile> files = {
 ${entries}  };

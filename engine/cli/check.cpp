@@ -1,4 +1,6 @@
 // gh-advise check: what slows reports down, and what to fix first.
+#include "cli/check.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,22 +11,12 @@
 #include "base/profile.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
-#include "cli/options.hpp"
-#include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/settings.hpp"
 #include "read/job_files.hpp"
 
 namespace gh {
 namespace {
-
-struct CheckCommand {
-  std::vector<std::string> reports;
-  std::string fail_on;
-  OutputOptions output;
-  RuleOptions rule;
-  ReportOptions report;
-};
 
 // What became of each suppression over all reports. It is in use if any report uses it.
 class SuppressionsOfAll {
@@ -118,6 +110,8 @@ Verdict verdict_of(int status) {
   return status == threshold_met ? Verdict::regressed : Verdict::passes;
 }
 
+}  // namespace
+
 int check(CheckCommand o) {
   o.reports = find_reports(o.reports);
   const Working working(o.report);
@@ -169,8 +163,6 @@ int check(CheckCommand o) {
   for (const std::string& e : checked.failed) print_message(e);
   return status;
 }
-
-}  // namespace
 
 Command add_check(CommandLine& line) {
   Parser command(line, "check", "Say what slows reports down, and what to fix first");

@@ -12,6 +12,8 @@ int run(int argc, char** argv) {
   const gh::Command commands[] = {
       gh::add_record(line),       // record a program, ...
       gh::add_check(line),        // ... and advise on reports
+      gh::add_demo(line),         // the same of a report inside the program,
+      gh::add_serve(line),        // or in a browser
       gh::add_try(line),          // try fixes,
       gh::add_verify(line),       // see what a fix brought,
       gh::add_calibration(line),  // and what all forecasts were worth
@@ -29,6 +31,7 @@ int run(int argc, char** argv) {
       gh::add_new_rule(line),     // and one to start from
       gh::add_docs(line),         // the documentation as Markdown
       gh::add_scrub(line),        // a copy of a report that can be shared
+      gh::add_mcp(line),          // answers to agents
       gh::add_config(line),       // the configuration in effect
       gh::add_completion(line),   // for shells
       gh::add_manual(line),       // for man

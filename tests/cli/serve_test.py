@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""Tests `gh-advise serve`: serve_test.py PROGRAM FIXTURES"""
+import contextlib
+import http.client
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+program, fixtures = pathlib.Path(sys.argv.pop(1)).resolve(), pathlib.Path(sys.argv.pop(1))
+
+
+@contextlib.contextmanager
+def serving(*arguments):
+    """A server, and its port."""
+    with subprocess.Popen([program, "serve", *arguments], cwd=fixtures, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            address = server.stdout.readline()
+            yield server, int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", address)[1])
+        finally:
+            server.kill()
+
+
+def ask(port, method="GET", path="/", host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, headers={"Host": host or f"127.0.0.1:{port}"})
+    answer = connection.getresponse()
+    return answer.status, answer.read(), dict(answer.getheaders())
+
+
+class Serve(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="gh-advise-serve-")
+        cls.page = pathlib.Path(cls.folder.name, "page.html")
+        cls.page.write_bytes(b"<!doctype html>\n<p>" + b"x" * 3_000_000)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_the_page_and_nothing_else(self):
+        with serving("--page", str(self.page)) as (_, port):
+            status, body, headers = ask(port)
+            self.assertEqual((status, body), (200, self.page.read_bytes()))
+            self.assertEqual(headers["Content-Type"], "text/html; charset=utf-8")
+            self.assertEqual(ask(port, "HEAD")[:2], (200, b""))
+            for path in ("/page.html", "/../etc/passwd", "//", "/favicon.ico"):
+                self.assertEqual(ask(port, path=path)[0], 404)
+            self.assertEqual(ask(port, "POST")[0], 404)
+
+    def test_a_report_is_served_as_its_page(self):
+        with serving("starved.sqlite", "--config", "none") as (_, port):
+            page = ask(port)[1]
+        html = subprocess.run([program, "check", "starved.sqlite", "--config", "none", "--format", "html"], cwd=fixtures, capture_output=True).stdout
+        self.assertEqual(page, html)
+
+    def test_only_this_machine_is_answered_and_only_by_its_name(self):
+        with serving("--page", str(self.page)) as (_, port):
+            self.assertEqual(ask(port, host=f"localhost:{port}")[0], 200)
+            self.assertEqual(ask(port, host="evil.example")[0], 403)
+            others = [a[4][0] for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET) if not a[4][0].startswith("127.")]
+            for address in others:
+                with self.assertRaises(OSError):
+                    socket.create_connection((address, port), timeout=2)
+
+    def test_who_says_nothing_or_too_much_does_not_stop_it(self):
+        with serving("--page", str(self.page)) as (_, port):
+            for said in (b"", b"GET / HTTP/1.1\r\n", b"x" * 100_000, b"\0" * 70_000):
+                with socket.create_connection(("127.0.0.1", port)) as client, contextlib.suppress(OSError):
+                    client.sendall(said)
+                    client.shutdown(socket.SHUT_WR)
+                    client.settimeout(10)
+                    while client.recv(65536):
+                        pass
+            self.assertEqual(ask(port)[0], 200)
+
+    def test_a_port_that_is_asked_for_and_one_that_is_taken(self):
+        with serving("--page", str(self.page)) as (_, port):
+            second = subprocess.run([program, "serve", "--page", str(self.page), "--port", str(port)], capture_output=True, text=True)
+            self.assertEqual(second.returncode, 2)
+            self.assertIn(f"--port {port}: Address already in use", second.stderr)
+        with serving("--page", str(self.page), "--port", str(port)) as (_, same):
+            self.assertEqual(same, port)
+
+    def test_it_ends_with_the_signal(self):
+        with serving("--page", str(self.page)) as (server, _):
+            server.send_signal(signal.SIGINT)
+            self.assertEqual(server.wait(10), -signal.SIGINT)
+
+
+unittest.main()
