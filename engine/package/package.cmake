@@ -1,14 +1,25 @@
-# What is installed, and the packages that cpack makes of it: of a shared build a .deb of the program and one of the library, of a static
-# build a tarball of the program.
+# What is installed. Of a shared build cpack makes a .deb of the program and one of the library; what a static build installs, release.sh packs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # What `--version` and the manual page tell. RE2 has no version but that of its ABI.
-get_filename_component(re2_folder "${RE2_LINK_LIBRARIES}" DIRECTORY)
-get_filename_component(re2_file "${re2_folder}/libre2.so" REALPATH)
-string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "ABI \\1" re2_version "${re2_file}")
+if(NOT EMSCRIPTEN)
+  get_filename_component(re2_folder "${RE2_LINK_LIBRARIES}" DIRECTORY)
+  get_filename_component(re2_file "${re2_folder}/libre2.so" REALPATH)
+  string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "ABI \\1" re2_version "${re2_file}")
+endif()
 set_source_files_properties(${CMAKE_SOURCE_DIR}/engine/cli/manual.cpp ${CMAKE_SOURCE_DIR}/engine/cli/version.cpp PROPERTIES COMPILE_DEFINITIONS
   "GH_ADVISE_DATE=\"${release_date}\";GH_ADVISE_MACHINE=\"${CMAKE_SYSTEM_PROCESSOR}\";GH_ADVISE_COMPILER=\"${CMAKE_CXX_COMPILER_ID} C++ ${CMAKE_CXX_COMPILER_VERSION}\";GH_ADVISE_LINKED=\"$<IF:$<BOOL:${GH_STATIC}>,statically,dynamically>\";GH_ADVISE_RE2=\"${re2_version}\"")
+
+if(EMSCRIPTEN)
+  # What is released of this build is one page.
+  file(GLOB page_parts CONFIGURE_DEPENDS browser/page.* browser/worker.js browser/pack.py)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/browser.html
+    COMMAND /usr/bin/python3 ${CMAKE_SOURCE_DIR}/browser/pack.py ${PROJECT_VERSION} $<TARGET_FILE:gh-advise> ${CMAKE_BINARY_DIR}/gh-advise.wasm ${CMAKE_BINARY_DIR}/browser.html
+    DEPENDS gh-advise ${page_parts} VERBATIM)
+  add_custom_target(page ALL DEPENDS ${CMAKE_BINARY_DIR}/browser.html)
+  return()
+endif()
 
 set(GH_MAINTAINER "The authors of gh-advise <gh-advise@localhost>" CACHE STRING "Whom the packages name: whoever hands them out")
 # Debian wants a changelog of the package beside the program's.
@@ -43,6 +54,10 @@ install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise DESTINATION share/bash-com
 install(FILES ${CMAKE_BINARY_DIR}/documents/_gh-advise DESTINATION share/zsh/vendor-completions COMPONENT program)
 install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.fish DESTINATION share/fish/vendor_completions.d COMPONENT program)
 install(FILES CHANGELOG.md engine/package/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/gh-advise COMPONENT program)
+install(DIRECTORY docs DESTINATION share/doc/gh-advise COMPONENT program)
+install(FILES ${sample} DESTINATION share/doc/gh-advise/examples COMPONENT program)
+install(FILES schemas/gh.lua DESTINATION share/gh-advise COMPONENT program)  # for editors of rules
+install(FILES ${CMAKE_SOURCE_DIR}/build/browser/browser.html DESTINATION share/gh-advise COMPONENT program OPTIONAL)  # for `gh-advise serve`
 
 set(CPACK_PACKAGE_VENDOR gh-advise)
 set(CPACK_PACKAGE_CONTACT "${GH_MAINTAINER}")
@@ -58,8 +73,6 @@ if(GH_STATIC)
   endforeach()
   file(WRITE ${CMAKE_BINARY_DIR}/documents/libraries-copyright "The program is linked statically with what these packages of Debian hold:\n\n${licences}")
   install(FILES ${CMAKE_BINARY_DIR}/documents/libraries-copyright LICENSE DESTINATION share/doc/gh-advise COMPONENT program)
-  set(CPACK_GENERATOR TGZ)
-  set(CPACK_PACKAGE_FILE_NAME gh-advise-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 else()
   # The library, for find_package(gh-advise).
   set_target_properties(engine PROPERTIES OUTPUT_NAME gh-advise)

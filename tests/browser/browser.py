@@ -45,14 +45,14 @@ class Driver(Service):
 
 
 class Browser:
-    def __init__(self):
+    def __init__(self, *more):
         self.profile = tempfile.TemporaryDirectory(prefix="gh-advise-chromium-", ignore_cleanup_errors=True)
         options = webdriver.ChromeOptions()
         options.binary_location = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         options.unhandled_prompt_behavior = "dismiss"
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "disable-background-networking", "no-first-run",
-                         "hide-scrollbars", "remote-debugging-pipe", f"user-data-dir={self.profile.name}"):
+                         "hide-scrollbars", "remote-debugging-pipe", f"user-data-dir={self.profile.name}", *more):
             options.add_argument("--" + argument)
         self.driver = webdriver.Chrome(service=Driver(os.environ.get("CHROMEDRIVER", "/usr/bin/chromedriver")), options=options)
         self.driver.set_script_timeout(20)
@@ -88,7 +88,7 @@ class Page:
                 said.append(f"dialog: {message['params']['message']}")
             if message["method"] == "Network.requestWillBeSent":
                 url = message["params"]["request"]["url"]
-                if url != self.url and not url.startswith("data:"):
+                if url != self.url and not url.startswith(("data:", "blob:")):
                     said.append(f"request: {url}")
         return said
 

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Makes browser.html, one file that needs no other: pack.py VERSION PROGRAM.js PROGRAM.wasm OUT"""
+import base64
+import gzip
+import pathlib
+import sys
+
+version, program, wasm, out = sys.argv[1:]
+here = pathlib.Path(__file__).parent
+
+
+def text(path):
+    content = pathlib.Path(path).read_text()
+    if "</script" in content:
+        raise SystemExit(f"{path}: would end the element that it is put into")
+    return content
+
+
+parts = {
+    "VERSION": version,
+    "STYLE": text(here / "page.css"),
+    "ENGINE": base64.b64encode(gzip.compress(pathlib.Path(wasm).read_bytes(), 9, mtime=0)).decode(),
+    "WORKER": text(program) + text(here / "worker.js"),
+    "SCRIPT": text(here / "page.js"),
+}
+page = (here / "page.html").read_text()
+for name, part in parts.items():
+    page = page.replace(f"@{name}@", part)
+pathlib.Path(out).write_text(page)
