@@ -3,6 +3,7 @@
 
 The window is tested on a clock of its own; the hooks on small PyTorch programs on the CPU.
 """
+import importlib.util
 import json
 import os
 import pathlib
@@ -191,6 +192,7 @@ def events_of(path):
     return trace if isinstance(trace, list) else trace["traceEvents"]
 
 
+@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is missing: apt-get install python3-torch")
 class Programs(unittest.TestCase):
     """Small programs, unchanged."""
 

@@ -28,7 +28,7 @@ sys.path.insert(0, str(package))
 
 import gh_advise
 from gh_advise import GhAdviseError, ProgramNotFound, Report, UnknownSchema
-from gh_advise.program import BUNDLED, find_program
+from gh_advise.program import find_program
 
 os.environ["GH_ADVISE"] = str(program)
 work = tempfile.TemporaryDirectory(prefix="gh-advise-python-")
@@ -327,23 +327,22 @@ class Errors(unittest.TestCase):
             self.assertEqual(check(CLEAN, program=program).findings, ())
 
     def test_where_the_program_is_looked_for(self):
-        bundled, path = folder / "bundled", folder / "path"
-        for place in (bundled, path):
+        installed, path = folder / "installed", folder / "path"
+        for place in (installed, path):
             place.mkdir()
             (place / "gh-advise").symlink_to(program)
         with mock.patch.dict(os.environ, {"PATH": str(path)}), mock.patch(
-            "gh_advise.program.BUNDLED", bundled / "gh-advise"
+            "gh_advise.program._of_wheel", lambda: shutil.which(str(installed / "gh-advise"))
         ):
             self.assertEqual(find_program("/bin/sh"), "/bin/sh")
             self.assertEqual(find_program(), str(program))
             del os.environ["GH_ADVISE"]
-            self.assertEqual(find_program(), str(bundled / "gh-advise"))
-            (bundled / "gh-advise").unlink()
+            self.assertEqual(find_program(), str(installed / "gh-advise"))
+            (installed / "gh-advise").unlink()
             self.assertEqual(find_program(), str(path / "gh-advise"))
             (path / "gh-advise").unlink()
-            with self.assertRaisesRegex(ProgramNotFound, "neither in this package nor on the PATH"):
+            with self.assertRaisesRegex(ProgramNotFound, "was not installed with this package, and is not on the PATH"):
                 find_program()
-        self.assertEqual(BUNDLED, package / "gh_advise/bin/gh-advise")
 
 
 class Notebook(unittest.TestCase):

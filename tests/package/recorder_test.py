@@ -326,6 +326,7 @@ class Loops(Recording):
         self.assertIsNotNone(recording.report)
 
 
+@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is missing: apt-get install python3-torch")
 class Programs(unittest.TestCase):
     """With PyTorch itself, on the CPU."""
 

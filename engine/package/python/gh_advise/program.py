@@ -12,7 +12,6 @@ StrPath = Union[str, "os.PathLike[str]"]
 
 NAME = "gh-advise"
 VARIABLE = "GH_ADVISE"  # of the environment: the path of the program
-BUNDLED = Path(__file__).parent / "bin" / NAME
 
 
 class GhAdviseError(Exception):
@@ -37,7 +36,7 @@ class ProgramNotFound(GhAdviseError):
 
 def find_program(program: Optional[StrPath] = None) -> str:
     """The path of the program: `program`, else what the environment variable GH_ADVISE names, else
-    the one in this package, else gh-advise on the PATH.
+    the one that was installed with this package, else gh-advise on the PATH.
 
     Raises ProgramNotFound. A place that is named but does not hold the program is an error, even
     if there is a program elsewhere.
@@ -46,11 +45,12 @@ def find_program(program: Optional[StrPath] = None) -> str:
         return _named(os.fspath(program), "the argument `program`")
     if os.environ.get(VARIABLE):
         return _named(os.environ[VARIABLE], f"the environment variable {VARIABLE}")
-    found = shutil.which(str(BUNDLED)) or shutil.which(NAME)
+    found = _of_wheel() or shutil.which(NAME)
     if not found:
         raise ProgramNotFound(
-            f"the program {NAME} is neither in this package nor on the PATH: install it, or name "
-            f"it with the argument `program` or the environment variable {VARIABLE}"
+            f"the program {NAME} was not installed with this package, and is not on the PATH: "
+            f"install it, or name it with the argument `program` or the environment variable "
+            f"{VARIABLE}"
         )
     return found
 
@@ -77,6 +77,19 @@ def error_of(done: subprocess.CompletedProcess[bytes]) -> GhAdviseError:
     prefix = f"{NAME}: "
     message = lines[-1][len(prefix) :] if lines[-1].startswith(prefix) else lines[-1]
     return GhAdviseError(message, stderr, done.returncode)
+
+
+def _of_wheel() -> Optional[str]:
+    """The program of the wheel in which this package came; None if it came without."""
+    from importlib import metadata  # takes long, and a program that is watched does not need it
+
+    try:
+        listed = metadata.files("gh-advise") or []
+    except metadata.PackageNotFoundError:
+        listed = []
+    places = [os.path.realpath(file.locate()) for file in listed if file.name == NAME]
+    places.append(str(Path(__file__).parents[1] / "bin" / NAME))  # of `pip install --target`
+    return next(filter(None, map(shutil.which, places)), None)
 
 
 def _named(path: str, by: str) -> str:
