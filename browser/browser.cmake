@@ -17,7 +17,7 @@ function(library name folder)
   add_library(${name} STATIC ${ARGN})
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(${name} SYSTEM PUBLIC ${folder})
-  target_compile_options(${name} PRIVATE -w)
+  target_compile_options(${name} PRIVATE -w -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)  # the same bytes wherever they are compiled
 endfunction()
 
 enable_language(C)

@@ -5,6 +5,7 @@ import gzip
 import pathlib
 import sys
 
+MOST_BYTES = 8_000_000
 version, program, wasm, out = sys.argv[1:]
 here = pathlib.Path(__file__).parent
 
@@ -26,4 +27,6 @@ parts = {
 page = (here / "page.html").read_text()
 for name, part in parts.items():
     page = page.replace(f"@{name}@", part)
+if len(page) > MOST_BYTES:
+    raise SystemExit(f"{out}: {len(page)} bytes are more than {MOST_BYTES}")
 pathlib.Path(out).write_text(page)

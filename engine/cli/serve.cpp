@@ -2,10 +2,16 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,13 +19,17 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "base/files.hpp"
-#include "base/program.hpp"
 #include "base/text.hpp"
 #include "cli/check.hpp"
 #include "cli/cli.hpp"
+
+extern char** environ;
 
 namespace gh {
 namespace {
@@ -49,8 +59,9 @@ std::string whole_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file) throw Error(fmt::format("{}: cannot be read", printable(path)));
-  return std::move(text).str();
+  if (!file || text.str().empty())
+    throw Error(fmt::format("{}: cannot be read, or is empty", printable(path)));
+  return text.str();
 }
 
 std::string page_of_report(const ServeCommand& o) {
@@ -104,12 +115,14 @@ int port_of(int descriptor) {
   return ntohs(address.sin_port);
 }
 
-// The head of a request; "" if it does not come, or is longer than any browser's.
+// The head of a request; "" if it does not come soon, or is longer than any browser's.
 std::string request_head(int client) {
   constexpr std::size_t most_bytes = 64 << 10;
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   std::string head;
   char part[4096];
   while (head.size() < most_bytes && head.find("\r\n\r\n") == head.npos) {
+    if (std::chrono::steady_clock::now() > last) return "";
     const ssize_t got = recv(client, part, sizeof part, 0);
     if (got <= 0) return "";
     head.append(part, static_cast<std::size_t>(got));
@@ -132,27 +145,76 @@ std::string response(const char* status, const char* type, std::size_t bytes) {
       status, type, bytes);
 }
 
-// Whether a request names this server: a page elsewhere whose name was made to lead here does not.
-bool asks_for_this(const std::string& head, int port) {
-  for (const char* name : {"127.0.0.1", "localhost"})
-    for (const char* header : {"Host", "host"})
-      if (head.find(fmt::format("\r\n{}: {}:{}\r\n", header, name, port)) != head.npos) return true;
-  return false;
+// Whether a request names this machine, by whichever port it came here: a page elsewhere whose name
+// was made to lead here does not.
+bool asks_for_this_machine(std::string head) {
+  for (char& c : head) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view header = "\r\nhost:";
+  const std::size_t at = head.find(header);
+  if (at == head.npos) return false;
+  std::string_view host = std::string_view(head).substr(at + header.size());
+  host = host.substr(0, host.find("\r\n"));
+  while (host.starts_with(' ')) host.remove_prefix(1);
+  host = host.substr(0, host.find(':'));
+  return host == "127.0.0.1" || host == "localhost";
 }
 
-void answer(int client, const std::string& page, int port) {
+void answer(int client, const std::string& page) {
   const timeval patience{5, 0};
   setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const std::string head = request_head(client);
   if (head.empty()) return;
+  const auto send_text = [&](const char* status, std::string_view text) {
+    send_all(client, response(status, "text/plain", text.size()) + std::string(text));
+  };
   const bool only_head = head.starts_with("HEAD / ");
-  if (!asks_for_this(head, port))
-    send_all(client, response("403 Forbidden", "text/plain", 0));
+  if (!asks_for_this_machine(head))
+    send_text("403 Forbidden", "Ask for 127.0.0.1 or localhost.\n");
   else if (!only_head && !head.starts_with("GET / "))
-    send_all(client, response("404 Not Found", "text/plain", 0));
+    send_text("404 Not Found", "There is only the page /.\n");
   else
     send_all(client, response("200 OK", "text/html", page.size()) + (only_head ? "" : page));
+}
+
+// Answers each client on a thread of its own, as browsers open connections and then say nothing.
+[[noreturn]] void answer_all(int server, const std::string& page) {
+  constexpr int most_clients = 64;
+  std::atomic<int> clients = 0;
+  for (;;) {
+    const int descriptor = accept4(server, nullptr, nullptr, SOCK_CLOEXEC);
+    if (descriptor < 0 || clients >= most_clients) {
+      if (descriptor >= 0) close(descriptor);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      continue;
+    }
+    ++clients;
+    try {
+      std::thread([descriptor, &page, &clients] {
+        const Socket client(descriptor);
+        answer(client, page);
+        --clients;
+      }).detach();
+    } catch (const std::system_error&) {  // no thread is available
+      close(descriptor);
+      --clients;
+    }
+  }
+}
+
+// Opens the address as the desktop does, in a session of its own: the browser stays when this ends.
+void open_in_browser(std::string address) {
+  std::string program = "xdg-open";
+  char* words[] = {program.data(), address.data(), nullptr};
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+  pid_t ignored = 0;
+  posix_spawnp(&ignored, words[0], nullptr, &attributes, words, environ);
+  posix_spawnattr_destroy(&attributes);
 }
 
 bool has_desktop() { return std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY"); }
@@ -164,16 +226,11 @@ int serve(const ServeCommand& o) {
                                ? page_of_report(o)
                                : whole_file(o.page.empty() ? installed_page() : o.page);
   const Socket server(listening(o.port.value_or(0)));
-  const int port = port_of(server);
-  const std::string address = fmt::format("http://127.0.0.1:{}/", port);
+  const std::string address = fmt::format("http://127.0.0.1:{}/", port_of(server));
   write_to_stdout(address + "\n");
   print_note("only this machine can open it; Ctrl-C ends it");
-  if (!o.no_open && stdout_is_terminal() && has_desktop())
-    std::thread([address] { run_program({"xdg-open", address}, "/dev/null"); }).detach();
-  for (;;) {
-    const Socket client(accept4(server, nullptr, nullptr, SOCK_CLOEXEC));
-    if (client >= 0) answer(client, page, port);
-  }
+  if (!o.no_open && stdout_is_terminal() && has_desktop()) open_in_browser(address);
+  answer_all(server, page);
 }
 
 }  // namespace

@@ -140,6 +140,9 @@ void McpServer::receive(std::string_view line) {
   } catch (const Json::parse_error& e) {
     return settle(*reply, error_of(nullptr, Code::parse,
                                    fmt::format("the line is not JSON, at byte {}", e.byte)));
+  } catch (const Json::exception&) {  // such as a number beyond all limits
+    return settle(*reply,
+                  error_of(nullptr, Code::parse, "the line has a value that cannot be read"));
   } catch (const Error& e) {  // refused, or beyond the limits
     return settle(*reply, error_of(nullptr, Code::request, e.what()));
   }

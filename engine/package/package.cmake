@@ -57,7 +57,7 @@ install(FILES CHANGELOG.md engine/package/copyright ${CMAKE_BINARY_DIR}/document
 install(DIRECTORY docs DESTINATION share/doc/gh-advise COMPONENT program)
 install(FILES ${sample} DESTINATION share/doc/gh-advise/examples COMPONENT program)
 install(FILES schemas/gh.lua DESTINATION share/gh-advise COMPONENT program)  # for editors of rules
-install(FILES ${CMAKE_SOURCE_DIR}/build/browser/browser.html DESTINATION share/gh-advise COMPONENT program OPTIONAL)  # for `gh-advise serve`
+install(FILES ${CMAKE_SOURCE_DIR}/build/page/browser.html DESTINATION share/gh-advise COMPONENT program OPTIONAL)  # ./dev leaves it there for releases
 
 set(CPACK_PACKAGE_VENDOR gh-advise)
 set(CPACK_PACKAGE_CONTACT "${GH_MAINTAINER}")

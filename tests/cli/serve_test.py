@@ -63,6 +63,8 @@ class Serve(unittest.TestCase):
         with serving("--page", str(self.page)) as (_, port):
             self.assertEqual(ask(port, host=f"localhost:{port}")[0], 200)
             self.assertEqual(ask(port, host="evil.example")[0], 403)
+            self.assertEqual(ask(port, host="127.0.0.1.evil.example")[0], 403)
+            self.assertEqual(ask(port, host="LOCALHOST:9000")[0], 200)  # as through ssh -L 9000:...
             others = [a[4][0] for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET) if not a[4][0].startswith("127.")]
             for address in others:
                 with self.assertRaises(OSError):
@@ -78,6 +80,14 @@ class Serve(unittest.TestCase):
                     while client.recv(65536):
                         pass
             self.assertEqual(ask(port)[0], 200)
+
+    def test_clients_that_wait_do_not_hold_up_others(self):
+        with serving("--page", str(self.page)) as (_, port), contextlib.ExitStack() as idle:
+            for _ in range(20):
+                idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=3)
+            connection.request("GET", "/")
+            self.assertEqual(connection.getresponse().status, 200)
 
     def test_a_port_that_is_asked_for_and_one_that_is_taken(self):
         with serving("--page", str(self.page)) as (_, port):

@@ -13,7 +13,7 @@ cat >"$folder/shared" <<END
 #!/bin/sh
 exec qemu-aarch64-static -L $folder/arm64 $folder/arm64/usr/bin/gh-advise "\$@"
 END
-mkdir "$folder/empty-arm64"
+mkdir -p "$folder/empty-arm64/tmp"
 tar -xzf "$packages"/gh-advise-*-linux-aarch64.tar.gz -C "$folder/empty-arm64" --strip-components=1
 cp /usr/bin/qemu-aarch64-static "$report" "$folder/empty-arm64/"
 chmod +x "$folder/shared"

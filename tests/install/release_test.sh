@@ -16,6 +16,7 @@ version=$(jq -r '.packages[0].versionInfo' "$packages"/*.spdx.json)
 again=$folder/again
 mkdir "$again" "$folder/stages"
 cp "$packages"/*.deb "$again/"
+if [ -f "$packages/browser.html" ]; then cp "$packages/browser.html" "$again/"; fi
 stages=()
 for tarball in "$packages"/*-linux-*.tar.gz; do
   name=$(basename "$tarball" .tar.gz)

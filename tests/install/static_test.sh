@@ -6,7 +6,7 @@ set -euo pipefail
 
 say "the static program in a root that holds nothing else"
 empty=$folder/empty
-mkdir "$empty"
+mkdir -p "$empty/tmp"
 tar -xzf "$packages"/gh-advise-*-linux-"$machine".tar.gz -C "$empty" --strip-components=1
 cp "$report" "$empty/"
 chroot "$empty" /bin/gh-advise --version | tee "$folder/version"

@@ -170,7 +170,9 @@ class Handshake(Asking):
 class Errors(Asking):
     def test_what_is_no_json(self):
         for line in (b"{", b"hello", b'{"a":1}}', b"\xff\xfe", b'"\xc3"', b"\x00", b"\x1b[31m",
-                     b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', b"nul", b"1e"):
+                     b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', b"nul", b"1e",
+                     b'{"jsonrpc":"2.0","id":-1e400,"method":"ping"}',
+                     b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":1e999}}'):
             self.agent.send_bytes(line)
             answer = self.agent.receive()
             self.assertEqual((answer["id"], answer["error"]["code"]), (None, -32700), line)
