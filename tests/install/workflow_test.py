@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """Checks the workflow that publishes releases, as far as that can be done without a runner."""
+import io
+import json
 import pathlib
 import re
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
@@ -68,15 +71,25 @@ class Workflow(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "packages").mkdir()
-            for package in ("gh-advise-1.0.0.tgz", "gh-advise-linux-arm64-1.0.0.tgz", "gh-advise-linux-x64-1.0.0.tgz"):
-                (folder / "packages" / package).touch()
-            stub = folder / "npm"
-            stub.write_text('#!/bin/sh\n[ "$1" = config ] && echo https://example.org/npm/ || echo "$*"\n')
+            for package in ("gh-advise", "gh-advise-linux-arm64", "gh-advise-linux-x64"):
+                content = json.dumps({"name": package, "version": "1.0.0"}).encode()
+                entry = tarfile.TarInfo("package/package.json")
+                entry.size = len(content)
+                with tarfile.open(folder / f"packages/{package}-1.0.0.tgz", "w:gz") as archive:
+                    archive.addfile(entry, io.BytesIO(content))
+            stub = folder / "npm"  # an earlier run has published the first one
+            stub.write_text("""#!/bin/sh
+                case "$1 $2" in
+                  config*) echo https://example.org/npm/ ;;
+                  "view gh-advise-linux-arm64@1.0.0") echo 1.0.0 ;;
+                  view*) exit 1 ;;
+                  *) echo "$*" ;;
+                esac""")
             stub.chmod(0o755)
             status, said, _ = run("Publish the programs, then the package that depends on them", folder,
                                   PATH=f"{folder}:/usr/bin:/bin", HOME=name, NPM_TOKEN="secret")
             self.assertEqual(status, 0)
-            self.assertEqual(said.splitlines(), [f"publish --access public ./packages/gh-advise-{n}1.0.0.tgz" for n in ("linux-arm64-", "linux-x64-", "")])
+            self.assertEqual(said.splitlines(), [f"publish --access public ./packages/gh-advise-{n}1.0.0.tgz" for n in ("linux-x64-", "")])
             self.assertEqual((folder / ".npmrc").read_text(), "//example.org/npm/:_authToken=${NPM_TOKEN}\n")
 
 

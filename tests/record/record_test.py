@@ -6,6 +6,7 @@ that is just large enough to be watched (small/torch), the others the real one.
 """
 import fcntl
 import glob
+import importlib.util
 import json
 import os
 import pathlib
@@ -42,6 +43,7 @@ def schema_of(name):
 # Where the program looks for nsys by itself. A machine that has one cannot show what happens without.
 REAL_NSYS = [found for place in ("/usr/local/cuda*/bin/nsys", "/opt/nvidia/nsight-*", "/usr/local/cuda*/nsight-systems-*")
              for found in glob.glob(place)] + [place for place in ("/usr/bin/nsys", "/bin/nsys") if os.path.exists(place)]
+needs_torch = unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is missing: apt-get install python3-torch")
 without_nsys = unittest.skipIf(REAL_NSYS, "there is an nsys on this machine")
 
 # What programs begin with. `alone`: whether this is a start without nsys.
@@ -249,6 +251,7 @@ ALL = ("train.html", "train.measured.json", "train.sqlite")
 class Recording(Case):
     """gh-advise record, where all goes well."""
 
+    @needs_torch
     def test_a_program_is_recorded_then_timed_without_nsys_and_advised_on(self):
         ran = self.record(source=real(0, 150), torch="real")
         self.assertEqual((ran.status, self.starts()), (0, ["nsys", "alone"]))
@@ -391,6 +394,7 @@ class Recording(Case):
         self.measured()
 
     @without_nsys
+    @needs_torch
     def test_a_program_that_computes_on_the_cpu_is_not_recorded(self):
         ran = self.run_it("record", "--", *self.python(real(0, 150)), torch="real")
         self.assert_fails(ran, "the program computes on the CPU: torch.cuda.is_available")
@@ -820,6 +824,7 @@ class Trying(Case):
         jsonschema.validate(document, schema_of("trials"))
         return document["trials"]
 
+    @needs_torch
     def test_workers_help_a_program_that_waits_for_its_loader(self):
         ran = self.attempt("--no-recording", "--fix=loader-workers", "--rounds=1", source=real(0.01, 300), torch="real")
         self.assertEqual(ran.status, 0, ran.err)
