@@ -23,6 +23,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -37,7 +38,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ServeCommand {
-  std::string report, page;
+  std::vector<std::string> reports;  // of one job
+  std::string page;
   std::optional<int> port;
   bool no_open = false;
   RuleOptions rule;
@@ -64,11 +66,11 @@ std::string whole_file(const std::string& path) {
   return text.str();
 }
 
-std::string page_of_report(const ServeCommand& o) {
+std::string page_of_reports(const ServeCommand& o) {
   const TemporaryFolder folder;
   const std::string page = (folder.path / "report.html").string();
   CheckCommand command;
-  command.reports = {o.report};
+  command.reports = o.reports;
   command.rule = o.rule;
   command.report = o.options;
   command.output.outputs = {page};  // an .html
@@ -220,10 +222,10 @@ void open_in_browser(std::string address) {
 bool has_desktop() { return std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY"); }
 
 int serve(const ServeCommand& o) {
-  if (!o.report.empty() && !o.page.empty())
+  if (!o.reports.empty() && !o.page.empty())
     throw Error("--page is for the page that reads reports itself; leave out one of both");
-  const std::string page = !o.report.empty()
-                               ? page_of_report(o)
+  const std::string page = !o.reports.empty()
+                               ? page_of_reports(o)
                                : whole_file(o.page.empty() ? installed_page() : o.page);
   const Socket server(listening(o.port.value_or(0)));
   const std::string address = fmt::format("http://127.0.0.1:{}/", port_of(server));
@@ -239,9 +241,9 @@ Command add_serve(CommandLine& line) {
   Parser command(line, "serve",
                  "Open the page that reads reports, or a report's, in a browser here");
   const auto o = std::make_shared<ServeCommand>();
-  command.option("REPORT", o->report,
-                 "A report whose page to serve; without it, the page that reads the reports that "
-                 "are dropped on it");
+  command.option("REPORT", o->reports,
+                 "A report, or those of the ranks of one job, whose page to serve; without it, the "
+                 "page that reads the reports that are dropped on it");
   command.option("--port", o->port, "Listen on this port (default: any that is free)")
       .type("N")
       .between(1, 65535);

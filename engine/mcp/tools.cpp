@@ -50,17 +50,18 @@ struct Tool {
   const char* shorter;  // how to ask for less; "" if there is no way
 };
 
+constexpr const char* reports =
+    "Reports of Nsight Systems (.sqlite, .nsys-rep), traces of PyTorch's profiler (.json, "
+    ".json.gz), or folders with them. Ranks of one job make one report";
+constexpr const char* one_report =
+    "A report of Nsight Systems (.sqlite, .nsys-rep), a trace of PyTorch's profiler (.json, "
+    ".json.gz), or a folder with one";
+constexpr const char* capture = "A report, a baseline, or a folder of reports of one program";
+
 const std::vector<Tool>& tools() {
   using Kind = Input::Kind;
   const Input select{"select", Kind::rules, "Only these rules: ids or categories", "--select="},
       ignore{"ignore", Kind::rules, "All rules but these: ids or categories", "--ignore="};
-  static const char* const reports =
-      "Reports of Nsight Systems (.sqlite, .nsys-rep), traces of PyTorch's profiler (.json, "
-      ".json.gz), or folders with them. Ranks of one job make one report";
-  static const char* const one_report =
-      "A report of Nsight Systems (.sqlite, .nsys-rep), a trace of PyTorch's profiler (.json, "
-      ".json.gz), or a folder with one";
-  static const char* const capture = "A report, a baseline, or a folder of reports of one program";
   static const std::vector<Tool> all{
       {"check",
        "What slows a GPU program down",

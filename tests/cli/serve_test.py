@@ -59,6 +59,12 @@ class Serve(unittest.TestCase):
         html = subprocess.run([program, "check", "starved.sqlite", "--config", "none", "--format", "html"], cwd=fixtures, capture_output=True).stdout
         self.assertEqual(page, html)
 
+    def test_ranks_of_a_job_have_one_page(self):
+        ranks = ["two-experts.rank0.pt.trace.json", "two-experts.rank1.pt.trace.json"]
+        with serving(*ranks, "--config", "none") as (_, port):
+            page = ask(port)[1]
+        self.assertIn(b"rank 1", page)
+
     def test_only_this_machine_is_answered_and_only_by_its_name(self):
         with serving("--page", str(self.page)) as (_, port):
             self.assertEqual(ask(port, host=f"localhost:{port}")[0], 200)
