@@ -12,9 +12,9 @@ trap 'rm -rf "$work"' EXIT
 storage=(buildah --storage-driver vfs --root "$work/root" --runroot "$work/run")
 umask 022
 mkdir "$work/context"
-cp -r "$stage" "$work/context/root"
+cp -r "$stage" "$work/context/image"
 chmod -R u=rwX,go=rX "$work/context"
-install -d -m 1777 "$work/context/root/tmp"  # what the program unpacks for a moment
+install -d -m 1777 "$work/context/image/tmp"  # what the program unpacks for a moment
 "${storage[@]}" build --quiet --isolation chroot --platform "$platform" --timestamp "$SOURCE_DATE_EPOCH" --identity-label=false --build-arg VERSION="$version" \
   --file "$here/Containerfile" --tag "gh-advise:$version" "$work/context" >&2
 "${storage[@]}" push --quiet "gh-advise:$version" "oci:$work/image:gh-advise:$version" >&2
