@@ -23,6 +23,7 @@ def folder_of(path):
 def includes_of(engine):
     """By file: what it includes of the engine."""
     files = {path.relative_to(engine) for path in engine.rglob("*.[ch]pp")}
+    files = {path for path in files if path.parts[0] != "package"}  # which is no part of the engine
     found = {}
     for path in sorted(files):
         named = include.findall((engine / path).read_text())
