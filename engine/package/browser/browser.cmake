@@ -1,6 +1,5 @@
-# The program as WebAssembly, and browser.html, which holds it: all of it runs on one thread, in a worker. There are no
-# libraries of Debian's for it, so they are compiled from Debian's sources, which ./dev unpacks, and
-# from those of Debian's headers that are all of a library.
+# The program as WebAssembly, for browser.html: all of it runs on one thread, in a worker. Debian has no libraries for it, so they are compiled
+# from Debian's sources, which ./dev unpacks, and from those of Debian's headers that are all of a library.
 set(sources ${CMAKE_SOURCE_DIR}/build)
 set(headers ${CMAKE_BINARY_DIR}/headers)  # not /usr/include, which is this machine's
 file(MAKE_DIRECTORY ${headers})
