@@ -27,7 +27,7 @@ struct RecordCommand {
   std::vector<std::string> program;
   std::string output, delay, length = "5s", limit, ranks, nsys = "nsys";
   int units = 10;
-  bool metrics = false, stacks = false, memory = false;
+  bool metrics = false, stacks = false, memory = false, layers = false;
   bool once = false, stop = false, keep = false, force = false;
   StyleOptions style;
   RuleOptions rule;
@@ -45,7 +45,7 @@ RecordRequest request_of(const RecordCommand& o, const fs::path& output) {
   request.length_ns = duration_option("--length", o.length);
   if (!o.limit.empty()) request.limit_ns = duration_option("--limit", o.limit);
   request.timing = o.once ? Timing::attached : Timing::apart;
-  request.too = {o.metrics, o.stacks, o.memory};
+  request.too = {o.metrics, o.stacks, o.memory, o.layers};
   request.stop = o.stop;
   request.keep_rep = o.keep;
   request.says = print_note;
@@ -133,7 +133,8 @@ std::vector<std::string> command_of_ranks(const RecordCommand& o, std::size_t pr
     if (!value.empty()) words.push_back(name + value);
   for (const auto& [name, given] :
        {std::pair("--metrics", o.metrics), std::pair("--stacks", o.stacks),
-        std::pair("--memory", o.memory), std::pair("--once", o.once), std::pair("--stop", o.stop),
+        std::pair("--memory", o.memory), std::pair("--layers", o.layers),
+        std::pair("--once", o.once), std::pair("--stop", o.stop),
         std::pair("--keep-nsys-rep", o.keep), std::pair("--force", o.force)})
     if (given) words.emplace_back(name);
   words.emplace_back("--");
@@ -226,6 +227,8 @@ Command add_record(CommandLine& line) {
                "counters");
   command.flag("--stacks", o->stacks, "Record source lines; slows the host down");
   command.flag("--memory", o->memory, "Record allocations");
+  command.flag("--layers", o->layers,
+               "Record modules and operators, for gh-advise layers; slows the host down");
   command
       .option("--nsys", o->nsys,
               "The nsys program (default: on the PATH, or where CUDA, Nsight Systems or Nsight "

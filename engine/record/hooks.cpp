@@ -62,10 +62,11 @@ Hooks::Hooks(fs::path folder, const HookSettings& settings) : folder_(std::move(
     fs::create_directories(target.parent_path());
     write_file(target, file.text);
   }
-  json given = {
-      {"capture", settings.capture}, {"units", settings.units},     {"times", settings.times},
-      {"alone", settings.alone},     {"stacks", settings.stacks},   {"memory", settings.memory},
-      {"fixes", settings.fixes},     {"workers", workers_to_try()}, {"delay", nullptr}};
+  json given = {{"capture", settings.capture}, {"units", settings.units},
+                {"times", settings.times},     {"alone", settings.alone},
+                {"stacks", settings.stacks},   {"memory", settings.memory},
+                {"layers", settings.layers},   {"fixes", settings.fixes},
+                {"workers", workers_to_try()}, {"delay", nullptr}};
   if (settings.delay) given["delay"] = *settings.delay;
   write_file(folder_ / "settings.json", given.dump());
 }

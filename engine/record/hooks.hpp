@@ -17,7 +17,7 @@ struct HookSettings {
   std::optional<int> delay;      ///< units that pass first; none: until their times settle
   bool times = true;             ///< time some units before the recording
   bool alone = false;            ///< each rank has hooks of its own
-  bool stacks = false, memory = false;
+  bool stacks = false, memory = false, layers = false;
   std::vector<std::string> fixes;  ///< to apply, as `gh-advise try` calls them
 };
 

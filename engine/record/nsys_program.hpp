@@ -14,6 +14,7 @@ struct RecordedToo {
   bool metrics = false;  ///< how busy SMs, tensor cores and memory are
   bool stacks = false;   ///< source lines of calls, and samples of what the host runs
   bool memory = false;   ///< allocations
+  bool layers = false;   ///< modules and operators of PyTorch, which the hooks mark
 };
 
 /// When to record.

@@ -43,6 +43,11 @@ Method method_of(const RecordRequest& r) {
                                 ? fmt::format("; python {}?", printable(r.program.front()))
                                 : ""));
   Method method{find_nsys(r.nsys), !r.delay_ns && may_run_python(r.program)};
+  if (r.too.layers && !method.by_units)
+    throw Error(
+        r.delay_ns
+            ? "--layers: modules are marked while units are recorded, and --delay gives a time"
+            : "--layers: marks the modules of PyTorch, and this program is not Python");
   if (method.nsys) return method;
   if (!method.by_units)
     throw Error(
@@ -76,6 +81,7 @@ class Recorder {
     settings.alone = r.one_rank;
     settings.stacks = r.too.stacks;
     settings.memory = r.too.memory;
+    settings.layers = r.too.layers;
     hooks_.emplace(folder_.path, settings);
   }
 

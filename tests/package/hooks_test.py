@@ -3,7 +3,10 @@
 
 The window is tested on a clock of its own; the hooks on small PyTorch programs on the CPU.
 """
+import contextlib
+import gc
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -11,12 +14,18 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
+import types
 import unittest
+import weakref
+from unittest import mock
 
 root = pathlib.Path(__file__).resolve().parents[2]
 package = root / "engine/package/python"
 sys.path.insert(0, str(package))
 
+from gh_advise.capture import NsysCapture, ProfilerRanges  # noqa: E402
+from gh_advise.modules import ModuleRanges  # noqa: E402
 from gh_advise.window import DONE, RECORDING, START, TIMING, Plan, Window  # noqa: E402
 
 MS = 1_000_000
@@ -165,6 +174,294 @@ class Windows(unittest.TestCase):
         self.assertNotIn("begin", self.log.calls)
 
 
+torch = None
+if importlib.util.find_spec("torch"):
+    import torch
+    import torch.utils.checkpoint
+needs_torch = unittest.skipUnless(torch, "PyTorch is missing: apt-get install python3-torch")
+
+
+class Spans:
+    """Ranges that write down how they nest: "Net(embed blocks.0(blocks.0.up))"."""
+
+    def __init__(self):
+        self.text, self.open = "", []
+
+    def start(self, name):
+        self.text += (" " if self.text and self.text[-1] != "(" else "") + name + "("
+        self.open.append(name)
+        return name
+
+    def end(self, token):
+        assert self.open.pop() == token
+        self.text = self.text[:-1] if self.text.endswith("(") else self.text + ")"
+
+    def taken(self):
+        assert not self.open, self.open
+        text, self.text = self.text, ""
+        return text
+
+
+@needs_torch
+class Modules(unittest.TestCase):
+    """Modules lie in ranges named by their paths."""
+
+    def setUp(self):
+        self.spans = Spans()
+        self.unmarked = torch.nn.Module.__call__
+        self.ranges = ModuleRanges(self.spans.start, self.spans.end)
+        self.ranges.begin()
+        self.addCleanup(self.ranges.end)
+
+    class Block(torch.nn.Module if torch else object):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.up = torch.nn.LayerNorm(4), torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            return x + self.up(self.norm(x))
+
+    BLOCK = "blocks.{0}(blocks.{0}.norm blocks.{0}.up)".format
+
+    def net(self, forward, **parts):
+        """A module with parts and a forward(self, x)."""
+        module = type("Net", (torch.nn.Module,), {"forward": forward})()
+        for name, part in parts.items():
+            setattr(module, name, part)
+        return module
+
+    def blocks(self, count=2):
+        return torch.nn.ModuleList(self.Block() for _ in range(count))
+
+    def run_through(self, module, x=None):
+        """What ranges a call makes."""
+        module(torch.ones(2, 4) if x is None else x)
+        return self.spans.taken()
+
+    def test_names_are_paths_from_the_outermost_and_nest_as_calls_do(self):
+        def forward(net, x):
+            for block in net.blocks:
+                x = block(x)
+            return net.head(x)
+
+        net = self.net(forward, blocks=self.blocks(), head=torch.nn.Linear(4, 3))
+        for _ in range(3):
+            self.assertEqual(self.run_through(net), f"Net({self.BLOCK(0)} {self.BLOCK(1)} head)")
+        # What is called from outside is still known by its path; another model is one of its own.
+        self.assertEqual(self.run_through(net.blocks[1]), self.BLOCK(1))
+        self.assertEqual(self.run_through(torch.nn.Sequential(self.Block())), "Sequential(0(0.norm 0.up))")
+        self.assertEqual(self.run_through(torch.nn.ReLU()), "ReLU")
+
+    def test_a_module_with_two_names_has_the_first_and_may_be_called_within_itself(self):
+        def forward(net, x):
+            return net.second(net.first(x)) if x.sum() > 100 else net.second(net(x + 100))
+
+        part = torch.nn.Identity()
+        net = self.net(forward, first=part, second=part)
+        self.assertEqual(self.run_through(net), "Net(Net(first first) first)")
+
+    def test_several_models_each_have_their_own_paths(self):
+        generator, critic = self.net(lambda net, x: net.up(x), up=torch.nn.Linear(4, 4)), torch.nn.Sequential(torch.nn.Linear(4, 1))
+        both = self.net(lambda net, x: net.critic(net.generator(x)), generator=generator, critic=critic)
+        for _ in range(2):
+            self.assertEqual(self.run_through(generator), "Net(up)")
+            self.assertEqual(self.run_through(critic), "Sequential(0)")
+            self.assertEqual(self.run_through(both), "Net(generator(generator.up) critic(critic.0))")
+
+    def test_modules_that_are_made_later_replaced_or_nowhere_registered(self):
+        def forward(net, x):
+            if not hasattr(net, "late"):
+                net.late = torch.nn.ReLU()
+            return torch.nn.Softmax(-1)(net.hidden[0](net.late(net.block(x))))
+
+        net = self.net(forward, block=self.Block(), hidden=[self.Block()])
+        expected = "Net(block(block.norm block.up) late Block(norm up) Softmax)"
+        for _ in range(3):
+            self.assertEqual(self.run_through(net), expected)
+        net.block = torch.nn.Identity()
+        self.assertEqual(self.run_through(net), expected.replace("(block.norm block.up)", ""))
+
+    def test_exceptions_leave_no_range_open(self):
+        class Fails(torch.nn.Module):
+            def forward(self, x):
+                raise ValueError("mine")
+
+        def forward(net, x):
+            try:
+                net.fails(x)
+            except ValueError:
+                return net.good(x)
+
+        net = self.net(forward, fails=Fails(), good=torch.nn.Identity())
+        self.assertEqual(self.run_through(net), "Net(fails good)")
+        with self.assertRaisesRegex(ValueError, "mine"):
+            torch.nn.Sequential(self.Block(), Fails())(torch.ones(2, 4))
+        self.assertEqual(self.spans.taken(), "Sequential(0(0.norm 0.up) 1)")
+        self.assertEqual(self.run_through(net), "Net(fails good)")
+
+    def test_what_backward_computes_again_has_the_same_names(self):
+        def forward(net, x):
+            for block in net.blocks:
+                x = torch.utils.checkpoint.checkpoint(block, x)
+            return x
+
+        net = self.net(forward, blocks=self.blocks())
+        y = net(torch.ones(2, 4, requires_grad=True))
+        self.assertEqual(self.spans.taken(), f"Net({self.BLOCK(0)} {self.BLOCK(1)})")
+        y.sum().backward()
+        self.assertEqual(self.spans.taken(), f"{self.BLOCK(1)} {self.BLOCK(0)}")
+
+    def test_each_thread_is_in_modules_of_its_own(self):
+        inside, go_on = threading.Event(), threading.Event()
+
+        def forward(net, x):
+            if threading.current_thread() is not threading.main_thread():
+                inside.set()
+                go_on.wait(30)
+            return net.up(x)
+
+        net = self.net(forward, up=torch.nn.Linear(4, 4))
+        other = threading.Thread(target=net, args=(torch.ones(2, 4),))
+        other.start()
+        inside.wait(30)
+        self.spans.open, self.spans.text = [], ""
+        self.assertEqual(self.run_through(torch.nn.Sequential(torch.nn.ReLU())), "Sequential(0)")
+        self.spans.open = ["Net"]
+        go_on.set()
+        other.join()
+        self.assertEqual(self.spans.taken(), "up)")
+
+    def test_nothing_is_left_behind(self):
+        net = self.net(lambda net, x: net.up(x), up=torch.nn.Linear(4, 4))
+        self.run_through(net)
+        self.assertIsNot(torch.nn.Module.__call__, self.unmarked)
+        gone = weakref.ref(net)
+        del net
+        gc.collect()
+        self.assertIsNone(gone())
+        self.ranges.end()
+        self.ranges.end()
+        self.assertIs(torch.nn.Module.__call__, self.unmarked)
+        self.assertEqual(self.run_through(self.Block()), "")
+
+    def test_an_end_within_a_forward_ends_its_ranges(self):
+        def forward(net, x):
+            self.ranges.end()
+            return net.up(x)
+
+        self.assertEqual(self.run_through(self.net(forward, up=torch.nn.Linear(4, 4))), "Net")
+
+    def test_who_replaces_the_call_meanwhile_is_left_alone(self):
+        marked = torch.nn.Module.__call__
+        self.addCleanup(setattr, torch.nn.Module, "__call__", self.unmarked)
+        torch.nn.Module.__call__ = theirs = lambda module, *inputs: marked(module, *inputs)
+        self.assertEqual(self.run_through(torch.nn.ReLU()), "ReLU")
+        self.ranges.end()
+        self.assertIs(torch.nn.Module.__call__, theirs)
+        self.assertEqual(self.run_through(torch.nn.ReLU()), "")
+
+    def test_ranges_that_fail_leave_the_program_as_it_is(self):
+        def fails(*_):
+            raise OSError("no ranges here")
+
+        for start, end in ((fails, self.spans.end), (lambda name: name, fails)):
+            self.ranges.end()
+            self.ranges = ModuleRanges(start, end)
+            self.ranges.begin()
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertEqual(self.Block()(torch.ones(2, 4)).shape, (2, 4))
+            self.assertEqual(said.getvalue(), "gh-advise: cannot name modules any more: no ranges here\n")
+            self.assertIs(torch.nn.Module.__call__, self.unmarked)
+
+    def test_what_is_traced_has_no_ranges_in_it(self):
+        self.ranges.end()
+        self.ranges = ModuleRanges(ProfilerRanges().start, ProfilerRanges().end)
+        self.ranges.begin()
+        traced = torch.jit.trace(self.Block(), torch.ones(2, 4))
+        self.assertNotIn("record_function", str(traced.inlined_graph))
+        self.assertEqual(self.run_through(torch.jit.script(self.Block())), "")
+
+    def test_a_forked_child_is_not_marked(self):
+        child = os.fork()
+        if child == 0:
+            os._exit(torch.nn.Module.__call__ is not self.unmarked)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertIsNot(torch.nn.Module.__call__, self.unmarked)
+
+
+class Nvtx(unittest.TestCase):
+    """Modules and operators under Nsight Systems, with PyTorch's calls written down."""
+
+    def setUp(self):
+        calls = self.calls = []
+
+        class Operators:
+            fails = ""
+
+            def __init__(self, record_shapes):
+                self.shapes = record_shapes
+
+            def __enter__(self):
+                if self.fails == "enter":
+                    raise RuntimeError("there is a profiler already")
+                calls.append(f"operators, shapes={self.shapes}")
+
+            def __exit__(self, *_):
+                if self.fails == "exit":
+                    raise RuntimeError("not on this thread")
+                calls.append("no operators")
+
+        class Module:
+            def __call__(self):
+                pass
+
+            def named_modules(self):
+                return [("", self)]
+
+        def call(name):
+            return lambda *given: calls.append(" ".join([name, *map(str, given)]))
+
+        runtime = types.SimpleNamespace(cudaProfilerStart=call("start"), cudaProfilerStop=call("stop"))
+        self.torch = types.SimpleNamespace(
+            nn=types.SimpleNamespace(Module=Module), jit=types.SimpleNamespace(is_tracing=lambda: False),
+            cuda=types.SimpleNamespace(is_initialized=lambda: True, cudart=lambda: runtime,
+                                       nvtx=types.SimpleNamespace(range_push=call("push"), range_pop=call("pop"))),
+            autograd=types.SimpleNamespace(profiler=types.SimpleNamespace(emit_nvtx=Operators)))
+        patch = mock.patch.dict(sys.modules, {"torch": self.torch})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def record(self, *options):
+        capture = NsysCapture(*options)
+        capture.begin()
+        self.torch.nn.Module()()
+        capture.end()
+        self.torch.nn.Module()()
+        return capture
+
+    def test_without_layers_there_are_none(self):
+        self.assertTrue(self.record().ends_from_any_thread)
+        self.assertEqual(self.calls, ["start", "stop"])
+
+    def test_operators_begin_and_end_on_one_thread(self):
+        self.assertFalse(self.record(True).ends_from_any_thread)
+        self.assertEqual(self.calls, ["start", "operators, shapes=True", "push Module", "pop", "no operators", "stop"])
+
+    def test_modules_alone(self):
+        self.assertTrue(self.record(True, False).ends_from_any_thread)
+        self.assertEqual(self.calls, ["start", "push Module", "pop", "stop"])
+
+    def test_operators_that_fail_leave_all_else(self):
+        for fails, said in (("enter", "cannot record operators: there is a profiler already"),
+                            ("exit", "cannot stop to mark operators: not on this thread")):
+            self.calls.clear()
+            self.torch.autograd.profiler.emit_nvtx.fails = fails
+            with contextlib.redirect_stderr(io.StringIO()) as error:
+                self.record(True)
+            self.assertEqual(error.getvalue(), f"gh-advise: {said}\n")
+            self.assertEqual([c for c in self.calls if "operators" not in c], ["start", "push Module", "pop", "stop"])
+
+
 LOOP = """
     import os, sys, torch
     from torch import nn
@@ -192,7 +489,7 @@ def events_of(path):
     return trace if isinstance(trace, list) else trace["traceEvents"]
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is missing: apt-get install python3-torch")
+@needs_torch
 class Programs(unittest.TestCase):
     """Small programs, unchanged."""
 
@@ -221,6 +518,57 @@ class Programs(unittest.TestCase):
         self.assertEqual(len({name for name in names if str(name).startswith("ProfilerStep#")}), 5)
         for name in ("dataloader", "forward", "backward", "optimizer"):
             self.assertGreaterEqual(names.count(name), 5, name)
+
+    def modules_of(self, folder):
+        """The ranges of a trace that lie in its first step."""
+        events = [e for e in events_of(folder / "report.json") if e.get("ph") == "X"]
+        step = next(e for e in events if e["name"] == "ProfilerStep#1")
+        return [e["name"] for e in sorted(events, key=lambda e: e["ts"]) if step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
+
+    def test_modules_are_recorded_if_layers_are_asked_for_and_only_with_units(self):
+        counted = textwrap.dedent(TRAINING).replace("if step == 150: break", """if step == 150: break
+    marked.add((step, nn.Module.__call__ is not unmarked))""").replace("torch.manual_seed(0)", "unmarked, marked = nn.Module.__call__, set()")
+        counted += "\nprint(sum(is_marked for _, is_marked in marked), nn.Module.__call__ is unmarked)\n"
+        for layers in (True, False):
+            ran, state = self.run_program(counted, capture="torch", units=5, layers=layers)
+            self.assertEqual((ran.returncode, ran.stderr, state["recorded"]), (0, "", 5))
+            self.assertEqual(ran.stdout, f"{5 if layers else 0} True\n")
+            names = self.modules_of(self.folder)
+            self.assertEqual([n for n in names if n in ("Sequential", "0", "1", "2")], ["Sequential", "0", "1", "2"] if layers else [])
+            (self.folder / "leader").unlink()
+
+    def test_a_program_that_fails_within_a_module_is_recorded_as_a_whole(self):
+        ran, state = self.run_program(textwrap.dedent(TRAINING).replace("nn.ReLU()", "Fails()").replace("model =", """
+class Fails(nn.Module):
+    steps = 0
+    def forward(self, x):
+        self.steps += 1
+        if self.steps == 40: raise RuntimeError("mine")
+        return x
+model ="""), capture="torch", delay=5, times=False, units=1000, layers=True)
+        self.assertEqual((ran.returncode, state["why_short"]), (1, "the program ended"))
+        self.assertIn("RuntimeError: mine", ran.stderr)
+        self.assertNotIn("gh-advise", ran.stderr.replace("gh_advise", ""))
+        self.assertIn("Sequential", self.modules_of(self.folder))
+
+    def test_ranks_that_do_not_lead_are_marked_while_the_one_that_leads_records(self):
+        ran, _ = self.run_program("""
+            import os, torch
+            class Net(torch.nn.Module):
+                def forward(self): pass
+            net, optimizer = Net(), torch.optim.SGD()
+            flag = os.environ["GH_ADVISE_FOLDER"] + "/recording"
+            for step in range(9):
+                if step == 3: open(flag, "w").close()
+                if step == 6: os.remove(flag)
+                print(step)
+                net()
+                optimizer.step()
+        """, before=str(root / "tests/record/small"), environment={"LOCAL_RANK": "1", "FAKE_GPU": "1"}, capture="nsys", layers=True)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertEqual(ran.stdout.split("\n"), [
+            "0", "1", "2", "3", "operators, shapes=True", "4", "<Net>", "</>", "5", "<Net>", "</>", "6", "<Net>", "</>",
+            "no operators any more", "7", "8", ""])
 
     def test_inference_is_counted_by_batches(self):
         ran, state = self.run_program(LOOP + """

@@ -56,10 +56,10 @@ class Profiler:
 
     ends_from_any_thread = False
 
-    def __init__(self, path, stacks, memory, calls, trace):
+    def __init__(self, path, stacks, memory, layers, calls, trace):
         self.path, self.calls, self.ranges, self.trace = path, calls, Ranges(calls), trace
-        if stacks or memory:
-            calls.append(f"stacks={stacks} memory={memory}")
+        if stacks or memory or layers:
+            calls.append(f"stacks={stacks} memory={memory} layers={layers}")
 
     def synchronize(self):
         pass
@@ -165,7 +165,9 @@ class Loops(Recording):
     def test_what_else_to_record_is_passed_on(self):
         with gh_advise.record(stacks=True, memory=True) as recording:
             self.loop(1, recording)
-        self.assertEqual(self.calls, ["stacks=True memory=True"])
+        with gh_advise.record(layers=True) as recording:
+            self.loop(1, recording)
+        self.assertEqual(self.calls, ["stacks=True memory=True layers=False", "stacks=False memory=False layers=True"])
 
     def test_the_recording_stays_where_the_loop_began_and_folders_are_made(self):
         with gh_advise.record(1, "runs/first") as recording:
@@ -292,10 +294,12 @@ class Loops(Recording):
         calls = []
 
         class Nsys(capture.NsysCapture):
-            ranges = None
+            def __init__(self, layers):
+                super().__init__(layers)
+                self.layers = layers
 
             def begin(self):
-                calls.append("start")
+                calls.append(f"start layers={self.layers}")
 
             def end(self):
                 calls.append("stop")
@@ -303,9 +307,11 @@ class Loops(Recording):
         with mock.patch.dict(os.environ, {recorder.NSYS: "1"}), \
                 mock.patch.object(recorder, "NsysCapture", Nsys), \
                 mock.patch.object(recorder, "uses_gpu", lambda: True):
-            with gh_advise.record(2, "run") as recording:
-                self.loop(BEFORE + 2, recording)
-        self.assertEqual((calls, self.calls, self.files()), (["start", "stop"], [], ["run.measured.json"]))
+            for layers in (False, True):
+                with gh_advise.record(2, "run", layers=layers) as recording:
+                    self.loop(BEFORE + 2, recording)
+        self.assertEqual(calls, ["start layers=False", "stop", "start layers=True", "stop"])
+        self.assertEqual((self.calls, self.files()), ([], ["run.measured.json"]))
         self.assertIn("Nsight Systems writes it", recording.why_not)
 
     def test_arguments_that_make_no_sense_are_refused_at_once(self):
@@ -367,6 +373,21 @@ class Programs(unittest.TestCase):
         for step in steps:
             self.assertTrue(any("mm" in str(e.get("name")) and step["ts"] <= e["ts"] <= step["ts"] + step["dur"]
                                 for e in events if e.get("ph") == "X"))
+        self.assertNotIn("Linear", [e.get("name") for e in events])
+
+    def test_the_profiler_records_modules_if_layers_are_asked_for(self):
+        ran, files = self.run_program(self.TRAINING.replace(
+            "import recorder", "import recorder; recorder.torch_with_gpu = lambda: torch").replace(
+            "delay=2", "delay=2, layers=True").replace("print(", "print(torch.nn.Module.__call__ is call, ").replace(
+            "model =", "call = torch.nn.Module.__call__; model ="))
+        self.assertTrue(ran.stdout.startswith("True "), ran.stdout)
+        trace = json.loads(files["gh-advise.json"])
+        events = [e for e in (trace if isinstance(trace, list) else trace["traceEvents"]) if e.get("ph") == "X"]
+        modules = [e for e in events if e["name"] == "Linear"]
+        self.assertEqual(len(modules), 4)
+        for module in modules:
+            self.assertTrue(any(e["name"] in ("aten::linear", "aten::addmm") and
+                                module["ts"] <= e["ts"] <= module["ts"] + module["dur"] for e in events))
 
 
 class Lightning:

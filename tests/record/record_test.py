@@ -331,6 +331,45 @@ class Recording(Case):
         for word in ("--gpu-metrics-devices=all", "--cuda-memory-usage=true", "--python-backtrace=cuda", "--sample=process-tree"):
             self.assertIn(word, self.nsys_log())
 
+    MODULES = SMALL + textwrap.dedent("""
+        class Net(torch.nn.Module):
+            def forward(self):
+                if not alone: print("within")
+        net = Net()
+        for _ in range(150):
+            time.sleep(0.002)
+            net()
+            optimizer.step()
+    """)
+
+    def test_layers_are_modules_and_operators_of_the_units_that_are_recorded(self):
+        ran = self.record("--layers", "--units=3", source=self.MODULES, FAKE_GPU=1)
+        self.assertEqual((ran.status, self.starts()), (0, ["nsys", "alone"]), ran.err)
+        marked = "<Net>\nwithin\n</>\n"
+        self.assertIn(f"within\noperators, shapes=True\n{3 * marked}no operators any more\nwithin\n", ran.out)
+        self.assertEqual(ran.out.count("<Net>"), 3)
+        (self.folder / "starts").unlink()
+        ran = self.record("--once", "--force", source=self.MODULES, FAKE_GPU=1)
+        self.assertNotIn("<Net>", ran.out)
+        self.assertNotIn("operators, ", ran.out)
+
+    @without_nsys
+    def test_without_nsys_pytorchs_profiler_marks_modules(self):
+        source = self.MODULES.replace("net = Net()", """
+marked = []
+torch.profiler.record_function.__init__ = lambda self, name: marked.append(name)
+net = Net()""") + "print(marked)\n"
+        for options, names in (((), []), (("--layers", "--force"), ["Net"])):
+            ran = self.run_it("record", *options, "--units=3", "--", *self.python(source), FAKE_GPU=1)
+            self.assertEqual(ran.status, 0, ran.err)
+            self.assertIn(str([name for n in (1, 2, 3) for name in (f"ProfilerStep#{n}", *names, "optimizer")]), ran.out)
+
+    def test_layers_of_what_has_no_units_are_refused(self):
+        self.assert_fails(self.record("--layers", "--delay=1s"), "--layers: modules are marked while units are recorded, and --delay gives a time")
+        self.assert_fails(self.run_it("record", f"--nsys={NSYS}", "--layers", "--", "/bin/true"),
+                          "--layers: marks the modules of PyTorch, and this program is not Python")
+        self.assertEqual(self.starts(), [])
+
     def test_few_units_are_enough_if_delay_and_units_say_so(self):
         short = SMALL + "steps(7)"
         self.assert_fails(self.record("--once", source=short), "ended after 6 optimizer steps, too early to record 10; --delay 2 --units 3")
@@ -748,6 +787,10 @@ class Ranks(Case):
         self.assertEqual(ran.status, 0, ran.err)
         self.assertEqual(sorted(self.starts()), ["alone", "nsys"])
         self.assert_left("train.html", "train.rank0.measured.json", "train.rank0.sqlite")
+
+    def test_each_rank_is_recorded_with_what_the_options_say(self):
+        ran = self.ranks("--layers", "--once", "--delay=2", "--units=3", source=Recording.MODULES, FAKE_GPU=1)
+        self.assertEqual((ran.status, ran.out.count("<Net>")), (0, 2 * 3), ran.err)
 
     def test_ranks_that_do_not_exist_or_are_none(self):
         self.assert_fails(self.ranks("--ranks=5"), "srun ended with status 0, and no rank was recorded")

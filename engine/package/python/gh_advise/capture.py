@@ -7,6 +7,8 @@ import os
 import sys
 from typing import Any, List, Optional, Protocol, Tuple
 
+from .modules import ModuleRanges
+
 
 def torch_with_gpu() -> Optional[Any]:
     """PyTorch, if the program has imported it and uses a GPU."""
@@ -90,13 +92,51 @@ class ProfilerRanges:
         return f"ProfilerStep#{number}"  # as PyTorch's own schedule calls it
 
 
-class NsysCapture:
-    """Nsight Systems, which runs the program and waits for the profiler's start."""
-
-    ends_from_any_thread = True
+class NvtxLayers:
+    """Modules and operators as ranges of NVTX. Whatever fails here leaves the program as it is."""
 
     def __init__(self) -> None:
+        self._nvtx: Any = sys.modules["torch"].cuda.nvtx
+        self._modules = ModuleRanges(self._nvtx.range_push, self._pop)
+        self._operators: Any = None
+
+    def begin(self, operators: bool = True) -> None:
+        """`operators`: those of this thread too, and of its backward passes; then `end` belongs to
+        this thread."""
+        if operators:
+            torch: Any = sys.modules["torch"]
+            marked: Any = torch.autograd.profiler.emit_nvtx(record_shapes=True)
+            try:
+                marked.__enter__()
+                self._operators = marked
+            except Exception as error:  # as when the program runs a profiler itself
+                print(f"gh-advise: cannot record operators: {error}", file=sys.stderr)
+        self._modules.begin()
+
+    def end(self) -> None:
+        self._modules.end()
+        marked, self._operators = self._operators, None
+        if marked:
+            try:
+                marked.__exit__(None, None, None)
+            except Exception as error:
+                print(f"gh-advise: cannot stop to mark operators: {error}", file=sys.stderr)
+
+    def _pop(self, token: Any) -> None:
+        self._nvtx.range_pop()
+
+
+class NsysCapture:
+    """Nsight Systems, which runs the program and waits for the profiler's start.
+
+    `layers`: with modules, and `operators`, which slow the host down.
+    """
+
+    def __init__(self, layers: bool = False, operators: bool = True) -> None:
+        self.ends_from_any_thread = not (layers and operators)
         self.ranges: Optional[NvtxRanges] = None
+        self._with_layers, self._with_operators = layers, operators
+        self._layers: Optional[NvtxLayers] = None
         self._stop: Any = None
 
     def synchronize(self) -> None:
@@ -107,8 +147,13 @@ class NsysCapture:
         if torch_with_gpu():
             self.ranges = NvtxRanges()
         start()
+        if self._with_layers and torch_with_gpu():
+            self._layers = NvtxLayers()
+            self._layers.begin(self._with_operators)
 
     def end(self) -> None:
+        if self._layers:
+            self._layers.end()
         self._stop()
 
     @staticmethod
@@ -135,14 +180,18 @@ class NsysCapture:
 class ProfilerCapture:
     """PyTorch's own profiler; writes its trace to `path`.
 
-    It starts and ends on one thread. `stacks` and `memory` record more and slow the host down.
+    It starts and ends on one thread. `stacks`, `memory` and `layers` record more and slow the host
+    down.
     """
 
     ends_from_any_thread = False
 
-    def __init__(self, path: str, stacks: bool = False, memory: bool = False) -> None:
+    def __init__(
+        self, path: str, stacks: bool = False, memory: bool = False, layers: bool = False
+    ) -> None:
         self.path, self.ranges = path, ProfilerRanges()
         self._stacks, self._memory = stacks, memory
+        self._modules = ModuleRanges(self.ranges.start, self.ranges.end) if layers else None
         self._profile: Any = None
 
     def synchronize(self) -> None:
@@ -161,8 +210,12 @@ class ProfilerCapture:
             profile_memory=self._memory,
         )
         self._profile.__enter__()
+        if self._modules:
+            self._modules.begin()
 
     def end(self) -> None:
+        if self._modules:
+            self._modules.end()
         profile, self._profile = self._profile, None
         profile.__exit__(None, None, None)
         unfinished = self.path + ".part.json"

@@ -38,6 +38,7 @@ class Recorder:
         takes without the profiler to path.measured.json.
     delay: steps that pass before any is timed; None: until they take equally long.
     stacks, memory: record these too, which slows the host down.
+    layers: record modules and operators, for `gh-advise layers`; slows the host down too.
     program: the path of gh-advise; see `gh_advise.program.find_program`.
 
     It records with PyTorch's profiler; or, in a program that runs under `nsys profile
@@ -55,6 +56,7 @@ class Recorder:
         delay: Optional[int] = None,
         stacks: bool = False,
         memory: bool = False,
+        layers: bool = False,
         program: Optional[StrPath] = None,
     ) -> None:
         if steps < 1:
@@ -65,7 +67,8 @@ class Recorder:
         self.why_not = ""
         self._name = os.path.abspath(path)  # the loop may go to another folder
         self._plan = Plan(units=steps, delay=delay)
-        self._stacks, self._memory, self._program = stacks, memory, program
+        self._stacks, self._memory, self._layers = stacks, memory, layers
+        self._program = program
         self._window: Optional[Window] = None  # from the first step on
         self._end: Optional[Callable[[], None]] = None  # of the range of the current step
         self._paused: Optional[ContextManager[None]] = None
@@ -158,9 +161,9 @@ class Recorder:
 
     def _new_capture(self, nsys: bool) -> Capture:
         if nsys:
-            return NsysCapture()
+            return NsysCapture(self._layers)
         os.makedirs(os.path.dirname(self._name), exist_ok=True)
-        return ProfilerCapture(self._name + ".json", self._stacks, self._memory)
+        return ProfilerCapture(self._name + ".json", self._stacks, self._memory, self._layers)
 
     def _changed(self, window: Window) -> None:
         measured = window.measured

@@ -264,6 +264,17 @@ class Evidence:
     name: str  #: the kernel, call, range or pause
     note: str
     source: Optional[str]  #: FILE:LINE
+    layer: Optional[str]  #: the module or range that launched what begins in it
+
+
+@dataclass(frozen=True)
+class ConcernedLayer:
+    """A layer of the program that a finding is about, or several that are equal."""
+
+    path: str  #: blocks.5.attn; of several blocks.*.attn
+    count: int  #: how many of them it concerns
+    of: int  #: how many there are
+    share: float  #: of what the finding is about
 
 
 @dataclass(frozen=True)
@@ -294,6 +305,7 @@ class Finding:
     advice: Tuple[str, ...]  #: what to do, the best choice first
     metrics: Tuple[Metric, ...]
     evidence: Tuple[Evidence, ...]  #: the worst first
+    layers: Tuple[ConcernedLayer, ...]  #: empty if it concerns the whole program
     follows_from: Optional[str]  #: the rule that found the cause of this
     fingerprint: str  #: the same when the same program is recorded again
 

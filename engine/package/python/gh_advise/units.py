@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from . import fixes
 from .capture import (
     NsysCapture,
+    NvtxLayers,
     NvtxRanges,
     ProfilerCapture,
     Ranges,
@@ -55,6 +56,7 @@ class Settings:
     alone: bool = False  #: this rank has a folder of its own
     stacks: bool = False
     memory: bool = False
+    layers: bool = False  #: modules and operators
     fixes: List[str] = field(default_factory=list)
     workers: int = 4  #: that loader-workers gives to loaders without
 
@@ -70,9 +72,10 @@ class Settings:
 
     def new_capture(self) -> Capture:
         if self.capture == "nsys":
-            return NsysCapture()
+            return NsysCapture(self.layers)
         if self.capture == "torch":
-            return ProfilerCapture(self.path("report.json"), self.stacks, self.memory)
+            path = self.path("report.json")
+            return ProfilerCapture(path, self.stacks, self.memory, self.layers)
         return NoCapture()
 
     def plan(self) -> Plan:
@@ -125,6 +128,7 @@ class Units:
         self.answering = False  # within generate(), which may call that of a smaller model
         self._batches, self._backwards, self._number, self._inside = 0, 0, 0, 0
         self._ranges: Optional[Ranges] = None  # while the recording runs
+        self._layers: Optional[NvtxLayers] = None  # while that of another process does
         self._open: Dict[str, Any] = {}  # ranges that other events end: step, forward
         atexit.register(self._program_ends)
         os.register_at_fork(after_in_child=self._forget)
@@ -203,6 +207,7 @@ class Units:
         window, self._window, self._ranges = self._window, None, None
         self._open.clear()
         try:
+            self._mark_layers(False)
             if window and window.phase == RECORDING:
                 window.capture.end()
         except Exception:
@@ -265,9 +270,19 @@ class Units:
             recording = os.path.exists(self.settings.path("recording"))
             if recording and self._ranges is None and torch_with_gpu():
                 self._ranges = NvtxRanges()
+                self._mark_layers(self.settings.layers)
             elif not recording:
                 self._ranges = None
+                self._mark_layers(False)
         return self._ranges
+
+    def _mark_layers(self, marks: bool) -> None:
+        """In a process that another one records."""
+        if self._layers:
+            self._layers.end()
+        self._layers = NvtxLayers() if marks else None
+        if self._layers:
+            self._layers.begin()
 
     def _record_without_units(self) -> None:
         """Records by time what has no unit that the hooks know: JAX, CuPy, a loop of kernels."""
@@ -278,7 +293,8 @@ class Units:
         if self._unit or self._batches or self._backwards or not leads(self.settings):
             return
         self._decided = True  # a unit that shows up from now on is too late
-        capture = self.settings.new_capture()
+        # Operators would be those of this thread.
+        capture = NsysCapture(self.settings.layers, operators=False)
         try:
             capture.begin()
             self._write_state(RECORDING, Measured())
@@ -324,6 +340,7 @@ class Units:
         write_whole(self.settings.path("state.json"), json.dumps(state))
 
     def _program_ends(self) -> None:
+        self._mark_layers(False)
         window = self._window
         if window is None or window.phase == DONE:
             return
@@ -334,7 +351,7 @@ class Units:
 
     def _forget(self) -> None:
         """In a child of a fork: it starts anew, and its parent's recording is not its own."""
-        self._window, self._decided, self._ranges = None, False, None
+        self._window, self._decided, self._ranges, self._layers = None, False, None, None
         self._unit, self._of, self._thread = "", None, None
         self._batches, self._backwards, self._number, self._inside = 0, 0, 0, 0
         self.stepping, self.answering = False, False

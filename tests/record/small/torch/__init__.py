@@ -87,17 +87,39 @@ class Range:
         pass
 
 
+class Module:
+    def __call__(self, *inputs):
+        return self.forward(*inputs)
+
+    def named_modules(self):
+        yield "", self
+        for name, part in vars(self).items():
+            yield name, part
+
+
+class EmitNvtx:
+    def __init__(self, record_shapes):
+        self.shapes = record_shapes
+
+    def __enter__(self):
+        print(f"operators, shapes={self.shapes}")
+
+    def __exit__(self, *error):
+        print("no operators any more")
+
+
 dataloader = SimpleNamespace(_BaseDataLoaderIter=Iterator)
 utils = SimpleNamespace(
     data=SimpleNamespace(DataLoader=DataLoader, IterableDataset=IterableDataset, dataloader=dataloader)
 )
 optim = SimpleNamespace(Optimizer=Optimizer, SGD=SGD, Adam=SGD, AdamW=SGD, Adagrad=SGD)
-autograd = SimpleNamespace(backward=lambda loss: None)
+autograd = SimpleNamespace(backward=lambda loss: None, profiler=SimpleNamespace(emit_nvtx=EmitNvtx))
 backends = SimpleNamespace(
     cudnn=SimpleNamespace(benchmark=False, allow_tf32=False),
     cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)),
 )
-nn = SimpleNamespace()
+nn = SimpleNamespace(Module=Module)
+jit = SimpleNamespace(is_tracing=lambda: False)
 profiler = SimpleNamespace(
     ProfilerActivity=SimpleNamespace(CPU=0, CUDA=1), profile=Profile, record_function=Range
 )
@@ -106,7 +128,10 @@ cuda = SimpleNamespace(
     is_initialized=lambda: gpu, is_current_stream_capturing=lambda: False,
     synchronize=lambda: None,
     cudart=lambda: SimpleNamespace(cudaProfilerStart=lambda: None, cudaProfilerStop=lambda: None),
-    nvtx=SimpleNamespace(range_start=lambda name: 0, range_end=lambda token: None),
+    nvtx=SimpleNamespace(
+        range_start=lambda name: 0, range_end=lambda token: None,
+        range_push=lambda name: print(f"<{name}>"), range_pop=lambda: print("</>"),
+    ),
 )
 
 
