@@ -12,6 +12,10 @@
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   host_work.hpp what a host thread did in a span of time; host_seen.cpp: what samples show
 //   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp
+//   program_layers.hpp  modules, ranges and operators that work was launched in; layers that no
+//                 range names: repeated_layers.hpp
+//   work_sums.hpp what groups of operations take of the steps
+//   memory.hpp    GPU memory over time, and what held it at its peak
 //   flops.hpp     operations of matrix products and convolutions, from the shapes in ranges
 //   roofline.hpp  the least time the device needs for them, and what limits a unit
 //   residency.hpp how many blocks of a kernel an SM holds at once

@@ -18,6 +18,8 @@ constexpr std::array call_class_names{"other",   "sync",         "allocation", "
                                       "copy",    "graph_launch", "launch",     "compilation",
                                       "loading", "function",     "event"};
 
+// By PassRange, from forward on.
+constexpr std::array pass_names{"forward", "backward", "both"};
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
                                  "garbage_collection"};
 
@@ -69,6 +71,14 @@ Classes::Classes(BuiltIn) {
                                                                      : StepPattern::At::end});
   });
   no_steps_ = Patterns(strings((*ranges["no_step"].as_table())["match"]), "schemas/ranges.toml");
+  for (std::size_t i = 0; i < passes_.size(); ++i)
+    passes_[i] =
+        Patterns(strings((*(*ranges["pass"].as_table())[pass_names[i]].as_table())["match"]),
+                 "schemas/ranges.toml");
+  operator_ranges_ = Patterns(strings(ranges["operator"]["match"]), "schemas/ranges.toml");
+  regions_ = Patterns(strings(ranges["region"]["match"]), "schemas/ranges.toml");
+  modules_ = CapturingPatterns(strings(ranges["module"]["match"]), "schemas/ranges.toml");
+  module_wrappers_ = strings(ranges["module"]["wrappers"]);
   for_tables(ranges, "unit", [&](const toml::table& entry) {
     units_.push_back({entry["name"].value_or(std::string()),
                       Patterns(strings(entry["match"]), "schemas/ranges.toml"),
@@ -80,6 +90,31 @@ Classes::Classes(BuiltIn) {
     phases_[i].match = Patterns(phases_[i].expressions, "schemas/ranges.toml");
     phases_[i].except = Patterns(strings(phase["except"]), "schemas/ranges.toml");
   }
+}
+
+bool Classes::is_step(std::string_view range) const {
+  return !is_no_step(range) && std::any_of(steps_.begin(), steps_.end(), [&](const StepPattern& s) {
+    return s.at == StepPattern::At::whole && s.match.match(range);
+  });
+}
+
+PassRange Classes::pass_of_range(std::string_view range) const {
+  const auto it = std::find_if(passes_.begin(), passes_.end(),
+                               [&](const Patterns& p) { return p.match(range); });
+  return it == passes_.end() ? PassRange::none : static_cast<PassRange>(1 + (it - passes_.begin()));
+}
+
+std::string Classes::module_of_range(std::string_view range) const {
+  const std::string full = modules_.captured(range);
+  std::string path;
+  for (std::size_t at = 0; at < full.size();) {
+    const std::size_t end = std::min(full.find('.', at), full.size());
+    const std::string part = full.substr(at, end - at);
+    if (std::find(module_wrappers_.begin(), module_wrappers_.end(), part) == module_wrappers_.end())
+      path += (path.empty() ? "" : ".") + part;
+    at = end + 1;
+  }
+  return path;
 }
 
 std::string Classes::unit_of_range(std::string_view range) const {
@@ -101,6 +136,7 @@ void Classes::extend(const toml::table& config, std::string_view where) {
   if (!ranges) return;
   if (const auto steps = strings((*ranges)["step"]); !steps.empty())
     steps_.insert(steps_.begin(), {Patterns(steps, where), StepPattern::At::whole});
+  modules_.put_first(CapturingPatterns(strings((*ranges)["module"]), where));
   for (std::size_t i = 0; i < phases_.size(); ++i) {
     const std::vector<std::string> more = strings((*ranges)[phase_names[i]]);
     if (more.empty()) continue;

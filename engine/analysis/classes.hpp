@@ -78,6 +78,9 @@ struct Attainable {
   double fp32 = 1, tf32 = 1, half = 1, fp8 = 1, memory = 1;
 };
 
+/// Which pass of training a range encloses (schemas/ranges.toml).
+enum class PassRange : std::uint8_t { none, forward, backward, both };
+
 class Classes {
  public:
   /// The built-in tables. Their expressions are compiled once, and then copied.
@@ -117,6 +120,16 @@ class Classes {
   const std::vector<StepPattern>& steps() const { return steps_; }
   /// Warm-up, epochs, layers: numbered, but no steps.
   bool is_no_step(std::string_view range) const { return no_steps_.match(range); }
+  /// Whether the name alone marks a step.
+  bool is_step(std::string_view range) const;
+  PassRange pass_of_range(std::string_view range) const;
+  /// Of ranges that look like the program's own: those that frameworks make for an operator.
+  bool is_operator_range(std::string_view range) const { return operator_ranges_.match(range); }
+  /// Of ranges that look like operators: those that stand for a part of the program.
+  bool is_region(std::string_view range) const { return regions_.match(range); }
+  /// The path of the module that a range names, without what wrappers add: "blocks.3.attn"; "" if
+  /// it names none.
+  std::string module_of_range(std::string_view range) const;
   /// What a range of this name is: "frame"; "" where the name does not say.
   std::string unit_of_range(std::string_view range) const;
   /// What a repetition that contains such a kernel is; "" where the kernel's name does not say.
@@ -164,6 +177,10 @@ class Classes {
   std::vector<ExpectedResult> expected_;
   std::vector<StepPattern> steps_;
   Patterns no_steps_;
+  std::array<Patterns, 3> passes_;  // by PassRange, from forward on
+  Patterns operator_ranges_, regions_;
+  CapturingPatterns modules_;
+  std::vector<std::string> module_wrappers_;
   struct UnitPatterns {
     std::string name;
     Patterns ranges, kernels;

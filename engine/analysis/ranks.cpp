@@ -121,6 +121,8 @@ class Appending {
     append_if_any(to.shared_bytes, to.size(), from.shared_bytes, from.size(), 0);
     append_if_any(to.blocks_x, to.size(), from.blocks_x, from.size(), 0);
     add_groups();
+    for (const auto& [kernel, file] : from_.kernel_sources)
+      to_.kernel_sources.emplace(names_[kernel], names_[file]);
     append_if_any(to.address, to.size(), from.address, from.size(), 0);
     add_spans(to, from);
     append(to.bytes, from.bytes);
@@ -193,11 +195,33 @@ class Appending {
     add_numbers(to_.memory_use.device, from_.memory_use.device, devices_);
     append(to_.memory_use.kind, from_.memory_use.kind);
     append(to_.memory_use.correlation, from_.memory_use.correlation);
+    add_allocations();
     add_times(to_.samples.start, from_.samples.start);
     append(to_.samples.period, from_.samples.period);
     add_names(to_.samples.metric, from_.samples.metric);
     append(to_.samples.value, from_.samples.value);
     add_numbers(to_.samples.device, from_.samples.device, devices_);
+  }
+
+  void add_allocations() {
+    Allocations& to = to_.allocations;
+    const Allocations& from = from_.allocations;
+    if (from.size() > 0) to.by = from.by;
+    // What is older than the recording stays so.
+    for (const Ns t : from.start)
+      to.start.push_back(from.by == Allocator::cuda && t <= 0 ? std::min(t, t + shift_)
+                                                              : t + shift_);
+    append(to.address, from.address);
+    append(to.bytes, from.bytes);
+    append(to.in_use, from.in_use);
+    append(to.reserved, from.reserved);
+    append(to.pool, from.pool);
+    add_numbers(to.device, from.device, devices_);
+    add_numbers(to.process, from.process, processes_);
+    for (const std::uint16_t t : from.thread)
+      to.thread.push_back(t == no_index ? t : static_cast<std::uint16_t>(t + threads_));
+    append(to.kind, from.kind);
+    append(to.correlation, from.correlation);
   }
 
   void add_recording() {

@@ -18,6 +18,7 @@ struct ProductRange {
   double ns = 0;         // of all kernels launched in it
   Ns longest = 0;        // of the kernel that determines the tier
   std::size_t tier = 0;  // its class
+  Row op = no_row;       // that kernel
 };
 
 // For a known tier: the attainable rate, and the bytes of an element.
@@ -72,11 +73,10 @@ double product_bytes(std::string_view name, int element_bytes, double flops) {
 
 }  // namespace
 
-Roofline roofline_of(const Analysis& a) {
+void each_known_work(const Analysis& a, const std::function<void(const KnownWork&)>& take) {
   const Trace& t = a.trace;
   const RangeFlops flops(t);
   const ProductRanges products(t, flops);
-  Roofline sum;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const Device& device = t.devices[a.devices[d].device];
     const GpuPeaks peaks = a.classes.peaks(device);
@@ -85,18 +85,13 @@ Roofline roofline_of(const Analysis& a) {
     std::map<Row, ProductRange> ranges;
     a.each_op_in_steps(d, [&](Row op) {
       const OpKind kind = t.ops.kind[op];
-      const bool kernel = kind == OpKind::kernel;
-      const bool within = kind == OpKind::set || t.ops.copy[op] == CopyKind::d2d;
-      if ((!kernel && !within) || a.kernel_class(op) == "collective") return;
       const auto ns = static_cast<double>(t.span_of(op).length());
-      sum.device_ns += ns;
-      if (within && memory > 0 && t.ops.bytes[op] > 0) {
+      if ((kind == OpKind::set || t.ops.copy[op] == CopyKind::d2d) && t.ops.bytes[op] > 0) {
         // A copy also reads what it writes.
         const double bytes = static_cast<double>(t.ops.bytes[op]) * (kind == OpKind::set ? 1 : 2);
-        sum.known_ns += ns;
-        sum.least_ns += std::min(ns, bytes / memory * 1e9);
+        take({op, ns, memory > 0 ? std::min(ns, bytes / memory * 1e9) : -1, 0, bytes, true});
       }
-      if (!kernel) return;
+      if (kind != OpKind::kernel || a.kernel_class(op) == "collective") return;
       const Row range = products.around(op);
       if (range == no_row) return;
       ProductRange& of = ranges[range];
@@ -107,30 +102,60 @@ Roofline roofline_of(const Analysis& a) {
           a.classes.is_product(of_class) && length > of.longest) {
         of.longest = length;
         of.tier = of_class;
+        of.op = op;
       }
     });
     for (const auto& [range, of] : ranges) {
       if (of.longest == 0) continue;
       const std::string& name = t.names[t.ranges.name[range]];
       const Tier tier = tier_of(a.classes.kernel_classes()[of.tier], peaks, part);
-      if (tier.flops_per_s <= 0) continue;
       const double counted = flops.of(t.ranges.name[range]).value_or(0);
+      const double bytes =
+          product_bytes(name, tier.element_bytes > 0 ? tier.element_bytes : 2, counted);
       // Shapes do not show a causal mask, which skips half of attention.
       const bool attention = name.find("_scaled_dot_product_") != name.npos;
+      if (tier.flops_per_s <= 0) {
+        take({of.op, of.ns, -1, counted, 0, false});
+        continue;
+      }
       const double compute_ns = counted * (attention ? 0.5 : 1) / tier.flops_per_s * 1e9;
-      const double memory_ns =
-          memory > 0 ? product_bytes(name, tier.element_bytes, counted) / memory * 1e9 : 0;
-      sum.known_ns += of.ns;
+      const double memory_ns = memory > 0 ? bytes / memory * 1e9 : 0;
       // Data in the cache needs no memory traffic, and a kernel that is faster than possible was
       // misread: take no more than it took.
-      sum.least_ns += std::min(of.ns, std::max(compute_ns, memory_ns));
-      if (memory_ns > compute_ns) sum.by_memory_ns += of.ns;
+      take({of.op, of.ns, std::min(of.ns, std::max(compute_ns, memory_ns)), counted, bytes,
+            memory_ns > compute_ns});
     }
   }
+}
+
+Roofline roofline_of(const Analysis& a) {
+  const Trace& t = a.trace;
+  Roofline sum;
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    a.each_op_in_steps(d, [&](Row op) {
+      const bool within = t.ops.kind[op] == OpKind::set || t.ops.copy[op] == CopyKind::d2d;
+      if ((t.ops.kind[op] != OpKind::kernel && !within) || a.kernel_class(op) == "collective")
+        return;
+      sum.device_ns += static_cast<double>(t.span_of(op).length());
+    });
+  each_known_work(a, [&](const KnownWork& w) {
+    if (w.least_ns < 0) return;
+    sum.known_ns += w.ns;
+    sum.least_ns += w.least_ns;
+    if (w.by_memory && w.flops > 0) sum.by_memory_ns += w.ns;
+  });
   return sum;
 }
 
-BoundBy bound_by(const Analysis& a, const StepTime& step) {
+const std::vector<std::string>& limit_names() {
+  static const std::vector<std::string> names{
+      "compute",        "memory",   "launching",      "the link",
+      "the network",    "the host", "unified memory", "waiting for other work",
+      "custom kernels", "graphs"};
+  return names;
+}
+
+std::size_t limit_of(const std::string& cause) {
   // Causes of the account, grouped by what limits them. Kernels that only move data are limited by
   // memory: each element is read and written once, with a handful of operations.
   static const std::map<std::string, std::string> groups{
@@ -158,14 +183,20 @@ BoundBy bound_by(const Analysis& a, const StepTime& step) {
       {"idle.launch_latency", "launching"},
       {"idle.dependency", "waiting for other work"},
       {"idle.faults", "unified memory"}};
+  const auto known = groups.find(cause);
+  const std::string group = known != groups.end()           ? known->second
+                            : cause.starts_with("compute.") ? "custom kernels"
+                                                            : "the host";
+  const std::vector<std::string>& names = limit_names();
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), group) - names.begin());
+}
+
+BoundBy bound_by(const Analysis& a, const StepTime& step) {
   BoundBy bound;
   if (a.total_ns() <= 0) return bound;
   std::map<std::string, double> ns;
   for (const std::string& cause : a.account.causes) {
-    const auto known = groups.find(cause);
-    const std::string group = known != groups.end()           ? known->second
-                              : cause.starts_with("compute.") ? "custom kernels"
-                                                              : "the host";
+    const std::string& group = limit_names()[limit_of(cause)];
     ns[group] += step.total_ns(a, cause);
   }
   // Products with few rows read their weights and do little with them.

@@ -1,6 +1,8 @@
 // The least time that device operations need for their computations and bytes, compared to the time
 // they took; and what limits a unit as a whole.
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +24,24 @@ struct Roofline {
       0;  ///< of products (in known_ns) that are limited by bytes rather than operations
 };
 Roofline roofline_of(const Analysis& analysis);
+
+/// A product whose range or operator contains shapes, or a copy within the device or a memset.
+struct KnownWork {
+  Row op = no_row;       ///< its longest kernel, or the copy
+  double ns = 0;         ///< that it took
+  double least_ns = -1;  ///< that it needs at the attainable rates; -1 where these are unknown
+  double flops = 0;
+  double bytes = 0;  ///< operands and result, each once; 0 if unknown
+  bool by_memory = false;
+};
+/// Calls take(work) for all of it within the steps, in no particular order.
+void each_known_work(const Analysis& analysis, const std::function<void(const KnownWork&)>& take);
+
+/// What may limit work or a pause: "compute", "memory", "launching", "the link", "the network",
+/// "the host", "unified memory", "waiting for other work", "custom kernels", "graphs".
+const std::vector<std::string>& limit_names();
+/// Which of them a cause of the account is, an index.
+std::size_t limit_of(const std::string& cause);
 
 /// What limits a unit.
 struct BoundBy {

@@ -73,6 +73,32 @@ bool Patterns::match(std::string_view text) const {
   });
 }
 
+CapturingPatterns::CapturingPatterns(const std::vector<std::string>& expressions,
+                                     std::string_view where) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  for (const std::string& e : expressions) {
+    compiled_.push_back(std::make_shared<re2::RE2>(e, options));
+    if (!compiled_.back()->ok())
+      throw Error(fmt::format("{}: '{}' is not a regular expression: {}", where, printable(e),
+                              compiled_.back()->error()));
+    if (compiled_.back()->NumberOfCapturingGroups() != 1)
+      throw Error(fmt::format("{}: '{}' needs one pair of parentheses, around the part that counts",
+                              where, printable(e)));
+  }
+}
+
+std::string CapturingPatterns::captured(std::string_view text) const {
+  std::string held;
+  for (const auto& re : compiled_)
+    if (re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re, &held)) return held;
+  return "";
+}
+
+void CapturingPatterns::put_first(const CapturingPatterns& others) {
+  compiled_.insert(compiled_.begin(), others.compiled_.begin(), others.compiled_.end());
+}
+
 // All expressions in one automaton, and the list that each belongs to.
 struct PatternLists::Together {
   re2::RE2::Set set;

@@ -32,6 +32,21 @@ class Patterns {
   std::vector<std::shared_ptr<re2::RE2>> compiled_;
 };
 
+/// A list of expressions like those, but they respect case, and each has one group.
+class CapturingPatterns {
+ public:
+  CapturingPatterns() = default;
+  /// Throws Error like Patterns, and for an expression without exactly one group.
+  CapturingPatterns(const std::vector<std::string>& expressions, std::string_view where);
+  /// What the group of the first matching expression holds; "" if none matches.
+  std::string captured(std::string_view text) const;
+  /// Tries the expressions of another list first.
+  void put_first(const CapturingPatterns& others);
+
+ private:
+  std::vector<std::shared_ptr<re2::RE2>> compiled_;
+};
+
 /// Several such lists, matched together.
 class PatternLists {
  public:

@@ -31,6 +31,7 @@ Command add_slurm(CommandLine& line);
 Command add_diff(CommandLine& line);
 Command add_facts(CommandLine& line);
 Command add_top(CommandLine& line);
+Command add_layers(CommandLine& line);
 Command add_rules(CommandLine& line);
 Command add_explain(CommandLine& line);
 Command add_test(CommandLine& line);

@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
       gh::add_diff(line),         // what changed between two reports
       gh::add_facts(line),        // what was measured
       gh::add_top(line),          // what takes the time
+      gh::add_layers(line),       // what each layer takes
       gh::add_rules(line),        // the rules,
       gh::add_explain(line),      // what one of them does,
       gh::add_test(line),         // tests of a team's rules,

@@ -4,15 +4,10 @@
 
 #include <algorithm>
 
-#include "advise.hpp"
-#include "base/profile.hpp"
-#include "base/text.hpp"
 #include "cli/cli.hpp"
+#include "cli/documents.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
-#include "cli/progress.hpp"
-#include "cli/settings.hpp"
-#include "read/job_files.hpp"
 
 namespace gh {
 namespace {
@@ -51,26 +46,10 @@ int top(TopCommand o) {
   const std::vector<Output> outputs =
       o.output.parsed(format_names(top_formats), o.report.inputs(o.reports));
   const TopOptions options = top_options(o);
-  Request request = settings.request(o.report);
-  const std::vector<std::vector<std::string>> jobs = find_jobs(o.reports);
-  const MeasuredSteps measured(o.report, o.reports);
-  std::vector<Top> tops;
-  std::vector<std::string> errors;
-  {
-    Progress progress(jobs.size());
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      request.files = jobs[i];
-      request.measured_step_ns = measured.of(jobs[i]);
-      progress.say("reading " + printable(jobs[i].front()), i);
-      try {
-        const Analysis analysis = analyse(request);
-        const Replay replay = timed("replay", [&] { return Replay(analysis); });
-        tops.push_back(timed("top", [&] { return top_of(analysis, &replay, options); }));
-      } catch (const Error& e) {
-        errors.push_back(e.what());  // the other reports can still be shown
-      }
-    }
-  }
+  const auto [tops, errors] = documents_of<Top>(
+      o.reports, settings, o.report, [&](const Analysis& analysis, const Replay& replay) {
+        return timed("top", [&] { return top_of(analysis, &replay, options); });
+      });
   if (!tops.empty()) {
     for (const Output& output : outputs) {
       std::vector<Top> shown = tops;

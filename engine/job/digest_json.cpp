@@ -193,12 +193,19 @@ Evidence evidence_from(Element j) {
   e.thread = text_or_none(at(j, "thread"));
   e.name = text_of(at(j, "name"));
   e.note = text_of(at(j, "note"));
+  // Digests that were made before findings named layers have none.
+  if (Element layer; !j["layer"].get(layer)) e.layer = text_or_none(layer);
   if (const std::string place = text_or_none(at(j, "source")); !place.empty()) {
     const std::size_t colon = place.rfind(':');
     e.source = {place.substr(0, colon),
                 colon == place.npos ? 0 : std::atoi(place.c_str() + colon + 1)};
   }
   return e;
+}
+
+ConcernedLayer layer_from(Element j) {
+  return {text_of(at(j, "path")), static_cast<std::size_t>(count_of(at(j, "count"))),
+          static_cast<std::size_t>(count_of(at(j, "of"))), within(at(j, "share"), 0, 1)};
 }
 
 Metric metric_from(Element j) {
@@ -239,6 +246,7 @@ Finding finding_from(Element j) {
   f.follows_from = text_or_none(at(j, "follows_from"));
   f.evidence = all_of(at(j, "evidence"), evidence_from);
   f.metrics = all_of(at(j, "metrics"), metric_from);
+  if (Element layers; !j["layers"].get(layers)) f.layers = all_of(layers, layer_from);
   const std::string of = text_of(at(j, "recoverable_of"));
   if (of != "step" && of != "window")
     throw Error("recoverable time is neither per step nor per window");

@@ -25,9 +25,9 @@ constexpr JsonLimits limits{.levels = 32, .values = 20'000};
 
 constexpr const char* instructions =
     "gh-advise says what slows down a recorded GPU program and what to fix first. Start with check "
-    "on a report; then explain the rules that it names, and look at path, top and facts. After a "
-    "fix, record again and compare with diff. Relative paths begin in the folder in which this "
-    "server was started. Recording is not a tool: ask the user to run `gh-advise record -- "
+    "on a report; then explain the rules that it names, and look at path, layers, top and facts. "
+    "After a fix, record again and compare with diff. Relative paths begin in the folder in which "
+    "this server was started. Recording is not a tool: ask the user to run `gh-advise record -- "
     "PROGRAM`.";
 
 // Errors of JSON-RPC.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "report/layers.hpp"
 #include "report/phrases.hpp"
 #include "report/top.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int least_characters = 1'000, usual_characters = 16'000, most_characters = 100'000;
 constexpr std::size_t most_items = 1'000;  // of a list
+constexpr int deepest_layers = 1'000;      // that --depth takes
 
 // Something that a tool takes.
 struct Input {
@@ -108,6 +110,27 @@ const std::vector<Tool>& tools() {
          top_sort_names()},
         {"most", Kind::count, "The most rows of a table. Default: 10", "--most="}},
        "ask for fewer rows with most"},
+      {"layers",
+       "What each layer costs",
+       "Shows what each layer of a recorded GPU program costs: its modules and ranges, one within "
+       "the other, with forward, backward, idle time and memory; or the same by operator, line or "
+       "kernel.",
+       {"layers"},
+       {{"report", Kind::path, one_report, "", true},
+        {"by", Kind::choice, "What a row is. Default: module, which includes ranges",
+         "--by=", false, layers_by_names()},
+        {"sort", Kind::choice, "What comes first. Default: time", "--sort=", false,
+         layers_sort_names()},
+        {"depth",
+         Kind::count,
+         "How deep to go: 1 shows only the outermost layers. Default: all",
+         "--depth=",
+         false,
+         {},
+         1,
+         deepest_layers},
+        {"most", Kind::count, "The most rows. Default: those above 0.2 % of the time", "--most="}},
+       "ask for fewer rows with most, or for less depth"},
       {"diff",
        "What changed between two reports",
        "Compares two recordings of a program, before and after a change: the step, its causes, "

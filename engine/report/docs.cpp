@@ -144,7 +144,7 @@ std::string formats_page() {
        {std::tuple("text", ".txt, .log", "all", "for people, in a terminal"),
         {"html", ".html", "check, gate, diff, fleet",
          "a page to read and to send: one file that fetches nothing"},
-        {"json", ".json", "check, gate, diff, fleet, facts, rules, top",
+        {"json", ".json", "check, gate, diff, fleet, facts, rules, top, layers",
          "for programs, with [JSON schemas](json-schemas.md)"},
         {"jsonl", ".jsonl", "check", "JSON, one report a line"},
         {"markdown", ".md", "check, gate, diff, fleet",
@@ -156,16 +156,17 @@ std::string formats_page() {
         {"github", "", "check, gate, fleet",
          "workflow commands, which annotate a run of GitHub Actions"},
         {"junit", ".xml", "check, gate, fleet", "JUnit XML: a case for each rule and budget"},
-        {"csv", ".csv", "top",
-         "comma-separated values, for spreadsheets: one line for each row of its tables"},
+        {"csv", ".csv", "top, layers",
+         "comma-separated values, for spreadsheets: one line for each row of the tables"},
         {"trace", ".trace.json", "check",
          "a Chrome trace of the evidence and the account, on the time axis of the report, for "
          "Perfetto"}})
     s += fmt::format("| {} | {} | {} | {} |\n", format, ending, of, doc);
   s += "\n`check --format json` always writes one object, for one report and for several: "
        "`{\"schema_version\": 2, \"generator\": …, \"errors\": […], \"reports\": […]}`, and so "
-       "does `top`. `errors` says which reports could not be read. A line of jsonl is an item of "
-       "`reports`. If no report could be read, `reports` is empty and the exit status is 2.\n\n"
+       "do `top` and `layers`, whose version is 1. `errors` says which reports could not be read. "
+       "A line of jsonl is an item of `reports`. If no report could be read, `reports` is empty "
+       "and the exit status is 2.\n\n"
        "A folder stands for the reports in it and below it: `*.sqlite`, `*.nsys-rep` without an "
        "export next to it, and `*.json` and `*.json.gz` that are PyTorch traces. Hidden files and "
        "links to folders are left out. Ranks of one job make one report.\n\n"
@@ -202,6 +203,9 @@ std::string json_schemas_page() {
         {"`fleet --format json`", "fleet"},
         {"`facts --format json`", "facts"},
         {"`top --format json`, for one report and for several", "top"},
+        {"`layers --format json`, for one report and for several, and `diff --layers --format "
+         "json`",
+         "layers"},
         {"`NAME.measured.json`, which is read with the report next to it", "measured"},
         {"`try --format json`", "trials"},
         {"a line of `gh-advise.ledger.jsonl`, to which `try` and `verify` append", "ledger"}})

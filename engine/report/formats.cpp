@@ -45,6 +45,18 @@ std::string top_json_of(const TopDocument& d, const TextStyle&) {
   return render_top_json(d.tops, d.errors);
 }
 std::string top_csv_of(const TopDocument& d, const TextStyle&) { return render_top_csv(d.tops); }
+std::string layers_text_of(const LayersDocument& d, const TextStyle& style) {
+  return render_layers_text(d.reports, style);
+}
+std::string layers_json_of(const LayersDocument& d, const TextStyle&) {
+  return render_layers_json(d.reports, d.errors);
+}
+std::string layers_csv_of(const LayersDocument& d, const TextStyle&) {
+  return render_layers_csv(d.reports);
+}
+std::string layers_diff_json(const LayersComparison& c, const TextStyle&) {
+  return render_layers_comparison_json(c);
+}
 std::string rules_json(const std::vector<Rule>& rules, const TextStyle&) {
   return render_rules_json(rules);
 }
@@ -117,6 +129,17 @@ const std::vector<Format<TopDocument>> top_formats{
     {"text", top_text_of},
     {"json", top_json_of},
     {"csv", top_csv_of},
+};
+
+const std::vector<Format<LayersDocument>> layers_formats{
+    {"text", layers_text_of},
+    {"json", layers_json_of},
+    {"csv", layers_csv_of},
+};
+
+const std::vector<Format<LayersComparison>> layers_diff_formats{
+    {"text", render_layers_comparison_text},
+    {"json", layers_diff_json},
 };
 
 const std::vector<Format<std::vector<Rule>>> rules_formats{

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/layers.hpp"
 #include "report/report.hpp"
 #include "report/top.hpp"
 
@@ -48,6 +49,14 @@ struct TopDocument {
   const std::vector<std::string>& errors;
 };
 extern const std::vector<Format<TopDocument>> top_formats;
+/// What `layers` writes. `errors`: as in TopDocument.
+struct LayersDocument {
+  const std::vector<Layers>& reports;
+  const std::vector<std::string>& errors;
+};
+extern const std::vector<Format<LayersDocument>> layers_formats;
+/// What `diff --layers` writes.
+extern const std::vector<Format<LayersComparison>> layers_diff_formats;
 extern const std::vector<Format<std::vector<Rule>>> rules_formats;
 
 /// What `check` writes about a report. It reads one report after the other and keeps none, so most

@@ -65,6 +65,14 @@ std::string markdown_text(const std::string& text) {
   return out;
 }
 
+std::string csv_text(const std::string& text) {
+  std::string out = "\"";
+  if (!text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos)
+    out += '\'';
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
+}
+
 std::string kernel_label(const std::string& name) {
   std::string label = name;
   for (const std::string_view part :

@@ -54,6 +54,9 @@ std::string wrapped(const std::string& text, std::size_t width, std::size_t inde
 /// cell or mentions a user or an issue.
 std::string markdown_text(const std::string& text);
 
+/// Foreign text as a value of a CSV file: quoted, and spreadsheets do not take it for a formula.
+std::string csv_text(const std::string& text);
+
 /// A kernel's demangled name without what all of them have: return type, PyTorch's namespaces,
 /// parameters.
 std::string kernel_label(const std::string& name);

@@ -1,4 +1,4 @@
-// Draws the timelines and the tree of ranges, makes tables sortable, copies code and finds names. Everything that comes from a report is set as text or as a number, never as markup.
+// Draws the timelines and the trees of ranges and layers, makes tables sortable, copies code and finds names. Everything that comes from a report is set as text or as a number, never as markup.
 'use strict';
 (() => {
   const source = document.getElementById('data');
@@ -20,6 +20,10 @@
     const [unit, size] = ns >= 1e9 ? ['s', 1e9] : ns >= 1e6 ? ['ms', 1e6] : ns >= 1e3 ? ['us', 1e3] : ['ns', 1];
     const value = ns / size;
     return `${size === 1 ? Math.round(value) : value.toPrecision(Math.abs(value) >= 100 ? 4 : 3)} ${unit}`;
+  };
+  const bytes = of => {
+    const power = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(of, 1)) / 10))), value = of / 1024 ** power;
+    return `${power === 0 || value >= 99.95 ? Math.round(value) : value.toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][power]}`;
   };
   // A point in time with as many digits as distinguish it from one `step` later.
   const point = (ns, step) => `${(ns / 1e9).toFixed(Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(Math.max(step, 1))))))} s`;
@@ -280,37 +284,36 @@
     });
   }
 
-  // Ranges one within the other: a block as wide as its share of the block above it, which holds it. Blocks are [parent, name, kind, host, device, count];
-  // times are nanoseconds of the mean unit. Block -1 is the step itself.
+  // Blocks one within the other, each as wide as its share of the block above it, which holds it. A block has a parent, -1 for the root, and the
+  // numbers that `widths` names, of which one is drawn; `strips` are shares of a block, drawn side by side along its lower edge.
   class Icicle {
     constructor(figure, tree) {
       this.tree = tree;
-      this.blocks = tree.nodes.map(([parent, name, of, host, device, count], i) => ({i, parent, name: name < 0 ? '(a name left out)' : data.names[name], of: ['range', 'op', 'frame'][of], host, device, count, children: []}));
-      this.root = {i: -1, name: tree.unit, of: 'step', host: tree.step, device: tree.device, count: 1, children: []};
+      this.blocks = tree.blocks.map((b, i) => ({...b, i, children: []}));
+      this.root = {...tree.root, i: -1, of: 'step', children: []};
       for (const b of this.blocks) this.block(b.parent).children.push(b);
-      this.by = 'host';
+      [[this.by]] = tree.widths;
       const tools = make(figure, 'div', {class: 'tools'});
-      make(tools, 'span', {}, 'Width:');
-      this.choices = [['host', 'time'], ['device', 'GPU work']].map(([by, text]) => {
-        const b = make(tools, 'button', {type: 'button', 'aria-label': by === 'host' ? 'Width by the host\u2019s time' : 'Width by GPU work launched'}, text);
+      if (tree.widths.length > 1) make(tools, 'span', {}, 'Width:');
+      this.choices = tree.widths.length < 2 ? [] : tree.widths.map(([by, text, label]) => {
+        const b = make(tools, 'button', {type: 'button', 'aria-label': label}, text);
         b.addEventListener('click', () => { this.by = by; this.draw(); });
         return [by, b];
       });
-      this.crumbs = make(tools, 'nav', {class: 'crumbs', 'aria-label': 'Ranges around what is shown'});
+      this.crumbs = make(tools, 'nav', {class: 'crumbs', 'aria-label': `${tree.noun} around what is shown`});
       this.said = make(tools, 'span', {class: 'said', 'aria-live': 'polite'});
-      this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': 'tree of ranges', 'aria-label': 'Ranges one within the other. Arrow keys go from block to block, Enter looks into one, Escape goes back out.'});
+      this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': `tree of ${tree.noun.toLowerCase()}`, 'aria-label': `${tree.noun} one within the other. Arrow keys go from block to block, Enter looks into one, Escape goes back out.`});
       this.svg.addEventListener('click', e => { const b = this.block_of(e); if (b) this.zoom(b); });
-      this.svg.addEventListener('pointermove', e => { const b = this.block_of(e); if (b) show_tip(this.text_of(b), e.clientX, e.clientY); else hide_tip(); });
+      this.svg.addEventListener('pointermove', e => { const b = this.block_of(e); if (b) show_tip(this.tree.text_of(b, this.root), e.clientX, e.clientY); else hide_tip(); });
       this.svg.addEventListener('pointerleave', hide_tip);
       this.svg.addEventListener('blur', hide_tip);
       this.svg.addEventListener('keydown', e => this.key(e));
-      const legend = make(figure, 'ul', {class: 'legend', 'aria-label': 'Colours'});
-      for (const [of, text] of [['range', 'range'], ['op', 'operator'], ['frame', 'Python'], ['gpu', 'GPU work launched within, against the block\u2019s time']])
-        if (of === 'gpu' || this.blocks.some(b => b.of === of)) {
-          const item = make(legend, 'li');
-          make(item, 'i', {class: of === 'range' || of === 'gpu' ? of : `of-${of}`});
-          item.append(text);
-        }
+      const legend = tree.legend.length > 0 ? make(figure, 'ul', {class: 'legend', 'aria-label': 'Colours'}) : undefined;
+      for (const [css_class, text] of tree.legend) {
+        const item = make(legend, 'li');
+        make(item, 'i', {class: css_class});
+        item.append(text);
+      }
       this.zoomed = this.chosen = this.root;
       this.wanted = '';
       new ResizeObserver(() => { if (this.width !== this.svg.clientWidth) this.draw(); }).observe(this.svg);
@@ -327,12 +330,7 @@
       this.draw();
       this.say(this.chosen);
     }
-    text_of(b) {
-      const share = this.root.host > 0 ? ` (${(100 * b.host / this.root.host).toPrecision(2)} %)` : '';
-      const many = b === this.root ? '' : `\n${b.count >= 10 ? Math.round(b.count) : b.count} times a step`;
-      return `${b.name}\n${duration(b.host)}${b === this.root ? '' : share}\nGPU work launched within: ${duration(b.device)}${many}`;
-    }
-    say(b) { this.said.textContent = this.text_of(b).replaceAll('\n', ', '); }
+    say(b) { this.said.textContent = this.tree.text_of(b, this.root).replaceAll('\n', ', '); }
     key(e) {
       if (e.ctrlKey || e.metaKey || e.altKey) return;
       const shown = list => list.find(b => this.places.has(b)), up = this.parent(this.chosen);
@@ -348,7 +346,7 @@
       this.mark();
       const box = this.places.get(b).getBoundingClientRect();
       this.say(b);
-      show_tip(this.text_of(b), Math.max(box.left, 0), box.bottom);
+      show_tip(this.tree.text_of(b, this.root), Math.max(box.left, 0), box.bottom);
     }
     mark() {
       for (const [b, node] of this.places) {
@@ -391,15 +389,53 @@
       this.rows = Math.max(this.rows, row + 1);
       const y = row * 23 + 1, g = make(this.svg, 'g', {class: `block of-${b.of}${around ? ' around' : ''}`, 'data-block': b.i});
       make(g, 'rect', {x, y, width, height: 22});
-      const gpu = b.host > 0 ? Math.min(1, b.device / b.host) : 0;
-      if (gpu > 0) make(g, 'rect', {class: 'gpu', x, y: y + 18, width: width * gpu, height: 4});
-      const letters = Math.floor((width - 6) / 6.2), text = `${b.name}, ${duration(b[this.by])}`;
+      let from = x;
+      for (const [css_class, share] of this.tree.strips(b)) {
+        if (share > 0) make(g, 'rect', {class: css_class, x: from, y: y + 18, width: width * share, height: 4});
+        from += width * share;
+      }
+      const show = this.tree.widths.find(([by]) => by === this.by)[3];
+      const letters = Math.floor((width - 6) / 6.2), text = `${b.name}, ${show(b[this.by])}`;
       if (letters >= 4) make(g, 'text', {class: 'inside', x: x + 3, y: y + 13}, text.length > letters ? `${text.slice(0, letters - 1)}\u2026` : text);
       this.places.set(b, g);
     }
   }
-  const icicle_figure = document.getElementById('icicle');
-  const icicle = icicle_figure && data.ranges ? new Icicle(icicle_figure, data.ranges) : undefined;
+  const percent_of = (part, whole) => whole > 0 ? ` (${part > 0.995 * whole ? Math.round(100 * part / whole) : (100 * part / whole).toPrecision(2)} %)` : '';
+
+  // Ranges are [parent, name, kind, host, device, count]; times are nanoseconds of the mean unit.
+  const tree_of_ranges = ({unit, step, device, nodes}) => {
+    const blocks = nodes.map(([parent, name, of, host, device, count]) => ({parent, name: name < 0 ? '(a name left out)' : data.names[name], of: ['range', 'op', 'frame'][of], host, device, count}));
+    return {
+      noun: 'Ranges', blocks, root: {name: unit, host: step, device, count: 1},
+      widths: [['host', 'time', 'Width by the host\u2019s time', duration], ['device', 'GPU work', 'Width by GPU work launched', duration]],
+      strips: b => [['gpu', b.host > 0 ? Math.min(1, b.device / b.host) : 0]],
+      legend: [...[['range', 'range'], ['op', 'operator'], ['frame', 'Python']].filter(([of]) => blocks.some(b => b.of === of)).map(([of, text]) => [of === 'range' ? of : `of-${of}`, text]),
+        ['gpu', 'GPU work launched within, against the block\u2019s time']],
+      text_of: (b, root) => `${b.name}\n${duration(b.host)}${b.i < 0 ? '' : percent_of(b.host, root.host)}\nGPU work launched within: ${duration(b.device)}${b.i < 0 ? '' : `\n${b.count >= 10 ? Math.round(b.count) : b.count} times a step`}`,
+    };
+  };
+
+  // Layers are [parent, name, time, forward, backward, idle, memory, bound by, what else is to be said].
+  const tree_of_layers = ({unit, total, memory, nodes}) => {
+    const blocks = nodes.map(([parent, name, time, forward, backward, idle, memory, bound, beside]) => ({parent, name: name || '(in no layer)', of: name ? 'range' : 'op', time, forward, backward, idle, memory, bound, beside}));
+    const outer = blocks.filter(b => b.parent < 0), sum = of => outer.reduce((all, b) => all + b[of], 0);
+    const passes = blocks.some(b => b.forward > 0 || b.backward > 0), share = (b, of) => b.time > 0 ? b[of] / b.time : 0;
+    return {
+      noun: 'Layers', blocks, root: {name: unit, time: total, forward: sum('forward'), backward: sum('backward'), idle: sum('idle'), memory, bound: '', beside: ''},
+      widths: [['time', 'time', 'Width by time', duration], ...memory > 0 ? [['memory', 'memory', 'Width by memory in use at the peak', bytes]] : []],
+      strips: b => [['forward', share(b, 'forward')], ['backward', share(b, 'backward')]],
+      legend: passes ? [['forward', 'of a block\u2019s time: forward'], ['backward', 'backward']] : [],
+      text_of: (b, root) => [b.name, `${duration(b.time)}${b.i < 0 ? '' : percent_of(b.time, root.time)}`,
+        ...b.forward > 0 || b.backward > 0 ? [`forward ${duration(b.forward)}, backward ${duration(b.backward)}`] : [],
+        ...b.idle > 0 ? [`the GPU waits ${duration(b.idle)} of it`] : [],
+        ...b.memory > 0 ? [`memory at the peak: ${bytes(b.memory)}`] : [],
+        ...b.bound ? [`bound by ${b.bound}`] : [], ...b.beside ? [b.beside] : []].join('\n'),
+    };
+  };
+
+  // The figure of layers holds its own data.
+  const icicles = [...document.querySelectorAll('figure.icicle')].filter(f => f.dataset.tree || data.ranges)
+    .map(f => new Icicle(f, f.dataset.tree ? tree_of_layers(JSON.parse(f.dataset.tree)) : tree_of_ranges(data.ranges)));
 
   for (const table of document.querySelectorAll('table.sortable')) {
     table.querySelectorAll('th').forEach((head, column) => {
@@ -493,7 +529,7 @@
       }
       for (const table of document.querySelectorAll('main table')) table.parentElement.classList.toggle('without-hits', wanted !== '' && !table.querySelector('.found') && !table.closest('.found'));
       for (const section of sections) section.classList.toggle('without-hits', wanted !== '' && !section.querySelector('.found'));
-      icicle?.find(wanted);
+      for (const icicle of icicles) icicle.find(wanted);
       const found = [...counts].map(([kind, count]) => `${count} ${kind}${count === 1 ? '' : 's'}`);
       document.getElementById('found').textContent = wanted === '' ? '' : found.join(', ') || 'nothing on this page is called so';
     };

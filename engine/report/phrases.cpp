@@ -279,6 +279,18 @@ std::string prediction_text(const Finding& f) {
   return fmt::format("no less than {} with this fix alone ({})", duration(p.step_ns), p.why);
 }
 
+std::string concerned_layers_text(const Finding& f) {
+  std::string text;
+  for (const ConcernedLayer& l : f.layers) {
+    text += text.empty() ? "" : "; ";
+    if (l.path == "layer *" || l.path == "part *")  // which no range names
+      text += fmt::format("{} of {} {}s", l.count, l.of, l.path.substr(0, l.path.find(' ')));
+    else
+      text += l.path + (l.of > 1 ? fmt::format(", {} of {} layers", l.count, l.of) : "");
+  }
+  return text;
+}
+
 std::string sharing_text(const Finding& f, const Report& report) {
   if (f.after.empty() || f.masked) return "";
   std::vector<std::string> rules;  // of the fixes before it

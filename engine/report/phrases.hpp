@@ -64,6 +64,10 @@ std::string hottest_kernel_text(const Analysis& analysis, const StepTime& step);
 /// "46.8 ms with this fix alone, between ..."; "" where nothing is predicted.
 std::string prediction_text(const Finding& finding);
 
+/// "blocks.*.attn, 12 of 24 layers; head": the layers that a finding is about; "" where it is about
+/// none in particular.
+std::string concerned_layers_text(const Finding& finding);
+
 /// "alone 98.1 ms; 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave it all.
 std::string sharing_text(const Finding& finding, const Report& report);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/profile.hpp"
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
 #include "report/prose.hpp"
@@ -84,6 +85,7 @@ std::string html_of(const ReportPage& page) {
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
   body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));
   body += section("kernels", "Kernels", kernels_section(page));
+  body += section("layers", "Layers", layers_section(page));
   body += section("ranges", "Ranges and modules", ranges);
   body += section("calls", "CUDA calls", calls_section(page));
   body += section("copies", "Copies over the link", copies_section(page));
@@ -121,9 +123,11 @@ double ReportPage::steps() const {
 }
 
 std::string render_html(const Analysis& a, const Report& report, const std::vector<Rule>& rules) {
+  const Layers layers =
+      timed("layers", [&] { return layers_of(a, report.replay.get(), LayersOptions()); });
   std::string page;
   for (const Allowance& allowed : allowances) {
-    page = html_of({a, report, rules, allowed});
+    page = html_of({a, report, rules, layers, allowed});
     if (page.size() <= most_bytes) break;
   }
   return page;

@@ -60,6 +60,7 @@ std::string what_text(const ReportPage& page, const Evidence& e) {
                      : e.note.empty() ? e.name
                                       : e.name + " (" + e.note + ")";
   what = page.cut(what);
+  if (!e.layer.empty()) what += ", in " + shortened(e.layer, 200);
   if (!e.source.file.empty())
     what += fmt::format(", {}:{}", shortened(e.source.file, 200), e.source.line);
   return page.cut(what, 500);
@@ -162,6 +163,8 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
   const std::string doubt =
       f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
   out += prose_paragraph(page.cut(f.message) + doubt, false);
+  if (const std::string text = concerned_layers_text(f); !text.empty())
+    out += element("p", "In " + page.cut(text) + '.');
   if (const std::string text = prediction_text(f); !text.empty())
     out += element("p", fmt::format("The {}: {}", page.analysis.words().noun, page.cut(text)));
   if (const std::string text = sharing_text(f, page.report); !text.empty())

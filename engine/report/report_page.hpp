@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "report/layers.hpp"
 #include "report/timeline_json.hpp"
 #include "rules/rules.hpp"
 
@@ -16,7 +17,7 @@ struct Allowance {
   std::size_t parts;     ///< of the overview; 0 leaves it out
   std::size_t steps;     ///< of the overview, and twice the dots of each strip
   std::size_t devices;   ///< with a line of their own
-  std::size_t rows;      ///< of a table of names
+  std::size_t rows;      ///< of a table of names, or of layers
   std::size_t nodes;     ///< of the tree of ranges
 };
 
@@ -25,6 +26,7 @@ struct ReportPage {
   const Analysis& analysis;
   const Report& report;
   const std::vector<Rule>& rules;
+  const Layers& layers;  ///< by module
   const Allowance& allowed;
 
   /// As long as a text may be, and no longer than `most`.
@@ -48,6 +50,9 @@ std::string overview_section(const ReportPage& page, TimelineData& timelines);
 std::string findings_section(const ReportPage& page, TimelineData& timelines);
 std::string steps_section(const ReportPage& page);
 std::string kernels_section(const ReportPage& page);
+std::string layers_section(const ReportPage& page);
+/// The end of the layers' section: memory over time, and what was in use at its peak.
+std::string memory_part(const ReportPage& page);
 std::string ranges_section(const ReportPage& page, TimelineData& timelines);
 std::string calls_section(const ReportPage& page);
 std::string copies_section(const ReportPage& page);

@@ -6,15 +6,6 @@
 namespace gh {
 namespace {
 
-// Foreign text: spreadsheets take what begins like a formula for one.
-std::string csv_text(const std::string& text) {
-  std::string out = "\"";
-  if (!text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos)
-    out += '\'';
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
-}
-
 std::string csv_share(const std::optional<double>& fraction) {
   return fraction ? fmt::format("{:.6f}", *fraction) : "";
 }

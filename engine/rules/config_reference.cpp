@@ -100,6 +100,9 @@ const std::vector<ConfigKey>& config_keys() {  // NOLINT(readability-function-si
       {"ranges.step", "list of strings",
        "Ranges around what the program repeats: a training step, a request, a token. They come "
        "before all others."},
+      {"ranges.module", "list of strings",
+       "Ranges that name a module, for `gh-advise layers`: one pair of parentheses around its path "
+       "from the model's root, as in \"^run (.*)$\". These respect case."},
       {"ranges.loader", "list of strings", "Ranges in which a step fetches its next batch."},
       {"ranges.optimizer", "list of strings", "Ranges that update parameters."},
       {"ranges.checkpoint", "list of strings", "Ranges that write the state of the run."},

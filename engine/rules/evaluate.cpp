@@ -13,6 +13,7 @@
 #include "rules/again.hpp"
 #include "rules/binding.hpp"
 #include "rules/finding_from_lua.hpp"
+#include "rules/finding_layers.hpp"
 #include "rules/lua_table.hpp"
 #include "rules/ranking.hpp"
 #include "rules/sandbox.hpp"
@@ -273,6 +274,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
   // Again: problems that are masked today may limit the step after the fixes.
   timed("again", [&] { ask_again(report, rules, settings, accepted); });
   for (Finding& f : report.findings) say_what_else_is_saved(f);
+  timed("layers", [&] { name_layers(report.findings, analysis); });
   return report;
 }
 

@@ -36,6 +36,15 @@ struct Evidence {
   std::string name;    ///< of the kernel, call, range or pause
   std::string note;    ///< what happened in it
   SourceLine source;   ///< of the range around its launch, if that names one
+  std::string layer;   ///< the module or range that launched what begins it: "blocks.5.attn"
+};
+
+/// A layer that a finding is about, or several equal ones.
+struct ConcernedLayer {
+  std::string path;       ///< "blocks.5.attn"; of several "blocks.*.attn"
+  std::size_t count = 1;  ///< how many it concerns, ...
+  std::size_t of = 1;     ///< ... of how many
+  double share = 0;       ///< of what the finding is about, 0 to 1
 };
 
 struct Metric {
@@ -76,9 +85,11 @@ struct Finding {
   std::vector<std::string> advice;  ///< the most important first
   std::vector<Metric> metrics;
   std::vector<Evidence> evidence;  ///< the worst first
-  std::string follows_from;        ///< the rule that found its root cause, or ""
-  std::string fingerprint;         ///< the same for every recording of the same program
-  bool voids = false;              ///< it casts doubt on the report itself, and so comes first
+  std::vector<ConcernedLayer>
+      layers;                ///< the one that holds it, or a few; empty for all of a program
+  std::string follows_from;  ///< the rule that found its root cause, or ""
+  std::string fingerprint;   ///< the same for every recording of the same program
+  bool voids = false;        ///< it casts doubt on the report itself, and so comes first
 };
 
 /// Sixteen hexadecimal digits from what is the same in every recording: rule and subject.

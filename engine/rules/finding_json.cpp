@@ -26,7 +26,12 @@ Json evidence_json(const Evidence& e) {
           {"thread", or_null(e.thread)},
           {"name", e.name},
           {"note", e.note},
-          {"source", source_json(e.source)}};
+          {"source", source_json(e.source)},
+          {"layer", or_null(e.layer)}};
+}
+
+Json layer_json(const ConcernedLayer& l) {
+  return {{"path", l.path}, {"count", l.count}, {"of", l.of}, {"share", l.share}};
 }
 
 // A window is not a step and must not be mistaken for one: each has separate fields.
@@ -40,9 +45,10 @@ Json prediction_json(const std::optional<Prediction>& p, const std::string& of) 
 }  // namespace
 
 Json finding_json(const Finding& f) {
-  Json metrics = Json::array(), evidence = Json::array();
+  Json metrics = Json::array(), evidence = Json::array(), layers = Json::array();
   for (const Metric& m : f.metrics) metrics.push_back(metric_json(m));
   for (const Evidence& e : f.evidence) evidence.push_back(evidence_json(e));
+  for (const ConcernedLayer& l : f.layers) layers.push_back(layer_json(l));
   const std::optional<Prediction> none;
   Json json{{"rule", f.rule},
             {"category", f.category},
@@ -64,6 +70,7 @@ Json finding_json(const Finding& f) {
                    {"advice", f.advice},
                    {"metrics", metrics},
                    {"evidence", evidence},
+                   {"layers", layers},
                    {"follows_from", or_null(f.follows_from)},
                    {"fingerprint", f.fingerprint}});
   return json;

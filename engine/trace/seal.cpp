@@ -183,6 +183,16 @@ void sort(MemoryUse& m, const Places& place) {
                m.start, m.bytes, m.device, m.kind, m.correlation);
 }
 
+// Of what happened before the recording only the order of the calls is known.
+void sort(Allocations& a, const Places& place) {
+  sort_columns(a.size(),
+               earlier_point(a, Placed{a.device, place.device}, Placed{a.process, place.process},
+                             Plain{a.correlation}, Plain{a.address}, Plain{a.bytes},
+                             Plain{a.in_use}, Plain{a.reserved}),
+               a.start, a.address, a.bytes, a.in_use, a.reserved, a.pool, a.device, a.process,
+               a.thread, a.kind, a.correlation);
+}
+
 void sort(Samples& s, const Places& place) {
   sort_columns(s.size(),
                earlier_point(s, Placed{s.device, place.device}, Placed{s.metric, place.name},
@@ -199,6 +209,16 @@ void join(Events& events, const CallIndex& calls, const std::vector<Stream>& str
       events.call[row] =
           calls.find(streams[events.stream[row]].process, events.correlation[row], near);
   });
+}
+
+// The threads whose calls allocated and freed.
+void join(Allocations& a, const CallIndex& index, const Calls& calls) {
+  std::size_t near = 0;
+  for (Row row = 0; row < a.size(); ++row) {
+    if (a.thread[row] != no_index || a.correlation[row] == 0) continue;
+    const Row call = index.find(a.process[row], a.correlation[row], near);
+    if (call != no_row) a.thread[row] = calls.thread[call];
+  }
 }
 
 // The last end. A range that is still open counts from its start.
@@ -239,12 +259,14 @@ void Trace::seal() {
   sort(gpu_faults, place);
   sort(cpu_faults, place);
   sort(memory_use, place);
+  sort(allocations, place);
   sort(samples, place);
   sort(ops, place);
 
   const CallIndex index(*this);
   join(ops, index, streams);
   join(syncs, index, streams);
+  join(allocations, index, calls);
 
   capture_start = std::numeric_limits<Ns>::max();
   capture_end = std::numeric_limits<Ns>::min();

@@ -161,8 +161,8 @@ struct Frames {
   std::size_t size() const { return start.size(); }
 };
 
-/// Links a backward operator to its forward operator. Kept only with frames, because it serves to
-/// find their lines: backward runs on threads without frames.
+/// Links a backward operator to its forward operator, for the module and the line of it: backward
+/// runs on threads that have neither.
 struct Forwards {
   std::vector<Ns> start;  ///< of the backward operator
   std::vector<std::uint16_t> thread;
@@ -241,6 +241,31 @@ struct MemoryUse {
   std::vector<Ns> start;
   std::vector<std::int64_t> bytes;  ///< negative when freed
   std::vector<std::uint16_t> device;
+  std::vector<MemoryKind> kind;
+  std::vector<std::uint32_t> correlation;  ///< of the call, often before the recording; or 0
+  std::size_t size() const { return start.size(); }
+};
+
+/// Who hands out blocks of memory.
+enum class Allocator : std::uint8_t {
+  cuda,  ///< CUDA itself: cudaMalloc and its like; blocks of a framework's allocator are unseen
+  framework,  ///< PyTorch's caching allocator, which takes its memory from CUDA in larger pieces
+};
+
+/// Blocks of GPU memory handed out (+) and taken back (-). MemoryUse, in contrast, counts what CUDA
+/// gave to the program, whatever became of it.
+struct Allocations {
+  Allocator by = Allocator::cuda;  ///< of all rows
+  /// CUDA's at or before 0: handed out before the recording.
+  std::vector<Ns> start;
+  std::vector<std::int64_t> address;
+  std::vector<std::int64_t> bytes;  ///< negative when taken back
+  /// What the framework had handed out of this device's memory right after this, and what it (or
+  /// CUDA's pool) had reserved to hand out. Negative if the report does not say.
+  std::vector<std::int64_t> in_use, reserved;
+  std::vector<std::int64_t> pool;  ///< address of CUDA's pool that the block is part of, or 0
+  std::vector<std::uint16_t> device, process;
+  std::vector<std::uint16_t> thread;  ///< `seal` finds it by the call if it is no_index
   std::vector<MemoryKind> kind;
   std::vector<std::uint32_t> correlation;  ///< of the call, often before the recording; or 0
   std::size_t size() const { return start.size(); }
@@ -380,9 +405,11 @@ struct Trace {
   GpuFaults gpu_faults;
   CpuFaults cpu_faults;
   MemoryUse memory_use;
+  Allocations allocations;
   Samples samples;
   Monitor monitor;
-  std::vector<Span> profiler_overhead;  ///< host time that the profiler reports as its own
+  std::map<NameId, NameId> kernel_sources;  ///< by a kernel's name: the file of the compiler's code
+  std::vector<Span> profiler_overhead;      ///< host time that the profiler reports as its own
   /// Host time, over all processes, that recording operators, memory and frames may have cost.
   Ns recording_ns = 0;
   MeasuredStep measured_step;
@@ -424,7 +451,8 @@ struct Trace {
   std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" for no_index
 
   /// Sorts every kind of event by start (ties: longer first, then by their contents, so that the
-  /// order is total) and joins operations and synchronizations to calls by process and correlation.
+  /// order is total) and joins operations, synchronizations and allocations to calls by process and
+  /// correlation.
   void seal();
 };
 

@@ -276,12 +276,26 @@ class Remaking {
                to(memory.kind, o.memory_use.kind),
                to(memory.correlation, o.memory_use.correlation));
     }
+    take_allocations();
     const Samples& samples = t_.samples;
     for (Row r = 0; r < samples.size(); ++r) {
       if (!within(samples.start[r])) continue;
       o.samples.start.push_back(of_device(samples.device[r]).at(samples.start[r]));
       take_row(r, to(samples.period, o.samples.period), to(samples.metric, o.samples.metric),
                to(samples.value, o.samples.value), to(samples.device, o.samples.device));
+    }
+  }
+
+  void take_allocations() {
+    const Allocations& from = t_.allocations;
+    Allocations& o = out_.trace.allocations;
+    o.by = from.by;
+    for (Row r = 0; r < from.size() && from.start[r] < g_.steps.window.end; ++r) {
+      o.start.push_back(within(from.start[r]) ? moments_of(from.thread[r]).at(from.start[r]) : 0);
+      take_row(r, to(from.address, o.address), to(from.bytes, o.bytes), to(from.in_use, o.in_use),
+               to(from.reserved, o.reserved), to(from.pool, o.pool), to(from.device, o.device),
+               to(from.process, o.process), to(from.thread, o.thread), to(from.kind, o.kind),
+               to(from.correlation, o.correlation));
     }
   }
 

@@ -156,6 +156,74 @@ TEST_CASE("classes: step ranges of the frameworks are found from the outside in"
   CHECK_FALSE(own().is_no_step("step 12"));
 }
 
+TEST_CASE("classes: ranges that enclose a pass of training are told by their names") {
+  using gh::PassRange;
+  const auto check = [](PassRange pass, std::initializer_list<const char*> ranges) {
+    for (const char* range : ranges) CHECK_MESSAGE(own().pass_of_range(range) == pass, range);
+  };
+  check(PassRange::forward, {"forward", "Forward pass", "fwd", "forward-compute", "model.forward",
+                             "model_fwd", "DeepSpeedEngine.forward"});
+  check(PassRange::backward,
+        {"backward", "bwd_step", "backward-compute", "loss.backward", "DeepSpeedEngine.backward",
+         "[pl][profile][Strategy]DDPStrategy.backward"});
+  check(PassRange::both, {"forward_backward", "forward-backward-func", "forwardbackward"});
+  check(PassRange::none, {"forward hooks", "TransformerLayer.forward", "MmBackward0",
+                          "feed forward", "backward_prefetch", "step 3", ""});
+}
+
+TEST_CASE("classes: a name that alone marks a step, whatever others there are") {
+  for (const char* step : {"step 12", "ProfilerStep#3", "train_iter 7", "iteration=4", "batch 9",
+                           "micro_batch 2", "[pl][profile]run_training_batch"})
+    CHECK_MESSAGE(own().is_step(step), step);
+  for (const char* other : {"warm-up step 3", "epoch 2", "layer 3", "block 3", "validation step 4",
+                            "Optimizer.step#AdamW.step", "optimizer step",
+                            "enumerate(DataLoader)#_Iter.__next__", "encoder"})
+    CHECK_MESSAGE(!own().is_step(other), other);
+}
+
+TEST_CASE("classes: some ranges of frameworks are operators, and one operator is a region") {
+  for (const char* op : {"ncclAllReduce", "record_param_comms", "triton_red_fused_add_mul_3",
+                         "## Call CompiledFxGraph fshg0x ##", "PythonSubclass", "detach", "detach_",
+                         "CompiledFunction", "CompiledFunctionBackward"})
+    CHECK_MESSAGE(own().is_operator_range(op), op);
+  for (const char* other : {"detach the graph", "encoder", "triton_kernels", "my nccl phase"})
+    CHECK_MESSAGE(!own().is_operator_range(other), other);
+  CHECK(own().is_region("Torch-Compiled Region: 0/0"));
+  CHECK_FALSE(own().is_region("TorchDynamo Cache Lookup"));
+}
+
+TEST_CASE("classes: a module's path is taken from its range, without what wrappers add") {
+  const auto check = [](const char* range, const char* path) {
+    CAPTURE(range);
+    CHECK(own().module_of_range(range) == path);
+  };
+  check("model.layers.3.self_attn", "model.layers.3.self_attn");
+  check("module.blocks.0._orig_mod.mlp", "blocks.0.mlp");
+  check("_fsdp_wrapped_module._checkpoint_wrapped_module.head.0", "head.0");
+  check("module_list.0", "module_list.0");  // a part only, not a part of one
+  check("nn.Module: Linear_11", "Linear_11");
+  check("[pl][module]torch.nn.modules.linear.Linear: net.blocks.0", "net.blocks.0");
+  check("FSDP::post_backward_reduce (blocks.3)", "blocks.3");
+  check("{'Module': 'model.layers.3', 'TrainableParams': {}}", "model.layers.3");
+  for (const char* none :
+       {"encoder", "3.14", "model.", ".model", "Model.forward", "a b.c", "train.py(40): step",
+        "FSDP::pre_forward", "blocks..3", "x.3a", "torch::autograd::AccumulateGrad", ""})
+    check(none, "");
+}
+
+TEST_CASE("classes: a team says how its ranges name modules") {
+  Classes classes;
+  classes.extend(toml::parse("[ranges]\nmodule = ['^run (.*)$', '^nn.Module: (L)inear']"),
+                 "gh-advise.toml");
+  CHECK(classes.module_of_range("run module.Encoder.0") == "Encoder.0");
+  CHECK(classes.module_of_range("nn.Module: Linear_3") == "L");  // before the built-in ones
+  CHECK(classes.module_of_range("nn.Module: Norm_3") == "Norm_3");
+  CHECK(own().module_of_range("run Encoder.0").empty());
+  CHECK_THROWS_WITH_AS(classes.extend(toml::parse("[ranges]\nmodule = ['^run .*$']"), "team.toml"),
+                       doctest::Contains("team.toml: '^run .*$' needs one pair of parentheses"),
+                       gh::Error);
+}
+
 TEST_CASE("classes: a GPU's rates follow from its name") {
   for (const char* sms : {"1e300", "-1e300", "nan", "inf"}) {
     Classes odd;

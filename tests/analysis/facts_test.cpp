@@ -81,7 +81,8 @@ TEST_CASE("facts: values of every recording have their unit and are sane") {
       }
     }
     CHECK(k.number("steps.total_ns") == static_cast<double>(k.analysis.total_ns()));
-    CHECK(k.text("device.name") == "NVIDIA H200");
+    const std::string device = k.text("device.name");
+    CHECK((device == "NVIDIA H200" || device == "NVIDIA H100 80GB HBM3"));
     CHECK(k.number("steps.found") == 1);
   }
 }

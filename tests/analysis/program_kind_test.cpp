@@ -127,10 +127,14 @@ TEST_CASE("kind: physics and molecular codes are solvers") {
   }
 }
 
-TEST_CASE("kind: the recordings are PyTorch, all but two train, and both have evidence") {
+TEST_CASE("kind: all recordings but two are PyTorch, nearly all train, and both have evidence") {
   for (const std::string& name : few_with_sanitizers(recording_names())) {
     INFO(name);
     const ProgramKind p = analysed(recorded(name)).program;
+    if (name == "layers-cuda" || name == "layers-jax") {
+      CHECK(framework(p) == (name == "layers-cuda" ? "cuda" : "jax"));
+      continue;
+    }
     CHECK(framework(p) == "pytorch");
     const bool infers = name == "two-experts" || name == "two-tensor-parallel";
     CHECK(task(p) == (infers ? "inference" : "training"));

@@ -324,6 +324,8 @@ TEST_CASE("units: steps that have less and less to do are not start-up") {
 TEST_CASE("units: recordings repeat as often without their ranges") {
   for (const auto& path : few_with_sanitizers(recordings())) {
     CAPTURE(path);
+    // Its layers are all that it runs: without ranges nothing tells where a step of twelve begins.
+    if (path.stem() == "layers-cuda") continue;
     Trace trace = read_report(path);
     const Classes classes;
     const NameClasses names(trace, classes);

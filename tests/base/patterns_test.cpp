@@ -74,3 +74,36 @@ TEST_CASE("patterns: they match anywhere, ignore case, and say what is wrong wit
   CHECK_FALSE(
       gh::Patterns({"(a*)*b"}, "x").match(std::string(50'000, 'a')));  // RE2: no backtracking
 }
+
+TEST_CASE("capturing patterns: the group of the first that matches, respecting case") {
+  const gh::CapturingPatterns patterns({"^run (\\w+)$", "(\\d+)", "^(run) it"},
+                                       "schemas/ranges.toml");
+  CHECK(patterns.captured("run encoder") == "encoder");
+  CHECK(patterns.captured("Run encoder") == "");
+  CHECK(patterns.captured("a range 42 times 7") == "42");
+  CHECK(patterns.captured("run it 5 times") == "5");
+  CHECK(patterns.captured("") == "");
+  CHECK(gh::CapturingPatterns().captured("run encoder") == "");
+}
+
+TEST_CASE("capturing patterns: other lists may be tried first") {
+  gh::CapturingPatterns patterns({"(a.)"}, "x");
+  patterns.put_first(gh::CapturingPatterns({"(b.)", "(c.)"}, "y"));
+  CHECK(patterns.captured("a1 c2 b3") == "b3");
+  CHECK(patterns.captured("a1 c2") == "c2");
+  CHECK(patterns.captured("a1") == "a1");
+}
+
+TEST_CASE("capturing patterns: they have one group each, and say so") {
+  const auto make = [](const char* expression) {
+    gh::CapturingPatterns({"(good)", expression}, "gh-advise.toml");
+  };
+  CHECK_THROWS_WITH_AS(make("(bad"),
+                       doctest::Contains("gh-advise.toml: '(bad' is not a regular expression: "),
+                       Error);
+  for (const char* wrong : {"none", "(two) (groups)", "(?:none)"})
+    CHECK_THROWS_WITH_AS(
+        make(wrong),
+        doctest::Contains("' needs one pair of parentheses, around the part that counts"), Error);
+  CHECK_NOTHROW(make("(?:not) (counted)"));
+}

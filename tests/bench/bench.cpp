@@ -1,12 +1,12 @@
 // bench [FIXTURE [TIMES...]]: measures how long the program takes on long reports, compared with a
 // bare pass over the same columns.
 //
-// A report is a recorded one whose events are repeated TIMES times in sequence. Three things run on
+// A report is a recorded one whose events are repeated TIMES times in sequence. Four things run on
 // it in turn, three times, and the shortest time of each counts, because machines are shared: the
 // bare pass, on as many threads as there are processors; reading, account and all rules without
-// replay; and the whole program, which replays and writes JSON. CPU seconds are next to wall-clock
-// seconds: if other programs are running, only CPU seconds can be compared. Run this program by
-// hand; it is not a test and checks no times.
+// replay; the whole program, which replays and writes JSON; and `gh-advise layers`. CPU seconds are
+// next to wall-clock seconds: if other programs are running, only CPU seconds can be compared. Run
+// this program by hand; it is not a test and checks no times.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sqlite3.h>
@@ -225,13 +225,18 @@ int main(int argc, char** argv) {
     const fs::path report =
         fs::temp_directory_path() / fmt::format("gh-advise-bench-{}.sqlite", getpid());
     lengthen(fs::path(GH_FIXTURES) / (fixture + ".sqlite"), report, times);
-    Cost bare, judged, whole;
+    Cost bare, judged, whole, layers;
     std::int64_t rows = 0;
     for (int i = 0; i < 3; ++i) {
       run_apart(bare, true, [&] { bare_pass(report); });
       run_apart(judged, i < 2, [&] { judge(report); });
       run_apart(whole, true, [&] {
         execl(GH_PROGRAM, GH_PROGRAM, report.c_str(), "--format", "json",
+              static_cast<char*>(nullptr));
+        _exit(127);
+      });
+      run_apart(layers, true, [&] {
+        execl(GH_PROGRAM, GH_PROGRAM, "layers", report.c_str(), "--format", "json",
               static_cast<char*>(nullptr));
         _exit(127);
       });
@@ -244,7 +249,8 @@ int main(int argc, char** argv) {
                "processor s", "ratio", "M events/s", "bytes an event");
     for (const auto& [name, cost] : {std::pair("bare pass", &bare),
                                      {"read, account, rules", &judged},
-                                     {"with replay and JSON", &whole}})
+                                     {"with replay and JSON", &whole},
+                                     {"layers, as JSON", &layers}})
       fmt::print("{:<34} {:>9.2f} {:>7.2f} {:>11.2f} {:>7.2f} {:>16.2f} {:>14.0f}\n", name,
                  cost->seconds, cost->seconds / bare.seconds, cost->processor_seconds,
                  cost->processor_seconds / bare.processor_seconds, events / cost->seconds / 1e6,

@@ -34,6 +34,22 @@ def advise(report):
     return html, json.loads(run("check", str(report), "--format", "json", "--output", f"html={html}"))["reports"][0]
 
 
+@functools.cache
+def advise_layers():
+    """The page of a program whose forward is divided into eight layers, each of two parts."""
+    report = pathlib.Path(work.name, "layers.sqlite")
+    shutil.copy(fixtures / "starved.sqlite", report)
+    with contextlib.closing(sqlite3.connect(report)) as database, database:
+        forwards = database.execute("select start, end, eventType, globalTid, domainId from NVTX_EVENTS where text = 'forward'").fetchall()
+        for start, end, *others in forwards:
+            for i in range(8):
+                begin, length = start + (end - start) * i // 8 + 1, (end - start) // 8 - 2
+                parts = [(f"blocks.{i}", 0, length), (f"blocks.{i}.attn", 0, length // 2), (f"blocks.{i}.mlp", length // 2, length)]
+                database.executemany("insert into NVTX_EVENTS (start, end, text, eventType, globalTid, domainId) values (?, ?, ?, ?, ?, ?)",
+                                     [(begin + first, begin + last, name, *others) for name, first, last in parts])
+    return advise(report)[0]
+
+
 def in_one_line(text):
     return " ".join(text.split())
 
@@ -395,6 +411,52 @@ class Pages(unittest.TestCase):
             rows = page.js("return [...document.querySelectorAll('#ranges table')[0].tBodies[0].rows].map(r => r.cells[0].textContent)")
             self.assertEqual(rows, [names[n[1]] for n in nodes])
 
+    def test_layers_are_drawn_looked_into_and_sorted(self):
+        with self.opened(advise_layers()) as page:
+            tree = page.js("return JSON.parse(document.getElementById('layers-icicle').dataset.tree)")
+            names = [node[1] or "(in no layer)" for node in tree["nodes"]]
+            blocks = names.index("blocks.* (8)")
+            svg = page.find("#layers-icicle svg")
+            page.box(svg)
+
+            def width(block, part="rect"):
+                return page.js("return arguments[0].getBoundingClientRect().width", page.find(f"#layers-icicle [data-block='{block}'] {part}"))
+
+            # As wide as its time, with forward's share of it below its name.
+            _, _, time, forward, backward, *_ = tree["nodes"][blocks]
+            self.assert_near(width(blocks), width(-1) * time / tree["total"], 1, "the equal layers")
+            self.assert_near(width(blocks, ".forward"), width(blocks) * forward / time, 1, "forward")
+            self.assertEqual(len(page.find_all(f"#layers-icicle [data-block='{blocks}'] .backward")), int(backward > 0))
+            self.assertIn("forward", page.text("#layers-icicle .legend"))
+            page.find(f"#layers-icicle [data-block='{blocks}'] rect").click()
+            self.assertEqual(int(svg.get_attribute("data-zoomed")), blocks)
+            self.assert_near(width(blocks), width(-1), 1, "the block that is looked into")
+            self.assertRegex(page.text("#layers-icicle .said"), r"blocks\.\* \(8\), [\d.]+ .?s \(\d.*forward [\d.]+ .?s, backward .*mean ")
+            inner = {names[i] for i, node in enumerate(tree["nodes"]) if node[0] == blocks and page.find_all(f"#layers-icicle [data-block='{i}']")}
+            self.assertEqual(inner, {"attn", "mlp"})
+            page.focus(svg)
+            page.press(Keys.ESCAPE)
+            self.assertEqual(int(svg.get_attribute("data-zoomed")), -1)
+            # The ranges' figure is another.
+            self.assertEqual(int(page.find("#icicle svg").get_attribute("data-zoomed")), -1)
+
+            table = page.find("#layers table")
+            rows = "return [...arguments[0].tBodies[0].rows].map(r => r.cells[0].querySelector('span').firstChild.textContent)"
+            self.assertEqual(page.js(rows, table), names)
+            heads = table.find_elements(By.CSS_SELECTOR, "thead th")
+            launches = [head.text.split(" \u2195")[0] for head in heads].index("Launches")
+            heads[launches].find_element(By.TAG_NAME, "button").click()
+            values = page.js("return [...arguments[0].tBodies[0].rows].map(r => Number(r.cells[arguments[1]].dataset.value ?? -Infinity))", table, launches)
+            self.assertEqual(values, sorted(values, reverse=True))
+            for _ in range(2):
+                heads[0].find_element(By.TAG_NAME, "button").click()
+            self.assertEqual(page.js(rows, table), names, "sorted by its first column it is the tree again")
+
+            page.press("/", "blocks")
+            page.settle()
+            self.assertRegex(page.text("#found"), r"\d+ layer")
+            self.assertTrue(page.find_all("#layers-icicle .block.hit"))
+
     def test_a_report_without_ranges_says_how_to_record_them(self):
         bare = pathlib.Path(work.name, "bare.sqlite")
         shutil.copy(fixtures / "starved.sqlite", bare)
@@ -496,9 +558,10 @@ class Pages(unittest.TestCase):
             self.assertRegex(page.text("#tip"), r"device 0: .*\nat .* for .*\n[\s\S]*idle: input: \d+")
 
     def test_no_page_scrolls_sideways_at_any_width_and_each_leaves_screenshots(self):
-        for report in ("starved.sqlite", "ddp-straggler.sqlite", "um.sqlite"):
-            for color_scheme, width in (("light", 1280), ("light", 768), ("light", 360), ("dark", 1280), ("dark", 360)):
-                with self.subTest(report, width=width), self.opened(advise(report)[0], color_scheme=color_scheme, width=width) as page:
+        pages = {report: advise(report)[0] for report in ("starved.sqlite", "ddp-straggler.sqlite", "um.sqlite")} | {"layers.sqlite": advise_layers()}
+        for report, html in pages.items():
+            for color_scheme, width in (("light", 1280), ("light", 768), ("light", 320), ("dark", 1280), ("dark", 360)):
+                with self.subTest(report, width=width), self.opened(html, color_scheme=color_scheme, width=width) as page:
                     page.js("dispatchEvent(new Event('beforeprint'))")  # draws what has not been in sight, and opens what is folded
                     self.assertTrue(page.js("return document.documentElement.scrollWidth <= innerWidth"))
                     page.screenshot(screenshots / f"{report.removesuffix('.sqlite')}-{color_scheme}-{width}.png")

@@ -400,6 +400,10 @@ class PageTest(unittest.TestCase):
                 figure.find_element(By.CSS_SELECTOR, "button[aria-label='Zoom in']").click()
                 now, then = page.axis(figure)
                 self.assertAlmostEqual((then - now) / (end - start), 0.5, 3)
+                figure = page.find("#layers-icicle")
+                page.box(figure)
+                figure.find_element(By.CSS_SELECTOR, "[data-block='0'] rect").click()
+                self.assertEqual(figure.find_element(By.TAG_NAME, "svg").get_attribute("data-zoomed"), "0")
                 self.assertEqual({a.get_attribute("target") for a in page.find_all("a[href^=http]")}, {"_blank"})
 
     def test_it_is_read_and_used_without_a_mouse_or_sight(self):

@@ -175,6 +175,13 @@ TEST_CASE("hostile text: nothing of a report, a rule or a configuration acts, in
     in.check("facts " + report + "--format " + format, format);
     in.check(std::string("rules --format ") + format, format);
   }
+  for (const char* format : {"text", "json", "csv"})
+    for (const char* by : {"module", "op", "kernel"})
+      for (const std::string& of : {report, quoted(fs::path(in.trace)) + " "})
+        in.check("layers " + of + "--by " + by + " --format " + format, format);
+  for (const char* format : {"text", "json"})
+    in.check("diff --layers " + report + "'" GH_FIXTURES "/good.sqlite' --format " + format,
+             format);
   in.check("explain hostile");
   in.check("config");
   in.check("scrub " + report + " -o " + quoted(fs::path("s" + in.report)));
@@ -276,6 +283,8 @@ TEST_CASE("hostile text: nothing of an option, a path or the environment acts") 
                                 "slurm " + bad,
                                 "slurm rules --work " + bad,
                                 "diff " + report + bad,
+                                "diff --layers " + report + bad,
+                                "layers " + bad,
                                 "facts " + bad})
     in.check(arguments);
   for (const char* name : {"COLUMNS", "TERM", "TMPDIR", "SLURM_JOB_ID", "SUDO_UID",

@@ -24,6 +24,7 @@ const calls = {
   facts: [{ report: 'starved.sqlite', only: ['account.idle'] }, /\naccount\.idle\.input_ns /],
   path: [{ report: 'starved.sqlite' }, /\nWhat each training step waits for, /],
   top: [{ report: 'starved.sqlite', by: 'range', most: 3 }, /  backward\n/],
+  layers: [{ report: 'layers-blocks-seq.sqlite', depth: 1 }, /\n {2}blocks\.\* \(8\)/],
   diff: [{ before: 'starved.sqlite', after: 'fed.sqlite' }, /fed\.sqlite/],
   gate: [{ reports: ['starved.sqlite'], baselines: ['good.sqlite'] }, /^Regressed: /],
 };

@@ -224,6 +224,11 @@ class Errors(Asking):
             ("facts", {"report": ["x"]}, "report: has to be text"),
             ("top", {"report": "x", "by": "nothing"}, "by: has to be one of name, class"),
             ("top", {"report": "x", "most": 0}, "most: has to be a whole number"),
+            ("layers", {}, "report: is required"),
+            ("layers", {"report": "x", "by": "class"}, "by: has to be one of module, op, line, kernel"),
+            ("layers", {"report": "x", "sort": "count"}, "sort: has to be one of time, idle"),
+            ("layers", {"report": "x", "depth": 1001}, "depth: has to be a whole number, 1 to 1000"),
+            ("layers", {"report": "x", "each": True}, "layers does not take 'each'"),
             ("diff", {"before": "x"}, "after: is required"),
             ("gate", {"reports": ["x"]}, "baselines: is required"),
             ("gate", {"reports": ["x"], "baselines": ["x"], "accept": ["x"]}, "does not take"),
@@ -240,6 +245,7 @@ class Errors(Asking):
             ("facts", {"report": "missing.sqlite"}, ("facts", "missing.sqlite")),
             ("path", {"report": "missing.sqlite"}, ("check", "missing.sqlite")),
             ("top", {"report": "missing.sqlite"}, ("top", "missing.sqlite")),
+            ("layers", {"report": "missing.sqlite"}, ("layers", "missing.sqlite")),
             ("diff", {"before": "missing", "after": "good.sqlite"}, ("diff", "missing", "good.sqlite")),
             ("gate", {"reports": ["good.sqlite"], "baselines": ["missing.json"]},
              ("gate", "good.sqlite", "--baseline=missing.json")),
@@ -350,7 +356,7 @@ class Tools(Asking):
     def test_list(self):
         tools = self.agent.ask(request(1, "tools/list"))["result"]["tools"]
         self.assertEqual([tool["name"] for tool in tools],
-                         ["check", "explain", "facts", "path", "top", "diff", "gate"])
+                         ["check", "explain", "facts", "path", "top", "layers", "diff", "gate"])
         for tool in tools:
             schema = tool["inputSchema"]
             self.assertEqual((schema["type"], schema["additionalProperties"]), ("object", False))
@@ -409,6 +415,19 @@ class Tools(Asking):
         self.says("top", {"report": "starved.sqlite"}, "top", "starved.sqlite")
         self.says("top", {"report": "starved.sqlite", "by": "range", "sort": "path", "most": 3},
                   "top", "starved.sqlite", "--by=range", "--sort=path", "--most=3")
+
+    def test_layers(self):
+        report = "layers-blocks-seq.sqlite"
+        text = self.says("layers", {"report": report}, "layers", report)
+        self.assertIn("\n  blocks.* (8)", text)
+        self.says("layers", {"report": report, "by": "op", "sort": "idle", "most": 3},
+                  "layers", report, "--by=op", "--sort=idle", "--most=3")
+        self.says("layers", {"report": report, "depth": 1.0}, "layers", report, "--depth=1")
+        # However many layers there are, an answer is bounded, and says how to get less.
+        text, failed = self.agent.tool("layers", report=report, most_characters=1000)
+        self.assertFalse(failed)
+        self.assertLessEqual(len(text), 1000)
+        self.assertIn("ask for fewer rows with most, or for less depth", text)
 
     def test_diff(self):
         self.says("diff", {"before": "starved.sqlite", "after": "fed.sqlite"},

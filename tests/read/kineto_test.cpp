@@ -247,6 +247,44 @@ TEST_CASE("kineto: the memory in use is what the allocator has reserved") {
             .state == gh::Collected::nothing_happened);
 }
 
+TEST_CASE("kineto: the blocks that the allocator handed out and took back") {
+  const auto memory = [](const std::string& ts, const std::string& args,
+                         const std::string& tid = "43", const std::string& kind = "1") {
+    return R"({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 42, "tid": )" +
+           tid + R"(, "ts": )" + ts + R"(, "args": {"Device Id": 0, "Device Type": )" + kind +
+           R"(, "Total Reserved": 4096)" + args + "}}";
+  };
+  const std::vector<std::string> events{
+      launch("1", "1"),
+      kernel("k", "2", "1"),
+      memory("9", R"(, "Addr": 140321312735232, "Bytes": -512, "Total Allocated": 1024)", "44"),
+      memory("3", R"(, "Addr": 140321312735232, "Bytes": 512, "Total Allocated": 1536)"),
+      memory("4", R"(, "Addr": 7, "Bytes": 64)", "43", "0"),  // the host's
+      memory("5", R"(, "Addr": 7, "Bytes": 256)"),
+      memory("6", R"(, "Bytes": 256, "Total Allocated": 99)"),  // no block: memory ran out
+      memory("7", R"(, "Addr": 8)"),
+      memory("8", R"(, "Addr": 8, "Bytes": 0, "Total Allocated": 99)"),
+      memory("8", R"(, "Addr": 8, "Bytes": -9223372036854775808, "Total Allocated": 99)"),
+      memory("8", R"(, "Addr": 0, "Bytes": 1, "Total Allocated": 99)"),
+      memory("8.5", R"(, "Addr": 9, "Bytes": 1, "Total Allocated": -1)"),
+      memory("8.6", R"(, "Addr": "none", "Bytes": "many", "Total Allocated": {})")};
+  const gh::Trace t = read(events);
+  const gh::Allocations& a = t.allocations;
+  CHECK(t.problems.empty());
+  CHECK(a.by == gh::Allocator::framework);
+  CHECK(a.start == std::vector<gh::Ns>{2000, 4000, 7500, 8000});  // from the first event on
+  CHECK(a.address == std::vector<std::int64_t>{140321312735232, 7, 9, 140321312735232});
+  CHECK(a.bytes == std::vector<std::int64_t>{512, 256, 1, -512});
+  CHECK(a.in_use == std::vector<std::int64_t>{1536, -1, -1, 1024});
+  CHECK(a.reserved == std::vector<std::int64_t>(4, 4096));
+  CHECK(a.device == std::vector<std::uint16_t>(4, t.device_of(0)));
+  CHECK(t.threads.at(a.thread[0]).tid == 43);
+  CHECK(t.threads.at(a.thread[3]).tid == 44);
+  CHECK(t.memory_use.bytes == std::vector<std::int64_t>{4096});
+  // No memory for what was not recorded.
+  CHECK(read({launch("1", "1"), kernel("k", "2", "1")}).allocations.size() == 0);
+}
+
 TEST_CASE("kineto: what such a trace cannot show is not checked, never clean") {
   const gh::Trace t = gh::read_report(trace_of("good"));
   for (const gh::Source s : {gh::Source::kernels, gh::Source::copies, gh::Source::calls,

@@ -1047,6 +1047,51 @@ TEST_CASE("nsys: 14. blocking calls of host threads, and memory in use, are read
     CHECK(t.capture_start == 10);  // the snapshot is not an event of the window
     CHECK(fact(gh::Analysis(t, gh::Classes(), {}), "memory.peak_bytes") == 150);
   }
+  SUBCASE("the blocks of memory, their calls' threads, and pools") {
+    const std::string blocks =
+        "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start, globalPid, deviceId, address, bytes, "
+        "memKind, memoryOperationType, correlationId, localMemoryPoolAddress, "
+        "localMemoryPoolSize, localMemoryPoolUtilizedSize);";
+    const gh::Trace t = read(named("(1, 'k'), (3, 'cudaMalloc')") + one_kernel + calls +
+                             into("CUPTI_ACTIVITY_KIND_RUNTIME",
+                                  "(28, 31, (42<<24)+7, 9, 3), (28, 31, (43<<24)+8, 9, 3)") +
+                             blocks +
+                             into("CUDA_GPU_MEMORY_USAGE_EVENTS",
+                                  "(30, 42<<24, 0, 4096, 100, 2, 0, 9, NULL, NULL, NULL), "
+                                  "(30, 43<<24, 0, 4096, 60, 2, 0, 9, 0, 0, 0), "
+                                  // Older than the recording: in the order of their calls.
+                                  "(0, 42<<24, 0, 512, 20, 2, 0, 3, 77, 1024, 20), "
+                                  "(0, 42<<24, 0, 512, 20, 2, 1, 2, 77, 1024, 20), "
+                                  "(0, 42<<24, 0, 512, 20, 2, 0, 1, 77, 1024, 20), "
+                                  "(40, 42<<24, 0, 512, 20, 2, 1, 0, 77, -5, 0), "
+                                  "(50, 42<<24, 0, 0, 20, 1, 0, 0, 0, 0, 0), "
+                                  "(60, 42<<24, 0, 8, 0, 1, 0, 0, 0, 0, 0), "
+                                  "(70, 42<<24, 0, 'x', 5, 1, 0, 0, 0, 0, 0)"));
+    const gh::Allocations& a = t.allocations;
+    CHECK(a.by == gh::Allocator::cuda);
+    CHECK(list(a.start) == "0 0 0 30 30 40");
+    CHECK(list(a.address) == "512 512 512 4096 4096 512");
+    CHECK(list(a.bytes) == "20 -20 20 100 60 -20");
+    CHECK(list(a.correlation) == "1 2 3 9 9 0");
+    CHECK(list(a.pool) == "77 77 77 0 0 77");
+    CHECK(list(a.reserved) == "1024 1024 1024 -1 -1 0");
+    CHECK(list(a.in_use) == "-1 -1 -1 -1 -1 -1");
+    CHECK(t.processes.at(a.process[3]).pid == 42);
+    CHECK(t.processes.at(a.process[4]).pid == 43);
+    CHECK(t.threads.at(a.thread[3]).tid == 7);
+    CHECK(t.threads.at(a.thread[4]).tid == 8);
+    CHECK(a.thread[0] == gh::no_index);  // no call in the report
+    CHECK(a.thread[5] == gh::no_index);
+    CHECK(kinds(a.kind) == "device device device device device device");
+    CHECK(t.memory_use.size() == 8);
+    CHECK(t.problems.size() == 1);  // the address that is a text
+  }
+  SUBCASE("blocks without addresses are none") {
+    const gh::Trace t = read(named("(1, 'k')") + one_kernel + memory +
+                             into("CUDA_GPU_MEMORY_USAGE_EVENTS", "(30, 42<<24, 0, 400, 2, 1)"));
+    CHECK(t.memory_use.size() == 1);
+    CHECK(t.allocations.size() == 0);
+  }
 }
 
 TEST_CASE("nsys: 15. columns that not all versions have may be missing") {
@@ -1176,7 +1221,7 @@ TEST_CASE("nsys: every shipped recording is read completely") {
     CHECK(orphans == 0);
     CHECK(strangers == 0);
     CHECK(early == 0);
-    for (const gh::Device& d : t.devices) CHECK(contains(d.name, "H200"));
+    for (const gh::Device& d : t.devices) CHECK((contains(d.name, "H200") || contains(d.name, "H100")));
     for (const Source s : {Source::kernels, Source::calls, Source::ranges})
       CHECK(t.availability(s).state == Collected::yes);
   }

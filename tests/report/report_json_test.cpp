@@ -55,7 +55,12 @@ Json one_of_each_field() {
   all["findings"] =
       Json::array({all["findings"][1]});  // data-loader-starvation; the team's rule comes first
   all["findings"][0]["after"] = {"0123456789abcdef"};
-  for (Json& suppressed : all["suppressed"]) suppressed["after"] = {"0123456789abcdef"};
+  all["findings"][0]["layers"] = {
+      {{"path", "blocks.*.attn"}, {"count", 2}, {"of", 8}, {"share", 0.9}}};
+  for (Json& suppressed : all["suppressed"]) {
+    suppressed["after"] = {"0123456789abcdef"};
+    suppressed["layers"] = all["findings"][0]["layers"];
+  }
   const std::function<void(Json&)> cut = [&](Json& value) {
     if (value.is_array() && value.size() > 1 && !value[0].is_number())
       value.erase(value.begin() + 1, value.end());
@@ -148,6 +153,9 @@ TEST_CASE("JSON: the schema requires every field, knows its type, and allows no 
                                                  {"/findings/0/fingerprint", "0x1"},
                                                  {"/findings/0/rule", "Upper Case"},
                                                  {"/findings/0/metrics/0/unit", "furlongs"},
+                                                 {"/findings/0/evidence/0/layer", ""},
+                                                 {"/findings/0/layers/0/count", 0},
+                                                 {"/findings/0/layers/0/share", 1.01},
                                                  {"/steps/source", "tea leaves"},
                                                  {"/devices/0/ordinal", -1},
                                                  {"/devices/0/compute_capability", "9"},
@@ -164,7 +172,8 @@ TEST_CASE("JSON: the schema requires every field, knows its type, and allows no 
 }
 
 TEST_CASE("JSON: every field of the schemas has a description") {
-  for (const char* name : {"report.schema.json", "reports.schema.json", "facts.schema.json"}) {
+  for (const char* name :
+       {"report.schema.json", "reports.schema.json", "facts.schema.json", "layers.schema.json"}) {
     const Json all = read_schema(std::string("schemas/") + name);
     const std::function<void(const Json&, const std::string&)> look = [&](const Json& part,
                                                                           const std::string& path) {

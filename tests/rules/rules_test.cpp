@@ -735,11 +735,17 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"beat", {{"data-loader-starvation"}, {"exposed-memcpy", "pageable-memcpy"}}},
       {"tiles", {}},
       {"products", {}},
-      {"graphs",
-       {{"non-tensor-core-gemm", "low-sm-fill"},
-        {}}},  // a tiny model in FP32, as recorded by PyTorch's profiler
+      {"layers-blocks", {{"unfused-softmax"}, {"device-copies", "loss-head"}}},
+      {"layers-blocks-seq", {{"unfused-softmax"}, {"device-copies", "loss-head"}}},
+      {"layers-compiled", {{}, {"unfused-softmax"}}},
+      {"layers-megatron", {}},
+      {"layers-jax", {}},
+      {"layers-cuda", {}},
+      // Recorded by PyTorch's profiler alone: a tiny model in FP32, and one whose host is slow.
+      {"graphs", {{"non-tensor-core-gemm", "low-sm-fill"}, {}}},
+      {"layers-lightning", {{}, {"unfused-pointwise", "launch-bound", "gpu-idle"}}},
   };
-  CHECK(support::recordings().size() + support::unmarked_recordings().size() + 1 == truth.size());
+  CHECK(support::recordings().size() + support::unmarked_recordings().size() + 2 == truth.size());
   const std::vector<Rule> rules = own_rules();
   std::vector<std::filesystem::path> all = support::recordings();
   for (const auto& path : support::unmarked_recordings()) all.push_back(path);

@@ -156,10 +156,34 @@ bool Importer::put_memory(const Event& e, Ns start) {
   if (*kind != cuda) return true;
   if (!reserved || !is_device(device) || *reserved < 0 || *reserved > most_bytes) return false;
   reserved_.push_back({*device, start, *reserved});
+  put_allocation(e, start, reserved_.back());
   return true;
 }
 
-// Turns the memory that the allocator had reserved into allocations and frees.
+// Events of memory that ran out have no address, and those of some versions no bytes.
+void Importer::put_allocation(const Event& e, Ns start, const Reserved& reserved) {
+  const auto address = integer(e[Argument::address]), bytes = integer(e[Argument::bytes]),
+             in_use = integer(e[Argument::allocated]);
+  if (!address || *address == 0 || !bytes || *bytes == 0 || *bytes < -most_bytes ||
+      *bytes > most_bytes) {
+    return;
+  }
+  Allocations& a = trace_.allocations;
+  a.by = Allocator::framework;
+  a.start.push_back(start);
+  a.address.push_back(*address);
+  a.bytes.push_back(*bytes);
+  a.in_use.push_back(in_use && *in_use >= 0 && *in_use <= most_bytes ? *in_use : -1);
+  a.reserved.push_back(reserved.bytes);
+  a.pool.push_back(0);
+  allocation_devices_.push_back(reserved.device);
+  a.process.push_back(0);
+  a.thread.push_back(thread_of(e));
+  a.kind.push_back(MemoryKind::device);
+  a.correlation.push_back(0);
+}
+
+// Turns the memory that the allocator had reserved into what it took from CUDA and gave back.
 void Importer::add_memory_use() {
   std::stable_sort(reserved_.begin(), reserved_.end(), [](const Reserved& a, const Reserved& b) {
     return std::tie(a.device, a.start) < std::tie(b.device, b.start);
@@ -176,6 +200,8 @@ void Importer::add_memory_use() {
     m.kind.push_back(MemoryKind::device);
     m.correlation.push_back(0);
   }
+  // Only now, so that GPUs that did work are numbered first.
+  for (const std::int64_t id : allocation_devices_) trace_.allocations.device.push_back(device(id));
 }
 
 }  // namespace gh::kineto

@@ -21,6 +21,14 @@ std::int64_t message_bytes(const Event& e) {
   return static_cast<std::int64_t>(std::min(1e15, elements(e[Argument::shapes]) * size->second));
 }
 
+// A compiler's file without the folder of its cache, which may name the user: "z3/cz3o....py".
+std::string_view below_cache(std::string_view file) {
+  file = unquoted(file);
+  const std::size_t last = file.rfind('/');
+  const std::size_t before = last == file.npos || last == 0 ? file.npos : file.rfind('/', last - 1);
+  return before == file.npos ? file : file.substr(before + 1);
+}
+
 // Appends a list with one space after each comma.
 void append_list(std::string& to, std::string_view title, std::string_view list) {
   to += title;
@@ -44,6 +52,8 @@ bool Importer::put_range(const Event& e, Ns start, Ns end, std::uint8_t nest) {
   r.thread.push_back(thread_of(e));
   r.bytes.push_back(message_bytes(e));
   r.nest.push_back(nest);
+  if (!e[Argument::kernel_file].empty())
+    trace_.kernel_sources.emplace(name(e.name), name(below_cache(e[Argument::kernel_file])));
   return true;
 }
 
@@ -98,7 +108,6 @@ bool Importer::put_forward(const Event& e, Ns start) {
 }
 
 void Importer::add_forwards() {
-  if (trace_.frames.size() == 0) return;
   for (const auto& [id, arrow] : arrows_) {
     if (arrow.from.thread == no_index || arrow.to.thread == no_index) continue;
     Forwards& f = trace_.forwards;

@@ -178,6 +178,7 @@ void Importer::shift_to_first_event() {
   shift_both(trace_.syncs);
   shift_both(trace_.frames);
   shift(trace_.memory_use.start);
+  shift(trace_.allocations.start);
   shift(trace_.forwards.start);
   shift(trace_.forwards.forward_start);
   for (Span& s : trace_.profiler_overhead) s = {s.start - first_, s.end - first_};

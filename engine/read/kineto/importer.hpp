@@ -24,6 +24,13 @@ class Importer {
   void finish(const std::string& head, std::int64_t strays);
 
  private:
+  // What PyTorch's allocator had reserved on a device.
+  struct Reserved {
+    std::int64_t device;
+    Ns start;
+    std::int64_t bytes;
+  };
+
   // Each of these takes one kind of event and returns false if it is invalid.
   bool put(Category c, const Event& e, Ns start, Ns end);
   // gpu_events.cpp
@@ -33,6 +40,7 @@ class Importer {
   void put_group(const Event& e);
   bool put_sync(const Event& e, Ns start, Ns end);
   bool put_memory(const Event& e, Ns start);
+  void put_allocation(const Event& e, Ns start, const Reserved& reserved);
   // host_events.cpp
   bool put_range(const Event& e, Ns start, Ns end, std::uint8_t nest);
   bool put_call(const Event& e, Ns start, Ns end);
@@ -93,13 +101,8 @@ class Importer {
   };
   std::map<std::uint16_t, Sms> sms_;  // by device, from the kernel with the most blocks
 
-  // What PyTorch's allocator had reserved on a device.
-  struct Reserved {
-    std::int64_t device;
-    Ns start;
-    std::int64_t bytes;
-  };
   std::vector<Reserved> reserved_;
+  std::vector<std::int64_t> allocation_devices_;  // by row of Allocations
 
   // Arrows from a forward operator to its backward operator.
   struct End {

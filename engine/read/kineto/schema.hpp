@@ -50,6 +50,8 @@ enum class Argument : std::uint8_t {
   types,
   concrete,
   reserved,
+  allocated,
+  address,
   memory_device,
   memory_kind,
   collective,
@@ -60,15 +62,16 @@ enum class Argument : std::uint8_t {
   group_ranks,
   group_size,
   text,
+  kernel_file,
   count
 };
 inline constexpr auto argument_count = static_cast<std::size_t>(Argument::count);
 inline constexpr std::array<const char*, argument_count> argument_names{
-    "device",        "stream",        "correlation", "bytes",       "grid",
-    "block",         "blocks_per_sm", "occupancy",   "registers",   "shared_bytes",
-    "shapes",        "strides",       "types",       "concrete",    "reserved",
-    "memory_device", "memory_kind",   "collective",  "elements_in", "elements_out",
-    "element_type",  "group_name",    "group_ranks", "group_size",  "text"};
+    "device",        "stream",     "correlation", "bytes",        "grid",         "block",
+    "blocks_per_sm", "occupancy",  "registers",   "shared_bytes", "shapes",       "strides",
+    "types",         "concrete",   "reserved",    "allocated",    "address",      "memory_device",
+    "memory_kind",   "collective", "elements_in", "elements_out", "element_type", "group_name",
+    "group_ranks",   "group_size", "text",        "kernel_file"};
 
 /// Allows looking up a text without constructing a string.
 struct TextHash {

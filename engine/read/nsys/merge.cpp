@@ -15,7 +15,7 @@ namespace {
 // What the numbers of one worker mean in the trace.
 struct Meaning {
   std::vector<NameId> names;
-  std::vector<std::uint16_t> threads, devices;  // devices: by stream
+  std::vector<std::uint16_t> threads, devices, processes;  // the last two: by stream
   std::vector<std::uint32_t> streams;
 };
 
@@ -63,6 +63,7 @@ std::vector<Meaning> meanings_of(Table& table, Translator& translator, const Tra
     for (const std::uint32_t n : streams.by_worker[w]) {
       meaning.streams.push_back(stream_ids[n]);
       meaning.devices.push_back(trace.streams[stream_ids[n]].device);
+      meaning.processes.push_back(trace.streams[stream_ids[n]].process);
     }
   }
   table.numbers.clear();
@@ -252,6 +253,14 @@ std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trac
   columns.plain(trace.memory_use, &Part::memory_use, &MemoryUse::start, &MemoryUse::bytes,
                 &MemoryUse::kind, &MemoryUse::correlation);
   columns.numbered(trace.memory_use, &Part::memory_use, &MemoryUse::device, &Meaning::devices);
+
+  columns.plain(trace.allocations, &Part::allocations, &Allocations::start, &Allocations::address,
+                &Allocations::bytes, &Allocations::in_use, &Allocations::reserved,
+                &Allocations::pool, &Allocations::thread, &Allocations::kind,
+                &Allocations::correlation);
+  columns.numbered(trace.allocations, &Part::allocations, &Allocations::device, &Meaning::devices);
+  columns.numbered(trace.allocations, &Part::allocations, &Allocations::process,
+                   &Meaning::processes);
 
   columns.whole(trace.profiler_overhead, &Part::overhead);
   columns.copy();

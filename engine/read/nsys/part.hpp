@@ -47,6 +47,7 @@ struct Part {
   GpuFaults gpu_faults;
   CpuFaults cpu_faults;
   MemoryUse memory_use;
+  Allocations allocations;  ///< device and process: the number of a stream
   std::vector<Span> overhead;
   std::size_t worker = 0;  ///< the worker whose Numbers these are
   Numbers* numbers = nullptr;

@@ -1,0 +1,74 @@
+// The causes of the account in order of precedence, and which one an operation belongs to.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "analysis/classes.hpp"
+#include "analysis/idle.hpp"
+#include "trace/trace.hpp"
+
+namespace gh {
+
+/// Causes count from 0, the one that precedes all others; see Account. Refers to what it is made
+/// from.
+class Causes {
+ public:
+  static constexpr std::size_t um_stall = 0;
+
+  Causes(const Trace& trace, const Classes& classes, const NameClasses& names)
+      : trace_(trace), kernel_classes_(names.kernel) {
+    const std::vector<std::string>& known = classes.kernel_classes();
+    collective_ = static_cast<std::size_t>(std::find(known.begin(), known.end(), "collective") -
+                                           known.begin());
+    all_.push_back("um_stall");
+    for (const std::string& c : known)
+      if (c != "collective") all_.push_back("compute." + c);
+    graph_ = known.size();
+    device_copy_ = graph_ + 1;
+    communication_ = graph_ + 2;
+    link_copy_ = graph_ + 3;
+    first_idle_ = graph_ + 4;
+    all_.insert(all_.end(),
+                {"compute.graph", "compute.device_copy", "communication_exposed", "copy_exposed"});
+    for (int c = 0; c <= static_cast<int>(IdleCause::unknown); ++c)
+      all_.push_back(std::string("idle.") + name_of(static_cast<IdleCause>(c)));
+  }
+
+  const std::vector<std::string>& all() const { return all_; }
+  std::size_t count() const { return all_.size(); }
+
+  std::size_t of(Row op) const {
+    switch (trace_.ops.kind[op]) {
+      case OpKind::kernel: return of_kernel_class(kernel_classes_[trace_.ops.name[op]]);
+      case OpKind::graph: return graph_;
+      case OpKind::set: return device_copy_;
+      default: return of_copy(op);
+    }
+  }
+  std::size_t of(IdleCause c) const { return first_idle_ + static_cast<std::size_t>(c); }
+
+ private:
+  static bool crosses_link(CopyKind k) {
+    return k == CopyKind::h2d || k == CopyKind::d2h || k == CopyKind::p2p || k == CopyKind::h2h ||
+           k == CopyKind::other;
+  }
+  std::size_t of_kernel_class(std::size_t c) const {
+    if (c == collective_) return communication_;
+    return c < collective_ ? c + 1 : c;  // the stall precedes all classes; collectives are left out
+  }
+  std::size_t of_copy(Row op) const {
+    // A prefetch is a copy like any other: no kernel waits for its pages.
+    if (is_unified(trace_.ops.copy[op]))
+      return trace_.ops.cause[op] == MigrationCause::prefetch ? link_copy_ : um_stall;
+    return crosses_link(trace_.ops.copy[op]) ? link_copy_ : device_copy_;
+  }
+
+  const Trace& trace_;
+  const std::vector<std::uint8_t>& kernel_classes_;  // by NameId
+  std::vector<std::string> all_;
+  std::size_t collective_, graph_, device_copy_, communication_, link_copy_, first_idle_;
+};
+
+}  // namespace gh

@@ -1,0 +1,364 @@
+// What each layer costs, as a table for people on a terminal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "report/layers.hpp"
+#include "report/memory_words.hpp"
+
+namespace gh {
+namespace {
+
+// Of the time: rows below are left out of text, unless a number of rows is asked for.
+constexpr double least_shown = 0.002;
+// Odd layers that are named.
+constexpr std::size_t most_odd_named = 3;
+// Of the time of the row around it: a row with so much says nothing new.
+constexpr double all_of_it = 0.95;
+
+double mean_step_ns(const Layers& layers) {
+  return static_cast<double>(layers.total_ns) /
+         static_cast<double>(std::max<std::int64_t>(layers.steps, 1));
+}
+
+// A column of the table, left out where no row has anything in it; and where there is no room,
+// those that matter less first.
+struct Column {
+  const char* title;
+  std::size_t width;
+  int matters;
+  std::function<std::string(const LayerRow&, std::size_t)> cell;
+};
+
+// "11.8 T"
+std::string flops_text(double flops) {
+  constexpr std::array units{"", " k", " M", " G", " T", " P"};
+  std::size_t unit = 0;
+  for (; flops >= 1000 && unit + 1 < units.size(); ++unit) flops /= 1000;
+  return fmt::format("{:.3g}{}", flops, units[unit]);
+}
+
+class LayersTable {
+ public:
+  LayersTable(const Layers& layers, const TextStyle& style)
+      : layers_(layers),
+        style_(style),
+        paint_(style),
+        steps_(static_cast<double>(std::max<std::int64_t>(layers.steps, 1))),
+        total_(static_cast<double>(std::max<Ns>(layers.total_ns, 1))) {
+    choose_rows();
+    choose_columns();
+  }
+
+  std::string text() const {
+    std::string head = "  " + padded(title_of_names(), name_width_);
+    for (const Column& c : columns_) head += fmt::format("  {:>{}}", c.title, c.width);
+    std::string out = paint_.faint(head) + '\n';
+    for (const std::size_t i : rows_) {
+      const LayerRow& row = layers_.rows[i];
+      out += "  " + padded(shortened(name_of(row), name_width_), name_width_);
+      for (const Column& c : columns_) out += fmt::format("  {:>{}}", c.cell(row, i), c.width);
+      out += '\n';
+      if (const std::string more = beside(row); !more.empty()) {
+        const std::size_t indent = 2 * row.depth + 6;
+        out +=
+            paint_.faint(std::string(indent, ' ') + wrapped(more, style_.width - indent, indent)) +
+            '\n';
+      }
+    }
+    if (const std::size_t rest = layers_.rows_in_all - rows_.size() - repeated_; rest > 0)
+      out += paint_.faint(fmt::format("  {} smaller one{} left out", rest, rest == 1 ? "" : "s")) +
+             '\n';
+    if (!left_out_.empty())
+      out += paint_.faint("  " + wrapped(fmt::format("No room here for {}: a wider window or "
+                                                     "--format json",
+                                                     fmt::join(left_out_, ", ")),
+                                         style_.width, 4)) +
+             '\n';
+    return out;
+  }
+
+ private:
+  void choose_rows() {
+    const bool all = layers_.rows.size() < layers_.rows_in_all || style_.amount == Amount::full;
+    std::vector<bool> shown(layers_.rows.size());
+    for (std::size_t i = 0; i < layers_.rows.size(); ++i) {
+      const LayerRow& row = layers_.rows[i];
+      shown[i] = all || (static_cast<double>(row.total_ns()) >= least_shown * total_ &&
+                         (row.parent == LayerRow::no_parent || shown[row.parent]) && !repeats(i));
+      if (shown[i]) rows_.push_back(i);
+      if (!shown[i] && !all && repeats(i)) ++repeated_;
+    }
+    for (const std::size_t i : rows_)
+      name_width_ = std::max(name_width_, display_width(name_of(layers_.rows[i])));
+    const std::size_t parts = layers_.options.by == LayersBy::module ? 2 : 3;  // of five
+    name_width_ = std::min(name_width_, std::max<std::size_t>(style_.width * parts / 5, 24));
+  }
+
+  // Whether a row has nothing within, and all that the row around it has.
+  bool repeats(std::size_t i) const {
+    const LayerRow& row = layers_.rows[i];
+    if (row.parent == LayerRow::no_parent) return false;
+    const bool has_more = i + 1 < layers_.rows.size() && layers_.rows[i + 1].parent == i;
+    const LayerRow& around = layers_.rows[row.parent];
+    return !has_more && row.members.size() <= around.members.size() &&
+           static_cast<double>(row.total_ns()) >=
+               all_of_it * static_cast<double>(around.total_ns());
+  }
+
+  void choose_columns() {
+    std::vector<Column> all = every_column();
+    std::erase_if(all, [&](const Column& c) {
+      return std::all_of(rows_.begin(), rows_.end(),
+                         [&](std::size_t i) { return c.cell(layers_.rows[i], i).empty(); });
+    });
+    const auto width = [&] {
+      std::size_t sum = 2 + name_width_;
+      for (const Column& c : all) sum += 2 + c.width;
+      return sum;
+    };
+    while (width() > style_.width && all.size() > 1) {
+      const auto least =
+          std::max_element(all.begin(), all.end(),
+                           [](const Column& x, const Column& y) { return x.matters < y.matters; });
+      left_out_.push_back(least->title);
+      all.erase(least);
+    }
+    columns_ = std::move(all);
+  }
+
+  std::vector<Column> every_column() const {
+    const auto per_step = [this](Ns ns) {
+      return ns > 0 ? duration(static_cast<double>(ns) / steps_) : "";
+    };
+    const auto share = [](double part, double whole) {
+      return part > 0 ? percent(part / whole) : "";
+    };
+    return {
+        {"TIME", 8, 0, [=](const LayerRow& r, std::size_t) { return per_step(r.total_ns()); }},
+        {"SHARE", 5, 1,
+         [=, this](const LayerRow& r, std::size_t) {
+           return share(static_cast<double>(r.total_ns()), total_);
+         }},
+        {"EACH", 8, 5,
+         [this](const LayerRow& r, std::size_t) {
+           return r.members.size() > 1 ? duration(static_cast<double>(r.total_ns()) / steps_ /
+                                                  static_cast<double>(r.members.size()))
+                                       : "";
+         }},
+        {"FORWARD", 8, 2, [=](const LayerRow& r, std::size_t) { return per_step(r.forward_ns); }},
+        {"BACKWARD", 8, 2, [=](const LayerRow& r, std::size_t) { return per_step(r.backward_ns); }},
+        {"IDLE", 8, 4, [=](const LayerRow& r, std::size_t) { return per_step(r.sum.idle_ns); }},
+        {"OF PATH", 7, 6,
+         [=, this](const LayerRow& r, std::size_t) {
+           return share(static_cast<double>(r.path_ns), static_cast<double>(layers_.path_ns));
+         }},
+        {"LAUNCHES", 8, 7,
+         [this](const LayerRow& r, std::size_t) {
+           return fmt::format("{:.0f}", static_cast<double>(r.sum.launches) / steps_);
+         }},
+        {"FLOP", 7, 8,
+         [this](const LayerRow& r, std::size_t) {
+           return r.sum.flops > 0
+                      ? (r.sum.more_flops() ? ">" : "") + flops_text(r.sum.flops / steps_)
+                      : "";
+         }},
+        {"BYTES", 8, 10,
+         [this](const LayerRow& r, std::size_t) {
+           return r.sum.tells_size() && r.sum.bytes > 0 ? bytes_text(r.sum.bytes / steps_) : "";
+         }},
+        {"ATTAINED", 8, 5,
+         [](const LayerRow& r, std::size_t) {
+           return r.sum.tells_size() ? percent(r.sum.attained()) : "";
+         }},
+        {"AT PEAK", 8, 9,
+         [this](const LayerRow& r, std::size_t) {
+           return r.peak_bytes > 0 ? bytes_text(static_cast<double>(r.peak_bytes) /
+                                                static_cast<double>(layers_.memory.size()))
+                                   : "";
+         }},
+        {"BY RANK", 20, 9,
+         [this](const LayerRow& r, std::size_t) {
+           if (layers_.devices.size() < 2 || r.sum.by_device.size() < 2) return std::string();
+           const auto [least, most] =
+               std::minmax_element(r.sum.by_device.begin(), r.sum.by_device.end());
+           const double steps = steps_ / static_cast<double>(layers_.devices.size());
+           return fmt::format("{} to {}", duration(static_cast<double>(*least) / steps),
+                              duration(static_cast<double>(*most) / steps));
+         }},
+        {"BOUND BY", 14, 3,
+         [this](const LayerRow&, std::size_t i) { return shortened(layers_.bound_by[i], 14); }},
+    };
+  }
+
+  std::string title_of_names() const {
+    switch (layers_.options.by) {
+      case LayersBy::op: return "OPERATOR";
+      case LayersBy::line: return "LINE";
+      case LayersBy::kernel: return "KERNEL";
+      default: return "LAYER";
+    }
+  }
+
+  std::string name_of(const LayerRow& row) const {
+    std::string name = row.name;
+    if (name.empty()) {
+      switch (layers_.options.by) {
+        case LayersBy::op: name = "(in no operator)"; break;
+        case LayersBy::line: name = "(of no known line)"; break;
+        case LayersBy::kernel: name = "(no kernel)"; break;
+        default: name = "(in no layer)";
+      }
+    } else if (layers_.options.by == LayersBy::kernel) {
+      name = kernel_label(name);
+    } else if (name.find('*') != std::string::npos && row.members.size() > 1) {
+      name = fmt::format("{} ({})", name, row.members.size());
+    }
+    return std::string(2 * row.depth, ' ') + name;
+  }
+
+  // How much of their path all layers have that a row stands for: "net." of "net.blocks.*.attn".
+  static std::size_t shared_path(const LayerRow& row) {
+    const std::size_t counts = row.path.find('*');
+    const std::size_t dot = row.path.rfind('.', counts == row.path.npos ? 0 : counts);
+    if (dot == row.path.npos) return 0;
+    // "blocks.*" is one name.
+    const std::size_t before = dot + 1 == counts ? row.path.rfind('.', dot - 1) : dot;
+    return before == row.path.npos ? 0 : before + 1;
+  }
+
+  // The spread of the layers that a row stands for, and the odd ones.
+  std::string beside(const LayerRow& row) const {
+    if (!row.operators.empty()) return row.operators + (row.file.empty() ? "" : ", " + row.file);
+    if (row.odd.empty()) return "";
+    const auto median = static_cast<double>(row.median_work_ns());
+    const auto [least, most] = std::minmax_element(
+        row.members.begin(), row.members.end(),
+        [](const LayerMember& x, const LayerMember& y) { return x.work_ns < y.work_ns; });
+    std::string text =
+        fmt::format("{} to {} of work", duration(static_cast<double>(least->work_ns) / steps_),
+                    duration(static_cast<double>(most->work_ns) / steps_));
+    for (std::size_t i = 0; i < std::min(most_odd_named, row.odd.size()); ++i) {
+      const LayerMember& m = row.members[row.odd[i]];
+      text += fmt::format("; {}: {:.1f} times the others' {}", m.path.substr(shared_path(row)),
+                          static_cast<double>(m.work_ns) / std::max(median, 1.0),
+                          duration(median / steps_));
+    }
+    if (row.odd.size() > most_odd_named)
+      text += fmt::format("; {} more", row.odd.size() - most_odd_named);
+    return text;
+  }
+
+  const Layers& layers_;
+  const TextStyle& style_;
+  const Paint paint_;
+  const double steps_, total_;
+  std::vector<std::size_t> rows_;
+  std::vector<Column> columns_;
+  std::vector<std::string> left_out_;  // titles of columns
+  std::size_t repeated_ = 0;           // rows that are not shown because they say nothing new
+  std::size_t name_width_ = 8;
+};
+
+std::string memory_text(const LayersMemory& m, const TextStyle& style, const Paint& paint) {
+  const MemoryTimeline& t = m.timeline;
+  std::string text =
+      fmt::format("{} in use at the peak", bytes_text(static_cast<double>(t.peak.live_bytes)));
+  if (t.peak.reserved_bytes >= 0)
+    text += fmt::format(", {} reserved", bytes_text(static_cast<double>(t.peak.reserved_bytes)));
+  if (t.device_bytes > 0)
+    text += fmt::format(", of {}", bytes_text(static_cast<double>(t.device_bytes)));
+  text += ".";
+  std::string out = paint.bold("Memory, " + m.device) + '\n' + wrapped(text, style.width, 0) + '\n';
+  for (std::size_t c = 0; c < memory_class_count; ++c)
+    if (const std::int64_t bytes = m.classes.bytes[c]; bytes > 0)
+      out += fmt::format("  {:>9} {:>5}  {}\n", bytes_text(static_cast<double>(bytes)),
+                         percent(static_cast<double>(bytes) /
+                                 static_cast<double>(std::max<std::int64_t>(t.peak.live_bytes, 1))),
+                         words_of(static_cast<MemoryClass>(c), t.allocator).name);
+  for (const std::string& sentence : m.meaning) out += wrapped(sentence, style.width, 0) + '\n';
+  return out;
+}
+
+std::string layers_text(const Layers& layers, const TextStyle& style) {
+  const Paint paint(style);
+  std::string out =
+      paint.bold(shortened(layers.report.at("path").get<std::string>(), style.width)) + '\n';
+  for (std::size_t i = 0; i < layers.about.size(); ++i)
+    out += wrapped(layers.about[i], style.width, i == 0 ? 0 : 2) + '\n';
+  if (layers.rows.empty()) return out + "\nNothing to show: no work on a GPU was recorded.\n";
+  out +=
+      wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it. IDLE: what "
+                          "the GPU waits for the layer's work, part of TIME.{}",
+                          layers.has_steps ? "the mean " + layers.noun : "the whole window",
+                          duration(mean_step_ns(layers)),
+                          layers.path_ns > 0
+                              ? " OF PATH: the share of what the " + layers.noun + " waits for."
+                              : ""),
+              style.width, 0) +
+      "\n\n";
+  out += LayersTable(layers, style).text();
+  if (layers.options.by == LayersBy::module)
+    for (const LayersMemory& m : layers.memory) out += '\n' + memory_text(m, style, paint);
+  for (const std::string& note : layers.notes) out += '\n' + wrapped(note, style.width, 0) + '\n';
+  return out;
+}
+
+}  // namespace
+
+std::string render_layers_text(const std::vector<Layers>& reports, const TextStyle& style) {
+  std::string out;
+  for (const Layers& layers : reports)
+    out += (out.empty() ? "" : "\n") + layers_text(layers, style);
+  return out;
+}
+
+std::string render_layers_comparison_text(const LayersComparison& c, const TextStyle& style) {
+  const Paint paint(style);
+  const auto head = [&](const char* which, const Layers& layers) {
+    return wrapped(
+               fmt::format("{}: {}, {} of {}", which, layers.report.at("path").get<std::string>(),
+                           plural(layers.steps, layers.unit), duration(mean_step_ns(layers))),
+               style.width, 2) +
+           '\n';
+  };
+  std::string out = head("Before", c.before) + head("After", c.after) + '\n';
+  out += paint.faint(
+             fmt::format("  {:>10} {:>10} {:>10} {:>8}  LAYER", "BEFORE", "AFTER", "CHANGE", "")) +
+         '\n';
+  constexpr std::size_t figures = 45;
+  const std::size_t room = std::max<std::size_t>(style.width, figures + 24) - figures;
+  const double least = least_shown * std::max(mean_step_ns(c.before), mean_step_ns(c.after));
+  std::size_t left_out = 0;
+  for (const LayerChange& change : c.changes) {
+    const double before = change.before_ns.value_or(0), after = change.after_ns.value_or(0);
+    if (std::max(before, after) < least && style.amount != Amount::full) {
+      ++left_out;
+      continue;
+    }
+    const double more = after - before;
+    const std::string by = fmt::format("{}{}", more < 0 ? "-" : "+", duration(std::abs(more)));
+    const std::string part = !change.before_ns  ? "new"
+                             : !change.after_ns ? "gone"
+                             : before > 0       ? fmt::format("{:+.1f} %", 100 * more / before)
+                                                : "";
+    out +=
+        fmt::format("  {:>10} {:>10} {:>10} {:>8}  {}\n", change.before_ns ? duration(before) : "",
+                    change.after_ns ? duration(after) : "", by, part,
+                    shortened(change.path.empty() ? "(in no layer)" : change.path, room));
+  }
+  if (left_out > 0)
+    out += paint.faint(
+               fmt::format("  {} smaller one{} left out", left_out, left_out == 1 ? "" : "s")) +
+           '\n';
+  for (const auto& [which, layers] : {std::pair("Before", &c.before), {"After", &c.after}})
+    for (const std::string& note : layers->notes)
+      out += '\n' + wrapped(fmt::format("{}: {}", which, note), style.width, 2) + '\n';
+  return out;
+}
+
+}  // namespace gh

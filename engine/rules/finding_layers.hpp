@@ -1,0 +1,15 @@
+// Which layers of the program findings are about.
+#pragma once
+#include <vector>
+
+#include "analysis/analysis.hpp"
+#include "rules/finding.hpp"
+
+namespace gh {
+
+/// Sets `layers` of findings from the operations and calls that their changes name, and `layer` of
+/// their evidence. A finding about work of the whole program has no layers, nor has one without
+/// changes: its evidence is only a sample.
+void name_layers(std::vector<Finding>& findings, const Analysis& analysis);
+
+}  // namespace gh
